@@ -1,0 +1,73 @@
+"""tbcore: a log viewer for people who train models, and a framework for its dashboards.
+
+These names, and the modules `tbcore.http`, `tbcore.values` and `tbcore.testing`, are what plugins
+may use. Everything else is private.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tbcore.errors import (
+        BadRequestError,
+        DataError,
+        DataLossError,
+        DecodeError,
+        NotFoundError,
+        PluginError,
+        TbcoreError,
+    )
+    from tbcore.hookspecs import LegacyApi, PluginInfo, PluginOptions, hookimpl
+    from tbcore.kinds import Claim, Claims, Kind
+    from tbcore.store.items import Item
+    from tbcore.store.multiplexer import Multiplexer
+    from tbcore.store.series import ScalarSeries
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BadRequestError",
+    "Claim",
+    "Claims",
+    "DataError",
+    "DataLossError",
+    "DecodeError",
+    "Item",
+    "Kind",
+    "LegacyApi",
+    "Multiplexer",
+    "NotFoundError",
+    "PluginError",
+    "PluginInfo",
+    "PluginOptions",
+    "ScalarSeries",
+    "TbcoreError",
+    "hookimpl",
+]
+
+_HOMES = {
+    "errors": (
+        "BadRequestError",
+        "DataError",
+        "DataLossError",
+        "DecodeError",
+        "NotFoundError",
+        "PluginError",
+        "TbcoreError",
+    ),
+    "hookspecs": ("LegacyApi", "PluginInfo", "PluginOptions", "hookimpl"),
+    "kinds": ("Claim", "Claims", "Kind"),
+    "store.items": ("Item",),
+    "store.multiplexer": ("Multiplexer",),
+    "store.series": ("ScalarSeries",),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is asked for: `tbcore --help` needs none of them."""
+    if name not in _HOME_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)
