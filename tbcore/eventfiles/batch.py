@@ -1,0 +1,102 @@
+"""Batches: what decoding hands to the store, as columns.
+
+A file becomes a sequence of `Batch`, `FileVersion` and `SessionStart`, in file order: every row
+of a batch was written after the items before it and before the items behind it. Inside a batch
+rows of different columns interleave; `position` tells how.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Positions = NDArray[np.int64] | range
+"""Where values stand in their file: offset of the record plus the value's index in its event.
+Unique in a file and rising in the order written. A range where records are evenly spaced."""
+
+
+class FirstMetadata(NamedTuple):
+    """The first SummaryMetadata among the rows of a column."""
+
+    position: int
+    """Of the row that carries it."""
+    data: bytes
+    """Serialized SummaryMetadata."""
+
+
+class ScalarColumn(NamedTuple):
+    """Rows of one (tag, field) that are one real number each, rising in `position`.
+
+    The arrays may be views of a buffer that the next item overwrites, unaligned too: copy them.
+    """
+
+    tag: str
+    field: str
+    """`simple_value` or `tensor`."""
+    metadata: FirstMetadata | None
+    position: Positions
+    step: NDArray[np.int64]
+    wall_time: NDArray[np.float64]
+    value: NDArray[np.floating[Any]]
+    """float32, or float64 where the writer's type needs it."""
+
+
+class ReferenceColumn(NamedTuple):
+    """Rows of one (tag, field) whose payload stays in the file, rising in `position`."""
+
+    tag: str
+    """"" for `graph_def` and `meta_graph_def`."""
+    field: str
+    """As `Kind.field`."""
+    metadata: FirstMetadata | None
+    position: Positions
+    step: NDArray[np.int64]
+    wall_time: NDArray[np.float64]
+    offset: NDArray[np.int64]
+    """Of the record, in bytes from the start of the file."""
+    length: NDArray[np.uint32]
+    """Of the payload, in bytes."""
+    index: NDArray[np.uint32]  # type: ignore[assignment]  # nobody searches in a column's tuple
+    """Which Summary.Value of the event; 0 for events without a summary."""
+    crc: NDArray[np.uint32]
+    """Masked CRC-32C of the payload as stored in the file."""
+
+
+class BareEvent(NamedTuple):
+    """An event that put no row into a column (or a graph, which is no summary)."""
+
+    position: int
+    step: int
+    is_summary: bool
+
+
+@dataclass(slots=True)
+class Batch:
+    """Columns of consecutive records of one file.
+
+    At most one column for each (tag, field, scalar or not); columns are in the order of their
+    first position. `bare_events` rise in position; they matter only for the restart rule of
+    files older than version 2.
+    """
+
+    scalars: list[ScalarColumn] = field(default_factory=list)
+    references: list[ReferenceColumn] = field(default_factory=list)
+    bare_events: list[BareEvent] = field(default_factory=list)
+
+
+class FileVersion(NamedTuple):
+    """An event with `file_version`."""
+
+    version: float
+    """The number behind `brain.Event:`; -1 where there is none."""
+    step: int
+
+
+class SessionStart(NamedTuple):
+    """An event with `session_log.status == START`: training began (again) at `step`."""
+
+    step: int
+    wall_time: float

@@ -1,0 +1,411 @@
+"""Decoding: a piece of an event file becomes columns.
+
+Three ways lead to the same rows, from the fastest to the most general, and each record takes the
+first that is proven to fit it, byte by byte:
+
+  periods   rows of the same records again and again: compared and sliced as one matrix
+  layouts   records walked one by one, then matched and gathered by the million
+  protobuf  whatever is left: graphs, images, histograms, restarts, unusual writers
+
+Checksums are verified on all three.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from itertools import pairwise
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from google.protobuf.message import DecodeError as ProtobufDecodeError
+from numpy.typing import NDArray
+
+from tbcore.eventfiles.batch import (
+    BareEvent,
+    Batch,
+    FileVersion,
+    FirstMetadata,
+    ReferenceColumn,
+    ScalarColumn,
+    SessionStart,
+)
+from tbcore.eventfiles.layouts import (
+    WALL_TIME_OFFSET,
+    LayoutBook,
+    Matched,
+    decode_steps,
+)
+from tbcore.eventfiles.periods import MIN_ROWS, Period, as_value_column, find_period
+from tbcore.eventfiles.proto.event_pb2 import Event, SessionLog
+from tbcore.eventfiles.records import HEADER_BYTES, Frames, find_damaged, find_frames
+from tbcore.eventfiles.tensors import scalar_of
+
+BUFFER_BYTES = 1 << 22
+"""Size of a piece of a file, but for records that are longer."""
+SLACK_BYTES = 64
+"""Behind the data in the buffer, so that words may be read at any of its bytes."""
+
+_FIRST_ROUND = 64
+_LAST_ROUND = 1 << 16
+"""Records walked at once; more each time that no period was found in them."""
+
+_FEW_RECORDS = 32
+"""Fewer are decoded one by one: matching costs a little for each length that occurs."""
+_LONG_BLOCK = 16
+"""Rows after which a stream counts as regular, and rounds begin small again."""
+_MAX_ATTEMPTS = 4
+"""To go on with a known period, in each round."""
+_MAX_PERIODS = 256
+
+_GRAPH_FIELDS = ("graph_def", "meta_graph_def", "tagged_run_metadata")
+
+Item = Batch | FileVersion | SessionStart
+
+
+class End(NamedTuple):
+    """How far a piece of a file was decoded, and why not further."""
+
+    consumed: int
+    """Bytes, a whole number of records."""
+    stop: Literal["incomplete", "bad_length", "bad_tail"]
+    """`incomplete`: what is left is no whole record. `bad_length`: what follows cannot be framed.
+    `bad_tail`: the last record of the file has a wrong checksum, and may still be on its way."""
+
+
+class Decoder:
+    """Decodes pieces of files; what it learns of one serves the next.
+
+    `blocks=False` sends every record through protobuf: slow, and the reference for tests.
+    """
+
+    def __init__(self, *, blocks: bool = True) -> None:
+        self.buffer = bytearray(BUFFER_BYTES + SLACK_BYTES)
+        """Filled by the caller before `decode`, with at least SLACK_BYTES to spare."""
+        self._blocks = blocks
+        self._book = LayoutBook()
+        self._periods: dict[bytes, Period] = {}
+        self._period: Period | None = None
+        self._cycles: dict[int, tuple[NDArray[np.int64], int]] = {}
+        """For the number of a layout the cycle it was last seen in, and its place there."""
+
+    def decode(
+        self, size: int, *, base: int, at_end: bool, problems: list[str]
+    ) -> Generator[Item, None, End]:
+        """Decode `buffer[:size]`, which stands at `base` in its file; returns where it ended.
+
+        `at_end`: the file ends with the piece. Damaged records are left out and described in
+        `problems`. Arrays handed out are valid until the next item is taken.
+        """
+        position, limit = 0, _FIRST_ROUND
+        num_rows = self._count_rows(position, size)
+        while True:
+            period = self._period
+            if period is not None and num_rows >= MIN_ROWS:
+                yield period.batch(self.buffer, position, num_rows, base)
+                position += num_rows * period.row_bytes
+                if num_rows >= _LONG_BLOCK:
+                    limit = _FIRST_ROUND
+                if not at_end and size - position < period.row_bytes:
+                    # The next piece begins with a row, so that the period goes on there.
+                    return End(position, "incomplete")
+            frames = find_frames(self.buffer, position, size, limit)
+            frames, num_rows = self._until_known_period(frames, size)
+            damaged = find_damaged(self.buffer, frames)
+            bad_tail = at_end and frames.end == size and len(frames.starts) - 1 in damaged
+            if bad_tail:
+                frames = frames.first(len(frames.starts) - 1)
+                damaged = damaged[:-1]
+            numbers = np.full(len(frames.starts), -1, np.int64)
+            yield from self._decode_frames(frames, damaged, base, numbers, problems)
+            position = frames.end
+            if num_rows:
+                continue
+            if bad_tail:
+                return End(position, "bad_tail")
+            if frames.stop != "limit":
+                return End(position, frames.stop)
+            self._period = self._find_period(numbers)
+            num_rows = self._count_rows(position, size)
+            limit = min(limit * 4, _LAST_ROUND)
+
+    def _count_rows(self, position: int, size: int) -> int:
+        return self._period.count_rows(self.buffer, position, size) if self._period else 0
+
+    def _find_period(self, numbers: NDArray[np.int64]) -> Period | None:
+        """The cycle in which the records with these layouts came, if they did."""
+        length = find_period(numbers) if self._blocks else 0
+        if not length:
+            return None
+        cycle = numbers[-length:]
+        self._cycles.update((number, (cycle, i)) for i, number in enumerate(cycle.tolist()))
+        return self._period_of(cycle)
+
+    def _period_of(self, cycle: NDArray[np.int64]) -> Period:
+        key = cycle.tobytes()
+        if key not in self._periods:
+            if len(self._periods) >= _MAX_PERIODS:
+                self._periods.clear()
+            self._periods[key] = Period([self._book.layouts[n] for n in cycle.tolist()])
+        return self._periods[key]
+
+    def _until_known_period(self, frames: Frames, size: int) -> tuple[Frames, int]:
+        """The frames before a cycle that is known (of another run, say), and its rows.
+
+        Makes it the current period. Without one: all frames, and 0.
+        """
+        self._period = None
+        attempts = 0
+        for i in range(min(len(frames.starts), _FIRST_ROUND) if self._cycles else 0):
+            start = int(frames.starts[i])
+            begin = start + HEADER_BYTES
+            number = self._book.match_one(self.buffer[begin : begin + int(frames.lengths[i])])
+            if number is None or number not in self._cycles:
+                continue
+            cycle, place = self._cycles[number]
+            period = self._period_of(np.roll(cycle, -place))
+            num_rows = period.count_rows(self.buffer, start, size)
+            if num_rows >= MIN_ROWS:
+                self._period = period
+                return frames.first(i), num_rows
+            attempts += 1
+            if attempts == _MAX_ATTEMPTS:
+                break
+        return frames, 0
+
+    def _decode_frames(
+        self,
+        frames: Frames,
+        damaged: NDArray[np.int64],
+        base: int,
+        numbers: NDArray[np.int64],
+        problems: list[str],
+    ) -> Iterator[Item]:
+        """Batches of the frames, cut at the events that are items of their own.
+
+        Writes the layouts' numbers into `numbers`.
+        """
+        matched: list[Matched] = []
+        if self._blocks and len(frames.starts) >= _FEW_RECORDS:
+            if self._book.is_full():
+                self._book, self._periods, self._cycles = LayoutBook(), {}, {}
+            matched = self._book.match(self.buffer, frames.starts + HEADER_BYTES, frames.lengths)
+            for group in matched:
+                numbers[group.indices] = group.numbers
+        numbers[damaged] = -1
+        found = [
+            (start, f"payload checksum wrong in the record at offset {base + start}")
+            for start in frames.starts[damaged].tolist()
+        ]
+        rows = _Rows()
+        begin = 0
+        general = np.setdiff1d(np.flatnonzero(numbers < 0), damaged, assume_unique=True)
+        for i in general.tolist():
+            start, length = int(frames.starts[i]), int(frames.lengths[i])
+            behind = start + HEADER_BYTES + length
+            try:
+                event = Event.FromString(bytes(self.buffer[start + HEADER_BYTES : behind]))
+            except ProtobufDecodeError:
+                found.append((start, f"no valid event in the record at offset {base + start}"))
+                continue
+            control = _control(event)
+            if control is None:
+                crc = int.from_bytes(self.buffer[behind : behind + 4], "little")
+                rows.add(event, base + start, length, crc)
+                continue
+            for group in matched:
+                self._add_matched(rows, group, numbers, frames.starts + base, begin, i)
+            yield from rows.batch()
+            yield control
+            rows = _Rows()
+            begin = i + 1
+        for group in matched:
+            self._add_matched(rows, group, numbers, frames.starts + base, begin, len(numbers))
+        yield from rows.batch()
+        problems.extend(line for _, line in sorted(found))
+
+    def _add_matched(
+        self,
+        rows: _Rows,
+        group: Matched,
+        numbers: NDArray[np.int64],
+        offsets: NDArray[np.int64],
+        begin: int,
+        end: int,
+    ) -> None:
+        """Add the matched records whose index is in begin..end and whose checksum is right."""
+        first, behind = np.searchsorted(group.indices, (begin, end)).tolist()
+        picked = np.arange(first, behind)[numbers[group.indices[first:behind]] >= 0]
+        if not len(picked):
+            return
+        # Sorted by layout, so that each layout's rows are a slice, and inside it in file order.
+        # In 16 bits, which numpy sorts in linear time.
+        layout_numbers = group.numbers[picked].astype(np.uint16)
+        order = np.argsort(layout_numbers, kind="stable")
+        picked, layout_numbers = picked[order], layout_numbers[order]
+        words = group.rows[picked]
+        data = words.view(np.uint8)
+        wall_times = _numbers_at(data, WALL_TIME_OFFSET, "<f8")
+        if group.shape.step_width:
+            # The eight bytes from STEP_OFFSET on.
+            step_words = (words[:, 1] >> np.uint64(16)) | (words[:, 2] << np.uint64(48))
+            steps = decode_steps(step_words, group.shape.step_width)
+        else:
+            steps = np.zeros(len(picked), np.int64)
+        values = [as_value_column(_numbers_at(data, *value)) for value in group.shape.values]
+        positions = offsets[group.indices[picked]]
+        cuts = np.flatnonzero(np.diff(layout_numbers)) + 1
+        for first, behind in pairwise([0, *cuts.tolist(), len(picked)]):
+            layout = self._book.layouts[int(layout_numbers[first])]
+            piece = slice(first, behind)
+            for index, slot in enumerate(layout.slots):
+                metadata = None
+                if slot.metadata is not None:
+                    metadata = FirstMetadata(int(positions[first]) + index, slot.metadata)
+                rows.add_column(
+                    ScalarColumn(
+                        slot.tag,
+                        slot.field,
+                        metadata,
+                        positions[piece] + index,
+                        steps[piece],
+                        wall_times[piece],
+                        values[index][piece],
+                    )
+                )
+
+
+def _numbers_at(data: NDArray[np.uint8], offset: int, form: str) -> NDArray[Any]:
+    """The numbers at `offset` of each row of bytes."""
+    size = np.dtype(form).itemsize
+    return np.ascontiguousarray(data[:, offset : offset + size]).view(form)[:, 0]
+
+
+def _control(event: Event) -> FileVersion | SessionStart | None:
+    """The item that an event is by itself."""
+    what = event.WhichOneof("what")
+    if what == "file_version":
+        text = event.file_version.removeprefix("brain.Event:")
+        try:
+            version = float(text)
+        except ValueError:
+            version = -1.0
+        return FileVersion(version, event.step)
+    if what == "session_log" and event.session_log.status == SessionLog.START:
+        return SessionStart(event.step, event.wall_time)
+    return None
+
+
+class _Rows:
+    """Rows of a batch in the making."""
+
+    def __init__(self) -> None:
+        self._scalar_columns: dict[tuple[str, str], list[ScalarColumn]] = {}
+        self._scalars: dict[tuple[str, str], list[tuple[int, int, float, Any]]] = {}
+        self._references: dict[tuple[str, str], list[tuple[int, int, float, int, int, int, int]]]
+        self._references = {}
+        self._metadata: dict[tuple[str, str, bool], FirstMetadata] = {}
+        self._bare: list[BareEvent] = []
+
+    def add_column(self, column: ScalarColumn) -> None:
+        self._scalar_columns.setdefault((column.tag, column.field), []).append(column)
+
+    def add(self, event: Event, offset: int, length: int, crc: int) -> None:
+        """Add the values of an event that is no control."""
+        what = event.WhichOneof("what")
+        step, wall_time = event.step, event.wall_time
+        if what != "summary":
+            self._bare.append(BareEvent(offset, step, is_summary=False))
+            if what in _GRAPH_FIELDS:
+                tag = event.tagged_run_metadata.tag if what == "tagged_run_metadata" else ""
+                row = (offset, step, wall_time, offset, length, 0, crc)
+                self._references.setdefault((tag, what), []).append(row)
+            return
+        added = False
+        for index, value in enumerate(event.summary.value):
+            position = offset + index
+            field = value.WhichOneof("value") or ""
+            tag = value.tag
+            scalar: float | np.floating[Any] | None = None
+            if field == "simple_value":
+                scalar = np.float32(value.simple_value)
+            elif field == "tensor":
+                tag = tag or value.node_name
+                if tag.startswith("__health_pill__/"):
+                    continue
+                scalar = scalar_of(value.tensor)
+            added = True
+            if scalar is not None:
+                self._scalars.setdefault((tag, field), []).append(
+                    (position, step, wall_time, scalar)
+                )
+            else:
+                row = (position, step, wall_time, offset, length, index, crc)
+                self._references.setdefault((tag, field), []).append(row)
+            if value.HasField("metadata"):
+                key = (tag, field, scalar is not None)
+                if key not in self._metadata:
+                    data = value.metadata.SerializeToString()
+                    self._metadata[key] = FirstMetadata(position, data)
+        if not added:
+            self._bare.append(BareEvent(offset, step, is_summary=True))
+
+    def batch(self) -> Iterator[Batch]:
+        """The rows as a batch, or nothing if there are none."""
+        for (tag, field), rows in self._scalars.items():
+            position, step, wall_time, value = zip(*rows, strict=True)
+            is_single = all(isinstance(v, np.float32) for v in value)
+            self.add_column(
+                ScalarColumn(
+                    tag,
+                    field,
+                    self._metadata.get((tag, field, True)),
+                    np.array(position, np.int64),
+                    np.array(step, np.int64),
+                    np.array(wall_time, np.float64),
+                    np.array(value, np.float32 if is_single else np.float64),
+                )
+            )
+        references = [
+            self._reference_column(tag, field, rows)
+            for (tag, field), rows in self._references.items()
+        ]
+        scalars = [_merged(columns) for columns in self._scalar_columns.values()]
+        if scalars or references or self._bare:
+            scalars.sort(key=lambda column: column.position[0])
+            references.sort(key=lambda column: column.position[0])
+            yield Batch(scalars, references, self._bare)
+
+    def _reference_column(
+        self, tag: str, field: str, rows: list[tuple[int, int, float, int, int, int, int]]
+    ) -> ReferenceColumn:
+        position, step, wall_time, offset, length, index, crc = zip(*rows, strict=True)
+        return ReferenceColumn(
+            tag,
+            field,
+            self._metadata.get((tag, field, False)),
+            np.array(position, np.int64),
+            np.array(step, np.int64),
+            np.array(wall_time, np.float64),
+            np.array(offset, np.int64),
+            np.array(length, np.uint32),
+            np.array(index, np.uint32),
+            np.array(crc, np.uint32),
+        )
+
+
+def _merged(columns: list[ScalarColumn]) -> ScalarColumn:
+    """One column of several of the same series, in file order."""
+    if len(columns) == 1:
+        return columns[0]
+    position = np.concatenate([np.asarray(c.position, np.int64) for c in columns])
+    order = np.argsort(position, kind="stable")
+    found = [c.metadata for c in columns if c.metadata is not None]
+    return ScalarColumn(
+        columns[0].tag,
+        columns[0].field,
+        min(found) if found else None,
+        position[order],
+        np.concatenate([c.step for c in columns])[order],
+        np.concatenate([c.wall_time for c in columns])[order],
+        np.concatenate([c.value for c in columns])[order],
+    )

@@ -1,0 +1,437 @@
+"""Layouts: the bytes that all events of one tag share, learnt from the file itself.
+
+A trainer that logs a scalar again and again writes the same bytes each time, but for the wall time,
+the step and the value:
+
+    09 <wall time: 8> 10 <step: varint> 2a <length> 0a <length> 0a <length> <tag> 15 <value: 4>
+       ^^^^^^^^^^^^^^    ^^^^^^^^^^^^                                               ^^^^^^^^^^
+A *shape* says where the variable bytes lie, a *layout* adds all other bytes and what they mean.
+Nothing is taken on trust: a record has a layout when every constant bit is equal, and then the
+variable bits are its data. What has no layout goes through protobuf. Both ways give the same rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from google.protobuf.message import DecodeError
+from numpy.typing import NDArray
+
+from tbcore.eventfiles.proto.event_pb2 import Event
+
+WALL_TIME_OFFSET = 1
+STEP_OFFSET = 10
+MAX_STEP_WIDTH = 8
+"""In bytes: a step and what lies behind it can then be read as one word. Longer steps are rare."""
+MAX_LENGTH = 4088
+"""Of a payload with a layout, in bytes; a merged summary of a hundred scalars has some 3,000."""
+MAX_LAYOUTS = 1 << 14
+"""What is known is forgotten when there are more: such a log has no repeating records."""
+
+_MIN_LENGTH = 20
+_MIN_REPEATS = 2
+"""Rows that must agree before their layout is worth learning."""
+_MAX_ATTEMPTS = 8
+"""Rows of one length and step width that may turn out to have no layout before it is taken for
+granted: they are histograms, say."""
+_NUMBER_FORMS = {  # DataType of a tensor: form of one element in tensor_content
+    1: "<f4",
+    2: "<f8",
+    3: "<i4",
+    4: "|u1",
+    5: "<i2",
+    6: "|i1",
+    9: "<i8",
+    17: "<u2",
+    19: "<f2",
+    22: "<u4",
+    23: "<u8",
+}
+_ODD = np.random.default_rng(20240229).integers(0, 1 << 63, MAX_LENGTH // 8, np.uint64) * 2 + 1
+"""Factors of the hash by which layouts are looked up (and then compared in full)."""
+
+
+class Shape(NamedTuple):
+    """Where the variable bytes of a payload lie."""
+
+    length: int
+    step_width: int
+    """Bytes of the step's varint, 0 when there is none and the step is 0."""
+    values: tuple[tuple[int, str], ...]
+    """Offset and numpy form of each value."""
+
+
+class Slot(NamedTuple):
+    """One value of an event with a layout."""
+
+    tag: str
+    field: str
+    metadata: bytes | None
+
+
+class Layout(NamedTuple):
+    """All that is constant in the events of one tag (or of one group of tags logged at once)."""
+
+    shape: Shape
+    payload: bytes
+    """Variable bits are 0."""
+    slots: tuple[Slot, ...]
+    """One for each of `shape.values`."""
+
+
+def variable_mask(shape: Shape) -> NDArray[np.uint8]:
+    """A byte for each of the payload's, its bits 1 where those of the payload are constant."""
+    mask = np.full(shape.length, 0xFF, np.uint8)
+    mask[WALL_TIME_OFFSET : WALL_TIME_OFFSET + 8] = 0
+    # The top bit of a varint's byte says whether another one follows: it is part of the shape.
+    mask[STEP_OFFSET : STEP_OFFSET + shape.step_width] = 0x80
+    for offset, form in shape.values:
+        mask[offset : offset + np.dtype(form).itemsize] = 0
+    return mask
+
+
+def decode_steps(words: NDArray[np.unsignedinteger[Any]], width: int) -> NDArray[np.int64]:
+    """Steps from words whose `width` low bytes are the varints, little-endian."""
+    kind = words.dtype.type
+    steps = words & kind(0x7F)
+    for i in range(1, width):
+        steps |= (words >> kind(i)) & kind(0x7F << (7 * i))
+    return steps.astype(np.int64)
+
+
+# ------------------------------------------------------------------------------------- learning
+
+
+class _NoLayoutError(Exception):
+    """The payload is well-formed perhaps, but not in a way that a layout can express."""
+
+
+def learn(payload: bytes) -> Layout | None:
+    """The layout of a payload, None when it has none and protobuf must decode it.
+
+    Takes only what writers of scalars produce, each field once.
+    """
+    try:
+        layout = _learn(payload)
+        Event.FromString(payload)  # metadata, which is not looked into here, may be malformed
+    except (_NoLayoutError, IndexError, UnicodeDecodeError, DecodeError):
+        return None
+    return layout
+
+
+def _learn(payload: bytes) -> Layout:
+    if not _MIN_LENGTH <= len(payload) <= MAX_LENGTH or payload[0] != 0x09:
+        raise _NoLayoutError
+    at, step_width = 9, 0
+    if payload[at] == 0x10:
+        while payload[STEP_OFFSET + step_width] & 0x80:
+            step_width += 1
+        step_width += 1
+        at = STEP_OFFSET + step_width
+    if step_width > MAX_STEP_WIDTH or payload[at] != 0x2A:
+        raise _NoLayoutError
+    summary = _span(payload, at + 1)
+    if summary[1] != len(payload):
+        raise _NoLayoutError
+    values: list[tuple[int, str]] = []
+    slots: list[Slot] = []
+    for number, begin, end in _fields(payload, *summary):
+        if number != (1, 2):
+            raise _NoLayoutError
+        value, slot = _learn_value(payload, begin, end)
+        values.append(value)
+        slots.append(slot)
+    if not slots:
+        raise _NoLayoutError
+    shape = Shape(len(payload), step_width, tuple(values))
+    constant = np.frombuffer(payload, np.uint8) & variable_mask(shape)
+    return Layout(shape, constant.tobytes(), tuple(slots))
+
+
+def _learn_value(payload: bytes, begin: int, end: int) -> tuple[tuple[int, str], Slot]:
+    """A Summary.Value: where its number lies, and what it belongs to."""
+    fields = _once(payload, begin, end)
+    tag = payload[slice(*fields.pop((1, 2), (0, 0)))].decode()
+    node_name = payload[slice(*fields.pop((7, 2), (0, 0)))].decode()
+    metadata = fields.pop((9, 2), None)
+    if fields.keys() == {(2, 5)}:
+        field, value = "simple_value", (fields[2, 5][0], "<f4")
+    elif fields.keys() == {(8, 2)}:
+        field, value = "tensor", _learn_tensor(payload, *fields[8, 2])
+        tag = tag or node_name
+        if tag.startswith("__health_pill__/"):
+            raise _NoLayoutError
+    else:
+        raise _NoLayoutError
+    return value, Slot(tag, field, payload[slice(*metadata)] if metadata else None)
+
+
+def _learn_tensor(payload: bytes, begin: int, end: int) -> tuple[int, str]:
+    """A TensorProto of one real number: the number's offset and form."""
+    fields = _once(payload, begin, end)
+    if (1, 0) not in fields:
+        raise _NoLayoutError
+    dtype = payload[fields.pop((1, 0))[0]]
+    fields.pop((3, 0), None)
+    for number, begin, end in _fields(payload, *fields.pop((2, 2), (0, 0))):
+        if number != (2, 2) or payload[begin:end] != b"\x08\x01":
+            raise _NoLayoutError
+    if len(fields) != 1:
+        raise _NoLayoutError
+    (number, (begin, end)) = fields.popitem()
+    form = {
+        (4, 2): _NUMBER_FORMS.get(dtype),
+        (5, 2): "<f4" if dtype == 1 else None,
+        (5, 5): "<f4" if dtype == 1 else None,
+        (6, 2): "<f8" if dtype == 2 else None,
+        (6, 1): "<f8" if dtype == 2 else None,
+    }.get(number)
+    if form is None or end - begin != np.dtype(form).itemsize:
+        raise _NoLayoutError
+    return begin, form
+
+
+def _once(payload: bytes, begin: int, end: int) -> dict[tuple[int, int], tuple[int, int]]:
+    """The fields of a message by (number, wire type), each of which may occur once only."""
+    fields: dict[tuple[int, int], tuple[int, int]] = {}
+    for number, first, behind in _fields(payload, begin, end):
+        if number in fields:
+            raise _NoLayoutError
+        fields[number] = first, behind
+    return fields
+
+
+def _fields(payload: bytes, at: int, end: int) -> Iterator[tuple[tuple[int, int], int, int]]:
+    """(number, wire type), begin and end of each field of a message; one-byte keys only."""
+    while at < end:
+        key = payload[at]
+        wire_type = key & 7
+        begin = at + 1
+        if key & 0x80:
+            raise _NoLayoutError
+        if wire_type == 0:
+            at = begin + 1
+            if payload[begin] & 0x80:
+                raise _NoLayoutError
+        elif wire_type == 1:
+            at = begin + 8
+        elif wire_type == 2:
+            begin, at = _span(payload, begin)
+        elif wire_type == 5:
+            at = begin + 4
+        else:
+            raise _NoLayoutError
+        if at > end:
+            raise _NoLayoutError
+        yield (key >> 3, wire_type), begin, at
+
+
+def _span(payload: bytes, at: int) -> tuple[int, int]:
+    """Begin and end of length-delimited bytes whose length stands at `at`."""
+    length = shift = 0
+    while True:
+        byte = payload[at]
+        length |= (byte & 0x7F) << shift
+        at, shift = at + 1, shift + 7
+        if not byte & 0x80:
+            return at, at + length
+        if shift > 28:
+            raise _NoLayoutError
+
+
+# ------------------------------------------------------------------------------------- matching
+
+
+class _Family:
+    """The layouts of one shape, looked up by a hash of their constant bits."""
+
+    def __init__(self, shape: Shape) -> None:
+        self.shape = shape
+        self._words = -(-shape.length // 8)
+        self._mask = _as_words(variable_mask(shape)[np.newaxis])[0]
+        self._constants = np.empty((0, self._words), np.uint64)
+        self._hashes = np.empty(0, np.uint64)
+        self._numbers = np.empty(0, np.int64)
+        self._mask_bits = int.from_bytes(variable_mask(shape).tobytes(), "little")
+        self._by_bits: dict[int, int] = {}
+
+    def add(self, payload: bytes, number: int) -> None:
+        constants = _as_words(np.frombuffer(payload, np.uint8)[np.newaxis])
+        hashes = np.append(self._hashes, self._hash(constants))
+        order = np.argsort(hashes, kind="stable")
+        self._hashes = hashes[order]
+        self._constants = np.concatenate([self._constants, constants])[order]
+        self._numbers = np.append(self._numbers, number)[order]
+        self._by_bits[int.from_bytes(payload, "little")] = number
+
+    def match_one(self, bits: int) -> int | None:
+        """As `match`, for a single payload as a little-endian number."""
+        return self._by_bits.get(bits & self._mask_bits)
+
+    def hash_rows(self, rows: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        return self._hash(rows & self._mask)
+
+    def match(self, rows: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """The number of each row's layout, -1 where none is equal in all constant bits."""
+        if not len(self._numbers):
+            return np.full(len(rows), -1, np.int64)
+        constants = rows & self._mask
+        hashes = self._hash(constants)
+        places = np.minimum(np.searchsorted(self._hashes, hashes), len(self._hashes) - 1)
+        equal = (self._constants[places] == constants).all(axis=1)
+        return np.where(equal, self._numbers[places], -1)
+
+    def _hash(self, constants: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        hashes: NDArray[np.uint64] = (constants * _ODD[: self._words]).sum(axis=1, dtype=np.uint64)
+        return hashes
+
+
+def _as_words(rows: NDArray[np.uint8]) -> NDArray[np.uint64]:
+    """Rows of bytes as rows of 64-bit words, padded with zero bytes."""
+    padded = np.zeros((len(rows), -(-rows.shape[1] // 8) * 8), np.uint8)
+    padded[:, : rows.shape[1]] = rows
+    return padded.view("<u8")
+
+
+class Matched(NamedTuple):
+    """Records of one shape that have a layout."""
+
+    shape: Shape
+    indices: NDArray[np.int64]
+    """Which of the records given; rising."""
+    numbers: NDArray[np.int64]
+    """Of their layouts, in `LayoutBook.layouts`."""
+    rows: NDArray[np.uint64]
+    """Their payloads as words, of shape (num_records, num_words)."""
+
+
+class _Group(NamedTuple):
+    """What is known of a record before its bytes are compared with any layout."""
+
+    length: int
+    step_width: int
+
+
+class LayoutBook:
+    """The layouts learnt so far; kept across files, since the next run logs the same tags."""
+
+    def __init__(self) -> None:
+        self.layouts: list[Layout] = []
+        self._families: dict[_Group, list[_Family]] = {}
+        self._failures: dict[_Group, int] = {}
+
+    def is_full(self) -> bool:
+        """Whether it is time to forget everything and start anew."""
+        return len(self.layouts) > MAX_LAYOUTS
+
+    def match_one(self, payload: bytes | bytearray) -> int | None:
+        """The number of a payload's layout if it is known already; fast for a few records."""
+        if not _MIN_LENGTH <= len(payload) <= MAX_LENGTH:
+            return None
+        width = 0
+        if payload[9] == 0x10:
+            width = 1
+            while payload[STEP_OFFSET + width - 1] & 0x80 and width <= MAX_STEP_WIDTH:
+                width += 1
+        bits = None
+        for family in self._families.get(_Group(len(payload), width), ()):
+            bits = int.from_bytes(payload, "little") if bits is None else bits
+            number = family.match_one(bits)
+            if number is not None:
+                return number
+        return None
+
+    def match(
+        self, buffer: bytearray, begins: NDArray[np.int64], lengths: NDArray[np.int64]
+    ) -> list[Matched]:
+        """Which payloads (beginning at `begins` in the buffer) have a layout; learns new ones."""
+        found: list[Matched] = []
+        widths = self._step_widths(buffer, begins, lengths)
+        possible = np.flatnonzero(widths <= MAX_STEP_WIDTH)
+        # In 16 bits, which numpy sorts in linear time.
+        keys = (lengths[possible] * 16 + widths[possible]).astype(np.uint16)
+        order = np.argsort(keys, kind="stable")
+        keys, possible = keys[order], possible[order]
+        for members in np.split(possible, np.flatnonzero(np.diff(keys)) + 1):
+            if len(members):
+                group = _Group(int(lengths[members[0]]), int(widths[members[0]]))
+                found.extend(self._match_group(buffer, begins, members, group))
+        return found
+
+    def _step_widths(
+        self, buffer: bytearray, begins: NDArray[np.int64], lengths: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """Bytes of each payload's step; above MAX_STEP_WIDTH where no layout is possible."""
+        # The words may reach beyond a short payload, but the buffer has room behind its data.
+        words = np.ndarray((len(buffer) - 7,), "<u8", buffer, strides=(1,))
+        ends = ~words[begins + STEP_OFFSET] & np.uint64(0x8080808080808080)
+        lowest = ends & (~ends + np.uint64(1))
+        thresholds = np.array([0x80 << shift for shift in range(0, 64, 8)], np.uint64)
+        widths = np.searchsorted(thresholds, lowest) + 1
+        widths[ends == 0] = MAX_STEP_WIDTH + 1
+        data = np.frombuffer(buffer, np.uint8)
+        widths[data[begins + 9] != 0x10] = 0
+        impossible = (data[begins] != 0x09) | (lengths < _MIN_LENGTH) | (lengths > MAX_LENGTH)
+        widths[impossible] = MAX_STEP_WIDTH + 1
+        return widths
+
+    def _match_group(
+        self,
+        buffer: bytearray,
+        begins: NDArray[np.int64],
+        members: NDArray[np.int64],
+        group: _Group,
+    ) -> Iterator[Matched]:
+        """Match the records `members`, all of one length and step width."""
+        families = self._families.get(group, [])
+        if not families:
+            if len(members) < _MIN_REPEATS or self._failures.get(group, 0) >= _MAX_ATTEMPTS:
+                return
+        size = -(-group.length // 8) * 8
+        # Indexing an overlapping view of whole records gathers them without a Python loop.
+        records = np.ndarray((len(buffer) - size + 1,), f"V{size}", buffer, strides=(1,))
+        rows = records[begins[members]].view("<u8").reshape(len(members), size // 8)
+        if group.length % 8:  # zero what was gathered from behind the payloads
+            rows[:, -1] &= np.uint64((1 << (8 * (group.length % 8))) - 1)
+
+        pending = list(families)
+        failures = self._failures.get(group, 0)
+        while len(members):
+            for family in pending:
+                for _ in range(2):
+                    numbers = family.match(rows)
+                    hit = numbers >= 0
+                    if hit.any():
+                        yield Matched(family.shape, members[hit], numbers[hit], rows[hit])
+                        members, rows = members[~hit], rows[~hit]
+                    if not self._learn_repeated(family, rows):
+                        break
+            # What is left may be of a shape that was not seen yet, or of none.
+            pending = []
+            while len(members) >= _MIN_REPEATS and not pending and failures < _MAX_ATTEMPTS:
+                layout = learn(rows[0].tobytes()[: group.length])
+                families = self._families.get(group, [])
+                if layout and all(family.shape != layout.shape for family in families):
+                    pending = [_Family(layout.shape)]
+                    self._families[group] = families + pending
+                else:
+                    failures += 1
+                    members, rows = members[1:], rows[1:]
+            self._failures[group] = failures
+            if not pending:
+                return
+
+    def _learn_repeated(self, family: _Family, rows: NDArray[np.uint64]) -> bool:
+        """Learn the layouts of this shape that occur more than once; says whether any did."""
+        if len(rows) < _MIN_REPEATS:
+            return False
+        _, first, counts = np.unique(family.hash_rows(rows), return_index=True, return_counts=True)
+        known = len(self.layouts)
+        for i in first[counts >= _MIN_REPEATS].tolist():
+            layout = learn(rows[i].tobytes()[: family.shape.length])
+            if layout and layout.shape == family.shape:
+                family.add(layout.payload, len(self.layouts))
+                self.layouts.append(layout)
+        return len(self.layouts) > known

@@ -1,0 +1,220 @@
+"""Records: TFRecord framing of an event file.
+
+    +-----------+------------------+-----------------+-------------------+
+    | length: 8 | crc of length: 4 | payload: length | crc of payload: 4 |   little-endian,
+    +-----------+------------------+-----------------+-------------------+   CRCs masked
+
+Framing works on a buffer that holds a piece of a file from the start of a record, and speaks of
+*frames*: where whole records begin in it and how long their payloads are.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import struct
+from collections.abc import Callable, Iterator
+from functools import cache
+from itertools import islice, pairwise
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tbcore.errors import DataLossError, NotFoundError
+from tbcore.eventfiles.crc32c import (
+    is_raw_zero,
+    masked_crc,
+    masked_length_crc,
+    raw_length_crc,
+    seed_effect,
+    unmask,
+)
+
+HEADER_BYTES = 12
+FRAME_BYTES = 16
+"""What framing adds to a payload."""
+MAX_PAYLOAD_BYTES = (1 << 31) - 1
+"""No protobuf message is longer, so a greater length is damage, whatever its checksum says."""
+
+_CHECK_SLICE_BYTES = 1 << 18
+"""Checksums are taken over slices of about this size: it stays in the second-level cache, and a
+damaged record is looked for in one slice only."""
+
+_TABLE_SIZE = 1 << 12
+"""Checksums of shorter lengths are looked up in a table."""
+
+_length_at = struct.Struct("<Q").unpack_from
+_crc_at = struct.Struct("<I").unpack_from
+
+Stop = Literal["limit", "incomplete", "bad_length"]
+
+
+class Frames(NamedTuple):
+    """Consecutive whole records of a buffer, with right length checksums."""
+
+    starts: NDArray[np.int64]
+    """Of the length fields, rising."""
+    lengths: NDArray[np.int64]
+    """Of the payloads."""
+    end: int
+    """Behind the last record."""
+    stop: Stop
+    """Why there are no more: as many as were asked for, the buffer's end, or a damaged length."""
+
+    def first(self, count: int) -> Frames:
+        """The first `count` of them, or all."""
+        if count >= len(self.starts):
+            return self
+        return Frames(self.starts[:count], self.lengths[:count], int(self.starts[count]), "limit")
+
+
+def find_frames(buffer: bytearray, start: int, size: int, limit: int) -> Frames:
+    """Walk at most `limit` records of `buffer[start:size]`."""
+    if all(0 <= length < 256 for length in islice(_walk(buffer, start, size), 4)):
+        frames = _checked(buffer, start, size, limit, _walk_short)
+        if frames.stop != "bad_length":
+            return frames
+        # A longer record looks to the short walk like a damaged one: the next call will tell.
+        if len(frames.starts):
+            return frames._replace(stop="limit")
+    return _checked(buffer, start, size, limit, _walk)
+
+
+def _walk_short(buffer: bytearray, position: int, size: int) -> Iterator[int]:
+    """Payload lengths as long as they fit in one byte: half the time of `_walk`."""
+    last = size - FRAME_BYTES
+    while position <= last:
+        length = buffer[position]
+        yield length
+        position += length + FRAME_BYTES
+
+
+def _walk(buffer: bytearray, position: int, size: int) -> Iterator[int]:
+    last = size - FRAME_BYTES
+    while position <= last:
+        (length,) = _length_at(buffer, position)
+        if length > MAX_PAYLOAD_BYTES:
+            length = -1
+        yield length
+        if length < 0:
+            return
+        position += length + FRAME_BYTES
+
+
+def _checked(
+    buffer: bytearray,
+    start: int,
+    size: int,
+    limit: int,
+    walk: Callable[[bytearray, int, int], Iterator[int]],
+) -> Frames:
+    """What `walk` finds, cut before the first record that is not whole or whose length is wrong."""
+    lengths = np.fromiter(islice(walk(buffer, start, size), limit), np.int64)
+    stop: Stop = "limit" if len(lengths) == limit else "incomplete"
+    ends = np.cumsum(lengths + FRAME_BYTES) + start
+    starts = ends - lengths - FRAME_BYTES
+    words = np.ndarray((max(size - 7, 0),), "<u8", buffer, strides=(1,))[starts]
+    crcs = np.ndarray((max(size - 3, 0),), "<u4", buffer, strides=(1,))[starts + 8]
+    expected = _for_lengths(masked_length_crc, np.maximum(lengths, 0))
+    wrong = (crcs != expected) | (words != lengths.view(np.uint64)) | (lengths < 0)
+    num_right = int(wrong.argmax()) if wrong.any() else len(lengths)
+    num_whole = int(np.searchsorted(ends[:num_right], size, side="right"))
+    if num_whole < num_right:
+        stop = "incomplete"
+    elif num_right < len(lengths):
+        stop = "bad_length"
+    end = int(ends[num_whole - 1]) if num_whole else start
+    return Frames(starts[:num_whole], lengths[:num_whole], end, stop)
+
+
+def _for_lengths(checksum: Callable[[int], int], lengths: NDArray[np.int64]) -> NDArray[np.uint32]:
+    """`checksum` of each length, computed once for each that occurs."""
+    if len(lengths) and lengths.max() < _TABLE_SIZE:
+        return _table(checksum)[lengths]
+    distinct, which = np.unique(lengths, return_inverse=True)
+    return np.array([checksum(n) for n in distinct.tolist()], np.uint32)[which]
+
+
+@cache
+def _table(checksum: Callable[[int], int]) -> NDArray[np.uint32]:
+    return np.array([checksum(n) for n in range(_TABLE_SIZE)], np.uint32)
+
+
+def length_at(buffer: bytearray, start: int) -> int | None:
+    """Payload length of the record at `start`, None when its header is damaged."""
+    (length,) = _length_at(buffer, start)
+    (crc,) = _crc_at(buffer, start + 8)
+    if length > MAX_PAYLOAD_BYTES or crc != masked_length_crc(length):
+        return None
+    return int(length)
+
+
+def find_damaged(buffer: bytearray, frames: Frames) -> NDArray[np.int64]:
+    """Indices of the frames whose payload does not have its checksum, rising.
+
+    The checksum fields of the frames are overwritten while this works and are as before when it
+    returns.
+    """
+    starts, lengths = frames.starts, frames.lengths
+    if not len(starts):
+        return np.empty(0, np.int64)
+    fields = np.ndarray((len(buffer) - 3,), "<u4", buffer, strides=(1,))
+    header_fields, payload_fields = starts + 8, starts + lengths + HEADER_BYTES
+    stored_header, stored_payload = fields[header_fields], fields[payload_fields]
+    fields[header_fields] = _for_lengths(raw_length_crc, lengths)
+    fields[payload_fields] = unmask(stored_payload) ^ _for_lengths(seed_effect, lengths)
+
+    data = np.frombuffer(buffer, np.uint8)
+    cuts = np.searchsorted(starts, np.arange(starts[0], frames.end, _CHECK_SLICE_BYTES))
+    suspects: list[int] = []
+    for first, behind in pairwise(dict.fromkeys([*cuts.tolist(), len(starts)])):
+        end = int(starts[behind]) if behind < len(starts) else frames.end
+        if not is_raw_zero(data[int(starts[first]) : end]):
+            suspects.extend(range(first, behind))
+    fields[header_fields], fields[payload_fields] = stored_header, stored_payload
+    payloads = [(int(starts[i]) + HEADER_BYTES, int(payload_fields[i])) for i in suspects]
+    wrong = [masked_crc(data[a:b]) != _crc_at(buffer, b)[0] for a, b in payloads]
+    return np.array([i for i, is_wrong in zip(suspects, wrong, strict=True) if is_wrong], np.int64)
+
+
+def open_regular(path: str) -> int:
+    """A descriptor for reading; raises OSError, for anything but a regular file too.
+
+    O_NONBLOCK because opening a FIFO would wait for its writer.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(f"{path} is not a regular file")
+    return descriptor
+
+
+def read_payload(
+    path: str, *, device: int, inode: int, offset: int, length: int, crc: int
+) -> bytes:
+    """The payload of the record at `offset`, exactly as it was when its reference was made.
+
+    Raises NotFoundError when the file is gone or another one now, DataLossError when the bytes on
+    disk are not those that `crc` (masked) was computed of.
+    """
+    what = f"the record at offset {offset} of {path}"
+    try:
+        descriptor = open_regular(path)
+    except OSError as error:
+        raise NotFoundError(f"cannot read {what}: {error.strerror or error}") from None
+    try:
+        found = os.fstat(descriptor)
+        if (found.st_dev, found.st_ino) != (device, inode):
+            raise NotFoundError(f"cannot read {what}: the file was replaced by another one")
+        record = os.pread(descriptor, length + FRAME_BYTES, offset)
+    except OSError as error:
+        raise NotFoundError(f"cannot read {what}: {error.strerror or error}") from None
+    finally:
+        os.close(descriptor)
+    payload = record[HEADER_BYTES:-4]
+    if len(payload) != length or _crc_at(record, HEADER_BYTES + length)[0] != crc:
+        raise DataLossError(f"{what} is no longer what was logged: the file was overwritten")
+    if masked_crc(payload) != crc:
+        raise DataLossError(f"{what} has a wrong payload checksum")
+    return payload

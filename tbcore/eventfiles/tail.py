@@ -1,0 +1,172 @@
+"""Tails: event files that may still be written to, read from where the last reading stopped."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Generator, Iterator
+
+from google.protobuf.message import DecodeError as ProtobufDecodeError
+
+from tbcore.eventfiles.crc32c import masked_crc
+from tbcore.eventfiles.decode import BUFFER_BYTES, SLACK_BYTES, Decoder, Item
+from tbcore.eventfiles.proto.event_pb2 import Event
+from tbcore.eventfiles.records import FRAME_BYTES, HEADER_BYTES, length_at, open_regular
+
+logger = logging.getLogger(__name__)
+
+_HEAD_BYTES = 1 << 12
+"""Of the first record, by which a file is told from another one."""
+TURN_BYTES = 1 << 24
+"""Read of one file before another run gets its turn."""
+
+
+class FileReplacedError(Exception):
+    """What was read of a file is no longer what it holds: its run has to be read again."""
+
+
+class FileTail:
+    """One event file and the place up to which it was read. No descriptor is kept."""
+
+    def __init__(self, path: str, file_index: int, decoder: Decoder) -> None:
+        self.path = path
+        self.file_index = file_index
+        """Place of the file in its run's list of files."""
+        self.offset = 0
+        """Of the first record that was not read yet, in bytes."""
+        self.device = self.inode = -1
+        self.size = self.mtime_ns = -1
+        """As they were when the file was opened last; `mtime_ns` in nanoseconds since the epoch."""
+        self.first_event_time: float | None = None
+        """Seconds since the epoch, None as long as there is no event."""
+        self.caught_up = False
+        """Whether the last reading left nothing that can be read now."""
+        self.problems: list[str] = []
+        """One line each, also in the log."""
+        self._decoder = decoder
+        self._head: tuple[int, int] | None = None
+        """Length and checksum of how the file begins, once there is a record: a file that is
+        written anew under its old name and inode does not begin with the same wall time."""
+        self._stuck = False
+
+    def read(self, max_bytes: int = TURN_BYTES) -> Iterator[Item]:
+        """Decode what is new, at most about `max_bytes` of it, in file order.
+
+        Arrays of a batch are valid until the next item is taken. Raises FileReplacedError when the
+        file is another one now, shrank, or begins differently; OSError when it cannot be opened or
+        read or is no regular file.
+        """
+        self.caught_up = False
+        descriptor = open_regular(self.path)
+        try:
+            self._check_identity(descriptor)
+            done = 0
+            while not self.caught_up and done < max_bytes:
+                before = self.offset
+                yield from self._read_piece(descriptor)
+                done += self.offset - before
+        finally:
+            os.close(descriptor)
+
+    def _check_identity(self, descriptor: int) -> None:
+        found = os.fstat(descriptor)
+        if self.inode < 0:
+            self.device, self.inode = found.st_dev, found.st_ino
+        same = (found.st_dev, found.st_ino) == (self.device, self.inode)
+        if same and self._head is not None:
+            length, crc = self._head
+            same = masked_crc(os.pread(descriptor, length, 0)) == crc
+        if not same or found.st_size < self.offset:
+            raise FileReplacedError(self.path)
+        self.size, self.mtime_ns = found.st_size, found.st_mtime_ns
+
+    def _read_piece(self, descriptor: int) -> Generator[Item, None, None]:
+        """Decode one buffer full; a record that does not fit gets a buffer of its own."""
+        decoder, left = self._decoder, self.size - self.offset
+        if self._stuck and length_at(_pread(descriptor, HEADER_BYTES, self.offset), 0) is None:
+            self.caught_up = True
+            return
+        size = self._fill(descriptor, min(left, BUFFER_BYTES))
+        need = FRAME_BYTES + (length_at(decoder.buffer, 0) or 0) if size >= HEADER_BYTES else 0
+        if size < need <= left:
+            # Longer than the buffer, and all there: the file's size bounds what is asked for.
+            decoder.buffer = bytearray(need + SLACK_BYTES)
+            size = self._fill(descriptor, need)
+        if self.offset == 0:
+            self._see_first_record(size)
+        at_end = size == left
+        num_told = len(self.problems)
+        end = yield from decoder.decode(
+            size, base=self.offset, at_end=at_end, problems=self.problems
+        )
+        if len(decoder.buffer) > BUFFER_BYTES + SLACK_BYTES:
+            decoder.buffer = bytearray(BUFFER_BYTES + SLACK_BYTES)
+        self.offset += end.consumed
+        if end.stop == "bad_length" and not self._stuck:
+            self.problems.append(
+                f"length checksum wrong in the record at offset {self.offset}; "
+                "the rest of this file cannot be read"
+            )
+        self._stuck = end.stop == "bad_length"
+        self._tell(num_told)
+        # A piece that ends inside a record is followed by one that starts with it.
+        self.caught_up = at_end or self._stuck or end.consumed == 0
+
+    def _fill(self, descriptor: int, size: int) -> int:
+        """Read up to `size` bytes from `offset` on into the buffer; returns how many it got."""
+        view = memoryview(self._decoder.buffer)[:size]
+        done = 0
+        while done < size:
+            count = os.preadv(descriptor, [view[done:]], self.offset + done)
+            if not count:
+                break
+            done += count
+        return done
+
+    def _see_first_record(self, size: int) -> None:
+        buffer = self._decoder.buffer
+        length = length_at(buffer, 0) if size >= FRAME_BYTES else None
+        if length is None or length + FRAME_BYTES > size:
+            return
+        head = bytes(buffer[: min(length + FRAME_BYTES, _HEAD_BYTES)])
+        self._head = len(head), masked_crc(head)
+        self.first_event_time = _wall_time(bytes(buffer[HEADER_BYTES : length + FRAME_BYTES]))
+
+    def _tell(self, num_told: int) -> None:
+        """Log the first problem of a file; the rest can be asked for."""
+        if num_told == 0 and self.problems:
+            more = len(self.problems) - 1
+            logger.warning(
+                "%s: %s%s", self.path, self.problems[0], f" (and {more} more)" if more else ""
+            )
+
+
+def read_first_event_time(path: str) -> float | None:
+    """Wall time of the first event of a file in seconds since the epoch, None if it has none yet.
+
+    Raises OSError when the file cannot be read.
+    """
+    descriptor = open_regular(path)
+    try:
+        header = _pread(descriptor, HEADER_BYTES, 0)
+        length = length_at(header, 0) if len(header) == HEADER_BYTES else None
+        if length is None or length + FRAME_BYTES > os.fstat(descriptor).st_size:
+            return None
+        return _wall_time(os.pread(descriptor, length + 4, HEADER_BYTES))
+    finally:
+        os.close(descriptor)
+
+
+def _wall_time(payload_and_crc: bytes) -> float | None:
+    """Of the event; None when its bytes are not those that were logged."""
+    payload, crc = payload_and_crc[:-4], payload_and_crc[-4:]
+    if masked_crc(payload) != int.from_bytes(crc, "little"):
+        return None
+    try:
+        return Event.FromString(payload).wall_time
+    except ProtobufDecodeError:
+        return None
+
+
+def _pread(descriptor: int, size: int, offset: int) -> bytearray:
+    return bytearray(os.pread(descriptor, size, offset))

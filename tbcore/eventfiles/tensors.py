@@ -1,0 +1,142 @@
+"""Tensors: TensorProto to numpy and back."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tbcore.errors import DecodeError
+from tbcore.eventfiles.proto.tensor_pb2 import TensorProto
+from tbcore.eventfiles.proto.types_pb2 import DataType
+
+# DataType: (numpy form of an element in tensor_content, field that holds elements otherwise).
+# bfloat16 has no numpy type: it is the upper half of a float32.
+_FORMS: dict[DataType, tuple[str, str]] = {
+    DataType.DT_FLOAT: ("<f4", "float_val"),
+    DataType.DT_DOUBLE: ("<f8", "double_val"),
+    DataType.DT_INT32: ("<i4", "int_val"),
+    DataType.DT_UINT8: ("|u1", "int_val"),
+    DataType.DT_INT16: ("<i2", "int_val"),
+    DataType.DT_INT8: ("|i1", "int_val"),
+    DataType.DT_STRING: ("", "string_val"),
+    DataType.DT_COMPLEX64: ("<c8", "scomplex_val"),
+    DataType.DT_INT64: ("<i8", "int64_val"),
+    DataType.DT_BOOL: ("|b1", "bool_val"),
+    DataType.DT_BFLOAT16: ("<u2", "half_val"),
+    DataType.DT_UINT16: ("<u2", "int_val"),
+    DataType.DT_COMPLEX128: ("<c16", "dcomplex_val"),
+    DataType.DT_HALF: ("<f2", "half_val"),
+    DataType.DT_UINT32: ("<u4", "uint32_val"),
+    DataType.DT_UINT64: ("<u8", "uint64_val"),
+}
+_NOT_REAL = {
+    DataType.DT_STRING,
+    DataType.DT_BOOL,
+    DataType.DT_COMPLEX64,
+    DataType.DT_COMPLEX128,
+}
+
+
+def tensor_to_numpy(tensor: TensorProto) -> NDArray[Any]:
+    """The tensor's elements in its shape, read-only: numbers, or bytes objects for DT_STRING.
+
+    bfloat16 becomes float32. A single element stands for a tensor full of it. A tensor without a
+    shape is a scalar. Raises DecodeError when type, shape and number of elements do not fit.
+    """
+    if tensor.dtype not in _FORMS:
+        raise DecodeError(f"tensor of type {_type_name(tensor)}, which tbcore does not decode")
+    if tensor.tensor_shape.unknown_rank or any(d.size < 0 for d in tensor.tensor_shape.dim):
+        raise DecodeError("tensor without a definite shape")
+    shape = tuple(d.size for d in tensor.tensor_shape.dim)
+    elements = _elements(tensor)
+    count = math.prod(shape)
+    try:
+        if len(elements) == count:
+            array = elements.reshape(shape)
+        elif len(elements) == 1 and not tensor.tensor_content:
+            array = np.broadcast_to(elements[0], shape)
+        else:
+            raise DecodeError(
+                f"tensor of shape {list(shape)} needs {count} elements, found {len(elements)}"
+            )
+    except ValueError as error:
+        # More dimensions, or larger ones, than an array can have.
+        raise DecodeError(f"tensor of {len(shape)} dimensions: {error}") from None
+    array.flags.writeable = False
+    return array
+
+
+def scalar_of(tensor: TensorProto) -> np.float32 | np.float64 | None:
+    """The number of a tensor with exactly one real element, else None.
+
+    float32 where the writer's type fits into one, else float64 (integers above 2**53 are rounded).
+    """
+    if tensor.dtype in _NOT_REAL or any(d.size != 1 for d in tensor.tensor_shape.dim):
+        return None
+    try:
+        array = tensor_to_numpy(tensor)
+    except DecodeError:
+        return None
+    if array.dtype == np.float32 or array.dtype == np.float16:
+        return np.float32(array.item())
+    return np.float64(array.item())
+
+
+def numpy_to_tensor(array: NDArray[Any]) -> TensorProto:
+    """A TensorProto as writers make it: elements in tensor_content, strings in string_val.
+
+    Takes arrays of numbers, bools, str or bytes. Raises DecodeError for any other dtype.
+    """
+    tensor = TensorProto()
+    for size in array.shape:
+        tensor.tensor_shape.dim.add(size=size)
+    if array.dtype.kind in "SUO":
+        tensor.dtype = DataType.DT_STRING
+        tensor.string_val.extend(
+            s.encode() if isinstance(s, str) else bytes(s) for s in array.ravel().tolist()
+        )
+        return tensor
+    for dtype, (form, _) in _FORMS.items():
+        if form and dtype != DataType.DT_BFLOAT16 and array.dtype == np.dtype(form):
+            tensor.dtype = dtype
+            tensor.tensor_content = np.ascontiguousarray(array, form).tobytes()
+            return tensor
+    raise DecodeError(f"no tensor type for arrays of dtype {array.dtype}")
+
+
+def _elements(tensor: TensorProto) -> NDArray[Any]:
+    """All elements that are there, as an array of one dimension."""
+    form, field = _FORMS[tensor.dtype]
+    if tensor.dtype == DataType.DT_STRING:
+        strings = np.empty(len(tensor.string_val), object)
+        strings[:] = list(tensor.string_val)
+        return strings
+    dtype = np.dtype(form)
+    if tensor.tensor_content:
+        if len(tensor.tensor_content) % dtype.itemsize:
+            raise DecodeError(
+                f"tensor of {_type_name(tensor)} with {len(tensor.tensor_content)} bytes of content"
+            )
+        elements = np.frombuffer(tensor.tensor_content, dtype)
+    else:
+        values = getattr(tensor, field)
+        if field == "half_val":
+            elements = np.array(values, np.int64).astype(np.uint16).view(dtype)
+        elif field in ("scomplex_val", "dcomplex_val"):
+            part = np.float32 if field == "scomplex_val" else np.float64
+            elements = np.array(values[: len(values) // 2 * 2], part).view(dtype)
+        elif field == "int_val":
+            elements = np.array(values, np.int64).astype(dtype)
+        else:
+            elements = np.array(values, dtype)
+    if tensor.dtype == DataType.DT_BFLOAT16:
+        elements = (elements.astype(np.uint32) << np.uint32(16)).view(np.float32)
+    return elements
+
+
+def _type_name(tensor: TensorProto) -> str:
+    names = {number: name for name, number in DataType.items()}
+    return names.get(tensor.dtype, f"number {tensor.dtype}")

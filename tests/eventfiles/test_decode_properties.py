@@ -1,0 +1,318 @@
+"""The fast paths and plain protobuf decode every stream of events to the same rows."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tbcore.eventfiles import decode, periods, records, tail
+from tbcore.eventfiles.batch import Batch, FirstMetadata
+from tbcore.eventfiles.decode import Decoder
+from tbcore.eventfiles.proto.event_pb2 import Event, SessionLog
+from tbcore.eventfiles.proto.summary_pb2 import Summary, SummaryMetadata
+from tbcore.eventfiles.tail import FileTail
+from tbcore.eventfiles.tensors import numpy_to_tensor
+from tbcore.testing import record_bytes
+
+SCALARS_METADATA = SummaryMetadata(
+    plugin_data=SummaryMetadata.PluginData(plugin_name="scalars"), display_name="x"
+)
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rounds, slices and buffers so small that short streams cross all their edges."""
+    monkeypatch.setattr(decode, "_FIRST_ROUND", 5)
+    monkeypatch.setattr(decode, "_LAST_ROUND", 80)
+    monkeypatch.setattr(decode, "_FEW_RECORDS", 2)
+    monkeypatch.setattr(decode, "_LONG_BLOCK", 3)
+    monkeypatch.setattr(periods, "_MANY_ROWS", 4)
+    monkeypatch.setattr(periods, "_SLICE_BYTES", 300)
+    monkeypatch.setattr(periods, "_TILE_BYTES", 120)
+    monkeypatch.setattr(records, "_CHECK_SLICE_BYTES", 200)
+
+
+# ------------------------------------------------------------------------------------ streams
+
+tags = st.sampled_from(["loss", "lr", "a/b", "é", "x" * 150, "", "__health_pill__/p"])
+floats = st.floats(width=32) | st.sampled_from([0.0, -0.0, 1.5])
+steps = st.integers(0, 300) | st.sampled_from([2**14, 2**31, 2**53, 2**56, 2**62, -1, -(2**63)])
+
+
+@st.composite
+def summary_values(draw: st.DrawFn) -> Summary.Value:
+    """A value of any form, scalar or not."""
+    value = Summary.Value(tag=draw(tags))
+    form = draw(st.integers(0, 13))
+    number = draw(floats)
+    if form <= 3:
+        value.simple_value = number
+    elif form <= 5:
+        value.tensor.CopyFrom(numpy_to_tensor(np.array(number, np.float32)))
+    elif form == 6:
+        dtype = draw(st.sampled_from(["f8", "i4", "u1", "i8", "u8", "f2", "?"]))
+        with np.errstate(all="ignore"):
+            array = np.nan_to_num(np.array([number] * draw(st.integers(1, 2)))).astype(dtype)
+        value.tensor.CopyFrom(numpy_to_tensor(array))
+    elif form == 7:
+        value.tensor.dtype = 1
+        value.tensor.float_val.extend([number] * draw(st.integers(0, 2)))
+    elif form == 8:
+        value.tensor.dtype = draw(st.sampled_from([2, 9, 14, 19, 77]))
+        value.tensor.double_val.append(number)
+        value.tensor.half_val.append(16256)
+        value.tensor.int64_val.append(2**60 + 1)
+    elif form == 9:
+        value.tensor.CopyFrom(numpy_to_tensor(np.array([b"text"], object)))
+    elif form == 10:
+        value.histo.num = 3
+        value.histo.bucket.extend([1.0, 2.0])
+    elif form == 11:
+        value.image.encoded_image_string = draw(st.binary(max_size=40))
+    elif form == 12:
+        value.node_name = "node"
+        value.tensor.CopyFrom(numpy_to_tensor(np.array(number, np.float32)))
+    if draw(st.integers(0, 3)) == 0:
+        value.metadata.CopyFrom(SCALARS_METADATA)
+    return value
+
+
+@st.composite
+def events(draw: st.DrawFn) -> Event:
+    event = Event(wall_time=draw(st.sampled_from([0.0, 1.5, 1.7e9])), step=draw(steps))
+    form = draw(st.integers(0, 19))
+    if form <= 15:
+        event.summary.value.extend(draw(st.lists(summary_values(), min_size=0, max_size=3)))
+        if not event.summary.value:
+            event.summary.SetInParent()
+    elif form == 16:
+        event.graph_def = b"graph"
+    elif form == 17:
+        event.session_log.status = draw(
+            st.sampled_from([SessionLog.START, SessionLog.STOP, SessionLog.CHECKPOINT])
+        )
+    elif form == 18:
+        event.file_version = draw(st.sampled_from(["brain.Event:2", "brain.Event:1", "odd"]))
+    else:
+        event.tagged_run_metadata.tag = "step1"
+    return event
+
+
+@st.composite
+def regular_events(draw: st.DrawFn) -> Event:
+    """What trainers log step after step."""
+    event = Event(wall_time=1.7e9)
+    for tag in draw(st.lists(st.sampled_from(["loss", "lr", "é"]), min_size=1, max_size=2)):
+        value = event.summary.value.add(tag=tag)
+        form = draw(st.sampled_from(["simple", "simple", "f4", "f8", "i4", "list"]))
+        if form == "simple":
+            value.simple_value = 0.5
+        elif form == "list":
+            value.tensor.dtype = 1
+            value.tensor.float_val.append(2.5)
+        else:
+            value.tensor.CopyFrom(numpy_to_tensor(np.array([3], form)))
+        if draw(st.integers(0, 2)) == 0:
+            value.metadata.CopyFrom(SCALARS_METADATA)
+    return event
+
+
+@st.composite
+def streams(draw: st.DrawFn) -> list[bytes]:
+    """Payloads: single events, and cycles of events repeated with other steps and values."""
+    payloads: list[bytes] = []
+    for _ in range(draw(st.integers(0, 4))):
+        kinds = draw(st.sampled_from([regular_events(), regular_events(), events()]))
+        cycle = draw(st.lists(kinds, min_size=1, max_size=4))
+        first = draw(st.sampled_from([0, 1, 100, 16370]))
+        for step in range(first, first + draw(st.sampled_from([1, 3, 20, 60, 60]))):
+            for event in cycle:
+                event.step = step
+                event.wall_time += 0.25
+                for value in event.summary.value:
+                    if value.HasField("simple_value"):
+                        value.simple_value = step * 0.5
+                payloads.append(event.SerializeToString())
+        payloads.extend(event.SerializeToString() for event in draw(st.lists(events(), max_size=3)))
+    if draw(st.integers(0, 5)) == 0:
+        payloads.insert(draw(st.integers(0, len(payloads))), draw(st.binary(max_size=30)))
+    return payloads
+
+
+# --------------------------------------------------------------------------------- comparison
+
+
+def bits(number: Any) -> bytes:
+    """A number so that NaN equals NaN, and 0.0 does not equal -0.0."""
+    number = float(number)
+    return b"nan" if number != number else struct.pack("<d", number)
+
+
+class Collector:
+    """All that came out of a file, independent of how it was cut into batches."""
+
+    def __init__(self) -> None:
+        self.rows: list[Any] = []
+        self.metadata: dict[tuple[str, str, bool], FirstMetadata] = {}
+
+    def take(self, items: Iterator[decode.Item]) -> None:
+        for item in items:
+            if not isinstance(item, Batch):
+                self.rows.append(("control", *(map(str, item))))
+                continue
+            rows: list[Any] = []
+            keys = [(c.tag, c.field, True) for c in item.scalars]
+            keys += [(c.tag, c.field, False) for c in item.references]
+            assert len(set(keys)) == len(keys), "one column for a series"
+            for key, column in zip(keys, [*item.scalars, *item.references], strict=True):
+                positions = np.asarray(column.position, np.int64)
+                assert (np.diff(positions) > 0).all()
+                assert {len(c) for c in column[3:]} == {len(positions)}
+                if column.metadata and key not in self.metadata:
+                    self.metadata[key] = column.metadata
+            firsts = [c.position[0] for c in item.scalars]
+            assert firsts == sorted(firsts)
+            for scalar in item.scalars:
+                assert scalar.value.dtype in (np.float32, np.float64)
+                for position, step, wall_time, number in zip(*scalar[3:], strict=True):
+                    row = (scalar.tag, scalar.field, int(step), bits(wall_time), bits(number))
+                    rows.append((int(position), "scalar", *row))
+            for reference in item.references:
+                columns = [np.asarray(c).tolist() for c in reference[3:]]
+                for position, *row in zip(*columns, strict=True):
+                    rows.append((position, "reference", reference.tag, reference.field, *row))
+            rows.extend((b.position, "bare", b.step, b.is_summary) for b in item.bare_events)
+            self.rows.extend(sorted(rows, key=lambda row: row[:2]))
+
+
+def read_all(path: Path, *, blocks: bool, sizes: list[int] | None = None) -> Collector:
+    """Read a file, growing to the sizes given one after the other."""
+    content = path.read_bytes()
+    growing = path.with_name(f"growing-{blocks}.tfevents")
+    growing.write_bytes(b"")
+    collector, file = Collector(), FileTail(str(growing), 0, Decoder(blocks=blocks))
+    for size in [*(sizes or []), len(content)]:
+        with growing.open("r+b") as stream:
+            stream.write(content[:size])
+        file.caught_up = False
+        while not file.caught_up:
+            collector.take(file.read(200))
+    collector.rows.append(("problems", *file.problems))
+    collector.rows.append(("consumed", file.offset))
+    return collector
+
+
+def assert_equal_paths(path: Path, sizes: list[int]) -> None:
+    fast = read_all(path, blocks=True, sizes=sizes)
+    plain = read_all(path, blocks=False, sizes=sizes)
+    assert fast.rows == plain.rows
+    assert fast.metadata.keys() == plain.metadata.keys()
+    for key, found in fast.metadata.items():
+        assert found.position == plain.metadata[key].position
+        assert SummaryMetadata.FromString(found.data) == SummaryMetadata.FromString(
+            plain.metadata[key].data
+        )
+
+
+SETTINGS = settings(
+    max_examples=150,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+
+
+@SETTINGS
+@given(streams(), st.data(), st.sampled_from([150, 700, 1 << 22]))
+def test_same_rows_on_any_stream_and_growth(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    payloads: list[bytes],
+    data: st.DataObject,
+    buffer_bytes: int,
+) -> None:
+    """Any events, read while the file grows by any pieces, through buffers of any size."""
+    monkeypatch.setattr(tail, "BUFFER_BYTES", buffer_bytes)
+    content = b"".join(map(record_bytes, payloads))
+    path = tmp_path / "a.tfevents"
+    path.write_bytes(content)
+    sizes = sorted(data.draw(st.lists(st.integers(0, len(content)), max_size=3)))
+    assert_equal_paths(path, sizes)
+
+
+@SETTINGS
+@given(streams(), st.data(), st.sampled_from([700, 1 << 22]))
+def test_same_rows_with_damage(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    payloads: list[bytes],
+    data: st.DataObject,
+    buffer_bytes: int,
+) -> None:
+    """Bits flipped anywhere: the same records are left out, and none is invented."""
+    monkeypatch.setattr(tail, "BUFFER_BYTES", buffer_bytes)
+    content = bytearray(b"".join(map(record_bytes, payloads)))
+    path = tmp_path / "a.tfevents"
+    path.write_bytes(content)
+    whole = read_all(path, blocks=False)
+    for _ in range(data.draw(st.integers(1, 3))):
+        if content:
+            edge = min(40, len(content))
+            place = data.draw(
+                st.integers(0, len(content) - 1)
+                | st.integers(len(content) - edge, len(content) - 1)
+            )
+            content[place] ^= 1 << data.draw(st.integers(0, 7))
+    path.write_bytes(content)
+    sizes = sorted(data.draw(st.lists(st.integers(0, len(content)), max_size=2)))
+    assert_equal_paths(path, sizes)
+    damaged = read_all(path, blocks=True)
+    assert set(damaged.rows[:-2]) <= set(whole.rows[:-2])
+
+
+@pytest.mark.parametrize("fast", [True, False])
+def test_every_bit_of_a_periodic_stream(tmp_path: Path, fast: bool) -> None:
+    """One flipped bit costs its record alone, or, in a length, the records from there on."""
+    payloads = []
+    for step in range(1, 13):
+        for tag in ("loss", "lr"):
+            event = Event(wall_time=1.0 + step, step=step)
+            event.summary.value.add(tag=tag, simple_value=step / 2)
+            payloads.append(event.SerializeToString())
+    frames = [record_bytes(p) for p in payloads]
+    content = b"".join(frames)
+    starts = np.cumsum([0, *map(len, frames)]).tolist()
+    path = tmp_path / "a.tfevents"
+    path.write_bytes(content)
+    whole = read_all(path, blocks=fast).rows[:-2]
+    assert len(whole) == 24
+    victim = 9
+    for place in range(starts[victim], starts[victim + 1]):
+        for bit in range(8):
+            flipped = bytearray(content)
+            flipped[place] ^= 1 << bit
+            path.write_bytes(flipped)
+            rows = read_all(path, blocks=fast).rows[:-2]
+            in_header = place < starts[victim] + 12
+            assert rows == (whole[:victim] + ([] if in_header else whole[victim + 1 :]))
+
+
+def test_rows_longer_than_the_buffer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A period whose row does not fit in a piece of the file stops nothing."""
+    payloads = []
+    for step in range(1, 100):
+        for tag in ("a", "b", "c", "d", "e"):
+            event = Event(wall_time=1.0, step=step)
+            event.summary.value.add(tag=tag, simple_value=step)
+            payloads.append(event.SerializeToString())
+    path = tmp_path / "a.tfevents"
+    path.write_bytes(b"".join(map(record_bytes, payloads)))
+    for buffer_bytes in (150, 240, 260, 1000):
+        monkeypatch.setattr(tail, "BUFFER_BYTES", buffer_bytes)
+        assert len(read_all(path, blocks=True).rows) == 5 * 99 + 2

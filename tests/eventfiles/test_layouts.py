@@ -1,0 +1,226 @@
+"""Layouts and periods: what they take, and that what trainers write goes through them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tbcore.eventfiles import decode
+from tbcore.eventfiles.batch import Batch
+from tbcore.eventfiles.decode import Decoder
+from tbcore.eventfiles.layouts import learn
+from tbcore.eventfiles.periods import find_period
+from tbcore.eventfiles.proto.event_pb2 import Event
+from tbcore.eventfiles.proto.summary_pb2 import Summary, SummaryMetadata
+from tbcore.eventfiles.tail import FileTail
+from tbcore.eventfiles.tensors import numpy_to_tensor
+from tbcore.testing import record_bytes
+
+METADATA = SummaryMetadata(plugin_data=SummaryMetadata.PluginData(plugin_name="scalars"))
+
+
+def simple(tag: str = "loss") -> Summary.Value:
+    return Summary.Value(tag=tag, simple_value=0.5)
+
+
+def tensor(array: object, tag: str = "loss") -> Summary.Value:
+    return Summary.Value(tag=tag, tensor=numpy_to_tensor(np.asarray(array)))
+
+
+def event(*values: Summary.Value, step: int = 1, **fields: object) -> bytes:
+    return Event(
+        wall_time=1.5, step=step, summary=Summary(value=values), **fields
+    ).SerializeToString()
+
+
+@pytest.mark.parametrize(
+    ("payload", "slots"),
+    [
+        (event(simple()), [("loss", "simple_value")]),
+        (event(simple(), step=0), [("loss", "simple_value")]),
+        (event(simple(), step=2**55), [("loss", "simple_value")]),
+        (event(simple("é"), simple("lr")), [("é", "simple_value"), ("lr", "simple_value")]),
+        (event(tensor(np.float32(1))), [("loss", "tensor")]),
+        (event(tensor(np.float64([[1]]))), [("loss", "tensor")]),
+        (event(tensor(np.int64(1))), [("loss", "tensor")]),
+        (
+            event(Summary.Value(node_name="n", tensor=numpy_to_tensor(np.float32(1)))),
+            [("n", "tensor")],
+        ),
+    ],
+)
+def test_scalars_have_layouts(payload: bytes, slots: list[tuple[str, str]]) -> None:
+    layout = learn(payload)
+    assert layout is not None
+    assert [(s.tag, s.field) for s in layout.slots] == slots
+
+
+def test_metadata_is_part_of_the_layout() -> None:
+    value = simple()
+    value.metadata.CopyFrom(METADATA)
+    layout = learn(event(value))
+    assert layout is not None
+    assert layout.slots[0].metadata == METADATA.SerializeToString()
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        b"",
+        b"\x09" * 40,
+        event(),
+        event(simple(), step=-1),
+        event(simple(), step=2**56),
+        event(tensor([1.0, 2.0])),
+        event(tensor(True)),
+        event(tensor(np.array(b"text", object))),
+        event(tensor(np.float32(1), tag="__health_pill__/x")),
+        event(Summary.Value(tag="loss", histo={"num": 1})),
+        event(Summary.Value(tag="loss", metadata=METADATA)),
+        event(simple(), source_metadata={"writer": "w"}),
+        Event(file_version="brain.Event:2", wall_time=1.0).SerializeToString(),
+        event(simple()) + b"\x10\x02",
+        event(simple("x" * 5000)),
+        event(simple("loss")).replace(b"loss", b"\xff\xff\xff\xff"),
+        event(simple())[:-1],
+    ],
+)
+def test_anything_else_has_none(payload: bytes) -> None:
+    assert learn(payload) is None
+
+
+def test_two_values_in_one_value_have_no_layout() -> None:
+    """The last of a oneof counts, which only a parser knows."""
+    value = simple().SerializeToString() + tensor(np.float32(1), "").SerializeToString()
+    summary = b"\x0a" + bytes([len(value)]) + value
+    payload = b"\x09" + bytes(8) + b"\x10\x01\x2a" + bytes([len(summary)]) + summary
+    assert Event.FromString(payload).summary.value[0].WhichOneof("value") == "tensor"
+    assert learn(payload) is None
+
+
+@pytest.mark.parametrize(
+    ("numbers", "length"),
+    [
+        ([], 0),
+        ([1], 0),
+        ([1, 1], 1),
+        ([1, 2, 1, 2], 2),
+        ([9, 1, 1, 2, 1, 1, 2], 3),
+        ([1, 2, 3, 1, 2, 4], 0),
+        ([-1, -1], 0),
+        ([1, -1, 1, -1], 0),
+    ],
+)
+def test_find_period(numbers: list[int], length: int) -> None:
+    assert find_period(np.array(numbers, np.int64)) == length
+
+
+# ------------------------------------------------------------------------------ whole files
+
+
+@pytest.fixture
+def num_parsed(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
+    """How many events have gone through protobuf so far."""
+    calls: list[int] = []
+
+    class Counting:
+        @staticmethod
+        def FromString(data: bytes) -> Event:
+            calls.append(len(data))
+            return Event.FromString(data)
+
+    monkeypatch.setattr(decode, "Event", Counting)
+    return lambda: len(calls)
+
+
+def columns(path: Path, decoder: Decoder) -> dict[str, list[tuple[int, float]]]:
+    found: dict[str, list[tuple[int, float]]] = {}
+    file = FileTail(str(path), 0, decoder)
+    while not file.caught_up:
+        for item in file.read():
+            if isinstance(item, Batch):
+                for c in item.scalars:
+                    rows = zip(c.step.tolist(), c.value.tolist(), strict=True)
+                    found.setdefault(c.tag, []).extend(rows)
+    assert file.problems == []
+    return found
+
+
+def write(path: Path, num_steps: int, tags: list[str]) -> None:
+    parts = [record_bytes(Event(wall_time=1.0, file_version="brain.Event:2").SerializeToString())]
+    for step in range(num_steps):
+        for i, tag in enumerate(tags):
+            value = Summary.Value(tag=tag, simple_value=step + i / 8)
+            parts.append(record_bytes(event(value, step=step)))
+    path.write_bytes(b"".join(parts))
+
+
+MANY_TAGS = [f"t{i}" for i in range(90)]
+
+
+@pytest.mark.parametrize("tags", [["loss"], ["a", "b", "a", "a", "c"], MANY_TAGS])
+def test_regular_logs_do_not_go_through_protobuf(
+    tmp_path: Path, num_parsed: Callable[[], int], tags: list[str]
+) -> None:
+    """A few hundred records teach the cycle; a second run with the same tags needs few more."""
+    decoder = Decoder()
+    write(tmp_path / "1.tfevents", 1000, tags)
+    write(tmp_path / "2.tfevents", 300, tags)
+    found = columns(tmp_path / "1.tfevents", decoder)
+    for tag in set(tags):
+        places = [i for i, t in enumerate(tags) if t == tag]
+        assert found[tag] == [(s, s + i / 8) for s in range(1000) for i in places]
+    first = num_parsed()
+    assert first <= 10 * len(tags) + 100
+    columns(tmp_path / "2.tfevents", decoder)
+    assert num_parsed() - first <= 4 * len(tags) + 40
+
+
+def test_irregular_logs_do_not_go_through_protobuf(
+    tmp_path: Path, num_parsed: Callable[[], int]
+) -> None:
+    rng = np.random.default_rng(3)
+    parts = []
+    for step in range(1, 3000):
+        for i in range(8):
+            if rng.random() < 0.4:
+                parts.append(record_bytes(event(simple(f"tag/{i}"), step=step)))
+    (tmp_path / "1.tfevents").write_bytes(b"".join(parts))
+    found = columns(tmp_path / "1.tfevents", Decoder())
+    assert sum(map(len, found.values())) == len(parts)
+    assert num_parsed() < len(parts) / 20
+
+
+@pytest.mark.parametrize(
+    ("damaged_row", "num_steps"),
+    [(0, 40), (1, 40), (2, 40), (39, 40), (0, 150), (1, 150), (2, 150), (70, 150), (149, 150)],
+)
+def test_damage_inside_a_block_costs_one_record(
+    tmp_path: Path, damaged_row: int, num_steps: int
+) -> None:
+    """Also in its first rows, where the block is given up after its checksums were looked at."""
+    decoder = Decoder()
+    warm = tmp_path / "warm.tfevents"
+    write(warm, 200, ["loss", "lr"])
+    columns(warm, decoder)
+    parts = []
+    for step in range(1, num_steps + 1):
+        for tag in ("loss", "lr"):
+            parts.append(bytearray(record_bytes(event(simple(tag), step=step))))
+    parts[2 * damaged_row][-6] ^= 1
+    path = tmp_path / "a.tfevents"
+    path.write_bytes(b"".join(parts) + parts[-1])
+    file = FileTail(str(path), 0, decoder)
+    steps = [
+        step
+        for item in file.read()
+        if isinstance(item, Batch)
+        for c in item.scalars
+        if c.tag == "loss"
+        for step in c.step.tolist()
+    ]
+    assert steps == [s for s in range(1, num_steps + 1) if s != damaged_row + 1]
+    assert len(file.problems) == 1

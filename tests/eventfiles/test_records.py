@@ -1,0 +1,148 @@
+"""Framing: where records begin, which are damaged, and reading one again."""
+
+from __future__ import annotations
+
+import os
+import struct
+from pathlib import Path
+
+import pytest
+
+from tbcore.errors import DataLossError, NotFoundError
+from tbcore.eventfiles.crc32c import masked_crc, masked_length_crc
+from tbcore.eventfiles.records import (
+    MAX_PAYLOAD_BYTES,
+    find_damaged,
+    find_frames,
+    length_at,
+    read_payload,
+)
+from tbcore.testing import record_bytes
+
+FILE_VERSION = bytes.fromhex("0f000000000000006d532b091a0d627261696e2e4576656e743a32fc985129")
+"""`brain.Event:2` as every writer begins its files."""
+
+
+def buffer_of(*parts: bytes) -> tuple[bytearray, int]:
+    data = b"".join(parts)
+    return bytearray(data + bytes(64)), len(data)
+
+
+def test_a_record_of_another_implementation() -> None:
+    buffer, size = buffer_of(FILE_VERSION)
+    frames = find_frames(buffer, 0, size, 10)
+    assert (frames.starts.tolist(), frames.lengths.tolist()) == ([0], [15])
+    assert (frames.end, frames.stop) == (31, "incomplete")
+    assert find_damaged(buffer, frames).tolist() == []
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [[], [0], [1, 2, 3], [255, 256, 257], [10, 10, 300, 10], [70_000, 5], [5] * 50 + [1000, 5]],
+)
+@pytest.mark.parametrize("limit", [1, 3, 1000])
+def test_frames_of_any_lengths(sizes: list[int], limit: int) -> None:
+    """Short and long records, taken in rounds of any size."""
+    buffer, size = buffer_of(*(record_bytes(bytes([i % 251]) * n) for i, n in enumerate(sizes)))
+    found: list[int] = []
+    position = 0
+    for _ in range(len(sizes) + 1):
+        frames = find_frames(buffer, position, size, limit)
+        found += frames.lengths.tolist()
+        position = frames.end
+        if frames.stop != "limit":
+            break
+    assert found == sizes
+    assert position == size
+
+
+def test_every_cut_of_a_record_waits() -> None:
+    whole = record_bytes(b"a" * 20)
+    for cut in range(len(whole)):
+        buffer, size = buffer_of(whole, whole[:cut])
+        frames = find_frames(buffer, 0, size, 100)
+        assert (frames.end, frames.stop) == (len(whole), "incomplete")
+
+
+@pytest.mark.parametrize("length", [2**31, 2**32, 2**60, 2**64 - 1])
+def test_an_impossible_length_ends_the_file_though_its_checksum_is_right(length: int) -> None:
+    """A protobuf message has at most 2**31 - 1 bytes; nothing is allocated for a claim."""
+    header = struct.pack("<QI", length, masked_length_crc(length))
+    buffer, size = buffer_of(record_bytes(b"x"), header, bytes(100))
+    frames = find_frames(buffer, 0, size, 100)
+    assert (len(frames.starts), frames.stop) == (1, "bad_length")
+    assert length_at(buffer, len(record_bytes(b"x"))) is None
+
+
+def test_a_long_record_that_is_not_all_there_waits() -> None:
+    header = struct.pack("<QI", MAX_PAYLOAD_BYTES, masked_length_crc(MAX_PAYLOAD_BYTES))
+    buffer, size = buffer_of(header, bytes(100))
+    assert find_frames(buffer, 0, size, 100).stop == "incomplete"
+
+
+def test_damage_is_found_and_the_buffer_left_as_it_was() -> None:
+    frames_bytes = [record_bytes(bytes([i % 256]) * (i % 90)) for i in range(500)]
+    buffer, size = buffer_of(*frames_bytes)
+    frames = find_frames(buffer, 0, size, 1000)
+    for i in (3, 77, 499):
+        buffer[int(frames.starts[i]) + 12] ^= 4  # of the payload, or of the checksum if it is empty
+    buffer[int(frames.starts[200]) + 12 + int(frames.lengths[200])] ^= 1
+    before = bytes(buffer)
+    assert find_damaged(buffer, frames).tolist() == [3, 77, 200, 499]
+    assert bytes(buffer) == before
+
+
+def read(path: Path, offset: int, payload: bytes) -> bytes:
+    found = os.stat(path)
+    return read_payload(
+        str(path),
+        device=found.st_dev,
+        inode=found.st_ino,
+        offset=offset,
+        length=len(payload),
+        crc=masked_crc(payload),
+    )
+
+
+def test_read_payload_gives_what_was_logged_or_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "a.tfevents"
+    path.write_bytes(record_bytes(b"first") + record_bytes(b"second"))
+    offset = len(record_bytes(b"first"))
+    assert read(path, offset, b"second") == b"second"
+    with pytest.raises(DataLossError, match=r"offset 21 of .* no longer what was logged"):
+        read(path, offset, b"sekond")
+    path.write_bytes(record_bytes(b"first") + record_bytes(b"second").replace(b"se", b"zz"))
+    with pytest.raises(DataLossError, match="wrong payload checksum"):
+        read(path, offset, b"second")
+    path.write_bytes(b"")
+    with pytest.raises(DataLossError, match="no longer what was logged"):
+        read(path, offset, b"second")
+
+
+def test_read_payload_of_a_file_that_is_gone_or_another(tmp_path: Path) -> None:
+    path = tmp_path / "a.tfevents"
+    path.write_bytes(record_bytes(b"first"))
+    known = os.stat(path)
+
+    def again() -> bytes:
+        return read_payload(
+            str(path),
+            device=known.st_dev,
+            inode=known.st_ino,
+            offset=0,
+            length=5,
+            crc=masked_crc(b"first"),
+        )
+
+    assert again() == b"first"
+    other = tmp_path / "b"
+    other.write_bytes(record_bytes(b"first"))
+    other.replace(path)
+    with pytest.raises(NotFoundError, match="replaced by another one"):
+        again()
+    path.unlink()
+    with pytest.raises(NotFoundError, match="No such file"):
+        again()
+    os.mkfifo(path)
+    with pytest.raises(NotFoundError, match="not a regular file"):
+        again()

@@ -1,0 +1,199 @@
+"""Files that grow, are replaced, torn or damaged."""
+
+from __future__ import annotations
+
+import logging
+import os
+import resource
+import struct
+from pathlib import Path
+
+import pytest
+
+from tbcore.eventfiles import tail
+from tbcore.eventfiles.batch import Batch
+from tbcore.eventfiles.crc32c import masked_crc
+from tbcore.eventfiles.decode import Decoder
+from tbcore.eventfiles.proto.event_pb2 import Event
+from tbcore.eventfiles.tail import FileReplacedError, FileTail, read_first_event_time
+from tbcore.testing import record_bytes
+
+
+def record(step: int, value: float = 0.5, wall_time: float = 100.0) -> bytes:
+    event = Event(wall_time=wall_time + step, step=step)
+    event.summary.value.add(tag="loss", simple_value=value)
+    return record_bytes(event.SerializeToString())
+
+
+def steps_of(file: FileTail) -> list[int]:
+    """Everything that can be read now."""
+    steps: list[int] = []
+    file.caught_up = False
+    while not file.caught_up:
+        for item in file.read():
+            if isinstance(item, Batch):
+                for column in [*item.scalars, *item.references]:
+                    steps += column.step.tolist()
+    return steps
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "events.out.tfevents.1"
+
+
+def open_tail(path: Path) -> FileTail:
+    return FileTail(str(path), 0, Decoder())
+
+
+def test_byte_by_byte(path: Path) -> None:
+    """After each byte exactly the complete records have been read, each once."""
+    records = [record(i) for i in range(4)]
+    path.write_bytes(b"")
+    file = open_tail(path)
+    seen: list[int] = []
+    for size in range(1, len(b"".join(records)) + 1):
+        with path.open("ab") as stream:
+            stream.write(b"".join(records)[size - 1 : size])
+        seen += steps_of(file)
+        complete = size // len(records[1])
+        assert abs(len(seen) - complete) <= 1  # the first record has no step and is shorter
+        assert seen == list(range(len(seen)))
+    assert seen == [0, 1, 2, 3]
+
+
+def test_many_small_appends_to_a_long_file(path: Path) -> None:
+    path.write_bytes(b"".join(record(i) for i in range(1000)))
+    file = open_tail(path)
+    assert steps_of(file) == list(range(1000))
+    for i in range(1000, 1200, 7):
+        with path.open("ab") as stream:
+            stream.write(b"".join(record(j) for j in range(i, i + 7)))
+        assert steps_of(file) == list(range(i, i + 7))
+
+
+def test_a_record_longer_than_the_buffer(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tail, "BUFFER_BYTES", 1000)
+    big = Event(wall_time=1, step=7, graph_def=b"g" * 50_000)
+    path.write_bytes(record(1) + record_bytes(big.SerializeToString()) + record(8))
+    assert steps_of(open_tail(path)) == [1, 7, 8]
+
+
+@pytest.mark.parametrize("length", [1 << 60, (1 << 64) - 1, 3 << 30, (1 << 31) - 1])
+def test_memory_follows_the_file_and_not_a_claim(path: Path, length: int) -> None:
+    header = struct.pack("<Q", length)
+    path.write_bytes(record(1) + header + struct.pack("<I", masked_crc(header)) + bytes(100))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert steps_of(open_tail(path)) == [1]
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000  # kB
+
+
+def test_damaged_payload_costs_that_record(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    parts = [bytearray(record(i)) for i in range(1, 6)]
+    parts[1][20] ^= 1
+    parts[3][-1] ^= 1
+    path.write_bytes(b"".join(parts))
+    file = open_tail(path)
+    with caplog.at_level(logging.WARNING):
+        assert steps_of(file) == [1, 3, 5]
+        assert steps_of(file) == []
+    assert len(file.problems) == 2
+    (message,) = [r.getMessage() for r in caplog.records]
+    assert message == (
+        f"{path}: payload checksum wrong in the record at offset {len(parts[0])} (and 1 more)"
+    )
+
+
+def test_damaged_last_record_is_tried_again(path: Path) -> None:
+    """The pages of a file on a network may arrive in any order."""
+    torn = bytearray(record(2))
+    torn[20] ^= 1
+    path.write_bytes(record(1) + torn)
+    file = open_tail(path)
+    assert steps_of(file) == [1]
+    assert file.problems == []
+    path.write_bytes(record(1) + record(2))
+    assert steps_of(file) == [2]
+    path.write_bytes(record(1) + record(2) + torn + record(3))
+    assert steps_of(file) == [3]
+    assert len(file.problems) == 1
+
+
+def test_damaged_length_ends_the_file_until_it_is_mended(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    good = record(1) + record(2) + record(3)
+    bad = bytearray(good)
+    bad[len(record(1))] ^= 1
+    path.write_bytes(bad)
+    file = open_tail(path)
+    with caplog.at_level(logging.WARNING):
+        for _ in range(3):
+            steps_of(file)
+    assert file.offset == len(record(1))
+    assert len(caplog.records) == 1
+    assert "length checksum wrong in the record at offset" in caplog.text
+    path.write_bytes(good)
+    assert steps_of(file) == [2, 3]
+
+
+@pytest.mark.parametrize("content", [b"", b"plain text, no records at all" * 10, bytes(4000)])
+def test_files_that_hold_no_records(path: Path, content: bytes) -> None:
+    path.write_bytes(content)
+    file = open_tail(path)
+    assert steps_of(file) == []
+    assert file.caught_up
+
+
+def test_replaced_shrunk_and_rewritten_files_are_told(path: Path, tmp_path: Path) -> None:
+    path.write_bytes(record(1) + record(2))
+    file = open_tail(path)
+    steps_of(file)
+    other = tmp_path / "other"
+    other.write_bytes(record(1) + record(2) + record(3))
+    os.replace(other, path)
+    with pytest.raises(FileReplacedError):
+        steps_of(file)
+
+    file = open_tail(path)
+    steps_of(file)
+    with path.open("r+b") as stream:
+        stream.truncate(len(record(1)))
+    with pytest.raises(FileReplacedError):
+        steps_of(file)
+
+    file = open_tail(path)
+    steps_of(file)
+    path.write_bytes(record(1, wall_time=200.0) * 5)  # the same inode
+    with pytest.raises(FileReplacedError):
+        steps_of(file)
+
+
+def test_only_regular_files_are_opened(path: Path, tmp_path: Path) -> None:
+    os.mkfifo(path)
+    with pytest.raises(OSError, match="not a regular file"):
+        steps_of(open_tail(path))
+    with pytest.raises(OSError):
+        steps_of(open_tail(tmp_path / "missing"))
+
+
+def test_no_descriptor_is_kept(path: Path) -> None:
+    path.write_bytes(b"".join(record(i) for i in range(100)))
+    before = len(os.listdir("/proc/self/fd"))
+    files = [open_tail(path) for _ in range(50)]
+    for file in files:
+        steps_of(file)
+    next(iter(files[0].read()), None)
+    assert len(os.listdir("/proc/self/fd")) <= before
+
+
+def test_first_event_time(path: Path) -> None:
+    path.write_bytes(b"")
+    assert read_first_event_time(str(path)) is None
+    path.write_bytes(record(1)[:-1])
+    assert read_first_event_time(str(path)) is None
+    path.write_bytes(record(1) + record(2))
+    assert read_first_event_time(str(path)) == 101.0
+    file = open_tail(path)
+    steps_of(file)
+    assert file.first_event_time == 101.0

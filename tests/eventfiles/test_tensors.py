@@ -1,0 +1,114 @@
+"""Tensors of every type, in both forms that writers use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tbcore.errors import DecodeError
+from tbcore.eventfiles.proto.tensor_pb2 import TensorProto
+from tbcore.eventfiles.proto.types_pb2 import DataType
+from tbcore.eventfiles.tensors import numpy_to_tensor, scalar_of, tensor_to_numpy
+
+
+@pytest.mark.parametrize(
+    "dtype", ["f4", "f8", "f2", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "?", "c8", "c16"]
+)
+@pytest.mark.parametrize("shape", [(), (1,), (2, 3), (0,), (2, 0)])
+def test_round_trip(dtype: str, shape: tuple[int, ...]) -> None:
+    array = (np.arange(int(np.prod(shape))) % 2 * 3).astype(dtype).reshape(shape)
+    decoded = tensor_to_numpy(numpy_to_tensor(array))
+    assert decoded.dtype == array.dtype
+    assert decoded.shape == shape
+    assert (decoded == array).all()
+    assert not decoded.flags.writeable
+
+
+def test_strings() -> None:
+    decoded = tensor_to_numpy(numpy_to_tensor(np.array([[b"a", "é"]], object)))
+    assert decoded.tolist() == [[b"a", "é".encode()]]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "field", "values", "expected"),
+    [
+        (DataType.DT_FLOAT, "float_val", [1.5, 2.5], [1.5, 2.5]),
+        (DataType.DT_DOUBLE, "double_val", [0.1, 0.2], [0.1, 0.2]),
+        (DataType.DT_INT8, "int_val", [-1, 2], [-1, 2]),
+        (DataType.DT_UINT8, "int_val", [255, 2], [255, 2]),
+        (DataType.DT_INT64, "int64_val", [2**62, -1], [2**62, -1]),
+        (DataType.DT_UINT64, "uint64_val", [2**64 - 1, 0], [2**64 - 1, 0]),
+        (DataType.DT_BOOL, "bool_val", [True, False], [True, False]),
+        (DataType.DT_HALF, "half_val", [0x3C00, 0xC000], [1.0, -2.0]),
+        (DataType.DT_BFLOAT16, "half_val", [0x3F80, 0xC000], [1.0, -2.0]),
+        (DataType.DT_COMPLEX64, "scomplex_val", [1, 2, 3, 4], [1 + 2j, 3 + 4j]),
+        (DataType.DT_STRING, "string_val", [b"a", b"b"], [b"a", b"b"]),
+    ],
+)
+def test_typed_lists(dtype: int, field: str, values: list[Any], expected: list[Any]) -> None:
+    tensor = TensorProto(dtype=DataType.Name(dtype))
+    tensor.tensor_shape.dim.add(size=2)
+    getattr(tensor, field).extend(values)
+    assert tensor_to_numpy(tensor).tolist() == expected
+
+
+def test_one_element_fills_a_shape_without_filling_memory() -> None:
+    tensor = TensorProto(dtype=DataType.DT_FLOAT, float_val=[7.0])
+    tensor.tensor_shape.dim.add(size=1 << 40)
+    array = tensor_to_numpy(tensor)
+    assert array.shape == (1 << 40,)
+    assert array[12345] == 7.0
+
+
+def test_bfloat16_content() -> None:
+    tensor = TensorProto(dtype=DataType.DT_BFLOAT16, tensor_content=b"\x80\x3f")
+    assert scalar_of(tensor) == np.float32(1.0)
+
+
+def with_shape(tensor: TensorProto, *sizes: int) -> TensorProto:
+    for size in sizes:
+        tensor.tensor_shape.dim.add(size=size)
+    return tensor
+
+
+@pytest.mark.parametrize(
+    "tensor",
+    [
+        TensorProto(),
+        TensorProto(dtype=DataType.DT_FLOAT),
+        TensorProto(dtype=DataType.DT_FLOAT, tensor_content=b"abc"),
+        TensorProto(dtype=DataType.DT_FLOAT, float_val=[1, 2]),
+        TensorProto(dtype=DataType.DT_RESOURCE),
+        with_shape(TensorProto(dtype=DataType.DT_FLOAT, float_val=[1, 2]), 3),
+        with_shape(TensorProto(dtype=DataType.DT_FLOAT, float_val=[1]), -1),
+        with_shape(TensorProto(dtype=DataType.DT_FLOAT, tensor_content=bytes(4)), 2),
+    ],
+)
+def test_what_does_not_fit_is_an_error(tensor: TensorProto) -> None:
+    with pytest.raises(DecodeError, match=r"^tensor"):
+        tensor_to_numpy(tensor)
+    assert scalar_of(tensor) is None
+
+
+@pytest.mark.parametrize(
+    ("array", "expected"),
+    [
+        (np.float32(0.1), np.float32(0.1)),
+        (np.float64(0.1), np.float64(0.1)),
+        (np.float16(0.5), np.float32(0.5)),
+        (np.int64(2**53 + 2), np.float64(2**53 + 2)),
+        (np.array([[3]], np.uint8), np.float64(3)),
+        (np.array([1.0, 2.0]), None),
+        (np.array([], np.float32), None),
+        (np.bool_(True), None),
+        (np.complex64(1), None),
+        (np.array(b"1", object), None),
+    ],
+)
+def test_scalar_of(array: Any, expected: Any) -> None:
+    """One real number is a scalar, in any shape of one element; a bool or a string is none."""
+    found = scalar_of(numpy_to_tensor(np.asarray(array)))
+    assert found == expected
+    assert type(found) is type(expected)
