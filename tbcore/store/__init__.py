@@ -1,0 +1,11 @@
+"""The store: what was read from event files, and the questions that it answers.
+
+eventfiles  ->  reader, run  ->  view  ->  multiplexer  ->  plugins
+                (loader's thread)          (any thread)
+"""
+
+from __future__ import annotations
+
+from tbcore.store.multiplexer import Multiplexer
+
+__all__ = ["Multiplexer"]

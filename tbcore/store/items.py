@@ -1,0 +1,105 @@
+"""Items: elements of a series whose bytes are still in their file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from google.protobuf.message import DecodeError as ProtobufDecodeError
+from numpy.typing import NDArray
+
+from tbcore.errors import DataLossError, DecodeError, NotFoundError
+from tbcore.eventfiles.logdir import one_line
+from tbcore.eventfiles.proto.event_pb2 import Event
+from tbcore.eventfiles.proto.summary_pb2 import Summary
+from tbcore.eventfiles.records import read_payload
+from tbcore.kinds import Kind
+from tbcore.store.series import (
+    CRC,
+    FILE,
+    INDEX,
+    LENGTH,
+    OFFSET,
+    STEP,
+    WALL_TIME,
+    Series,
+)
+from tbcore.store.view import FileRef
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One element of a tag; what it holds is read when it is asked for."""
+
+    ordinal: int
+    """The place at which it was written to its tag. It never changes."""
+    step: int
+    wall_time: float
+    """Seconds since the epoch."""
+    kind: Kind
+    index: int
+    """Which Summary.Value of its event; 0 for events without a summary."""
+    _file: FileRef = field(repr=False)
+    _offset: int = field(repr=False)
+    _length: int = field(repr=False)
+    _crc: int = field(repr=False)
+
+    @property
+    def etag(self) -> str:
+        """Names the bytes of this item: another text wherever these may be others. No quotes."""
+        file = self._file
+        return f"{file.device:x}-{file.inode:x}-{self._offset:x}-{self._crc:08x}-{self.index}"
+
+    def read(self) -> Summary.Value | bytes:
+        """The item's Summary.Value; of an event without a summary the bytes of its field.
+
+        That is the serialized GraphDef, MetaGraphDef or RunMetadata. Nothing is kept. Raises
+        NotFoundError when the file is gone or another one now, DataLossError when the record is
+        no longer what was logged, DecodeError when there is no such value in it.
+        """
+        file = self._file
+        try:
+            payload = read_payload(
+                file.path,
+                device=file.device,
+                inode=file.inode,
+                offset=self._offset,
+                length=self._length,
+                crc=self._crc,
+            )
+            event = Event.FromString(payload)
+        except (NotFoundError, DataLossError) as error:
+            raise type(error)(one_line(str(error))) from None
+        except ProtobufDecodeError:
+            raise self._decode_error("it is no event") from None
+        match self.kind.field:
+            case "graph_def":
+                return event.graph_def
+            case "meta_graph_def":
+                return event.meta_graph_def
+            case "tagged_run_metadata":
+                return event.tagged_run_metadata.run_metadata
+        if self.index >= len(event.summary.value):
+            raise self._decode_error(f"it has no value {self.index}")
+        return event.summary.value[self.index]
+
+    def _decode_error(self, reason: str) -> DecodeError:
+        where = f"{self._file.path}: record at offset {self._offset}"
+        return DecodeError(one_line(f"{where} cannot be decoded: {reason}"))
+
+
+def items_at(
+    series: Series, rows: NDArray[np.int64], ordinals: NDArray[np.int64], files: Sequence[FileRef]
+) -> list[Item]:
+    """The items of these rows of a reference series."""
+    columns = [
+        series.column(number)[rows].tolist()
+        for number in (STEP, WALL_TIME, INDEX, FILE, OFFSET, LENGTH, CRC)
+    ]
+    return [
+        Item(ordinal, step, wall_time, series.kind, index, files[file], offset, length, crc)
+        for ordinal, step, wall_time, index, file, offset, length, crc in zip(
+            ordinals.tolist(), *columns, strict=True
+        )
+    ]

@@ -1,0 +1,316 @@
+"""Loader: looks for runs, reads what is new in them, and shows it.
+
+    a pass:  look -> turns -> commit       then a pause, and again
+                     ^   |
+                     +---+  commits on the way, so that data is served while it is loaded
+
+A turn is about 16 MB of one run. Turns go round among the runs that have something to read, the
+most recently written ones first.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Iterable, Sequence
+
+from tbcore.eventfiles.decode import Decoder
+from tbcore.eventfiles.logdir import EventFile, LogdirSpec, Scan, one_line, scan
+from tbcore.eventfiles.tail import TURN_BYTES, FileReplacedError, read_first_event_time
+from tbcore.store.multiplexer import Multiplexer
+from tbcore.store.reader import MAX_PROBLEMS, RunReader
+from tbcore.store.status import LoadStatus
+from tbcore.store.view import RunView
+from tbcore.store.watch import watch
+
+__all__ = ["LoadStatus", "Loader"]
+
+logger = logging.getLogger(__name__)
+
+COMMIT_SECONDS = 0.1
+"""Between commits while there is more to read."""
+STOP_SECONDS = 0.5
+"""How long `stop` waits for the thread, which is a daemon and may be left behind."""
+
+_MIN_PAUSE_SECONDS = 1.0
+"""Between passes however often files change: looking at thousands of files takes a while."""
+_MAX_LINES_LOGGED = 20
+"""At once: there may be a thousand files that nobody may read."""
+
+
+class Loader:
+    """Keeps a multiplexer up to date with the event files below some directories.
+
+    Either call `load_once`, or `start`; never both at a time.
+    """
+
+    def __init__(
+        self,
+        multiplexer: Multiplexer,
+        specs: Sequence[LogdirSpec],
+        *,
+        reload_interval: float = 5.0,
+        purge_orphaned_data: bool = True,
+        max_points: int = 0,
+        wake: threading.Event | None = None,
+    ) -> None:
+        """`reload_interval` is the pause between passes in seconds; 0 loads once.
+
+        `max_points` bounds each scalar series in memory, 0 keeps all rows. Setting `wake` ends a
+        pause early.
+        """
+        self._multiplexer = multiplexer
+        self._specs = list(specs)
+        self._reload_interval = reload_interval
+        self._purge_orphaned_data = purge_orphaned_data
+        self._max_points = max_points
+        self._wake = wake or threading.Event()
+        self._stopping = threading.Event()
+        self._threads: list[threading.Thread] = []
+        self._decoder = Decoder()
+        self._runs: dict[str, _Run] = {}
+        self._queue: deque[_Run] = deque()
+        """Runs with something to read, in the order of their turns."""
+        self._changed: dict[str, _Run] = {}
+        """Runs to commit, in the order in which new ones are shown."""
+        self._removed: list[str] = []
+        self._scan = Scan({}, 0, 0, [], [])
+        self._looked_at = -math.inf
+        self._problems: deque[str] = deque(maxlen=MAX_PROBLEMS)
+        self._told: set[str] = set()
+        """What was wrong at the last look, so that it is told once."""
+        self._faults: deque[str] = deque(maxlen=MAX_PROBLEMS)
+        self._passes = 0
+
+    def load_once(self) -> None:
+        """One pass in the calling thread: scan, read all that is new, commit."""
+        self._look()
+        committed_at = time.monotonic()
+        while self._queue and not self._stopping.is_set():
+            self._take_turn(self._queue.popleft())
+            if time.monotonic() - committed_at >= COMMIT_SECONDS:
+                # Reading may take minutes, and other runs begin meanwhile.
+                if 0 < self._reload_interval <= time.monotonic() - self._looked_at:
+                    self._look()
+                self._commit()
+                committed_at = time.monotonic()
+        if not self._stopping.is_set():
+            self._passes += 1
+        self._commit()
+
+    def start(self) -> None:
+        """Load in a daemon thread, again and again."""
+        self._show_status(loading=True)
+        thread = threading.Thread(target=self._load, name="tbcore-loader", daemon=True)
+        self._threads.append(thread)
+        thread.start()
+        if self._reload_interval > 0:
+            watcher = watch([spec.path for spec in self._specs], self._wake, self._stopping)
+            self._threads += [watcher] if watcher is not None else []
+
+    def stop(self) -> None:
+        """End the thread when its turn is over; waits for it for half a second at most."""
+        self._stopping.set()
+        self._wake.set()
+        deadline = time.monotonic() + STOP_SECONDS
+        for thread in self._threads:
+            thread.join(max(deadline - time.monotonic(), 0))
+
+    def _load(self) -> None:
+        while not self._stopping.is_set():
+            # Whatever wakes from here on may have happened behind the look's back.
+            self._wake.clear()
+            try:
+                self.load_once()
+            except Exception as error:
+                # A server that no longer loads, and does not say so, is worse than any fault.
+                self._tell_fault("loading failed and is tried again", error)
+            if self._reload_interval <= 0:
+                return
+            shortest = min(_MIN_PAUSE_SECONDS, self._reload_interval)
+            if not self._stopping.wait(shortest):
+                self._wake.wait(self._reload_interval - shortest)
+
+    # -- looking -------------------------------------------------------------------------------
+
+    def _look(self) -> None:
+        """Scan, and work out what there is to read. New runs are shown at once, still empty."""
+        found = scan(self._specs)
+        self._scan, self._looked_at = found, time.monotonic()
+        self._tell_scan(found)
+        for name in [name for name in self._runs if name not in found.runs]:
+            if not self._runs[name].is_below(found.unlisted):
+                self._remove(name)
+        new: list[_Run] = []
+        for name, files in found.runs.items():
+            run = self._runs.get(name)
+            try:
+                if run is None:
+                    new.append(self._begin(name, files))
+                else:
+                    self._update(run, files)
+            except Exception as error:
+                self._tell_fault(f"run {name}", error)
+        # A run that was shown never moves; this is the order among those of one look.
+        for run in sorted(new, key=_Run.order):
+            self._runs[run.name] = run
+            self._changed[run.name] = run
+        waiting = [run for run in self._runs.values() if run.active.has_work]
+        waiting.sort(key=lambda run: run.active.newest_ns, reverse=True)
+        self._queue = deque(waiting)
+        self._commit()
+
+    def _begin(self, name: str, files: Sequence[EventFile]) -> _Run:
+        run = _Run(name, files, self._new_reader(files))
+        for file in files:
+            try:
+                wall_time = read_first_event_time(file.path)
+            except OSError:
+                continue  # Told when it is its turn.
+            if wall_time is not None:
+                run.reader.data.set_first_event_time(wall_time)
+                run.first_event_time = wall_time
+                break
+        return run
+
+    def _update(self, run: _Run, files: Sequence[EventFile]) -> None:
+        run.files = files
+        if not run.active.update(files):
+            self._read_anew(run)
+        self._let_succeed(run)
+
+    def _read_anew(self, run: _Run) -> None:
+        """Have the run read from its beginning, while its old data is served."""
+        run.successor = self._new_reader(run.files)
+
+    def _new_reader(self, files: Sequence[EventFile]) -> RunReader:
+        reader = RunReader(
+            self._decoder,
+            purge_orphaned_data=self._purge_orphaned_data,
+            max_points=self._max_points,
+        )
+        reader.update(files)
+        return reader
+
+    def _remove(self, name: str) -> None:
+        del self._runs[name]
+        self._changed.pop(name, None)
+        self._removed.append(name)
+
+    # -- reading -------------------------------------------------------------------------------
+
+    def _take_turn(self, run: _Run) -> None:
+        try:
+            run.active.read_turn(TURN_BYTES)
+        except FileReplacedError:
+            self._read_anew(run)
+        except Exception as error:
+            # What is shown of the run stays; the next pass tries again.
+            self._tell_fault(f"run {run.name}", error)
+            return
+        troubles = run.active.take_troubles()
+        self._problems.extend([*run.active.take_problems(), *troubles])
+        self._log(troubles)
+        self._let_succeed(run)
+        if run.successor is None:
+            self._changed[run.name] = run
+        if run.active.has_work:
+            self._queue.append(run)
+
+    def _let_succeed(self, run: _Run) -> None:
+        if run.successor is not None and not run.successor.has_work:
+            run.reader, run.successor = run.successor, None
+            self._changed[run.name] = run
+
+    # -- showing -------------------------------------------------------------------------------
+
+    def _commit(self) -> None:
+        changed: dict[str, RunView] = {}
+        for name, run in self._changed.items():
+            try:
+                view = run.reader.data.commit()
+            except Exception as error:
+                self._tell_fault(f"run {name}", error)
+                continue
+            if view is not run.view:
+                run.view = changed[name] = view
+        removed, self._removed = self._removed, []
+        self._changed = {}
+        self._multiplexer.commit(changed, removed)
+        self._show_status(loading=bool(self._queue))
+
+    def _show_status(self, *, loading: bool) -> None:
+        readers = [run.active for run in self._runs.values()]
+        self._multiplexer.set_status(
+            LoadStatus(
+                loading=loading,
+                passes=self._passes,
+                num_runs=len(self._runs),
+                num_files=self._scan.num_files,
+                num_directories=self._scan.num_directories,
+                bytes_read=sum(reader.bytes_read for reader in readers),
+                bytes_total=sum(reader.bytes_total for reader in readers),
+                missing=tuple(self._scan.missing),
+                problems=tuple(self._problems),
+            )
+        )
+
+    # -- telling -------------------------------------------------------------------------------
+
+    def _tell_scan(self, found: Scan) -> None:
+        missing = [f"logdir {path} does not exist; waiting for it" for path in found.missing]
+        new = [line for line in found.problems if line not in self._told]
+        self._problems.extend(new)
+        self._log([line for line in missing if line not in self._told] + new)
+        self._told = {*missing, *found.problems}
+
+    def _tell_fault(self, what: str, error: Exception) -> None:
+        line = one_line(f"{what}: {type(error).__name__}: {error}")
+        logger.debug("%s", line, exc_info=error)
+        if line not in self._faults:
+            self._faults.append(line)
+            self._problems.append(line)
+            self._log([line])
+
+    def _log(self, lines: Sequence[str]) -> None:
+        for line in lines[:_MAX_LINES_LOGGED]:
+            logger.warning("%s", line)
+        if len(lines) > _MAX_LINES_LOGGED:
+            logger.warning("and %d more like these", len(lines) - _MAX_LINES_LOGGED)
+
+
+class _Run:
+    """A run that is served."""
+
+    __slots__ = ("files", "first_event_time", "name", "reader", "successor", "view")
+
+    def __init__(self, name: str, files: Sequence[EventFile], reader: RunReader) -> None:
+        self.name = name
+        self.files = files
+        """As of the last look."""
+        self.reader = reader
+        self.successor: RunReader | None = None
+        """Reads the run anew, and takes over when it has read everything."""
+        self.view: RunView | None = None
+        """As shown last."""
+        self.first_event_time = math.inf
+        """Seconds since the epoch, as it was when the run was found; infinite without an event."""
+
+    @property
+    def active(self) -> RunReader:
+        """The reader whose turn it is."""
+        return self.successor or self.reader
+
+    def order(self) -> tuple[float, str]:
+        """Sorts runs that were found together; no time stands for a time at the end of all."""
+        is_number = not math.isnan(self.first_event_time)
+        return self.first_event_time if is_number else math.inf, self.name
+
+    def is_below(self, directories: Iterable[str]) -> bool:
+        """Whether the run may be hidden in one of these directories."""
+        path = os.path.dirname(self.files[0].path)
+        return any(path == d or path.startswith(f"{d}/") for d in directories)

@@ -1,0 +1,367 @@
+"""Multiplexer: the index over all runs, and the only thing that plugins ask.
+
+All that readers see hangs from one reference to an immutable state. A reader takes it once and
+needs no lock; a commit puts another state in its place.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tbcore.errors import NotFoundError
+from tbcore.eventfiles.proto.summary_pb2 import SummaryMetadata
+from tbcore.kinds import Claims, Kind, matches
+from tbcore.store.items import Item, items_at
+from tbcore.store.sampling import positions_of
+from tbcore.store.series import (
+    STEP,
+    VALUE,
+    WALL_TIME,
+    Rows,
+    ScalarSeries,
+    Series,
+)
+from tbcore.store.status import LoadStatus
+from tbcore.store.view import ClaimsKey, RunView, TagView
+
+logger = logging.getLogger(__name__)
+
+_MAX_CANDIDATES = 200
+"""Names among which close ones are looked for: comparing long ones takes a millisecond each."""
+_MAX_NAME_SHOWN = 200
+_MAX_REMEMBERED = 64
+"""Answers about tags that are kept; there are about as many claims as plugins."""
+
+
+class KindSummary(NamedTuple):
+    """How much there is of one kind."""
+
+    kind: Kind
+    num_runs: int
+    num_tags: int
+    """Different ones; a tag that several runs have counts once."""
+    example_run: str
+    example_tag: str
+
+
+class _Listing:
+    """Answers that depend on nothing but the runs, their tags and kinds. Each is made when it is
+    asked for; two readers that do so at once put the same in its place."""
+
+    __slots__ = ("generation", "kinds", "summaries", "tags")
+
+    def __init__(self, generation: int) -> None:
+        self.generation = generation
+        """The first at which it was so."""
+        self.tags: dict[ClaimsKey, dict[str, list[str]]] = {}
+        self.kinds: frozenset[Kind] | None = None
+        self.summaries: list[KindSummary] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """Everything as it was at one commit."""
+
+    generation: int = 0
+    runs: dict[str, RunView] = field(default_factory=dict)
+    run_generations: dict[str, int] = field(default_factory=dict)
+    listing: _Listing = field(default_factory=lambda: _Listing(0))
+
+
+class Multiplexer:
+    """All runs and what is in them. Any thread may ask."""
+
+    def __init__(self) -> None:
+        self._state = _State()
+        self._status = LoadStatus()
+        self._subscribers: tuple[Callable[[], None], ...] = ()
+        self._subscribing = threading.Lock()
+
+    # -- questions -----------------------------------------------------------------------------
+
+    @property
+    def generation(self) -> int:
+        """Rises by one whenever a commit changed something. Key caches with it."""
+        return self._state.generation
+
+    @property
+    def runs_generation(self) -> int:
+        """The generation at which the list of runs, a list of tags or a kind last changed."""
+        return self._state.listing.generation
+
+    def runs(self) -> list[str]:
+        """Run names in order of discovery: new ones come last, and none ever moves."""
+        return list(self._state.runs)
+
+    def run_generations(self) -> dict[str, int]:
+        """For each run the generation at which it last changed."""
+        return dict(self._state.run_generations)
+
+    def has(self, claims: Claims) -> bool:
+        """Whether any run holds a series that one of the claims matches."""
+        state = self._state
+        kinds = state.listing.kinds
+        if kinds is None:
+            kinds = frozenset(kind for run in state.runs.values() for kind in run.kinds())
+            state.listing.kinds = kinds
+        return any(matches(claims, kind) for kind in kinds)
+
+    def tags(self, claims: Claims) -> dict[str, list[str]]:
+        """Tags per run, in order of first appearance; runs without any map to [].
+
+        The answer is shared with others who ask: not to be changed.
+        """
+        state, key = self._state, tuple(claims)
+        found = state.listing.tags.get(key)
+        if found is None:
+            found = {name: run.tags_of(key) for name, run in state.runs.items()}
+            if len(state.listing.tags) >= _MAX_REMEMBERED:
+                state.listing.tags = {}
+            state.listing.tags[key] = found
+        return found
+
+    def scalars(
+        self, run: str, tag: str, *, claims: Claims | None = None, samples: int = 0
+    ) -> ScalarSeries:
+        """The numbers of one tag, sampled to at most `samples` points (0: all).
+
+        Of all its series that one of the claims matches, merged in the order written; without
+        claims, of all. Raises NotFoundError for an unknown run, or when the run has no such tag
+        under these claims.
+        """
+        _, view = self._find(run, tag, claims)
+        series = [
+            s
+            for s in view.series
+            if s.kind.is_scalar and (claims is None or matches(claims, s.kind))
+        ]
+        if not series and claims is None:
+            raise NotFoundError(f"tag {_shown(tag)} of run {_shown(run)} holds no numbers")
+        return _merged_scalars(series, samples)
+
+    def items(self, run: str, tag: str, claims: Claims, *, samples: int = 0) -> list[Item]:
+        """The items of one tag, sampled likewise; their bytes are not read yet.
+
+        Numbers are no items and are left out. Raises NotFoundError like `scalars`.
+        """
+        run_view, view = self._find(run, tag, claims)
+        series = [s for s in view.series if not s.kind.is_scalar and matches(claims, s.kind)]
+        items = []
+        for picked in _pick(series, samples):
+            items += items_at(picked.series, picked.rows, picked.ordinals, run_view.files)
+        return items if len(series) < 2 else sorted(items, key=lambda item: item.ordinal)
+
+    def item(self, run: str, tag: str, claims: Claims, ordinal: int) -> Item:
+        """One item by its ordinal.
+
+        Raises NotFoundError like `scalars`, and when there is no such item.
+        """
+        run_view, view = self._find(run, tag, claims)
+        for series in view.series:
+            if series.kind.is_scalar or not matches(claims, series.kind):
+                continue
+            row = series.row_of(ordinal)
+            if row is not None:
+                rows = np.array([row], np.int64)
+                return items_at(series, rows, series.ordinals_at(rows), run_view.files)[0]
+        raise NotFoundError(f"tag {_shown(tag)} of run {_shown(run)} has no item {ordinal}")
+
+    def metadata(self, run: str, tag: str) -> SummaryMetadata:
+        """The first metadata written for this tag; an empty message when there was none.
+
+        Raises NotFoundError for an unknown run or tag.
+        """
+        _, view = self._find(run, tag, None)
+        return SummaryMetadata.FromString(view.metadata or b"")
+
+    def kinds(self) -> list[KindSummary]:
+        """All kinds there are, in order of first appearance."""
+        state = self._state
+        summaries = state.listing.summaries
+        if summaries is None:
+            summaries = state.listing.summaries = _summarize(state.runs)
+        return list(summaries)
+
+    def first_event_time(self, run: str) -> float | None:
+        """Wall time of the run's first event in seconds since the epoch; None without any event.
+
+        Raises NotFoundError for an unknown run.
+        """
+        return self._run(run).first_event_time
+
+    def file_paths(self, run: str) -> list[str]:
+        """Event files of the run, in the order in which they are read.
+
+        Raises NotFoundError for an unknown run.
+        """
+        return sorted(file.path for file in self._run(run).files)
+
+    @property
+    def status(self) -> LoadStatus:
+        """How far the loader is."""
+        return self._status
+
+    def subscribe(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Have `callback` called after each commit and change of status; returns how to end that.
+
+        It is called on the loader's thread, and should be quick.
+        """
+        with self._subscribing:
+            self._subscribers = (*self._subscribers, callback)
+
+        def unsubscribe() -> None:
+            with self._subscribing:
+                self._subscribers = tuple(s for s in self._subscribers if s is not callback)
+
+        return unsubscribe
+
+    # -- for the loader ------------------------------------------------------------------------
+
+    def commit(self, changed: Mapping[str, RunView], removed: Collection[str] = ()) -> None:
+        """Show these views from now on, and the removed runs no more; one thread only.
+
+        Runs that were not there before are appended in the order given; a run that is removed and
+        changed at once is one of them.
+        """
+        old = self._state
+        removed = [name for name in removed if name in old.runs]
+        if not changed and not removed:
+            return
+        generation = old.generation + 1
+        runs, run_generations = dict(old.runs), dict(old.run_generations)
+        is_other_listing = bool(removed)
+        for name in removed:
+            del runs[name], run_generations[name]
+        for name, view in changed.items():
+            before = runs.get(name)
+            if before is None or before.shape is not view.shape:
+                is_other_listing = True
+            runs[name] = view
+            run_generations[name] = generation
+        listing = _Listing(generation) if is_other_listing else old.listing
+        self._state = _State(generation, runs, run_generations, listing)
+        self._notify()
+
+    def set_status(self, status: LoadStatus) -> None:
+        """Show another status."""
+        if status != self._status:
+            self._status = status
+            self._notify()
+
+    # -- inside --------------------------------------------------------------------------------
+
+    def _notify(self) -> None:
+        for callback in self._subscribers:
+            try:
+                callback()
+            except Exception:
+                # Such as an event loop that has just been closed. Loading goes on for the others.
+                logger.debug("a subscriber failed", exc_info=True)
+
+    def _run(self, name: str) -> RunView:
+        runs = self._state.runs
+        view = runs.get(name)
+        if view is None:
+            raise NotFoundError(f"no run {_shown(name)}{_close(name, runs)}")
+        return view
+
+    def _find(self, run: str, tag: str, claims: Claims | None) -> tuple[RunView, TagView]:
+        """The tag, if it has a series that one of the claims matches."""
+        run_view = self._run(run)
+        view = run_view.tags.get(tag)
+        if view is not None and (
+            claims is None or any(matches(claims, series.kind) for series in view.series)
+        ):
+            return run_view, view
+        candidates = run_view.tags if claims is None else run_view.tags_of(tuple(claims))
+        raise NotFoundError(f"no tag {_shown(tag)} in run {_shown(run)}{_close(tag, candidates)}")
+
+
+class _Picked(NamedTuple):
+    """Rows of a series that belong to a sample."""
+
+    series: Series
+    rows: Rows
+    ordinals: Rows
+
+
+def _pick(all_series: Sequence[Series], samples: int) -> list[_Picked]:
+    """A sample of the rows of all series taken together, by series."""
+    if len(all_series) == 1:
+        rows = all_series[0].positions(samples)
+        return [_Picked(all_series[0], rows, all_series[0].ordinals_at(rows))]
+    picked = []
+    everything = [series.ordinals_between(0, len(series)) for series in all_series]
+    ordinals = np.sort(np.concatenate(everything)) if everything else np.empty(0, np.int64)
+    sample = ordinals[positions_of(ordinals, samples)]
+    for series, own in zip(all_series, everything, strict=True):
+        rows = np.flatnonzero(np.isin(own, sample, assume_unique=True))
+        picked.append(_Picked(series, rows, own[rows]))
+    return picked
+
+
+def _merged_scalars(all_series: Sequence[Series], samples: int) -> ScalarSeries:
+    if len(all_series) == 1 and (samples == 0 or len(all_series[0]) <= samples):
+        series = all_series[0]
+        # Without a copy: there may be millions.
+        ordinals = series.ordinals_between(0, len(series))
+        columns = [series.column(number) for number in (STEP, WALL_TIME, VALUE)]
+        return _scalar_series(ordinals, columns)
+    parts = _pick(all_series, samples)
+    ordinals = np.concatenate([part.ordinals for part in parts] or [np.empty(0, np.int64)])
+    columns = [
+        np.concatenate([part.series.column(number)[part.rows] for part in parts] or [empty])
+        for number, empty in enumerate((np.empty(0, np.int64), np.empty(0), np.empty(0)))
+    ]
+    if len(parts) > 1:
+        order = np.argsort(ordinals)
+        ordinals, columns = ordinals[order], [column[order] for column in columns]
+    return _scalar_series(ordinals, columns)
+
+
+def _scalar_series(ordinals: Rows, columns: Sequence[NDArray[Any]]) -> ScalarSeries:
+    for column in (ordinals, *columns):
+        column.flags.writeable = False
+    return ScalarSeries(ordinals, *columns)
+
+
+def _summarize(runs: Mapping[str, RunView]) -> list[KindSummary]:
+    tags: dict[Kind, dict[str, None]] = {}
+    examples: dict[Kind, tuple[str, str]] = {}
+    num_runs: dict[Kind, int] = {}
+    for name, run in runs.items():
+        for tag, view in run.tags.items():
+            for series in view.series:
+                tags.setdefault(series.kind, {})[tag] = None
+                examples.setdefault(series.kind, (name, tag))
+        for kind in run.kinds():
+            num_runs[kind] = num_runs.get(kind, 0) + 1
+    return [
+        KindSummary(kind, num_runs[kind], len(names), *examples[kind])
+        for kind, names in tags.items()
+    ]
+
+
+def _shown(name: str) -> str:
+    """The name as it stands in a message: quoted, on one line, not endless."""
+    return repr(name if len(name) <= _MAX_NAME_SHOWN else f"{name[:_MAX_NAME_SHOWN]}...")
+
+
+def _close(name: str, candidates: Iterable[str]) -> str:
+    """What to say of names that come close."""
+    likely = [c for c in candidates if abs(len(c) - len(name)) <= 3 + len(name) // 4]
+    if len(name) > _MAX_NAME_SHOWN or not likely:
+        return ""
+    if len(likely) > _MAX_CANDIDATES:
+        # Those of the same family first: names are paths, and mistakes are mostly at the end.
+        likely.sort(key=lambda c: c[:3] != name[:3])
+    close = get_close_matches(name, likely[:_MAX_CANDIDATES], n=3)
+    return f"; close: {', '.join(map(_shown, close))}" if close else ""

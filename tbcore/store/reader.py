@@ -1,0 +1,219 @@
+"""RunReader: the event files of one run, read in turns into its RunData."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+
+from tbcore.eventfiles.batch import Batch, FileVersion
+from tbcore.eventfiles.decode import Decoder
+from tbcore.eventfiles.logdir import EventFile, one_line
+from tbcore.eventfiles.tail import FileReplacedError, FileTail
+from tbcore.store.run import RunData
+
+logger = logging.getLogger(__name__)
+
+MAX_PROBLEMS = 100
+"""Lines that are kept: a damaged file can have a problem in each record."""
+
+_MIN_FILE_BYTES = 1 << 14
+"""What a file counts in a turn at least: opening it takes about as long as decoding so much."""
+_UNSETTLED_NS = 3_000_000_000
+"""A file that changed so shortly before it was read may have changed again at the same time, as
+far as the clock of the file system can tell."""
+
+
+class RunReader:
+    """Reads one run from its beginning, then whatever is added to it. Of the loader's thread.
+
+    What was read holds as long as the files do. When `update` or `read_turn` says that they are
+    others now, a new reader has to take over.
+    """
+
+    def __init__(
+        self, decoder: Decoder, *, purge_orphaned_data: bool = True, max_points: int = 0
+    ) -> None:
+        self.data = RunData(purge_orphaned_data=purge_orphaned_data, max_points=max_points)
+        self.is_live = False
+        """Whether all there was has been read once."""
+        self.bytes_read = 0
+        self.bytes_total = 0
+        """Of all files, as of the last update."""
+        self._decoder = decoder
+        self._files: dict[str, _File] = {}
+        self._pending: list[_File] = []
+        """Files to read, the next one last."""
+        self._found: Sequence[EventFile] = ()
+        self._is_quiet = False
+        """Whether the last update left nothing to read."""
+        self._troubles: list[str] = []
+        self._problems: list[str] = []
+
+    @property
+    def num_files(self) -> int:
+        return len(self._files)
+
+    @property
+    def has_work(self) -> bool:
+        """Whether there is a file to read."""
+        return bool(self._pending)
+
+    @property
+    def newest_ns(self) -> int:
+        """When a file that is to be read was last written to, in nanoseconds since the epoch."""
+        return max((file.found.mtime_ns for file in self._pending), default=0)
+
+    def update(self, found: Sequence[EventFile]) -> bool:
+        """Takes what a scan found of the run; False when it has to be read anew."""
+        if found == self._found and self._is_quiet:
+            return True
+        paths = {event_file.path for event_file in found}
+        for path in [path for path in self._files if path not in paths]:
+            if self._files[path].has_given:
+                return False
+            del self._files[path]
+        for event_file in found:
+            file = self._files.get(event_file.path)
+            if file is None:
+                index = self.data.add_file(event_file.path)
+                file = _File(FileTail(event_file.path, index, self._decoder), event_file)
+                self._files[event_file.path] = file
+            elif not file.is_still(event_file):
+                if file.has_given:
+                    return False
+                file.tail = FileTail(event_file.path, file.tail.file_index, self._decoder)
+            file.found = event_file
+        was_pending = {file.tail.path for file in self._pending}
+        self._pending = [
+            file
+            for path, file in sorted(self._files.items(), reverse=True)
+            if path in was_pending or file.may_hold_more()
+        ]
+        self._found, self._is_quiet = found, not self._pending
+        self.bytes_total = sum(file.found.size for file in self._files.values())
+        self.bytes_read = sum(file.num_read for file in self._files.values())
+        return True
+
+    def read_turn(self, max_bytes: int) -> None:
+        """Read about `max_bytes` of what is new, each file to its end before the next.
+
+        Files that cannot be read are left for the next update. Raises FileReplacedError when the
+        run has to be read anew.
+        """
+        while self._pending and max_bytes > 0:
+            file = self._pending[-1]
+            offset, num_read = file.tail.offset, file.num_read
+            try:
+                self._read(file, max_bytes)
+                file.trouble = ""
+            except FileReplacedError:
+                raise
+            except OSError as error:
+                self._note_trouble(file, f"cannot be read: {error.strerror or error}")
+            except Exception as error:
+                # The fault is ours, and must not cost the other files. What came of this one is
+                # kept, and to read it twice would double it.
+                file.has_failed = True
+                reason = f"{type(error).__name__}: {error}"
+                self._note_trouble(file, f"the rest of this file is left out, as of {reason}")
+                logger.debug("%s", one_line(file.tail.path), exc_info=True)
+            self._take_problems(file)
+            max_bytes -= max(file.tail.offset - offset, _MIN_FILE_BYTES)
+            self.bytes_read += file.num_read - num_read
+            if file.tail.caught_up or file.trouble:
+                self._pending.pop()
+        if not self._pending:
+            self.is_live = True
+            self.data.settle()
+
+    def take_troubles(self) -> list[str]:
+        """Files that could not be read, since the last time that was asked; one line each."""
+        troubles, self._troubles = self._troubles, []
+        return troubles
+
+    def take_problems(self) -> list[str]:
+        """What was damaged in files, likewise; their tails have it in the log already."""
+        problems, self._problems = self._problems, []
+        return problems
+
+    def _read(self, file: _File, max_bytes: int) -> None:
+        tail, data = file.tail, self.data
+        file.read_at_ns = time.time_ns()
+        # Of a live run nobody knows how much there will be.
+        if self.is_live:
+            data.expect(0, 0)
+        else:
+            data.expect(self.bytes_read - file.num_read, self.bytes_total)
+        for item in tail.read(max_bytes):
+            data.identify_file(tail.file_index, tail.device, tail.inode)
+            if isinstance(item, Batch):
+                data.append(item, tail.file_index)
+            elif isinstance(item, FileVersion):
+                data.file_version(item, tail.file_index)
+            else:
+                data.session_start(item, tail.file_index)
+        data.set_first_event_time(tail.first_event_time)
+
+    def _note_trouble(self, file: _File, trouble: str) -> None:
+        # The same trouble comes back at each pass.
+        if file.trouble != trouble:
+            file.trouble = trouble
+            self._troubles.append(one_line(f"{file.tail.path} {trouble}"))
+
+    def _take_problems(self, file: _File) -> None:
+        problems = file.tail.problems
+        new = problems[file.num_problems_taken :][-MAX_PROBLEMS:]
+        self._problems += [one_line(f"{file.tail.path}: {problem}") for problem in new]
+        del self._problems[:-MAX_PROBLEMS]
+        # The tail looks whether there are any before it logs one: the first stays.
+        del problems[1:]
+        file.num_problems_taken = len(problems)
+
+
+class _File:
+    """One event file of a run."""
+
+    __slots__ = ("found", "has_failed", "num_problems_taken", "read_at_ns", "tail", "trouble")
+
+    def __init__(self, tail: FileTail, found: EventFile) -> None:
+        self.tail = tail
+        self.found = found
+        """As the last scan saw it."""
+        self.trouble = ""
+        """Why it could not be read the last time."""
+        self.has_failed = False
+        """Whether reading it is given up."""
+        self.read_at_ns = 0
+        """When it was read last, in nanoseconds since the epoch."""
+        self.num_problems_taken = 0
+
+    @property
+    def has_given(self) -> bool:
+        """Whether rows may have come from it."""
+        return self.tail.offset > 0 or self.has_failed
+
+    @property
+    def num_read(self) -> int:
+        """Bytes that are done with, an unfinished record at the end included."""
+        if self.tail.caught_up or self.has_failed:
+            return max(self.tail.size, self.tail.offset)
+        return self.tail.offset
+
+    def is_still(self, found: EventFile) -> bool:
+        """Whether this may be the file that was read."""
+        tail = self.tail
+        if tail.inode < 0:
+            return True
+        same = (found.device, found.inode) == (tail.device, tail.inode)
+        return same and found.size >= tail.offset
+
+    def may_hold_more(self) -> bool:
+        """Whether there is anything to be had from opening it."""
+        tail, found = self.tail, self.found
+        if self.has_failed:
+            return False
+        if self.trouble or (found.size, found.mtime_ns) != (tail.size, tail.mtime_ns):
+            return True
+        # The rest of a record may be written over what was there, size and time as before.
+        return tail.offset < tail.size and self.read_at_ns - found.mtime_ns < _UNSETTLED_NS

@@ -1,0 +1,313 @@
+"""RunData: the data of one run while it is read, and the views of it that readers get.
+
+Rows come in the order of the files and are appended; a restart of the training job drops those
+that it orphaned. Only the loader's thread uses it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from google.protobuf.message import DecodeError as ProtobufDecodeError
+from numpy.typing import NDArray
+
+from tbcore.eventfiles.batch import (
+    Batch,
+    FileVersion,
+    ReferenceColumn,
+    ScalarColumn,
+    SessionStart,
+)
+from tbcore.eventfiles.proto.summary_pb2 import SummaryMetadata
+from tbcore.kinds import Kind
+from tbcore.store.orphans import Orphans, SummaryRows, find_orphans, position_array
+from tbcore.store.series import LIVE_SLACK, LOADED_SLACK, Series
+from tbcore.store.view import FileRef, RunView, Shape, TagView
+
+Column = ScalarColumn | ReferenceColumn
+
+GRAPH_FIELDS = frozenset(["graph_def", "meta_graph_def", "tagged_run_metadata"])
+"""Fields of events without a summary. A restart drops none of them: the graph stays the graph."""
+
+_NO_TAG = TagView((), 0, None)
+_ROWS_FROM = 4
+"""What comes in a column from here on are arrays of rows, in the order of a series' columns."""
+_MAX_SLACK = 64.0
+"""Tags that are logged at the beginning only get too much room, until the run is settled."""
+
+
+class RunData:
+    """The series of one run in the making."""
+
+    def __init__(self, *, purge_orphaned_data: bool = True, max_points: int = 0) -> None:
+        """`max_points` bounds each scalar series to a sample of that size; 0 keeps all rows."""
+        self._purges = purge_orphaned_data
+        self._max_points = max_points
+        self._view = RunView()
+        """As committed last."""
+        self._shape = self._view.shape
+        self._tags: dict[str, TagView] = {}
+        self._files: list[FileRef] = []
+        self._first_event_time: float | None = None
+        self._is_changed = False
+        """Since the last commit. The dictionary of tags is then our own and may be written to."""
+        self._unsettled: set[str] = set()
+        """Tags that may have spare room to give back, or rows above the bound."""
+        self._files_read: set[int] = set()
+        self._version: float | None = None
+        self._versions: dict[int, float] = {}
+        """By file; `_version` for files that name none."""
+        self._most_recent_step = -1
+        self._num_starts = 0
+        self._bytes_before = self._bytes_expected = 0
+
+    # -- files ---------------------------------------------------------------------------------
+
+    def add_file(self, path: str) -> int:
+        """The index by which the items of this file are told from those of others."""
+        self._change()
+        self._files.append(FileRef(path, -1, -1))
+        return len(self._files) - 1
+
+    def identify_file(self, file_index: int, device: int, inode: int) -> None:
+        """Says which file was opened, before its first item."""
+        file = self._files[file_index]
+        if (file.device, file.inode) != (device, inode):
+            self._change()
+            self._files[file_index] = FileRef(file.path, device, inode)
+
+    def set_first_event_time(self, wall_time: float | None) -> None:
+        """Says when the run began; the first time that is given stays."""
+        if self._first_event_time is None and wall_time is not None:
+            self._change()
+            self._first_event_time = wall_time
+
+    def expect(self, bytes_before: int, bytes_expected: int) -> None:
+        """Says how much of the run was read before the file that comes, and how much there is.
+
+        From that follows how many rows a tag will have, which spares growing it again and again.
+        0 for both: nobody knows, the run is live.
+        """
+        self._bytes_before, self._bytes_expected = bytes_before, bytes_expected
+
+    # -- items, in the order read ----------------------------------------------------------------
+
+    def file_version(self, item: FileVersion, file_index: int) -> None:
+        """Takes the version of a file, which decides how restarts are told."""
+        self._files_read.add(file_index)
+        self._version = self._versions[file_index] = item.version
+        if self._goes_by_steps(file_index):
+            self._most_recent_step = item.step
+
+    def session_start(self, item: SessionStart, file_index: int) -> None:
+        """Takes a START: the rows at its step and above are orphans, whatever their kind.
+
+        But for the first START of a run with no file before: writers may emit values before it.
+        """
+        has_file_before = any(
+            self._files[index].path < self._files[file_index].path for index in self._files_read
+        )
+        is_first = self._num_starts == 0
+        self._num_starts += 1
+        self._files_read.add(file_index)
+        if self._goes_by_steps(file_index):
+            self._most_recent_step = item.step
+        elif self._purges and (has_file_before or not is_first):
+            for tag in list(self._tags):
+                self._purge(tag, item.step)
+
+    def append(self, batch: Batch, file_index: int) -> None:
+        """Takes rows; copies what it keeps of them."""
+        self._files_read.add(file_index)
+        columns: list[Column] = [*batch.scalars, *batch.references]
+        if batch.scalars and batch.references:
+            columns.sort(key=lambda column: column.position[0])
+        kept: Sequence[NDArray[np.bool_] | None] = [None] * len(columns)
+        if self._purges and self._goes_by_steps(file_index):
+            orphans = self._find_orphans(columns, batch)
+            kept = orphans.kept
+            for tag, limit in orphans.limits.items():
+                self._purge(tag, limit)
+        if not columns:
+            return
+        self._change()
+        slack = self._slack(columns)
+        by_tag: dict[str, list[int]] = {}
+        for number, column in enumerate(columns):
+            by_tag.setdefault(column.tag, []).append(number)
+        for tag, numbers in by_tag.items():
+            self._append(
+                tag, [columns[n] for n in numbers], [kept[n] for n in numbers], file_index, slack
+            )
+
+    # -- views ---------------------------------------------------------------------------------
+
+    def settle(self) -> None:
+        """Gives spare room back: the run was read to its end, and grows slowly from now on."""
+        for tag in self._unsettled:
+            all_series = self._tags[tag].series
+            self._replace(tag, [self._bounded(series).compacted() for series in all_series])
+        self._unsettled.clear()
+
+    def commit(self) -> RunView:
+        """The run as it is now; the same view as before if nothing changed."""
+        if not self._is_changed:
+            return self._view
+        if self._max_points:
+            for tag in self._unsettled:
+                self._replace(tag, [self._bounded(series) for series in self._tags[tag].series])
+        self._is_changed = False
+        self._view = RunView(self._tags, tuple(self._files), self._first_event_time, self._shape)
+        return self._view
+
+    # -- inside --------------------------------------------------------------------------------
+
+    def _change(self) -> None:
+        """Before anything is changed: from here on the dictionary is no longer the view's."""
+        if not self._is_changed:
+            self._tags = dict(self._tags)
+            self._is_changed = True
+
+    def _goes_by_steps(self, file_index: int) -> bool:
+        version = self._versions.get(file_index, self._version)
+        return version is None or not version >= 2
+
+    def _find_orphans(self, columns: Sequence[Column], batch: Batch) -> Orphans:
+        # Graphs are among the bare events too, and count as such.
+        rows = [
+            SummaryRows(c.tag, c.position[:0], c.step[:0])
+            if c.field in GRAPH_FIELDS
+            else SummaryRows(c.tag, c.position, c.step)
+            for c in columns
+        ]
+        orphans = find_orphans(rows, batch.bare_events, self._most_recent_step)
+        self._most_recent_step = orphans.most_recent_step
+        return orphans
+
+    def _purge(self, tag: str, limit: int) -> None:
+        view = self._tags.get(tag, _NO_TAG)
+        all_series = list(view.series)
+        for number, series in enumerate(all_series):
+            if series.kind.field not in GRAPH_FIELDS:
+                num_shared = self._num_shared(tag, series)
+                all_series[number] = series.purged(limit, num_shared=num_shared)
+        if self._replace(tag, all_series):
+            self._unsettled.add(tag)
+
+    def _num_shared(self, tag: str, series: Series) -> int:
+        """Rows of the series' block that a view shows. Views before the last one show no more."""
+        shown = self._view.tags.get(tag, _NO_TAG).series
+        return next((s.length for s in shown if s.block is series.block), 0)
+
+    def _replace(self, tag: str, all_series: Sequence[Series]) -> bool:
+        """Puts these series in the place of the tag's; False if they are the same."""
+        view = self._tags.get(tag, _NO_TAG)
+        if all(new is old for new, old in zip(all_series, view.series, strict=True)):
+            return False
+        self._change()
+        self._tags[tag] = TagView(tuple(all_series), view.num_rows, view.metadata)
+        return True
+
+    def _bounded(self, series: Series) -> Series:
+        if not self._max_points or not series.kind.is_scalar:
+            return series
+        return series.bounded(self._max_points)
+
+    def _slack(self, columns: Sequence[Column]) -> float:
+        """Room to make for rows that are still to come, as a share of those that are there."""
+        if not self._bytes_expected:
+            return LIVE_SLACK
+        last = max(int(columns[0].position[-1]), int(columns[-1].position[-1]))
+        done = self._bytes_before + last
+        # Records grow longer as steps do, so that this says too much rather than too little.
+        expected = self._bytes_expected / max(done, 1) - 1
+        return min(max(expected + LOADED_SLACK / 2, LOADED_SLACK), _MAX_SLACK)
+
+    def _append(
+        self,
+        tag: str,
+        columns: Sequence[Column],
+        kept: Sequence[NDArray[np.bool_] | None],
+        file_index: int,
+        slack: float,
+    ) -> None:
+        """Append the columns of one tag."""
+        view = self._tags.get(tag, _NO_TAG)
+        all_series, metadata, num_rows = list(view.series), view.metadata, view.num_rows
+        if metadata is None:
+            found = [c.metadata for c in columns if c.metadata is not None]
+            metadata = min(found).data if found else None
+        if metadata is view.metadata and all_series:
+            plugin_name = all_series[0].kind.plugin_name
+        else:
+            plugin_name = _plugin_name(metadata)
+            if plugin_name and all_series:
+                all_series = [_renamed(series, plugin_name) for series in all_series]
+                self._shape = Shape()
+        # Series of one tag take turns at its ordinals.
+        all_ordinals = [num_rows] if len(columns) == 1 else _ordinals(columns, num_rows)
+        for column, mask, ordinals in zip(columns, kept, all_ordinals, strict=True):
+            num_rows += len(column.step)
+            is_scalar = isinstance(column, ScalarColumn)
+            number = _find(all_series, column.field, is_scalar)
+            if number == len(all_series):
+                all_series.append(Series.empty(_kind(column.field, plugin_name, is_scalar)))
+                self._shape = Shape()
+            rows: tuple[Any, ...] = column[_ROWS_FROM:]
+            if mask is not None and not mask.all():
+                rows, ordinals = _masked(rows, ordinals, mask)
+            if not is_scalar:
+                rows = (*rows, file_index)
+            series = all_series[number].appended(rows, ordinals, slack=slack)
+            if self._max_points and series.length > 2 * self._max_points:
+                series = self._bounded(series)
+            all_series[number] = series
+        self._tags[tag] = TagView(tuple(all_series), num_rows, metadata)
+        self._unsettled.add(tag)
+
+
+def _find(all_series: Sequence[Series], field: str, is_scalar: bool) -> int:
+    """Which of a tag's series it is; their number if none of them is."""
+    for number, series in enumerate(all_series):
+        if series.kind.field == field and series.kind.is_scalar is is_scalar:
+            return number
+    return len(all_series)
+
+
+@lru_cache(maxsize=1 << 12)
+def _kind(field: str, plugin_name: str, is_scalar: bool) -> Kind:
+    # One object for each kind: there may be as many series as there are stars.
+    return Kind(field, plugin_name, is_scalar)
+
+
+def _renamed(series: Series, plugin_name: str) -> Series:
+    return series.with_kind(_kind(series.kind.field, plugin_name, series.kind.is_scalar))
+
+
+def _plugin_name(metadata: bytes | None) -> str:
+    if metadata is None:
+        return ""
+    try:
+        return SummaryMetadata.FromString(metadata).plugin_data.plugin_name
+    except ProtobufDecodeError:
+        return ""
+
+
+def _ordinals(columns: Sequence[Column], first: int) -> list[int | NDArray[np.int64]]:
+    """Ordinals from `first` on, given to the rows of all columns in file order."""
+    position = np.concatenate([position_array(column.position) for column in columns])
+    ordinal = np.empty(len(position), np.int64)
+    ordinal[np.argsort(position, kind="stable")] = np.arange(first, first + len(position))
+    return list(np.split(ordinal, np.cumsum([len(column.step) for column in columns])[:-1]))
+
+
+def _masked(
+    rows: tuple[Any, ...], ordinals: int | NDArray[np.int64], mask: NDArray[np.bool_]
+) -> tuple[tuple[Any, ...], NDArray[np.int64]]:
+    """Only the rows where the mask is true."""
+    if isinstance(ordinals, int):
+        ordinals = np.arange(ordinals, ordinals + len(mask), dtype=np.int64)
+    return tuple(array[mask] for array in rows), ordinals[mask]

@@ -1,0 +1,366 @@
+"""Series: the rows of one (run, tag, kind), as columns that only grow at their end.
+
+All columns of a series lie in one block of memory with room to spare:
+
+    +---------------------------+---------------------------+--------------+
+    | step: capacity x 8 bytes  | wall_time                 | value        |
+    | #########------           | #########------           | #####---     |
+    +---------------------------+---------------------------+--------------+
+      ^ length rows, then room
+
+A `Series` is immutable: a block, and how many of its rows count. Appending writes behind these
+rows and gives a new `Series`, mostly of the same block, so that those who hold the old one see
+what they saw. That holds because there is a single line of descent: of each `Series` at most one
+is made by appending.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tbcore.kinds import Kind
+from tbcore.store import sampling
+
+Rows = NDArray[np.int64]
+
+LOADED_SLACK = 1 / 16
+"""Spare room, as a share of the rows, of a series whose run has been read to its end."""
+LIVE_SLACK = 1 / 8
+"""Spare room that a series gets when it outgrows its block later, and the most that is left."""
+_MIN_SPARE_ROWS = 2
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScalarSeries:
+    """Points of one tag, in the order they were written. Arrays are read-only."""
+
+    ordinal: NDArray[np.int64]
+    """Shape (n,), rising: the place at which the point was written to its tag. It never changes."""
+    step: NDArray[np.int64]
+    """Shape (n,), not necessarily rising."""
+    wall_time: NDArray[np.float64]
+    """Shape (n,), seconds since the epoch."""
+    value: NDArray[np.floating[Any]]
+    """Shape (n,), float32, or float64 where a value needs it."""
+
+    def __len__(self) -> int:
+        return len(self.step)
+
+
+class Layout:
+    """The columns of a block."""
+
+    def __init__(self, *types: str) -> None:
+        self.columns: list[tuple[np.dtype[Any], int, int]] = []
+        """Type, bytes a row, and start of each column in bytes for each row of capacity. Wide
+        columns come first, which keeps all of them aligned."""
+        self.row_bytes = 0
+        for dtype in map(np.dtype, types):
+            self.columns.append((dtype, dtype.itemsize, self.row_bytes))
+            self.row_bytes += dtype.itemsize
+
+
+STEP, WALL_TIME = 0, 1
+"""Columns of all layouts."""
+VALUE = 2
+SINGLE = Layout("i8", "f8", "f4")
+"""Step, wall time and value of a scalar."""
+DOUBLE = Layout("i8", "f8", "f8")
+"""As SINGLE, once a value needs more than float32."""
+OFFSET, LENGTH, INDEX, CRC, FILE = 2, 3, 4, 5, 6
+REFERENCE = Layout("i8", "f8", "i8", "u4", "u4", "u4", "u4")
+"""Step, wall time and whereabouts of what stays in the file."""
+
+
+_NO_BLOCK = np.empty(0, np.uint8)
+
+
+class Ordinals:
+    """Ordinals of rows that are not simply 0, 1, 2, ...: ranges of consecutive ones.
+
+    Immutable. The ranges go on to the end of the series, whatever its length.
+    """
+
+    __slots__ = ("_firsts", "_rows", "sampler")
+
+    def __init__(self, rows: Rows, firsts: Rows, sampler: sampling.Sampler) -> None:
+        self._rows = rows
+        """Shape (num_ranges,): the row at which a range begins."""
+        self._firsts = firsts
+        """Shape (num_ranges,): the ordinal of that row."""
+        self.sampler = sampler
+        """Shared by all ordinals that begin with the same rows."""
+
+    @classmethod
+    def of(cls, ordinals: Rows) -> Ordinals:
+        """The ranges of rising ordinals."""
+        rows = _range_starts(ordinals)
+        return cls(rows, ordinals[rows], sampling.Sampler())
+
+    @property
+    def num_ranges(self) -> int:
+        return len(self._rows)
+
+    def at(self, rows: Rows) -> Rows:
+        """Ordinals of these rows."""
+        ranges = np.searchsorted(self._rows, rows, side="right") - 1
+        return self._firsts[ranges] + (rows - self._rows[ranges])
+
+    def row_of(self, ordinal: int) -> int:
+        """The row that would have this ordinal: the one before may be the last of its range."""
+        number = int(np.searchsorted(self._firsts, ordinal, side="right")) - 1
+        return -1 if number < 0 else int(self._rows[number] + (ordinal - self._firsts[number]))
+
+    def followed_by(self, length: int, ordinals: Rows) -> Ordinals:
+        """With these ordinals for the rows from `length` on."""
+        if not len(ordinals):
+            return self
+        rows = _range_starts(ordinals)
+        if length and int(self.at(np.array([length]))[0]) == int(ordinals[0]):
+            rows = rows[1:]
+        if not len(rows):
+            return self
+        return Ordinals(
+            np.concatenate([self._rows, rows + length]),
+            np.concatenate([self._firsts, ordinals[rows]]),
+            self.sampler,
+        )
+
+    def cut(self, length: int) -> Ordinals:
+        """Of the first `length` rows only; other rows may follow."""
+        num_ranges = int(np.searchsorted(self._rows, length))
+        return Ordinals(self._rows[:num_ranges], self._firsts[:num_ranges], sampling.Sampler())
+
+
+class Series:
+    """The rows of one (run, tag, kind) as they were at one moment. Immutable for readers."""
+
+    __slots__ = ("_num_rising", "block", "capacity", "kind", "layout", "length", "ordinals")
+
+    def __init__(
+        self,
+        kind: Kind,
+        layout: Layout,
+        block: NDArray[np.uint8],
+        capacity: int,
+        length: int,
+        ordinals: Ordinals | None = None,
+        num_rising: int = 0,
+    ) -> None:
+        self.kind = kind
+        self.layout = layout
+        self.block = block
+        self.capacity = capacity
+        self.length = length
+        self.ordinals = ordinals
+        """None while they are 0, 1, 2, ..."""
+        self._num_rising = num_rising
+        """How many of the first rows are known not to step back. Only `purged` looks at it."""
+
+    @classmethod
+    def empty(cls, kind: Kind) -> Series:
+        """No rows, and no room."""
+        return cls(kind, SINGLE if kind.is_scalar else REFERENCE, _NO_BLOCK, 0, 0)
+
+    def __len__(self) -> int:
+        return self.length
+
+    # -- reading -------------------------------------------------------------------------------
+
+    def column(self, number: int) -> NDArray[Any]:
+        """A column as a read-only view of shape (length,)."""
+        view = self._column(number, 0, self.length)
+        view.flags.writeable = False
+        return view
+
+    def positions(self, samples: int) -> Rows:
+        """Rows of a sample, rising; all rows for 0."""
+        if self.ordinals is None:
+            return sampling.positions(self.length, samples)
+        return self.ordinals.sampler.positions(self.length, samples, self.ordinals_between)
+
+    def ordinals_at(self, rows: Rows) -> Rows:
+        """Ordinals of these rows."""
+        return rows if self.ordinals is None else self.ordinals.at(rows)
+
+    def ordinals_between(self, start: int, stop: int) -> Rows:
+        """Ordinals of the rows from start to before stop."""
+        return self.ordinals_at(np.arange(start, stop, dtype=np.int64))
+
+    def row_of(self, ordinal: int) -> int | None:
+        """The row with this ordinal, None if there is none."""
+        if not 0 <= ordinal < 1 << 63:
+            return None
+        row = ordinal if self.ordinals is None else self.ordinals.row_of(ordinal)
+        if not 0 <= row < self.length:
+            return None
+        return row if int(self.ordinals_between(row, row + 1)[0]) == ordinal else None
+
+    # -- growing: each of these gives another series; the loader's thread only -----------------
+
+    def appended(
+        self, columns: Sequence[Any], ordinals: int | Rows, *, slack: float = LIVE_SLACK
+    ) -> Series:
+        """With these rows behind. `columns` are copied; one may be a single number for all rows.
+
+        `ordinals` are those of the rows, or the first one of consecutive ones. `slack` is the room
+        to make beyond the rows, as a share of them, if the block is outgrown.
+        """
+        count = len(columns[STEP])
+        layout, length, need = self.layout, self.length, self.length + count
+        block, capacity = self.block, self.capacity
+        if layout is SINGLE:
+            value = _as_single(columns[VALUE])
+            if value is None:
+                layout = DOUBLE
+            else:
+                columns = (columns[STEP], columns[WALL_TIME], value)
+        if need > capacity or layout is not self.layout:
+            capacity = max(_with_slack(need, slack), capacity)
+            block = self._copied(layout, capacity, slice(0, length))
+        for (dtype, size, start), column in zip(layout.columns, columns, strict=True):
+            np.ndarray((count,), dtype, block, capacity * start + length * size)[...] = column
+        return Series(
+            self.kind,
+            layout,
+            block,
+            capacity,
+            need,
+            self._ordinals_with(ordinals, count),
+            self._num_rising,
+        )
+
+    def purged(self, limit: int, *, num_shared: int) -> Series:
+        """Without the rows whose step is `limit` or above; itself if there are none.
+
+        `num_shared` tells how many of the block's rows a reader may hold: those are not given up
+        to be written to again.
+        """
+        step = self._column(STEP, 0, self.length)
+        rising = self._rising(step)
+        # A job that restarts goes back from its last step, so that the rows to drop are the last
+        # ones, found without looking at all. Not so after files were read that were written at
+        # the same time.
+        cut = int(np.searchsorted(step[:rising], limit))
+        others = np.flatnonzero(step[rising:] < limit) + rising
+        if cut == rising and len(others) == self.length - rising:
+            return self
+        if len(others):
+            return self.taken(np.concatenate([np.arange(cut, dtype=np.int64), others]))
+        ordinals = None if self.ordinals is None else self.ordinals.cut(cut)
+        if cut >= num_shared:
+            return Series(self.kind, self.layout, self.block, self.capacity, cut, ordinals, cut)
+        capacity = _with_slack(cut, LOADED_SLACK)
+        block = self._copied(self.layout, capacity, slice(0, cut))
+        return Series(self.kind, self.layout, block, capacity, cut, ordinals, cut)
+
+    def bounded(self, max_rows: int) -> Series:
+        """Only a sample of its rows, if there are more than `max_rows`."""
+        if self.length <= max_rows:
+            return self
+        return self.taken(self.positions(max_rows))
+
+    def taken(self, rows: Rows) -> Series:
+        """Only these rows, with the ordinals they have; `rows` are rising."""
+        capacity = _with_slack(len(rows), LOADED_SLACK)
+        block = self._copied(self.layout, capacity, rows)
+        ordinals = self.ordinals_at(rows)
+        is_implied = not len(rows) or int(ordinals[-1]) == len(rows) - 1
+        return Series(
+            self.kind,
+            self.layout,
+            block,
+            capacity,
+            len(rows),
+            None if is_implied else Ordinals.of(ordinals),
+        )
+
+    def compacted(self) -> Series:
+        """With little spare room; itself if there is little already."""
+        if self.capacity <= _with_slack(self.length, LIVE_SLACK):
+            return self
+        capacity = _with_slack(self.length, LOADED_SLACK)
+        block = self._copied(self.layout, capacity, slice(0, self.length))
+        return Series(
+            self.kind, self.layout, block, capacity, self.length, self.ordinals, self._num_rising
+        )
+
+    def with_kind(self, kind: Kind) -> Series:
+        """The same rows under another kind."""
+        return Series(
+            kind,
+            self.layout,
+            self.block,
+            self.capacity,
+            self.length,
+            self.ordinals,
+            self._num_rising,
+        )
+
+    def _column(self, number: int, start: int, stop: int) -> NDArray[Any]:
+        return _view(self.block, self.layout, self.capacity, number, start, stop)
+
+    def _copied(self, layout: Layout, capacity: int, rows: slice | Rows) -> NDArray[np.uint8]:
+        """A new block of `capacity` rows that begins with these ones."""
+        block = np.empty(capacity * layout.row_bytes, np.uint8)
+        if self.length:
+            for number in range(len(layout.columns)):
+                column = self._column(number, 0, self.length)[rows]
+                _view(block, layout, capacity, number, 0, len(column))[...] = column
+        return block
+
+    def _ordinals_with(self, ordinals: int | Rows, count: int) -> Ordinals | None:
+        if isinstance(ordinals, int):
+            if self.ordinals is None and (ordinals == self.length or not count):
+                return None
+            ordinals = np.arange(ordinals, ordinals + count, dtype=np.int64)
+        elif self.ordinals is None and np.array_equal(
+            ordinals, np.arange(self.length, self.length + count)
+        ):
+            return None
+        known = self.ordinals
+        if known is None:
+            start = np.zeros(1 if self.length else 0, np.int64)
+            known = Ordinals(start, start, sampling.Sampler())
+        return known.followed_by(self.length, ordinals)
+
+    def _rising(self, step: NDArray[np.int64]) -> int:
+        """How many of the first rows do not step back; remembered, so that each row is looked at
+        once."""
+        known = max(self._num_rising, min(1, self.length))
+        back = step[known:] < step[known - 1 : -1] if known else step[:0]
+        self._num_rising = known + int(back.argmax()) if back.any() else self.length
+        return self._num_rising
+
+
+def _view(
+    block: NDArray[np.uint8], layout: Layout, capacity: int, number: int, start: int, stop: int
+) -> NDArray[Any]:
+    dtype, size, at = layout.columns[number]
+    return np.ndarray((stop - start,), dtype, block, capacity * at + start * size)
+
+
+def _with_slack(length: int, slack: float) -> int:
+    return length + max(int(length * slack), _MIN_SPARE_ROWS)
+
+
+def _as_single(value: NDArray[Any]) -> NDArray[Any] | None:
+    """The values as float32, None when one of them needs more."""
+    if value.dtype.itemsize <= 4:
+        return value
+    with np.errstate(over="ignore", invalid="ignore"):
+        single = value.astype(np.float32)
+        is_exact = (single == value) | np.isnan(value)
+    return single if is_exact.all() else None
+
+
+def _range_starts(ordinals: Rows) -> Rows:
+    """Where a range begins in rising ordinals: at 0, and wherever one does not follow the other."""
+    if not len(ordinals):
+        return np.empty(0, np.int64)
+    return np.concatenate([np.zeros(1, np.int64), np.flatnonzero(np.diff(ordinals) != 1) + 1])

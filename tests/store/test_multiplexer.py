@@ -1,0 +1,399 @@
+"""The questions that plugins ask."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tbcore.errors import DataLossError, DecodeError, NotFoundError
+from tbcore.eventfiles.logdir import LogdirSpec
+from tbcore.eventfiles.proto.event_pb2 import Event
+from tbcore.eventfiles.proto.summary_pb2 import Summary
+from tbcore.kinds import Claim, Kind
+from tbcore.store.loader import Loader
+from tbcore.store.multiplexer import Multiplexer
+from tbcore.store.status import LoadStatus
+from tbcore.store.view import RunView
+from tbcore.testing import EventFileWriter, summaries, write_run
+
+ANY = (Claim(),)
+SCALARS = (Claim("simple_value"), Claim(plugin_name="scalars", is_scalar=True))
+HISTOGRAMS = (Claim("histo"), Claim(plugin_name="histograms"))
+GRAPHS = (Claim("graph_def"), Claim("meta_graph_def"))
+
+
+def load(logdir: Path) -> Multiplexer:
+    multiplexer = Multiplexer()
+    Loader(multiplexer, [LogdirSpec(None, str(logdir))]).load_once()
+    return multiplexer
+
+
+def test_an_empty_multiplexer_answers(tmp_path: Path) -> None:
+    """Plugins are mounted before anything is loaded."""
+    multiplexer = Multiplexer()
+    assert multiplexer.runs() == []
+    assert multiplexer.tags(ANY) == {}
+    assert not multiplexer.has(ANY)
+    assert multiplexer.kinds() == []
+    assert multiplexer.generation == multiplexer.runs_generation == 0
+    assert multiplexer.status == LoadStatus()
+    with pytest.raises(NotFoundError, match=r"^no run 'train'$"):
+        multiplexer.scalars("train", "loss")
+
+
+def test_tags_of_every_run_in_order_of_first_appearance(tmp_path: Path) -> None:
+    """Whatever kind came first under a tag; a run without any is listed too."""
+    with EventFileWriter(tmp_path / "train" / "a.tfevents") as writer:
+        writer.add_histogram("z", [1.0], 0)
+        writer.add_scalar("m", 1, 0)
+        writer.add_scalar("a", 1, 0)
+        writer.add_scalar("z", 1, 1)
+    write_run(tmp_path, "other", histograms={"h": [[1.0]]})
+    multiplexer = load(tmp_path)
+    assert multiplexer.tags(SCALARS) == {"other": [], "train": ["z", "m", "a"]}
+    assert multiplexer.tags(list(HISTOGRAMS)) == {"other": ["h"], "train": ["z"]}
+    assert multiplexer.tags(()) == {"other": [], "train": []}
+    assert multiplexer.has(HISTOGRAMS)
+    assert not multiplexer.has(GRAPHS)
+
+
+def test_the_first_metadata_of_a_tag_gives_its_kind(tmp_path: Path) -> None:
+    """For all its values, those of other files included."""
+    for name in ("a", "b"):
+        metadata = "first" if name == "a" else "never"
+        with EventFileWriter(
+            tmp_path / "run" / f"{name}.tfevents",
+            metadata=metadata,  # type: ignore[arg-type]
+        ) as writer:
+            writer.add_scalar("x", 1, 1, dtype="float32")
+            writer.add_scalar("x", 2, 2, dtype="float32")
+    multiplexer = load(tmp_path)
+    assert multiplexer.tags(SCALARS) == {"run": ["x"]}
+    assert len(multiplexer.scalars("run", "x", claims=SCALARS)) == 4
+    assert multiplexer.metadata("run", "x").plugin_data.plugin_name == "scalars"
+
+
+def test_metadata_without_a_value_is_there(tmp_path: Path) -> None:
+    """Hyperparameters are written so."""
+    write_run(tmp_path, "run", hparams={"_hparams_/session_start_info": b"\x12\x00"})
+    multiplexer = load(tmp_path)
+    metadata = multiplexer.metadata("run", "_hparams_/session_start_info")
+    assert metadata.plugin_data.content == b"\x12\x00"
+    assert multiplexer.tags((Claim(plugin_name="hparams"),)) == {
+        "run": ["_hparams_/session_start_info"]
+    }
+    (item,) = multiplexer.items("run", "_hparams_/session_start_info", ANY)
+    assert item.kind == Kind("", "hparams", False)
+
+
+def test_a_tag_without_metadata_has_an_empty_one(tmp_path: Path) -> None:
+    """So that who asks need not care."""
+    write_run(tmp_path, "run", scalars={"loss": [1.0]})
+    assert load(tmp_path).metadata("run", "loss").ByteSize() == 0
+
+
+def test_two_series_of_a_tag_are_merged_as_written(tmp_path: Path) -> None:
+    """A writer that changed its form half way, and one that takes turns."""
+    with EventFileWriter(tmp_path / "run" / "a.tfevents") as writer:
+        for step in range(40):
+            dtype = "float64" if step % 3 else None
+            writer.add_scalar("loss", step + 0.1 * (step % 3), step, dtype=dtype)
+    multiplexer = load(tmp_path)
+    series = multiplexer.scalars("run", "loss")
+    assert series.step.tolist() == series.ordinal.tolist() == list(range(40))
+    assert series.value.tolist() == [step + 0.1 * (step % 3) for step in range(40)]
+    one = multiplexer.scalars("run", "loss", claims=(Claim("simple_value"),))
+    assert one.ordinal.tolist() == list(range(0, 40, 3))
+    sampled = multiplexer.scalars("run", "loss", samples=10)
+    with EventFileWriter(tmp_path / "plain" / "a.tfevents") as writer:
+        for step in range(40):
+            writer.add_scalar("loss", step, step)
+    plain = load(tmp_path).scalars("plain", "loss", samples=10)
+    assert sampled.ordinal.tolist() == plain.ordinal.tolist()
+
+
+def test_two_series_of_items_are_merged_as_written(tmp_path: Path) -> None:
+    """With the sample of both taken together."""
+    with EventFileWriter(tmp_path / "run" / "a.tfevents") as writer:
+        for step in range(12):
+            writer.add_histogram("h", [1.0], step, as_tensor=step % 2 == 1)
+    multiplexer = load(tmp_path)
+    items = multiplexer.items("run", "h", HISTOGRAMS)
+    assert [item.step for item in items] == list(range(12))
+    assert [item.kind.field for item in items[:2]] == ["histo", "tensor"]
+    sampled = multiplexer.items("run", "h", HISTOGRAMS, samples=4)
+    assert len(sampled) == 4
+    assert sampled[-1].step == 11
+    assert set(sampled) <= set(items)
+
+
+def test_samples_are_rows_of_the_whole_series(tmp_path: Path) -> None:
+    """In order, the last one among them, the same ones for each tag of that length."""
+    values = [float(step) for step in range(500)]
+    write_run(tmp_path, "run", scalars={"a": values, "b": values})
+    multiplexer = load(tmp_path)
+    a = multiplexer.scalars("run", "a", samples=20)
+    assert len(a) == 20
+    assert a.step.tolist() == a.ordinal.tolist() == a.value.tolist()
+    assert a.step[-1] == 499
+    assert a.step.tolist() == multiplexer.scalars("run", "b", samples=20).step.tolist()
+    assert len(multiplexer.scalars("run", "a", samples=1000)) == 500
+    for array in (a.step, a.value, a.ordinal, a.wall_time, multiplexer.scalars("run", "a").step):
+        with pytest.raises(ValueError):
+            array[0] = 7
+
+
+def test_what_tags_lists_is_answered(tmp_path: Path) -> None:
+    """A claim may match a tag that has no numbers, or nothing but numbers."""
+    with EventFileWriter(tmp_path / "run" / "a.tfevents") as writer:
+        writer.add_summary(0, summaries.tensor("v", [1.0, 2.0], plugin_name="scalars"))
+        writer.add_scalar("n", 1.0, 0, dtype="float32")
+    multiplexer = load(tmp_path)
+    claims = (Claim(plugin_name="scalars"),)
+    assert multiplexer.tags(claims) == {"run": ["v", "n"]}
+    assert len(multiplexer.scalars("run", "v", claims=claims)) == 0
+    assert multiplexer.items("run", "n", claims) == []
+    with pytest.raises(NotFoundError, match="tag 'v' of run 'run' holds no numbers"):
+        multiplexer.scalars("run", "v")
+
+
+def test_items_are_read_back_from_their_file(tmp_path: Path) -> None:
+    """Values of summaries as messages, the others as bytes."""
+    with EventFileWriter(tmp_path / "run" / "a.tfevents") as writer:
+        writer.add_summary(3, summaries.scalar("s", 1.0), summaries.histogram("h", [1.0, 2.0]))
+        writer.add_graph(b"\x0a\x05\x0a\x03abc")
+        writer.add_run_metadata("step1", b"\x0a\x00")
+        writer.add_meta_graph(b"\x12\x00")
+    multiplexer = load(tmp_path)
+    (item,) = multiplexer.items("run", "h", HISTOGRAMS)
+    value = item.read()
+    assert isinstance(value, Summary.Value)
+    assert value.tag == "h"
+    assert value.histo.num == 2
+    assert (item.step, item.index, item.ordinal) == (3, 1, 0)
+    graph, meta_graph = multiplexer.items("run", "", GRAPHS)
+    assert graph.read() == b"\x0a\x05\x0a\x03abc"
+    assert meta_graph.read() == b"\x12\x00"
+    (run_metadata,) = multiplexer.items("run", "step1", ANY)
+    assert run_metadata.read() == b"\x0a\x00"
+    assert len({i.etag for i in (item, graph, meta_graph, run_metadata)}) == 4
+    assert item == multiplexer.item("run", "h", HISTOGRAMS, 0)
+
+
+def test_items_that_are_no_longer_there_say_so_in_one_line(tmp_path: Path) -> None:
+    """Other bytes than those that were logged are never served."""
+    path = write_run(tmp_path, "run", histograms={"h": [[1.0], [2.0]]})
+    first, last = load(tmp_path).items("run", "h", HISTOGRAMS)
+    data = path.read_bytes()
+    path.write_bytes(data[:-8] + b"\x7f" + data[-7:])
+    assert isinstance(first.read(), Summary.Value)
+    with pytest.raises(DataLossError, match=r"^the record at offset \d+ of .*$"):
+        last.read()
+    path.unlink()
+    path.write_bytes(data)
+    replacement = path.with_name("x")
+    replacement.write_bytes(data)
+    replacement.rename(path)
+    with pytest.raises(NotFoundError, match="replaced"):
+        first.read()
+    path.unlink()
+    with pytest.raises(NotFoundError, match="No such file"):
+        first.read()
+
+
+def test_names_that_no_terminal_shows_stand_escaped_in_messages(tmp_path: Path) -> None:
+    """And an answer with it can be encoded."""
+    directory = tmp_path / "a\udcffb\n"
+    path = write_run(directory, ".", histograms={"h": [[1.0]]})
+    multiplexer = load(tmp_path)
+    (run,) = multiplexer.runs()
+    assert run == "a\\xffb\n"
+    (item,) = multiplexer.items(run, "h", HISTOGRAMS)
+    path.unlink()
+    with pytest.raises(NotFoundError) as caught:
+        item.read()
+    message = str(caught.value)
+    assert message.encode()
+    assert len(message.splitlines()) == 1
+
+
+def test_an_item_that_is_no_longer_an_event(tmp_path: Path) -> None:
+    """Cannot happen to a record with its checksum, and is no fault of the server all the same."""
+    write_run(tmp_path, "run", histograms={"h": [[1.0]]})
+    (item,) = load(tmp_path).items("run", "h", HISTOGRAMS)
+    beyond = type(item)(
+        item.ordinal,
+        item.step,
+        item.wall_time,
+        item.kind,
+        5,
+        item._file,
+        item._offset,
+        item._length,
+        item._crc,
+    )
+    with pytest.raises(DecodeError, match="it has no value 5"):
+        beyond.read()
+
+
+@pytest.mark.parametrize("ordinal", [-1, 3, 10**30])
+def test_an_ordinal_that_was_never_written(tmp_path: Path, ordinal: int) -> None:
+    """Is not found, and neither is one whose item a restart dropped."""
+    write_run(tmp_path, "run", histograms={"h": [[1.0], [2.0], [3.0]]})
+    multiplexer = load(tmp_path)
+    assert multiplexer.item("run", "h", HISTOGRAMS, 2).step == 2
+    with pytest.raises(NotFoundError, match=f"tag 'h' of run 'run' has no item {ordinal}"):
+        multiplexer.item("run", "h", HISTOGRAMS, ordinal)
+    write_run(tmp_path, "run", histograms={"h": [[4.0]]}, restart_at=1)
+    multiplexer = load(tmp_path)
+    assert [item.ordinal for item in multiplexer.items("run", "h", HISTOGRAMS)] == [0, 3]
+    with pytest.raises(NotFoundError):
+        multiplexer.item("run", "h", HISTOGRAMS, 1)
+
+
+def test_names_that_come_close_are_named(tmp_path: Path) -> None:
+    """Runs, and tags among those that the question is about."""
+    write_run(tmp_path, "train", scalars={"loss": [1.0], "accuracy": [1.0]})
+    write_run(tmp_path, "train", histograms={"lost": [[1.0]]})
+    multiplexer = load(tmp_path)
+    with pytest.raises(NotFoundError, match=r"^no run 'trian'; close: 'train'$"):
+        multiplexer.scalars("trian", "loss")
+    with pytest.raises(NotFoundError, match=r"^no tag 'los' in run 'train'; close: 'loss'$"):
+        multiplexer.scalars("train", "los", claims=SCALARS)
+    with pytest.raises(NotFoundError, match=r"^no tag 'zzzzzz' in run 'train'$"):
+        multiplexer.metadata("train", "zzzzzz")
+    with pytest.raises(NotFoundError) as caught:
+        multiplexer.items("train", "\n\ud800" * 10_000, HISTOGRAMS)
+    assert len(str(caught.value)) < 2000
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_thousands_of_tags_do_not_make_a_wrong_name_slow() -> None:
+    """A request for what is not there costs little, whoever sends it."""
+
+    from tbcore.eventfiles.batch import Batch, ScalarColumn
+    from tbcore.store.run import RunData
+
+    data = RunData()
+    data.add_file("a")
+    one = np.zeros(1)
+    data.append(
+        Batch(
+            [
+                ScalarColumn(
+                    f"{'layer/' * 20}{i}",
+                    "simple_value",
+                    None,
+                    range(i * 50, i * 50 + 1),
+                    np.zeros(1, np.int64),
+                    one,
+                    one,
+                )
+                for i in range(20_000)
+            ]
+        ),
+        0,
+    )
+    multiplexer = Multiplexer()
+    multiplexer.commit({"run": data.commit()})
+    with pytest.raises(NotFoundError, match="close: 'layer"):
+        multiplexer.scalars("run", f"{'layer/' * 20}x")
+
+
+def test_kinds_say_what_there_is(tmp_path: Path) -> None:
+    """How many tags and runs, and where to look for one."""
+    write_run(tmp_path, "a", scalars={"x": [1.0], "y": [1.0]}, histograms={"h": [[1.0]]})
+    write_run(tmp_path, "b", scalars={"x": [1.0]})
+    multiplexer = load(tmp_path)
+    found = {summary.kind.field: summary for summary in multiplexer.kinds()}
+    assert set(found) == {"simple_value", "histo"}
+    assert found["simple_value"][1:] == (2, 2, "a", "x")
+    assert found["histo"] == (Kind("histo"), 1, 1, "a", "h")
+
+
+def test_generations_rise_with_changes_and_only_then() -> None:
+    """Of the whole, of each run, and of what can be listed."""
+    multiplexer = Multiplexer()
+    view = RunView()
+    multiplexer.commit({"a": view, "b": view})
+    assert multiplexer.generation == 1
+    multiplexer.commit({}, ["nobody"])
+    assert multiplexer.generation == 1
+    same_shape = RunView(shape=view.shape, first_event_time=1.0)
+    multiplexer.commit({"b": same_shape})
+    assert multiplexer.generation == 2
+    assert multiplexer.runs_generation == 1
+    assert multiplexer.run_generations() == {"a": 1, "b": 2}
+    multiplexer.commit({}, ["a"])
+    assert multiplexer.runs() == ["b"]
+    assert multiplexer.runs_generation == multiplexer.generation == 3
+    multiplexer.commit({"b": RunView()})
+    assert multiplexer.runs_generation == 4
+    assert multiplexer.first_event_time("b") is None
+
+
+def test_runs_never_move_and_a_run_that_comes_back_is_new() -> None:
+    """New ones come last."""
+    multiplexer = Multiplexer()
+    multiplexer.commit({"c": RunView(), "a": RunView()})
+    multiplexer.commit({"b": RunView(), "c": RunView()})
+    assert multiplexer.runs() == ["c", "a", "b"]
+    multiplexer.commit({"c": RunView()}, ["c"])
+    assert multiplexer.runs() == ["a", "b", "c"]
+
+
+def test_subscribers_are_told_of_commits_and_of_the_status() -> None:
+    """Those that fail do not keep others from it; those that left are not told."""
+    multiplexer = Multiplexer()
+    told = []
+
+    def fail() -> None:
+        raise RuntimeError("the event loop is closed")
+
+    multiplexer.subscribe(fail)
+    unsubscribe = multiplexer.subscribe(lambda: told.append(multiplexer.generation))
+    multiplexer.commit({"a": RunView()})
+    multiplexer.set_status(LoadStatus(loading=True))
+    multiplexer.set_status(LoadStatus(loading=True))
+    assert told == [1, 1]
+    unsubscribe()
+    multiplexer.commit({"a": RunView()})
+    assert told == [1, 1]
+
+
+def test_readers_see_one_commit(tmp_path: Path) -> None:
+    """A series that somebody holds is as it was, whatever is committed later."""
+    with EventFileWriter(tmp_path / "run" / "a.tfevents") as writer:
+        writer.add_session_log("START", 0)
+        for step in range(100):
+            writer.add_scalar("loss", step, step)
+        writer.flush()
+        multiplexer = Multiplexer()
+        loader = Loader(multiplexer, [LogdirSpec(None, str(tmp_path))])
+        loader.load_once()
+        before = multiplexer.scalars("run", "loss")
+        writer.add_session_log("START", 10)
+        for step in range(10, 60):
+            writer.add_scalar("loss", -step, step)
+    loader.load_once()
+    after = multiplexer.scalars("run", "loss")
+    assert before.value.tolist() == list(range(100))
+    assert after.value.tolist() == [*range(10), *(-step for step in range(10, 60))]
+    assert after.ordinal.tolist() == [*range(10), *range(100, 150)]
+
+
+def test_wall_times_and_steps_are_exact(tmp_path: Path) -> None:
+    """To the last bit, at the ends of their range."""
+    steps = [-(2**63), -1, 0, 2**53 + 1, 2**63 - 1]
+    times = [0.0, -1.5, 1.7e9 + 1e-6, 1e300, float("inf")]
+    with EventFileWriter(tmp_path / "run" / "a.tfevents") as writer:
+        for step, wall_time in zip(steps, times, strict=True):
+            event = Event(step=step, wall_time=wall_time)
+            event.summary.value.add(tag="x", simple_value=0.1)
+            writer.add_event(event)
+    series = load(tmp_path).scalars("run", "x")
+    assert series.step.tolist() == steps
+    assert series.wall_time.tolist() == times
+    assert series.value.tolist() == [float(np.float32(0.1))] * 5

@@ -1,0 +1,430 @@
+"""RunData against the rules of event files, taken one event after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tbcore.eventfiles.batch import (
+    BareEvent,
+    Batch,
+    FileVersion,
+    FirstMetadata,
+    ReferenceColumn,
+    ScalarColumn,
+    SessionStart,
+)
+from tbcore.eventfiles.proto.summary_pb2 import SummaryMetadata
+from tbcore.kinds import Kind
+from tbcore.store.run import GRAPH_FIELDS, RunData
+from tbcore.store.series import CRC, FILE, INDEX, LENGTH, OFFSET, STEP, VALUE, WALL_TIME
+from tbcore.store.view import RunView
+
+# -- events, and what they become ------------------------------------------------------------------
+
+
+class Value(NamedTuple):
+    tag: str
+    field: str
+    is_scalar: bool
+    plugin_name: str | None = None
+    """Of the metadata; None for a value without any."""
+
+
+class Event(NamedTuple):
+    what: str
+    """summary, graph_def, other, version or start."""
+    step: int
+    values: tuple[Value, ...] = ()
+    version: float = 0.0
+
+
+class Row(NamedTuple):
+    ordinal: int
+    step: int
+    file: int
+    offset: int
+    place: int
+    """Index in the event."""
+
+
+Content = dict[str, dict[Kind, list[Row]]]
+"""Tag to kind to rows."""
+
+
+def metadata(plugin_name: str) -> bytes:
+    message = SummaryMetadata()
+    message.plugin_data.plugin_name = plugin_name
+    return message.SerializeToString()
+
+
+def offsets_of(events: Sequence[Event], start: int = 0) -> list[int]:
+    """Of records that are as short as such events can be."""
+    offsets = []
+    for event in events:
+        offsets.append(start)
+        start += 16 + 2 * max(len(event.values), 1)
+    return offsets
+
+
+def batches_of(
+    events: Sequence[Event], cuts: Sequence[int] = (), start: int = 0
+) -> Iterator[Batch | FileVersion | SessionStart]:
+    """As decoding hands on the events of one file: cut at events that are items, and at `cuts`."""
+    pending: list[tuple[int, Event]] = []
+    for number, (offset, event) in enumerate(zip(offsets_of(events, start), events, strict=True)):
+        if pending and (number in cuts or event.what in ("version", "start")):
+            yield batch_of(pending)
+            pending = []
+        if event.what == "version":
+            yield FileVersion(event.version, event.step)
+        elif event.what == "start":
+            yield SessionStart(event.step, 0.0)
+        else:
+            pending.append((offset, event))
+    if pending:
+        yield batch_of(pending)
+
+
+def batch_of(events: Sequence[tuple[int, Event]]) -> Batch:
+    rows: dict[tuple[str, str, bool], list[tuple[int, int, int]]] = {}
+    first: dict[tuple[str, str, bool], FirstMetadata] = {}
+    batch = Batch()
+    for offset, event in events:
+        if event.what != "summary":
+            batch.bare_events.append(BareEvent(offset, event.step, is_summary=False))
+        if event.what == "graph_def":
+            rows.setdefault(("", "graph_def", False), []).append((offset, 0, event.step))
+        if event.what == "summary" and not event.values:
+            batch.bare_events.append(BareEvent(offset, event.step, is_summary=True))
+        for index, value in enumerate(event.values):
+            key = (value.tag, value.field, value.is_scalar)
+            rows.setdefault(key, []).append((offset, index, event.step))
+            if value.plugin_name is not None and key not in first:
+                first[key] = FirstMetadata(offset + index, metadata(value.plugin_name))
+    for key, found in rows.items():
+        tag, field, is_scalar = key
+        offset_column, index_column, step = np.array(found, np.int64).T
+        position = offset_column + index_column
+        if is_scalar:
+            # The value tells where the row comes from.
+            value = position.astype(np.float64)
+            batch.scalars.append(
+                ScalarColumn(tag, field, first.get(key), position, step, step + 0.5, value)
+            )
+        else:
+            numbers = offset_column.astype(np.uint32)
+            batch.references.append(
+                ReferenceColumn(
+                    tag,
+                    field,
+                    first.get(key),
+                    position,
+                    step,
+                    step + 0.5,
+                    offset_column,
+                    numbers + np.uint32(1),
+                    index_column.astype(np.uint32),
+                    numbers + np.uint32(2),
+                )
+            )
+    return batch
+
+
+# -- the rules, one event after the other ----------------------------------------------------------
+
+
+class Model:
+    """What a run holds, by the plainest code there is."""
+
+    def __init__(self, *, purges: bool) -> None:
+        self.purges = purges
+        self.rows: dict[str, dict[tuple[str, bool], list[Row]]] = {}
+        self.num_rows: dict[str, int] = {}
+        self.plugin_names: dict[str, str] = {}
+        self.version = -1.0
+        self.versions: dict[int, float] = {}
+        self.most_recent_step = -1
+        self.has_started = False
+        self.files_read: set[int] = set()
+
+    def take(self, event: Event, file: int, offset: int) -> None:
+        if event.what == "version":
+            self.version = self.versions[file] = event.version
+        has_file_before = any(other < file for other in self.files_read)
+        self.files_read.add(file)
+        is_first_start = event.what == "start" and not self.has_started
+        self.has_started |= event.what == "start"
+        if self.purges:
+            if self.versions.get(file, self.version) >= 2:
+                if event.what == "start" and (has_file_before or not is_first_start):
+                    self.purge(list(self.rows), event.step)
+            elif event.what == "summary" and event.step < self.most_recent_step:
+                self.purge([value.tag for value in event.values], event.step)
+            else:
+                self.most_recent_step = event.step
+        if event.what == "graph_def":
+            self.add(Value("", "graph_def", False), event.step, file, offset, 0)
+        for index, value in enumerate(event.values):
+            self.add(value, event.step, file, offset, index)
+
+    def purge(self, tags: Sequence[str], step: int) -> None:
+        for tag in tags:
+            for (field, _), rows in self.rows.get(tag, {}).items():
+                if field not in GRAPH_FIELDS:
+                    rows[:] = [row for row in rows if row.step < step]
+
+    def add(self, value: Value, step: int, file: int, offset: int, index: int) -> None:
+        ordinal = self.num_rows.get(value.tag, 0)
+        self.num_rows[value.tag] = ordinal + 1
+        series = self.rows.setdefault(value.tag, {})
+        series.setdefault((value.field, value.is_scalar), []).append(
+            Row(ordinal, step, file, offset, index)
+        )
+        if value.plugin_name is not None:
+            self.plugin_names.setdefault(value.tag, value.plugin_name)
+
+    def content(self) -> Content:
+        return {
+            tag: {
+                Kind(field, self.plugin_names.get(tag, ""), is_scalar): list(rows)
+                for (field, is_scalar), rows in series.items()
+            }
+            for tag, series in self.rows.items()
+        }
+
+
+def content_of(view: RunView) -> Content:
+    content: Content = {}
+    for tag, tag_view in view.tags.items():
+        for series in tag_view.series:
+            ordinals = series.ordinals_between(0, len(series)).tolist()
+            steps = series.column(STEP).tolist()
+            assert series.column(WALL_TIME).tolist() == [step + 0.5 for step in steps]
+            if series.kind.is_scalar:
+                # The value is the position; the model says which offset and index that is.
+                rows = [
+                    Row(ordinal, step, -1, int(position), -1)
+                    for ordinal, step, position in zip(
+                        ordinals, steps, series.column(VALUE).tolist(), strict=True
+                    )
+                ]
+            else:
+                offsets = series.column(OFFSET).tolist()
+                assert series.column(LENGTH).tolist() == [offset + 1 for offset in offsets]
+                assert series.column(CRC).tolist() == [offset + 2 for offset in offsets]
+                files, indices = series.column(FILE).tolist(), series.column(INDEX).tolist()
+                rows = list(map(Row, ordinals, steps, files, offsets, indices))
+            content.setdefault(tag, {})[series.kind] = rows
+    return content
+
+
+def comparable(content: Content) -> list[tuple[str, Kind, list[Row]]]:
+    """In the order of tags; of scalars the position is all that is known of where they stood."""
+    return [
+        (
+            tag,
+            kind,
+            [Row(r.ordinal, r.step, -1, r.offset + r.place, -1) for r in rows]
+            if kind.is_scalar and rows and rows[0].file >= 0
+            else rows,
+        )
+        for tag, series in content.items()
+        for kind, rows in sorted(
+            series.items(), key=lambda item: (item[0].field, item[0].is_scalar)
+        )
+    ]
+
+
+# -- any events ------------------------------------------------------------------------------------
+
+VALUES = st.builds(
+    Value,
+    st.sampled_from(["a", "b", ""]),
+    st.just("tensor"),
+    st.booleans(),
+    st.sampled_from([None, None, None, "", "scalars", "text"]),
+) | st.builds(
+    Value, st.sampled_from(["a", "b", "c"]), st.just("simple_value"), st.just(True), st.none()
+)
+STEPS = st.integers(-2, 6)
+EVENTS = st.one_of(
+    st.builds(Event, st.just("summary"), STEPS, st.lists(VALUES, max_size=4).map(tuple)),
+    st.builds(
+        Event, st.just("summary"), STEPS, st.lists(VALUES, min_size=1, max_size=1).map(tuple)
+    ),
+    st.builds(Event, st.sampled_from(["graph_def", "other", "start"]), STEPS, st.just(())),
+    st.builds(
+        Event,
+        st.just("version"),
+        STEPS,
+        st.just(()),
+        st.sampled_from([2.0, 2.0, 1.0, -1.0, float("nan"), float("inf")]),
+    ),
+)
+PIECES = st.lists(
+    st.tuples(st.integers(0, 2), st.lists(EVENTS, max_size=14), st.sets(st.integers(1, 13))),
+    max_size=6,
+)
+"""File, events that come in it now, and where batches are cut."""
+
+
+@settings(max_examples=400, deadline=None)
+@given(PIECES, st.booleans(), st.sets(st.integers(0, 5)))
+def test_any_stream_of_events(
+    pieces: list[tuple[int, list[Event], set[int]]], purges: bool, settled: set[int]
+) -> None:
+    """Files that grow by turns, restarts, tags of several kinds: rows, ordinals and order.
+
+    And each view still shows at the end what it showed when it was made.
+    """
+    data, model = RunData(purge_orphaned_data=purges), Model(purges=purges)
+    indices = [data.add_file(name) for name in ("1.tfevents", "2.tfevents", "3.tfevents")]
+    ends = [0, 0, 0]
+    views = []
+    for number, (file, events, cuts) in enumerate(pieces):
+        for item in batches_of(events, sorted(cuts), ends[file]):
+            if isinstance(item, Batch):
+                data.append(item, indices[file])
+            elif isinstance(item, FileVersion):
+                data.file_version(item, indices[file])
+            else:
+                data.session_start(item, indices[file])
+        for offset, event in zip(offsets_of(events, ends[file]), events, strict=True):
+            model.take(event, file, offset)
+            ends[file] = offset + 1000
+        if number in settled:
+            data.settle()
+        view = data.commit()
+        assert comparable(content_of(view)) == comparable(model.content())
+        views.append((view, comparable(model.content())))
+    for view, expected in views:
+        assert comparable(content_of(view)) == expected
+
+
+# -- and single rules ------------------------------------------------------------------------------
+
+
+def take(data: RunData, events: Sequence[Event], *, file_index: int = 0, start: int = 0) -> RunView:
+    for item in batches_of(events, (), start):
+        if isinstance(item, Batch):
+            data.append(item, file_index)
+        elif isinstance(item, FileVersion):
+            data.file_version(item, file_index)
+        else:
+            data.session_start(item, file_index)
+    return data.commit()
+
+
+def new_data(*, max_points: int = 0) -> RunData:
+    data = RunData(max_points=max_points)
+    data.add_file("1.tfevents")
+    return data
+
+
+def scalar(tag: str, *steps: int) -> list[Event]:
+    return [Event("summary", step, (Value(tag, "simple_value", True),)) for step in steps]
+
+
+def steps_of(view: RunView, tag: str) -> list[int]:
+    return [row.step for rows in content_of(view)[tag].values() for row in rows]
+
+
+def test_a_view_stays_the_same_while_nothing_changes() -> None:
+    """So that an idle run costs nobody anything, and names no new generation."""
+    data = new_data()
+    view = take(data, scalar("a", 1, 2))
+    assert data.commit() is view
+    data.settle()
+    assert content_of(data.commit()) == content_of(view)
+    assert data.commit() is data.commit()
+
+
+def test_the_shape_changes_with_tags_and_kinds_and_not_with_rows() -> None:
+    """Answers about tags are kept as long as it stays."""
+    data = new_data()
+    version = Event("version", 0, (), 2.0)
+    first = take(data, [version, *scalar("a", 1)])
+    more_rows = take(data, scalar("a", 2), start=1000)
+    assert more_rows.shape is first.shape
+    purged = take(data, [Event("start", 0), Event("start", 0)], start=2000)
+    assert purged.shape is first.shape
+    new_tag = take(data, scalar("b", 1), start=3000)
+    assert new_tag.shape is not first.shape
+    new_kind = take(data, [Event("summary", 3, (Value("a", "tensor", True),))], start=4000)
+    assert new_kind.shape is not new_tag.shape
+    described = take(
+        data, [Event("summary", 4, (Value("a", "tensor", True, "scalars"),))], start=5000
+    )
+    assert described.shape is not new_kind.shape
+    assert described.kinds() == {
+        Kind("simple_value", "scalars", True),
+        Kind("tensor", "scalars", True),
+        Kind("simple_value", "", True),
+    }
+
+
+def test_the_first_metadata_of_a_batch_is_the_one_written_first() -> None:
+    """Not that of the column that comes first."""
+    events = [
+        Event("summary", 0, (Value("a", "simple_value", True),)),
+        Event("summary", 1, (Value("a", "tensor", True, "early"),)),
+        Event("summary", 2, (Value("a", "simple_value", True, "late"),)),
+    ]
+    view = take(new_data(), events)
+    assert view.tags["a"].metadata == metadata("early")
+    assert {kind.plugin_name for kind in view.kinds()} == {"early"}
+
+
+def test_metadata_that_is_no_message_names_no_plugin() -> None:
+    """It is served as it is; decoding it is for who asks for it."""
+    data = new_data()
+    batch = batch_of([(0, scalar("a", 1)[0])])
+    batch.scalars[0] = batch.scalars[0]._replace(metadata=FirstMetadata(0, b"\xff\xff"))
+    data.append(batch, 0)
+    assert data.commit().kinds() == {Kind("simple_value", "", True)}
+
+
+def test_two_kinds_of_a_tag_share_its_ordinals() -> None:
+    """They are counted in the order written."""
+    events = [
+        Event("summary", step, (Value("a", "tensor" if step % 2 else "simple_value", True),))
+        for step in range(6)
+    ]
+    content = content_of(take(new_data(), events))["a"]
+    assert [row.ordinal for row in content[Kind("simple_value", "", True)]] == [0, 2, 4]
+    assert [row.ordinal for row in content[Kind("tensor", "", True)]] == [1, 3, 5]
+
+
+def test_a_bound_keeps_the_rows_that_a_sample_would_show() -> None:
+    """`max_points`: of scalars only, and the newest row always."""
+    data, free = new_data(max_points=10), new_data()
+    for some in (data, free):
+        take(some, [Event("version", 0, (), 2.0)])
+    for start in range(0, 400, 25):
+        events = scalar("a", *range(start, start + 25))
+        events += [Event("summary", start, (Value("image", "image", False),))] * 3
+        view = take(data, events, start=start * 1000)
+        everything = take(free, events, start=start * 1000).tags["a"].series[0]
+        series = view.tags["a"].series[0]
+        assert len(series) <= 10
+        picked = everything.positions(10)
+        assert series.ordinals_between(0, len(series)).tolist() == picked.tolist()
+    assert len(view.tags["image"].series[0]) == 48
+
+
+def test_many_events_of_an_old_file_that_step_back_at_once() -> None:
+    """Without version: the later rows win, tag by tag, in one batch or in many."""
+    events = [*scalar("a", *range(1000)), *scalar("b", 5), *scalar("a", *range(500, 1000))]
+    at_once, one_by_one = new_data(), new_data()
+    view = take(at_once, events)
+    for number, event in enumerate(events):
+        last = take(one_by_one, [event], start=number * 100)
+    assert steps_of(view, "a") == steps_of(last, "a") == list(range(1000))
+    assert steps_of(view, "b") == [5]
+    series = view.tags["a"].series[0]
+    assert series.ordinals_between(498, 502).tolist() == [498, 499, 1000, 1001]

@@ -1,0 +1,155 @@
+"""Which rows are shown: the promises of the HTTP API documents, and those of the rule itself."""
+
+from __future__ import annotations
+
+from unittest import mock
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from tbcore.store import sampling
+from tbcore.store.sampling import Sampler, positions, positions_of, priorities
+
+lengths = st.integers(0, 5000)
+counts = st.integers(0, 300)
+ordinal_arrays = st.lists(st.integers(0, 100_000), unique=True, max_size=400).map(
+    lambda numbers: np.array(sorted(numbers), np.int64)
+)
+
+
+def by_the_rule(ordinals: NDArray[np.int64], k: int) -> list[int]:
+    """The rule as it is written down, one step after the other."""
+    n = len(ordinals)
+    if k == 0 or n <= k:
+        return list(range(n))
+    others = sorted(range(n - 1), key=lambda row: splitmix64(int(ordinals[row])))[: k - 1]
+    return [*sorted(others), n - 1]
+
+
+def splitmix64(ordinal: int) -> int:
+    """In plain integers, as its authors print it."""
+    mask = (1 << 64) - 1
+    z = (ordinal + 1) * 0x9E3779B97F4A7C15 & mask
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 & mask
+    z = (z ^ z >> 27) * 0x94D049BB133111EB & mask
+    return z ^ z >> 31
+
+
+def test_priorities_are_those_of_splitmix64() -> None:
+    """The first numbers for seed 0 are published in many places, this one among them."""
+    assert priorities(np.arange(2)).tolist() == [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4]
+    ordinals = np.array([0, 1, 77, 2**40, 2**63 - 1], np.int64)
+    assert priorities(ordinals).tolist() == [splitmix64(n) for n in ordinals.tolist()]
+
+
+@given(lengths, counts)
+def test_samples_follow_the_rule(n: int, k: int) -> None:
+    """Rising, the last row among them, as many as were asked for, and those with low priority."""
+    assert positions(n, k).tolist() == by_the_rule(np.arange(n), k)
+
+
+@given(ordinal_arrays, counts)
+def test_samples_of_other_ordinals_follow_the_rule(ordinals: NDArray[np.int64], k: int) -> None:
+    """Also where rows were dropped."""
+    assert positions_of(ordinals, k).tolist() == by_the_rule(ordinals, k)
+
+
+@given(lengths, st.integers(1, 300), st.integers(1, 300))
+def test_fewer_samples_are_a_subset_of_more(n: int, a: int, b: int) -> None:
+    """So that bounds may be applied one after the other."""
+    few, many = sorted((a, b))
+    assert set(positions(n, few)) <= set(positions(n, many))
+    again = positions(n, many)[positions_of(positions(n, many), few)]
+    assert again.tolist() == positions(n, few).tolist()
+
+
+@given(st.integers(1, 3000), st.integers(2, 100))
+def test_one_more_row_changes_at_most_one_of_the_others(n: int, k: int) -> None:
+    """Charts do not flicker while they grow."""
+    before, after = set(positions(n, k)[:-1]), set(positions(n + 1, k)[:-1])
+    assert len(after - before) <= 1
+
+
+@given(st.lists(lengths, max_size=8), st.integers(2, 200))
+def test_series_of_the_same_length_are_sampled_alike(others: list[int], k: int) -> None:
+    """Whatever was asked before: A[i] ~ B[i] stays so in the samples."""
+    expected = by_the_rule(np.arange(2000), k)
+    for n in others:
+        positions(n, k)
+    assert positions(2000, k).tolist() == expected
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 400), min_size=1, max_size=12), st.integers(1, 60), ordinal_arrays)
+def test_a_sampler_of_growing_rows_gives_what_the_rule_gives(
+    asked: list[int], k: int, ordinals: NDArray[np.int64]
+) -> None:
+    """For lengths in any order, and with ordinals that are not 0, 1, 2, ..."""
+    sampler = Sampler()
+    # Blocks so small that a few hundred rows are many of them.
+    with mock.patch.object(sampling, "_BLOCK_ROWS", 16):
+        for n in asked:
+            n = min(n, len(ordinals))
+            found = sampler.positions(n, k, lambda start, stop: ordinals[start:stop])
+            assert found.tolist() == by_the_rule(ordinals[:n], k)
+
+
+def test_a_growing_series_is_not_looked_at_again() -> None:
+    """Of five million rows only the new ones are."""
+    seen = 0
+
+    def ordinals_of(start: int, stop: int) -> NDArray[np.int64]:
+        nonlocal seen
+        seen += stop - start
+        return np.arange(start, stop, dtype=np.int64)
+
+    sampler = Sampler()
+    sampler.positions(5_000_000, 1000, ordinals_of)
+    seen = 0
+    for n in range(5_000_001, 5_000_101):
+        assert sampler.positions(n, 1000, ordinals_of)[-1] == n - 1
+    assert seen == 100
+    assert np.array_equal(
+        sampler.positions(5_000_100, 1000, ordinals_of),
+        positions_of(np.arange(5_000_100), 1000),
+    )
+
+
+def test_all_rows_are_equally_likely() -> None:
+    """Over 20,000 stretches of ordinals, 10 of 40: each place but the last in 9 of 39 samples.
+
+    The count of one place has a standard deviation of 60, so that 5 of these are 300.
+    """
+    ordinals = np.arange(20_000 * 40, dtype=np.int64).reshape(20_000, 40)
+    order = np.argsort(priorities(ordinals[:, :39].ravel()).reshape(-1, 39), axis=1)
+    counts = np.bincount(order[:, :9].ravel(), minlength=39)
+    assert positions_of(ordinals[3], 10)[:-1].tolist() == sorted(order[3, :9].tolist())
+    assert np.abs(counts - 20_000 * 9 / 39).max() < 300
+
+
+def test_neighbours_are_chosen_independently() -> None:
+    """Hashing consecutive numbers leaves no pattern: pairs are chosen as often as they should be.
+
+    Of a million rows a tenth is chosen, so that both of a pair are in one of a hundred: 10,000
+    with a standard deviation of 100.
+    """
+    chosen = np.zeros(1_000_000, np.bool_)
+    chosen[positions(1_000_000, 100_000)] = True
+    for distance in (1, 2, 3, 8, 64, 1000):
+        both = int((chosen[distance:] & chosen[:-distance]).sum())
+        assert abs(both - 10_000) < 500, distance
+
+
+def test_a_negative_number_of_samples_is_refused() -> None:
+    """0 means all, so that a mistake must not."""
+    with pytest.raises(ValueError):
+        positions(10, -1)
+
+
+def test_samples_are_read_only() -> None:
+    """They are shared by all who ask for the same."""
+    with pytest.raises(ValueError):
+        positions(100, 10)[0] = 5

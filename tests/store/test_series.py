@@ -1,0 +1,267 @@
+"""Series: columns that grow at their end, and readers that see what they saw."""
+
+from __future__ import annotations
+
+import tracemalloc
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from tbcore.kinds import Kind
+from tbcore.store.series import (
+    DOUBLE,
+    LIVE_SLACK,
+    SINGLE,
+    STEP,
+    VALUE,
+    WALL_TIME,
+    Ordinals,
+    Series,
+)
+
+SCALAR = Kind("simple_value", "", True)
+IMAGE = Kind("image", "", False)
+
+
+def scalars(*steps: int) -> list[NDArray[Any]]:
+    """Rows whose wall time and value tell their step."""
+    step = np.array(steps, np.int64)
+    return [step, step + 0.25, (step / 2).astype(np.float32)]
+
+
+def series_of(*steps: int) -> Series:
+    return Series.empty(SCALAR).appended(scalars(*steps), 0)
+
+
+def steps_of(series: Series) -> list[int]:
+    return list(series.column(STEP).tolist())
+
+
+def ordinals_of(series: Series) -> list[int]:
+    return list(series.ordinals_between(0, len(series)).tolist())
+
+
+def test_rows_come_out_as_they_went_in() -> None:
+    """All columns, over many blocks."""
+    series = Series.empty(SCALAR)
+    for start in range(0, 1000, 7):
+        series = series.appended(scalars(*range(start, start + 7)), start)
+    steps = np.arange(1001)
+    assert len(series) == 1001
+    assert series.column(STEP).tolist() == steps.tolist()
+    assert series.column(WALL_TIME).tolist() == (steps + 0.25).tolist()
+    assert series.column(VALUE).tolist() == (steps / 2).tolist()
+    assert series.column(VALUE).dtype == np.float32
+    assert series.ordinals is None
+
+
+def test_what_was_handed_out_does_not_change() -> None:
+    """A reader keeps its series while rows are appended, behind it and in other blocks."""
+    seen = []
+    series = Series.empty(SCALAR)
+    for step in range(200):
+        series = series.appended(scalars(step), step)
+        seen.append((series, series.column(STEP), series.column(VALUE)))
+    for step, (old, steps, values) in enumerate(seen):
+        assert len(old) == step + 1
+        assert steps.tolist() == list(range(step + 1))
+        assert values.tolist() == [s / 2 for s in range(step + 1)]
+
+
+def test_columns_are_read_only() -> None:
+    """Plugins get them as they are."""
+    with pytest.raises(ValueError):
+        series_of(1, 2).column(STEP)[0] = 3
+
+
+def test_source_arrays_are_copied_even_if_unaligned() -> None:
+    """Decoding hands out views of a buffer that it fills again."""
+    buffer = bytearray(3 + 4 * 20)
+    rows = np.ndarray(
+        (4,), [("step", "<i8"), ("wall_time", "<f8"), ("value", "<f4")], buffer, 3, (20,)
+    )
+    rows["step"], rows["wall_time"], rows["value"] = [1, 2, 3, 4], 0.5, 0.25
+    series = Series.empty(SCALAR).appended(
+        [
+            np.ndarray((4,), form, buffer, 3 + at, (20,))
+            for form, at in [("<i8", 0), ("<f8", 8), ("<f4", 16)]
+        ],
+        0,
+    )
+    buffer[:] = bytes(len(buffer))
+    assert steps_of(series) == [1, 2, 3, 4]
+    assert series.column(VALUE).tolist() == [0.25] * 4
+
+
+@pytest.mark.parametrize(
+    ("values", "layout"),
+    [
+        ([0.5, 1.0, -0.0], SINGLE),
+        ([np.nan, np.inf, -np.inf], SINGLE),
+        ([2.0**100, 2.0**-149], SINGLE),
+        ([0.1], DOUBLE),
+        ([1e300], DOUBLE),
+        ([2.0**24 + 1], DOUBLE),
+        ([float(2**53)], SINGLE),
+        ([1e-300], DOUBLE),
+    ],
+)
+def test_values_are_float32_as_long_as_nothing_is_lost(values: list[float], layout: object) -> None:
+    """Eight bytes a value only where a value needs them, and then for those before too."""
+    rows = scalars(*range(len(values)))
+    rows[VALUE] = np.array(values, np.float64)
+    series = series_of(7).appended(rows, 1)
+    assert series.layout is layout
+    assert np.array_equal(series.column(VALUE), [3.5, *values], equal_nan=True)
+    assert series.appended(scalars(4), 4).layout is layout
+
+
+def test_a_million_points_cost_at_most_24_bytes_each() -> None:
+    """Once loaded: 20 bytes and what is spare; also when the size was not known before."""
+    step = np.arange(10_000, dtype=np.int64)
+    wall_time, value = step.astype(np.float64), np.ones(10_000, np.float32)
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    series = Series.empty(SCALAR)
+    for start in range(0, 1_000_000, 10_000):
+        series = series.appended([step + start, wall_time, value], start, slack=1.0)
+    series = series.compacted()
+    used = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    assert len(series) == 1_000_000
+    assert used <= 22_000_000
+
+
+def test_a_series_that_grows_slowly_keeps_little_room() -> None:
+    """And is not copied for each row: room for an eighth more each time."""
+    series = series_of(*range(10_000)).compacted()
+    blocks = {id(series.block)}
+    kept = [series]
+    for step in range(10_000, 15_000):
+        series = series.appended(scalars(step), step, slack=LIVE_SLACK)
+        blocks.add(id(series.block))
+        kept.append(series)
+        assert series.capacity <= len(series) * 1.125 + 2
+        assert series.compacted() is series
+    assert len(blocks) <= 5
+
+
+ROWS = st.lists(
+    st.tuples(st.integers(0, 8), st.lists(st.integers(-5, 30), max_size=8)), max_size=12
+)
+
+
+@given(ROWS, st.integers(-6, 31), st.booleans())
+def test_purging_drops_rows_at_a_step_and_above(
+    chunks: list[tuple[int, list[int]]], limit: int, is_shared: bool
+) -> None:
+    """From sorted and unsorted rows alike; ordinals stay, and the old series too."""
+    series, expected, next_ordinal = Series.empty(SCALAR), [], 0
+    for gap, steps in chunks:
+        next_ordinal += gap
+        series = series.appended(scalars(*steps), next_ordinal)
+        expected += [(next_ordinal + i, step) for i, step in enumerate(steps)]
+        next_ordinal += len(steps)
+    purged = series.purged(limit, num_shared=len(series) if is_shared else 0)
+    kept = [(ordinal, step) for ordinal, step in expected if step < limit]
+    assert list(zip(ordinals_of(purged), steps_of(purged), strict=True)) == kept
+    assert (purged is series) == (len(kept) == len(expected))
+
+    after = purged.appended(scalars(100, 101), next_ordinal)
+    assert list(zip(ordinals_of(after), steps_of(after), strict=True)) == [
+        *kept,
+        (next_ordinal, 100),
+        (next_ordinal + 1, 101),
+    ]
+    assert after.column(WALL_TIME).tolist() == [step + 0.25 for step in steps_of(after)]
+    if is_shared:
+        assert list(zip(ordinals_of(series), steps_of(series), strict=True)) == expected
+    for ordinal, _ in expected:
+        row = after.row_of(ordinal)
+        assert (row is not None) == (ordinal in [o for o, _ in kept])
+        if row is not None:
+            assert ordinals_of(after)[row] == ordinal
+
+
+def test_restarts_of_a_long_series_cost_no_copy_while_nobody_looks() -> None:
+    """Each drops the last row; the block stays the same as long as no view shows its rows."""
+    series = series_of(*range(10_000)).appended(scalars(10_000), 10_000)
+    block = series.block
+    for ordinal in range(10_001, 10_101):
+        series = series.purged(10_000, num_shared=0)
+        series = series.appended(scalars(10_000), ordinal)
+    assert series.block is block
+    assert len(series) == 10_001
+    assert ordinals_of(series)[-2:] == [9_999, 10_100]
+    assert series.ordinals is not None
+    assert series.ordinals.num_ranges == 2
+
+
+@given(st.lists(st.integers(0, 60), unique=True, max_size=30), st.integers(1, 20))
+def test_ordinals_are_found_both_ways(numbers: list[int], size: int) -> None:
+    """However they arrive, in pieces or at once."""
+    ordinals = np.array(sorted(numbers), np.int64)
+    series = Series.empty(SCALAR)
+    for start in range(0, len(ordinals), size):
+        piece = ordinals[start : start + size]
+        series = series.appended(scalars(*piece.tolist()), piece)
+    assert ordinals_of(series) == ordinals.tolist()
+    for ordinal in (-1, *range(62), 2**63 - 1, 2**63, 10**30):
+        expected = sorted(numbers).index(ordinal) if ordinal in numbers else None
+        assert series.row_of(ordinal) == expected
+    at_once = Ordinals.of(ordinals)
+    rows = np.arange(len(ordinals))
+    assert at_once.at(rows).tolist() == ordinals.tolist() if len(rows) else True
+
+
+def test_ordinals_without_gaps_take_no_memory() -> None:
+    """Given as a number or as an array."""
+    series = series_of(0, 1, 2).appended(scalars(3, 4), np.array([3, 4]))
+    assert series.ordinals is None
+    assert ordinals_of(series.appended(scalars(5), 9)) == [0, 1, 2, 3, 4, 9]
+
+
+@given(st.lists(st.integers(1, 40), max_size=10), st.integers(1, 12))
+def test_a_bound_while_reading_gives_the_sample_of_reading_everything(
+    sizes: list[int], max_rows: int
+) -> None:
+    """`--max_points` and sampling agree, however the rows arrive."""
+    everything = bounded = Series.empty(SCALAR)
+    next_ordinal = 0
+    for size in sizes:
+        rows = scalars(*range(next_ordinal, next_ordinal + size))
+        everything = everything.appended(rows, next_ordinal)
+        bounded = bounded.appended(rows, next_ordinal)
+        next_ordinal += size
+        if len(bounded) > 2 * max_rows:
+            bounded = bounded.bounded(max_rows)
+    bounded = bounded.bounded(max_rows)
+    expected = everything.positions(max_rows)
+    assert ordinals_of(bounded) == expected.tolist()
+    assert steps_of(bounded) == expected.tolist()
+    for samples in range(1, max_rows + 1):
+        picked = bounded.ordinals_at(bounded.positions(samples))
+        assert picked.tolist() == everything.positions(samples).tolist()
+
+
+def test_references_have_columns_of_their_own() -> None:
+    """48 bytes at most, the file given once for all rows."""
+    step = np.arange(3, dtype=np.int64)
+    numbers = np.array([10, 20, 30], np.uint32)
+    series = Series.empty(IMAGE).appended(
+        [step, step + 0.5, step * 2**40, numbers, numbers + 1, numbers + 2, 7], 0
+    )
+    assert [series.column(number).tolist() for number in range(7)] == [
+        [0, 1, 2],
+        [0.5, 1.5, 2.5],
+        [0, 2**40, 2**41],
+        [10, 20, 30],
+        [11, 21, 31],
+        [12, 22, 32],
+        [7, 7, 7],
+    ]
+    assert series.layout.row_bytes <= 48
