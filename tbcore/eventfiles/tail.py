@@ -10,13 +10,14 @@ from google.protobuf.message import DecodeError as ProtobufDecodeError
 
 from tbcore.eventfiles.crc32c import masked_crc
 from tbcore.eventfiles.decode import BUFFER_BYTES, SLACK_BYTES, Decoder, Item
+from tbcore.eventfiles.logdir import one_line
 from tbcore.eventfiles.proto.event_pb2 import Event
 from tbcore.eventfiles.records import FRAME_BYTES, HEADER_BYTES, length_at, open_regular
 
 logger = logging.getLogger(__name__)
 
-_HEAD_BYTES = 1 << 12
-"""Of the first record, by which a file is told from another one."""
+_KNOWN_BYTES = 64
+"""At both ends of what was read, by which a file is told from another one."""
 TURN_BYTES = 1 << 24
 """Read of one file before another run gets its turn."""
 
@@ -44,9 +45,10 @@ class FileTail:
         self.problems: list[str] = []
         """One line each, also in the log."""
         self._decoder = decoder
-        self._head: tuple[int, int] | None = None
-        """Length and checksum of how the file begins, once there is a record: a file that is
-        written anew under its old name and inode does not begin with the same wall time."""
+        self._known: list[tuple[int, int, int]] = []
+        """Offset, length and checksum of bytes that were read: how the file begins, and the last
+        ones before `offset`. A file that is written anew under its old name and inode has others,
+        since there are wall times in them."""
         self._stuck = False
 
     def read(self, max_bytes: int = TURN_BYTES) -> Iterator[Item]:
@@ -65,6 +67,8 @@ class FileTail:
                 before = self.offset
                 yield from self._read_piece(descriptor)
                 done += self.offset - before
+            if done:
+                self._remember(descriptor)
         finally:
             os.close(descriptor)
 
@@ -73,9 +77,10 @@ class FileTail:
         if self.inode < 0:
             self.device, self.inode = found.st_dev, found.st_ino
         same = (found.st_dev, found.st_ino) == (self.device, self.inode)
-        if same and self._head is not None:
-            length, crc = self._head
-            same = masked_crc(os.pread(descriptor, length, 0)) == crc
+        same &= all(
+            masked_crc(os.pread(descriptor, length, offset)) == crc
+            for offset, length, crc in self._known
+        )
         if not same or found.st_size < self.offset:
             raise FileReplacedError(self.path)
         self.size, self.mtime_ns = found.st_size, found.st_mtime_ns
@@ -93,7 +98,7 @@ class FileTail:
             decoder.buffer = bytearray(need + SLACK_BYTES)
             size = self._fill(descriptor, need)
         if self.offset == 0:
-            self._see_first_record(size)
+            self._see_first_event(size)
         at_end = size == left
         num_told = len(self.problems)
         end = yield from decoder.decode(
@@ -123,13 +128,18 @@ class FileTail:
             done += count
         return done
 
-    def _see_first_record(self, size: int) -> None:
+    def _remember(self, descriptor: int) -> None:
+        size = min(self.offset, _KNOWN_BYTES)
+        self._known = [
+            (offset, size, masked_crc(os.pread(descriptor, size, offset)))
+            for offset in (0, self.offset - size)
+        ]
+
+    def _see_first_event(self, size: int) -> None:
         buffer = self._decoder.buffer
         length = length_at(buffer, 0) if size >= FRAME_BYTES else None
         if length is None or length + FRAME_BYTES > size:
             return
-        head = bytes(buffer[: min(length + FRAME_BYTES, _HEAD_BYTES)])
-        self._head = len(head), masked_crc(head)
         self.first_event_time = _wall_time(bytes(buffer[HEADER_BYTES : length + FRAME_BYTES]))
 
     def _tell(self, num_told: int) -> None:
@@ -137,7 +147,10 @@ class FileTail:
         if num_told == 0 and self.problems:
             more = len(self.problems) - 1
             logger.warning(
-                "%s: %s%s", self.path, self.problems[0], f" (and {more} more)" if more else ""
+                "%s: %s%s",
+                one_line(self.path),
+                self.problems[0],
+                f" (and {more} more)" if more else "",
             )
 
 

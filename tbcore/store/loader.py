@@ -245,6 +245,8 @@ class Loader:
 
     def _show_status(self, *, loading: bool) -> None:
         readers = [run.active for run in self._runs.values()]
+        bytes_read = sum(reader.bytes_read for reader in readers)
+        bytes_total = sum(reader.bytes_total for reader in readers)
         self._multiplexer.set_status(
             LoadStatus(
                 loading=loading,
@@ -252,8 +254,9 @@ class Loader:
                 num_runs=len(self._runs),
                 num_files=self._scan.num_files,
                 num_directories=self._scan.num_directories,
-                bytes_read=sum(reader.bytes_read for reader in readers),
-                bytes_total=sum(reader.bytes_total for reader in readers),
+                bytes_read=bytes_read,
+                # Files may have grown since they were looked at.
+                bytes_total=max(bytes_total, bytes_read),
                 missing=tuple(self._scan.missing),
                 problems=tuple(self._problems),
             )

@@ -109,6 +109,8 @@ class RunReader:
                 file.trouble = ""
             except FileReplacedError:
                 raise
+            except FileNotFoundError:
+                file.trouble = "is gone"  # As the next scan will find, so there is nothing to tell.
             except OSError as error:
                 self._note_trouble(file, f"cannot be read: {error.strerror or error}")
             except Exception as error:
@@ -158,8 +160,8 @@ class RunReader:
     def _note_trouble(self, file: _File, trouble: str) -> None:
         # The same trouble comes back at each pass.
         if file.trouble != trouble:
-            file.trouble = trouble
             self._troubles.append(one_line(f"{file.tail.path} {trouble}"))
+        file.trouble = trouble
 
     def _take_problems(self, file: _File) -> None:
         problems = file.tail.problems

@@ -56,12 +56,13 @@ class RunData:
         """Since the last commit. The dictionary of tags is then our own and may be written to."""
         self._unsettled: set[str] = set()
         """Tags that may have spare room to give back, or rows above the bound."""
-        self._files_read: set[int] = set()
+        self._first_path_read: str | None = None
+        """Of the files that gave items, the one that comes first."""
         self._version: float | None = None
         self._versions: dict[int, float] = {}
         """By file; `_version` for files that name none."""
         self._most_recent_step = -1
-        self._num_starts = 0
+        self._has_started = False
         self._bytes_before = self._bytes_expected = 0
 
     # -- files ---------------------------------------------------------------------------------
@@ -97,7 +98,7 @@ class RunData:
 
     def file_version(self, item: FileVersion, file_index: int) -> None:
         """Takes the version of a file, which decides how restarts are told."""
-        self._files_read.add(file_index)
+        self._note_file(file_index)
         self._version = self._versions[file_index] = item.version
         if self._goes_by_steps(file_index):
             self._most_recent_step = item.step
@@ -107,21 +108,18 @@ class RunData:
 
         But for the first START of a run with no file before: writers may emit values before it.
         """
-        has_file_before = any(
-            self._files[index].path < self._files[file_index].path for index in self._files_read
-        )
-        is_first = self._num_starts == 0
-        self._num_starts += 1
-        self._files_read.add(file_index)
+        is_first_file = self._note_file(file_index)
+        is_first_start = not self._has_started
+        self._has_started = True
         if self._goes_by_steps(file_index):
             self._most_recent_step = item.step
-        elif self._purges and (has_file_before or not is_first):
+        elif self._purges and not (is_first_file and is_first_start):
             for tag in list(self._tags):
                 self._purge(tag, item.step)
 
     def append(self, batch: Batch, file_index: int) -> None:
         """Takes rows; copies what it keeps of them."""
-        self._files_read.add(file_index)
+        self._note_file(file_index)
         columns: list[Column] = [*batch.scalars, *batch.references]
         if batch.scalars and batch.references:
             columns.sort(key=lambda column: column.position[0])
@@ -170,6 +168,13 @@ class RunData:
         if not self._is_changed:
             self._tags = dict(self._tags)
             self._is_changed = True
+
+    def _note_file(self, file_index: int) -> bool:
+        """Notes that the file has given an item; whether none of the run's files before it has."""
+        path = self._files[file_index].path
+        if self._first_path_read is None or path < self._first_path_read:
+            self._first_path_read = path
+        return path == self._first_path_read
 
     def _goes_by_steps(self, file_index: int) -> bool:
         version = self._versions.get(file_index, self._version)

@@ -33,6 +33,8 @@ LOADED_SLACK = 1 / 16
 LIVE_SLACK = 1 / 8
 """Spare room that a series gets when it outgrows its block later, and the most that is left."""
 _MIN_SPARE_ROWS = 2
+_MANY_ROWS = 1 << 17
+"""From here on a sampler is worth its memory; fewer rows are hashed anew in a millisecond."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -182,6 +184,8 @@ class Series:
         """Rows of a sample, rising; all rows for 0."""
         if self.ordinals is None:
             return sampling.positions(self.length, samples)
+        if self.length < _MANY_ROWS:
+            return sampling.positions_of(self.ordinals_between(0, self.length), samples)
         return self.ordinals.sampler.positions(self.length, samples, self.ordinals_between)
 
     def ordinals_at(self, rows: Rows) -> Rows:

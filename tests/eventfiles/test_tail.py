@@ -169,6 +169,19 @@ def test_replaced_shrunk_and_rewritten_files_are_told(path: Path, tmp_path: Path
         steps_of(file)
 
 
+def test_a_file_cut_and_grown_again_is_told(path: Path) -> None:
+    """It begins as before, with the same inode, and is longer than what was read."""
+    path.write_bytes(record(1) + record(2) + record(3))
+    file = open_tail(path)
+    steps_of(file)
+    with path.open("r+b") as stream:
+        stream.truncate(len(record(1)))
+        stream.seek(0, os.SEEK_END)
+        stream.write(record(2, value=7.0) + record(3, value=7.0) + record(4))
+    with pytest.raises(FileReplacedError):
+        steps_of(file)
+
+
 def test_only_regular_files_are_opened(path: Path, tmp_path: Path) -> None:
     os.mkfifo(path)
     with pytest.raises(OSError, match="not a regular file"):

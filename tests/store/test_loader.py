@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import shutil
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -12,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from tbcore.errors import NotFoundError
 from tbcore.eventfiles import decode, logdir, records, tail
@@ -475,6 +478,83 @@ def test_a_logdir_that_is_made_later(tmp_path: Path, caplog: pytest.LogCaptureFi
     logs.load()
     assert logs.steps() == [1]
     assert list(logs.multiplexer.status.missing) == []
+
+
+RUNS = st.sampled_from(["a", "b", "a/c"])
+FILES = st.sampled_from(["1.tfevents", "2.tfevents"])
+CHANGES = st.one_of(
+    st.tuples(st.just("append"), RUNS, FILES, st.integers(1, 60)),
+    st.tuples(st.just("cut"), RUNS, FILES, st.integers(1, 200)),
+    st.tuples(st.sampled_from(["replace", "rewrite"]), RUNS, FILES, st.integers(1, 30)),
+    st.tuples(st.sampled_from(["delete", "touch", "begin"]), RUNS, FILES, st.just(0)),
+    st.tuples(st.just("delete run"), RUNS, FILES, st.just(0)),
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(st.lists(CHANGES, max_size=5), max_size=6))
+def test_whatever_happens_to_files_the_disk_is_the_truth(
+    passes: list[list[tuple[str, str, str, int]]],
+) -> None:
+    """After each pass the same is shown that a server shows which has just been started."""
+    with tempfile.TemporaryDirectory() as directory:
+        logdir = Path(directory, "logdir")
+        logdir.mkdir()
+        logs = Logs(logdir)
+        # Changes in place move the clock on: within one tick nobody can tell.
+        clock = 1_700_000_000
+        for number, changes in enumerate(passes):
+            for what, run, file, size in changes:
+                clock += 1
+                change(logs, what, run, file, size, clock)
+                if what == "cut":
+                    # What is cut and grows again between two passes looks as if it had only grown.
+                    logs.load()
+            logs.load()
+            fresh = Logs(logdir)
+            fresh.load()
+            assert content(logs) == content(fresh), f"pass {number}"
+            status, expected = logs.multiplexer.status, fresh.multiplexer.status
+            assert status.bytes_read == expected.bytes_read == expected.bytes_total
+            assert status.num_files == expected.num_files
+
+
+def change(logs: Logs, what: str, run: str, file: str, size: int, clock: int) -> None:
+    path = logs.path / run / file
+    if what == "begin":
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    elif what == "delete run":
+        shutil.rmtree(path.parent, ignore_errors=True)
+    elif what == "append":
+        logs.write(f"{run}/{file}", *range(size), wall_time=clock, value=clock)
+    elif what == "delete":
+        path.unlink(missing_ok=True)
+    elif path.exists():
+        if what == "cut":
+            os.truncate(path, max(path.stat().st_size - size, 0))
+        elif what in ("replace", "rewrite"):
+            new = logs.write("../other", *range(size), wall_time=clock, value=clock)
+            if what == "replace":
+                replace(path, new.read_bytes())
+            else:
+                path.write_bytes(new.read_bytes())
+            new.unlink()
+        os.utime(path, (clock, clock))
+
+
+def content(logs: Logs) -> dict[str, list[tuple[int, float, float]]]:
+    """Points of each run; in any order, since files may have grown in another one."""
+    found = {}
+    for run, tags in logs.multiplexer.tags(SCALARS).items():
+        rows: list[tuple[int, float, float]] = []
+        for tag in tags:
+            series = logs.multiplexer.scalars(run, tag)
+            rows += zip(
+                series.step.tolist(), series.wall_time.tolist(), series.value.tolist(), strict=True
+            )
+        found[run] = sorted(rows)
+    return found
 
 
 # -- what goes wrong -------------------------------------------------------------------------------

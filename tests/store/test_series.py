@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tbcore.kinds import Kind
+from tbcore.store import series as series_module
+from tbcore.store.sampling import positions_of
 from tbcore.store.series import (
     DOUBLE,
     LIVE_SLACK,
@@ -223,6 +225,25 @@ def test_ordinals_without_gaps_take_no_memory() -> None:
     series = series_of(0, 1, 2).appended(scalars(3, 4), np.array([3, 4]))
     assert series.ordinals is None
     assert ordinals_of(series.appended(scalars(5), 9)) == [0, 1, 2, 3, 4, 9]
+
+
+def test_samples_of_long_series_after_a_restart() -> None:
+    """What is remembered of a series gives what the rule gives, before and after it grows."""
+    size = series_module._MANY_ROWS
+    step = np.arange(size + 10, dtype=np.int64)
+    series = Series.empty(SCALAR).appended([step, step + 0.5, step.astype(np.float32)], 0)
+    series = series.purged(size + 5, num_shared=0)
+    next_ordinal = size + 10
+    for _ in range(3):
+        series = series.appended(scalars(*range(100)), next_ordinal)
+        next_ordinal += 100
+        ordinals = series.ordinals_between(0, len(series))
+        expected = ordinals[positions_of(ordinals, 50)].tolist()
+        assert series.ordinals_at(series.positions(50)).tolist() == expected
+        series = series.purged(98, num_shared=0)
+        assert len(series) < size
+        series = series.appended([step, step + 0.5, step.astype(np.float32)], next_ordinal)
+        next_ordinal += size + 10
 
 
 @given(st.lists(st.integers(1, 40), max_size=10), st.integers(1, 12))
