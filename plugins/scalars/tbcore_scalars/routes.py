@@ -1,0 +1,51 @@
+"""The addresses of scalars: /tags and /scalars, and data/scalars of the earlier API."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from tbcore import BadRequestError, Claims, LegacyApi, Multiplexer
+from tbcore.http import csv_response, json_response, optional, optional_int, required
+from tbcore_scalars import reader
+
+
+def make_routes(multiplexer: Multiplexer, claims: Claims, samples: int) -> list[Route]:
+    """/tags and /scalars; a series is sampled to at most `samples` points (0: all)."""
+
+    def tags(request: Request) -> Response:
+        return json_response(multiplexer.tags(claims))
+
+    def scalars(request: Request) -> Response:
+        run, tag = required(request, "run", "tag")
+        return _rows_response(
+            request, reader.rows(multiplexer.scalars(run, tag, claims=claims, samples=samples))
+        )
+
+    return [Route("/tags", tags), Route("/scalars", scalars)]
+
+
+def make_legacy_api(multiplexer: Multiplexer, claims: Claims, samples: int) -> LegacyApi:
+    """data/scalars: one series as above, or without run and tag an overview of all of them."""
+
+    def scalars(request: Request) -> Response:
+        if optional(request, "run") is not None or optional(request, "tag") is not None:
+            run, tag = required(request, "run", "tag")
+            series = multiplexer.scalars(run, tag, claims=claims, samples=samples)
+            return _rows_response(request, reader.rows(series))
+        if optional(request, "format", "json") == "csv":
+            raise BadRequestError("Scalar sample values only supports JSON output")
+        sample_count = optional_int(request, "sample_count", 10, minimum=2)
+        return json_response(reader.overview(multiplexer, claims, sample_count))
+
+    return LegacyApi(
+        routes=[Route("/scalars", scalars)],
+        tag_types={"scalars": lambda run: multiplexer.tags(claims).get(run, [])},
+    )
+
+
+def _rows_response(request: Request, rows: list[reader.Row]) -> Response:
+    if optional(request, "format", "json") == "csv":
+        return csv_response(reader.COLUMNS, rows)
+    return json_response(rows)

@@ -1,0 +1,31 @@
+/**
+ * Which runs have which tag. Pure.
+ */
+
+import { groupTags } from "tbcore/lib/names.js";
+
+/**
+ * @typedef {Record<string, string[]>} RunToTags  as the server lists them
+ */
+
+/**
+ * The groups of tags to show, and the runs of each tag.
+ * @template {{ name: string }} R
+ * @param {RunToTags} runToTags
+ * @param {readonly R[]} runs  those that are shown
+ * @param {(tag: string) => boolean} matches
+ * @returns {{ groups: import("tbcore/lib/names.js").TagGroup[], runsOf: Map<string, R[]> }} each tag's runs in the order
+ *   of `runs`
+ */
+export function indexTags(runToTags, runs, matches) {
+  /** @type {Map<string, R[]>} */
+  const runsOf = new Map();
+  for (const run of runs) {
+    for (const tag of runToTags[run.name] ?? []) {
+      const members = runsOf.get(tag);
+      if (members) members.push(run);
+      else if (matches(tag)) runsOf.set(tag, [run]);
+    }
+  }
+  return { groups: groupTags(runsOf.keys()), runsOf };
+}

@@ -1,0 +1,26 @@
+// Which runs have which tag.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { indexTags } from "../../tbcore_scalars/static/tag-index.js";
+
+const TAGS = { train: ["loss/a", "loss/b", "rate"], eval: ["loss/a"], empty: [] };
+
+/** @param {...string} names */
+const runs = (...names) => names.map((name) => ({ name }));
+
+test("each tag has its runs, in the order of the run list", () => {
+  const { groups, runsOf } = indexTags(TAGS, runs("train", "eval", "empty"), () => true);
+  assert.deepEqual(groups, [
+    { name: "", tags: ["rate"] },
+    { name: "loss", tags: ["loss/a", "loss/b"] },
+  ]);
+  assert.deepEqual(runsOf.get("loss/a")?.map(({ name }) => name), ["train", "eval"]);
+  assert.deepEqual(runsOf.get("rate")?.map(({ name }) => name), ["train"]);
+});
+
+test("tags of hidden runs and tags that do not match are left out", () => {
+  const { runsOf } = indexTags(TAGS, runs("eval", "gone"), () => true);
+  assert.deepEqual([...runsOf.keys()], ["loss/a"]);
+  assert.equal(indexTags(TAGS, runs("train"), (tag) => tag.endsWith("b")).runsOf.size, 1);
+});

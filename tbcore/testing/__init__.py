@@ -1,0 +1,40 @@
+"""For tests of tbcore and of plugins: real event files, and a client that needs no socket.
+
+    from tbcore.testing import make_client, write_run
+
+    write_run("logdir", "train", scalars={"loss": [0.9, 0.5]})
+    client = make_client("logdir", plugins=["scalars"])
+    client.get("data/plugin/scalars/tags").json()    # {"train": ["loss"]}
+
+With pytest the fixtures `tbcore_logdir` and `tbcore_client` do the same; they come with the
+installed package. Nothing here needs pytest. `make_client` needs httpx, and only when called.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tbcore.testing import summaries
+from tbcore.testing.runs import write_run
+from tbcore.testing.writer import EventFileWriter, record_bytes
+
+if TYPE_CHECKING:
+    from tbcore.testing.client import TbcoreClient, make_client
+
+__all__ = [
+    "EventFileWriter",
+    "TbcoreClient",
+    "make_client",
+    "record_bytes",
+    "summaries",
+    "write_run",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Imports the client when it is asked for: writing files needs neither httpx nor the server."""
+    if name in ("TbcoreClient", "make_client"):
+        from tbcore.testing import client
+
+        return getattr(client, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,116 @@
+"""write_run: a run with given data, as an event file on disk."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tbcore.eventfiles.proto.summary_pb2 import Summary
+from tbcore.testing import summaries
+from tbcore.testing.writer import WALL_TIME, EventFileWriter, MetadataOn
+
+Points = Mapping[str, Sequence[Any]]
+"""Tag to points. A point is a value, or a tuple (step, value) or (step, value, wall_time); the
+step of a bare value is its position."""
+
+
+class _Point(NamedTuple):
+    step: int
+    value: Any
+    wall_time: float | None
+
+
+def write_run(
+    logdir: str | os.PathLike[str],
+    run: str = ".",
+    *,
+    scalars: Points | None = None,
+    histograms: Points | None = None,
+    images: Points | None = None,
+    audio: Points | None = None,
+    texts: Points | None = None,
+    graph: bytes | None = None,
+    run_metadata: Mapping[str, bytes] | None = None,
+    hparams: Mapping[str, bytes] | None = None,
+    dtype: str | None = None,
+    as_tensors: bool = False,
+    restart_at: int | None = None,
+    filename: str | None = None,
+    file_version: str | None = "brain.Event:2",
+    wall_time: float | None = None,
+    metadata: MetadataOn = "first",
+) -> Path:
+    """Writes an event file of a run and returns its path.
+
+    The i-th points of all tags are written before any next ones, as a training loop does. Scalars
+    are `simple_value`, or tensors of `dtype`; with `as_tensors` everything is a tensor (scalars
+    of float32 then). `histograms` holds samples, `images` and `audio` hold encoded bytes, `graph`
+    and `run_metadata` serialized messages, `hparams` the content of metadata without a value.
+
+    Each call makes a new file, which is read after the earlier ones of the run; a `filename` that
+    exists is continued. `restart_at` is the step of a START that comes before the points.
+    """
+    directory = Path(logdir) / run
+    directory.mkdir(parents=True, exist_ok=True)
+    file_index = len(list(directory.glob("*tfevents*")))
+    if wall_time is None:
+        wall_time = WALL_TIME + 1000.0 * file_index
+    if filename is None:
+        filename = f"events.out.tfevents.{int(WALL_TIME)}.testing.{file_index:06d}"
+    if as_tensors and dtype is None:
+        dtype = "float32"
+
+    def value_of(kind: str, tag: str, value: Any) -> Summary.Value:
+        match kind:
+            case "scalar":
+                return summaries.scalar(tag, value, dtype=dtype)
+            case "histogram":
+                return summaries.histogram(tag, value, as_tensor=as_tensors)
+            case "image":
+                return summaries.image(tag, value, as_tensor=as_tensors)
+            case "audio":
+                return summaries.audio(tag, value, as_tensor=as_tensors)
+            case _:
+                return summaries.text(tag, value)
+
+    series = [
+        (kind, tag, [*_points(points)])
+        for kind, tags in (
+            ("scalar", scalars),
+            ("histogram", histograms),
+            ("image", images),
+            ("audio", audio),
+            ("text", texts),
+        )
+        for tag, points in (tags or {}).items()
+    ]
+    with EventFileWriter(
+        directory / filename, file_version=file_version, wall_time=wall_time, metadata=metadata
+    ) as writer:
+        if restart_at is not None:
+            writer.add_session_log("START", restart_at)
+        if graph is not None:
+            writer.add_graph(graph)
+        for tag, content in (hparams or {}).items():
+            writer.add_summary(0, summaries.metadata_only(tag, "hparams", content))
+        for tag, message in (run_metadata or {}).items():
+            writer.add_run_metadata(tag, message)
+        for position in range(max((len(points) for _, _, points in series), default=0)):
+            for kind, tag, points in series:
+                if position < len(points):
+                    point = points[position]
+                    writer.add_summary(
+                        point.step, value_of(kind, tag, point.value), wall_time=point.wall_time
+                    )
+    return directory / filename
+
+
+def _points(points: Sequence[Any]) -> Iterator[_Point]:
+    for position, point in enumerate(points):
+        if isinstance(point, tuple):
+            step, value, *rest = point
+            yield _Point(step, value, rest[0] if rest else None)
+        else:
+            yield _Point(position, point, None)

@@ -1,0 +1,300 @@
+"""Summary values as writers produce them, in both of their forms.
+
+Each function returns one `Summary.Value`. Most formats have two forms on disk: a field of their
+own (`simple_value`, `histo`, `image`, `audio`), and a tensor whose metadata names a plugin.
+Values in the tensor form carry their metadata; `EventFileWriter` says on which records it stays.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tbcore.eventfiles.proto.summary_pb2 import Summary, SummaryMetadata
+from tbcore.eventfiles.proto.tensor_pb2 import TensorProto
+
+DataClass = Literal["unknown", "scalar", "tensor", "blob_sequence"]
+_DATA_CLASSES: dict[DataClass, int] = {"unknown": 0, "scalar": 1, "tensor": 2, "blob_sequence": 3}
+
+WAV_ENCODING = b"\x10\x0b"
+"""Content of audio metadata that says WAV: field 2 (`encoding`), value 11."""
+
+
+class _DataType(NamedTuple):
+    number: int
+    """In the enum DataType."""
+    dtype: str
+    """What numpy reads in `tensor_content`."""
+    field: str
+    """The typed list of TensorProto."""
+
+
+DATA_TYPES = {
+    "float32": _DataType(1, "<f4", "float_val"),
+    "float64": _DataType(2, "<f8", "double_val"),
+    "int32": _DataType(3, "<i4", "int_val"),
+    "uint8": _DataType(4, "|u1", "int_val"),
+    "int16": _DataType(5, "<i2", "int_val"),
+    "int8": _DataType(6, "|i1", "int_val"),
+    "int64": _DataType(9, "<i8", "int64_val"),
+    "bool": _DataType(10, "|b1", "bool_val"),
+    "bfloat16": _DataType(14, "<u2", "half_val"),
+    "uint16": _DataType(17, "<u2", "int_val"),
+    "float16": _DataType(19, "<f2", "half_val"),
+    "uint32": _DataType(22, "<u4", "uint32_val"),
+    "uint64": _DataType(23, "<u8", "uint64_val"),
+}
+"""The numeric types of a tensor by name. Source: types.proto and tensor.proto."""
+
+
+def scalar(
+    tag: str, value: float, *, dtype: str | None = None, content: bool = False
+) -> Summary.Value:
+    """One number: `simple_value`, or with a `dtype` a tensor of plugin `scalars`.
+
+    `dtype` is a name of DATA_TYPES. A tensor keeps its number in the typed list, or with `content`
+    in `tensor_content`.
+    """
+    if dtype is None:
+        return Summary.Value(tag=tag, simple_value=value)
+    return tensor(
+        tag, value, dtype=dtype, content=content, plugin_name="scalars", data_class="scalar"
+    )
+
+
+def histogram(
+    tag: str, samples: ArrayLike, *, num_buckets: int = 30, as_tensor: bool = False
+) -> Summary.Value:
+    """A histogram of the samples with buckets of equal width.
+
+    As `histo` with right edges and counts, or as a float64 tensor of shape (num_buckets, 3) with
+    rows of left edge, right edge and count. Without samples there are no buckets.
+    """
+    data = np.asarray(samples, np.float64).ravel()
+    counts, edges = np.histogram(data, num_buckets if data.size else 1)
+    if data.size == 0:
+        counts, edges = counts[:0], edges[:1]
+    if as_tensor:
+        rows = np.stack([edges[:-1], edges[1:], counts.astype(np.float64)], axis=1)
+        return tensor(
+            tag, rows, dtype="float64", content=True, plugin_name="histograms", data_class="tensor"
+        )
+    value = Summary.Value(tag=tag)
+    value.histo.min = data.min() if data.size else 0.0
+    value.histo.max = data.max() if data.size else 0.0
+    value.histo.num = data.size
+    value.histo.sum = data.sum()
+    value.histo.sum_squares = (data * data).sum()
+    value.histo.bucket_limit.extend(edges[1:].tolist())
+    value.histo.bucket.extend(counts.astype(np.float64).tolist())
+    return value
+
+
+def image(
+    tag: str,
+    encoded: bytes | Sequence[bytes],
+    *,
+    width: int | None = None,
+    height: int | None = None,
+    as_tensor: bool = False,
+) -> Summary.Value:
+    """An encoded image, or with `as_tensor` several of one size.
+
+    Width and height in pixels are read from a PNG's header when they are not given. The tensor
+    holds the strings width, height, first image, second image and so on.
+    """
+    images = [encoded] if isinstance(encoded, bytes) else list(encoded)
+    if width is None or height is None:
+        width, height = struct.unpack(">II", images[0][16:24])
+    if as_tensor:
+        strings = [b"%d" % width, b"%d" % height, *images]
+        return string_tensor(tag, strings, plugin_name="images", data_class="blob_sequence")
+    if len(images) != 1:
+        raise ValueError(f"the image field holds one image, not {len(images)}; use as_tensor=True")
+    value = Summary.Value(tag=tag)
+    value.image.width = width
+    value.image.height = height
+    value.image.colorspace = 3
+    value.image.encoded_image_string = images[0]
+    return value
+
+
+def audio(
+    tag: str,
+    encoded: bytes | Sequence[bytes],
+    *,
+    labels: Sequence[str] = (),
+    sample_rate: float = 8000.0,
+    length_frames: int = 0,
+    content_type: str = "audio/wav",
+    as_tensor: bool = False,
+) -> Summary.Value:
+    """An encoded clip, or with `as_tensor` several with a label each.
+
+    The tensor has the shape (num_clips, 2), rows of clip and label, and metadata that says WAV.
+    `sample_rate` is in hertz; it, `length_frames` and `content_type` are for the audio field.
+    """
+    clips = [encoded] if isinstance(encoded, bytes) else list(encoded)
+    if as_tensor:
+        texts = [*labels, *[""] * (len(clips) - len(labels))]
+        strings = [
+            part
+            for clip, text_ in zip(clips, texts, strict=True)
+            for part in (clip, text_.encode())
+        ]
+        return string_tensor(
+            tag,
+            strings,
+            shape=(len(clips), 2),
+            plugin_name="audio",
+            plugin_content=WAV_ENCODING,
+            data_class="blob_sequence",
+        )
+    if len(clips) != 1:
+        raise ValueError(f"the audio field holds one clip, not {len(clips)}; use as_tensor=True")
+    value = Summary.Value(tag=tag)
+    value.audio.sample_rate = sample_rate
+    value.audio.num_channels = 1
+    value.audio.length_frames = length_frames
+    value.audio.encoded_audio_string = clips[0]
+    value.audio.content_type = content_type
+    return value
+
+
+def text(tag: str, texts: str | Sequence[str] | Sequence[Sequence[str]]) -> Summary.Value:
+    """Text of any rank up to two: one string, a list, or a list of rows."""
+    if isinstance(texts, str):
+        return string_tensor(
+            tag, [texts.encode()], shape=(), plugin_name="text", data_class="tensor"
+        )
+    array = np.array(texts, object)
+    strings = [str(item).encode() for item in array.ravel()]
+    return string_tensor(tag, strings, shape=array.shape, plugin_name="text", data_class="tensor")
+
+
+def metadata_only(tag: str, plugin_name: str, plugin_content: bytes = b"") -> Summary.Value:
+    """Metadata and no value at all, as hyperparameters are written."""
+    return Summary.Value(tag=tag, metadata=metadata(plugin_name, plugin_content))
+
+
+def tensor(
+    tag: str,
+    values: ArrayLike,
+    *,
+    dtype: str = "float32",
+    content: bool = False,
+    shape: bool = True,
+    plugin_name: str = "",
+    plugin_content: bytes = b"",
+    data_class: DataClass = "unknown",
+) -> Summary.Value:
+    """A numeric tensor of any shape; with metadata when a plugin is named."""
+    proto = tensor_proto(values, dtype, content=content, shape=shape)
+    return _with_metadata(
+        Summary.Value(tag=tag, tensor=proto), plugin_name, plugin_content, data_class
+    )
+
+
+def string_tensor(
+    tag: str,
+    strings: Sequence[bytes],
+    *,
+    shape: Sequence[int] | None = None,
+    plugin_name: str = "",
+    plugin_content: bytes = b"",
+    data_class: DataClass = "unknown",
+) -> Summary.Value:
+    """A tensor of byte strings in row-major order; of one dimension when no shape is given."""
+    proto = TensorProto(dtype=7, string_val=strings)  # type: ignore[arg-type]
+    proto.tensor_shape.SetInParent()
+    for size in (len(strings),) if shape is None else shape:
+        proto.tensor_shape.dim.add(size=size)
+    return _with_metadata(
+        Summary.Value(tag=tag, tensor=proto), plugin_name, plugin_content, data_class
+    )
+
+
+def tensor_proto(
+    values: ArrayLike, dtype: str, *, content: bool = False, shape: bool = True
+) -> TensorProto:
+    """A numeric TensorProto, its numbers in the typed list or as `tensor_content`.
+
+    Without `shape` the message has no shape at all, as some writers leave it out for a scalar.
+    """
+    data_type = DATA_TYPES[dtype]
+    array = _as_stored(values, dtype)
+    proto = TensorProto(dtype=data_type.number)  # type: ignore[arg-type]
+    if shape:
+        proto.tensor_shape.SetInParent()
+        for size in array.shape:
+            proto.tensor_shape.dim.add(size=size)
+    if content:
+        proto.tensor_content = array.tobytes()
+    else:
+        # half_val holds the 16 bits of a number as an integer.
+        listed = array.view("<u2") if data_type.field == "half_val" else array
+        getattr(proto, data_type.field).extend(listed.ravel().tolist())
+    return proto
+
+
+def metadata(
+    plugin_name: str,
+    plugin_content: bytes = b"",
+    *,
+    data_class: DataClass = "unknown",
+    display_name: str = "",
+) -> SummaryMetadata:
+    """Metadata that says which plugin a tag was written for."""
+    result = SummaryMetadata(display_name=display_name, data_class=_DATA_CLASSES[data_class])  # type: ignore[arg-type]
+    result.plugin_data.plugin_name = plugin_name
+    result.plugin_data.content = plugin_content
+    return result
+
+
+def png(width: int = 1, height: int = 1, rgb: tuple[int, int, int] = (255, 128, 0)) -> bytes:
+    """A PNG file of one colour."""
+    rows = (b"\x00" + bytes(rgb) * width) * height
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(rows)), (b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+        for name, data in chunks
+    )
+
+
+def wav(samples: ArrayLike = (0.0,), sample_rate: int = 8000) -> bytes:
+    """A WAV file with one channel of 16 bits; samples are in [-1, 1], the rate in hertz."""
+    data = (np.clip(np.asarray(samples, np.float64), -1, 1) * 32767).astype("<i2").tobytes()
+    fmt = struct.pack("<HHIIHH", 1, 1, sample_rate, sample_rate * 2, 2, 16)
+    body = (
+        b"WAVEfmt "
+        + struct.pack("<I", len(fmt))
+        + fmt
+        + b"data"
+        + struct.pack("<I", len(data))
+        + data
+    )
+    return b"RIFF" + struct.pack("<I", len(body)) + body
+
+
+def _with_metadata(
+    value: Summary.Value, plugin_name: str, plugin_content: bytes, data_class: DataClass
+) -> Summary.Value:
+    if plugin_name:
+        value.metadata.CopyFrom(metadata(plugin_name, plugin_content, data_class=data_class))
+    return value
+
+
+def _as_stored(values: ArrayLike, dtype: str) -> NDArray[Any]:
+    if dtype != "bfloat16":
+        return np.asarray(values, dtype=DATA_TYPES[dtype].dtype)
+    # bfloat16 is the upper half of a float32: round to nearest, ties to even. A NaN would round
+    # to infinity, so its bits are cut off instead.
+    bits = np.asarray(values, "<f4").view("<u4")
+    rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
+    return np.where(np.isnan(np.asarray(values, "<f4")), (bits >> 16) | 0x40, rounded).astype("<u2")

@@ -1,0 +1,235 @@
+"""EventFileWriter: writes event files, one record after another."""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import google_crc32c
+from numpy.typing import ArrayLike
+
+from tbcore.eventfiles.proto.event_pb2 import Event
+from tbcore.eventfiles.proto.summary_pb2 import Summary
+from tbcore.testing import summaries
+
+WALL_TIME = 1_700_000_000.0
+"""Of the first event, in seconds since the epoch, unless another is given: tests want the same
+file each time."""
+
+MetadataOn = Literal["first", "every", "never"]
+
+
+def record_bytes(payload: bytes) -> bytes:
+    """A TFRecord: length, its checksum, the payload and its checksum."""
+    length = struct.pack("<Q", len(payload))
+    return b"".join((length, _masked_crc(length), payload, _masked_crc(payload)))
+
+
+class EventFileWriter:
+    """Appends events to one file.
+
+    A new file starts with an event that names its version; an existing one is continued without.
+    Events that are given no wall time are one second apart. `metadata` says on which records of a
+    tag its metadata stays: the "first" that this writer writes, "every", or "never".
+
+    Bytes reach the file with `flush()`, `close()` or the end of a `with` block.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        file_version: str | None = "brain.Event:2",
+        wall_time: float = WALL_TIME,
+        metadata: MetadataOn = "first",
+    ) -> None:
+        """Opens the file and creates its directory.
+
+        `file_version` None leaves the first event out. `wall_time` is that of the first event, in
+        seconds since the epoch.
+        """
+        self.path = Path(path)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._metadata_on = metadata
+        self._described: set[str] = set()
+        num_events = _num_records(self.path) if self.path.exists() else 0
+        self._next_wall_time = wall_time + num_events
+        self._file = self.path.open("ab")
+        if self._file.tell() == 0 and file_version is not None:
+            self.add_event(file_version=file_version)
+
+    def add_scalar(
+        self,
+        tag: str,
+        value: float,
+        step: int,
+        *,
+        dtype: str | None = None,
+        content: bool = False,
+        wall_time: float | None = None,
+    ) -> None:
+        """Writes one number: `simple_value`, or a tensor of the given dtype."""
+        self.add_summary(
+            step, summaries.scalar(tag, value, dtype=dtype, content=content), wall_time=wall_time
+        )
+
+    def add_histogram(
+        self,
+        tag: str,
+        samples: ArrayLike,
+        step: int,
+        *,
+        as_tensor: bool = False,
+        wall_time: float | None = None,
+    ) -> None:
+        """Writes a histogram of the samples."""
+        self.add_summary(
+            step, summaries.histogram(tag, samples, as_tensor=as_tensor), wall_time=wall_time
+        )
+
+    def add_image(
+        self,
+        tag: str,
+        encoded: bytes | Sequence[bytes],
+        step: int,
+        *,
+        as_tensor: bool = False,
+        wall_time: float | None = None,
+    ) -> None:
+        """Writes an image whose size stands in its PNG header; several with `as_tensor`."""
+        self.add_summary(
+            step, summaries.image(tag, encoded, as_tensor=as_tensor), wall_time=wall_time
+        )
+
+    def add_audio(
+        self,
+        tag: str,
+        encoded: bytes | Sequence[bytes],
+        step: int,
+        *,
+        as_tensor: bool = False,
+        wall_time: float | None = None,
+    ) -> None:
+        """Writes a clip; several with `as_tensor`."""
+        self.add_summary(
+            step, summaries.audio(tag, encoded, as_tensor=as_tensor), wall_time=wall_time
+        )
+
+    def add_text(
+        self, tag: str, text: str | Sequence[str], step: int, *, wall_time: float | None = None
+    ) -> None:
+        """Writes text."""
+        self.add_summary(step, summaries.text(tag, text), wall_time=wall_time)
+
+    def add_summary(
+        self, step: int, *values: Summary.Value, wall_time: float | None = None
+    ) -> None:
+        """Writes several values in one event."""
+        event = Event(step=step)
+        event.summary.SetInParent()
+        for value in values:
+            event.summary.value.append(value)
+            if not value.HasField("metadata"):
+                continue
+            described = value.tag in self._described
+            if self._metadata_on == "never" or (self._metadata_on == "first" and described):
+                event.summary.value[-1].ClearField("metadata")
+            self._described.add(value.tag)
+        self._add(event, wall_time)
+
+    def add_graph(self, graph_def: bytes, *, step: int = 0, wall_time: float | None = None) -> None:
+        """Writes a serialized GraphDef."""
+        self._add(Event(step=step, graph_def=graph_def), wall_time)
+
+    def add_meta_graph(
+        self, meta_graph_def: bytes, *, step: int = 0, wall_time: float | None = None
+    ) -> None:
+        """Writes a serialized MetaGraphDef."""
+        self._add(Event(step=step, meta_graph_def=meta_graph_def), wall_time)
+
+    def add_run_metadata(
+        self, tag: str, run_metadata: bytes, *, step: int = 0, wall_time: float | None = None
+    ) -> None:
+        """Writes a serialized RunMetadata under a tag."""
+        event = Event(step=step)
+        event.tagged_run_metadata.tag = tag
+        event.tagged_run_metadata.run_metadata = run_metadata
+        self._add(event, wall_time)
+
+    def add_session_log(
+        self,
+        status: Literal["START", "STOP", "CHECKPOINT"],
+        step: int,
+        *,
+        wall_time: float | None = None,
+    ) -> None:
+        """Writes that training began, ended or saved a checkpoint at this step."""
+        event = Event(step=step)
+        event.session_log.status = {"START": 1, "STOP": 2, "CHECKPOINT": 3}[status]  # type: ignore[assignment]
+        self._add(event, wall_time)
+
+    def add_log_message(
+        self, message: str, *, step: int = 0, wall_time: float | None = None
+    ) -> None:
+        """Writes a line of a program's log."""
+        event = Event(step=step)
+        event.log_message.message = message
+        self._add(event, wall_time)
+
+    def add_event(self, event: Event | None = None, **fields: Any) -> None:
+        """Writes any event, given as a message or by its fields.
+
+        Fields make an event with a wall time of its own; a message is written as it is.
+        """
+        if event is not None:
+            self.add_record(event.SerializeToString())
+        else:
+            wall_time = fields.pop("wall_time", None)
+            self._add(Event(**fields), wall_time)
+
+    def add_record(self, payload: bytes) -> None:
+        """Writes a record with this payload, whatever it is."""
+        self.add_bytes(record_bytes(payload))
+
+    def add_bytes(self, data: bytes) -> None:
+        """Writes bytes without a frame: half a record, or nonsense."""
+        self._file.write(data)
+
+    def flush(self) -> None:
+        """Makes what was written visible to readers of the file."""
+        self._file.flush()
+
+    def close(self) -> None:
+        """Flushes and closes; may be called twice."""
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def _add(self, event: Event, wall_time: float | None) -> None:
+        event.wall_time = self._next_wall_time if wall_time is None else wall_time
+        self._next_wall_time += 1.0
+        self.add_record(event.SerializeToString())
+
+
+def _masked_crc(data: bytes) -> bytes:
+    crc = google_crc32c.value(data)
+    return struct.pack("<I", ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF)
+
+
+def _num_records(path: Path) -> int:
+    # Trusts the lengths: this is for files that a test wrote.
+    data = path.read_bytes()
+    offset = num_records = 0
+    while offset + 16 <= len(data):
+        (length,) = struct.unpack_from("<Q", data, offset)
+        offset += 16 + length
+        if offset <= len(data):
+            num_records += 1
+    return num_records
