@@ -1,0 +1,398 @@
+"""What a route reads from a request and answers with: one style of parameters, answers and errors.
+
+    from tbcore.http import json_response, required
+
+    def steps(request):
+        run, tag = required(request, "run", "tag")
+        return json_response(multiplexer.scalars(run, tag).step)
+
+Nothing that a client or a log contains makes these functions fail: text that is no valid Unicode is
+replaced, and numbers that JSON cannot express become strings.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, overload
+from urllib.parse import parse_qsl
+
+import numpy as np
+import orjson
+from starlette.requests import Request
+from starlette.responses import Response
+
+from tbcore.errors import BadRequestError
+
+__all__ = [
+    "bytes_response",
+    "csv_response",
+    "json_response",
+    "optional",
+    "optional_int",
+    "request_body",
+    "required",
+    "text_error",
+]
+
+SAFE_CONTENT_TYPES = frozenset(
+    {
+        "application/gzip",
+        "application/octet-stream",
+        "application/x-protobuf",
+        "application/zip",
+        "audio/aac",
+        "audio/basic",
+        "audio/flac",
+        "audio/l16",
+        "audio/midi",
+        "audio/mp3",
+        "audio/mp4",
+        "audio/mpeg",
+        "audio/ogg",
+        "audio/opus",
+        "audio/vnd.wave",
+        "audio/vorbis",
+        "audio/wav",
+        "audio/wave",
+        "audio/webm",
+        "audio/x-aiff",
+        "audio/x-flac",
+        "audio/x-wav",
+        "image/avif",
+        "image/bmp",
+        "image/gif",
+        "image/jpeg",
+        "image/png",
+        "image/tiff",
+        "image/webp",
+        "text/csv",
+        "text/plain",
+        "text/tab-separated-values",
+        "text/x-protobuf",
+        "video/mp4",
+        "video/ogg",
+        "video/webm",
+    }
+)
+"""Types that no browser runs anything in. HTML, SVG and PDF are not among them: the bytes, and
+often the type, come from a log that anybody may have written."""
+
+MAX_INT = 2**63 - 1
+
+BODY_KEY = "tbcore.body"
+"""Where the guard puts a request's body in the ASGI scope."""
+_QUERY_KEY = "tbcore.query"
+
+
+def json_response(data: Any, *, status: int = 200) -> Response:
+    """JSON of anything made of mappings, sequences, numpy arrays and scalars, texts and numbers.
+
+    Non-finite numbers at any depth become the strings "NaN", "Infinity" and "-Infinity". float32
+    is widened to float64, so 0.1 is 0.10000000149011612. Keys of mappings are texts.
+    """
+    return Response(to_json(data), status_code=status, media_type="application/json")
+
+
+def to_json(data: Any) -> bytes:
+    """The body of `json_response`, in UTF-8."""
+    try:
+        encoded = orjson.dumps(data, default=_plain)
+        # orjson writes null for what is not finite, so without a null there was no such number and
+        # nothing has to be looked at one by one. A null that is really None costs the second look.
+        if b"null" not in encoded:
+            return encoded
+    except TypeError:
+        # A text with a lone surrogate, as names of files in another encoding have, or a mapping
+        # that is no dict; anything else fails again below.
+        pass
+    return orjson.dumps(_strict(data), default=_plain)
+
+
+def _plain(value: Any) -> Any:
+    """What orjson does not know, as what it knows."""
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if isinstance(value, (set, frozenset)):
+        return sorted(value)
+    if isinstance(value, Iterable):
+        return list(value)
+    if isinstance(value, float):
+        return float(value)
+    raise TypeError(f"{type(value).__name__} cannot be written as JSON")
+
+
+def _strict(value: Any) -> Any:
+    """The same data with texts for numbers that are not finite, and without lone surrogates."""
+    kind = type(value)
+    if kind is float:
+        return value if math.isfinite(value) else _name_of(value)
+    if kind is int or kind is bool or value is None:
+        return value
+    if kind is str:
+        return printable(value)
+    if kind is list or kind is tuple:
+        return _strict_sequence(value)
+    if isinstance(value, Mapping):
+        return {
+            printable(key) if isinstance(key, str) else key: _strict(element)
+            for key, element in value.items()
+        }
+    if isinstance(value, np.ndarray):
+        finite = value.dtype.kind in "iub" or (
+            value.dtype.kind == "f" and bool(np.isfinite(value).all())
+        )
+        return value.tolist() if finite else _strict(value.tolist())
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, float):
+        return _strict(float(value))
+    if isinstance(value, int):
+        return value
+    return _strict(_plain(value))
+
+
+def _strict_sequence(values: Sequence[Any]) -> Sequence[Any]:
+    """`_strict` for all elements of a list, which may hold a million numbers or rows of them."""
+    types = set(map(type, values))
+    if types == {float}:
+        bad = np.flatnonzero(~np.isfinite(np.array(values)))
+        if not bad.size:
+            return values
+        strict: list[Any] = list(values)
+        for index in bad.tolist():
+            strict[index] = _name_of(strict[index])
+        return strict
+    if types <= {int, bool, type(None)}:
+        return values
+    if types <= {list, tuple}:
+        widths = set(map(len, values))
+        if len(widths) == 1 and 0 not in widths and len(values) > max(widths):
+            # Rows of one length: columns have one type each, and are looked at as a whole.
+            columns = map(_strict_sequence, zip(*values, strict=True))
+            return list(zip(*columns, strict=True))
+    return [_strict(value) for value in values]
+
+
+def _name_of(value: float) -> str:
+    if math.isnan(value):
+        return "NaN"
+    return "Infinity" if value > 0 else "-Infinity"
+
+
+def printable(text: str) -> str:
+    r"""The text with lone surrogates replaced: bytes of file names as `\xNN`, others as U+FFFD."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return "".join(
+            f"\\x{ord(c) - 0xDC00:02x}"
+            if "\udc80" <= c <= "\udcff"
+            else "\ufffd"
+            if "\ud800" <= c <= "\udfff"
+            else c
+            for c in text
+        )
+    return text
+
+
+def csv_response(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Response:
+    """CSV with CRLF after every row, the last too, and quotes only where they are needed.
+
+    Floats have the fewest digits that give the same number back; non-finite ones are `nan`, `inf`
+    and `-inf`. Rows hold Python values: use `.tolist()` of an array.
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\r\n")
+    writer.writerow(header)
+    writer.writerows(rows)
+    body = text.getvalue().encode("utf-8", "backslashreplace")
+    return Response(body, headers={"content-type": "text/csv; charset=utf-8"})
+
+
+def bytes_response(
+    data: bytes,
+    content_type: str,
+    *,
+    etag: str | None = None,
+    request: Request | None = None,
+) -> Response:
+    """Bytes as they are, such as an image or a sound.
+
+    A type that could run something in a browser, and any unknown one, becomes
+    application/octet-stream. With an `etag` the client keeps a copy and asks whether it is still
+    good; that, and parts of a sound that a player asks for, need the `request`.
+    """
+    kind = content_type.partition(";")[0].strip().lower()
+    if kind not in SAFE_CONTENT_TYPES:
+        kind = "application/octet-stream"
+    elif kind.startswith("text/"):
+        kind += "; charset=utf-8"
+    headers = {
+        "content-type": kind,
+        "cache-control": "no-cache",
+        "accept-ranges": "bytes",
+    }
+    tag = None
+    if etag is not None:
+        # Texts of any kind make an entity tag: its characters are limited, and so is its length.
+        tag = f'"{hashlib.sha256(etag.encode("utf-8", "surrogatepass")).hexdigest()[:32]}"'
+        headers["etag"] = tag
+    if request is None:
+        return Response(data, headers=headers)
+    if tag is not None and etag_matches(request.headers.get("if-none-match"), tag):
+        del headers["content-type"]
+        return Response(status_code=304, headers=headers)
+    part = None
+    if request.method in ("GET", "HEAD") and request.headers.get("if-range", tag) == tag:
+        part = _byte_range(request.headers.get("range", ""), len(data))
+    if part is None:
+        return Response(data, headers=headers)
+    start, end = part
+    if start >= end:
+        answer = text_error(416, f"there is no such part; the content has {len(data)} bytes")
+        answer.headers["content-range"] = f"bytes */{len(data)}"
+        return answer
+    headers["content-range"] = f"bytes {start}-{end - 1}/{len(data)}"
+    return Response(data[start:end], status_code=206, headers=headers)
+
+
+def etag_matches(header: str | None, etag: str) -> bool:
+    """Whether an If-None-Match header names this entity tag; weak ones count as what they mark."""
+    if header is None:
+        return False
+    wanted = etag.removeprefix("W/")
+    return any(
+        candidate.strip() == "*" or candidate.strip().removeprefix("W/") == wanted
+        for candidate in header.split(",")
+    )
+
+
+def _byte_range(header: str, size: int) -> tuple[int, int] | None:
+    """Start and end (exclusive) of the one part that a Range header asks for.
+
+    None for anything but one range of bytes, which a server may ignore; an empty range when it lies
+    outside.
+    """
+    match = re.fullmatch(r"\s*bytes\s*=\s*(\d{0,18})\s*-\s*(\d{0,18})\s*", header, re.ASCII)
+    if match is None:
+        return None
+    first, last = match.groups()
+    if first:
+        if last and int(last) < int(first):
+            return None
+        return int(first), min(int(last) + 1, size) if last else size
+    if last:
+        return (max(size - int(last), 0), size) if int(last) else (size, size)
+    return None
+
+
+def text_error(status: int, message: str, *, headers: Mapping[str, str] | None = None) -> Response:
+    """An error as plain text in one line."""
+    line = " ".join(message.split("\n")).replace("\r", " ").replace("\0", "\\0")
+    return Response(
+        line.encode("utf-8", "backslashreplace"),
+        status_code=status,
+        headers={"content-type": "text/plain; charset=utf-8", **(headers or {})},
+    )
+
+
+@overload
+def required(request: Request, name: str, /) -> str: ...
+
+
+@overload
+def required(request: Request, name: str, second: str, /, *names: str) -> tuple[str, ...]: ...
+
+
+def required(request: Request, name: str, /, *names: str) -> str | tuple[str, ...]:
+    """The value of a query parameter, or a tuple with those of several.
+
+    A blank value is an empty text; of several values of one parameter the first counts. Raises
+    BadRequestError for one that is not there.
+    """
+    query = query_of(request)
+    for wanted in (name, *names):
+        if wanted not in query:
+            raise BadRequestError(f'query parameter "{wanted}" is required')
+    if not names:
+        return query[name]
+    return (query[name], *(query[other] for other in names))
+
+
+@overload
+def optional(request: Request, name: str, default: str) -> str: ...
+
+
+@overload
+def optional(request: Request, name: str, default: None = None) -> str | None: ...
+
+
+def optional(request: Request, name: str, default: str | None = None) -> str | None:
+    """The value of a query parameter, or the default where it is not there."""
+    return query_of(request).get(name, default)
+
+
+@overload
+def optional_int(
+    request: Request, name: str, default: int, *, minimum: int | None = None
+) -> int: ...
+
+
+@overload
+def optional_int(
+    request: Request, name: str, default: None = None, *, minimum: int | None = None
+) -> int | None: ...
+
+
+def optional_int(
+    request: Request, name: str, default: int | None = None, *, minimum: int | None = None
+) -> int | None:
+    """The value of a query parameter as an int, or the default where it is not there.
+
+    Numbers beyond int64 become its largest or smallest, which exceed whatever they are compared
+    with. Raises BadRequestError for what is no integer, or is below the minimum.
+    """
+    text = query_of(request).get(name)
+    if text is None:
+        return default
+    bound = "" if minimum is None else f" >= {minimum}"
+    complaint = f'query parameter "{name}" must be an integer{bound}, got {text[:100]!r}'
+    match = re.fullmatch(r"\s*([+-]?)0*(\d+)\s*", text, re.ASCII)
+    if match is None:
+        raise BadRequestError(complaint)
+    sign, digits = match.groups()
+    value = MAX_INT if len(digits) > 19 else min(int(digits), MAX_INT)
+    if sign == "-":
+        value = -value
+    if minimum is not None and value < minimum:
+        raise BadRequestError(complaint)
+    return value
+
+
+def query_of(request: Request) -> dict[str, str]:
+    """All query parameters, of each the first value; bytes that are no UTF-8 become U+FFFD."""
+    query: dict[str, str] | None = request.scope.get(_QUERY_KEY)
+    if query is None:
+        query = {}
+        text = request.scope.get("query_string", b"").decode("latin-1")
+        for name, value in parse_qsl(text, keep_blank_values=True, errors="replace"):
+            query.setdefault(name, value)
+        request.scope[_QUERY_KEY] = query
+    return query
+
+
+def request_body(request: Request) -> bytes:
+    """The body of the request, at most 1 MB; it was read before the handler was called."""
+    body: bytes = request.scope.get(BODY_KEY, b"")
+    return body

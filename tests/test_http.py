@@ -1,0 +1,286 @@
+"""What routes read from requests and answer with."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import OrderedDict
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from starlette.requests import Request
+
+from tbcore import BadRequestError
+from tbcore.http import (
+    bytes_response,
+    csv_response,
+    json_response,
+    optional,
+    optional_int,
+    request_body,
+    required,
+    text_error,
+)
+
+
+class Pair(NamedTuple):
+    first: Any
+    second: Any
+
+
+def make_request(query: str = "", method: str = "GET", **headers: str) -> Request:
+    raw = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
+    return Request(
+        {"type": "http", "method": method, "query_string": query.encode(), "headers": raw}
+    )
+
+
+NAN, INFINITY = float("nan"), float("inf")
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (NAN, '"NaN"'),
+        ([1.5, INFINITY, -INFINITY, 2], '[1.5,"Infinity","-Infinity",2]'),
+        ({"a": {"b": [NAN, None, True]}}, '{"a":{"b":["NaN",null,true]}}'),
+        ([[0.5, 1, NAN], [1.5, 2, 0.25]], '[[0.5,1,"NaN"],[1.5,2,0.25]]'),
+        ([(0.5, [NAN]), (1.5, [1, 2])], '[[0.5,["NaN"]],[1.5,[1,2]]]'),
+        ([(NAN, None, "null"), (1.0, 2, "x")], '[["NaN",null,"null"],[1.0,2,"x"]]'),
+        (np.float32(0.1), "0.10000000149011612"),
+        (np.array([0.1, NAN], np.float32), '[0.10000000149011612,"NaN"]'),
+        (np.array([[1.0, -INFINITY]]), '[[1.0,"-Infinity"]]'),
+        (np.array([2**63 - 1, -(2**63)]), "[9223372036854775807,-9223372036854775808]"),
+        (np.arange(6, dtype=">i2")[::2], "[0,2,4]"),
+        (np.array([True, False]), "[true,false]"),
+        ([np.float64(NAN), np.int64(3), np.bool_(True)], '["NaN",3,true]'),
+        (np.array(NAN), '"NaN"'),
+        (Pair(np.int8(1), NAN), '[1,"NaN"]'),
+        (MappingProxyType({"a": NAN}), '{"a":"NaN"}'),
+        (OrderedDict(b=1, a=2), '{"b":1,"a":2}'),
+        ({"b", "a"}, '["a","b"]'),
+        (range(3), "[0,1,2]"),
+        (b"caf\xc3\xa9", '"caf\u00e9"'),
+        ("\u00e9\u2028<", '"\u00e9\u2028<"'),
+        ("run\udcff/\ud800", '"run\\\\xff/\ufffd"'),
+        ({"run\udcff": ["\udc80"]}, '{"run\\\\xff":["\\\\x80"]}'),
+        ([], "[]"),
+        ([[], []], "[[],[]]"),
+        (1.7976931348623157e308, "1.7976931348623157e+308"),
+    ],
+)
+def test_json_is_strict_and_exact(data: Any, text: str) -> None:
+    """Non-finite numbers are strings at any depth, whatever holds them."""
+    response = json_response(data)
+
+    assert bytes(response.body).decode() == text
+    assert response.headers["content-type"] == "application/json"
+
+
+numbers = st.floats() | st.integers(-(2**63), 2**63) | st.none() | st.booleans()
+texts = st.text(st.characters(), max_size=5)
+anything = st.recursive(
+    numbers | texts,
+    lambda inner: (
+        st.lists(inner) | st.dictionaries(texts, inner) | st.lists(st.tuples(inner, inner))
+    ),
+)
+
+
+@given(anything)
+def test_json_of_anything_can_be_read_again(data: Any) -> None:
+    """Whatever is given, a strict parser finds it again, with names for numbers it cannot hold."""
+
+    def refuse(name: str) -> Any:
+        raise AssertionError(f"bare {name}")
+
+    assert_same(json.loads(bytes(json_response(data).body), parse_constant=refuse), data)
+
+
+def assert_same(found: Any, data: Any) -> None:
+    if isinstance(data, float) and not math.isfinite(data):
+        assert float(found) == data or (found == "NaN" and math.isnan(data))
+    elif isinstance(data, (list, tuple)):
+        assert len(found) == len(data)
+        for one, other in zip(found, data, strict=True):
+            assert_same(one, other)
+    elif isinstance(data, dict):
+        if all(key.isprintable() for key in data):
+            assert list(found) == list(data)
+            for key in data:
+                assert_same(found[key], data[key])
+    elif not isinstance(data, str) or data.isprintable():
+        assert found == data
+        assert type(found) is type(data)
+
+
+def test_what_has_no_json_is_an_error_of_the_program() -> None:
+    """Not a 200 with something else in it."""
+    with pytest.raises(TypeError):
+        json_response({"a": object()})
+
+
+def test_csv_has_crlf_quotes_where_needed_and_shortest_digits() -> None:
+    """The last row ends like the others."""
+    rows = [
+        (1443856985.705543, 1448, 0.10000000149011612),
+        (1e22, -3, 1e-20),
+        (NAN, INFINITY, -INFINITY),
+        ("a,b", 'c"d', "e\nf"),
+    ]
+
+    response = csv_response(["Wall time", "step", "value"], rows)
+
+    assert response.headers["content-type"] == "text/csv; charset=utf-8"
+    assert response.body == (
+        b"Wall time,step,value\r\n"
+        b"1443856985.705543,1448,0.10000000149011612\r\n"
+        b"1e+22,-3,1e-20\r\n"
+        b"nan,inf,-inf\r\n"
+        b'"a,b","c""d","e\nf"\r\n'
+    )
+
+
+@pytest.mark.parametrize(
+    ("given_type", "served"),
+    [
+        ("image/png", "image/png"),
+        ("Audio/WAV; rate=8000", "audio/wav"),
+        ("text/plain", "text/plain; charset=utf-8"),
+        ("text/html", "application/octet-stream"),
+        ("image/svg+xml", "application/octet-stream"),
+        ("application/pdf", "application/octet-stream"),
+        ("application/xhtml+xml", "application/octet-stream"),
+        ("text/javascript", "application/octet-stream"),
+        ("image/png\r\nX-Evil: 1", "application/octet-stream"),
+        ("", "application/octet-stream"),
+    ],
+)
+def test_bytes_never_get_an_active_type(given_type: str, served: str) -> None:
+    """The type comes from a log, and whoever wrote it may want it to run."""
+    assert bytes_response(b"x", given_type).headers["content-type"] == served
+
+
+@pytest.mark.parametrize(
+    ("header", "status", "body", "content_range"),
+    [
+        ("bytes=0-3", 206, b"0123", "bytes 0-3/10"),
+        ("bytes=4-", 206, b"456789", "bytes 4-9/10"),
+        ("bytes=-3", 206, b"789", "bytes 7-9/10"),
+        ("bytes=-30", 206, b"0123456789", "bytes 0-9/10"),
+        ("bytes=8-99", 206, b"89", "bytes 8-9/10"),
+        ("bytes=10-", 416, None, "bytes */10"),
+        ("bytes=-0", 416, None, "bytes */10"),
+        ("bytes=5-2", 200, b"0123456789", None),
+        ("bytes=0-1,4-5", 200, b"0123456789", None),
+        ("bytes=" + "9" * 30 + "-", 200, b"0123456789", None),
+        ("lines=1-2", 200, b"0123456789", None),
+        ("bytes=-", 200, b"0123456789", None),
+        ("bytes=\u0663-", 200, b"0123456789", None),
+    ],
+)
+def test_parts_of_bytes(
+    header: str, status: int, body: bytes | None, content_range: str | None
+) -> None:
+    """A player of sounds asks for parts; what is not understood gets the whole."""
+    response = bytes_response(b"0123456789", "audio/wav", request=make_request(range=header))
+
+    assert response.status_code == status
+    assert response.headers.get("content-range") == content_range
+    if body is not None:
+        assert response.body == body
+        assert response.headers["accept-ranges"] == "bytes"
+
+
+def test_bytes_that_the_client_has_are_not_sent_again() -> None:
+    """The etag is what the caller knows of the content; any text will do."""
+    first = bytes_response(b"abc", "image/png", etag="7-12-0xff \udcff\n", request=make_request())
+    etag = first.headers["etag"]
+    again = make_request(if_none_match=f'"other", W/{etag}')
+    other = make_request(if_none_match='"other"')
+
+    assert first.status_code == 200
+    assert first.headers["cache-control"] == "no-cache"
+    second = bytes_response(b"abc", "image/png", etag="7-12-0xff \udcff\n", request=again)
+    assert (second.status_code, second.body) == (304, b"")
+    assert second.headers["etag"] == etag
+    assert bytes_response(b"abc", "image/png", etag="x", request=other).status_code == 200
+
+
+def test_a_part_of_another_version_is_not_mixed_in() -> None:
+    """If-Range with another etag gets the whole."""
+    etag = bytes_response(b"0123", "audio/wav", etag="new").headers["etag"]
+    for if_range, status in ((etag, 206), ('"old"', 200)):
+        request = make_request(range="bytes=1-", if_range=if_range)
+        response = bytes_response(b"0123", "audio/wav", etag="new", request=request)
+        assert response.status_code == status
+
+
+def test_errors_are_one_line_of_text() -> None:
+    """Names in them may hold anything."""
+    response = text_error(404, "no run 'a\r\nb\0\udcff'")
+
+    assert response.status_code == 404
+    assert response.headers["content-type"] == "text/plain; charset=utf-8"
+    assert response.body == b"no run 'a  b\\0\\udcff'"
+
+
+def test_the_first_value_of_a_parameter_counts() -> None:
+    """And a blank one is an empty text."""
+    request = make_request("run=&run=b&tag=a%20b+c%2Fd%C3%A9&flag&tag=x&bad=%ff")
+
+    assert required(request, "run") == ""
+    assert required(request, "tag", "run") == ("a b c/d\u00e9", "")
+    assert optional(request, "flag") == ""
+    assert optional(request, "bad") == "\ufffd"
+    assert optional(request, "none") is None
+    assert optional(request, "none", "json") == "json"
+
+
+def test_a_missing_parameter_is_named() -> None:
+    """The first missing one."""
+    with pytest.raises(BadRequestError, match=r'^query parameter "tag" is required$'):
+        required(make_request("run=a"), "run", "tag", "index")
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("0", 0),
+        ("007", 7),
+        ("-5", -5),
+        ("%2B5", 5),
+        ("%205%20", 5),
+        ("9223372036854775807", 2**63 - 1),
+        ("9" * 5000, 2**63 - 1),
+        ("-" + "9" * 30, -(2**63 - 1)),
+    ],
+)
+def test_integers(text: str, value: int) -> None:
+    """Numbers that are too large for anything stay large."""
+    assert optional_int(make_request(f"n={text}"), "n", 3) == value
+
+
+@pytest.mark.parametrize("text", ["", "1.5", "1e3", "0x10", "1_000", "\u0663", "NaN", "--1", "+"])
+def test_what_is_no_integer_is_refused(text: str) -> None:
+    """The message shows what came."""
+    with pytest.raises(BadRequestError, match=r'^query parameter "n" must be an integer, got '):
+        optional_int(make_request(f"n={text}"), "n", 3)
+
+
+def test_the_minimum_of_an_integer() -> None:
+    """It is part of the message."""
+    assert optional_int(make_request("n=2"), "n", 3, minimum=2) == 2
+    assert optional_int(make_request(), "n", 1, minimum=2) == 1
+    assert optional_int(make_request(), "n") is None
+    with pytest.raises(BadRequestError, match=r"^query parameter \"n\" must be an integer >= 2, "):
+        optional_int(make_request("n=1"), "n", 3, minimum=2)
+
+
+def test_a_request_without_a_body_has_an_empty_one() -> None:
+    """A GET, for instance."""
+    assert request_body(make_request()) == b""

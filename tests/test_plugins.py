@@ -1,0 +1,579 @@
+"""Plugins: found by entry point, checked, listed; a fault of one costs that one."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from starlette.endpoints import HTTPEndpoint
+from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Mount, Route
+
+from tbcore import Claim, LegacyApi, PluginError, PluginInfo, hookimpl
+from tbcore.config import Config
+from tbcore.plugins import LoadedPlugin, MountedPlugin, load_plugins, mount
+from tbcore.store.multiplexer import Multiplexer
+
+GOOD = """
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+from tbcore import PluginInfo, hookimpl
+
+@hookimpl
+def plugin_info():
+    return PluginInfo(title="Good", description="Says hello.")
+
+@hookimpl
+def routes():
+    return [Route("/hello", lambda request: PlainTextResponse("hello"))]
+"""
+
+
+class Distributions:
+    """A folder on the module path with distributions in it, as pip would leave them there."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def add(
+        self,
+        name: str,
+        entry_points: Mapping[str, str] | str,
+        modules: Mapping[str, str] | None = None,
+        version: str = "1.0",
+    ) -> None:
+        info = self.folder / f"{name.replace('-', '_')}-{version}.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+        if not isinstance(entry_points, str):
+            lines = [f"{key} = {value}" for key, value in entry_points.items()]
+            entry_points = "\n".join(["[tbcore.plugins]", *lines])
+        (info / "entry_points.txt").write_text(entry_points)
+        for path, source in (modules or {}).items():
+            file = self.folder / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(source)
+
+
+@pytest.fixture
+def distributions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Distributions]:
+    """Installs distributions for this test. Whatever else is installed is left out."""
+    folder = tmp_path / "site-packages"
+    folder.mkdir()
+    monkeypatch.syspath_prepend(folder)
+    import importlib.metadata
+
+    everything = importlib.metadata.distributions
+    monkeypatch.setattr(
+        importlib.metadata,
+        "distributions",
+        lambda **options: everything(path=[str(folder)], **options),
+    )
+    monkeypatch.delenv("TBCORE_PLUGINS", raising=False)
+    before = set(sys.modules)
+    yield Distributions(folder)
+    for name in set(sys.modules) - before:
+        module_file = getattr(sys.modules[name], "__file__", None) or ""
+        if module_file.startswith(str(folder)):
+            del sys.modules[name]
+
+
+def by_name(plugins: Sequence[LoadedPlugin]) -> dict[str, LoadedPlugin]:
+    return {plugin.name: plugin for plugin in plugins}
+
+
+def make_plugin(**hooks: Callable[..., Any]) -> SimpleNamespace:
+    """A plugin made of functions; it gets a plugin_info when it has none."""
+    functions = {"plugin_info": lambda: PluginInfo(title="Made", module=None), **hooks}
+    return SimpleNamespace(**{name: hookimpl(f) for name, f in functions.items()})
+
+
+def load_one(plugin: object, name: str = "made") -> LoadedPlugin:
+    [loaded] = load_plugins(only=(), extra={name: plugin})
+    return loaded
+
+
+def mount_one(plugin: object, **config: Any) -> MountedPlugin:
+    return mount(load_one(plugin), Multiplexer(), Config(logdir="logs", **config))
+
+
+# Discovery ---------------------------------------------------------------------------------------
+
+
+def test_a_plugin_is_found_by_its_entry_point(distributions: Distributions) -> None:
+    """Its name is the entry point's; its distribution has name and version."""
+    distributions.add(
+        "tbcore-good",
+        {"good": "good_plugin"},
+        {"good_plugin/__init__.py": GOOD, "good_plugin/static/index.js": "export default {}"},
+        version="2.3",
+    )
+
+    [plugin] = load_plugins()
+
+    assert plugin.error is None
+    assert (plugin.name, plugin.title, plugin.distribution) == ("good", "Good", "tbcore-good 2.3")
+    assert plugin.module_address == "static/plugins/good/index.js"
+    assert plugin.static_folder == distributions.folder / "good_plugin" / "static"
+    assert plugin.has_module_file()
+
+
+def test_an_object_inside_a_module_can_be_a_plugin(distributions: Distributions) -> None:
+    """Its files are looked for beside the module of the entry point."""
+    source = (
+        GOOD + "\nclass Namespace: pass\nplugin = Namespace()\nplugin.plugin_info = plugin_info"
+    )
+    distributions.add("a", {"good": "pkg.inner:plugin"}, {"pkg/inner.py": source})
+
+    [plugin] = load_plugins()
+
+    assert plugin.error is None
+    assert plugin.static_folder == distributions.folder / "pkg" / "static"
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        ("import nothing_of_this_name", "ModuleNotFoundError: No module named 'nothing_of_this_na"),
+        ("raise SystemExit(3)", "SystemExit: 3"),
+        ("import sys; sys.exit()", "SystemExit"),
+        ("def broken(:", "SyntaxError: "),
+        ("raise BaseException('first\\nsecond')", "BaseException: first second"),
+        ("class E(Exception):\n  def __str__(self): raise ValueError\nraise E", "E"),
+        ("raise Exception('x' * 10000)", "Exception: xxx"),
+        ("raise GeneratorExit", "GeneratorExit"),
+    ],
+)
+def test_a_plugin_that_cannot_be_imported_costs_only_itself(
+    distributions: Distributions, caplog: pytest.LogCaptureFixture, source: str, reason: str
+) -> None:
+    """The others load; the traceback is once in the log."""
+    distributions.add("bad", {"bad": "bad_plugin"}, {"bad_plugin.py": source}, version="0.9")
+    distributions.add("good", {"good": "good_plugin"}, {"good_plugin.py": GOOD})
+
+    plugins = by_name(load_plugins())
+
+    assert plugins["good"].error is None
+    error = plugins["bad"].error
+    assert error is not None
+    assert error.startswith(f"plugin 'bad' failed: {reason}")
+    assert "\n" not in error
+    assert len(error) < 600
+    assert plugins["bad"].distribution == "bad 0.9"
+    tracebacks = [record for record in caplog.records if record.exc_info]
+    assert [record.message for record in tracebacks] == [error]
+
+
+def test_ctrl_c_during_an_import_is_not_swallowed(distributions: Distributions) -> None:
+    """Who wants to stop the start gets that."""
+    distributions.add("bad", {"bad": "bad_plugin"}, {"bad_plugin.py": "raise KeyboardInterrupt"})
+
+    with pytest.raises(KeyboardInterrupt):
+        load_plugins()
+
+
+def test_an_entry_point_that_points_nowhere(distributions: Distributions) -> None:
+    """No such attribute, or no value that could be one."""
+    distributions.add(
+        "a", {"x": "good_plugin:missing", "y": "not a value!"}, {"good_plugin.py": GOOD}
+    )
+
+    plugins = by_name(load_plugins())
+
+    assert str(plugins["x"].error).startswith("plugin 'x' failed: AttributeError: ")
+    assert str(plugins["y"].error).startswith("plugin 'y' failed: ")
+
+
+def test_a_distribution_with_malformed_entry_points_costs_only_its_own(
+    distributions: Distributions,
+) -> None:
+    """It may have nothing to do with tbcore at all."""
+    distributions.add("broken", "[other]\nno equals sign here\n[tbcore.plugins]\nx = y\n")
+    distributions.add("good", {"good": "good_plugin"}, {"good_plugin.py": GOOD})
+
+    assert [(plugin.name, plugin.error) for plugin in load_plugins()] == [("good", None)]
+
+
+def test_of_two_plugins_with_one_name_the_first_by_distribution_is_used(
+    distributions: Distributions,
+) -> None:
+    """The other one is never imported, and both distributions are named."""
+    distributions.add("b-dist", {"same": "second"}, {"second.py": "raise SystemExit"})
+    distributions.add("A-dist", {"same": "first"}, {"first.py": GOOD}, version="7")
+
+    first, second = load_plugins()
+
+    assert (first.distribution, first.error) == ("A-dist 7", None)
+    assert second.distribution == "b-dist 1.0"
+    assert second.error == (
+        "plugin 'same' is offered by A-dist 7 and by b-dist 1.0; "
+        "the first is used, uninstall one of them"
+    )
+
+
+def test_a_second_copy_of_one_distribution_is_hidden(
+    distributions: Distributions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when a checkout comes before the installed version on the path."""
+    distributions.add("tbcore-x", {"x": "good_plugin"}, {"good_plugin.py": GOOD}, version="2")
+    distributions.add("tbcore_x", {"x": "good_plugin"}, version="1")
+
+    assert len(load_plugins()) == 1
+
+
+@pytest.mark.parametrize("name", ["Upper", "a b", "a/b", ".hidden", "..", "\u00e9", "a%2f"])
+def test_names_that_cannot_be_part_of_an_address(name: str) -> None:
+    """The message says which characters can."""
+    error = str(load_one(make_plugin(), name).error)
+
+    assert error.startswith(f"plugin {name!r} has a name that cannot be part of an address")
+    assert "a-z, 0-9" in error
+
+
+def test_names_with_all_allowed_characters() -> None:
+    """As the contract lists them."""
+    assert load_one(make_plugin(), "a-z_0.9").error is None
+
+
+def test_only_the_named_plugins_are_loaded(
+    distributions: Distributions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By argument or by environment variable; others are not even imported."""
+    distributions.add(
+        "a",
+        {"good": "good_plugin", "bad": "bad_plugin"},
+        {"good_plugin.py": GOOD, "bad_plugin.py": "raise SystemExit"},
+    )
+
+    assert [plugin.name for plugin in load_plugins(only=["good"])] == ["good"]
+    assert load_plugins(only=()) == []
+    monkeypatch.setenv("TBCORE_PLUGINS", "")
+    assert load_plugins() == []
+    monkeypatch.setenv("TBCORE_PLUGINS", " good , goof")
+    plugins = by_name(load_plugins())
+    assert list(plugins) == ["good", "goof"]
+    assert plugins["good"].error is None
+    assert plugins["goof"].error == "plugin 'goof' is not installed; installed: 'bad', 'good'"
+
+
+# What a plugin says of itself --------------------------------------------------------------------
+
+
+def test_a_misspelt_hook_is_found_and_the_right_names_are_told() -> None:
+    """Before any hook is called."""
+    called = []
+    plugin = make_plugin(plugin_info=lambda: called.append(1), is_activ=lambda: True)
+
+    assert load_one(plugin).error == (
+        "plugin 'made' implements a hook 'is_activ', which does not exist; the hooks are "
+        "plugin_info, is_active, routes, legacy_api; did you mean 'is_active'?"
+    )
+    assert called == []
+
+
+def test_an_unknown_argument_is_found_and_the_allowed_ones_are_told() -> None:
+    """pluggy passes arguments by name, so a misspelt one could never be passed."""
+    plugin = make_plugin(routes=lambda multiplexor, options: [])
+
+    assert load_one(plugin).error == (
+        "plugin 'made': hook 'routes' has no argument 'multiplexor'; its arguments are "
+        "multiplexer, options; did you mean 'multiplexer'?"
+    )
+    assert load_one(make_plugin(plugin_info=lambda multiplexer: None)).error == (
+        "plugin 'made': hook 'plugin_info' has no argument 'multiplexer'; its arguments are none"
+    )
+
+
+def test_an_argument_with_a_default_would_never_be_passed() -> None:
+    """So it is refused, while defaults of a plugin's own arguments are its own affair."""
+    refused = load_one(make_plugin(routes=lambda multiplexer=None: []))
+    allowed = load_one(make_plugin(routes=lambda multiplexer, _cache=(): []))
+
+    assert "argument 'multiplexer' of hook 'routes' must not have a default" in str(refused.error)
+    assert allowed.error is None
+
+
+def test_methods_can_be_hooks() -> None:
+    """`self` is no argument of the hook."""
+
+    class Plugin:
+        @hookimpl
+        def plugin_info(self) -> PluginInfo:
+            return PluginInfo(title="Object", module=None)
+
+        @hookimpl
+        def is_active(self, multiplexer: Multiplexer) -> bool:
+            return True
+
+    plugin = load_one(Plugin())
+
+    assert plugin.error is None
+    assert plugin.implements("is_active")
+    assert not plugin.implements("routes")
+    assert plugin.call("is_active", multiplexer=None) is True
+    assert plugin.call("routes", multiplexer=None, options=None) is None
+
+
+@pytest.mark.parametrize(
+    ("plugin", "reason"),
+    [
+        (SimpleNamespace(), "does not implement the hook 'plugin_info'"),
+        (
+            SimpleNamespace(plugin_info=lambda: PluginInfo(title="x")),
+            "marked with @tbcore.hookimpl",
+        ),
+        (
+            make_plugin(plugin_info=lambda: {"title": "x"}),
+            "plugin_info returned dict, not a Plugin",
+        ),
+        (make_plugin(plugin_info=lambda: None), "plugin_info returned NoneType, not a PluginInfo"),
+        (make_plugin(plugin_info=lambda: 1 / 0), "failed: ZeroDivisionError: division by zero"),
+        (make_plugin(plugin_info=lambda: sys.exit(1)), "failed: SystemExit: 1"),
+        (make_plugin(plugin_info=lambda: PluginInfo()), "TypeError"),  # type: ignore[call-arg]
+    ],
+)
+def test_a_plugin_that_does_not_describe_itself_has_failed(plugin: object, reason: str) -> None:
+    """The message says how."""
+    error = str(load_one(plugin).error)
+
+    assert error.startswith("plugin 'made'")
+    assert reason in error
+
+
+def test_a_plugin_for_another_api_is_told_in_one_line() -> None:
+    """Other fields may mean something else there, and are not looked at."""
+    plugin = make_plugin(plugin_info=lambda: PluginInfo(title="", api=2))
+
+    assert load_one(plugin, "x").error == "plugin 'x' needs plugin API 2, this tbcore has 1"
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"title": ""}, "PluginInfo.title must be a text, got ''"),
+        ({"title": 3}, "PluginInfo.title must be a text, got 3"),
+        ({"claims": Claim("histo")}, "PluginInfo.claims must be a sequence of Claim"),
+        ({"claims": ("histo",)}, "PluginInfo.claims must be a sequence of Claim"),
+        ({"samples": -1}, "PluginInfo.samples must be an int, 0 or more, got -1"),
+        ({"samples": True}, "PluginInfo.samples must be an int, 0 or more, got True"),
+        ({"order": "first"}, "PluginInfo.order must be an int, got 'first'"),
+        ({"description": None}, "PluginInfo.description must be a text, got None"),
+        ({"module": "index.js"}, "in a folder of its own, got 'index.js'"),
+        ({"module": "../static/index.js"}, "inside the package"),
+        ({"module": "/static/index.js"}, "inside the package"),
+        ({"module": "static/.hidden/index.js"}, "inside the package"),
+        ({"module": "static\\index.js"}, "inside the package"),
+    ],
+)
+def test_fields_are_checked(fields: dict[str, Any], reason: str) -> None:
+    """Where the plugin is loaded, not where somebody trips over them."""
+    plugin = make_plugin(plugin_info=lambda: PluginInfo(**{"title": "x", **fields}))
+
+    assert reason in str(load_one(plugin).error)
+
+
+def test_a_missing_es_module_is_a_warning(
+    distributions: Distributions, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The tab will say so, and the data routes work."""
+    distributions.add("good", {"good": "good_plugin"}, {"good_plugin.py": GOOD})
+
+    [plugin] = load_plugins()
+
+    assert plugin.error is None
+    assert "its module 'static/index.js' is not there" in caplog.text
+
+
+# Mounting ----------------------------------------------------------------------------------------
+
+
+def hello(request: Any) -> Response:
+    return PlainTextResponse("hello")
+
+
+def test_hooks_get_what_they_ask_for() -> None:
+    """Samples are the plugin's own bound, or what the user said."""
+    seen: list[tuple[Any, ...]] = []
+    plugin = make_plugin(
+        plugin_info=lambda: PluginInfo(title="x", samples=7, module=None),
+        routes=lambda options, multiplexer: seen.append((multiplexer, options)) or [],
+        legacy_api=lambda options: seen.append((options,)) or LegacyApi(),
+    )
+    multiplexer = Multiplexer()
+    loaded = load_one(plugin)
+
+    assert mount(loaded, multiplexer, Config(logdir="")).error is None
+    assert mount(
+        loaded,
+        multiplexer,
+        Config(logdir="", samples_per_plugin={"made": 0}, plugin_values={"made": {"a": "b"}}),
+    ).error is None  # fmt: skip
+
+    assert seen[0][0] is multiplexer
+    assert [entry[-1].samples for entry in seen] == [7, 7, 0, 0]
+    assert seen[-1][-1].values == {"a": "b"}
+
+
+@pytest.mark.parametrize(
+    ("routes", "reason"),
+    [
+        (lambda: 1 / 0, "failed in routes: ZeroDivisionError: division by zero"),
+        (lambda: sys.exit(1), "failed in routes: SystemExit: 1"),
+        (lambda: None, "routes returned NoneType, not a sequence of Route"),
+        (lambda: "/x", "routes returned str, not a sequence of Route"),
+        (lambda: [hello], "routes has function among its routes"),
+        (lambda: [Mount("/x", routes=[])], "routes has Mount among its routes"),
+        (lambda: [Route("x", hello)], "Routed paths must start with '/'"),
+        (lambda: [Route("/x/", hello)], "bad path '/x/'"),
+        (lambda: [Route("//x", hello)], "bad path '//x'"),
+        (lambda: [Route("/x", HTTPEndpoint)], "the endpoint of route '/x' must be a function"),
+        (
+            lambda: [Route("/x", hello, middleware=[Middleware(GZipMiddleware)])],
+            "without middleware",
+        ),
+        (lambda: (Route("/x", hello) if i else 1 / 0 for i in range(2)), "ZeroDivisionError"),
+    ],
+)
+def test_a_plugin_without_usable_routes_has_failed(
+    routes: Callable[[], Any], reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """None of its routes exist then."""
+    mounted = mount_one(make_plugin(routes=routes))
+
+    assert mounted.error is not None
+    assert mounted.error.startswith("plugin 'made'")
+    assert reason in mounted.error
+    assert mounted.error in caplog.text
+    assert list(mounted.routes) == []
+
+
+@pytest.mark.parametrize(
+    ("legacy_api", "reason"),
+    [
+        (lambda: 1 / 0, "failed in legacy_api: ZeroDivisionError"),
+        (lambda: [Route("/x", hello)], "legacy_api returned list, not a LegacyApi"),
+        (lambda: LegacyApi(routes=[Route("/x/", hello)]), "bad path '/x/'"),
+        (lambda: LegacyApi(bare_routes=[hello]), "function among its routes"),  # type: ignore[list-item]
+        (lambda: LegacyApi(tag_types={"x": ["a"]}), "tag_types of legacy_api must map names"),  # type: ignore[dict-item]
+    ],
+)
+def test_a_plugin_with_a_broken_legacy_api_has_failed(
+    legacy_api: Callable[[], Any], reason: str
+) -> None:
+    """Its other routes do not exist either: half a plugin is harder to understand than none."""
+    mounted = mount_one(make_plugin(routes=lambda: [Route("/x", hello)], legacy_api=legacy_api))
+
+    assert reason in str(mounted.error)
+    assert list(mounted.routes) == []
+
+
+def test_a_plugin_that_failed_at_import_is_not_asked_for_routes() -> None:
+    """The reason stays the same."""
+    loaded = load_one(SimpleNamespace())
+
+    assert mount(loaded, Multiplexer(), Config(logdir="")).error == loaded.error
+
+
+def test_with_dev_faults_are_raised(distributions: Distributions) -> None:
+    """A plugin's author sees the traceback at once: of the plugin, or of what was broken."""
+    distributions.add("bad", {"bad": "bad_plugin"}, {"bad_plugin.py": "raise SystemExit(3)"})
+
+    with pytest.raises(SystemExit):
+        load_plugins(dev=True)
+    with pytest.raises(PluginError, match="is not installed"):
+        load_plugins(only=["none"], dev=True)
+    with pytest.raises(PluginError, match="does not exist"):
+        load_plugins(only=(), extra={"made": make_plugin(is_activ=lambda: True)}, dev=True)
+    [plugin] = load_plugins(only=(), extra={"made": make_plugin(routes=lambda: 1 / 0)}, dev=True)
+    with pytest.raises(ZeroDivisionError):
+        mount(plugin, Multiplexer(), Config(logdir=""))
+
+
+def test_hook_calls_can_be_traced(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each with its result and how long it took."""
+    monkeypatch.setenv("TBCORE_TRACE_HOOKS", "1")
+    plugin = make_plugin(is_active=lambda: True, routes=lambda: 1 / 0)
+
+    loaded = load_one(plugin)
+    loaded.call("is_active", multiplexer=None)
+    mount(loaded, Multiplexer(), Config(logdir=""))
+
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0].startswith("made.plugin_info: PluginInfo(title='Made'")
+    assert lines[1].startswith("made.is_active: True (0.")
+    assert lines[2].startswith("made.routes: ZeroDivisionError: division by zero (0.")
+
+
+# The command -------------------------------------------------------------------------------------
+
+
+def run_plugins_command(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "TBCORE_PLUGINS": "good,bad"}
+    path = [str(folder), *sys.path]
+    environment["PYTHONPATH"] = os.pathsep.join(entry for entry in path if entry)
+    return subprocess.run(
+        [sys.executable, "-m", "tbcore", "plugins", *options],
+        env=environment, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+
+
+def test_the_list_of_plugins_has_good_and_bad_ones(distributions: Distributions) -> None:
+    """With where they come from, their addresses, and what is wrong."""
+    distributions.add(
+        "tbcore-good", {"good": "good_plugin"}, {"good_plugin.py": GOOD}, version="2.0"
+    )
+    distributions.add(
+        "bad", {"bad": "bad_plugin"}, {"bad_plugin.py": "print('noise')\nraise SystemExit(3)"}
+    )
+
+    text = run_plugins_command(distributions.folder)
+    listing = run_plugins_command(distributions.folder, "--json")
+
+    assert text.returncode == 0
+    assert "good  ok  (tbcore-good 2.0)\n    Says hello.\n    GET, HEAD data/plugin/good/hello" in (
+        text.stdout
+    )
+    assert "bad  failed  (bad 1.0)\n    plugin 'bad' failed: SystemExit: 3\n" in text.stdout
+    assert "Traceback" not in text.stdout + text.stderr
+    assert listing.returncode == 0
+    plugins = {plugin["name"]: plugin for plugin in json.loads(listing.stdout)}
+    assert plugins["good"] == {
+        "name": "good",
+        "title": "Good",
+        "description": "Says hello.",
+        "distribution": "tbcore-good 2.0",
+        "version": "2.0",
+        "state": "ok",
+        "reason": None,
+        "routes": [{"path": "data/plugin/good/hello", "methods": "GET, HEAD"}],
+    }
+    assert plugins["bad"]["state"] == "failed"
+    assert plugins["bad"]["reason"] == "plugin 'bad' failed: SystemExit: 3"
+
+
+def test_without_any_plugin_the_list_says_how_to_get_one(
+    distributions: Distributions, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In text; the JSON is an empty list."""
+    from tbcore.cli import main
+
+    try:
+        assert main(["plugins"]) == 0
+        assert "no plugins are installed" in (text := capsys.readouterr().out)
+        assert "pip install tbcore-" in text
+        assert main(["plugins", "--json"]) == 0
+        assert json.loads(capsys.readouterr().out) == []
+    finally:
+        logging.getLogger("tbcore").propagate = True
