@@ -1,0 +1,438 @@
+"""The command line. Options have TensorBoard's names, because its users' hands know them."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import os
+import re
+import sys
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from tbcore import __version__
+from tbcore.errors import TbcoreError
+
+if TYPE_CHECKING:
+    from tbcore.eventfiles.logdir import LogdirSpec
+    from tbcore.plugins import MountedPlugin
+
+# Rooms are imported when a command needs them: `tbcore --help` should not take half a second.
+
+IGNORED_FLAGS = {
+    "--db": r"[^-].*",
+    "--db_import": None,
+    "--detect_file_replacement": r"(?i)true|false",
+    "--extra_data_server_flags": r"[^-].*",
+    "--generic_data": r"(?i)true|false|auto",
+    "--grpc_creds_type": r"[^-].*",
+    "--grpc_data_provider": r"[^-].*",
+    "--load_fast": r"(?i)true|false|auto",
+    "--max_reload_threads": r"\d+",
+    "--reload_multifile": r"(?i)true|false",
+    "--reload_multifile_inactive_secs": r"-?\d+",
+    "--reload_task": r"(?i)auto|thread|process|blocking",
+    "--reuse_port": r"(?i)true|false",
+    "--verbosity": r"-?\d+",
+}
+"""TensorBoard's options without meaning here, and what may stand behind them as a value."""
+
+TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{1,200}")
+PREFIX = re.compile(r"(/[A-Za-z0-9._~-]+)*")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command line and returns the exit status: 2 for what cannot be understood."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        status = _run(given)
+    except click.UsageError as error:
+        context = f"; see `{error.ctx.command_path} --help`" if error.ctx else ""
+        click.echo(f"tbcore: {_line(error.format_message())}{context}", err=True)
+        return 2
+    except click.ClickException as error:
+        click.echo(f"tbcore: {_line(error.format_message())}", err=True)
+        return error.exit_code
+    except TbcoreError as error:
+        click.echo(f"tbcore: {_line(str(error))}", err=True)
+        return 1
+    except (KeyboardInterrupt, click.Abort):
+        status = 130
+    _flush()
+    blocked = [
+        t for t in threading.enumerate() if not t.daemon and t is not threading.main_thread()
+    ]
+    if blocked:
+        # Python would wait for threads that plugins or their libraries left behind.
+        os._exit(status)
+    return status
+
+
+def _run(arguments: list[str]) -> int:
+    result: Any = cli.main(args=arguments, prog_name="tbcore", standalone_mode=False)
+    return result if isinstance(result, int) else 0
+
+
+def _line(message: str) -> str:
+    return " ".join(message.split()).rstrip(".")
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+
+
+class _Commands(click.Group):
+    """Takes a directory, or an option of `serve`, in place of a command."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args and args[0] not in self.commands and args[0] not in ("--help", "--version"):
+            first = args[0]
+            close = difflib.get_close_matches(first, self.commands, n=1)
+            if close and not os.path.lexists(first):
+                raise click.UsageError(
+                    f"{first!r} is neither a command nor a directory; did you mean {close[0]!r}?",
+                    ctx,
+                )
+            args = ["serve", *args]
+        return super().parse_args(ctx, args)
+
+
+class _ServeCommand(click.Command):
+    """Takes TensorBoard's options that mean nothing here, and says so."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        kept: list[str] = []
+        waiting = list(args)
+        while waiting:
+            argument = waiting.pop(0)
+            if argument == "--":
+                kept += [argument, *waiting]
+                break
+            flag, has_value, _ = argument.partition("=")
+            flag = flag.replace("-", "_").replace("__", "--", 1)
+            if flag not in IGNORED_FLAGS:
+                kept.append(argument)
+                continue
+            values = IGNORED_FLAGS[flag]
+            if values and not has_value and waiting and re.fullmatch(values, waiting[0]):
+                waiting.pop(0)
+            click.echo(f"tbcore: {flag} has no meaning here and is ignored", err=True)
+        return super().parse_args(ctx, kept)
+
+
+@click.group(
+    cls=_Commands,
+    invoke_without_command=True,
+    context_settings={
+        "token_normalize_func": lambda name: name.replace("-", "_"),
+        "max_content_width": 100,
+    },
+)
+@click.version_option(__version__, message="tbcore %(version)s")
+@click.pass_context
+def cli(context: click.Context) -> int:
+    """See what your training runs log, while they run.
+
+    \b
+    tbcore runs/             show the event files below runs/ in a browser
+    tbcore serve --help      all options
+    tbcore plugins           what is installed, and what does not work
+    """
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+        return 2
+    return 0
+
+
+@cli.command(cls=_ServeCommand, short_help="Serve the runs below a directory to a browser.")
+@click.argument("directory", required=False, metavar="[LOGDIR]")
+@click.option(
+    "--logdir", metavar="PATH", help="Directory that holds the event files, at any depth."
+)
+@click.option(
+    "--logdir_spec",
+    metavar="SPEC",
+    help="Several directories, as name:path,name:path; names come before those of the runs.",
+)
+@click.option("--host", metavar="ADDR", help="Address to listen on.  [default: localhost]")
+@click.option("--bind_all", is_flag=True, help="Listen on all addresses; a token is needed then.")
+@click.option(
+    "--port",
+    metavar="PORT",
+    callback=lambda context, parameter, text: _port(text),
+    help="Port to listen on, 0 for any.  [default: 6006, or the next that is free]",
+)
+@click.option(
+    "--path_prefix",
+    metavar="PATH",
+    default="",
+    callback=lambda context, parameter, text: _path_prefix(text),
+    help="Serve below this path, such as /runs.",
+)
+@click.option(
+    "--allowed_host",
+    "allowed_hosts",
+    metavar="NAME",
+    multiple=True,
+    callback=lambda context, parameter, names: _allowed_hosts(names),
+    help="Also answer to this name, such as that of a proxy. May be given more than once.",
+)
+@click.option(
+    "--token",
+    metavar="TOKEN",
+    envvar="TBCORE_TOKEN",
+    callback=lambda context, parameter, token: _token(token),
+    help="Secret that every request needs, in place of a random one.",
+)
+@click.option("--no_token", is_flag=True, help="Let in everybody who can connect.")
+@click.option(
+    "--reload_interval",
+    type=click.FloatRange(min=0),
+    default=5.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Pause between two looks for new data; 0 loads once.",
+)
+@click.option(
+    "--samples_per_plugin",
+    metavar="NAME=N,...",
+    default="",
+    callback=lambda context, parameter, text: _samples_per_plugin(text),
+    help="Most items of a tag in an answer, by plugin; 0 for all.",
+)
+@click.option(
+    "--max_points",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="N",
+    help="Most points of a scalar tag to keep in memory; 0 for all.",
+)
+@click.option(
+    "--purge_orphaned_data",
+    type=bool,
+    default=True,
+    metavar="BOOL",
+    help="Drop what was logged after the checkpoint that a restarted job went on from."
+    "  [default: true]",
+)
+@click.option("--window_title", metavar="TEXT", default="", help="Title of the browser window.")
+@click.option(
+    "--api",
+    type=click.Choice(["plugin", "legacy"]),
+    default="plugin",
+    help="What data/runs is: a list of names, or the index that pages up to TensorFlow 1.2 need.",
+)
+@click.option("--open", "open_browser", is_flag=True, help="Open the page in a browser.")
+@click.option("--dev", is_flag=True, help="For plugin authors: raise faults, restart on changes.")
+@click.pass_context
+def serve(
+    context: click.Context,
+    *,
+    directory: str | None,
+    logdir: str | None,
+    logdir_spec: str | None,
+    host: str | None,
+    bind_all: bool,
+    port: int | None,
+    path_prefix: str,
+    allowed_hosts: tuple[str, ...],
+    token: str | None,
+    no_token: bool,
+    reload_interval: float,
+    samples_per_plugin: dict[str, int],
+    max_points: int,
+    purge_orphaned_data: bool,
+    window_title: str,
+    api: Literal["plugin", "legacy"],
+    open_browser: bool,
+    dev: bool,
+) -> int:
+    """Serve the runs below LOGDIR to a browser.
+
+    Options may be written with - or with _.
+    """
+    given = [text for text in (directory, logdir, logdir_spec) if text is not None]
+    if len(given) != 1 or not given[0]:
+        raise click.UsageError(
+            "which directory? give one, as in `tbcore runs/`"
+            if not "".join(given)
+            else "give one of LOGDIR, --logdir and --logdir_spec",
+            context,
+        )
+    if bind_all and host:
+        raise click.UsageError("give either --host or --bind_all", context)
+    if no_token and token and context.get_parameter_source("token") is _COMMAND_LINE:
+        raise click.UsageError("give either --token or --no_token", context)
+    text = os.path.expanduser(given[0])
+    specs = _specs(text, is_spec=logdir_spec is not None)
+
+    from tbcore.config import Config
+    from tbcore.server.serve import ServeOptions
+    from tbcore.server.serve import serve as serve_until_signal
+
+    return serve_until_signal(
+        Config(
+            logdir=text,
+            path_prefix=path_prefix,
+            allowed_hosts=allowed_hosts,
+            api=api,
+            window_title=window_title,
+            samples_per_plugin=samples_per_plugin,
+            dev=dev,
+        ),
+        ServeOptions(
+            specs=specs,
+            host=host,
+            port=port,
+            bind_all=bind_all,
+            no_token=no_token,
+            token=token,
+            reload_interval=reload_interval,
+            purge_orphaned_data=purge_orphaned_data,
+            max_points=max_points,
+            open_browser=open_browser,
+        ),
+    )
+
+
+_COMMAND_LINE = click.core.ParameterSource.COMMANDLINE
+
+
+@cli.command(short_help="List the installed plugins, and what is wrong with them.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def plugins(*, as_json: bool) -> int:
+    """List the installed plugins: where they come from, their addresses, what is wrong."""
+    import logging
+
+    from tbcore.config import Config
+    from tbcore.plugins import load_plugins, mount
+    from tbcore.store.multiplexer import Multiplexer
+
+    # The list itself says what failed.
+    logging.getLogger("tbcore").addHandler(logging.NullHandler())
+    logging.getLogger("tbcore").propagate = False
+    # A plugin that prints while it is imported must not get into what a program reads.
+    with contextlib.redirect_stdout(sys.stderr):
+        multiplexer = Multiplexer()
+        mounted = [mount(plugin, multiplexer, Config(logdir="")) for plugin in load_plugins()]
+    if as_json:
+        import orjson
+
+        from tbcore.http import to_json
+
+        listing = orjson.loads(to_json([_listed(plugin) for plugin in mounted]))
+        click.echo(orjson.dumps(listing, option=orjson.OPT_INDENT_2))
+        return 0
+    if not mounted:
+        from tbcore.server.report import NO_PLUGINS
+
+        click.echo(NO_PLUGINS)
+    for plugin in mounted:
+        listed = _listed(plugin)
+        click.echo(f"{listed['name']}  {listed['state']}  ({listed['distribution'] or 'unknown'})")
+        if listed["description"]:
+            click.echo(f"    {listed['description']}")
+        if listed["reason"]:
+            click.echo(f"    {listed['reason']}")
+        for route in listed["routes"]:
+            click.echo(f"    {route['methods']} {route['path']}")
+    return 0
+
+
+def _listed(mounted: MountedPlugin) -> dict[str, Any]:
+    """One plugin, as `tbcore plugins --json` prints it."""
+    plugin = mounted.plugin
+    name, _, version = plugin.distribution.rpartition(" ")
+    routes = [(f"data/plugin/{plugin.name}", route) for route in mounted.routes]
+    routes += [("data", route) for route in mounted.legacy.routes]
+    routes += [("", route) for route in mounted.legacy.bare_routes]
+    return {
+        "name": plugin.name,
+        "title": plugin.title,
+        "description": plugin.info.description if plugin.info else "",
+        "distribution": plugin.distribution,
+        "version": version if name else "",
+        "state": "failed" if mounted.error else "ok",
+        "reason": mounted.error,
+        "routes": [
+            {
+                "path": f"{below}{route.path}".lstrip("/"),
+                "methods": ", ".join(sorted(route.methods or ())),
+            }
+            for below, route in routes
+        ],
+    }
+
+
+def _specs(text: str, *, is_spec: bool) -> list[LogdirSpec]:
+    """The directories to look in; raises UsageError for what can never be one."""
+    from tbcore.eventfiles.logdir import LogdirSpec, parse_logdir_spec
+
+    specs = parse_logdir_spec(text) if is_spec else [LogdirSpec(None, text)]
+    if not specs:
+        raise click.UsageError(f"--logdir_spec {text!r} names no directory")
+    for spec in specs:
+        if re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", spec.path):
+            raise click.UsageError(
+                f"{spec.path!r} is not a local directory; tbcore reads files of this machine, "
+                f"so mount or copy it"
+            )
+        if "\0" in spec.path:
+            raise click.UsageError(f"{spec.path!r} is no path")
+        if os.path.lexists(spec.path) and os.path.exists(spec.path):
+            if not os.path.isdir(spec.path):
+                raise click.UsageError(
+                    f"{spec.path!r} is a file, not a directory; give the directory it lies in, "
+                    f"{os.path.dirname(spec.path) or '.'!r}"
+                )
+    return specs
+
+
+def _port(text: str | None) -> int | None:
+    if text is None or text == "default":
+        return None
+    if not re.fullmatch(r"\d{1,5}", text, re.ASCII) or int(text) > 65535:
+        raise click.BadParameter(f"{text!r} is no port, which is a number from 0 to 65535")
+    return int(text)
+
+
+def _path_prefix(text: str) -> str:
+    prefix = "/" + text.strip("/") if text.strip("/") else ""
+    if not PREFIX.fullmatch(prefix) or {".", ".."} & set(prefix.split("/")):
+        raise click.BadParameter(f"{text!r} is no path of letters, digits and -._~, such as /runs")
+    return prefix
+
+
+def _allowed_hosts(names: tuple[str, ...]) -> tuple[str, ...]:
+    from tbcore.server.gate import is_host
+
+    for name in names:
+        if not is_host(name):
+            raise click.BadParameter(
+                f"{name!r} is no host; write it as in an address, without http:// and path"
+            )
+    return names
+
+
+def _token(token: str | None) -> str | None:
+    if token and not TOKEN.fullmatch(token):
+        raise click.BadParameter("a token is made of letters, digits and ._~+/=-")
+    return token or None
+
+
+def _samples_per_plugin(text: str) -> dict[str, int]:
+    """`name=number` separated by commas; the last one of a name counts."""
+    samples = {}
+    for pair in text.split(","):
+        name, separator, number = (part.strip() for part in pair.partition("="))
+        if not pair.strip():
+            continue
+        if not separator or not name or not re.fullmatch(r"\d{1,18}", number, re.ASCII):
+            raise click.BadParameter(f"{pair.strip()!r} is not name=number, such as images=20")
+        samples[name] = int(number)
+    return samples

@@ -1,0 +1,1 @@
+"""Questions over HTTP, answered from the store and by plugins."""

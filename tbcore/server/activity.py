@@ -1,0 +1,108 @@
+"""Activity: whether a plugin has anything to show, asked at most once in each generation."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from concurrent.futures import Future
+from typing import Any
+
+from tbcore.plugins import LoadedPlugin, Outcome, attempt, describe
+from tbcore.server.pool import ThreadPool
+from tbcore.store.multiplexer import Multiplexer
+
+logger = logging.getLogger(__name__)
+
+SLOW_SECONDS = 0.1
+"""A plugin that thinks longer about whether it is active is named in the log."""
+PATIENCE_SECONDS = 1.5
+"""The listing is not held up any longer than this, and only once by one call."""
+
+
+class Activity:
+    """Remembers the answer of one plugin's `is_active` hook."""
+
+    def __init__(self, plugin: LoadedPlugin, multiplexer: Multiplexer, pool: ThreadPool) -> None:
+        self._plugin = plugin
+        self._multiplexer = multiplexer
+        self._pool = pool
+        self._lock = threading.Lock()
+        self._generation = -1
+        """The generation that the answer is about."""
+        self._active = False
+        self._running: Future[Outcome] | None = None
+        self._running_generation = -1
+        self._running_since = 0.0
+        self._longest = SLOW_SECONDS
+        """Seconds; a call is logged when it takes longer than all before."""
+        self._told_blocked = False
+        self._told_errors: set[type[BaseException]] = set()
+
+    async def ask(self) -> bool:
+        """The answer for the generation of now; the last known one if that takes too long."""
+        generation = self._multiplexer.generation
+        while True:
+            with self._lock:
+                if self._generation >= generation:
+                    return self._active
+                if self._running is None:
+                    self._running_generation = self._multiplexer.generation
+                    self._running_since = time.monotonic()
+                    self._running = self._pool.submit(self._call)
+                running, about = self._running, self._running_generation
+                patience = self._running_since + PATIENCE_SECONDS - time.monotonic()
+            # Waiting must not cancel the call: others may wait for it, and its answer still counts.
+            waiter = asyncio.wrap_future(running)
+            done, _ = await asyncio.wait([waiter], timeout=max(patience, 0))
+            if not done:
+                self._tell_blocked()
+                return self._active
+            with self._lock:
+                if self._running is running:
+                    self._running = None
+                    self._settle(waiter.result(), about)
+
+    def _call(self) -> Outcome:
+        """Asks the plugin; runs in one of its threads."""
+        started = time.monotonic()
+        outcome = attempt(self._ask_plugin)
+        seconds = time.monotonic() - started
+        if seconds > self._longest:
+            self._longest = seconds
+            logger.warning("plugin %r: is_active took %.2f s", self._plugin.name, seconds)
+        return outcome
+
+    def _ask_plugin(self) -> bool:
+        plugin, multiplexer = self._plugin, self._multiplexer
+        if plugin.implements("is_active"):
+            answer: Any = plugin.call("is_active", multiplexer=multiplexer)
+            return bool(answer)
+        claims = plugin.info.claims if plugin.info else ()
+        return multiplexer.has(claims) if claims else True
+
+    def _settle(self, outcome: Outcome, generation: int) -> None:
+        """Takes over an answer. The caller holds the lock."""
+        self._generation = generation
+        self._active = outcome.error is None and outcome.value
+        self._told_blocked = False
+        error = outcome.error
+        if error is None:
+            return
+        if self._plugin.dev:
+            raise error
+        if type(error) not in self._told_errors:
+            self._told_errors.add(type(error))
+            logger.error(
+                "plugin %r: is_active failed, so the plugin counts as inactive: %s",
+                self._plugin.name, describe(error), exc_info=error,
+            )  # fmt: skip
+
+    def _tell_blocked(self) -> None:
+        if not self._told_blocked:
+            self._told_blocked = True
+            logger.warning(
+                "plugin %r: is_active has not answered for %.1f s; the plugin counts as %s for now",
+                self._plugin.name, PATIENCE_SECONDS, "active" if self._active else "inactive",
+            )  # fmt: skip

@@ -1,0 +1,218 @@
+"""create_app: one server as an ASGI application, and which address is answered by what.
+
+From the outside in: headers and last resort (`headers.py`), who is let in (`gate.py`), gzip
+(`compress.py`), and here the addresses: the page, the core's own data, plugins, static files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+import tbcore
+from tbcore.config import Config
+from tbcore.http import json_response, query_of, text_error
+from tbcore.plugins import MountedPlugin, Plugins, mount
+from tbcore.server.activity import Activity
+from tbcore.server.compress import Compress
+from tbcore.server.core_routes import CoreRoutes
+from tbcore.server.gate import SAFE_METHODS, Gate
+from tbcore.server.guard import Guard, method_not_allowed
+from tbcore.server.headers import SafeHeaders, content_security_policy
+from tbcore.server.legacy import PAGES, LegacyIndex
+from tbcore.server.pool import ThreadPool
+from tbcore.server.static import StaticFiles
+from tbcore.server.updates import Updates
+from tbcore.store.multiplexer import Multiplexer
+
+WEB = Path(tbcore.__file__).parent / "web"
+INDEX_PAGE = "index.html"
+
+Data = Callable[[Request], Awaitable[Any]]
+"""Makes what an address of the core answers with, as data about to be written as JSON."""
+
+
+def create_app(config: Config, *, multiplexer: Multiplexer, plugins: Plugins) -> App:
+    """The application. It reads what a loader commits to the multiplexer, and starts none.
+
+    Of two plugins with one name the first is served. Raises what a plugin raises when it is mounted
+    and was loaded with `dev`; otherwise such a plugin answers 503.
+    """
+    in_use = {plugin.name: plugin for plugin in reversed(plugins)}
+    mounted = [mount(in_use[name], multiplexer, config) for name in sorted(in_use)]
+    return App(config, multiplexer, mounted)
+
+
+class App:
+    """A server, ready to be called by uvicorn or by a test client."""
+
+    def __init__(
+        self, config: Config, multiplexer: Multiplexer, mounted: Sequence[MountedPlugin]
+    ) -> None:
+        self.mounted = mounted
+        self._config = config
+        self._prefix = config.path_prefix
+        # A plugin's routes are known by its name, and so are the threads that run them.
+        names = {m.plugin.name: m for m in mounted}
+        pools = {name: ThreadPool(f"plugin-{name}") for name in names}
+        self._guards = {name: Guard(m, pools[name]) for name, m in names.items()}
+        self._plugins = names
+        pool = ThreadPool("tbcore", max_threads=4)
+        self._pool = pool
+        self._updates = Updates(multiplexer)
+        self._files = StaticFiles(dev=config.dev)
+        activities = {
+            name: Activity(m.plugin, multiplexer, pools[name]) for name, m in names.items()
+        }
+        core = CoreRoutes(config, multiplexer, mounted, activities, pool)
+        index = LegacyIndex(multiplexer, mounted, pools)
+        self._data: dict[str, Data] = {
+            "/data/logdir": core.logdir,
+            "/data/runs": index.answer if config.api == "legacy" else core.runs,
+            "/data/plugins_listing": core.plugins_listing,
+            "/data/environment": core.environment,
+            "/data/frontends": core.frontends,
+            "/data/status": self._updates.answer,
+            "/legacy/data/logdir": core.logdir,
+            "/legacy/data/runs": index.answer,
+        }
+        self._policy = b""
+        self._read_index_page()
+        self._layers = SafeHeaders(
+            Gate(Compress(self._answer, pool), config), lambda: self._policy, dev=config.dev
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._layers(scope, receive, send)
+
+    @property
+    def policy(self) -> bytes:
+        """The Content-Security-Policy of every answer."""
+        return self._policy
+
+    def close_streams(self) -> None:
+        """Ends the open streams of updates, which would keep the server from stopping.
+
+        May be called in a signal handler.
+        """
+        self._updates.close()
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        path = scope["path"]
+        if self._prefix:
+            if path == self._prefix:
+                query = scope["query_string"].decode("latin-1")
+                location = f"{path}/?{query}" if query else f"{path}/"
+                await Response(status_code=301, headers={"location": location})(
+                    scope, receive, send
+                )
+                return
+            if not path.startswith(f"{self._prefix}/"):
+                await _not_found(path)(scope, receive, send)
+                return
+            path = path[len(self._prefix) :]
+        # One slash too many is no other address; of `//` the page would find nothing below.
+        if len(path) > 2 and path.endswith("/"):
+            path = path[:-1]
+        response = await self._dispatch(path, scope, receive, send)
+        if response is not None:
+            await response(scope, receive, send)
+
+    async def _dispatch(
+        self, path: str, scope: Scope, receive: Receive, send: Send
+    ) -> Response | None:
+        """The answer to a path below the prefix; None when it has been sent already."""
+        if path in self._data:
+            if scope["method"] not in SAFE_METHODS:
+                return method_not_allowed(scope, set(SAFE_METHODS))
+            return json_response(await self._data[path](Request(scope)))
+        if path.startswith("/data/plugin/"):
+            name, separator, rest = path.removeprefix("/data/plugin/").partition("/")
+            mounted = self._plugins.get(name)
+            if mounted is None:
+                return _not_found(path)
+            below = f"/data/plugin/{name}"
+            if not await self._to_plugin(mounted, mounted.routes, below, separator + rest,
+                                         scope, receive, send):  # fmt: skip
+                return _not_found(path)
+            return None
+        if await self._to_legacy(path, scope, receive, send):
+            return None
+        if scope["method"] not in SAFE_METHODS:
+            exists = path in ("/", "/data/updates", *PAGES) or path.startswith("/static/")
+            return method_not_allowed(scope, set(SAFE_METHODS)) if exists else _not_found(path)
+        if path == "/data/updates":
+            await self._updates.stream(scope, receive, send)
+            return None
+        if path == "/":
+            return await self._pool.run(self._index_page, Request(scope))
+        if path in PAGES:
+            return Response(status_code=302, headers={"location": f"{self._prefix}/"})
+        return await self._static(path, Request(scope))
+
+    async def _to_plugin(
+        self,
+        mounted: MountedPlugin,
+        routes: Sequence[Route],
+        below: str,
+        path: str,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+    ) -> bool:
+        """Lets a plugin answer a path below one of its addresses; False when it has no such."""
+        root = self._prefix + below
+        child = {**scope, "root_path": root, "path": root + (path or "/")}
+        return await self._guards[mounted.plugin.name].handle(routes, child, receive, send)
+
+    async def _to_legacy(self, path: str, scope: Scope, receive: Receive, send: Send) -> bool:
+        """Lets the first plugin that has this address of the earlier API answer."""
+        for below in ("/legacy/data", "/data", "/legacy", ""):
+            if not path.startswith(f"{below}/"):
+                continue
+            is_bare = not below.endswith("/data")
+            if is_bare and path[len(below) :] in PAGES and not _names_series(scope):
+                # Without run and tag, these are addresses of the page.
+                continue
+            for mounted in self.mounted:
+                routes = mounted.legacy.bare_routes if is_bare else mounted.legacy.routes
+                if routes and await self._to_plugin(
+                    mounted, routes, below, path[len(below) :], scope, receive, send
+                ):
+                    return True
+        return False
+
+    async def _static(self, path: str, request: Request) -> Response:
+        folder: Path | None = None
+        rest = ""
+        if path.startswith("/static/tbcore/"):
+            folder, rest = WEB, path.removeprefix("/static/tbcore/")
+        elif path.startswith("/static/plugins/"):
+            name, _, rest = path.removeprefix("/static/plugins/").partition("/")
+            mounted = self._plugins.get(name)
+            folder = mounted.plugin.static_folder if mounted and not mounted.error else None
+        if folder is None:
+            return _not_found(path)
+        return await self._pool.run(self._files.answer, request, folder, rest)
+
+    def _index_page(self, request: Request) -> Response:
+        self._read_index_page()
+        return self._files.answer(request, WEB, INDEX_PAGE)
+
+    def _read_index_page(self) -> None:
+        page = self._files.file(WEB, INDEX_PAGE)
+        self._policy = content_security_policy(page.content if page else b"")
+
+
+def _not_found(path: str) -> Response:
+    return text_error(404, f"Not found: {path[:200]!r}")
+
+
+def _names_series(scope: Scope) -> bool:
+    return {"run", "tag"} <= query_of(Request(scope)).keys()

@@ -1,0 +1,104 @@
+"""The core's own addresses below data/: what there is, and who shows it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from starlette.requests import Request
+
+import tbcore
+from tbcore.config import Config
+from tbcore.eventfiles.contents import content_name, distribution_for
+from tbcore.kinds import matches
+from tbcore.plugins import MountedPlugin
+from tbcore.server.activity import Activity
+from tbcore.server.pool import ThreadPool
+from tbcore.store.multiplexer import Multiplexer
+
+
+class CoreRoutes:
+    """What the core answers, as data about to be written as JSON."""
+
+    def __init__(
+        self,
+        config: Config,
+        multiplexer: Multiplexer,
+        mounted: Sequence[MountedPlugin],
+        activities: Mapping[str, Activity],
+        pool: ThreadPool,
+    ) -> None:
+        self._config = config
+        self._multiplexer = multiplexer
+        self._mounted = sorted(mounted, key=lambda m: (m.plugin.order, m.plugin.title))
+        self._activities = activities
+        self._pool = pool
+        claims = [m.plugin.info.claims for m in mounted if m.plugin.info and not m.error]
+        self._claims = [claim for of_one in claims for claim in of_one]
+
+    async def logdir(self, request: Request) -> dict[str, str]:
+        return {"logdir": self._config.logdir}
+
+    async def runs(self, request: Request) -> list[str]:
+        return self._multiplexer.runs()
+
+    async def plugins_listing(self, request: Request) -> dict[str, bool]:
+        """Every installed plugin by name, failed ones too, and whether it has anything to show."""
+        answers = await asyncio.gather(*(self._is_active(m) for m in self._mounted))
+        return {m.plugin.name: active for m, active in zip(self._mounted, answers, strict=True)}
+
+    async def environment(self, request: Request) -> dict[str, str]:
+        return {
+            "version": tbcore.__version__,
+            "data_location": self._config.logdir,
+            "window_title": self._config.window_title,
+        }
+
+    async def frontends(self, request: Request) -> dict[str, Any]:
+        """What the page needs to build its tabs, and to say which data has none."""
+        active = await self.plugins_listing(request)
+        return {
+            "version": tbcore.__version__,
+            "logdir": self._config.logdir,
+            "window_title": self._config.window_title,
+            "plugins": [
+                {
+                    "name": plugin.name,
+                    "title": plugin.title,
+                    "module": None if m.error else plugin.module_address,
+                    "order": plugin.order,
+                    "active": active[plugin.name],
+                    "error": m.error,
+                    "distribution": plugin.distribution,
+                    "description": plugin.info.description if plugin.info else "",
+                }
+                for m in self._mounted
+                for plugin in [m.plugin]
+            ],
+            "unshown": await self._pool.run(self._unshown),
+        }
+
+    async def _is_active(self, mounted: MountedPlugin) -> bool:
+        if mounted.error is not None:
+            return False
+        return await self._activities[mounted.plugin.name].ask()
+
+    def _unshown(self) -> list[dict[str, Any]]:
+        """The kinds of data that no working plugin claims, and what to install for each."""
+        unshown = []
+        for summary in self._multiplexer.kinds():
+            if matches(self._claims, summary.kind):
+                continue
+            unshown.append(
+                {
+                    "kind": content_name(summary.kind),
+                    "field": summary.kind.field,
+                    "num_tags": summary.num_tags,
+                    "num_runs": summary.num_runs,
+                    "example_run": summary.example_run,
+                    "example_tag": summary.example_tag,
+                    "install": distribution_for(summary.kind),
+                }
+            )
+        return unshown

@@ -1,0 +1,198 @@
+"""Gate: which requests are let in, decided on the raw headers before anything else.
+
+A page on any web site can make a browser send requests to this machine, and with a name server of
+its own it can make them look as if they went to its own site. So a server on loopback answers only
+to names that such a page cannot have. A server that others can reach needs a token in every
+request; then names do not matter, and proxies work.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import re
+import socket
+from collections.abc import Iterable
+from urllib.parse import unquote_plus
+
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from tbcore.config import Config
+from tbcore.http import text_error
+
+HOST = re.compile(r"(?P<name>\[[0-9a-f:.]{2,45}\]|[a-z0-9._-]{1,253})(?::[0-9]{1,5})?")
+"""A Host header as a whole, in lower case."""
+
+LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
+
+SAFE_METHODS = ("GET", "HEAD")
+
+
+def cookie_name(port: int) -> str:
+    """Cookies do not tell ports apart, and several servers may run on one machine."""
+    return f"tbcore_{port}"
+
+
+class Gate:
+    """Refuses requests with one line of text that says what would let them in."""
+
+    def __init__(self, app: ASGIApp, config: Config) -> None:
+        self._app = app
+        self._token = config.token
+        self._cookie = cookie_name(config.port)
+        self._cookie_path = f"{config.path_prefix}/"
+        self._allowed = {host.lower() for host in config.allowed_hosts}
+        self._names = LOOPBACK_NAMES | _names_of_this_machine() | {config.host.lower()}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            refusal = self._refusal(scope)
+            if refusal is not None:
+                await refusal(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+    def _refusal(self, scope: Scope) -> Response | None:
+        target = scope.get("raw_path") or scope["path"].encode("utf-8", "replace")
+        if not target.startswith(b"/"):
+            return text_error(400, "the target of the request must be a path that starts with '/'")
+        hosts = _values(scope, b"host")
+        if len(hosts) != 1:
+            return text_error(400, f"a request needs exactly one Host header, not {len(hosts)}")
+        host = hosts[0].lower()
+        match = HOST.fullmatch(host)
+        if match is None:
+            return text_error(400, "the Host header is malformed")
+        if self._token is not None:
+            refusal = self._without_token(scope, target, self._token)
+        else:
+            refusal = self._foreign_host(scope, host, match["name"])
+        return refusal or self._foreign_origin(scope, host)
+
+    def _foreign_host(self, scope: Scope, host: str, name: str) -> Response | None:
+        if name in self._names or name in self._allowed or host in self._allowed:
+            return None
+        if name == _bound_address(scope):
+            return None
+        return text_error(
+            403,
+            f"this server does not answer as {name!r}; "
+            f"start it with --allowed_host {name} if it should",
+        )
+
+    def _without_token(self, scope: Scope, target: bytes, token: str) -> Response | None:
+        """The answer to a request without the token, or with it in the URL; None lets it in."""
+        given = _query_token(scope["query_string"])
+        if given is not None and _same(given, token):
+            if scope["method"] not in SAFE_METHODS:
+                return None
+            # The token must not stay in the history and in links that people pass on.
+            return self._welcome(scope, target, token)
+        credentials = [
+            value[len("bearer ") :].strip()
+            for value in _values(scope, b"authorization")
+            if value.lower().startswith("bearer ")
+        ]
+        credentials += _cookies(scope, self._cookie)
+        if any(_same(credential, token) for credential in credentials):
+            return None
+        wrong = "the token is wrong" if given or credentials else "this server needs a token"
+        return text_error(
+            401,
+            f"{wrong}; open the address that tbcore printed when it started",
+            headers={"www-authenticate": "Bearer"},
+        )
+
+    def _welcome(self, scope: Scope, target: bytes, token: str) -> Response:
+        rest = b"&".join(
+            part for part in scope["query_string"].split(b"&") if _decoded_name(part) != "token"
+        )
+        # Two slashes in front would make the path a host.
+        location = b"/" + target.lstrip(b"/") + (b"?" + rest if rest else b"")
+        cookie = f"{self._cookie}={token}; Path={self._cookie_path}; HttpOnly; SameSite=Lax"
+        return Response(
+            status_code=303,
+            headers={
+                "location": location.decode("latin-1"),
+                "set-cookie": cookie,
+                "cache-control": "no-store",
+            },
+        )
+
+    def _foreign_origin(self, scope: Scope, host: str) -> Response | None:
+        """Refuses what a page of another site makes a browser send, other than plain reading."""
+        if scope["method"] in SAFE_METHODS:
+            return None
+        for site in _values(scope, b"sec-fetch-site"):
+            if site.lower() not in ("same-origin", "none"):
+                return text_error(403, "pages of other sites may not send such requests")
+        for origin in _values(scope, b"origin"):
+            scheme, separator, origin_host = origin.lower().partition("://")
+            if separator and scheme in ("http", "https"):
+                match = HOST.fullmatch(origin_host)
+                if match and (origin_host == host or {origin_host, match["name"]} & self._allowed):
+                    continue
+            return text_error(
+                403,
+                f"pages of {origin[:200]!r} may not send such requests; "
+                f"start the server with --allowed_host if it is reached under that name",
+            )
+        return None
+
+
+def is_host(text: str) -> bool:
+    """Whether a text could be a Host header, with or without a port."""
+    return HOST.fullmatch(text.lower()) is not None
+
+
+def _values(scope: Scope, name: bytes) -> list[str]:
+    return [value.decode("latin-1") for key, value in scope["headers"] if key == name]
+
+
+def _bound_address(scope: Scope) -> str | None:
+    """The address of this machine that the connection came to, as a Host header writes it.
+
+    An address cannot be made to point elsewhere, as a name can.
+    """
+    server = scope.get("server")
+    if not server:
+        return None
+    try:
+        address = ipaddress.ip_address(str(server[0]).partition("%")[0])
+    except ValueError:
+        return None
+    if isinstance(address, ipaddress.IPv6Address):
+        if address.ipv4_mapped is None:
+            return f"[{address}]"
+        address = address.ipv4_mapped
+    return str(address)
+
+
+def _names_of_this_machine() -> set[str]:
+    name = socket.gethostname().lower()
+    return {name, name.partition(".")[0]} - {""}
+
+
+def _same(given: str, token: str) -> bool:
+    """Compares without telling by the time it takes how much of it was right."""
+    return hmac.compare_digest(given.encode("utf-8", "replace"), token.encode())
+
+
+def _query_token(query: bytes) -> str | None:
+    for part in query.split(b"&"):
+        if _decoded_name(part) == "token":
+            return unquote_plus(part.partition(b"=")[2].decode("latin-1"))
+    return None
+
+
+def _decoded_name(part: bytes) -> str:
+    return unquote_plus(part.partition(b"=")[0].decode("latin-1"))
+
+
+def _cookies(scope: Scope, name: str) -> Iterable[str]:
+    for header in _values(scope, b"cookie"):
+        for pair in header.split(";"):
+            key, separator, value = pair.strip().partition("=")
+            if separator and key == name:
+                yield value.strip().strip('"')

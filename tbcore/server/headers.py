@@ -1,0 +1,115 @@
+"""The headers that every answer has, and the outermost layer that puts them there.
+
+Text from a log is shown by the page as text; these headers make sure that a mistake in that does
+not let it run, and that pages of other sites can neither read answers nor frame the page.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import logging
+import re
+from collections.abc import Callable
+
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from tbcore.http import text_error
+
+logger = logging.getLogger(__name__)
+
+IMPORT_MAP = re.compile(rb'<script type="importmap">(.*?)</script>', re.S)
+
+
+def content_security_policy(index_page: bytes) -> bytes:
+    """The policy under which the page runs: the only inline script is the import map, by its hash.
+
+    The map's addresses are relative and nothing in it is filled in, so the hash is the same under
+    any path prefix.
+    """
+    hashes = "".join(
+        f" 'sha256-{base64.b64encode(hashlib.sha256(content).digest()).decode()}'"
+        for content in IMPORT_MAP.findall(index_page)
+    )
+    policy = (
+        f"default-src 'none'; script-src 'self'{hashes}; style-src 'self'; "
+        "img-src 'self' blob: data:; media-src 'self' blob:; connect-src 'self'; "
+        "worker-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; "
+        "frame-ancestors 'none'"
+    )
+    return policy.encode()
+
+
+def safety_headers(policy: bytes) -> list[tuple[bytes, bytes]]:
+    """What every answer carries, errors too."""
+    return [
+        (b"content-security-policy", policy),
+        (b"x-content-type-options", b"nosniff"),
+        # Not no-referrer: with that a page's own POST may come with `Origin: null`.
+        (b"referrer-policy", b"same-origin"),
+        (b"cross-origin-resource-policy", b"same-origin"),
+    ]
+
+
+class SafeHeaders:
+    """The outermost layer: adds the headers, and answers when everything inside has failed."""
+
+    def __init__(self, app: ASGIApp, policy: Callable[[], bytes], *, dev: bool) -> None:
+        self._app = app
+        self._policy = policy
+        self._dev = dev
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await _lifespan(receive, send)
+            return
+        if scope["type"] != "http":
+            await send({"type": "websocket.close", "code": 1000})
+            return
+        started = False
+        no_body = scope["method"] == "HEAD"
+
+        async def send_safely(message: Message) -> None:
+            nonlocal started
+            if message["type"] == "http.response.start":
+                started = True
+                message["headers"] = self._complete(message["headers"])
+            elif no_body:
+                message["body"] = b""
+            await send(message)
+
+        try:
+            await self._app(scope, receive, send_safely)
+        except Exception as error:
+            if self._dev and started:
+                raise
+            logger.error("request for %r failed", scope["path"], exc_info=error)
+            if not started:
+                await _failure()(scope, receive, send_safely)
+            if self._dev:
+                raise
+        else:
+            # A plugin whose answer broke off before its first byte; the log has that already.
+            if not started:
+                await _failure()(scope, receive, send_safely)
+
+    def _complete(self, headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+        ours = safety_headers(self._policy())
+        names = {name for name, _ in ours}
+        complete = [(name, value) for name, value in headers if name not in names] + ours
+        if not any(name == b"cache-control" for name, _ in headers):
+            complete.append((b"cache-control", b"no-cache"))
+        return complete
+
+
+def _failure() -> Response:
+    return text_error(500, "tbcore failed to answer; the log has the details")
+
+
+async def _lifespan(receive: Receive, send: Send) -> None:
+    while True:
+        message = await receive()
+        await send({"type": f"{message['type']}.complete"})
+        if message["type"] == "lifespan.shutdown":
+            return

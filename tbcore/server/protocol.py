@@ -1,0 +1,120 @@
+"""Protocol: uvicorn's HTTP/1.1 with deadlines, and with our headers on its own errors.
+
+uvicorn waits for ever for the rest of a request, and for a client that does not read its answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable
+from typing import Any
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+REQUEST_SECONDS = 20.0
+"""For a request to arrive, from its first byte or from the connection's beginning on."""
+STALL_SECONDS = 30.0
+"""For a client to take some of what was sent to it."""
+LINGER_SECONDS = 2.0
+"""How long a client may go on sending what is not going to be answered."""
+MAX_HEADER_BYTES = 1 << 16
+"""Of the request line and the headers: a request in a URL may be long."""
+
+Headers = list[tuple[bytes, bytes]]
+
+
+def protocol_with(headers: Callable[[], Headers]) -> type[H11Protocol]:
+    """The protocol class for a server whose answers all have these headers."""
+
+    class Protocol(_DeadlineProtocol):
+        def error_headers(self) -> Headers:
+            return headers()
+
+    return Protocol
+
+
+class _DeadlineProtocol(H11Protocol):
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._deadline: asyncio.TimerHandle | None = None
+        self._stall: asyncio.TimerHandle | None = None
+        self._is_over = False
+        """Whether all that still arrives is thrown away."""
+
+    def error_headers(self) -> Headers:
+        """Headers of answers that are made here."""
+        raise NotImplementedError
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        # asyncio leaves this out for sockets that were not made for IPPROTO_TCP by name. Without it
+        # each answer on a kept connection waits 40 ms for the client's delayed acknowledgement.
+        connection = transport.get_extra_info("socket")
+        if connection is not None:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._watch_request()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        _cancel(self._deadline)
+        _cancel(self._stall)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self._is_over:
+            return
+        super().data_received(data)
+        self._watch_request()
+
+    def _watch_request(self) -> None:
+        """Starts the clock when a request is due, and stops it when one has arrived."""
+        if self.cycle is None or self.cycle.response_complete:
+            if self._deadline is None and not self.transport.is_closing():
+                self._deadline = self.loop.call_later(REQUEST_SECONDS, self.transport.close)
+        elif self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._stall = self.loop.call_later(STALL_SECONDS, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        _cancel(self._stall)
+        super().resume_writing()
+
+    def send_400_response(self, msg: str) -> None:
+        """Answers what is no HTTP; nothing of ours has seen it, or not all of it."""
+        started = self.cycle is not None and not self.cycle.response_complete
+        if started:
+            # What made this request malformed came after its beginning, which is being answered.
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        if started and self.cycle.response_started:
+            self.transport.close()
+            return
+        body = msg.encode("ascii", "replace")
+        headers = [
+            (b"content-type", b"text/plain; charset=utf-8"),
+            (b"content-length", b"%d" % len(body)),
+            (b"cache-control", b"no-cache"),
+            (b"connection", b"close"),
+            *self.error_headers(),
+        ]
+        for event in (
+            h11.Response(status_code=400, headers=headers, reason=b"Bad Request"),
+            h11.Data(data=body),
+            h11.EndOfMessage(),
+        ):
+            self.transport.write(self.conn.send(event) or b"")
+        # A client that is still sending would lose the answer if the connection were closed now.
+        self._is_over = True
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+        self.loop.call_later(LINGER_SECONDS, self.transport.close)
+
+
+def _cancel(timer: asyncio.TimerHandle | None) -> None:
+    if timer is not None:
+        timer.cancel()

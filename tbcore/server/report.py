@@ -1,0 +1,167 @@
+"""Report: what a server tells whoever started it, on a few lines."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from typing import TextIO
+
+from tbcore.plugins import MountedPlugin
+from tbcore.store.loader import LoadStatus
+from tbcore.store.multiplexer import Multiplexer
+
+TICK_SECONDS = 0.2
+LONG_SECONDS = 2.0
+"""Loading that takes longer is told of when it is over."""
+
+NO_PLUGINS = (
+    "no plugins are installed, so there is nothing to look at; "
+    "`pip install tbcore-scalars` brings the curves of all numbers"
+)
+
+CLEAR_LINE = "\r\x1b[K"
+
+
+def plural(count: int, noun: str) -> str:
+    """`1 run`, `2 runs`, `2 directories`."""
+    if count != 1:
+        noun = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
+    return f"{count} {noun}"
+
+
+def size(num_bytes: int) -> str:
+    """`950 B`, `12 kB`, `3.4 MB`: two digits at least, decimal units."""
+    value, unit = float(num_bytes), "B"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if value < 999.5:
+            break
+        value, unit = value / 1000, larger
+    digits = 1 if unit != "B" and value < 9.95 else 0
+    return f"{value:.{digits}f} {unit}"
+
+
+def plugin_names(mounted: Sequence[MountedPlugin]) -> str:
+    """The working plugins in the order of their tabs, and the others."""
+    in_order = sorted(mounted, key=lambda m: (m.plugin.order, m.plugin.title))
+    good = [m.plugin.name for m in in_order if m.error is None]
+    failed = [m.plugin.name for m in in_order if m.error is not None]
+    text = f"plugins: {', '.join(good)}" if good else "no plugins"
+    if failed:
+        text += f"; not working: {', '.join(failed)}, see `tbcore plugins`"
+    return text
+
+
+def found(status: LoadStatus, logdir: str) -> str:
+    """What a look at the logdir found, such as `3 runs in 4 files (12 MB) below runs/`."""
+    where = logdir if "," in logdir or logdir.endswith("/") else f"{logdir}/"
+    if status.num_files:
+        return (
+            f"{plural(status.num_runs, 'run')} in {plural(status.num_files, 'file')} "
+            f"({size(status.bytes_total)}) below {where}"
+        )
+    if status.missing and not status.num_directories:
+        # The loader has said what it waits for.
+        return "nothing to show yet"
+    looked = plural(status.num_directories, "directory")
+    return f"no event files below {where} yet (looked into {looked})"
+
+
+class Reporter:
+    """Prints what was found and how loading goes on, in a thread of its own."""
+
+    def __init__(
+        self, multiplexer: Multiplexer, logdir: str, plugins: str, out: TextIO = sys.stdout
+    ) -> None:
+        self._multiplexer = multiplexer
+        self._logdir = logdir
+        self._plugins = plugins
+        self._out = out
+        self._on_terminal = out.isatty()
+        self._ended = threading.Event()
+        self._has_progress = False
+        self._lock = threading.Lock()
+
+    def start(self) -> None:
+        threading.Thread(target=self._run, name="tbcore-report", daemon=True).start()
+
+    def stop(self) -> None:
+        self._ended.set()
+        self.clear()
+
+    def say(self, line: str) -> None:
+        """Prints a line of its own."""
+        with self._lock:
+            self._clear()
+            print(line, file=self._out, flush=True)
+
+    def clear(self) -> None:
+        """Takes the progress away, so that something else can be printed."""
+        with self._lock:
+            self._clear()
+
+    def _clear(self) -> None:
+        if self._has_progress:
+            self._has_progress = False
+            print(CLEAR_LINE, end="", file=self._out, flush=True)
+
+    def _run(self) -> None:
+        started = time.monotonic()
+        while not self._has_looked():
+            if self._ended.wait(0.02):
+                return
+        self.say(f"{found(self._multiplexer.status, self._logdir)}; {self._plugins}")
+        while not self._multiplexer.status.passes:
+            self._show_progress(self._multiplexer.status)
+            if self._ended.wait(TICK_SECONDS):
+                return
+        self.clear()
+        seconds = time.monotonic() - started
+        if seconds > LONG_SECONDS:
+            self.say(f"read {size(self._multiplexer.status.bytes_read)} in {seconds:.0f} s")
+
+    def _has_looked(self) -> bool:
+        status = self._multiplexer.status
+        return bool(status.passes or status.num_directories or status.missing)
+
+    def _show_progress(self, status: LoadStatus) -> None:
+        if not self._on_terminal or not status.bytes_total:
+            return
+        part = min(100, 100 * status.bytes_read // status.bytes_total)
+        line = f"reading: {part} % of {size(status.bytes_total)}"
+        with self._lock:
+            self._has_progress = True
+            width = shutil.get_terminal_size().columns - 1
+            print(f"{CLEAR_LINE}{line[:width]}", end="", file=self._out, flush=True)
+
+
+class LogHandler(logging.StreamHandler[TextIO]):
+    """Log lines on stderr that do not get mixed with the progress."""
+
+    def __init__(self) -> None:
+        super().__init__(sys.stderr)
+        self.reporter: Reporter | None = None
+        self.setFormatter(logging.Formatter("%(asctime)s %(levelname)s: %(message)s", "%H:%M:%S"))
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if self.reporter is not None:
+            self.reporter.clear()
+        super().emit(record)
+
+
+def set_up_logging(*, dev: bool) -> LogHandler:
+    """Warnings of everything go to stderr, of which people see what they should act upon."""
+    for stream in (sys.stdout, sys.stderr):
+        # Names of files may hold what the terminal's encoding does not.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    handler = LogHandler()
+    logging.basicConfig(level=logging.INFO if dev else logging.WARNING, handlers=[handler])
+    # Faults of the application are logged by the application; what is left are clients that went
+    # away, or spoke something else than HTTP.
+    logging.getLogger("uvicorn").setLevel(logging.CRITICAL)
+    logging.getLogger("asyncio").setLevel(logging.WARNING if dev else logging.ERROR)
+    return handler

@@ -1,0 +1,191 @@
+"""serve: listens, loads and answers until a signal ends it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from types import FrameType
+
+import uvicorn
+
+from tbcore.config import Config
+from tbcore.eventfiles.logdir import LogdirSpec
+from tbcore.plugins import load_plugins
+from tbcore.server.app import App, create_app
+from tbcore.server.headers import safety_headers
+from tbcore.server.listen import Listening, listen
+from tbcore.server.protocol import MAX_HEADER_BYTES, protocol_with
+from tbcore.server.report import NO_PLUGINS, Reporter, plugin_names, set_up_logging
+from tbcore.server.restart import SourceWatcher, restart
+from tbcore.store.loader import Loader
+from tbcore.store.multiplexer import Multiplexer
+
+TOKEN_VARIABLE = "TBCORE_TOKEN"
+KEEP_ALIVE_SECONDS = 30
+"""An idle connection is kept this long: a page that asks each few seconds needs no new one."""
+GRACE_SECONDS = 0.3
+"""How long a request may go on after the signal that ends the server."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServeOptions:
+    """What `tbcore serve` needs beyond what the application is told."""
+
+    specs: Sequence[LogdirSpec]
+    host: str | None = None
+    """None for loopback."""
+    port: int | None = None
+    """None for the first free one from the default on."""
+    bind_all: bool = False
+    no_token: bool = False
+    token: str | None = None
+    """None for a random one, where one is needed."""
+    reload_interval: float = 5.0
+    """Seconds between two looks at the logdir; 0 loads once."""
+    purge_orphaned_data: bool = True
+    max_points: int = 0
+    open_browser: bool = False
+
+
+def serve(config: Config, options: ServeOptions) -> int:
+    """Serves until SIGINT or SIGTERM, and returns the exit status.
+
+    Raises TbcoreError with one line when it cannot listen.
+    """
+    log = set_up_logging(dev=config.dev)
+    # First of all: a port that is taken is told at once, and early clients wait instead of failing.
+    listening = listen(options.host, options.port, bind_all=options.bind_all)
+    config = replace(
+        config,
+        host=listening.host,
+        port=listening.port,
+        token=_token(options, listening),
+    )
+    multiplexer = Multiplexer()
+    loader = Loader(
+        multiplexer,
+        options.specs,
+        reload_interval=options.reload_interval,
+        purge_orphaned_data=options.purge_orphaned_data,
+        max_points=options.max_points,
+    )
+    plugins = load_plugins(dev=config.dev)
+    app = create_app(config, multiplexer=multiplexer, plugins=plugins)
+    names = plugin_names(app.mounted)
+    log.reporter = reporter = Reporter(multiplexer, config.logdir, names)
+    server = Server(app, lambda: _say_hello(reporter, config, listening, options))
+    watcher = SourceWatcher([plugin.folder for plugin in plugins if plugin.folder], server.end)
+    if config.dev:
+        watcher.start()
+    if not plugins:
+        reporter.say(NO_PLUGINS)
+    loader.start()
+    server.run(sockets=listening.sockets)
+    reporter.stop()
+    loader.stop()
+    if watcher.saw_change and server.exit_signal is None:
+        if config.token:
+            os.environ[TOKEN_VARIABLE] = config.token
+        restart()
+    return 0 if server.exit_signal is None else 128 + server.exit_signal
+
+
+class Server(uvicorn.Server):
+    """uvicorn's server, which a page that is open does not keep from ending."""
+
+    def __init__(self, app: App, on_started: Callable[[], None]) -> None:
+        super().__init__(
+            uvicorn.Config(
+                app,
+                http=protocol_with(lambda: safety_headers(app.policy)),
+                ws="none",
+                lifespan="off",
+                loop="asyncio",
+                interface="asgi3",
+                log_config=None,
+                access_log=False,
+                # Headers that anybody may send decide nothing.
+                proxy_headers=False,
+                server_header=False,
+                h11_max_incomplete_event_size=MAX_HEADER_BYTES,
+                timeout_keep_alive=KEEP_ALIVE_SECONDS,
+                timeout_graceful_shutdown=GRACE_SECONDS,  # type: ignore[arg-type]
+            )
+        )
+        self._app = app
+        self._on_started = on_started
+        self.exit_signal: int | None = None
+        """The signal that ended the server; None while it runs, and when it ended by itself."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._on_started()
+
+    def end(self) -> None:
+        """Ends the server soon; may be called in any thread."""
+        self.should_exit = True
+        self._app.close_streams()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Called in the main thread when a signal arrives."""
+        if self.exit_signal is not None:
+            # Whoever asks twice does not want to wait.
+            os._exit(128 + sig)
+        self.exit_signal = sig
+        self.end()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Handles signals while the server runs; unlike uvicorn's own does not raise them again.
+
+        The exit status says which one it was.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {sig: signal.signal(sig, self.handle_exit) for sig in _SIGNALS}
+        try:
+            yield
+        finally:
+            for sig, handler in before.items():
+                signal.signal(sig, handler)
+
+
+_SIGNALS = [signal.SIGINT, signal.SIGTERM]
+if sys.platform == "win32":
+    _SIGNALS.append(signal.SIGBREAK)
+
+
+def _token(options: ServeOptions, listening: Listening) -> str | None:
+    """The token that requests need: a given one always, a random one where others can connect."""
+    if options.no_token:
+        return None
+    if options.token or listening.is_loopback:
+        return options.token
+    return secrets.token_urlsafe(24)
+
+
+def _say_hello(
+    reporter: Reporter, config: Config, listening: Listening, options: ServeOptions
+) -> None:
+    path = f"{config.path_prefix}/"
+    url = listening.url(f"{path}?token={config.token}" if config.token else path)
+    reporter.say(url)
+    if not listening.is_loopback and config.token is None:
+        reporter.say("warning: whoever can reach this machine can read these logs (--no_token)")
+    reporter.start()
+    if options.open_browser:
+        threading.Thread(target=_open_browser, args=[url], daemon=True).start()
+
+
+def _open_browser(url: str) -> None:
+    import webbrowser
+
+    webbrowser.open(url)

@@ -1,0 +1,63 @@
+"""For tests of the server: plugins made of functions, and a client of an application with them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tbcore import PluginInfo, hookimpl
+from tbcore.config import Config
+from tbcore.plugins import load_plugins
+from tbcore.server.app import create_app
+from tbcore.store.multiplexer import Multiplexer
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    from starlette.testclient import TestClient
+
+
+@pytest.fixture
+def make_plugin() -> Callable[..., SimpleNamespace]:
+    """`make_plugin(routes=..., is_active=...)`: a plugin; `info` are fields of its PluginInfo."""
+
+    def make(*, info: dict[str, Any] | None = None, **hooks: Callable[..., Any]) -> SimpleNamespace:
+        fields = {"title": "Made", "module": None, **(info or {})}
+        functions = {"plugin_info": lambda: PluginInfo(**fields), **hooks}
+        return SimpleNamespace(**{name: hookimpl(f) for name, f in functions.items()})
+
+    return make
+
+
+@pytest.fixture
+def make_client() -> Callable[..., TestClient]:
+    """`make_client({"name": plugin}, path_prefix="/x")`: a client of a server with these plugins.
+
+    Its multiplexer is empty unless one is given.
+    """
+
+    def make(
+        plugins: dict[str, object] | None = None,
+        *,
+        multiplexer: Multiplexer | None = None,
+        dev: bool = False,
+        logdir: str = "logs",
+        **config: Any,
+    ) -> TestClient:
+        settings = Config(logdir=logdir, dev=dev, **config)
+        app = create_app(
+            settings,
+            multiplexer=multiplexer or Multiplexer(),
+            plugins=load_plugins(only=(), extra=plugins or {}, dev=dev),
+        )
+        return TestClient(
+            app,
+            base_url=f"http://localhost:6006{settings.path_prefix}/",
+            raise_server_exceptions=dev,
+            follow_redirects=False,
+        )
+
+    return make

@@ -1,0 +1,188 @@
+"""Whether a plugin is active: asked at most once in a generation, and never a burden to others."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tbcore import Claim, Kind
+from tbcore.plugins import load_plugins
+from tbcore.server import activity
+from tbcore.server.activity import Activity
+from tbcore.server.pool import ThreadPool
+
+Make = Callable[..., Any]
+
+
+class Store(SimpleNamespace):
+    """As much of a multiplexer as the activity asks for."""
+
+    generation = 0
+    held: tuple[Kind, ...] = ()
+
+    def has(self, claims: Any) -> bool:
+        return any(claim.matches(kind) for claim in claims for kind in self.held)
+
+
+@pytest.fixture
+def make_activity(make_plugin: Make) -> Make:
+    def make(store: Store, is_active: Callable[..., Any] | None = None, **info: Any) -> Activity:
+        hooks = {"is_active": is_active} if is_active else {}
+        [plugin] = load_plugins(only=(), extra={"made": make_plugin(info=info, **hooks)})
+        assert plugin.error is None
+        return Activity(plugin, store, ThreadPool("made"))  # type: ignore[arg-type]
+
+    return make
+
+
+def ask(activity: Activity, times: int = 1) -> list[bool]:
+    async def together() -> list[bool]:
+        return list(await asyncio.gather(*(activity.ask() for _ in range(times))))
+
+    return asyncio.run(together())
+
+
+def test_the_hook_is_called_once_in_a_generation(make_activity: Make) -> None:
+    """However many ask, at one time or after one another."""
+    store = Store()
+    calls = []
+
+    def is_active(multiplexer: Any) -> int:
+        calls.append(threading.current_thread().name)
+        time.sleep(0.02)
+        return multiplexer.generation % 2
+
+    made = make_activity(store, is_active)
+
+    assert ask(made, times=5) == [False] * 5
+    assert ask(made) == [False]
+    assert len(calls) == 1
+    store.generation = 1
+    assert ask(made, times=5) == [True] * 5
+    assert calls == ["made-1"] * 2
+
+
+def test_without_the_hook_claims_decide(make_activity: Make) -> None:
+    """A plugin that claims nothing is always there."""
+    store = Store(held=(Kind("histo"),))
+
+    assert ask(make_activity(store)) == [True]
+    assert ask(make_activity(store, claims=(Claim("histo"),))) == [True]
+    assert ask(make_activity(store, claims=(Claim("image"),))) == [False]
+
+
+def test_an_exception_counts_as_inactive_and_is_logged_once(
+    make_activity: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Once for each type; the plugin is asked again in the next generation."""
+    store = Store()
+
+    def is_active(multiplexer: Any) -> bool:
+        if multiplexer.generation == 9:
+            return True
+        raise [ValueError("a"), KeyError("b"), SystemExit()][multiplexer.generation % 3]
+
+    made = make_activity(store, is_active)
+    for store.generation in range(9):
+        assert ask(made) == [False]
+    store.generation = 9
+    assert ask(made) == [True]
+
+    assert [record.message for record in caplog.records] == [
+        "plugin 'made': is_active failed, so the plugin counts as inactive: ValueError: a",
+        "plugin 'made': is_active failed, so the plugin counts as inactive: KeyError: 'b'",
+        "plugin 'made': is_active failed, so the plugin counts as inactive: SystemExit",
+    ]
+    assert all(record.exc_info for record in caplog.records)
+
+
+def test_a_slow_answer_is_waited_for_and_told(
+    make_activity: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    """With the time; again only when it gets worse."""
+    store = Store()
+    made = make_activity(store, lambda multiplexer: time.sleep(0.15) or True)
+
+    assert ask(made) == [True]
+    [record] = caplog.records
+    assert record.levelno == logging.WARNING
+    assert record.message.startswith("plugin 'made': is_active took 0.1")
+
+
+def test_the_event_loop_goes_on_meanwhile(make_activity: Make) -> None:
+    """Other requests are answered while a plugin thinks."""
+    made = make_activity(Store(), lambda: time.sleep(0.3) or True)
+
+    async def count_ticks() -> int:
+        asking = asyncio.ensure_future(made.ask())
+        ticks = 0
+        while not asking.done():
+            await asyncio.sleep(0.01)
+            ticks += 1
+        return ticks
+
+    assert asyncio.run(count_ticks()) > 10
+
+
+def test_an_answer_that_does_not_come_is_not_waited_for(
+    make_activity: Make, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last known answer stands in, and the log says so once; a late answer still counts."""
+    monkeypatch.setattr(activity, "PATIENCE_SECONDS", 1.0)
+    store = Store()
+    release = threading.Event()
+
+    def is_active(multiplexer: Any) -> bool:
+        if multiplexer.generation == 1:
+            release.wait(30)
+            return False
+        return True
+
+    made = make_activity(store, is_active)
+    assert ask(made) == [True]
+    store.generation = 1
+    assert ask(made, times=3) == [True] * 3
+    started = time.monotonic()
+    assert ask(made) == [True]
+    assert time.monotonic() - started < 0.7
+    assert [record.message for record in caplog.records] == [
+        "plugin 'made': is_active has not answered for 1.0 s; the plugin counts as active for now"
+    ]
+
+    release.set()
+    deadline = time.monotonic() + 10
+    while ask(made) == [True]:
+        assert time.monotonic() < deadline
+
+
+def test_a_generation_that_passes_meanwhile_is_asked_for(make_activity: Make) -> None:
+    """An answer about older data does not do for somebody who saw newer data."""
+    store = Store()
+    started, release = threading.Event(), threading.Event()
+
+    def is_active(multiplexer: Any) -> bool:
+        generation = multiplexer.generation
+        started.set()
+        release.wait(30)
+        return bool(generation)
+
+    made = make_activity(store, is_active)
+
+    async def race() -> tuple[bool, bool]:
+        early = asyncio.ensure_future(made.ask())
+        while not started.is_set():
+            await asyncio.sleep(0.001)
+        store.generation = 1
+        late = asyncio.ensure_future(made.ask())
+        await asyncio.sleep(0.01)
+        release.set()
+        return await early, await late
+
+    assert asyncio.run(race()) == (False, True)

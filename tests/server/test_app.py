@@ -1,0 +1,567 @@
+"""The core's addresses: data, the page, static files, prefixes, headers on everything."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import re
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+import tbcore
+from tbcore import Claim, PluginInfo, hookimpl
+from tbcore.eventfiles.logdir import LogdirSpec
+from tbcore.server import app as app_module
+from tbcore.server.headers import content_security_policy
+from tbcore.store.loader import Loader
+from tbcore.store.multiplexer import Multiplexer
+from tbcore.testing import write_run
+
+Make = Callable[..., Any]
+
+SAFETY = {
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+}
+
+POLICY = (
+    "default-src 'none'; script-src 'self'{hash}; style-src 'self'; img-src 'self' blob: data:; "
+    "media-src 'self' blob:; connect-src 'self'; worker-src 'self'; font-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+
+
+@pytest.fixture
+def load(tmp_path: Path) -> Callable[[], Multiplexer]:
+    """Reads `tmp_path / "logs"` into a multiplexer."""
+
+    def load() -> Multiplexer:
+        multiplexer = Multiplexer()
+        Loader(multiplexer, [LogdirSpec(None, str(tmp_path / "logs"))]).load_once()
+        return multiplexer
+
+    return load
+
+
+def hello(request: Request) -> Response:
+    return PlainTextResponse(f"{request.method} hello")
+
+
+# Data --------------------------------------------------------------------------------------------
+
+
+def test_logdir_and_environment(make_client: Make) -> None:
+    """The argument as given, a spec too; the title; our version."""
+    client = make_client(logdir="a:/x,\u00e9\udcff", window_title="My runs")
+
+    assert client.get("data/logdir").json() == {"logdir": "a:/x,\u00e9\\xff"}
+    assert client.get("data/environment").json() == {
+        "version": tbcore.__version__,
+        "data_location": "a:/x,\u00e9\\xff",
+        "window_title": "My runs",
+    }
+    assert client.get("data/logdir").headers["content-type"] == "application/json"
+
+
+def test_runs_are_a_list_in_the_order_of_the_store(
+    make_client: Make, load: Make, tmp_path: Path
+) -> None:
+    """By first event among those found at once."""
+    write_run(tmp_path / "logs", "b", scalars={"x": [1.0]}, wall_time=5.0)
+    write_run(tmp_path / "logs", "a", scalars={"x": [1.0]}, wall_time=9.0)
+
+    assert make_client(multiplexer=load()).get("data/runs").json() == ["b", "a"]
+
+
+def test_frontends_say_what_there_is_and_what_nobody_shows(
+    make_client: Make, make_plugin: Make, load: Make, tmp_path: Path
+) -> None:
+    """Tabs in their order, failed ones with the reason, and what to install for the rest."""
+    write_run(
+        tmp_path / "logs", "train",
+        scalars={"loss": [1.0, 0.5]}, histograms={"w": [[1.0, 2.0]], "v": [[1.0]]},
+    )  # fmt: skip
+    write_run(tmp_path / "logs", "eval", texts={"note": ["hello"]})
+    info = {"title": "Numbers", "claims": [Claim("simple_value")], "order": 5, "description": "d"}
+    client = make_client(
+        {
+            "first": make_plugin(info={"title": "A"}),
+            "numbers": make_plugin(info=info | {"module": "static/app/main.js"}),
+            "bad": SimpleNamespace(),
+        },
+        multiplexer=load(),
+        window_title="Title",
+    )
+
+    frontends = client.get("data/frontends").json()
+
+    assert {key: frontends[key] for key in ("version", "logdir", "window_title")} == {
+        "version": tbcore.__version__,
+        "logdir": "logs",
+        "window_title": "Title",
+    }
+    assert [plugin["name"] for plugin in frontends["plugins"]] == ["numbers", "first", "bad"]
+    numbers, first, bad = frontends["plugins"]
+    assert numbers == {
+        "name": "numbers",
+        "title": "Numbers",
+        "module": "static/plugins/numbers/main.js",
+        "order": 5,
+        "active": True,
+        "error": None,
+        "distribution": "",
+        "description": "d",
+    }
+    assert (first["module"], first["active"]) == (None, True)
+    assert (bad["title"], bad["module"], bad["active"]) == ("bad", None, False)
+    assert bad["error"].startswith("plugin 'bad' does not implement the hook 'plugin_info'")
+    unshown = {entry["kind"]: entry for entry in frontends["unshown"]}
+    assert unshown["histograms"] == {
+        "kind": "histograms",
+        "field": "histo",
+        "num_tags": 2,
+        "num_runs": 1,
+        "example_run": "train",
+        "example_tag": "w",
+        "install": "tbcore-histograms",
+    }
+    # Only a log knows this name, and a log is no reason to install something.
+    assert unshown["text"]["install"] is None
+    assert len(unshown) == 2
+
+
+def test_the_claims_of_a_failed_plugin_show_nothing(
+    make_client: Make, make_plugin: Make, load: Make, tmp_path: Path
+) -> None:
+    """Its data has no tab, however well it described itself."""
+    write_run(tmp_path / "logs", "train", scalars={"loss": [1.0]})
+    plugin = make_plugin(info={"claims": [Claim()]}, routes=lambda: 1 / 0)
+
+    frontends = make_client({"bad": plugin}, multiplexer=load()).get("data/frontends").json()
+
+    assert [entry["field"] for entry in frontends["unshown"]] == ["simple_value"]
+
+
+def test_the_listing_has_every_plugin(make_client: Make, make_plugin: Make) -> None:
+    """In the order of the tabs; a boolean for each, also when hooks return something else."""
+    client = make_client(
+        {
+            "b": make_plugin(is_active=lambda: "yes"),
+            "a": make_plugin(is_active=lambda: None, info={"order": 500}),
+            "failed": SimpleNamespace(),
+        }
+    )
+
+    listing = client.get("data/plugins_listing").json()
+
+    assert listing == {"b": True, "failed": False, "a": False}
+    assert list(listing) == ["b", "failed", "a"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "nothing",
+        "data",
+        "data/",
+        "data/nothing",
+        "data/runs/x",
+        "data/runs//",
+        "/data/runs",
+        "data/plugin",
+        "data/plugin/none/tags",
+        "static",
+        "static/",
+        "static/tbcore",
+        "static/tbcore/none.js",
+        "static/plugins/none/index.js",
+        "static/plugins/made/index.js",
+        "legacy",
+        "legacy/data",
+        "legacy/data/scalars",
+        "DATA/RUNS",
+        "data/runs%00",
+        "%ff",
+    ],
+)
+def test_unknown_addresses_are_404_in_one_line(
+    make_client: Make, make_plugin: Make, path: str
+) -> None:
+    """Plain text, for GET and for POST."""
+    client = make_client({"made": make_plugin()})
+    for method in ("GET", "POST"):
+        response = client.request(method, f"http://localhost:6006/{path}")
+        assert response.status_code in (404, 405) if path.startswith("static") else 404
+        assert response.headers["content-type"] == "text/plain; charset=utf-8"
+        assert "\n" not in response.text
+    assert client.get(f"http://localhost:6006/{path}").text.startswith("Not found")
+
+
+def test_one_trailing_slash_is_ignored(make_client: Make) -> None:
+    """Answered right away, not redirected."""
+    client = make_client()
+
+    assert client.get("data/runs/").json() == []
+    assert client.get("data/logdir/").status_code == 200
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "FOO"])
+@pytest.mark.parametrize(
+    "path", ["", "data/runs", "data/updates", "data/frontends", "static/tbcore/index.html"]
+)
+def test_other_methods_are_405(make_client: Make, method: str, path: str) -> None:
+    """The core changes nothing by HTTP."""
+    response = make_client().request(method, path)
+
+    assert response.status_code == 405
+    assert response.headers["allow"] == "GET, HEAD"
+    assert response.text == f"method {method} is not allowed here; allowed: GET, HEAD"
+
+
+@pytest.mark.parametrize(
+    "path", ["", "data/runs", "data/frontends", "data/updates", "static/tbcore/index.html", "none"]
+)
+def test_head_is_get_without_a_body(make_client: Make, path: str) -> None:
+    """Status and headers are the same."""
+    client = make_client()
+    head = client.head(path)
+
+    assert head.content == b""
+    if path != "data/updates":
+        get = client.get(path)
+        assert (head.status_code, head.headers) == (get.status_code, get.headers)
+
+
+# Headers -----------------------------------------------------------------------------------------
+
+
+def failing(request: Request) -> Response:
+    raise ValueError
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("", 200),
+        ("data/runs", 200),
+        ("static/tbcore/index.html", 200),
+        ("none", 404),
+        ("data/plugin/made/x", 500),
+        ("data/plugin/bad/x", 503),
+        ("data/plugin/made/csp", 200),
+        ("audio", 302),
+    ],
+)
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_every_answer_is_safe(
+    make_client: Make, make_plugin: Make, path: str, status: int, method: str
+) -> None:
+    """Errors and redirects too, and a plugin cannot loosen it."""
+
+    def own_policy(request: Request) -> Response:
+        return PlainTextResponse("", headers={"content-security-policy": "default-src *"})
+
+    routes = [Route("/x", failing), Route("/csp", own_policy)]
+    client = make_client({"made": make_plugin(routes=lambda: routes), "bad": SimpleNamespace()})
+
+    response = client.request(method, path)
+
+    assert response.status_code == status
+    for name, value in SAFETY.items():
+        assert response.headers.get_list(name) == [value]
+    [policy] = response.headers.get_list("content-security-policy")
+    assert re.sub(r" 'sha256-[A-Za-z0-9+/=]{44}'", "", policy) == POLICY.format(hash="")
+    assert response.headers["cache-control"] in ("no-cache", "no-store")
+    assert "server" not in response.headers
+
+
+def test_the_policy_allows_the_import_map_and_no_other_inline_script(make_client: Make) -> None:
+    """By the hash of the bytes that the page has."""
+    client = make_client()
+    page = client.get("").content
+    [content] = re.findall(rb'<script type="importmap">(.*?)</script>', page, re.S)
+    digest = base64.b64encode(hashlib.sha256(content).digest()).decode()
+
+    policy = client.get("data/runs").headers["content-security-policy"]
+
+    assert policy == POLICY.format(hash=f" 'sha256-{digest}'")
+    assert content_security_policy(b"<html>").decode() == POLICY.format(hash="")
+
+
+def test_the_policy_follows_the_page(
+    make_client: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever works on it need not restart the server."""
+    monkeypatch.setattr(app_module, "WEB", tmp_path)
+    page = tmp_path / "index.html"
+    page.write_text('<script type="importmap">{}</script>')
+    client = make_client()
+    before = client.get("").headers["content-security-policy"]
+
+    page.write_text('<script type="importmap">{"imports": {}}</script>')
+
+    after = client.get("").headers["content-security-policy"]
+    assert before != after
+    assert after.encode() == content_security_policy(page.read_bytes())
+
+
+def test_a_fault_of_the_core_is_a_500_in_one_line(
+    make_client: Make, load: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    """With all headers; the traceback is in the log. With dev it is raised as well."""
+
+    class Broken(Multiplexer):
+        def runs(self) -> list[str]:
+            raise OSError("secret")
+
+    response = make_client(multiplexer=Broken()).get("data/runs")
+
+    assert response.status_code == 500
+    assert response.text == "tbcore failed to answer; the log has the details"
+    assert response.headers["x-content-type-options"] == "nosniff"
+    assert "OSError: secret" in caplog.text
+    with pytest.raises(OSError, match="secret"):
+        make_client(multiplexer=Broken(), dev=True).get("data/runs")
+
+
+# Static files ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> ModuleType:
+    """A plugin that is a package on disk, with files that browsers may have and others."""
+    folder = tmp_path / "package"
+    (folder / "static" / "lib").mkdir(parents=True)
+    (folder / "static" / "index.js").write_text("export default {};\n" * 50)
+    (folder / "static" / "lib" / "a b.mjs").write_text("1")
+    (folder / "static" / "style.css").write_text("a{}")
+    (folder / "static" / "data.bin").write_bytes(b"\0\1")
+    (folder / "static" / ".secret").write_text("no")
+    (folder / "static" / "code.py").write_text("no")
+    (folder / "secret.txt").write_text("no")
+    module = ModuleType("package")
+    module.__file__ = str(folder / "__init__.py")
+    module.plugin_info = hookimpl(lambda: PluginInfo(title="Package"))  # type: ignore[attr-defined]
+    return module
+
+
+@pytest.mark.parametrize(
+    ("path", "content_type"),
+    [
+        ("index.js", "text/javascript; charset=utf-8"),
+        ("lib/a%20b.mjs", "text/javascript; charset=utf-8"),
+        ("style.css", "text/css; charset=utf-8"),
+        ("data.bin", "application/octet-stream"),
+    ],
+)
+def test_the_files_of_a_plugin(
+    make_client: Make, package: ModuleType, path: str, content_type: str
+) -> None:
+    """With types that do not depend on the machine."""
+    response = make_client({"made": package}).get(f"static/plugins/made/{path}")
+
+    assert response.status_code == 200
+    assert response.headers["content-type"] == content_type
+    assert response.headers["cache-control"] == "no-cache"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "../secret.txt",
+        "..%2fsecret.txt",
+        "%2e%2e/secret.txt",
+        "lib/../../secret.txt",
+        "lib/%2e%2e/%2e%2e/secret.txt",
+        "..%5csecret.txt",
+        "..\\secret.txt",
+        "/etc/passwd",
+        "%2fetc%2fpasswd",
+        "//etc/passwd",
+        "./index.js",
+        "lib//a%20b.mjs",
+        ".secret",
+        "code.py",
+        "lib",
+        "",
+        "index.js%00",
+        "index.js%00.css",
+        "index.js:stream",
+        "%ff",
+        "x" * 5000,
+        "x/" * 2000,
+        "....//secret.txt",
+        "%c0%ae%c0%ae/secret.txt",
+    ],
+)
+def test_no_path_leads_out_of_the_folder(make_client: Make, package: ModuleType, path: str) -> None:
+    """Nor to what is not meant for browsers; and odd names are no fault."""
+    app = make_client({"made": package}).app
+    client = make_client()
+
+    # The test client tidies paths up before it sends them, and an attacker does not.
+    async def asking(scope: Any, receive: Any, send: Any) -> None:
+        from urllib.parse import unquote
+
+        raw = f"/static/plugins/made/{path}"
+        await app({**scope, "raw_path": raw.encode(), "path": unquote(raw)}, receive, send)
+
+    client._transport.app = asking
+    response = client.get("x")
+
+    assert response.status_code == 404
+    assert response.text.startswith("Not found")
+
+
+def test_a_plugin_without_a_folder_has_no_files(make_client: Make, make_plugin: Make) -> None:
+    """Nor one that failed."""
+    client = make_client({"made": make_plugin(), "bad": SimpleNamespace()})
+
+    assert client.get("static/plugins/made/index.js").status_code == 404
+    assert client.get("static/plugins/bad/index.js").status_code == 404
+
+
+def test_static_files_are_sent_once(make_client: Make, package: ModuleType) -> None:
+    """The browser asks whether its copy is still good: of the content, not of its time."""
+    client = make_client({"made": package})
+    address = "static/plugins/made/index.js"
+    first = client.get(address)
+    etag = first.headers["etag"]
+
+    again = client.get(address, headers={"if-none-match": f'"x", {etag}'})
+    assert (again.status_code, again.content) == (304, b"")
+    assert again.headers["etag"] == etag
+    assert again.headers["vary"] == "Accept-Encoding"
+
+    file = Path(str(package.__file__)).parent / "static" / "index.js"
+    file.write_text("export default 1;")
+    changed = client.get(address, headers={"if-none-match": etag})
+    assert changed.status_code == 200
+    assert changed.text == "export default 1;"
+    assert changed.headers["etag"] != etag
+
+
+def test_static_files_are_compressed(make_client: Make, package: ModuleType) -> None:
+    """Text only, and only for who takes it."""
+    client = make_client({"made": package})
+    address = "static/plugins/made/index.js"
+
+    with client.stream("GET", address, headers={"accept-encoding": "gzip"}) as response:
+        body = b"".join(response.iter_raw())
+    assert response.headers["content-encoding"] == "gzip"
+    assert gzip.decompress(body).startswith(b"export default")
+    assert len(body) == int(response.headers["content-length"]) < 200
+    plain = client.get(address, headers={"accept-encoding": "identity"})
+    assert "content-encoding" not in plain.headers
+    assert len(plain.content) == 50 * 19
+
+
+def test_with_dev_nothing_is_kept(make_client: Make, package: ModuleType) -> None:
+    """A reload shows what was just saved."""
+    client = make_client({"made": package}, dev=True)
+    assert client.get("static/plugins/made/index.js").headers["cache-control"] == "no-store"
+
+
+# Prefix and pages --------------------------------------------------------------------------------
+
+
+def test_below_a_prefix(make_client: Make, make_plugin: Make, package: ModuleType) -> None:
+    """Everything is there, and nothing outside."""
+    plugin = make_plugin(routes=lambda: [Route("/x", hello)])
+    client = make_client({"made": plugin, "package": package}, path_prefix="/a/b")
+    root = "http://localhost:6006"
+
+    bare = client.get(f"{root}/a/b?x=1")
+    assert (bare.status_code, bare.headers["location"]) == (301, "/a/b/?x=1")
+    assert client.get(f"{root}/a/b").headers["location"] == "/a/b/"
+    assert client.get(f"{root}/a/b/").headers["content-type"] == "text/html; charset=utf-8"
+    assert client.get(f"{root}/a/b/data/runs/").json() == []
+    assert client.get(f"{root}/a/b/data/plugin/made/x").text == "GET hello"
+    assert client.get(f"{root}/a/b/static/plugins/package/index.js").status_code == 200
+    assert client.get(f"{root}/a/b/legacy/data/runs").json() == {}
+    for outside in ("/", "/a", "/a/", "/a/bc", "/data/runs", "/a/b//", "//a/b/"):
+        assert client.get(root + outside).status_code == 404
+
+
+@pytest.mark.parametrize("page", ["events", "images", "audio", "graphs", "histograms"])
+def test_addresses_of_old_pages_lead_to_the_page(make_client: Make, page: str) -> None:
+    """There is one page now."""
+    for query in ("", "?run=a", "?tag=a"):
+        response = make_client(path_prefix="/p").get(f"{page}{query}")
+        assert (response.status_code, response.headers["location"]) == (302, "/p/")
+
+
+def test_a_server_can_be_made_twice(make_client: Make, make_plugin: Make) -> None:
+    """Nothing is kept between two."""
+    plugin = make_plugin(routes=lambda: [Route("/x", hello)])
+    first = make_client({"made": plugin}, logdir="a")
+    second = make_client({"made": plugin}, logdir="b")
+
+    assert first.get("data/logdir").json() == {"logdir": "a"}
+    assert second.get("data/logdir").json() == {"logdir": "b"}
+    assert first.get("data/plugin/made/x").text == "GET hello"
+    one, other = (client.get("data/status").json()["instance"] for client in (first, second))
+    assert one != other
+
+
+def test_with_a_lifespan(make_client: Make) -> None:
+    """Test clients may send its messages."""
+    with make_client() as client:
+        assert client.get("data/runs").status_code == 200
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(
+    path=st.text(st.characters(codec="utf-8"), max_size=30)
+    | st.lists(
+        st.sampled_from(
+            ["data", "plugin", "made", "x", "runs", "legacy", "static", "tbcore", "..", "", "%00"]
+        )
+    ).map("/".join),
+    query=st.binary(max_size=30),
+    method=st.sampled_from(["GET", "HEAD", "POST", "PUT", "OPTIONS"]),
+    headers=st.lists(
+        st.tuples(
+            st.sampled_from(
+                [b"accept-encoding", b"range", b"if-none-match", b"cookie", b"content-length",
+                 b"content-type", b"sec-fetch-site", b"origin", b"authorization"]
+            ),
+            st.binary(max_size=20),
+        ),
+        max_size=3,
+    ),
+)  # fmt: skip
+def test_nothing_that_a_client_sends_is_a_fault(
+    make_client: Make, make_plugin: Make, path: str, query: bytes, method: str, headers: Any
+) -> None:
+    """Never a 5xx, and never an exception."""
+    plugin = make_plugin(routes=lambda: [Route("/x", hello, methods=["GET", "POST"])])
+    app = make_client({"made": plugin}, dev=True).app
+    client = make_client()
+
+    async def asking(scope: Any, receive: Any, send: Any) -> None:
+        changes = {
+            "raw_path": f"/{path}".encode(),
+            "path": f"/{path}",
+            "query_string": query,
+            "method": method,
+            "headers": [(b"host", b"localhost"), *headers],
+        }
+        await app({**scope, **changes}, receive, send)
+
+    client._transport.app = asking
+    if path.strip("/") == "data/updates" and method == "GET":
+        return
+    response = client.request(method, "x")
+    assert response.status_code < 500

@@ -1,0 +1,165 @@
+"""gzip: for whom, for what, and that the same content comes out."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+
+from tbcore.http import bytes_response, csv_response, json_response, text_error
+from tbcore.server.compress import accepts_gzip, is_textual
+
+Make = Callable[..., Any]
+
+
+@pytest.mark.parametrize(
+    ("header", "accepted"),
+    [
+        (None, False),
+        ("", False),
+        ("gzip", True),
+        ("GZIP", True),
+        ("x-gzip", True),
+        ("*", True),
+        ("deflate, gzip;q=0.5, br", True),
+        ("gzip;q=1.0", True),
+        ("gzip;q=0", False),
+        ("gzip;q=0.000", False),
+        ("gzip ; q=0", False),
+        ("*;q=0", False),
+        ("gzip;q=0, *", False),
+        ("identity, *;q=0.1", True),
+        ("gzipped", False),
+        ("br;q=0, gzip", True),
+        ("gzip;q=", False),
+    ],
+)
+def test_who_takes_gzip(header: str | None, accepted: bool) -> None:
+    """A weight of zero means no, and gzip by name counts before the star."""
+    headers = [] if header is None else [(b"accept-encoding", header.encode())]
+    assert accepts_gzip(headers) is accepted
+
+
+@pytest.mark.parametrize(
+    ("content_type", "textual"),
+    [
+        ("application/json", True),
+        ("text/csv; charset=utf-8", True),
+        ("text/html", True),
+        ("text/javascript; charset=utf-8", True),
+        ("text/x-protobuf; charset=utf-8", True),
+        ("image/svg+xml", True),
+        ("text/event-stream", False),
+        ("image/png", False),
+        ("audio/wav", False),
+        ("application/octet-stream", False),
+        ("", False),
+    ],
+)
+def test_what_is_text(content_type: str, textual: bool) -> None:
+    """Pictures and sounds are compressed already, and events must not be held back."""
+    assert is_textual(content_type) is textual
+
+
+@pytest.fixture
+def ask(make_plugin: Make, make_client: Make) -> Make:
+    """`ask(response, "gzip")`: the answer as it was on the wire, not decompressed."""
+
+    def ask(response: Response, accept: str | None, method: str = "GET", **headers: str) -> Any:
+        def handler(request: Request) -> Response:
+            return response
+
+        client = make_client({"made": make_plugin(routes=lambda: [Route("/x", handler)])})
+        del client.headers["accept-encoding"]
+        if accept is not None:
+            headers["accept-encoding"] = accept
+        with client.stream(method, "data/plugin/made/x", headers=headers) as answer:
+            return answer, b"".join(answer.iter_raw())
+
+    return ask
+
+
+@pytest.mark.parametrize("length", [1, 100, 200_000])
+def test_text_is_compressed_for_who_takes_it(ask: Make, length: int) -> None:
+    """With exact lengths; large ones are compressed in a thread."""
+    data = ["\u00e9\u20ac"] * length
+    plain = json_response(data)
+
+    answer, body = ask(plain, None)
+    assert "content-encoding" not in answer.headers
+    assert json.loads(body) == data
+    assert answer.headers["vary"] == "Accept-Encoding"
+    assert int(answer.headers["content-length"]) == len(body)
+
+    answer, body = ask(plain, "gzip, deflate, br")
+    assert answer.headers["content-encoding"] == "gzip"
+    assert answer.headers["vary"] == "Accept-Encoding"
+    assert int(answer.headers["content-length"]) == len(body)
+    assert json.loads(gzip.decompress(body)) == data
+
+    head, nothing = ask(plain, "gzip", "HEAD")
+    assert nothing == b""
+    assert head.headers["content-length"] == answer.headers["content-length"]
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        bytes_response(b"x" * 1000, "image/png"),
+        bytes_response(b"x" * 1000, "audio/wav"),
+        Response(
+            gzip.compress(b"x"), media_type="text/plain", headers={"content-encoding": "gzip"}
+        ),
+        Response(b"", media_type="text/plain"),
+        Response(status_code=304, media_type="text/plain"),
+        Response(b"xx", 206, media_type="text/plain"),
+    ],
+)
+def test_what_is_left_as_it_is(ask: Make, response: Response) -> None:
+    """No text, compressed already, nothing at all, or a part."""
+    answer, body = ask(response, "gzip")
+
+    assert body == response.body
+    assert answer.headers.get("content-encoding") == response.headers.get("content-encoding")
+
+
+def test_a_stream_is_compressed_as_it_comes(ask: Make) -> None:
+    """Nobody knows its length."""
+
+    def parts() -> Iterator[bytes]:
+        for number in range(100):
+            yield b"%d," % number
+
+    answer, body = ask(StreamingResponse(parts(), media_type="text/csv"), "gzip")
+
+    assert "content-length" not in answer.headers
+    assert gzip.decompress(body) == b"".join(b"%d," % number for number in range(100))
+
+
+def test_errors_and_csv_are_text(ask: Make) -> None:
+    """And equal content gives equal bytes."""
+    for response in (text_error(404, "no"), csv_response(["a"], [[1]])):
+        first, second = ask(response, "gzip"), ask(response, "gzip")
+        assert gzip.decompress(first[1]) == response.body
+        assert first[1] == second[1]
+
+
+def test_a_vary_header_is_kept(ask: Make) -> None:
+    """The answer may depend on other things as well."""
+    answer, _ = ask(Response("x", media_type="text/plain", headers={"vary": "Cookie"}), "gzip")
+    assert answer.headers["vary"] == "Cookie, Accept-Encoding"
+
+
+def test_an_etag_of_compressed_text_is_weak(ask: Make) -> None:
+    """The bytes are others, the meaning is the same; the client's copy is still known by it."""
+    response = bytes_response(b"x" * 99, "text/plain", etag="1")
+    answer, _ = ask(response, "gzip")
+
+    assert answer.headers["etag"] == f"W/{response.headers['etag']}"
+    assert "accept-ranges" not in answer.headers

@@ -1,0 +1,387 @@
+"""Who is let in: names, origins and the token, in process; raw sockets are in test_serve.py."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+Make = Callable[..., Any]
+
+LOOK_ALIKES = [
+    "localhost.example.com",
+    "127.0.0.1.example.com",
+    "localhost.",
+    "127.0.0.1.",
+    "127.0.0.2",
+    "127.1",
+    "0.0.0.0",
+    "2130706433",
+    "0x7f.0.0.1",
+    "[::]",
+    "[0:0:0:0:0:0:0:1]",
+    "[::ffff:127.0.0.1]",
+    "evil-localhost",
+    "xn--lcalhost-p0a",
+    "example.com",
+    "example.com:6006",
+]
+
+MALFORMED = [
+    "",
+    " ",
+    "localhost, example.com",
+    "localhost example.com",
+    "user@localhost",
+    "example.com/localhost",
+    "localhost:6006:6006",
+    "localhost:",
+    "localhost:port",
+    "localhost:123456",
+    "[::1",
+    "::1",
+    "[::1]localhost",
+    "[]",
+    "localhost#",
+    "localhost?",
+    "localhost\\",
+    "local\u00fehost",
+]
+
+
+@pytest.fixture
+def posting(make_plugin: Make, make_client: Make) -> Make:
+    """`posting(token=...)`: a client of a server with a plugin that takes POST at /x."""
+
+    def make(**config: Any) -> Any:
+        def answer(request: Request) -> Response:
+            return PlainTextResponse(request.method)
+
+        routes = [Route("/x", answer, methods=["GET", "POST", "DELETE"])]
+        return make_client({"made": make_plugin(routes=lambda: routes)}, **config)
+
+    return make
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "localhost",
+        "LocalHost:6006",
+        "127.0.0.1",
+        "127.0.0.1:8080",
+        "[::1]",
+        "[::1]:6006",
+        socket.gethostname(),
+        f"{socket.gethostname().upper()}:6006",
+    ],
+)
+def test_names_of_this_machine_are_answered(make_client: Make, host: str) -> None:
+    """With any port: there may be a tunnel."""
+    assert make_client().get("data/runs", headers={"host": host}).status_code == 200
+
+
+def test_the_name_that_was_listened_on_is_answered(make_client: Make) -> None:
+    """As in `--host logs.lan`: it is in the address that was printed."""
+    client = make_client(host="Logs.lan")
+
+    assert client.get("data/runs", headers={"host": "logs.lan:6006"}).status_code == 200
+    assert client.get("data/runs", headers={"host": "x.logs.lan"}).status_code == 403
+
+
+@pytest.mark.parametrize("host", LOOK_ALIKES)
+@pytest.mark.parametrize("path", ["data/runs", "", "static/tbcore/index.html", "nothing"])
+def test_look_alikes_are_refused(make_client: Make, host: str, path: str) -> None:
+    """Whatever they ask for; the answer names the way out."""
+    response = make_client().get(path, headers={"host": host})
+
+    name = host.rpartition(":")[0] if host.endswith(":6006") else host
+    assert response.status_code == 403
+    assert response.text == (
+        f"this server does not answer as {name!r}; start it with --allowed_host {name} if it should"
+    )
+    assert "default-src 'none'" in response.headers["content-security-policy"]
+
+
+@pytest.mark.parametrize("host", MALFORMED)
+@pytest.mark.parametrize("token", [None, "secret"])
+def test_malformed_hosts_are_refused(make_client: Make, host: str, token: str | None) -> None:
+    """With a token, too."""
+    client = make_client(token=token, allowed_hosts=("example.com",))
+    headers = [(b"host", host.encode("latin-1")), (b"authorization", b"Bearer secret")]
+
+    response = client.get("data/runs", headers=headers)
+
+    assert response.status_code == 400
+    assert "\n" not in response.text
+
+
+def test_two_hosts_are_refused(make_client: Make) -> None:
+    """Whoever is behind might have looked at the other one."""
+    hosts = [("host", "localhost"), ("host", "localhost")]
+
+    response = make_client().get("data/runs", headers=hosts)
+
+    assert response.status_code == 400
+    assert response.text == "a request needs exactly one Host header, not 2"
+
+
+def test_forwarded_hosts_count_for_nothing(make_client: Make) -> None:
+    """Anybody can send them."""
+    forwarded = {"x-forwarded-host": "localhost", "forwarded": "host=localhost"}
+    client = make_client()
+
+    assert client.get("data/runs", headers={"host": "example.com", **forwarded}).status_code == 403
+    foreign = {"x-forwarded-host": "example.com"}
+    assert client.get("data/runs", headers=foreign).status_code == 200
+
+
+def test_allowed_hosts_are_answered(make_client: Make) -> None:
+    """A name with any port; with a port only that one."""
+    client = make_client(allowed_hosts=("Logs.example.com", "example.org:8443", "[fd00::1]"))
+
+    statuses = {
+        host: client.get("data/runs", headers={"host": host}).status_code
+        for host in (
+            "logs.example.com",
+            "LOGS.example.com:80",
+            "example.org:8443",
+            "[fd00::1]:6006",
+            "example.org",
+            "x.logs.example.com",
+        )
+    }
+
+    assert statuses == {
+        "logs.example.com": 200,
+        "LOGS.example.com:80": 200,
+        "example.org:8443": 200,
+        "[fd00::1]:6006": 200,
+        "example.org": 403,
+        "x.logs.example.com": 403,
+    }
+
+
+@pytest.mark.parametrize(
+    ("server", "host", "status"),
+    [
+        ("192.0.2.7", "192.0.2.7:6006", 200),
+        ("192.0.2.7", "192.0.2.8:6006", 403),
+        ("::ffff:192.0.2.7", "192.0.2.7", 200),
+        ("fe80::7%eth0", "[fe80::7]:6006", 200),
+        ("2001:db8::7", "[2001:db8:0::7]", 403),
+        ("logs.example.com", "logs.example.com", 403),
+    ],
+)
+def test_the_address_that_was_connected_to_is_answered(
+    make_client: Make, server: str, host: str, status: int
+) -> None:
+    """No name server can make it point elsewhere. A name is no address."""
+    app = make_client().app
+    statuses = []
+
+    async def asking(scope: Any, receive: Any, send: Any) -> None:
+        async def see(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                statuses.append(message["status"])
+            await send(message)
+
+        await app({**scope, "server": (server, 6006)}, receive, see)
+
+    client = make_client()
+    client.app = client._transport.app = asking
+    client.get("data/runs", headers={"host": host})
+    assert statuses == [status]
+
+
+@pytest.mark.parametrize("target", ["http://localhost/data/runs", "*", "data/runs", "localhost:80"])
+def test_targets_that_are_no_path_are_refused(make_client: Make, target: str) -> None:
+    """A proxy's form of request, among others."""
+    app = make_client().app
+
+    async def asking(scope: Any, receive: Any, send: Any) -> None:
+        await app({**scope, "raw_path": target.encode(), "path": target}, receive, send)
+
+    client = make_client()
+    client._transport.app = asking
+    response = client.get("data/runs")
+    assert response.status_code == 400
+    assert response.text == "the target of the request must be a path that starts with '/'"
+
+
+# Other sites -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"origin": "http://localhost:6006"},
+        {"origin": "https://localhost:6006"},
+        {"origin": "http://localhost:6006", "sec-fetch-site": "same-origin"},
+        {"sec-fetch-site": "none"},
+    ],
+)
+def test_the_page_itself_may_post(posting: Make, headers: dict[str, str]) -> None:
+    """So may a program, which says nothing of the kind."""
+    assert posting().post("data/plugin/made/x", headers=headers).text == "POST"
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"origin": "http://example.com"},
+        {"origin": "http://localhost:3000"},
+        {"origin": "http://localhost"},
+        {"origin": "http://127.0.0.1:6006"},
+        {"origin": "http://localhost:6006.example.com"},
+        {"origin": "http://user@localhost:6006"},
+        {"origin": "null"},
+        {"origin": ""},
+        {"origin": "file://"},
+        {"origin": "chrome-extension://localhost:6006"},
+        {"sec-fetch-site": "cross-site"},
+        {"sec-fetch-site": "same-site"},
+        {"sec-fetch-site": "nonsense"},
+        {"origin": "http://localhost:6006", "sec-fetch-site": "cross-site"},
+        {"origin": "http://example.com", "sec-fetch-site": "same-origin"},
+    ],
+)
+@pytest.mark.parametrize("method", ["POST", "DELETE", "OPTIONS"])
+@pytest.mark.parametrize("token", [None, "secret"])
+def test_other_sites_may_not(
+    posting: Make, headers: dict[str, str], method: str, token: str | None
+) -> None:
+    """Before the plugin sees anything; no CORS header invites them either."""
+    client = posting(token=token)
+
+    response = client.request(
+        method, "data/plugin/made/x", headers={"authorization": "Bearer secret", **headers}
+    )
+
+    assert response.status_code == 403
+    assert "may not send such requests" in response.text
+    assert not [name for name in response.headers if name.startswith("access-control")]
+
+
+def test_other_sites_may_not_read_either(posting: Make) -> None:
+    """A plain GET is answered, and CORP keeps the answer from them."""
+    response = posting().get("data/runs", headers={"origin": "http://example.com"})
+
+    assert response.status_code == 200
+    assert response.headers["cross-origin-resource-policy"] == "same-origin"
+    assert not [name for name in response.headers if name.startswith("access-control")]
+
+
+def test_a_proxy_that_writes_its_own_host_needs_the_flag(posting: Make) -> None:
+    """The browser's origin is the proxy's public name."""
+    origin = {"origin": "https://logs.example.com", "sec-fetch-site": "same-origin"}
+
+    assert posting().post("data/plugin/made/x", headers=origin).status_code == 403
+    allowed = posting(allowed_hosts=("logs.example.com",))
+    assert allowed.post("data/plugin/made/x", headers=origin).text == "POST"
+
+
+# The token ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def guarded(posting: Make) -> Any:
+    return posting(token="secret", port=7007)
+
+
+@pytest.mark.parametrize("path", ["", "data/runs", "static/tbcore/shell.js", "data/updates", "x"])
+def test_without_the_token_nothing_is_answered(guarded: Any, path: str) -> None:
+    """Not even whether something is there; one line says what to do."""
+    response = guarded.get(path)
+
+    assert response.status_code == 401
+    assert response.headers["www-authenticate"] == "Bearer"
+    assert response.text == (
+        "this server needs a token; open the address that tbcore printed when it started"
+    )
+
+
+def test_the_token_in_the_address_becomes_a_cookie(guarded: Any) -> None:
+    """And leaves the address, so that it is in no history and no copied link."""
+    response = guarded.get("/?a=1&token=secret&b=%2F&token=x")
+
+    assert response.status_code == 303
+    assert response.headers["location"] == "/?a=1&b=%2F"
+    assert response.headers["set-cookie"] == ("tbcore_7007=secret; Path=/; HttpOnly; SameSite=Lax")
+    assert response.headers["cache-control"] == "no-store"
+    assert guarded.get("data/runs").status_code == 200
+    assert guarded.get("/?token=secret").headers["location"] == "/"
+
+
+def test_the_cookie_is_for_the_path_prefix(make_client: Make) -> None:
+    """Other servers may lie beside it."""
+    client = make_client(token="secret", path_prefix="/a/b")
+
+    response = client.get("data/runs?token=secret")
+
+    assert response.headers["location"] == "/a/b/data/runs"
+    assert response.headers["set-cookie"] == (
+        "tbcore_6006=secret; Path=/a/b/; HttpOnly; SameSite=Lax"
+    )
+    assert client.get("data/runs").status_code == 200
+
+
+def test_a_path_that_looks_like_a_host_is_no_way_out(guarded: Any) -> None:
+    """`//example.com/` in a Location would be another site."""
+    app = guarded.app
+
+    async def asking(scope: Any, receive: Any, send: Any) -> None:
+        path = "//example.com/"
+        await app({**scope, "raw_path": path.encode(), "path": path}, receive, send)
+
+    guarded._transport.app = asking
+    assert guarded.get("/?token=secret").headers["location"] == "/example.com/"
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"authorization": "Bearer secret"}, 200),
+        ({"authorization": "bearer  secret "}, 200),
+        ({"authorization": "Bearer secret2"}, 401),
+        ({"authorization": "Bearer"}, 401),
+        ({"authorization": "Basic secret"}, 401),
+        ({"authorization": "Bearer s\u00e9cret"}, 401),
+        ({"cookie": "a=b; tbcore_7007=secret"}, 200),
+        ({"cookie": "tbcore_7007=old; tbcore_7007=secret"}, 200),
+        ({"cookie": "tbcore_7007=old"}, 401),
+        ({"cookie": "tbcore_6006=secret"}, 401),
+        ({"cookie": "xtbcore_7007=secret"}, 401),
+        ({"cookie": "=; ;tbcore_7007"}, 401),
+    ],
+)
+def test_other_ways_to_give_the_token(guarded: Any, headers: dict[str, str], status: int) -> None:
+    """A header for programs, and the cookie."""
+    raw = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
+    assert guarded.get("data/runs", headers=raw).status_code == status
+
+
+def test_a_wrong_token_is_called_wrong(guarded: Any) -> None:
+    """A plugin's own parameter of that name passes when the cookie is there."""
+    assert guarded.get("data/runs?token=wrong").text.startswith("the token is wrong; open the")
+    cookie = {"cookie": "tbcore_7007=secret"}
+    assert guarded.get("data/runs?token=wrong", headers=cookie).status_code == 200
+    assert guarded.get("data/runs?token=", headers=cookie).status_code == 200
+
+
+def test_with_a_token_any_name_is_answered(guarded: Any) -> None:
+    """So proxies work: a page that rebinds a name does not have the cookie."""
+    headers = {"host": "logs.example.com", "authorization": "Bearer secret"}
+    assert guarded.get("data/runs", headers=headers).status_code == 200
+
+
+def test_a_post_with_the_token_in_its_address_is_answered(guarded: Any) -> None:
+    """A redirect would lose its body."""
+    assert guarded.post("data/plugin/made/x?token=secret").text == "POST"
+    assert guarded.post("data/plugin/made/x?token=wrong").status_code == 401

@@ -1,0 +1,346 @@
+"""What a request to a plugin is answered, whatever the plugin does."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from tbcore import BadRequestError, DataLossError, NotFoundError, PluginError
+from tbcore.http import json_response, request_body
+from tbcore.server import activity, guard
+
+Make = Callable[..., Any]
+
+
+@pytest.fixture
+def ask(make_plugin: Make, make_client: Make) -> Make:
+    """`ask(handler)`: the answer of a plugin named `made` whose route /x has this handler."""
+
+    def ask(handler: Callable[[Request], Any], method: str = "GET", **options: Any) -> Any:
+        route = Route("/x", handler, methods=["GET", "POST"])
+        client = make_client({"made": make_plugin(routes=lambda: [route])})
+        return client.request(method, "data/plugin/made/x", **options)
+
+    return ask
+
+
+def raising(error: BaseException) -> Callable[[Request], Response]:
+    def handler(request: Request) -> Response:
+        raise error
+
+    return handler
+
+
+def hello(request: Request) -> Response:
+    return PlainTextResponse("hello")
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (NotFoundError("no tag 'los' in run 'train'; close: 'loss'"), 404),
+        (BadRequestError('query parameter "run" is required'), 400),
+        (DataLossError("f: payload checksum wrong at offset 7"), 404),
+        (PluginError("this is ours\nin one line"), 500),
+    ],
+)
+def test_errors_of_tbcore_have_their_status_and_text(
+    ask: Make, error: Exception, status: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """They are answers and no faults, so the log stays silent."""
+    response = ask(raising(error))
+
+    assert response.status_code == status
+    assert response.text == str(error).replace("\n", " ")
+    assert response.headers["content-type"] == "text/plain; charset=utf-8"
+    assert caplog.text == ""
+
+
+def test_an_http_exception_passes(ask: Make) -> None:
+    """With its status, text and headers."""
+    response = ask(raising(HTTPException(418, "short\nand stout", headers={"x-pot": "1"})))
+
+    assert (response.status_code, response.text) == (418, "short and stout")
+    assert response.headers["x-pot"] == "1"
+
+
+@pytest.mark.parametrize(
+    "error", [ValueError("secret"), SystemExit(1), KeyboardInterrupt(), KeyError()]
+)
+def test_any_other_exception_is_a_500_without_internals(
+    ask: Make, error: BaseException, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Plugin and route are named; the traceback is in the log, with the plugin's name in front."""
+    response = ask(raising(error))
+
+    assert response.status_code == 500
+    assert response.text == "plugin 'made' failed in its route '/x'; the log has the details"
+    [record] = caplog.records
+    assert record.message.startswith("plugin 'made': ")
+    assert record.exc_info
+    assert record.exc_info[1] is error
+
+
+@pytest.mark.parametrize("value", [None, {"a": 1}, "text", (200, "OK")])
+def test_what_is_no_response_is_a_fault(
+    ask: Make, value: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The log says what was returned."""
+    response = ask(lambda request: value)
+
+    assert response.status_code == 500
+    assert f"the handler returned {type(value).__name__}, not a Response" in caplog.text
+
+
+def test_async_handlers_work_and_are_guarded(ask: Make) -> None:
+    """Also behind a partial, and behind a plain function."""
+
+    async def body(request: Request, prefix: str = "") -> Response:
+        return PlainTextResponse(prefix.encode() + await request.body())
+
+    async def failing(request: Request) -> Response:
+        raise SystemExit
+
+    async def unknown(request: Request) -> Response:
+        raise NotFoundError("no such thing")
+
+    assert ask(body, "POST", content="abc").text == "abc"
+    assert ask(functools.partial(body, prefix=">"), "POST", content="abc").text == ">abc"
+    assert ask(lambda request: body(request), "POST", content="abc").text == "abc"
+    assert ask(failing).status_code == 500
+    assert ask(unknown).status_code == 404
+
+
+def test_an_answer_that_breaks_off_is_no_complete_answer(
+    ask: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What comes after the headers cannot change them; before them, it is a 500."""
+
+    def parts() -> Iterator[bytes]:
+        yield b"one"
+        raise ValueError
+
+    def none() -> Iterator[bytes]:
+        raise ValueError
+        yield b""
+
+    assert ask(lambda request: StreamingResponse(parts())).status_code == 200
+    assert "plugin 'made': route '/x' failed" in caplog.text
+    # Starlette sends the headers of a stream before it asks for the first part.
+    assert ask(lambda request: StreamingResponse(none())).status_code == 200
+
+    # A compressed one waits for that, so its headers can still say it.
+    assert ask(lambda request: StreamingResponse(none(), media_type="text/csv")).status_code == 500
+
+    class Broken(Response):
+        async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+            raise ValueError
+
+    assert ask(lambda request: Broken()).status_code == 500
+
+
+def test_the_body_is_there_when_the_handler_runs(ask: Make) -> None:
+    """Also when it comes in pieces."""
+    pieces = (piece for piece in [b"a" * 1000, b"", b"b" * 1000])
+
+    response = ask(lambda request: Response(request_body(request)), "POST", content=pieces)
+
+    assert response.content == b"a" * 1000 + b"b" * 1000
+
+
+@pytest.mark.parametrize("in_pieces", [False, True])
+def test_a_body_of_more_than_a_megabyte_is_refused(ask: Make, in_pieces: bool) -> None:
+    """Whether its length is announced or not; exactly a megabyte is fine."""
+
+    def content(size: int) -> Any:
+        return (b"a" * 4096 for _ in range(size // 4096)) if in_pieces else b"a" * size
+
+    def length(request: Request) -> Response:
+        return json_response(len(request_body(request)))
+
+    assert ask(length, "POST", content=content(1 << 20)).json() == 1 << 20
+    refused = ask(length, "POST", content=content((1 << 20) + 4096))
+    assert refused.status_code == 413
+    assert refused.text == "the body of a request has at most 1048576 bytes"
+
+
+def test_methods_are_those_of_the_route(make_plugin: Make, make_client: Make) -> None:
+    """Routes with one path are looked at together."""
+    routes = [Route("/x", hello), Route("/x", hello, methods=["PUT"]), Route("/{id:int}", hello)]
+    client = make_client({"made": make_plugin(routes=lambda: routes)})
+
+    assert client.get("data/plugin/made/x").text == "hello"
+    assert client.head("data/plugin/made/x").status_code == 200
+    assert client.put("data/plugin/made/x").status_code == 200
+    refused = client.post("data/plugin/made/x")
+    assert refused.status_code == 405
+    assert refused.headers["allow"] == "GET, HEAD, PUT"
+    assert refused.text == "method POST is not allowed here; allowed: GET, HEAD, PUT"
+    assert client.get("data/plugin/made/17").text == "hello"
+    assert client.get("data/plugin/made/17/").text == "hello"
+    assert client.get("data/plugin/made/17//").status_code == 404
+    assert client.get("data/plugin/made/y").status_code == 404
+    assert client.get("data/plugin/made").status_code == 404
+
+
+def test_a_route_at_the_plugins_own_address(make_plugin: Make, make_client: Make) -> None:
+    """With and without the slash."""
+    client = make_client({"made": make_plugin(routes=lambda: [Route("/", hello)])})
+
+    assert client.get("data/plugin/made").text == "hello"
+    assert client.get("data/plugin/made/").text == "hello"
+
+
+def test_a_failed_plugin_answers_503_and_the_others_work(
+    make_plugin: Make, make_client: Make
+) -> None:
+    """One line with the reason, for any of its addresses."""
+    client = make_client(
+        {
+            "bad": make_plugin(routes=lambda: 1 / 0),
+            "good": make_plugin(routes=lambda: [Route("/x", hello)]),
+        }
+    )
+
+    for path in ("data/plugin/bad/x", "data/plugin/bad/", "data/plugin/bad/a/b"):
+        response = client.get(path)
+        assert response.status_code == 503
+        assert response.text == (
+            "plugin 'bad' failed in routes: ZeroDivisionError: division by zero"
+        )
+    assert client.get("data/plugin/good/x").text == "hello"
+    assert client.get("data/plugins_listing").json() == {"bad": False, "good": True}
+
+
+def test_an_inactive_plugin_is_asked_like_any_other(make_plugin: Make, make_client: Make) -> None:
+    """It has no data, so its listings are empty; an error would break old pages."""
+    plugin = make_plugin(is_active=lambda: False, routes=lambda: [Route("/tags", hello)])
+    client = make_client({"made": plugin})
+
+    assert client.get("data/plugins_listing").json() == {"made": False}
+    assert client.get("data/plugin/made/tags").text == "hello"
+
+
+def test_with_dev_a_fault_is_answered_and_raised(make_plugin: Make, make_client: Make) -> None:
+    """A test of a plugin ends with the traceback of the plugin."""
+    plugin = make_plugin(routes=lambda: [Route("/x", raising(ValueError("mine")))])
+    client = make_client({"made": plugin}, dev=True)
+
+    with pytest.raises(ValueError, match="mine") as caught:
+        client.get("data/plugin/made/x")
+
+    assert caught.value.__notes__ == ["raised by plugin 'made' in its route '/x'"]
+    client = make_client({"made": make_plugin(is_active=lambda: 1 / 0)}, dev=True)
+    with pytest.raises(ZeroDivisionError):
+        client.get("data/plugins_listing")
+
+
+def test_a_blocked_plugin_keeps_only_itself_waiting(
+    make_plugin: Make, make_client: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All of its threads are blocked; the other plugin, the core and the listing answer at once."""
+    monkeypatch.setattr(guard, "PATIENCE_SECONDS", 0.3)
+    monkeypatch.setattr(activity, "PATIENCE_SECONDS", 0.3)
+    release = threading.Event()
+    blocked = threading.Semaphore(0)
+
+    def block(request: Request) -> Response:
+        blocked.release()
+        release.wait(30)
+        return PlainTextResponse("released")
+
+    client = make_client(
+        {
+            "bad": make_plugin(
+                routes=lambda: [Route("/block", block), Route("/x", hello)], is_active=lambda: True
+            ),
+            "good": make_plugin(routes=lambda: [Route("/x", hello)]),
+        }
+    )
+    answers: list[str] = []
+
+    def ask() -> None:
+        answers.append(client.get("data/plugin/bad/block").text)
+
+    threads = [threading.Thread(target=ask) for _ in range(16)]
+    for thread in threads:
+        thread.start()
+    for _ in threads:
+        assert blocked.acquire(timeout=10)
+
+    started = time.monotonic()
+    assert client.get("data/plugin/good/x").text == "hello"
+    assert client.get("data/runs").json() == []
+    assert client.get("data/plugins_listing").json() == {"bad": False, "good": True}
+    busy = client.get("data/plugin/bad/x")
+    assert (busy.status_code, busy.text) == (
+        503,
+        "plugin 'bad' is busy: all of its threads are taken",
+    )
+    assert time.monotonic() - started < 2
+
+    release.set()
+    for thread in threads:
+        thread.join(10)
+    assert answers == ["released"] * 16
+    assert client.get("data/plugin/bad/x").text == "hello"
+
+
+def test_threads_are_made_when_needed_only(make_plugin: Make, make_client: Make) -> None:
+    """A plugin that answers one request at a time has one."""
+    names = set()
+
+    def name(request: Request) -> Response:
+        names.add(threading.current_thread().name)
+        return PlainTextResponse("")
+
+    client = make_client({"made": make_plugin(routes=lambda: [Route("/x", name)])})
+    for _ in range(20):
+        client.get("data/plugin/made/x")
+
+    assert names <= {"plugin-made-1", "plugin-made-2"}
+
+
+def test_blocked_handlers_do_not_keep_the_process_alive() -> None:
+    """Their threads are daemons."""
+    program = """
+        import asyncio, threading
+        from tbcore.server.pool import ThreadPool
+
+        async def main():
+            pool = ThreadPool("x")
+            running = threading.Event()
+            pool.submit(lambda: (running.set(), threading.Event().wait()))
+            running.wait()
+
+        asyncio.run(main())
+        print("ended")
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        capture_output=True, text=True, timeout=20, check=True,
+    )  # fmt: skip
+    assert done.stdout == "ended\n"
+
+
+def test_what_clients_send_is_not_logged(ask: Make, caplog: pytest.LogCaptureFixture) -> None:
+    """Neither good requests nor bad ones."""
+    caplog.set_level(logging.INFO)
+
+    ask(hello)
+    ask(raising(NotFoundError("no")))
+
+    assert [record for record in caplog.records if record.name.startswith("tbcore")] == []

@@ -1,0 +1,228 @@
+"""The API from before plugins had addresses of their own, merged from what plugins bring."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from tbcore import LegacyApi, NotFoundError
+from tbcore.eventfiles.logdir import LogdirSpec
+from tbcore.server import legacy
+from tbcore.store.loader import Loader
+from tbcore.store.multiplexer import Multiplexer
+from tbcore.testing import write_run
+
+Make = Callable[..., Any]
+
+EMPTY: dict[str, Any] = {
+    "images": [],
+    "audio": [],
+    "histograms": [],
+    "scalars": [],
+    "compressedHistograms": [],
+    "graph": False,
+    "meta_graph": False,
+    "run_metadata": [],
+}
+
+
+def say(text: str) -> Callable[[Request], Response]:
+    def handler(request: Request) -> Response:
+        return PlainTextResponse(f"{text} {request.url.query}".strip())
+
+    return handler
+
+
+@pytest.fixture
+def multiplexer(tmp_path: Path) -> Multiplexer:
+    """Two runs: `train` with data at 50 seconds, `eval` at 70."""
+    write_run(tmp_path, "train", scalars={"loss": [1.0]}, wall_time=50.0)
+    write_run(tmp_path, "eval", scalars={"acc": [1.0]}, wall_time=70.0)
+    multiplexer = Multiplexer()
+    Loader(multiplexer, [LogdirSpec(None, str(tmp_path))]).load_once()
+    return multiplexer
+
+
+@pytest.fixture
+def make(make_plugin: Make, make_client: Make, multiplexer: Multiplexer) -> Make:
+    """`make({"name": LegacyApi(...)})`: a client of a server with plugins that bring these."""
+
+    def make(apis: dict[str, LegacyApi], **config: Any) -> Any:
+        plugins = {name: make_plugin(legacy_api=_returning(api)) for name, api in apis.items()}
+        return make_client(plugins, multiplexer=multiplexer, **config)
+
+    return make
+
+
+def _returning(api: LegacyApi) -> Callable[[], LegacyApi]:
+    return lambda: api
+
+
+def test_the_index_has_every_run_and_every_type(make: Make) -> None:
+    """Pages of that time break on a missing key, so empty ones are there without any plugin."""
+    assert make({}).get("legacy/data/runs").json() == {
+        "train": {**EMPTY, "firstEventTimestamp": 50.0},
+        "eval": {**EMPTY, "firstEventTimestamp": 70.0},
+    }
+
+
+def test_plugins_fill_in_their_types(make: Make) -> None:
+    """Lists and booleans; of two plugins with one type the first by name has it."""
+    tags = {"train": ["loss", "lr"], "eval": []}
+    client = make(
+        {
+            "b": LegacyApi(tag_types={"scalars": lambda run: ["never"], "own": lambda run: ("x",)}),
+            "a": LegacyApi(
+                tag_types={"scalars": tags.__getitem__, "graph": lambda run: run == "train"}
+            ),
+        }
+    )
+
+    index = client.get("legacy/data/runs").json()
+
+    assert index["train"]["scalars"] == ["loss", "lr"]
+    assert index["train"]["graph"] is True
+    assert index["eval"]["scalars"] == []
+    assert index["eval"]["graph"] is False
+    assert index["eval"]["own"] == ["x"]
+    assert list(index) == ["train", "eval"]
+
+
+def test_the_root_has_the_list_unless_asked_otherwise(make: Make) -> None:
+    """One address cannot be both."""
+    assert make({}).get("data/runs").json() == ["train", "eval"]
+    swapped = make({}, api="legacy")
+    assert swapped.get("data/runs").json() == swapped.get("legacy/data/runs").json()
+    assert "firstEventTimestamp" in swapped.get("data/runs").json()["train"]
+    assert swapped.get("legacy/data/logdir").json() == {"logdir": "logs"}
+
+
+def test_a_broken_type_is_left_out(make: Make, caplog: pytest.LogCaptureFixture) -> None:
+    """The others are there; the log says so once."""
+
+    def broken(run: str) -> list[str]:
+        raise KeyError(run)
+
+    client = make(
+        {
+            "bad": LegacyApi(
+                tag_types={
+                    "images": broken,
+                    "audio": lambda run: None,  # type: ignore[arg-type, return-value]
+                    "graph": lambda run: True,
+                }
+            ),
+            "good": LegacyApi(tag_types={"scalars": lambda run: ["loss"]}),
+        }
+    )
+
+    for _ in range(2):
+        index = client.get("legacy/data/runs").json()
+        assert index["eval"]["images"] == []
+        assert index["eval"]["audio"] == []
+        assert index["eval"]["graph"] is True
+        assert index["eval"]["scalars"] == ["loss"]
+    assert [record.message for record in caplog.records] == [
+        "plugin 'bad': tags of type 'images' are left out: KeyError: 'train'",
+        "plugin 'bad': tags of type 'audio' are left out: "
+        "TypeError: 'NoneType' object is not iterable",
+    ]
+
+
+def test_a_blocked_plugin_does_not_hold_up_the_index(
+    make: Make, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its types are empty then, until it answers; it is not given one thread after another."""
+    monkeypatch.setattr(legacy, "PATIENCE_SECONDS", 0.2)
+    release = threading.Event()
+    calls = []
+
+    def block(run: str) -> list[str]:
+        calls.append(run)
+        release.wait(30)
+        return ["late"]
+
+    client = make(
+        {
+            "bad": LegacyApi(tag_types={"images": block}),
+            "good": LegacyApi(tag_types={"scalars": lambda run: ["loss"]}),
+        }
+    )
+
+    for _ in range(20):
+        index = client.get("legacy/data/runs").json()
+        assert index["train"]["scalars"] == ["loss"]
+        assert index["train"]["images"] == []
+    assert caplog.text.count("plugin 'bad' is left out of the index: no answer within 0.2 s") == 1
+    assert len(calls) == 1
+
+    release.set()
+    deadline = time.monotonic() + 10
+    while not client.get("legacy/data/runs").json()["eval"]["images"]:
+        assert time.monotonic() < deadline
+
+
+def test_routes_are_below_data_and_below_legacy(make: Make) -> None:
+    """The core's own addresses stay its own, and of two plugins the first has an address."""
+    first = LegacyApi(
+        routes=[Route("/things", say("a")), Route("/runs", say("never")), Route("/p/{x}", say("p"))]
+    )
+    second = LegacyApi(routes=[Route("/things", say("b")), Route("/others", say("b"))])
+    client = make({"a": first, "b": second})
+
+    for prefix in ("data", "legacy/data"):
+        assert client.get(f"{prefix}/things?x=1").text == "a x=1"
+        assert client.get(f"{prefix}/things/").text == "a"
+        assert client.get(f"{prefix}/others").text == "b"
+        assert client.get(f"{prefix}/p/1").text == "p"
+        assert client.get(f"{prefix}/none").status_code == 404
+        assert client.post(f"{prefix}/others").status_code == 405
+    assert client.get("data/runs").json() == ["train", "eval"]
+    assert client.get("things").status_code == 404
+
+
+def test_bare_routes_are_at_the_root_and_below_legacy(make: Make) -> None:
+    """Where an old page had that address, only run and tag together tell the data from the page."""
+    api = LegacyApi(
+        bare_routes=[Route("/audio", say("audio")), Route("/individualAudio", say("one"))]
+    )
+    client = make({"a": api}, path_prefix="/p")
+
+    for prefix in ("", "legacy/"):
+        assert client.get(f"{prefix}audio?run=a&tag=").text == "audio run=a&tag="
+        assert client.get(f"{prefix}individualAudio?index=0").text == "one index=0"
+    assert client.get("audio?run=a").headers["location"] == "/p/"
+    assert client.get("audio").headers["location"] == "/p/"
+    assert client.get("legacy/audio").status_code == 404
+    assert client.get("data/audio?run=a&tag=b").status_code == 404
+
+
+def test_a_fault_in_a_legacy_route_is_guarded(make: Make) -> None:
+    """Like any other route of a plugin."""
+
+    def unknown(request: Request) -> Response:
+        raise NotFoundError("no such run")
+
+    def broken(request: Request) -> Response:
+        raise ValueError
+
+    client = make({"a": LegacyApi(routes=[Route("/x", unknown), Route("/y", broken)])})
+
+    assert (client.get("data/x").status_code, client.get("data/x").text) == (404, "no such run")
+    assert client.get("data/y").text.startswith("plugin 'a' failed in its route '/y'")
+
+
+def test_a_failed_plugin_has_no_legacy_routes(make: Make) -> None:
+    """Nobody knows what they would have been."""
+    client = make({"a": LegacyApi(routes=[Route("/x", say("x")), Route("/bad/", say("x"))])})
+
+    assert client.get("data/x").status_code == 404
+    assert client.get("data/plugin/a/x").status_code == 503

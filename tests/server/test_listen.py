@@ -1,0 +1,85 @@
+"""Which addresses and port a server gets."""
+
+from __future__ import annotations
+
+import errno
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from tbcore.errors import TbcoreError
+from tbcore.server import listen as listen_module
+from tbcore.server.listen import Listening, listen
+
+
+@pytest.fixture
+def opened() -> Iterator[list[Listening]]:
+    """What is put in here is closed when the test ends."""
+    found: list[Listening] = []
+    yield found
+    for listening in found:
+        for listener in listening.sockets:
+            listener.close()
+
+
+def test_loopback_by_default(opened: list[Listening]) -> None:
+    """In both forms of IP where there are two, on one port."""
+    listening = listen(None, 0, bind_all=False)
+    opened.append(listening)
+
+    assert listening.is_loopback
+    assert listening.url("/") == f"http://localhost:{listening.port}/"
+    assert {s.getsockname()[1] for s in listening.sockets} == {listening.port}
+    assert {s.getsockname()[0] for s in listening.sockets} <= {"127.0.0.1", "::1"}
+    socket.create_connection(("127.0.0.1", listening.port)).close()
+
+
+@pytest.mark.parametrize(("host", "bind_all"), [(None, True), ("0.0.0.0", False)])
+def test_all_addresses(opened: list[Listening], host: str | None, bind_all: bool) -> None:
+    """The URL has the machine's name: nobody can connect to 0.0.0.0 from elsewhere."""
+    listening = listen(host, 0, bind_all=bind_all)
+    opened.append(listening)
+
+    assert not listening.is_loopback
+    assert listening.host == socket.gethostname()
+    socket.create_connection(("127.0.0.1", listening.port)).close()
+
+
+def test_all_addresses_where_ipv6_is_switched_off(
+    opened: list[Listening], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """IPv4 will do."""
+    create_server = socket.create_server
+
+    def without_ipv6(address: tuple[str, int], **options: object) -> socket.socket:
+        if ":" in address[0]:
+            raise OSError(errno.EADDRNOTAVAIL, "Cannot assign requested address")
+        return create_server(address, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(socket, "create_server", without_ipv6)
+    opened.append(listen(None, 0, bind_all=True))
+    opened.append(listen(None, 0, bind_all=False))
+
+    assert [s.getsockname()[0] for s in opened[0].sockets] == ["0.0.0.0"]
+    assert [s.getsockname()[0] for s in opened[1].sockets] == ["127.0.0.1"]
+
+
+def test_the_next_free_port(opened: list[Listening], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A port that is free on one address only is not free."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        monkeypatch.setattr(listen_module, "DEFAULT_PORT", port)
+        opened.append(listen(None, None, bind_all=False))
+        monkeypatch.setattr(listen_module, "MAX_TRIES", 1)
+        with pytest.raises(TbcoreError, match=f"^ports {port} to {port} are all in use; give a"):
+            listen(None, None, bind_all=False)
+        with pytest.raises(TbcoreError, match=f"^port {port} is in use by another program; give"):
+            listen("127.0.0.1", port, bind_all=False)
+
+    assert opened[0].port > port
+
+
+def test_the_usual_port_is_left_out_of_the_address() -> None:
+    """As browsers do."""
+    assert Listening([], "a.example", 80, False).url("/x/") == "http://a.example/x/"

@@ -1,0 +1,134 @@
+"""The lines that a server prints when it starts and while it loads."""
+
+from __future__ import annotations
+
+import io
+import time
+from types import SimpleNamespace
+
+import pytest
+
+from tbcore import PluginInfo
+from tbcore.plugins import LoadedPlugin, MountedPlugin
+from tbcore.server.report import Reporter, found, plugin_names, plural, size
+from tbcore.store.loader import LoadStatus
+
+
+@pytest.mark.parametrize(
+    ("num_bytes", "text"),
+    [
+        (0, "0 B"),
+        (999, "999 B"),
+        (1000, "1.0 kB"),
+        (9949, "9.9 kB"),
+        (9950, "10 kB"),
+        (12_345_678, "12 MB"),
+        (999_499, "999 kB"),
+        (999_500, "1.0 MB"),
+        (3_400_000_000, "3.4 GB"),
+        (5 * 10**15, "5000 TB"),
+    ],
+)
+def test_sizes(num_bytes: int, text: str) -> None:
+    """Two digits at least, in the units of disks."""
+    assert size(num_bytes) == text
+
+
+def test_plurals() -> None:
+    """One is one."""
+    assert [plural(n, "run") for n in (0, 1, 2)] == ["0 runs", "1 run", "2 runs"]
+    assert plural(2, "directory") == "2 directories"
+
+
+@pytest.mark.parametrize(
+    ("status", "logdir", "text"),
+    [
+        (
+            LoadStatus(num_runs=3, num_files=4, num_directories=9, bytes_total=12_000_000),
+            "runs",
+            "3 runs in 4 files (12 MB) below runs/",
+        ),
+        (
+            LoadStatus(num_runs=1, num_files=1, num_directories=1, bytes_total=10),
+            "/runs/",
+            "1 run in 1 file (10 B) below /runs/",
+        ),
+        (
+            LoadStatus(num_runs=1, num_files=1, bytes_total=10),
+            "a:x,b:y",
+            "1 run in 1 file (10 B) below a:x,b:y",
+        ),
+        (
+            LoadStatus(num_directories=12),
+            "runs",
+            "no event files below runs/ yet (looked into 12 directories)",
+        ),
+        (LoadStatus(missing=("/a", "/b")), "a,b", "nothing to show yet"),
+    ],
+)
+def test_what_was_found(status: LoadStatus, logdir: str, text: str) -> None:
+    """Or what was looked for, and where."""
+    assert found(status, logdir) == text
+
+
+def test_the_names_of_plugins() -> None:
+    """In the order of the tabs; what does not work is named."""
+
+    def mounted(name: str, order: int, error: str | None = None) -> MountedPlugin:
+        info = PluginInfo(title=name, order=order)
+        return MountedPlugin(LoadedPlugin(name, "", info=info), error=error)
+
+    assert plugin_names([]) == "no plugins"
+    assert plugin_names([mounted("a", 5), mounted("b", 1)]) == "plugins: b, a"
+    assert plugin_names([mounted("a", 5), mounted("b", 1, "broken")]) == (
+        "plugins: a; not working: b, see `tbcore plugins`"
+    )
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def wait_for(out: io.StringIO, text: str) -> None:
+    deadline = time.monotonic() + 10
+    while text not in out.getvalue() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert text in out.getvalue()
+
+
+LOADING = LoadStatus(
+    loading=True, num_runs=1, num_files=1, num_directories=1, bytes_read=450, bytes_total=1000
+)
+
+
+def test_progress_is_for_terminals() -> None:
+    """It goes away when loading is over, and for what is printed meanwhile."""
+    store = SimpleNamespace(status=LoadStatus(loading=True))
+    terminal = Terminal()
+    reporter = Reporter(store, "runs", "no plugins", terminal)  # type: ignore[arg-type]
+    reporter.start()
+
+    store.status = LOADING
+    wait_for(terminal, "reading: 45 % of 1.0 kB")
+    reporter.say("something else")
+    wait_for(terminal, "\r\x1b[Ksomething else\n")
+    store.status = LoadStatus(passes=1, num_files=1, num_directories=1)
+    reporter.stop()
+
+    lines = terminal.getvalue().split("\n")
+    assert lines[0] == "1 run in 1 file (1.0 kB) below runs/; no plugins"
+    assert lines[-1] == "" or lines[-1].endswith("\r\x1b[K")
+
+
+def test_without_a_terminal_there_is_no_progress() -> None:
+    """A log file has lines only."""
+    store = SimpleNamespace(status=LOADING)
+    out = io.StringIO()
+    reporter = Reporter(store, "runs", "no plugins", out)  # type: ignore[arg-type]
+    reporter.start()
+    wait_for(out, "no plugins")
+    time.sleep(0.3)
+    reporter.stop()
+
+    assert out.getvalue() == "1 run in 1 file (1.0 kB) below runs/; no plugins\n"

@@ -1,0 +1,662 @@
+"""A real server in a process of its own: ports, start-up lines, raw requests, signals."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from tbcore.config import Config
+from tbcore.plugins import load_plugins
+from tbcore.server import guard, protocol
+from tbcore.server.app import create_app
+from tbcore.server.serve import Server
+from tbcore.store.multiplexer import Multiplexer
+from tbcore.testing import write_run
+
+Make = Callable[..., Any]
+
+START_SECONDS = 30.0
+"""Generous: the machine may be busy."""
+
+
+class RunningServer:
+    """`tbcore serve` as a user starts it."""
+
+    def __init__(self, arguments: list[str], environment: dict[str, str], cwd: Path) -> None:
+        self.started = time.monotonic()
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tbcore", *arguments],
+            env=environment, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            text=True, start_new_session=True,
+        )  # fmt: skip
+        self.lines: list[str] = []
+        self._has_more = threading.Condition()
+        threading.Thread(target=self._read, daemon=True).start()
+        self.url = self.line(r"^http://")
+        self.seconds_to_start = time.monotonic() - self.started
+        match = re.search(r":(\d+)/", self.url)
+        assert match
+        self.port = int(match[1])
+
+    def _read(self) -> None:
+        assert self.process.stdout
+        for line in self.process.stdout:
+            with self._has_more:
+                self.lines.append(line.rstrip("\n"))
+                self._has_more.notify_all()
+
+    def line(self, pattern: str) -> str:
+        """The first line of the output that fits, now or soon."""
+        deadline = time.monotonic() + START_SECONDS
+        with self._has_more:
+            while True:
+                for line in self.lines:
+                    if re.search(pattern, line):
+                        return line
+                if self.process.poll() is not None or time.monotonic() > deadline:
+                    assert self.process.stderr
+                    self.process.kill()
+                    pytest.fail(f"no {pattern!r} in {self.lines}; {self.process.stderr.read()}")
+                self._has_more.wait(0.1)
+
+    def get(self, path: str, **headers: str) -> tuple[int, dict[str, str], bytes]:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+        try:
+            connection.request("GET", path, headers=headers)
+            response = connection.getresponse()
+            names = {name.lower(): value for name, value in response.getheaders()}
+            return response.status, names, response.read()
+        finally:
+            connection.close()
+
+    def json(self, path: str) -> Any:
+        status, _, body = self.get(path)
+        assert status == 200, body
+        return json.loads(body)
+
+    def end(self, sig: int) -> tuple[int, float, str]:
+        """Exit status, seconds until it ended, what is on stderr."""
+        started = time.monotonic()
+        os.kill(self.process.pid, sig)
+        status = self.process.wait(20)
+        seconds = time.monotonic() - started
+        assert self.process.stderr
+        return status, seconds, self.process.stderr.read()
+
+
+@pytest.fixture
+def environment() -> dict[str, str]:
+    """Of the tests, with the same module path and without plugins that happen to be installed."""
+    path = os.pathsep.join(os.path.abspath(entry) for entry in sys.path if entry)
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("TBCORE_")}
+    return {**kept, "PYTHONPATH": path, "TBCORE_PLUGINS": ""}
+
+
+@pytest.fixture
+def start(tmp_path: Path, environment: dict[str, str]) -> Iterator[Make]:
+    """`start("--port", "0")`: serves `tmp_path / "runs"`, which has two runs."""
+    write_run(tmp_path / "runs", "train", scalars={"loss": [1.0, 0.5]})
+    write_run(tmp_path / "runs", "eval", scalars={"loss": [1.0]})
+    servers: list[RunningServer] = []
+
+    def start(*options: str, logdir: str = "runs", **variables: str) -> RunningServer:
+        if not any(option.startswith("--port") for option in options):
+            options = (*options, "--port", "0")
+        arguments = ["serve", "--logdir", logdir, "--reload_interval", "0.2", *options]
+        servers.append(RunningServer(arguments, {**environment, **variables}, tmp_path))
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.process.kill()
+        server.process.wait()
+        for stream in (server.process.stdout, server.process.stderr):
+            if stream:
+                stream.close()
+
+
+@pytest.fixture
+def install(tmp_path: Path, environment: dict[str, str]) -> Callable[[str, str], None]:
+    """`install("name", source)`: a plugin that the next server finds."""
+    folder = tmp_path / "site-packages"
+    folder.mkdir()
+    environment["PYTHONPATH"] = os.pathsep.join([str(folder), environment["PYTHONPATH"]])
+
+    def install(name: str, source: str) -> None:
+        info = folder / f"tbcore_{name}-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(
+            f"Metadata-Version: 2.1\nName: tbcore-{name}\nVersion: 1.0\n"
+        )
+        (info / "entry_points.txt").write_text(f"[tbcore.plugins]\n{name} = my_{name}\n")
+        (folder / f"my_{name}.py").write_text(source)
+        environment["TBCORE_PLUGINS"] += f",{name}"
+
+    return install
+
+
+PLUGIN = """
+import threading, time
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+from tbcore import PluginInfo, hookimpl
+
+def block(request):
+    threading.Event().wait()
+
+def version(request):
+    return PlainTextResponse("one")
+
+@hookimpl
+def plugin_info():
+    return PluginInfo(title="My", module=None)
+
+@hookimpl
+def routes():
+    return [Route("/block", block), Route("/version", version)]
+"""
+
+
+def raw(port: int, request: bytes, host: str = "127.0.0.1") -> bytes:
+    """What comes back until the server closes, or falls silent for a moment."""
+    with socket.create_connection((host, port), timeout=10) as connection:
+        connection.sendall(request)
+        answer = b""
+        try:
+            while part := connection.recv(1 << 16):
+                answer += part
+                connection.settimeout(0.3)
+        except TimeoutError:
+            pass
+        return answer
+
+
+def open_stream(port: int) -> socket.socket:
+    """A page that listens to updates; returns after the first message."""
+    connection = socket.create_connection(("127.0.0.1", port), timeout=10)
+    connection.sendall(b"GET /data/updates HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    received = b""
+    while b"data: " not in received:
+        part = connection.recv(1 << 16)
+        assert part, received
+        received += part
+    return connection
+
+
+# Starting ----------------------------------------------------------------------------------------
+
+
+def test_the_start_says_what_was_found(start: Make) -> None:
+    """An address, what there is, and nothing else."""
+    server = start()
+
+    server.line(r"^2 runs in 2 files \(\d+ B\) below runs/; no plugins$")
+    assert server.json("/data/runs") == ["eval", "train"]
+    assert re.fullmatch(r"http://localhost:\d+/", server.url)
+    status, _, noise = server.end(signal.SIGTERM)
+    print(f"from the command to the address: {server.seconds_to_start:.2f} s")
+    assert (status, noise) == (143, "")
+
+
+def test_a_missing_logdir_is_waited_for(start: Make, tmp_path: Path) -> None:
+    """One line says so; it is served when it appears."""
+    server = start(logdir="later")
+    server.line(r"^nothing to show yet; no plugins$")
+    assert server.json("/data/status")["missing"] != []
+
+    write_run(tmp_path / "later", "a", scalars={"x": [1.0]})
+
+    deadline = time.monotonic() + 10
+    while server.json("/data/runs") != ["a"] and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert server.json("/data/runs") == ["a"]
+    _, _, noise = server.end(signal.SIGTERM)
+    [line] = noise.splitlines()
+    assert re.search("WARNING: .*/later does not exist; waiting for it", line)
+
+
+def test_without_a_port_the_next_free_one_is_taken(start: Make) -> None:
+    """From TensorBoard's on; with an explicit one it is an error."""
+    first = start("--port", "default")
+    second = start("--port=default")
+
+    assert 6006 <= first.port < second.port
+    for server in (first, second):
+        assert server.json("/data/logdir") == {"logdir": "runs"}
+
+
+def test_a_port_that_is_taken_is_an_error_in_one_line(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    """On any of the addresses that would be listened on."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = subprocess.run(
+            [sys.executable, "-m", "tbcore", str(tmp_path), "--port", str(port)],
+            env=environment, capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+
+    assert done.returncode == 1
+    assert done.stderr == (
+        f"tbcore: port {port} is in use by another program; "
+        "give another one with --port, or leave --port away to get a free one\n"
+    )
+    assert done.stdout == ""
+
+
+def test_a_plugin_that_fails_is_told_at_the_start(start: Make, install: Make) -> None:
+    """The traceback once on stderr, its name in the line of what works."""
+    install("bad", "raise SystemExit(3)")
+    install("good", PLUGIN)
+    server = start()
+
+    server.line(r"; plugins: good; not working: bad, see `tbcore plugins`$")
+    assert server.json("/data/plugins_listing") == {"good": True, "bad": False}
+    assert server.get("/data/plugin/good/version")[2] == b"one"
+    _, _, noise = server.end(signal.SIGTERM)
+    assert noise.count("plugin 'bad' failed: SystemExit: 3") == 1
+    assert noise.count("Traceback") == 1
+
+
+def test_settings_reach_the_server(start: Make) -> None:
+    """Both spellings."""
+    server = start("--path-prefix", "/logs/", "--window_title", "Mine", "--api=legacy",
+                   "--allowed-host", "a.example", "--allowed_host=b.example")  # fmt: skip
+
+    assert server.url.endswith(f":{server.port}/logs/")
+    assert server.json("/logs/data/environment")["window_title"] == "Mine"
+    assert list(server.json("/logs/data/runs")) == ["eval", "train"]
+    assert server.get("/logs/data/logdir", Host="b.example")[0] == 200
+    assert server.get("/logs/data/logdir", Host="c.example")[0] == 403
+    assert server.get("/data/logdir")[0] == 404
+
+
+# The token ---------------------------------------------------------------------------------------
+
+
+def test_off_loopback_a_token_is_needed(start: Make) -> None:
+    """It is in the address that is printed, and becomes a cookie."""
+    server = start("--host", "0.0.0.0")
+    token = server.url.partition("?token=")[2]
+
+    assert len(token) >= 32
+    assert "0.0.0.0" not in server.url
+    assert server.get("/data/runs")[0] == 401
+    status, headers, _ = server.get(f"/?token={token}", Host="any.example")
+    assert (status, headers["location"]) == (303, "/")
+    cookie = headers["set-cookie"].partition(";")[0]
+    assert cookie == f"tbcore_{server.port}={token}"
+    assert server.get("/data/runs", Cookie=cookie, Host="any.example")[0] == 200
+    assert server.get("/data/runs", Authorization=f"Bearer {token}")[0] == 200
+    assert server.get("/data/runs", Authorization="Bearer x")[0] == 401
+
+
+def test_without_a_token_off_loopback_names_are_checked(start: Make) -> None:
+    """And a line warns."""
+    server = start("--bind_all", "--no_token")
+
+    server.line(r"^warning: whoever can reach this machine can read these logs")
+    assert "token" not in server.url
+    assert server.get("/data/runs")[0] == 200
+    assert server.get("/data/runs", Host="evil.example")[0] == 403
+    assert server.get("/data/runs", Host="localhost")[0] == 200
+
+
+def test_a_token_of_ones_own(start: Make) -> None:
+    """It counts on loopback, too; the environment keeps it out of the list of processes."""
+    server = start("--token", "abc", TBCORE_TOKEN="other")
+    assert server.url.endswith("/?token=abc")
+    assert server.get("/data/runs")[0] == 401
+    assert server.get("/data/runs", Authorization="Bearer abc")[0] == 200
+    assert start(TBCORE_TOKEN="def").url.endswith("/?token=def")
+
+
+def test_ipv6(start: Make) -> None:
+    """In brackets, in addresses and in Host headers."""
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError as error:
+        pytest.skip(f"no IPv6 on this machine: {error}")
+    server = start("--host", "::1")
+
+    assert re.fullmatch(r"http://\[::1\]:\d+/", server.url)
+    request = b"GET /data/runs HTTP/1.1\r\nHost: [::1]:%d\r\nConnection: close\r\n\r\n"
+    assert raw(server.port, request % server.port, "::1").startswith(b"HTTP/1.1 200 OK\r\n")
+
+
+# Raw requests ------------------------------------------------------------------------------------
+
+HOST = b"Host: localhost\r\n"
+
+
+@pytest.mark.parametrize(
+    ("request_bytes", "status"),
+    [
+        (b"GET /data/runs HTTP/1.1\r\n" + HOST + b"\r\n", 200),
+        (b"GET /data/runs HTTP/1.1\r\nHost: [::1]\r\n\r\n", 200),
+        (b"GET /data/runs HTTP/1.1\r\nhOsT:   127.0.0.1:1  \r\n\r\n", 200),
+        (b"GET /data/runs HTTP/1.0\r\n" + HOST + b"\r\n", 200),
+        (b"GET /data/runs HTTP/1.1\r\nHost: evil.example\r\n\r\n", 403),
+        (b"GET /data/runs HTTP/1.1\r\nHost: localhost.evil.example\r\n\r\n", 403),
+        (b"GET /data/runs HTTP/1.1\r\n" + HOST + HOST + b"\r\n", 400),
+        (b"GET /data/runs HTTP/1.1\r\n" + HOST + b"Host: evil.example\r\n\r\n", 400),
+        (b"GET /data/runs HTTP/1.1\r\nHost: localhost, evil.example\r\n\r\n", 400),
+        (b"GET /data/runs HTTP/1.0\r\n\r\n", 400),
+        (b"GET /data/runs HTTP/1.1\r\n\r\n", 400),
+        (b"GET /data/runs HTTP/1.1\r\nHost:\r\n\r\n", 400),
+        (b"GET /data/runs HTTP/1.1\r\nHost: local\x00host\r\n\r\n", 400),
+        (b"GET http://localhost/data/runs HTTP/1.1\r\n" + HOST + b"\r\n", 400),
+        (b"GET http://evil.example/data/runs HTTP/1.1\r\n" + HOST + b"\r\n", 400),
+        (b"GET data/runs HTTP/1.1\r\n" + HOST + b"\r\n", 400),
+        (b"OPTIONS * HTTP/1.1\r\n" + HOST + b"\r\n", 400),
+        (b"CONNECT localhost:80 HTTP/1.1\r\n" + HOST + b"\r\n", 400),
+        (b"GET /%2e%2e/%2e%2e/etc/passwd HTTP/1.1\r\n" + HOST + b"\r\n", 404),
+        (b"GET /static/tbcore/../../cli.py HTTP/1.1\r\n" + HOST + b"\r\n", 404),
+        (b"GET /static/tbcore/..%2fcli.py HTTP/1.1\r\n" + HOST + b"\r\n", 404),
+        (b"GET /\xff HTTP/1.1\r\n" + HOST + b"\r\n", 400),
+        (b"GET /%ff%00 HTTP/1.1\r\n" + HOST + b"\r\n", 404),
+        (b"GET /data/runs?" + b"a" * 60000 + b" HTTP/1.1\r\n" + HOST + b"\r\n", 200),
+        (b"GET /data/runs?" + b"a" * 200000 + b" HTTP/1.1\r\n" + HOST + b"\r\n", 400),
+        (b"GET /data/runs HTTP/1.1\r\n" + HOST + b"X: " + b"a" * 200000 + b"\r\n\r\n", 400),
+        (b"POST /data/runs HTTP/1.1\r\n" + HOST + b"Content-Length: -1\r\n\r\n", 400),
+        (b"POST /data/runs HTTP/1.1\r\n" + HOST + b"Content-Length: 99999999\r\n\r\nx", 405),
+        (b"POST /data/runs HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n", 400),
+        (b"GET /data/runs HTTP/1.1\r\n" + HOST
+         + b"Upgrade: websocket\r\nConnection: upgrade\r\n\r\n", 200),
+        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"\xff" * 100, 400),
+        (b"\r\n\r\n\r\n\r\nnonsense\r\n\r\n", 400),
+        (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400),
+    ],
+    ids=range(33),
+)  # fmt: skip
+def test_raw_requests(serving: RunningServer, request_bytes: bytes, status: int) -> None:
+    """Every answer is complete HTTP with all headers, whoever made it."""
+    answer = raw(serving.port, request_bytes)
+
+    head, _, _ = answer.partition(b"\r\n\r\n")
+    lines = head.decode("latin-1").lower().split("\r\n")
+    assert lines[0].startswith(f"http/1.1 {status} ")
+    for header in (
+        "content-security-policy: default-src 'none'; script-src 'self'",
+        "x-content-type-options: nosniff",
+        "referrer-policy: same-origin",
+        "cross-origin-resource-policy: same-origin",
+        "cache-control: no-cache",
+        "content-length: ",
+    ):
+        assert sum(line.startswith(header) for line in lines) == 1, header
+    assert not any(line.startswith(("server:", "access-control")) for line in lines)
+
+
+@pytest.fixture(scope="module")
+def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    """One server for all raw requests; it must be there and silent when they are over."""
+    folder = tmp_path_factory.mktemp("serving")
+    (folder / "runs").mkdir()
+    path = os.pathsep.join(os.path.abspath(entry) for entry in sys.path if entry)
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("TBCORE_")}
+    environment = {**kept, "PYTHONPATH": path, "TBCORE_PLUGINS": ""}
+    server = RunningServer(["runs", "--port", "0"], environment, folder)
+    yield server
+    assert server.json("/data/runs") == []
+    status, _, noise = server.end(signal.SIGINT)
+    assert (status, noise) == (130, "")
+
+
+def test_answers_on_a_kept_connection_come_at_once(serving: RunningServer) -> None:
+    """A server that leaves out TCP_NODELAY takes 40 ms for each."""
+    connection = http.client.HTTPConnection("127.0.0.1", serving.port, timeout=10)
+    best = 1.0
+    for _ in range(50):
+        started = time.monotonic()
+        connection.request("GET", "/data/frontends")
+        connection.getresponse().read()
+        best = min(best, time.monotonic() - started)
+    connection.close()
+
+    print(f"a request on a kept connection: {best * 1000:.1f} ms")
+    assert best < 0.02
+
+
+def test_a_connection_goes_on_after_head(serving: RunningServer) -> None:
+    """A HEAD answer has no body that could be taken for the next answer."""
+    head = b"HEAD / HTTP/1.1\r\n" + HOST + b"\r\n"
+    get = b"GET /data/runs HTTP/1.1\r\n" + HOST + b"Connection: close\r\n\r\n"
+
+    answer = raw(serving.port, head + get)
+
+    first, second, body = answer.split(b"\r\n\r\n")
+    assert b"content-type: text/html" in first
+    assert b"content-length: 0" not in first
+    assert second.startswith(b"HTTP/1.1 200 OK")
+    assert body == b"[]"
+
+
+# Ending ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("sig", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_open_pages_do_not_keep_the_server(start: Make, sig: int, status: int) -> None:
+    """Streams, idle connections and half requests; a second at most, and not a word.
+
+    It takes 0.3 s on an idle machine; the bound leaves room for a busy one.
+    """
+    server = start()
+    open_connections = [open_stream(server.port) for _ in range(5)]
+    idle = socket.create_connection(("127.0.0.1", server.port))
+    half = socket.create_connection(("127.0.0.1", server.port))
+    half.sendall(b"POST /data/plugin/x HTTP/1.1\r\nHost: localhost\r\nContent-Len")
+    time.sleep(0.2)
+
+    found, seconds, noise = server.end(sig)
+
+    print(f"ended {seconds:.2f} s after signal {sig}")
+    assert (found, noise) == (status, "")
+    assert seconds < 1.5
+    for connection in [*open_connections, idle, half]:
+        connection.close()
+
+
+@pytest.mark.parametrize("source", [
+    PLUGIN,
+    PLUGIN + "\nthreading.Thread(target=threading.Event().wait).start()\n",
+    PLUGIN + "\nimport atexit\n",
+])  # fmt: skip
+def test_a_blocked_plugin_does_not_keep_the_server(start: Make, install: Make, source: str) -> None:
+    """Neither a handler that never returns, nor a thread that a plugin left behind."""
+    install("mine", source)
+    server = start()
+    blocked = socket.create_connection(("127.0.0.1", server.port))
+    blocked.sendall(b"GET /data/plugin/mine/block HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    time.sleep(0.3)
+    assert server.json("/data/plugins_listing") == {"mine": True}
+
+    status, seconds, noise = server.end(signal.SIGINT)
+
+    assert (status, noise) == (130, "")
+    assert seconds < 2.0
+    blocked.close()
+
+
+def test_with_dev_a_changed_plugin_restarts_the_server(
+    start: Make, install: Make, tmp_path: Path
+) -> None:
+    """At the same address; a file that does not compile is left until it does."""
+    install("mine", PLUGIN)
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    server = start("--dev", "--port", str(port), "--token", "abc")
+    module = tmp_path / "site-packages" / "my_mine.py"
+
+    def version() -> bytes:
+        try:
+            return server.get("/data/plugin/mine/version", Authorization="Bearer abc")[2]
+        except OSError:
+            return b""
+
+    def wait_for(wanted: bytes) -> None:
+        deadline = time.monotonic() + START_SECONDS
+        while version() != wanted and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert version() == wanted
+
+    wait_for(b"one")
+    module.write_text("def broken(:")
+    time.sleep(1.2)
+    assert version() == b"one"
+    module.write_text(PLUGIN.replace('"one"', '"number two"'))
+    wait_for(b"number two")
+    status, _, _ = server.end(signal.SIGTERM)
+    assert status == 143
+
+
+# Slow clients, with deadlines that a test can wait for -------------------------------------------
+
+
+@pytest.fixture
+def in_process(
+    make_plugin: Make, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[[Any], int]]:
+    """`in_process(routes)`: a server in a thread with a plugin `made`; returns its port."""
+    servers: list[tuple[Server, threading.Thread]] = []
+
+    def run(routes: list[Route]) -> int:
+        listener = socket.create_server(("127.0.0.1", 0))
+        plugins = load_plugins(only=(), extra={"made": make_plugin(routes=lambda: routes)})
+        app = create_app(Config(logdir=""), multiplexer=Multiplexer(), plugins=plugins)
+        started = threading.Event()
+        server = Server(app, started.set)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        servers.append((server, thread))
+        assert started.wait(10)
+        port: int = listener.getsockname()[1]
+        return port
+
+    yield run
+    for server, thread in servers:
+        server.end()
+        thread.join(10)
+        assert not thread.is_alive()
+
+
+def test_half_requests_are_dropped_and_keep_nobody_out(
+    in_process: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """300 of them, some that send a byte now and then."""
+    monkeypatch.setattr(protocol, "REQUEST_SECONDS", 1.5)
+    port = in_process([])
+    half = [socket.create_connection(("127.0.0.1", port)) for _ in range(300)]
+    for number, connection in enumerate(half):
+        if number % 3:
+            connection.sendall(b"GET /data/runs HTTP/1.1\r\nHost: local")
+
+    started = time.monotonic()
+    assert raw(port, b"GET /data/runs HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+    assert time.monotonic() - started < 1
+
+    deadline = time.monotonic() + 10
+    dropped = 0
+    for connection in half:
+        connection.settimeout(0.3)
+        while time.monotonic() < deadline:
+            try:
+                connection.sendall(b"x")
+                if connection.recv(100) == b"":
+                    break
+            except TimeoutError:
+                continue
+            except OSError:
+                break
+        else:
+            continue
+        dropped += 1
+    assert dropped == 300
+    for connection in half:
+        connection.close()
+
+
+def test_a_body_that_does_not_come_is_not_waited_for(
+    in_process: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """408, and the connection is closed."""
+    monkeypatch.setattr(guard, "BODY_SECONDS", 0.3)
+    port = in_process([Route("/x", lambda request: Response("late"), methods=["POST"])])
+
+    answer = raw(
+        port,
+        b"POST /data/plugin/made/x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nab",
+    )
+
+    assert answer.startswith(b"HTTP/1.1 408 ")
+    assert b"connection: close" in answer
+    assert answer.endswith(b"the body of the request did not arrive in time")
+
+
+def test_a_client_that_does_not_read_is_dropped(
+    in_process: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its answer would stay in memory for ever."""
+    monkeypatch.setattr(protocol, "STALL_SECONDS", 0.5)
+
+    def large(request: Request) -> Response:
+        return Response(b"\0" * 50_000_000, media_type="application/octet-stream")
+
+    port = in_process([Route("/x", large)])
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        connection.sendall(b"GET /data/plugin/made/x HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        time.sleep(1.5)
+        received = 0
+        connection.settimeout(10)
+        try:
+            while part := connection.recv(1 << 20):
+                received += len(part)
+        except ConnectionError:
+            pass
+    assert 0 < received < 50_000_000
+
+
+def test_a_fault_in_the_middle_of_a_body_closes_the_connection(in_process: Make) -> None:
+    """The client must not take half an answer for the whole."""
+    from starlette.responses import StreamingResponse
+
+    def parts() -> Iterator[bytes]:
+        yield b"first"
+        raise ValueError
+
+    port = in_process([Route("/x", lambda request: StreamingResponse(parts()))])
+    answer = raw(port, b"GET /data/plugin/made/x HTTP/1.1\r\nHost: localhost\r\n\r\n")
+
+    assert b"transfer-encoding: chunked" in answer.lower()
+    assert b"first" in answer
+    assert not answer.endswith(b"0\r\n\r\n")
+
+
+def test_a_client_that_sends_too_much_gets_its_answer(in_process: Make) -> None:
+    """It sends all of it before it looks, and the next request on the connection works."""
+    port = in_process([Route("/x", lambda request: Response("no"), methods=["POST"])])
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    for headers in ({}, {"Origin": "http://evil.example"}):
+        connection.request("POST", "/data/plugin/made/x", body=b"a" * 20_000_000, headers=headers)
+        response = connection.getresponse()
+        assert response.status == (403 if headers else 413)
+        response.read()
+    connection.request("GET", "/data/runs")
+    assert connection.getresponse().read() == b"[]"
+    connection.close()

@@ -1,0 +1,229 @@
+"""How far loading is, as JSON and as a stream of events."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tbcore.eventfiles.logdir import LogdirSpec
+from tbcore.server import updates
+from tbcore.store.loader import Loader, LoadStatus
+from tbcore.store.multiplexer import Multiplexer
+from tbcore.testing import write_run
+
+Make = Callable[..., Any]
+
+
+class Stream:
+    """A client of data/updates, called as uvicorn would call the application."""
+
+    def __init__(self) -> None:
+        self.start: Any = None
+        self.chunks: asyncio.Queue[bytes | None] = asyncio.Queue()
+        self.gone = asyncio.Event()
+
+    async def receive(self) -> Any:
+        await self.gone.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(self, message: Any) -> None:
+        if message["type"] == "http.response.start":
+            self.start = message
+            return
+        if message.get("body"):
+            self.chunks.put_nowait(message["body"])
+        if not message.get("more_body"):
+            self.chunks.put_nowait(None)
+
+    async def chunk(self) -> bytes | None:
+        return await asyncio.wait_for(self.chunks.get(), 10)
+
+    async def message(self) -> Any:
+        chunk = await self.chunk()
+        assert chunk is not None
+        *_, data = chunk.removesuffix(b"\n\n").split(b"\n")
+        return json.loads(data.removeprefix(b"data: "))
+
+
+@asynccontextmanager
+async def listening(app: Any) -> AsyncIterator[Stream]:
+    stream = Stream()
+    scope = {
+        "type": "http", "method": "GET", "path": "/data/updates", "raw_path": b"/data/updates",
+        "query_string": b"", "headers": [(b"host", b"localhost"), (b"accept-encoding", b"gzip")],
+    }  # fmt: skip
+    task = asyncio.ensure_future(app(scope, stream.receive, stream.send))
+    try:
+        yield stream
+    finally:
+        stream.gone.set()
+        await asyncio.wait_for(task, 10)
+
+
+@pytest.fixture
+def loaded(tmp_path: Path) -> tuple[Multiplexer, Loader]:
+    write_run(tmp_path, "train", scalars={"loss": [1.0]})
+    multiplexer = Multiplexer()
+    return multiplexer, Loader(multiplexer, [LogdirSpec(None, str(tmp_path))])
+
+
+def test_the_status_of_an_empty_server(make_client: Make) -> None:
+    """All fields are there from the start."""
+    status = make_client().get("data/status").json()
+
+    assert len(status.pop("instance")) == 16
+    assert status == {
+        "generation": 0,
+        "runs_generation": 0,
+        "loading": False,
+        "passes": 0,
+        "num_runs": 0,
+        "num_files": 0,
+        "num_directories": 0,
+        "bytes_read": 0,
+        "bytes_total": 0,
+        "missing": [],
+        "problems": [],
+    }
+
+
+def test_the_status_after_loading(
+    make_client: Make, loaded: tuple[Multiplexer, Loader], tmp_path: Path
+) -> None:
+    """The generation of the list of runs and tags rises only when that list changes."""
+    multiplexer, loader = loaded
+    client = make_client(multiplexer=multiplexer)
+    loader.load_once()
+
+    first = client.get("data/status").json()
+    assert (first["num_runs"], first["num_files"], first["passes"]) == (1, 1, 1)
+    assert first["bytes_read"] == first["bytes_total"] > 0
+    assert first["runs_generation"] == first["generation"] > 0
+    assert "runs" not in first
+
+    write_run(tmp_path, "train", scalars={"loss": [(5, 2.0)]})
+    loader.load_once()
+    second = client.get("data/status?runs=true").json()
+    assert second["generation"] > first["generation"]
+    assert second["runs_generation"] == first["runs_generation"]
+    assert second["runs"] == {"train": second["generation"]}
+    assert second["instance"] == first["instance"]
+
+
+def test_names_that_are_no_unicode_do_not_break_the_status(make_client: Make) -> None:
+    """They come from the file system."""
+    multiplexer = Multiplexer()
+    multiplexer.set_status(LoadStatus(missing=("/logs/\udcff",), problems=("bad \ud800",)))
+
+    status = make_client(multiplexer=multiplexer).get("data/status").json()
+
+    assert status["missing"] == ["/logs/\\xff"]
+    assert status["problems"] == ["bad \ufffd"]
+
+
+def test_a_stream_speaks_at_once_and_when_something_changed(
+    make_client: Make, loaded: tuple[Multiplexer, Loader], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Changes come from the loader's thread."""
+    monkeypatch.setattr(updates, "PAUSE_SECONDS", 0.05)
+    multiplexer, loader = loaded
+    app = make_client(multiplexer=multiplexer).app
+
+    async def run() -> None:
+        async with listening(app) as stream:
+            first = await stream.chunk()
+            assert first is not None
+            assert first.startswith(b'retry: 2000\ndata: {"instance":')
+            assert first.endswith(b"}\n\n")
+            headers = dict(stream.start["headers"])
+            assert headers[b"content-type"] == b"text/event-stream; charset=utf-8"
+            assert headers[b"cache-control"] == b"no-store"
+            assert headers[b"x-accel-buffering"] == b"no"
+            assert b"content-encoding" not in headers
+            assert b"content-security-policy" in headers
+
+            threading.Thread(target=loader.load_once).start()
+            status = await stream.message()
+            while not status["passes"]:
+                status = await stream.message()
+            assert status["num_runs"] == 1
+            multiplexer.set_status(multiplexer.status)
+            assert stream.chunks.empty()
+
+    asyncio.run(run())
+
+
+def test_messages_are_a_second_apart(make_client: Make) -> None:
+    """However fast the loader commits; the newest state is what comes."""
+    multiplexer = Multiplexer()
+    app = make_client(multiplexer=multiplexer).app
+
+    async def run() -> None:
+        async with listening(app) as stream:
+            await stream.message()
+            started = time.monotonic()
+            for passes in range(1, 101):
+                multiplexer.set_status(replace(multiplexer.status, passes=passes))
+            message = await stream.message()
+            assert time.monotonic() - started > 0.9
+            assert message["passes"] == 100
+
+    asyncio.run(run())
+
+
+def test_a_silent_stream_beats(make_client: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that nothing on the way takes it for dead."""
+    monkeypatch.setattr(updates, "HEARTBEAT_SECONDS", 0.05)
+    monkeypatch.setattr(updates, "PAUSE_SECONDS", 0.0)
+    app = make_client().app
+
+    async def run() -> None:
+        async with listening(app) as stream:
+            await stream.message()
+            assert [await stream.chunk() for _ in range(3)] == [b":\n\n"] * 3
+
+    asyncio.run(run())
+
+
+def test_streams_end_when_the_server_does(make_client: Make) -> None:
+    """At once, also in their pause; later ones say one thing and end."""
+    app = make_client().app
+
+    async def run() -> None:
+        async with listening(app) as stream, listening(app) as other:
+            await stream.message()
+            await other.message()
+            started = time.monotonic()
+            app.close_streams()
+            assert await stream.chunk() is None
+            assert await other.chunk() is None
+            assert time.monotonic() - started < 0.5
+        async with listening(app) as late:
+            assert await late.chunk() is None
+
+    asyncio.run(run())
+
+
+def test_a_page_that_went_away_is_forgotten(make_client: Make) -> None:
+    """Its task ends, and later changes find nobody; also on a loop that is gone."""
+    multiplexer = Multiplexer()
+    app = make_client(multiplexer=multiplexer).app
+
+    async def run() -> None:
+        for _ in range(3):
+            async with listening(app) as stream:
+                await stream.message()
+        assert len(asyncio.all_tasks()) == 1
+
+    asyncio.run(run())
+    multiplexer.set_status(LoadStatus(passes=1))
+    asyncio.run(run())

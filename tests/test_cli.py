@@ -1,0 +1,350 @@
+"""The command line: what it understands, and what it says of what it does not."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tbcore import __version__
+from tbcore.cli import main
+from tbcore.config import Config
+from tbcore.errors import TbcoreError
+from tbcore.eventfiles.logdir import LogdirSpec
+from tbcore.server import serve as serve_module
+from tbcore.server.serve import ServeOptions
+
+
+class Served:
+    """What `tbcore serve` would have served."""
+
+    config: Config
+    options: ServeOptions
+
+
+@pytest.fixture
+def served(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Served]:
+    """`served("serve", "runs")`: runs the command line up to where the server would start."""
+    (tmp_path / "runs").mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("TBCORE_TOKEN", raising=False)
+
+    def run(*arguments: str) -> Served:
+        seen = Served()
+
+        def record(config: Config, options: ServeOptions) -> int:
+            seen.config, seen.options = config, options
+            return 17
+
+        monkeypatch.setattr(serve_module, "serve", record)
+        assert main(arguments) == 17
+        return seen
+
+    return run
+
+
+@pytest.fixture
+def refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., str]:
+    """`refused("serve", "--port", "x")`: the one line that it says; the exit status is 2."""
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "file").write_text("")
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str) -> str:
+        monkeypatch.setattr(serve_module, "serve", lambda *_: pytest.fail("it was served"))
+        assert main(arguments) == 2
+        output = capsys.readouterr()
+        assert output.out == ""
+        [line] = output.err.splitlines()
+        assert line.startswith("tbcore: ")
+        return line
+
+    return run
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("runs",),
+        ("serve", "runs"),
+        ("serve", "--logdir", "runs"),
+        ("serve", "--logdir=runs"),
+        ("--logdir", "runs"),
+        ("--logdir=runs",),
+        ("./runs",),
+    ],
+)
+def test_ways_to_name_the_directory(served: Any, arguments: tuple[str, ...]) -> None:
+    """TensorBoard's way, and shorter ones."""
+    seen = served(*arguments)
+
+    assert seen.config.logdir in ("runs", "./runs")
+    assert seen.options.specs == [LogdirSpec(None, seen.config.logdir)]
+
+
+def test_defaults(served: Any) -> None:
+    """As the help says."""
+    seen = served("runs")
+
+    assert seen.config == Config(logdir="runs")
+    assert seen.options == ServeOptions(specs=[LogdirSpec(None, "runs")])
+
+
+def test_all_options(served: Any) -> None:
+    """Each arrives where it belongs."""
+    seen = served(
+        "serve", "runs", "--host", "0.0.0.0", "--port", "7007", "--path_prefix", "/a/b/",
+        "--allowed_host", "a.example", "--allowed_host", "b.example:8", "--token", "abc",
+        "--reload_interval", "0.5", "--samples_per_plugin", " images=20 , a.b=0,,images=30 ",
+        "--max_points", "1000", "--purge_orphaned_data=false", "--window_title", "Mine",
+        "--api", "legacy", "--open", "--dev",
+    )  # fmt: skip
+
+    assert seen.config == Config(
+        logdir="runs",
+        path_prefix="/a/b",
+        allowed_hosts=("a.example", "b.example:8"),
+        api="legacy",
+        window_title="Mine",
+        samples_per_plugin={"images": 30, "a.b": 0},
+        dev=True,
+    )
+    assert seen.options == ServeOptions(
+        specs=[LogdirSpec(None, "runs")],
+        host="0.0.0.0",
+        port=7007,
+        token="abc",
+        reload_interval=0.5,
+        purge_orphaned_data=False,
+        max_points=1000,
+        open_browser=True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (["--path-prefix", "/x"], ["--path_prefix", "/x"]),
+        (["--path_prefix", "x"], ["--path_prefix", "/x//"]),
+        (["--path_prefix", "/"], ["--path_prefix", ""]),
+        (["--samples-per-plugin=a=1"], ["--samples_per_plugin", "a=1"]),
+        (["--purge-orphaned-data", "False"], ["--purge_orphaned_data=0"]),
+        (["--purge-orphaned-data", "true"], []),
+        (["--port", "default"], []),
+        (["--reload-interval", "5"], []),
+        (["--bind-all", "--no-token"], ["--no_token", "--bind_all"]),
+    ],
+)
+def test_spellings_that_mean_the_same(served: Any, one: list[str], other: list[str]) -> None:
+    """Dashes and underscores, with and without `=`."""
+    first, second = served("runs", *one), served("runs", *other)
+
+    assert (first.config, first.options) == (second.config, second.options)
+
+
+def test_several_directories(served: Any, tmp_path: Path) -> None:
+    """The answer of data/logdir is the argument as it stands."""
+    seen = served("serve", "--logdir_spec", "a:runs,other")
+
+    assert seen.config.logdir == "a:runs,other"
+    assert seen.options.specs == [
+        LogdirSpec("a", str(tmp_path / "runs")),
+        LogdirSpec(None, str(tmp_path / "other")),
+    ]
+
+
+def test_the_home_directory(served: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A shell leaves the tilde behind `--logdir=` alone."""
+    monkeypatch.setenv("HOME", "/home/somebody")
+    assert served("--logdir=~/runs").config.logdir == "/home/somebody/runs"
+
+
+def test_the_token_may_come_from_the_environment(
+    served: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """--no_token is stronger than that."""
+    monkeypatch.setenv("TBCORE_TOKEN", "abc")
+
+    assert served("runs").options.token == "abc"
+    assert served("runs", "--token", "def").options.token == "def"
+    assert served("runs", "--no_token").options.no_token
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--load_fast=false"],
+        ["--load_fast", "false"],
+        ["--load-fast", "auto"],
+        ["--load_fast"],
+        ["--reload_multifile", "True"],
+        ["--reload_multifile"],
+        ["--reload_multifile=true"],
+        ["--reload-multifile-inactive-secs", "-1"],
+        ["--max_reload_threads", "4"],
+        ["--reload_task", "process"],
+        ["--generic_data", "true"],
+        ["--detect_file_replacement=true"],
+        ["--db", "sqlite:x"],
+        ["--db_import"],
+        ["--grpc_data_provider", "localhost:1"],
+        ["--grpc_creds_type=local"],
+        ["--extra_data_server_flags=--x"],
+        ["--reuse_port", "true"],
+        ["--verbosity=1"],
+    ],
+)
+@pytest.mark.parametrize("first", [True, False])
+def test_options_of_tensorboard_without_meaning(
+    served: Any, capsys: pytest.CaptureFixture[str], arguments: list[str], first: bool
+) -> None:
+    """They are taken with a note, with and without values; the directory is not taken for one."""
+    order = [*arguments, "runs"] if first else ["runs", *arguments]
+    seen = served("serve", *order)
+
+    assert seen.config.logdir == "runs"
+    name = arguments[0].partition("=")[0].replace("-", "_").replace("__", "--", 1)
+    assert capsys.readouterr().err == f"tbcore: {name} has no meaning here and is ignored\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parts"),
+    [
+        (["serve"], ["which directory?", "tbcore runs/"]),
+        (["serve", ""], ["which directory?"]),
+        (["serve", "--logdir="], ["which directory?"]),
+        (["serve", "runs", "--logdir", "runs"], ["one of LOGDIR, --logdir and --logdir_spec"]),
+        (["serve", "--logdir", "runs", "--logdir_spec", "a:runs"], ["one of LOGDIR"]),
+        (["file"], ["'file' is a file, not a directory", "give the directory it lies in, '.'"]),
+        (["gs://bucket/runs"], ["'gs://bucket/runs' is not a local directory", "mount or copy it"]),
+        (["--logdir", "s3://bucket"], ["'s3://bucket' is not a local directory"]),
+        (["--logdir_spec", "a:runs,b:s3://x"], ["'s3://x' is not a local directory"]),
+        (["--logdir_spec", "a:file"], ["is a file, not a directory"]),
+        (["--logdir_spec", ",,"], ["',,' names no directory"]),
+        (["plugin"], ["'plugin' is neither a command nor a directory; did you mean 'plugins'?"]),
+        (["runs", "--prot", "1"], ["No such option", "--prot", "--port"]),
+        (["runs", "--port"], ["--port", "requires an argument"]),
+        (["runs", "--port", "x"], ["--port", "'x' is no port, which is a number from 0 to 65535"]),
+        (["runs", "--port", "65536"], ["'65536' is no port"]),
+        (["runs", "--port", "-1"], ["'-1' is no port"]),
+        (["runs", "--port", "\u0663"], ["is no port"]),
+        (["runs", "--host", "::1", "--bind_all"], ["either --host or --bind_all"]),
+        (["runs", "--token", "a", "--no_token"], ["either --token or --no_token"]),
+        (["runs", "--token", "a b"], ["a token is made of letters"]),
+        (["runs", "--token", "a;b"], ["a token is made of letters"]),
+        (["runs", "--path_prefix", "/a/../b"], ["'/a/../b' is no path of letters"]),
+        (["runs", "--path_prefix", "/a b"], ["is no path of letters"]),
+        (["runs", "--path_prefix", "//a//b"], ["is no path of letters"]),
+        (["runs", "--path_prefix", "/\u00e9"], ["is no path of letters"]),
+        (["runs", "--allowed_host", "http://x"], ["'http://x' is no host"]),
+        (["runs", "--allowed_host", "*"], ["'*' is no host"]),
+        (["runs", "--samples_per_plugin", "images"], ["'images' is not name=number"]),
+        (["runs", "--samples_per_plugin", "a=1,b=x"], ["'b=x' is not name=number"]),
+        (["runs", "--samples_per_plugin", "a=-1"], ["'a=-1' is not name=number"]),
+        (["runs", "--samples_per_plugin", "=1"], ["'=1' is not name=number"]),
+        (["runs", "--purge_orphaned_data=maybe"], ["--purge_orphaned_data", "maybe"]),
+        (["runs", "--reload_interval=-1"], ["--reload_interval", "-1"]),
+        (["runs", "--max_points=x"], ["--max_points", "'x'"]),
+        (["runs", "--api", "new"], ["--api", "plugin", "legacy"]),
+        (["runs", "more"], ["unexpected extra argument", "more"]),
+        (["plugins", "--xml"], ["No such option", "--xml"]),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_understood(refused: Any, arguments: list[str], parts: list[str]) -> None:
+    """One line that says what is wrong; never a traceback."""
+    line = refused(*arguments)
+
+    for part in parts:
+        assert part in line
+
+
+def test_a_directory_that_does_not_exist_is_no_error(served: Any) -> None:
+    """It may come later; a broken link too."""
+    os.symlink("nowhere", "link")
+    for path in ("later", "link", "runs/later/still"):
+        assert served(path).config.logdir == path
+
+
+def test_errors_at_the_start_are_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With another status than wrong usage."""
+
+    def fail(*arguments: Any) -> int:
+        raise TbcoreError("port 1 is in use\nby another program")
+
+    monkeypatch.setattr(serve_module, "serve", fail)
+
+    assert main(["somewhere"]) == 1
+    assert capsys.readouterr().err == "tbcore: port 1 is in use by another program\n"
+
+
+@pytest.mark.parametrize("host", ["999.1.1.1", "no.such.host.invalid", "192.0.2.1", "x" * 300])
+def test_an_address_that_is_not_ours(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, host: str
+) -> None:
+    """Found out when listening."""
+    assert main([str(tmp_path), "--host", host]) == 1
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith("tbcore: ")
+    assert "address of this machine" in line
+
+
+def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
+    """As other programs print it."""
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"tbcore {__version__}\n"
+
+
+def test_the_help_is_short_and_complete(capsys: pytest.CaptureFixture[str]) -> None:
+    """What to type first, and every option on a line or two."""
+    assert main(["--help"]) == 0
+    overview = capsys.readouterr().out
+    assert "tbcore runs/" in overview
+    assert "serve" in overview
+    assert "plugins" in overview
+    assert len(overview.splitlines()) < 20
+
+    assert main(["serve", "--help"]) == 0
+    options = capsys.readouterr().out
+    for option in (
+        "--logdir", "--logdir_spec", "--host", "--bind_all", "--port", "--path_prefix",
+        "--allowed_host", "--token", "--no_token", "--reload_interval", "--samples_per_plugin",
+        "--max_points", "--purge_orphaned_data", "--window_title", "--api", "--open", "--dev",
+    ):  # fmt: skip
+        assert f" {option} " in options
+    assert len(options.splitlines()) < 50
+
+
+def test_without_arguments_it_says_how_to_use_it(capsys: pytest.CaptureFixture[str]) -> None:
+    """And that this was not enough."""
+    assert main([]) == 2
+    assert "tbcore runs/" in capsys.readouterr().out
+
+
+def test_help_needs_none_of_the_heavy_modules() -> None:
+    """It answers before numpy and the server are imported."""
+    program = (
+        "import sys; from tbcore.cli import main; main(['serve', '--help']); "
+        "print(sorted({'numpy', 'starlette', 'uvicorn', 'google.protobuf'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_it_runs_as_a_module() -> None:
+    """`python -m tbcore`."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tbcore", "--version"],
+        capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    assert done.stdout == f"tbcore {__version__}\n"
