@@ -1,0 +1,252 @@
+/**
+ * The agreement between the shell and a plugin's module.
+ *
+ * A module has one default export:
+ *
+ *     export default {
+ *       // @param {import("tbcore/host.js").Host} host
+ *       async render(host) {
+ *         host.element.textContent = JSON.stringify(await host.fetchJSON("tags"));
+ *         return () => {}; // undoes what render did
+ *       },
+ *     };
+ *
+ * `render` is called when the plugin's tab opens, and what it returns when the tab closes. What goes wrong in a plugin is
+ * shown in its own tab; the shell and other tabs go on.
+ */
+
+import { adoptStyleText, adoptStyles } from "./lib/styles.js";
+import { ServerError, address } from "./server.js";
+
+/**
+ * A value that changes. `subscribe` calls back at once and after each change, until the function it returns is called
+ * or the tab closes. In a preact component, reading `value` is enough.
+ * @template T
+ * @typedef {{ readonly value: T, subscribe(callback: (value: T) => void): () => void }} Readable
+ */
+
+/**
+ * @typedef {import("./state.js").Run} Run
+ * @typedef {import("./state.js").Generations} Generations
+ * @typedef {import("./state.js").Theme} Theme
+ * @typedef {import("./lib/filter.js").Filter} Filter
+ * @typedef {Record<string, string | number | boolean | null | undefined>} Params
+ */
+
+/**
+ * Values kept in the address, so that a link restores the view. They are short strings.
+ * @typedef {object} Settings
+ * @property {Readonly<Record<string, string>>} value
+ * @property {(callback: (value: Readonly<Record<string, string>>) => void) => () => void} subscribe
+ * @property {(name: string, value: string | null) => void} set  null: back to the default, out of the address
+ */
+
+/**
+ * Everything a plugin's module is given.
+ * @typedef {object} Host
+ * @property {string} name  of the plugin
+ * @property {HTMLElement} element  where to draw; inside a shadow root of the plugin's own, with the shared styles of
+ *   `tbcore/lib/components.css`
+ * @property {(path: string, init?: RequestInit) => Promise<Response>} fetch  a request below `data/plugin/<name>/`, like
+ *   the browser's own fetch; ends when the tab closes
+ * @property {(path: string, params?: Params) => Promise<any>} fetchJSON  GET below `data/plugin/<name>/`; rejects with
+ *   a ServerError that has the server's message and `status`
+ * @property {(path: string, params?: Params) => string} url  the same address as text, for images and downloads
+ * @property {(textOrUrl: string | URL) => Promise<void>} css  adds a style sheet to the plugin's shadow root: CSS text, or
+ *   an address relative to the module
+ * @property {Readable<readonly Run[]>} runs  the runs to show, with their colours, in natural order
+ * @property {Readable<Filter> & { set(text: string): void }} tagFilter  which tags to show; see
+ *   `tbcore/lib/filter-box.js`
+ * @property {Settings} settings  this plugin's own
+ * @property {Readable<Theme>} theme  "light" or "dark"
+ * @property {Readable<Generations>} generations  what the server has now
+ * @property {(callback: (generations: Generations) => void) => () => void} onReload  calls back when the server has
+ *   something new: what has the same generation as before need not be asked for again
+ * @property {(error: unknown) => void} showError  shows an error in the tab instead of the plugin
+ * @property {AbortSignal} signal  aborted when the tab closes
+ *
+ * @typedef {object} PluginModule
+ * @property {(host: Host) => Cleanup | Promise<Cleanup>} render
+ * @typedef {void | (() => void)} Cleanup
+ */
+
+const TAB_CLOSED = "the tab was closed";
+const COMPONENTS_CSS = new URL("./lib/components.css", import.meta.url);
+
+/**
+ * Opens a plugin's tab: loads its module and lets it draw.
+ * @param {object} options
+ * @param {import("./state.js").State} options.state
+ * @param {import("./state.js").Plugin & { module: string }} options.plugin
+ * @param {HTMLElement} options.container  empty; gets the shadow root
+ * @param {number} options.attempt  0 at first; a module that failed is loaded anew by every further attempt
+ * @param {(error: unknown) => void} options.onError  called at most once; the tab is closed by then
+ * @param {(error: Error) => void} options.onStrayError  an error nobody caught; the tab goes on
+ * @param {() => void} options.onReady  called when render has returned
+ * @returns {() => void} closes the tab
+ */
+export function openPlugin({ state, plugin, container, attempt, onError, onStrayError, onReady }) {
+  const closing = new AbortController();
+  /** @type {Cleanup} */
+  let cleanup;
+  const moduleUrl = new URL(address(plugin.module));
+  if (attempt > 0) moduleUrl.searchParams.set("attempt", String(attempt)); // browsers remember modules that failed
+
+  const root = container.attachShadow({ mode: "open" });
+  const element = document.createElement("div");
+  element.className = "tb-plugin";
+  root.append(element);
+
+  start().catch(fail);
+  watchStrayErrors();
+  return close;
+
+  async function start() {
+    const [{ default: module }] = await Promise.all([import(moduleUrl.href), adoptStyles(root, COMPONENTS_CSS)]);
+    if (closing.signal.aborted) return;
+    if (typeof module?.render !== "function") {
+      throw new Error(`${plugin.module} has no default export with a function "render"`);
+    }
+    const host = makeHost({ state, plugin, moduleUrl, root, element, signal: closing.signal, fail });
+    const result = await /** @type {PluginModule} */ (module).render(host);
+    if (closing.signal.aborted) runCleanup(result);
+    else {
+      cleanup = result;
+      onReady();
+    }
+  }
+
+  /** @param {unknown} error */
+  function fail(error) {
+    if (closing.signal.aborted) return;
+    console.warn(`plugin ${plugin.name}:`, error);
+    close();
+    onError(error);
+  }
+
+  function close() {
+    if (closing.signal.aborted) return;
+    closing.abort(new DOMException(TAB_CLOSED, "AbortError"));
+    runCleanup(cleanup);
+    element.remove();
+  }
+
+  /** @param {Cleanup} undo */
+  function runCleanup(undo) {
+    try {
+      undo?.();
+    } catch (error) {
+      console.warn(`plugin ${plugin.name}, while its tab closed:`, error);
+    }
+  }
+
+  /** Errors nobody caught are the plugin's when its files are on the stack. */
+  function watchStrayErrors() {
+    const folder = new URL(".", moduleUrl).href;
+    /** @param {unknown} error */
+    const notice = (error) => {
+      if (error instanceof Error && (error.stack ?? "").includes(folder)) onStrayError(error);
+    };
+    const options = { signal: closing.signal };
+    window.addEventListener("error", ({ error }) => notice(error), options);
+    window.addEventListener("unhandledrejection", ({ reason }) => notice(reason), options);
+  }
+}
+
+/** Requests that end because their tab closed are no errors, even where a plugin does not catch them. */
+export function ignoreClosedTabs() {
+  window.addEventListener("unhandledrejection", (event) => {
+    if (event.reason instanceof DOMException && event.reason.message === TAB_CLOSED) event.preventDefault();
+  });
+}
+
+/**
+ * @param {object} parts
+ * @param {import("./state.js").State} parts.state
+ * @param {import("./state.js").Plugin} parts.plugin
+ * @param {URL} parts.moduleUrl
+ * @param {ShadowRoot} parts.root
+ * @param {HTMLElement} parts.element
+ * @param {AbortSignal} parts.signal
+ * @param {(error: unknown) => void} parts.fail
+ * @returns {Host}
+ */
+function makeHost({ state, plugin, moduleUrl, root, element, signal, fail }) {
+  const folder = `data/plugin/${plugin.name}/`;
+  const prefix = `${plugin.name}.`;
+
+  /** @type {Host["url"]} */
+  const url = (path, params) => address(folder + path.replace(/^\//, ""), params);
+  /** @type {Host["fetch"]} */
+  const request = (path, init = {}) =>
+    fetch(url(path), { ...init, signal: init.signal ? AbortSignal.any([signal, init.signal]) : signal });
+
+  /**
+   * A signal as the plugin sees it: its callbacks end with the tab, and what they throw is the plugin's fault.
+   * @template S, T
+   * @param {import("@preact/signals-core").ReadonlySignal<S>} source
+   * @param {(value: S) => T} pick
+   * @returns {Readable<T>}
+   */
+  const readable = (source, pick) => ({
+    get value() {
+      return pick(source.value);
+    },
+    subscribe(callback) {
+      if (signal.aborted) return () => {};
+      const stop = source.subscribe((value) => {
+        try {
+          callback(pick(value));
+        } catch (error) {
+          // Not from here: the tab is not closed while a signal is being set.
+          queueMicrotask(() => fail(error));
+        }
+      });
+      signal.addEventListener("abort", stop, { once: true });
+      return () => {
+        signal.removeEventListener("abort", stop);
+        stop();
+      };
+    },
+  });
+  /** @param {Record<string, string>} all */
+  const ownSettings = (all) =>
+    Object.fromEntries(
+      Object.entries(all).flatMap(([name, value]) => (name.startsWith(prefix) ? [[name.slice(prefix.length), value]] : [])),
+    );
+  const tagFilter = readable(state.tagFilter, (filter) => filter);
+  const settings = readable(state.settings, ownSettings);
+  const generations = readable(state.generations, (value) => value);
+
+  return {
+    name: plugin.name,
+    element,
+    url,
+    fetch: request,
+    async fetchJSON(path, params) {
+      const response = await fetch(url(path, params), { signal });
+      if (!response.ok) throw await ServerError.from(response);
+      return response.json();
+    },
+    async css(textOrUrl) {
+      if (typeof textOrUrl === "string" && textOrUrl.includes("{")) adoptStyleText(root, textOrUrl);
+      else await adoptStyles(root, new URL(textOrUrl, moduleUrl));
+    },
+    runs: readable(state.shownRuns, (runs) => runs),
+    tagFilter: Object.create(tagFilter, { set: { value: state.setTagFilter } }),
+    settings: Object.create(settings, {
+      set: { value: (/** @type {string} */ name, /** @type {string | null} */ value) => state.setSetting(prefix + name, value) },
+    }),
+    theme: readable(state.theme, (theme) => theme),
+    generations,
+    onReload(callback) {
+      let isFirst = true;
+      return generations.subscribe((value) => {
+        if (!isFirst) callback(value);
+        isFirst = false;
+      });
+    },
+    showError: fail,
+    signal,
+  };
+}

@@ -1,0 +1,68 @@
+/**
+ * The window about this log directory: what is read, what went wrong, what no plugin shows, what is installed.
+ */
+
+import { html } from "htm/preact";
+import { useEffect, useRef } from "preact/hooks";
+import { UnshownList } from "./empty-states.js";
+import { formatBytes, plural } from "./lib/format.js";
+import { Icon } from "./lib/icons.js";
+
+/**
+ * @param {object} props
+ * @param {import("./state.js").State} props.state
+ * @param {() => void} props.onClose
+ */
+export function InfoDialog({ state, onClose }) {
+  const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
+  useEffect(() => dialog.current?.showModal(), []);
+  const frontends = state.frontends.value;
+  const status = state.status.value;
+  /** A click beside the window closes it. @param {MouseEvent} event */
+  const onClick = (event) => event.target === dialog.current && dialog.current?.close();
+  return html`<dialog ref=${dialog} aria-label="About this log directory" onClose=${onClose} onClick=${onClick}>
+    <div class="dialog">
+      <header>
+        <h1>About this log directory</h1>
+        <button type="button" class="tb-icon-button" aria-label="Close" onClick=${() => dialog.current?.close()}>
+          <${Icon} name="close" />
+        </button>
+      </header>
+      ${frontends && html`<pre>${frontends.logdir}</pre>`}
+      ${status &&
+      html`<p>
+        ${plural(status.num_runs, "run")} from ${plural(status.num_files, "event file")} in
+        ${" "}${plural(status.num_directories, "directory", "directories")}, ${formatBytes(status.bytes_read)} read.
+      </p>`}
+      ${status && html`<${Problems} status=${status} />`}
+      ${frontends &&
+      frontends.unshown.length > 0 &&
+      html`<h2>Data that no installed plugin shows</h2>
+        <${UnshownList} unshown=${frontends.unshown} />`}
+      ${frontends &&
+      html`<h2>Plugins</h2>
+        <table>
+          <tbody>
+            ${frontends.plugins.map(
+              ({ title, distribution, active, error }) => html`<tr>
+                <td>${title}</td>
+                <td class="tb-dim">${distribution}</td>
+                <td>${error ? html`<span class="bad-text">${error}</span>` : active ? "has data" : "no data"}</td>
+              </tr>`,
+            )}
+          </tbody>
+        </table>
+        <p class="tb-dim">tbcore ${frontends.version}</p>`}
+    </div>
+  </dialog>`;
+}
+
+/** @param {{ status: import("./state.js").Status }} props */
+function Problems({ status }) {
+  const lines = [...status.missing.map((path) => `does not exist: ${path}`), ...status.problems];
+  if (lines.length === 0) return null;
+  return html`<h2>Problems</h2>
+    <ul class="problems">
+      ${lines.map((line) => html`<li>${line}</li>`)}
+    </ul>`;
+}

@@ -1,0 +1,75 @@
+/**
+ * A titled card with a button for full size, and a menu.
+ */
+
+import { html } from "htm/preact";
+import { useId, useRef, useState } from "preact/hooks";
+import { Icon } from "./icons.js";
+
+/**
+ * @param {object} props
+ * @param {string} props.title  a tag
+ * @param {number} [props.dimmed]  characters at the beginning that the group's heading says already
+ * @param {boolean} props.expanded  full width and higher
+ * @param {(expanded: boolean) => void} props.onExpand
+ * @param {unknown} [props.actions]  more buttons
+ * @param {unknown} props.children
+ */
+export function Card({ title, dimmed = 0, expanded, onExpand, actions, children }) {
+  return html`<article class="tb-card ${expanded ? "tb-expanded" : ""}" aria-label=${title}>
+    <header>
+      <h3 title=${title}>
+        ${dimmed > 0 && html`<span class="tb-dim">${title.slice(0, dimmed)}</span>`}<span>${title.slice(dimmed)}</span>
+      </h3>
+      <div class="tb-card-actions">
+        ${actions}
+        <button
+          type="button"
+          class="tb-icon-button"
+          aria-label="Full size: ${title}"
+          title=${expanded ? "Normal size" : "Full size"}
+          aria-pressed=${expanded}
+          onClick=${() => onExpand(!expanded)}
+        >
+          <${Icon} name=${expanded ? "shrink" : "expand"} />
+        </button>
+      </div>
+    </header>
+    ${children}
+  </article>`;
+}
+
+/**
+ * A button that opens a small window below it. The content is made when it opens.
+ * @param {object} props
+ * @param {string} props.label
+ * @param {"download" | "menu"} props.icon
+ * @param {() => unknown} props.content
+ */
+export function Menu({ label, icon, content }) {
+  const button = useRef(/** @type {HTMLElement | null} */ (null));
+  const box = useRef(/** @type {HTMLElement | null} */ (null));
+  const id = useId();
+  const [open, setOpen] = useState(false);
+
+  /** @param {ToggleEvent} event */
+  const onToggle = (event) => {
+    setOpen(event.newState === "open");
+    if (event.newState !== "open" || !button.current || !box.current) return;
+    const anchor = button.current.getBoundingClientRect();
+    box.current.style.top = `${anchor.bottom + 4}px`;
+    box.current.style.right = `${Math.max(4, document.documentElement.clientWidth - anchor.right)}px`;
+  };
+
+  return html`<button
+      type="button"
+      class="tb-icon-button"
+      ref=${button}
+      aria-label=${label}
+      title=${label}
+      popovertarget=${id}
+    >
+      <${Icon} name=${icon} />
+    </button>
+    <div class="tb-menu" id=${id} popover="auto" ref=${box} onToggle=${onToggle}>${open && content()}</div>`;
+}

@@ -1,0 +1,36 @@
+/**
+ * A text box for a regular expression that filters names, with its error below it.
+ */
+
+import { html } from "htm/preact";
+import { useId } from "preact/hooks";
+import { Icon } from "./icons.js";
+import { MAX_PATTERN_LENGTH } from "./pattern.js";
+
+/**
+ * @param {object} props
+ * @param {import("./filter.js").Filter} props.filter  what the box shows
+ * @param {(text: string) => void} props.onInput  called with every change
+ * @param {string} props.label  also the placeholder
+ */
+export function FilterBox({ filter, onInput, label }) {
+  const errorId = useId();
+  const { text, error } = filter;
+  return html`<div class="tb-filter">
+    <${Icon} name="search" />
+    <input
+      class="tb-input"
+      type="search"
+      spellcheck="false"
+      autocomplete="off"
+      maxlength=${MAX_PATTERN_LENGTH}
+      aria-label=${label}
+      placeholder=${label}
+      aria-invalid=${error ? "true" : undefined}
+      aria-describedby=${error ? errorId : undefined}
+      value=${text}
+      onInput=${(/** @type {InputEvent} */ event) => onInput(/** @type {HTMLInputElement} */ (event.currentTarget).value)}
+    />
+    ${error && html`<p class="tb-filter-error" id=${errorId} role="status">No regular expression: ${error}</p>`}
+  </div>`;
+}

@@ -1,0 +1,215 @@
+/**
+ * Numbers, steps, times, durations and sizes as short text. Pure; used on axes, in hover texts and in the shell.
+ */
+
+const STEP_FORMAT = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
+
+/**
+ * A value as a reader wants to see it: six significant digits at most, no trailing zeros, an exponent only where
+ * plain digits would be long.
+ * @param {number} value
+ * @param {number} [digits]  significant digits
+ * @returns {string} for example `0.0625`, `1.234e-7`, `NaN`, `∞`
+ */
+export function formatValue(value, digits = 6) {
+  if (Number.isNaN(value)) return "NaN";
+  if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
+  if (value === 0) return "0";
+  const size = Math.abs(value);
+  if (size < 1e-4 || size >= 1e9) return trimExponent(value.toExponential(digits - 1));
+  // Digits before the point are never rounded away: 123456.789 keeps all six of them.
+  const whole = Math.floor(Math.log10(size)) + 1;
+  return trimZeros(value.toFixed(Math.min(12, Math.max(0, digits - whole))));
+}
+
+/**
+ * A training step with separators, `1,234,567`.
+ * @param {number} step
+ */
+export function formatStep(step) {
+  return Number.isInteger(step) ? STEP_FORMAT.format(step) : formatValue(step);
+}
+
+/**
+ * A count with its noun: `1 run`, `2,000 runs`, `3 directories`.
+ * @param {number} count
+ * @param {string} noun  in the singular
+ * @param {string} [plural]
+ */
+export function plural(count, noun, plural = `${noun}s`) {
+  return `${STEP_FORMAT.format(count)} ${count === 1 ? noun : plural}`;
+}
+
+/**
+ * Ticks of one axis, all with the same number of decimals, so that they line up and none is rounded to its
+ * neighbour.
+ * @param {ArrayLike<number>} ticks
+ * @param {number} spacing  distance of two ticks; 0 where it is not constant (a logarithmic axis)
+ * @returns {string[]}
+ */
+export function formatTicks(ticks, spacing) {
+  const values = Array.from(ticks);
+  const largest = values.reduce((most, tick) => Math.max(most, Math.abs(tick)), 0);
+  if (spacing === 0) return values.map((tick) => compact(tick));
+  if (largest >= 1e15 || (largest > 0 && largest < 1e-4)) {
+    const digits = Math.max(0, Math.floor(Math.log10(largest)) - Math.floor(Math.log10(spacing) + 1e-9));
+    return values.map((tick) => (tick === 0 ? "0" : trimExponent(tick.toExponential(Math.min(digits, 17)))));
+  }
+  const [divisor, unit] = unitFor(largest, spacing);
+  const decimals = decimalsOf(spacing / divisor);
+  return values.map((tick) => (tick === 0 ? "0" : (tick / divisor).toFixed(decimals) + unit));
+}
+
+/**
+ * The unit that keeps axis labels short: thousands, millions and so on, once the ticks are that large.
+ * @param {number} largest
+ * @param {number} spacing
+ * @returns {[divisor: number, unit: string]}
+ */
+function unitFor(largest, spacing) {
+  for (const [divisor, unit] of UNITS) {
+    // "1.0002M" is no shorter than "1000200", and "0.5k" is odder than "500".
+    if (largest >= divisor && decimalsOf(spacing / divisor) <= (divisor > 1e3 ? 1 : 0)) return [divisor, unit];
+  }
+  return [1, ""];
+}
+
+/** @type {[number, string][]} */
+const UNITS = [
+  [1e12, "T"],
+  [1e9, "G"],
+  [1e6, "M"],
+  [1e3, "k"],
+];
+
+/** @param {number} value  a single tick of a logarithmic axis */
+function compact(value) {
+  if (value === 0) return "0";
+  const size = Math.abs(value);
+  if (size >= 1e15 || size < 1e-4) return trimExponent(value.toExponential(2));
+  for (const [divisor, unit] of UNITS) if (size >= divisor) return trimZeros((value / divisor).toFixed(2)) + unit;
+  return trimZeros(value.toPrecision(3));
+}
+
+/**
+ * Decimals needed to write multiples of a spacing such as 0.25 exactly; at most 12.
+ * @param {number} spacing
+ */
+function decimalsOf(spacing) {
+  for (let decimals = 0; decimals < 12; decimals++) {
+    const scaled = spacing * 10 ** decimals;
+    if (Math.abs(scaled - Math.round(scaled)) < 1e-6 * Math.max(1, scaled) && Math.round(scaled) > 0) return decimals;
+  }
+  return 12;
+}
+
+/**
+ * A length of time: `0.25 s`, `12 s`, `3m 20s`, `2h 05m`, `3d 4h`.
+ * @param {number} seconds
+ */
+export function formatDuration(seconds) {
+  if (!Number.isFinite(seconds)) return formatValue(seconds);
+  const sign = seconds < 0 ? "−" : "";
+  const size = Math.abs(seconds);
+  if (size < 10) return `${sign}${trimZeros(size.toFixed(2))} s`;
+  const whole = Math.round(size);
+  if (whole < 60) return `${sign}${whole} s`;
+  if (whole < 3600) return `${sign}${Math.floor(whole / 60)}m ${two(whole % 60)}s`;
+  if (whole < 86400) return `${sign}${Math.floor(whole / 3600)}h ${two(Math.floor((whole % 3600) / 60))}m`;
+  return `${sign}${Math.floor(whole / 86400)}d ${Math.floor((whole % 86400) / 3600)}h`;
+}
+
+/**
+ * Labels of an axis of durations: the parts down to what the spacing needs, `90s` as `1m30s`.
+ * @param {ArrayLike<number>} ticks  seconds
+ * @param {number} spacing  seconds
+ * @returns {string[]}
+ */
+export function formatDurationTicks(ticks, spacing) {
+  if (spacing < 1) return formatTicks(ticks, spacing).map((text) => (text === "0" ? text : `${text}s`));
+  return Array.from(ticks, (tick) => {
+    const size = Math.round(Math.abs(tick));
+    /** @type {[number, string][]} */
+    const parts = [
+      [Math.floor(size / 86400), "d"],
+      [Math.floor((size % 86400) / 3600), "h"],
+      [Math.floor((size % 3600) / 60), "m"],
+      [size % 60, "s"],
+    ];
+    const text = parts.filter(([count]) => count > 0).map(([count, unit]) => `${count}${unit}`).join("");
+    return text === "" ? "0" : (tick < 0 ? "−" : "") + text;
+  });
+}
+
+/**
+ * A moment in the reader's own time zone, `2020-03-01 11:06:02`.
+ * @param {number} wallTime  seconds since the epoch
+ */
+export function formatTime(wallTime) {
+  const date = new Date(wallTime * 1000);
+  if (Number.isNaN(date.getTime())) return formatValue(wallTime);
+  return `${formatDate(date)} ${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
+}
+
+/** @param {Date} date */
+function formatDate(date) {
+  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
+}
+
+/**
+ * Labels of a time axis. A tick says only what changed since the one before it: the day once, then hours.
+ * @param {ArrayLike<number>} ticks  seconds since the epoch, rising
+ * @param {number} spacing  seconds
+ * @returns {string[]}
+ */
+export function formatTimeTicks(ticks, spacing) {
+  let day = "";
+  return Array.from(ticks, (tick) => {
+    const date = new Date(tick * 1000);
+    const today = formatDate(date);
+    const isNew = today !== day;
+    day = today;
+    if (spacing >= 86400) return today;
+    const clock = `${two(date.getHours())}:${two(date.getMinutes())}${spacing < 60 ? `:${two(date.getSeconds())}` : ""}`;
+    return isNew ? `${clock}\n${today}` : clock;
+  });
+}
+
+/**
+ * A number of bytes, `512 B`, `1.4 MB`.
+ * @param {number} bytes
+ */
+export function formatBytes(bytes) {
+  const units = ["B", "kB", "MB", "GB", "TB"];
+  let unit = 0;
+  let size = bytes;
+  while (size >= 999.5 && unit < units.length - 1) {
+    size /= 1000;
+    unit++;
+  }
+  return `${unit === 0 || size >= 99.5 ? Math.round(size) : trimZeros(size.toFixed(1))} ${units[unit]}`;
+}
+
+/**
+ * A number as the server's JSON has it: non-finite numbers are the strings "NaN", "Infinity" and "-Infinity".
+ * @param {number | string | null} value
+ */
+export function toNumber(value) {
+  return value === null ? NaN : Number(value);
+}
+
+/** @param {number} value */
+function two(value) {
+  return String(value).padStart(2, "0");
+}
+
+/** @param {string} text */
+function trimZeros(text) {
+  return text.includes(".") ? text.replace(/\.?0+$/, "") : text;
+}
+
+/** @param {string} text  as made by toExponential */
+function trimExponent(text) {
+  const [mantissa, exponent] = text.split("e");
+  return `${trimZeros(mantissa)}e${exponent.replace("+", "")}`;
+}

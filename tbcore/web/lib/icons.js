@@ -1,0 +1,31 @@
+/**
+ * The icons of the shell and of cards, as small SVG drawings in the colour of the text around them.
+ */
+
+import { html } from "htm/preact";
+
+/** Stroke paths on a 16 by 16 grid. */
+const PATHS = {
+  chevron: "M6 4l4 4-4 4",
+  close: "M4 4l8 8M12 4l-8 8",
+  download: "M8 2.5v8M4.8 7.5L8 10.7l3.2-3.2M3 13.5h10",
+  expand: "M9.5 2.5h4v4M6.5 13.5h-4v-4M13.3 2.7L9.4 6.6M2.7 13.3l3.9-3.9",
+  shrink: "M13.5 6.5h-4v-4M2.5 9.5h4v4M9.7 6.3l3.8-3.8M6.3 9.7l-3.8 3.8",
+  info: "M8 14.2A6.2 6.2 0 1 0 8 1.800a6.2 6.2 0 0 0 0 12.400zM8 7.300v3.700M8 4.900v.2",
+  menu: "M2.5 4h11M2.5 8h11M2.5 12h11",
+  moon: "M13 9.8A5.6 5.6 0 0 1 6.2 3 5.6 5.6 0 1 0 13 9.8z",
+  reload: "M13 8a5 5 0 1 1-1.6-3.7M13.2 2.3v3h-3",
+  search: "M7 11.5a4.5 4.5 0 1 0 0-9 4.5 4.5 0 0 0 0 9zM10.3 10.3l3.2 3.2",
+  sun: "M8 11a3 3 0 1 0 0-6 3 3 0 0 0 0 6zM8 1.2v1.6M8 13.2v1.6M1.2 8h1.6M13.2 8h1.6M3.2 3.2l1.1 1.1M11.7 11.7l1.1 1.1M3.2 12.8l1.1-1.1M11.7 4.3l1.1-1.1",
+  unzoom: "M7 11.5a4.5 4.5 0 1 0 0-9 4.5 4.5 0 0 0 0 9zM10.3 10.3l3.2 3.2M5 7h4",
+  warning: "M8 2.2L14.6 13.6H1.4zM8 6.5v3.2M8 11.7v.2",
+};
+
+/**
+ * @param {{ name: keyof typeof PATHS }} props
+ */
+export function Icon({ name }) {
+  return html`<svg class="tb-icon" viewBox="0 0 16 16" aria-hidden="true" focusable="false">
+    <path d=${PATHS[name]} />
+  </svg>`;
+}

@@ -1,0 +1,439 @@
+/**
+ * Regular expressions that take linear time.
+ *
+ * A filter comes from the keyboard or from a link, and the browser's own RegExp can be made to run for minutes by
+ * nine characters such as `(\w+\s?)+$`. This one follows all alternatives at once (Thompson's construction), so a test
+ * costs at most the length of the text times the size of the pattern. It answers one question only, "does the
+ * pattern occur anywhere in the text", without regard to case. Look-ahead, look-behind and back-references cannot be
+ * done that way and are refused with a message.
+ *
+ *     text -> parse -> tree -> emit -> program -> run -> boolean
+ */
+
+/** Longest pattern that is accepted, in characters. */
+export const MAX_PATTERN_LENGTH = 500;
+const MAX_PROGRAM_LENGTH = 4000;
+
+/**
+ * @typedef {(code: number) => boolean} CharTest
+ * @typedef {{ op: "char", test: CharTest }
+ *   | { op: "split", a: number, b: number }
+ *   | { op: "jump", a: number }
+ *   | { op: "assert", kind: "start" | "end" | "word" | "notWord" }
+ *   | { op: "match" }} Instruction
+ * @typedef {{ type: "empty" }
+ *   | { type: "char", test: CharTest }
+ *   | { type: "assert", kind: "start" | "end" | "word" | "notWord" }
+ *   | { type: "sequence", items: Node[] }
+ *   | { type: "choice", items: Node[] }
+ *   | { type: "repeat", item: Node, least: number, most: number }} Node
+ */
+
+/**
+ * Compiles a pattern.
+ * @param {string} text
+ * @returns {(subject: string) => boolean} whether the pattern occurs in the subject
+ * @throws {SyntaxError} with a message for the user
+ */
+export function compilePattern(text) {
+  if (text.length > MAX_PATTERN_LENGTH) {
+    throw new SyntaxError(`longer than ${MAX_PATTERN_LENGTH} characters`);
+  }
+  if (!/[\\^$.*+?()[\]{}|]/.test(text)) {
+    const needle = text.toLowerCase();
+    return (subject) => subject.toLowerCase().includes(needle);
+  }
+  const program = emit(parse(text));
+  return (subject) => run(program, subject);
+}
+
+// --- parsing -------------------------------------------------------------------------------------------------------
+
+/**
+ * @param {string} text
+ * @returns {Node}
+ */
+function parse(text) {
+  const chars = Array.from(text);
+  let at = 0;
+
+  const tree = choice();
+  if (at < chars.length) throw new SyntaxError("unmatched )");
+  return tree;
+
+  /** @returns {Node} */
+  function choice() {
+    const items = [sequence()];
+    while (chars[at] === "|") {
+      at++;
+      items.push(sequence());
+    }
+    return items.length === 1 ? items[0] : { type: "choice", items };
+  }
+
+  /** @returns {Node} */
+  function sequence() {
+    /** @type {Node[]} */
+    const items = [];
+    while (at < chars.length && chars[at] !== "|" && chars[at] !== ")") items.push(repeated());
+    if (items.length === 0) return { type: "empty" };
+    return items.length === 1 ? items[0] : { type: "sequence", items };
+  }
+
+  /** @returns {Node} */
+  function repeated() {
+    const item = atom();
+    const bounds = quantifier();
+    if (!bounds) return item;
+    if (item.type === "assert") throw new SyntaxError("nothing to repeat");
+    if (chars[at] === "?") at++; // lazy or greedy makes no difference to whether it occurs
+    if (quantifier()) throw new SyntaxError("nothing to repeat");
+    return { type: "repeat", item, least: bounds[0], most: bounds[1] };
+  }
+
+  /** @returns {[least: number, most: number] | null} */
+  function quantifier() {
+    const char = chars[at];
+    if (char === "*" || char === "+" || char === "?") {
+      at++;
+      return [char === "+" ? 1 : 0, char === "?" ? 1 : Infinity];
+    }
+    if (char !== "{") return null;
+    const found = /^\{(\d+)(,(\d*))?\}/.exec(chars.slice(at, at + 16).join(""));
+    if (!found) return null;
+    at += found[0].length;
+    const least = Number(found[1]);
+    const most = found[2] === undefined ? least : found[3] === "" ? Infinity : Number(found[3]);
+    if (most < least) throw new SyntaxError("numbers out of order in {}");
+    return [least, most];
+  }
+
+  /** @returns {Node} */
+  function atom() {
+    const char = chars[at++];
+    switch (char) {
+      case "(":
+        return group();
+      case "[":
+        return { type: "char", test: charClass() };
+      case ".":
+        return { type: "char", test: (code) => code !== 10 && code !== 13 && code !== 0x2028 && code !== 0x2029 };
+      case "^":
+        return { type: "assert", kind: "start" };
+      case "$":
+        return { type: "assert", kind: "end" };
+      case "*":
+      case "+":
+      case "?":
+        throw new SyntaxError("nothing to repeat");
+      case "\\":
+        if (chars[at] === "b" || chars[at] === "B") {
+          return { type: "assert", kind: chars[at++] === "b" ? "word" : "notWord" };
+        }
+        return { type: "char", test: asTest(escape()) };
+      case "{":
+        at--;
+        if (quantifier()) throw new SyntaxError("nothing to repeat");
+        at++;
+        return { type: "char", test: literal("{") };
+      default:
+        return { type: "char", test: literal(char) };
+    }
+  }
+
+  /** @returns {Node} */
+  function group() {
+    if (chars[at] === "?") {
+      const rest = chars.slice(at, at + 64).join("");
+      const named = /^\?<[A-Za-z_$][\w$]*>/.exec(rest);
+      if (rest.startsWith("?:")) at += 2;
+      else if (named) at += named[0].length;
+      else if (/^\?<?[=!]/.test(rest)) throw new SyntaxError("look-ahead and look-behind are not supported");
+      else throw new SyntaxError("invalid group");
+    }
+    const inner = choice();
+    if (chars[at] !== ")") throw new SyntaxError("unclosed (");
+    at++;
+    // An assertion in a group may be repeated: `(^)*`; wrapped, it is no bare assertion any more.
+    return inner.type === "assert" ? { type: "sequence", items: [inner] } : inner;
+  }
+
+  /**
+   * What follows a backslash: a class, or the code of one character.
+   * @returns {CharTest | number}
+   */
+  function escape() {
+    const char = chars[at++];
+    if (char === undefined) throw new SyntaxError("\\ at end of pattern");
+    const builtIn = CLASSES[char];
+    if (builtIn) return builtIn;
+    if (/[1-9k]/.test(char)) throw new SyntaxError("back-references are not supported");
+    if (/[pP]/.test(char)) throw new SyntaxError("\\p{…} is not supported");
+    const control = { n: 10, r: 13, t: 9, v: 11, f: 12, 0: 0 }[char];
+    if (control !== undefined) return control;
+    if (char === "x" || char === "u") {
+      const found = /^(?:\{([0-9a-f]{1,6})\}|([0-9a-f]{2,4}))/i.exec(chars.slice(at, at + 8).join(""));
+      const digits = found && (char === "u" ? found[1] ?? (found[2]?.length === 4 ? found[2] : null) : found[2]?.slice(0, 2));
+      if (!found || !digits) return code(char);
+      at += found[1] !== undefined && char === "u" ? found[0].length : digits.length;
+      return parseInt(digits, 16);
+    }
+    return code(char);
+  }
+
+  /** @returns {CharTest} */
+  function charClass() {
+    const negated = chars[at] === "^";
+    if (negated) at++;
+    /** @type {CharTest[]} */
+    const tests = [];
+    /** @type {[number, number][]} */
+    const ranges = [];
+    while (true) {
+      if (at >= chars.length) throw new SyntaxError("unclosed [");
+      if (chars[at] === "]") break;
+      const low = classItem();
+      if (chars[at] === "-" && at + 1 < chars.length && chars[at + 1] !== "]") {
+        at++;
+        const high = classItem();
+        if (typeof low === "number" && typeof high === "number") {
+          if (high < low) throw new SyntaxError("range out of order in []");
+          ranges.push([low, high]);
+          continue;
+        }
+        ranges.push([45, 45]); // as in RegExp: `[\w-x]` is three items
+        for (const item of [low, high]) add(item);
+        continue;
+      }
+      add(low);
+    }
+    at++;
+    /** @param {CharTest | number} item */
+    function add(item) {
+      if (typeof item === "number") ranges.push([item, item]);
+      else tests.push(item);
+    }
+    /** @type {CharTest} */
+    const inRanges = (code) => ranges.some(([low, high]) => code >= low && code <= high);
+    return (code) => {
+      const other = caseVariants(code);
+      const found = inRanges(code) || other.some(inRanges) || tests.some((test) => test(code));
+      return found !== negated;
+    };
+  }
+
+  /** @returns {CharTest | number} */
+  function classItem() {
+    const char = chars[at++];
+    if (char !== "\\") return code(char);
+    if (chars[at] === "b") {
+      at++;
+      return 8;
+    }
+    return escape();
+  }
+}
+
+/** @type {CharTest} */
+const isDigit = (code) => code >= 48 && code <= 57;
+/** @type {CharTest} */
+const isWord = (code) => isDigit(code) || code === 95 || (code >= 65 && code <= 90) || (code >= 97 && code <= 122);
+/** @type {CharTest} */
+const isSpace = (code) => /\s/.test(String.fromCodePoint(code));
+
+/** @type {Record<string, CharTest>} */
+const CLASSES = Object.assign(Object.create(null), {
+  d: isDigit,
+  D: (/** @type {number} */ code) => !isDigit(code),
+  w: isWord,
+  W: (/** @type {number} */ code) => !isWord(code),
+  s: isSpace,
+  S: (/** @type {number} */ code) => !isSpace(code),
+});
+
+/**
+ * @param {string} char
+ * @returns {CharTest}
+ */
+function literal(char) {
+  return asTest(code(char));
+}
+
+/**
+ * @param {CharTest | number} item
+ * @returns {CharTest}
+ */
+function asTest(item) {
+  if (typeof item !== "number") return item;
+  const accepted = [item, ...caseVariants(item)];
+  return (code) => accepted.includes(code);
+}
+
+/** @param {string} char */
+function code(char) {
+  return /** @type {number} */ (char.codePointAt(0));
+}
+
+/**
+ * The same letter in the other case, where that is one character.
+ * @param {number} code
+ * @returns {number[]}
+ */
+function caseVariants(code) {
+  if (code < 128) {
+    if (code >= 65 && code <= 90) return [code + 32];
+    if (code >= 97 && code <= 122) return [code - 32];
+    return [];
+  }
+  const char = String.fromCodePoint(code);
+  return [char.toLowerCase(), char.toUpperCase()]
+    .filter((other) => other !== char && Array.from(other).length === 1)
+    .map((other) => /** @type {number} */ (other.codePointAt(0)));
+}
+
+// --- program -------------------------------------------------------------------------------------------------------
+
+/**
+ * @param {Node} tree
+ * @returns {Instruction[]}
+ */
+function emit(tree) {
+  /** @type {Instruction[]} */
+  const program = [];
+  write(tree);
+  add({ op: "match" });
+  return program;
+
+  /**
+   * @template {Instruction} T
+   * @param {T} instruction
+   * @returns {T}
+   */
+  function add(instruction) {
+    if (program.length >= MAX_PROGRAM_LENGTH) throw new SyntaxError("too many repetitions");
+    program.push(instruction);
+    return instruction;
+  }
+
+  /** @param {Node} node */
+  function write(node) {
+    switch (node.type) {
+      case "empty":
+        return;
+      case "char":
+        add({ op: "char", test: node.test });
+        return;
+      case "assert":
+        add({ op: "assert", kind: node.kind });
+        return;
+      case "sequence":
+        node.items.forEach(write);
+        return;
+      case "choice": {
+        const jumps = [];
+        for (const [index, item] of node.items.entries()) {
+          if (index === node.items.length - 1) {
+            write(item);
+            break;
+          }
+          const split = add({ op: "split", a: program.length + 1, b: 0 });
+          write(item);
+          jumps.push(add({ op: "jump", a: 0 }));
+          split.b = program.length;
+        }
+        for (const jump of jumps) jump.a = program.length;
+        return;
+      }
+      case "repeat":
+        for (let i = 0; i < node.least; i++) {
+          const before = program.length;
+          write(node.item);
+          if (program.length === before) break; // nothing, however often: `(){1000000000}`
+        }
+        if (node.most === Infinity) {
+          const split = add({ op: "split", a: program.length + 1, b: 0 });
+          const start = program.length - 1;
+          write(node.item);
+          add({ op: "jump", a: start });
+          split.b = program.length;
+        } else {
+          const splits = [];
+          for (let i = node.least; i < node.most; i++) {
+            splits.push(add({ op: "split", a: program.length + 1, b: 0 }));
+            write(node.item);
+          }
+          for (const split of splits) split.b = program.length;
+        }
+    }
+  }
+}
+
+// --- running -------------------------------------------------------------------------------------------------------
+
+/**
+ * Follows all alternatives through the text at once. `current` and `next` are sets of program positions; a position
+ * enters a set at most once per character, which bounds the work.
+ * @param {Instruction[]} program
+ * @param {string} subject
+ */
+function run(program, subject) {
+  const codes = Array.from(subject, (char) => /** @type {number} */ (char.codePointAt(0)));
+  const seen = new Int32Array(program.length).fill(-1);
+  let current = /** @type {number[]} */ ([]);
+  let next = /** @type {number[]} */ ([]);
+
+  for (let at = 0; at <= codes.length; at++) {
+    if (follow(0, at, current)) return true; // the pattern may begin at any character
+    const code = codes[at];
+    if (code === undefined) return false;
+    for (const position of current) {
+      const instruction = program[position];
+      if (instruction.op === "char" && instruction.test(code) && follow(position + 1, at + 1, next)) return true;
+    }
+    [current, next] = [next, current];
+    next.length = 0;
+  }
+  return false;
+
+  /**
+   * Adds a position and all that is reached from it without reading; true when the end of the program is.
+   * @param {number} start
+   * @param {number} at
+   * @param {number[]} set
+   */
+  function follow(start, at, set) {
+    const pending = [start];
+    for (let position = pending.pop(); position !== undefined; position = pending.pop()) {
+      if (seen[position] === at) continue;
+      seen[position] = at;
+      const instruction = program[position];
+      switch (instruction.op) {
+        case "match":
+          return true;
+        case "char":
+          set.push(position);
+          break;
+        case "jump":
+          pending.push(instruction.a);
+          break;
+        case "split":
+          pending.push(instruction.b, instruction.a);
+          break;
+        case "assert":
+          if (holds(instruction.kind, at)) pending.push(position + 1);
+      }
+    }
+    return false;
+  }
+
+  /**
+   * @param {"start" | "end" | "word" | "notWord"} kind
+   * @param {number} at
+   */
+  function holds(kind, at) {
+    if (kind === "start") return at === 0;
+    if (kind === "end") return at === codes.length;
+    const boundary = (at > 0 && isWord(codes[at - 1])) !== (at < codes.length && isWord(codes[at]));
+    return boundary === (kind === "word");
+  }
+}

@@ -1,0 +1,56 @@
+/**
+ * Cards in collapsible sections, one section per group of tags. Long groups are shown a page at a time.
+ */
+
+import { html } from "htm/preact";
+import { useState } from "preact/hooks";
+import { Icon } from "./icons.js";
+
+const PAGE = 48;
+
+/**
+ * @param {object} props
+ * @param {readonly import("./names.js").TagGroup[]} props.groups
+ * @param {ReadonlySet<string>} props.closed  names of the groups that are folded
+ * @param {(name: string, open: boolean) => void} props.onToggle
+ * @param {(tag: string, group: string) => unknown} props.renderCard
+ */
+export function TagGroups({ groups, closed, onToggle, renderCard }) {
+  return groups.map(
+    (group) => html`<${Group}
+      key=${group.name}
+      group=${group}
+      open=${!closed.has(group.name)}
+      onToggle=${onToggle}
+      renderCard=${renderCard}
+    />`,
+  );
+}
+
+/**
+ * @param {object} props
+ * @param {import("./names.js").TagGroup} props.group
+ * @param {boolean} props.open
+ * @param {(name: string, open: boolean) => void} props.onToggle
+ * @param {(tag: string, group: string) => unknown} props.renderCard
+ */
+function Group({ group, open, onToggle, renderCard }) {
+  const [numShown, setNumShown] = useState(PAGE);
+  const { name, tags } = group;
+  const rest = tags.length - numShown;
+  return html`<section class="tb-group" data-group=${name}>
+    <h2>
+      <button type="button" aria-expanded=${open} onClick=${() => onToggle(name, !open)}>
+        <${Icon} name="chevron" />
+        <span>${name === "" ? "ungrouped" : name}</span>
+        <small>${tags.length}</small>
+      </button>
+    </h2>
+    ${open &&
+    html`<div class="tb-grid">${tags.slice(0, numShown).map((tag) => renderCard(tag, name))}</div>
+      ${rest > 0 &&
+      html`<button type="button" class="tb-button tb-more" onClick=${() => setNumShown(numShown + PAGE)}>
+        Show ${Math.min(PAGE, rest)} more of ${rest}
+      </button>`}`}
+  </section>`;
+}

@@ -1,0 +1,92 @@
+/**
+ * The open tab: a plugin's module in a shadow root of its own, or what went wrong with it.
+ */
+
+import { html } from "htm/preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { openPlugin } from "./host.js";
+import { Icon } from "./lib/icons.js";
+
+/**
+ * @param {object} props
+ * @param {import("./state.js").State} props.state
+ * @param {import("./state.js").Plugin} props.plugin
+ */
+export function PluginView({ state, plugin }) {
+  const [attempt, setAttempt] = useState(0);
+  const [error, setError] = useState(/** @type {unknown} */ (null));
+  const retry = () => {
+    setError(null);
+    setAttempt(attempt + 1);
+  };
+  if (plugin.error !== null) return html`<${Failure} title="The plugin “${plugin.name}” could not be loaded" text=${plugin.error} />`;
+  if (error !== null) {
+    return html`<${Failure} title="The tab “${plugin.title}” stopped" text=${messageOf(error)} details=${stackOf(error)} onRetry=${retry} />`;
+  }
+  return html`<${Mount} key=${attempt} state=${state} plugin=${plugin} attempt=${attempt} onError=${setError} onRetry=${retry} />`;
+}
+
+/**
+ * @param {object} props
+ * @param {import("./state.js").State} props.state
+ * @param {import("./state.js").Plugin} props.plugin
+ * @param {number} props.attempt
+ * @param {(error: unknown) => void} props.onError
+ * @param {() => void} props.onRetry
+ */
+function Mount({ state, plugin, attempt, onError, onRetry }) {
+  const container = useRef(/** @type {HTMLElement | null} */ (null));
+  const [isReady, setReady] = useState(false);
+  const [stray, setStray] = useState(/** @type {Error | null} */ (null));
+  const { module } = plugin;
+
+  useEffect(() => {
+    if (!container.current || module === null) return undefined;
+    return openPlugin({
+      state,
+      plugin: { ...plugin, module },
+      container: container.current,
+      attempt,
+      onError: (error) => onError(error ?? new Error("unknown error")),
+      onStrayError: setStray,
+      onReady: () => setReady(true),
+    });
+  }, []);
+
+  return html`
+    ${stray &&
+    html`<div class="stray" role="alert">
+      <${Icon} name="warning" /><span>${messageOf(stray)}</span>
+      <button type="button" class="tb-button" onClick=${onRetry}>Reload this tab</button>
+    </div>`}
+    ${!isReady && html`<div class="opening" role="status" aria-label="Opening ${plugin.title}"></div>`}
+    <h1 class="tb-hidden">${plugin.title}</h1>
+    <div class="plugin" data-plugin=${plugin.name} ref=${container}></div>
+  `;
+}
+
+/**
+ * @param {object} props
+ * @param {string} props.title
+ * @param {string} props.text
+ * @param {string} [props.details]
+ * @param {() => void} [props.onRetry]
+ */
+function Failure({ title, text, details, onRetry }) {
+  return html`<div class="notice failure" role="alert">
+    <h1><${Icon} name="warning" /> ${title}</h1>
+    <p class="message">${text}</p>
+    ${details && html`<details><summary>Details</summary><pre>${details}</pre></details>`}
+    ${onRetry && html`<p><button type="button" class="tb-button primary" onClick=${onRetry}>Try again</button></p>`}
+  </div>`;
+}
+
+/** @param {unknown} error */
+function messageOf(error) {
+  return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+}
+
+/** @param {unknown} error */
+function stackOf(error) {
+  return error instanceof Error ? error.stack : undefined;
+}

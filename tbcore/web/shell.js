@@ -1,0 +1,75 @@
+/**
+ * The page: top bar, run list and the open tab. Starts everything.
+ */
+
+import "@preact/signals";
+import { html } from "htm/preact";
+import { render } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { EmptyState, findEmptyState } from "./empty-states.js";
+import { ignoreClosedTabs } from "./host.js";
+import { InfoDialog } from "./info-dialog.js";
+import { PluginView } from "./plugin-view.js";
+import { Sidebar } from "./sidebar.js";
+import { createState } from "./state.js";
+import { keepInSync } from "./sync.js";
+import { TopBar, orderTabs } from "./top-bar.js";
+
+/**
+ * @param {object} props
+ * @param {import("./state.js").State} props.state
+ * @param {{ reload(): void, retry(): void }} props.sync
+ */
+function Page({ state, sync }) {
+  const [showsRuns, setShowsRuns] = useState(false);
+  const [showsInfo, setShowsInfo] = useState(false);
+  const frontends = state.frontends.value;
+  const plugin = orderTabs(frontends?.plugins ?? []).find(({ name }) => name === state.tab.value);
+  const empty = findEmptyState(state, plugin);
+
+  useEffect(() => openFirstTab(state));
+  useEffect(() => {
+    const place = frontends?.logdir.split("/").filter(Boolean).pop();
+    document.title = frontends?.window_title || (place ? `${place} · tbcore` : "tbcore");
+  }, [frontends]);
+
+  return html`
+    <${TopBar}
+      state=${state}
+      showsRuns=${showsRuns}
+      onRuns=${() => setShowsRuns(!showsRuns)}
+      onInfo=${() => setShowsInfo(true)}
+      onReload=${sync.reload}
+      onRetry=${sync.retry}
+    />
+    <div class="body">
+      <${Sidebar} state=${state} isOpen=${showsRuns} onClose=${() => setShowsRuns(false)} onInfo=${() => setShowsInfo(true)} />
+      <main>
+        <div id="content" role="tabpanel" aria-labelledby=${plugin && `tab-${plugin.name}`}>
+          ${empty
+            ? html`<${EmptyState} what=${empty} state=${state} plugin=${plugin} />`
+            : plugin && html`<${PluginView} key=${plugin.name} state=${state} plugin=${plugin} />`}
+        </div>
+      </main>
+    </div>
+    ${showsInfo && html`<${InfoDialog} state=${state} onClose=${() => setShowsInfo(false)} />`}
+  `;
+}
+
+/**
+ * Opens the first tab that has something to show, once there is one. A tab that is open stays open, whatever comes.
+ * @param {import("./state.js").State} state
+ */
+function openFirstTab(state) {
+  const plugins = state.frontends.value?.plugins;
+  if (!plugins) return;
+  const tabs = orderTabs(plugins);
+  if (tabs.some(({ name }) => name === state.tab.value)) return;
+  const first = tabs.find(({ active, error }) => active && error === null);
+  if (first) state.openTab(first.name);
+}
+
+ignoreClosedTabs();
+const state = createState();
+const sync = keepInSync(state);
+render(html`<${Page} state=${state} sync=${sync} />`, /** @type {HTMLElement} */ (document.getElementById("app")));

@@ -1,0 +1,226 @@
+/**
+ * What the page knows and what its reader has chosen, as signals; the choices are mirrored in the address.
+ *
+ * The shell's parts read these signals and call the functions at the end; `sync.js` keeps the first half equal to the
+ * server.
+ */
+
+import { batch, computed, effect, signal } from "@preact/signals-core";
+import { formatAddress, parseAddress } from "./lib/address.js";
+import { colorsOf } from "./lib/colors.js";
+import { makeFilter } from "./lib/filter.js";
+import { compareNames } from "./lib/names.js";
+import { AUTO, checkedRuns, onlyRun, selectionFromText, selectionToText, setChecked } from "./lib/selection.js";
+
+/**
+ * @typedef {import("./updates.js").Status} Status
+ * @typedef {import("./updates.js").Connection} Connection
+ * @typedef {import("./lib/selection.js").Selection} Selection
+ * @typedef {"light" | "dark"} Theme
+ *
+ * @typedef {object} Plugin  one entry of data/frontends
+ * @property {string} name
+ * @property {string} title
+ * @property {string | null} module  address of its ES module; null for a plugin without a tab
+ * @property {boolean} active  whether it has anything to show
+ * @property {string | null} error  why it could not be loaded
+ * @property {string} distribution
+ * @property {string} description
+ *
+ * @typedef {object} Unshown  data that no installed plugin shows
+ * @property {string} kind
+ * @property {number} num_tags
+ * @property {number} num_runs
+ * @property {string} example_run
+ * @property {string} example_tag
+ * @property {string | null} install  the distribution that would show it
+ *
+ * @typedef {object} Frontends  what data/frontends says
+ * @property {string} version
+ * @property {string} logdir
+ * @property {string} window_title
+ * @property {Plugin[]} plugins
+ * @property {Unshown[]} unshown
+ *
+ * @typedef {object} Generations  what has been loaded; two that are equal stand for the same data
+ * @property {string} all
+ * @property {string} lists  of the list of runs and of the tags in each run
+ * @property {(run: string) => string} of  of one run
+ *
+ * @typedef {object} Run  a run that is shown
+ * @property {string} name
+ * @property {string} color  `#rrggbb`, for the theme in force
+ *
+ * @typedef {ReturnType<typeof createState>} State
+ */
+
+/** How long to wait for more before the address is written: browsers slow down pages that write it often. */
+const ADDRESS_MS = 150;
+
+/** Makes the state of a page; call it once. */
+export function createState() {
+  // --- what the server says
+  /** @type {import("@preact/signals-core").Signal<Status | null>} */
+  const status = signal(null);
+  /** @type {import("@preact/signals-core").Signal<Connection>} */
+  const connection = signal("connecting");
+  /** @type {import("@preact/signals-core").Signal<string | null>} what the server said instead of an answer */
+  const refusal = signal(null);
+  /** @type {import("@preact/signals-core").Signal<Frontends | null>} */
+  const frontends = signal(null);
+  /** @type {import("@preact/signals-core").Signal<string[]>} in the order of data/runs */
+  const runs = signal([]);
+  /** @type {import("@preact/signals-core").Signal<Generations>} */
+  const generations = signal({ all: "", lists: "", of: () => "" });
+
+  // --- what the reader has chosen
+  const tab = signal("");
+  /** @type {import("@preact/signals-core").Signal<Selection>} */
+  const selection = signal(AUTO);
+  const runFilterText = signal("");
+  const tagFilterText = signal("");
+  /** @type {import("@preact/signals-core").Signal<Record<string, string>>} `plugin.setting` to value */
+  const settings = signal({});
+  /** @type {import("@preact/signals-core").Signal<Theme>} */
+  const theme = signal(document.documentElement.dataset.theme === "dark" ? "dark" : "light");
+
+  // --- what follows from both
+  const sortedRuns = computed(() => [...runs.value].sort(compareNames));
+  const runFilter = computed(() => makeFilter(runFilterText.value));
+  const tagFilter = computed(() => makeFilter(tagFilterText.value));
+  const checked = computed(() => checkedRuns(selection.value, runs.value));
+  const colors = computed(() => colorsOf(runs.value, theme.value));
+  /** @type {import("@preact/signals-core").ReadonlySignal<readonly Run[]>} checked and let through by the filter */
+  const shownRuns = computed(() =>
+    sortedRuns.value
+      .filter((name) => checked.value.has(name) && runFilter.value.matches(name))
+      .map((name) => ({ name, color: colors.value.get(name) ?? "#888888" })),
+  );
+
+  readAddress();
+  window.addEventListener("hashchange", readAddress);
+  mirrorAddress();
+  mirrorTheme();
+
+  return {
+    status,
+    connection,
+    refusal,
+    frontends,
+    runs,
+    generations,
+    tab,
+    selection,
+    settings,
+    theme,
+    sortedRuns,
+    runFilter,
+    tagFilter,
+    checked,
+    colors,
+    shownRuns,
+
+    /** @param {string} text */
+    setRunFilter: (text) => void (runFilterText.value = text),
+    /** @param {string} text */
+    setTagFilter: (text) => void (tagFilterText.value = text),
+    /** @param {string[]} names @param {boolean} isChecked */
+    checkRuns: (names, isChecked) => void (selection.value = setChecked(selection.value, names, isChecked, runs.value)),
+    /** @param {string} name */
+    checkOnly: (name) => void (selection.value = onlyRun(name)),
+    openTab,
+    setSetting,
+    toggleTheme,
+  };
+
+  /**
+   * Opens a tab, in a step of the browser's history of its own.
+   * @param {string} name
+   */
+  function openTab(name) {
+    if (name === tab.value) return;
+    const isFirst = tab.value === "";
+    if (!isFirst) history.replaceState(null, "", currentAddress()); // what "back" returns to, with its latest changes
+    tab.value = name;
+    if (!isFirst) history.pushState(null, "", currentAddress());
+  }
+
+  /**
+   * @param {string} name  with the plugin's name before it
+   * @param {string | null} value  null: back to the default
+   */
+  function setSetting(name, value) {
+    if ((settings.value[name] ?? null) === value) return;
+    const { [name]: _, ...rest } = settings.value;
+    settings.value = value === null ? rest : { ...rest, [name]: value };
+  }
+
+  function toggleTheme() {
+    const next = theme.value === "dark" ? "light" : "dark";
+    theme.value = next;
+    try {
+      // The choice is forgotten when it is what the system says anyway, and the page follows the system again.
+      if (next === systemTheme().theme) localStorage.removeItem("tbcore.theme");
+      else localStorage.setItem("tbcore.theme", next);
+    } catch {
+      // storage is blocked: the choice holds for this page
+    }
+  }
+
+  function readAddress() {
+    const { tab: name, values } = parseAddress(location.hash);
+    const { runs: runsText, runFilter: runText = "", tagFilter: tagText = "", ...rest } = values;
+    batch(() => {
+      if (name !== "") tab.value = name;
+      if (selectionToText(selection.peek()) !== (runsText ?? null)) selection.value = selectionFromText(runsText);
+      runFilterText.value = runText;
+      tagFilterText.value = tagText;
+      if (JSON.stringify(settings.peek()) !== JSON.stringify(rest)) settings.value = rest;
+    });
+  }
+
+  /** @returns {string} */
+  function currentAddress() {
+    /** @type {Record<string, string>} */
+    const values = {};
+    const runsText = selectionToText(selection.value);
+    if (runFilterText.value !== "") values.runFilter = runFilterText.value;
+    if (tagFilterText.value !== "") values.tagFilter = tagFilterText.value;
+    if (runsText !== null) values.runs = runsText;
+    const hash = formatAddress({ tab: tab.value, values: { ...values, ...settings.value } });
+    return hash === "" ? location.pathname + location.search : hash;
+  }
+
+  function mirrorAddress() {
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    let timer;
+    let written = "";
+    effect(() => {
+      const next = currentAddress();
+      clearTimeout(timer);
+      timer = setTimeout(() => {
+        if (next !== written) history.replaceState(null, "", (written = next));
+      }, ADDRESS_MS);
+    });
+  }
+
+  function mirrorTheme() {
+    effect(() => {
+      document.documentElement.dataset.theme = theme.value;
+    });
+    systemTheme().query.addEventListener("change", () => {
+      try {
+        if (localStorage.getItem("tbcore.theme") !== null) return;
+      } catch {
+        // storage is blocked: follow the system
+      }
+      theme.value = systemTheme().theme;
+    });
+  }
+}
+
+/** @returns {{ query: MediaQueryList, theme: Theme }} */
+function systemTheme() {
+  const query = matchMedia("(prefers-color-scheme: dark)");
+  return { query, theme: query.matches ? "dark" : "light" };
+}

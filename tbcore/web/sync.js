@@ -1,0 +1,103 @@
+/**
+ * Keeps the page's state equal to the server: listens for updates, and asks again for what changed.
+ */
+
+import { batch } from "@preact/signals-core";
+import { ServerError, address, getJSON } from "./server.js";
+import { watchUpdates } from "./updates.js";
+
+/** Shortest time between two refreshes: of a page that is seen, and of one that is not. */
+const PAUSE_MS = 1000;
+const HIDDEN_PAUSE_MS = 10000;
+const RETRY_MS = 3000;
+
+/**
+ * Starts, and goes on for as long as the page lives.
+ * @param {import("./state.js").State} state  what the server says is set here
+ * @returns {{ reload(): void, retry(): void }} reload: ask again for everything; retry: connect now
+ */
+export function keepInSync(state) {
+  /** What the page shows: answers are equal as long as this is. */
+  let loaded = { all: "", lists: "" };
+  /** Rises with every `reload`, so that everything counts as changed. */
+  let epoch = 0;
+  let lastRefresh = -Infinity;
+  let isRefreshing = false;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer;
+
+  const updates = watchUpdates({
+    onStatus(status) {
+      state.status.value = status;
+      if (generationsOf(status).all !== loaded.all) schedule();
+    },
+    onConnection(connection) {
+      state.connection.value = connection;
+      if (connection === "live" && state.frontends.value === null) schedule();
+    },
+  });
+  document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && timer && schedule());
+  refresh();
+
+  return {
+    reload() {
+      epoch++;
+      lastRefresh = -Infinity;
+      schedule();
+      if (state.connection.value !== "live") updates.retry();
+    },
+    retry: updates.retry,
+  };
+
+  function schedule() {
+    if (isRefreshing) return; // looks again when it is done
+    const pause = document.visibilityState === "visible" ? PAUSE_MS : HIDDEN_PAUSE_MS;
+    clearTimeout(timer);
+    timer = setTimeout(refresh, Math.max(0, lastRefresh + pause - performance.now()));
+  }
+
+  async function refresh() {
+    timer = undefined;
+    isRefreshing = true;
+    let failed = false;
+    try {
+      const status = await getJSON(address("data/status", { runs: "true" }));
+      const next = generationsOf(status);
+      const lists = next.lists === loaded.lists ? null : await fetchLists();
+      batch(() => {
+        state.status.value = status;
+        state.refusal.value = null;
+        if (lists) [state.runs.value, state.frontends.value] = lists;
+        if (next.all !== loaded.all) state.generations.value = next;
+      });
+      loaded = next;
+    } catch (error) {
+      failed = true; // no answer at all is what the connection's state says already
+      state.refusal.value = error instanceof ServerError ? error.message : null;
+    }
+    isRefreshing = false;
+    lastRefresh = performance.now();
+    if (failed) timer = setTimeout(refresh, RETRY_MS);
+    else if (state.status.value && generationsOf(state.status.value).all !== loaded.all) schedule();
+  }
+
+  /** @returns {Promise<[string[], import("./state.js").Frontends]>} */
+  async function fetchLists() {
+    const [runs, frontends] = await Promise.all([getJSON(address("data/runs")), getJSON(address("data/frontends"))]);
+    // With `--api legacy` the runs are the keys of an object, in the same order.
+    return [Array.isArray(runs) ? runs : Object.keys(runs), frontends];
+  }
+
+  /**
+   * @param {import("./updates.js").Status & { runs?: Record<string, number> }} status
+   * @returns {import("./state.js").Generations}
+   */
+  function generationsOf({ instance, generation, runs_generation, runs }) {
+    const prefix = `${instance}.${epoch}`;
+    return {
+      all: `${prefix}.${generation}`,
+      lists: `${prefix}.${runs_generation}`,
+      of: (run) => `${prefix}.${runs?.[run] ?? generation}`,
+    };
+  }
+}

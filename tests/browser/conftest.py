@@ -1,0 +1,294 @@
+"""For the browser tests: a real Chromium, real servers, and a watch over everything a page does.
+
+Waiting is always for something: `wait_for` takes a function of JavaScript, because the page's
+Content-Security-Policy blocks what Playwright does with a bare expression.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+SCALARS = REPOSITORY / "plugins" / "scalars"
+START_LIMIT = 30.0
+"""Seconds a server may take until it answers; the machine may be busy."""
+WAIT_MS = 20_000
+"""How long a page may take to show what is waited for, on a busy machine."""
+VIEWPORT = {"width": 1400, "height": 900}
+
+CHROMIUM_ARGUMENTS = [
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+HELPERS = """
+globalThis.tb = {
+  // Elements of the open tab, in its shadow root.
+  all: (selector) =>
+    [...(document.querySelector('.plugin')?.shadowRoot?.querySelectorAll(selector) ?? [])],
+  card: (tag) => tb.all('.tb-card').find((card) => card.getAttribute('aria-label') === tag),
+  canvas: (tag) => tb.card(tag)?.querySelector('.uplot canvas'),
+  chart: (tag) => tb.card(tag)?.querySelector('.tb-chart'),
+  // How many pixels of a chart's canvas have a colour, give or take what smooth edges do to it.
+  pixels: (tag, color) => {
+    const canvas = tb.canvas(tag);
+    if (!canvas) return 0;
+    const wanted = [1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16));
+    const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+    const isNear = (part, at) => Math.abs(part - data[at]) <= 24;
+    let count = 0;
+    for (let i = 0; i < data.length; i += 4) {
+      if (data[i + 3] > 128 && wanted.every((part, k) => isNear(part, i + k))) count++;
+    }
+    return count;
+  },
+  label: (tag) => tb.chart(tag)?.getAttribute('aria-label') ?? '',
+  rows: () => tb.all('.tb-chart-tooltip:popover-open tbody tr').map(
+    (row) => [...row.cells].slice(1).map((cell) => cell.textContent)),
+  frame: () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))),
+  colors: () => Object.fromEntries([...document.querySelectorAll('.tb-run')].map(
+    (row) => [row.title, row.querySelector('input').style.getPropertyValue('--tb-check')])),
+};
+"""
+
+
+def find_chromium() -> str | None:
+    """The browser that TBCORE_CHROMIUM names, or one on the path."""
+    given = os.environ.get("TBCORE_CHROMIUM")
+    if given:
+        return given
+    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+    return next((path for name in names if (path := shutil.which(name))), None)
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    """A browser for the tests of a module. Without one they are skipped, and fail where CI=true.
+
+    Not for the session: Playwright keeps an event loop running in this thread, and other tests
+    bring their own.
+    """
+    sync_api = pytest.importorskip("playwright.sync_api")
+    path = find_chromium()
+    if path is None:
+        message = "no Chromium or Chrome found; install one or set TBCORE_CHROMIUM"
+        if os.environ.get("CI") == "true":
+            pytest.fail(message)
+        pytest.skip(message)
+    # Chromium's sandbox does not work for root, as in most containers.
+    sandbox = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=path, args=[*CHROMIUM_ARGUMENTS, *sandbox]
+        )
+        yield browser
+        browser.close()
+
+
+class Tabs:
+    """The tabs of one browser profile, and what went wrong in them."""
+
+    def __init__(self, chromium: Any, **options: Any) -> None:
+        self.context = chromium.new_context(**{"viewport": VIEWPORT, **options})
+        self.context.set_default_timeout(WAIT_MS)
+        self.context.add_init_script(HELPERS)
+        self.faults: list[str] = []
+        self.addresses: list[str] = []
+        self.context.on("console", self._on_console)
+        self.context.on("weberror", lambda error: self.faults.append(f"uncaught: {error.error}"))
+        self.context.on("request", lambda request: self.addresses.append(request.url))
+
+    def open(self, address: str, hash: str = "") -> Any:
+        """A new tab with a page."""
+        page = self.context.new_page()
+        page.goto(f"{address}/{hash}")
+        return page
+
+    def check(self, server: str) -> None:
+        """Fails after a console error, an uncaught error, or a request to anything else."""
+        host = urlsplit(server).netloc
+        others = [url for url in self.addresses if urlsplit(url).netloc not in (host, "")]
+        assert self.faults == []
+        assert others == []
+
+    def _on_console(self, message: Any) -> None:
+        if message.type == "error":
+            self.faults.append(f"console: {message.text} ({message.location.get('url')})")
+
+
+@pytest.fixture
+def tabs(chromium: Any) -> Iterator[Callable[..., Tabs]]:
+    """Makes browser profiles; they are closed with the test."""
+    made: list[Tabs] = []
+
+    def make(**options: Any) -> Tabs:
+        made.append(Tabs(chromium, **options))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.context.close()
+
+
+class Server:
+    """A `tbcore serve` process on a port of its own."""
+
+    def __init__(
+        self,
+        logdir: Path,
+        log: Path,
+        *options: str,
+        prefix: str = "",
+        python_path: Sequence[Path] = (),
+        program: Sequence[str] = ("-m", "tbcore"),
+    ) -> None:
+        self._port = free_port()
+        self.url = f"http://127.0.0.1:{self._port}{prefix}"
+        self._logdir = logdir
+        self._log = log
+        self._options = options
+        self._python_path = [REPOSITORY, *python_path]
+        self._program = program
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> Server:
+        """Returns when the first pass over the logdir is done; also after `stop`."""
+        arguments = ["serve", "--logdir", str(self._logdir), "--port", str(self._port)]
+        arguments += ["--reload_interval", "0.2", *self._options]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, self._python_path))}
+        environment.pop("TBCORE_PLUGINS", None)
+        with self._log.open("ab") as output:
+            self._process = subprocess.Popen(
+                [sys.executable, *self._program, *arguments],
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=environment,
+            )
+        deadline = time.monotonic() + START_LIMIT
+        while True:
+            try:
+                with urllib.request.urlopen(f"{self.url}/data/status", timeout=5) as answer:
+                    if b'"passes":0' not in answer.read():
+                        return self
+            except OSError:
+                pass
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                self.stop()
+                pytest.fail(f"the server did not start:\n{self._log.read_text()}")
+            time.sleep(0.05)
+
+    def stop(self) -> None:
+        if self._process is None:
+            return
+        self._process.terminate()
+        try:
+            self._process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._process = None
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def distribution(
+    folder: Path, name: str, files: Mapping[str, str] | None = None, *, package: str | None = None
+) -> Path:
+    """Makes a folder look like one in which the plugin `name` is installed, and returns it.
+
+    `files` are those of its package, by path; without any, the package is one that lies elsewhere.
+    """
+    package = package or f"tbcore_{name}"
+    info = folder / f"{package}-0.1.0.dist-info"
+    info.mkdir(parents=True)
+    title = f"tbcore-{name}"
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {title}\nVersion: 0.1.0\n")
+    (info / "entry_points.txt").write_text(f"[tbcore.plugins]\n{name} = {package}\n")
+    for path, content in (files or {}).items():
+        target = folder / package / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(content)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def scalars_path(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """What a server needs on its path to find the scalars plugin; nothing where it is installed."""
+    if entry_points(group="tbcore.plugins", name="scalars"):
+        return []
+    return [SCALARS, distribution(tmp_path_factory.mktemp("scalars"), "scalars")]
+
+
+@pytest.fixture
+def install_plugin(tmp_path: Path) -> Callable[..., Path]:
+    """Installs a plugin that has only a module: `install_plugin("bad", "export default ...")`.
+
+    Returns what the server needs on its path. The plugin is active at all times.
+    """
+
+    def install(name: str, module: str) -> Path:
+        python = f"""
+from tbcore import PluginInfo, hookimpl
+
+@hookimpl
+def plugin_info():
+    return PluginInfo(title={name.title()!r}, order=5)
+
+@hookimpl
+def is_active(multiplexer):
+    return bool(multiplexer.runs())
+"""
+        files = {"__init__.py": python, "static/index.js": module}
+        return distribution(tmp_path / f"plugin-{name}", name, files)
+
+    return install
+
+
+@pytest.fixture
+def serve(tmp_path: Path, scalars_path: list[Path]) -> Iterator[Callable[..., Server]]:
+    """Starts `tbcore serve --logdir LOGDIR OPTIONS...`; servers are ended with the test."""
+    yield from servers_in(tmp_path, scalars_path)
+
+
+@pytest.fixture(scope="module")
+def serve_for_all(
+    tmp_path_factory: pytest.TempPathFactory, scalars_path: list[Path]
+) -> Iterator[Callable[..., Server]]:
+    """The same for servers that all tests of a module use."""
+    yield from servers_in(tmp_path_factory.mktemp("servers"), scalars_path)
+
+
+def servers_in(folder: Path, scalars_path: list[Path]) -> Iterator[Callable[..., Server]]:
+    servers: list[Server] = []
+
+    def start(logdir: Path, *options: str, python_path: Sequence[Path] = (), **how: Any) -> Server:
+        log = folder / f"server-{len(servers)}.log"
+        path = [*scalars_path, *python_path]
+        server = Server(logdir, log, *options, python_path=path, **how)
+        servers.append(server)
+        return server.start()
+
+    yield start
+    for server in servers:
+        server.stop()

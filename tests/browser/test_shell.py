@@ -1,0 +1,523 @@
+"""The shell in a real browser: runs, tabs, live updates, faults, empty states, themes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tbcore.testing import EventFileWriter, write_run
+
+pytestmark = pytest.mark.browser
+
+VALUES = [0.9, 0.5, 0.4, 0.35, 0.3, 0.2]
+
+BOOM = """
+export default {
+  render(host) {
+    if (globalThis.boomIsFixed) {
+      host.element.textContent = 'works now';
+      return;
+    }
+    throw new Error('boom <b id="injected">bold</b>');
+  },
+};
+"""
+
+
+@pytest.fixture
+def logdir(tmp_path: Path) -> Path:
+    """Two runs with a scalar tag each, and one in common."""
+    path = tmp_path / "logs"
+    write_run(path, "train", scalars={"loss": VALUES, "train/rate": VALUES})
+    write_run(path, "eval", scalars={"loss": [value + 0.05 for value in VALUES]})
+    return path
+
+
+def wait_for_curve(page: Any, tag: str, run: str) -> None:
+    page.wait_for_function(
+        "([tag, run]) => tb.pixels(tag, tb.colors()[run] ?? '#000001') > 60", arg=[tag, run]
+    )
+
+
+def wait_for_no_curve(page: Any, tag: str, color: str) -> None:
+    page.wait_for_function("([tag, color]) => tb.pixels(tag, color) === 0", arg=[tag, color])
+
+
+def wait_for_text(page: Any, text: str) -> None:
+    page.get_by_text(text).first.wait_for()
+
+
+def test_runs_are_filtered_and_chosen(serve: Any, tabs: Any, logdir: Path) -> None:
+    """The filter, check boxes and "only" change curves and address; a link restores them."""
+    server = serve(logdir)
+    profile = tabs()
+    page = profile.open(server.url)
+    wait_for_curve(page, "loss", "train")
+    wait_for_curve(page, "loss", "eval")
+    colors = page.evaluate("() => tb.colors()")
+
+    box = page.get_by_label("Filter runs (regular expression)")
+    box.fill("^TR")
+    wait_for_no_curve(page, "loss", colors["eval"])
+    wait_for_curve(page, "loss", "train")
+    page.wait_for_function("() => location.hash === '#scalars&runFilter=%5ETR'")
+    assert page.locator(".tb-run").count() == 1
+
+    box.fill("(")
+    wait_for_text(page, "No regular expression: unclosed (")
+    assert box.get_attribute("aria-invalid") == "true"
+    wait_for_curve(page, "loss", "eval")  # an invalid filter lets everything through
+    box.fill("")
+
+    page.get_by_role("checkbox", name="train").uncheck()
+    wait_for_no_curve(page, "loss", colors["train"])
+    page.wait_for_function("() => location.hash === '#scalars&runs=!train'")
+    page.locator(".tb-run", has_text="train").hover()
+    page.get_by_role("button", name="Only train").click()
+    wait_for_no_curve(page, "loss", colors["eval"])
+    page.wait_for_function("() => location.hash === '#scalars&runs=train'")
+
+    again = profile.open(server.url, "#scalars&runs=train")
+    wait_for_curve(again, "loss", "train")
+    assert not again.get_by_role("checkbox", name="eval").is_checked()
+    assert again.evaluate("() => tb.colors()") == colors
+    again.get_by_role("checkbox", name="All runs").check()
+    wait_for_curve(again, "loss", "eval")
+    again.get_by_role("checkbox", name="All runs").uncheck()
+    wait_for_text(again, "No run is selected.")
+    profile.check(server.url)
+
+
+def test_tags_are_filtered(serve: Any, tabs: Any, logdir: Path) -> None:
+    server = serve(logdir)
+    profile = tabs()
+    page = profile.open(server.url)
+    wait_for_curve(page, "loss", "train")
+    page.get_by_label("Filter tags (regular expression)").fill("rate$")
+    page.wait_for_function("() => !tb.card('loss') && tb.card('train/rate')")
+    page.wait_for_function("() => location.hash === '#scalars&tagFilter=rate$'")
+    page.get_by_label("Filter tags (regular expression)").fill("nothing like it")
+    wait_for_text(page, "No tag of the selected runs matches “nothing like it”.")
+    profile.check(server.url)
+
+
+def test_ten_tabs_of_one_server_all_load_and_update(serve: Any, tabs: Any, tmp_path: Path) -> None:
+    """A browser opens six connections to a server; ten pages share one stream of updates."""
+    logdir = tmp_path / "live"
+    path = logdir / "train" / "events.out.tfevents.1"
+    with EventFileWriter(path) as writer:
+        for step in range(5):
+            writer.add_scalar("loss", 1.0 - step / 10, step)
+    server = serve(logdir)
+    profile = tabs(service_workers="allow")
+    pages = [profile.open(server.url) for _ in range(10)]
+    for page in pages:
+        wait_for_curve(page, "loss", "train")
+    with EventFileWriter(path) as writer:
+        for step in range(5, 9):
+            writer.add_scalar("loss", 1.0 - step / 10, step)
+    for page in pages:
+        page.wait_for_function("() => tb.label('loss').includes('to 8:')")
+        assert page.locator(".chip").inner_text() == "Live"
+    # Others go on when some are closed, also the one that came first.
+    for page in pages[:5]:
+        page.close()
+    with EventFileWriter(path) as writer:
+        writer.add_scalar("loss", 0.05, 9)
+    for page in pages[5:]:
+        page.wait_for_function("() => tb.label('loss').includes('to 9:')")
+    profile.check(server.url)
+
+
+def test_without_a_shared_worker_the_page_updates_too(serve: Any, tabs: Any, logdir: Path) -> None:
+    """Some browsers have none: a stream of its own, and polling where no stream gets through."""
+    server = serve(logdir)
+    profile = tabs()
+    profile.context.add_init_script("delete globalThis.SharedWorker;")
+    streaming = profile.open(server.url)
+    wait_for_curve(streaming, "loss", "train")
+    profile.context.route("**/data/updates", lambda route: route.fulfill(status=204))
+    polling = profile.open(server.url)
+    wait_for_curve(polling, "loss", "train")
+    write_run(logdir, "later", scalars={"loss": [1.0, 0.1]})
+    for page in (streaming, polling):
+        wait_for_curve(page, "loss", "later")
+        page.locator(".chip.good").wait_for()
+    profile.check(server.url)
+
+
+def test_a_restarted_server_is_found_again(serve: Any, tabs: Any, logdir: Path) -> None:
+    """The page says that it is disconnected, and shows what is new once the server is back."""
+    server = serve(logdir)
+    profile = tabs()
+    page = profile.open(server.url)
+    wait_for_curve(page, "loss", "train")
+    server.stop()
+    wait_for_text(page, "Disconnected, retrying")
+    write_run(logdir, "later", scalars={"loss": [1.0, 0.1]})
+    server.start()
+    page.locator(".chip.bad").click()  # try again now
+    wait_for_curve(page, "loss", "later")
+    page.locator(".chip.good").wait_for()
+
+
+def test_below_a_path_prefix(serve: Any, tabs: Any, logdir: Path) -> None:
+    """Every request of the page goes below the prefix."""
+    server = serve(logdir, "--path_prefix", "/my/logs", prefix="/my/logs")
+    profile = tabs()
+    page = profile.open(server.url)
+    wait_for_curve(page, "loss", "train")
+    write_run(logdir, "later", scalars={"loss": [1.0, 0.1]})
+    wait_for_curve(page, "loss", "later")
+    profile.check(server.url)
+    assert [url for url in profile.addresses if not url.startswith(f"{server.url}/")] == []
+
+
+def test_both_themes(serve: Any, tabs: Any, logdir: Path) -> None:
+    """The system's theme, until the reader chooses; the choice is remembered."""
+    server = serve(logdir)
+    grounds = {}
+    for scheme in ("light", "dark"):
+        profile = tabs(color_scheme=scheme)
+        page = profile.open(server.url)
+        wait_for_curve(page, "loss", "train")
+        grounds[scheme] = background(page)
+        profile.check(server.url)
+    assert brightness(grounds["light"]) > 200
+    assert brightness(grounds["dark"]) < 60
+
+    dark_color = page.evaluate("() => tb.colors()['train']")
+    page.get_by_role("button", name="Light theme").click()
+    page.wait_for_function("() => document.documentElement.dataset.theme === 'light'")
+    assert background(page) == grounds["light"]
+    assert page.evaluate("() => tb.colors()['train']") != dark_color
+    wait_for_curve(page, "loss", "train")
+    page.reload()
+    wait_for_curve(page, "loss", "train")
+    assert background(page) == grounds["light"]
+    page.get_by_role("button", name="Dark theme").click()
+    page.emulate_media(color_scheme="light")  # back to what the system says, whatever it says
+    page.wait_for_function("() => document.documentElement.dataset.theme === 'light'")
+
+
+def background(page: Any) -> str:
+    return str(page.evaluate("() => getComputedStyle(document.body).backgroundColor"))
+
+
+def brightness(color: str) -> float:
+    parts = [float(part) for part in re.findall(r"[\d.]+", color)[:3]]
+    return sum(parts) / 3
+
+
+def test_a_module_that_throws_costs_its_own_tab_only(
+    serve: Any, tabs: Any, logdir: Path, install_plugin: Callable[..., Path]
+) -> None:
+    """The tab shows the error as text with a button to try again; scalars and the shell go on."""
+    server = serve(logdir, python_path=[install_plugin("boom", BOOM)])
+    profile = tabs()
+    page = profile.open(server.url)
+    wait_for_text(page, "The tab “Boom” stopped")  # the first active tab, by its order
+    wait_for_text(page, 'Error: boom <b id="injected">bold</b>')
+    assert page.locator("#injected").count() == 0
+    page.get_by_role("tab", name="Scalars").click()
+    wait_for_curve(page, "loss", "train")
+    page.go_back()
+    wait_for_text(page, "The tab “Boom” stopped")
+    page.evaluate("() => { globalThis.boomIsFixed = true; }")
+    page.get_by_role("button", name="Try again").click()
+    wait_for_text(page, "works now")
+    profile.check(server.url)
+
+
+def test_faults_of_other_kinds_are_shown_in_their_tab(
+    serve: Any, tabs: Any, logdir: Path, install_plugin: Callable[..., Path]
+) -> None:
+    """No module, no render, an error later on, one in a callback; clean-up runs in each case."""
+    modules = {
+        "missing": "import 'not-in-the-import-map';",
+        "shapeless": "export default {};",
+        "reporter": """
+            export default { render(host) {
+              host.element.textContent = 'fine';
+              host.signal.addEventListener('abort', () => { globalThis.wasAborted = true; });
+              setTimeout(() => host.showError(new Error('found out later')), 50);
+              return () => { globalThis.wasCleanedUp = true; throw new Error('clean-up'); };
+            } };""",
+        "caller": """
+            export default { render(host) {
+              host.runs.subscribe((runs) => { if (runs.length === 1) throw new Error('one run'); });
+              host.element.textContent = 'subscribed';
+            } };""",
+        "stray": """
+            export default { render(host) {
+              host.element.textContent = 'still here';
+              setTimeout(() => { Promise.reject(new Error('nobody caught it')); }, 50);
+            } };""",
+    }
+    server = serve(
+        logdir, python_path=[install_plugin(name, text) for name, text in modules.items()]
+    )
+    profile = tabs()
+    page = profile.open(server.url, "#missing")
+    wait_for_text(page, "The tab “Missing” stopped")
+    page.get_by_role("tab", name="Shapeless").click()
+    wait_for_text(page, 'has no default export with a function "render"')
+    page.get_by_role("tab", name="Reporter").click()
+    wait_for_text(page, "Error: found out later")
+    assert page.evaluate("() => globalThis.wasAborted && globalThis.wasCleanedUp")
+    page.get_by_role("tab", name="Caller").click()
+    wait_for_text(page, "subscribed")
+    page.get_by_role("checkbox", name="train").uncheck()
+    wait_for_text(page, "Error: one run")
+    profile.check(server.url)
+
+    page.get_by_role("tab", name="Stray").click()
+    wait_for_text(page, "Error: nobody caught it")
+    wait_for_text(page, "still here")
+    page.get_by_role("tab", name="Scalars").click()
+    wait_for_curve(page, "loss", "eval")
+
+
+def test_a_plugin_that_cannot_be_imported_has_a_tab_that_says_so(
+    serve: Any, tabs: Any, logdir: Path, install_plugin: Callable[..., Path]
+) -> None:
+    folder = install_plugin("broken", "")
+    (folder / "tbcore_broken" / "__init__.py").write_text("raise SystemExit('no licence')")
+    server = serve(logdir, python_path=[folder])
+    profile = tabs()
+    page = profile.open(server.url)
+    wait_for_curve(page, "loss", "train")
+    page.get_by_role("tab", name="broken").click()
+    wait_for_text(page, "The plugin “broken” could not be loaded")
+    wait_for_text(page, "no licence")
+    profile.check(server.url)
+
+
+def test_the_host_does_what_it_says(
+    serve: Any, tabs: Any, logdir: Path, install_plugin: Callable[..., Path]
+) -> None:
+    """A module in plain DOM code: requests, messages of errors, styles, settings, reloads."""
+    module = """
+      export default {
+        async render(host) {
+          const seen = (globalThis.seen = { reloads: 0 });
+          seen.inShadow = host.element.getRootNode() instanceof ShadowRoot;
+          seen.name = host.name;
+          seen.url = host.url('a b', { run: 'x/y&z', none: null, n: 1 });
+          try {
+            await host.fetchJSON('nothing', {});
+          } catch (error) {
+            Object.assign(seen, { message: error.message, status: error.status });
+          }
+          seen.status405 = (await host.fetch('nothing', { method: 'POST', body: 'x' })).status;
+          await host.css('p { color: rgb(1, 2, 3); }');
+          await host.css('./more.css');
+          const p = document.createElement('p');
+          host.element.append(p);
+          const style = getComputedStyle(p);
+          seen.styles = [style.color, style.marginTop];
+          host.settings.set('depth', '3');
+          seen.depth = host.settings.value.depth;
+          host.runs.subscribe((runs) => { seen.runs = runs.map(({ name }) => name); });
+          host.onReload((generations) => { seen.reloads++; seen.of = generations.of('train'); });
+          seen.before = host.generations.value.of('train');
+          seen.theme = host.theme.value;
+          seen.isDone = true;
+        },
+      };
+    """
+    folder = install_plugin("probe", module)
+    (folder / "tbcore_probe" / "static" / "more.css").write_text("p { margin-top: 7px; }")
+    server = serve(logdir, python_path=[folder])
+    profile = tabs()
+    page = profile.open(server.url)
+    page.wait_for_function("() => globalThis.seen?.isDone")
+    seen = page.evaluate("() => globalThis.seen")
+    assert seen["inShadow"]
+    assert seen["name"] == "probe"
+    assert seen["url"] == f"{server.url}/data/plugin/probe/a%20b?run=x%2Fy%26z&n=1"
+    assert seen["status"] == 404
+    assert seen["message"]
+    assert seen["status405"] in (404, 405)
+    assert seen["styles"] == ["rgb(1, 2, 3)", "7px"]
+    assert seen["depth"] == "3"
+    assert seen["runs"] == ["eval", "train"]
+    assert seen["theme"] == "light"
+    page.wait_for_function("() => location.hash === '#probe&probe.depth=3'")
+
+    write_run(logdir, "later", scalars={"loss": [1.0]})
+    page.wait_for_function("() => seen.runs.includes('later') && seen.reloads > 0")
+    seen = page.evaluate("() => globalThis.seen")
+    assert seen["of"] == seen["before"]  # train did not change
+    with EventFileWriter(logdir / "train" / "events.out.tfevents.9") as writer:
+        writer.add_scalar("loss", 0.1, 99)
+    page.wait_for_function("() => globalThis.seen.of !== globalThis.seen.before")
+
+
+def test_an_empty_logdir_says_what_was_looked_for_and_fills_by_itself(
+    serve: Any, tabs: Any, tmp_path: Path
+) -> None:
+    logdir = tmp_path / "runs"
+    (logdir / "sub").mkdir(parents=True)
+    server = serve(logdir)
+    profile = tabs()
+    page = profile.open(server.url)
+    wait_for_text(page, "No event files yet")
+    text = page.locator("main").inner_text()
+    assert "*tfevents*" in text
+    assert str(logdir) in text
+    assert re.search(r"Found \d+ director(y|ies), 0 event files", text)
+    write_run(logdir, "sub/first", scalars={"loss": VALUES})
+    wait_for_curve(page, "loss", "sub/first")  # and the first tab opens
+    page.wait_for_function("() => location.hash.startsWith('#scalars')")
+    profile.check(server.url)
+
+
+def test_a_missing_logdir_is_waited_for(serve: Any, tabs: Any, tmp_path: Path) -> None:
+    logdir = tmp_path / "not yet"
+    server = serve(logdir)
+    profile = tabs()
+    page = profile.open(server.url)
+    wait_for_text(page, "The log directory does not exist yet")
+    page.get_by_role("button", name="1 problem").click()
+    wait_for_text(page, f"does not exist: {logdir}")
+    page.get_by_role("button", name="Close").click()
+    write_run(logdir, ".", scalars={"loss": VALUES})
+    wait_for_curve(page, "loss", ".")
+    profile.check(server.url)
+
+
+def test_without_any_plugin_the_page_says_how_to_get_one(
+    serve: Any, tabs: Any, logdir: Path, tmp_path: Path
+) -> None:
+    program = (
+        "import tbcore.plugins as plugins; plugins.ENTRY_POINT_GROUP = 'tbcore.none'; "
+        "from tbcore.cli import main; main()"
+    )
+    for path, num_runs in ((tmp_path / "nothing", 0), (logdir, 2)):
+        server = serve(path, program=("-c", program))
+        profile = tabs()
+        page = profile.open(server.url)
+        wait_for_text(page, "No plugin is installed")
+        wait_for_text(page, "pip install tbcore-scalars")
+        assert page.locator(".tb-run").count() == num_runs
+        profile.check(server.url)
+    wait_for_text(page, "2 tags in 2 runs")  # what is in the runs is named, too
+
+
+def test_data_that_no_plugin_shows_is_named(serve: Any, tabs: Any, tmp_path: Path) -> None:
+    """With what to install: when nothing else can be shown, and beside other data."""
+    logdir = tmp_path / "runs"
+    write_run(logdir, "train", histograms={"weights": [[1.0, 2.0], [2.0, 3.0]]})
+    server = serve(logdir)
+    profile = tabs()
+    page = profile.open(server.url)
+    wait_for_text(page, "No installed plugin shows what is in these runs")
+    wait_for_text(page, "pip install tbcore-histograms")
+    assert page.get_by_role("tab", name="Scalars").get_attribute("aria-selected") == "false"
+
+    write_run(logdir, "train", scalars={"loss": VALUES})
+    wait_for_curve(page, "loss", "train")
+    page.get_by_role("button", name="1 tag that no installed plugin shows").click()
+    wait_for_text(page, "pip install tbcore-histograms")
+    wait_for_text(page, "1 tag in 1 run")
+    profile.check(server.url)
+
+
+def test_a_tab_from_a_link_stays_open_although_it_is_empty(
+    serve: Any, tabs: Any, tmp_path: Path, install_plugin: Callable[..., Path]
+) -> None:
+    """The hash chooses the tab, as in links to TensorBoard, and nothing changes it afterwards."""
+    logdir = tmp_path / "runs"
+    write_run(logdir, "train", histograms={"weights": [[1.0, 2.0]]})
+    fine = "export default { render(host) { host.element.textContent = 'fine'; } };"
+    server = serve(logdir, python_path=[install_plugin("fine", fine)])
+    profile = tabs()
+    page = profile.open(server.url, "#scalars")
+    wait_for_text(page, "Scalars: nothing to show")
+    write_run(logdir, "train", scalars={"loss": VALUES})
+    wait_for_curve(page, "loss", "train")
+    page.get_by_role("tab", name="Scalars").press("ArrowLeft")
+    wait_for_text(page, "fine")
+    page.go_back()
+    wait_for_curve(page, "loss", "train")
+    profile.check(server.url)
+
+
+def test_names_from_the_log_are_text(serve: Any, tabs: Any, tmp_path: Path) -> None:
+    """Runs and tags that look like HTML, addresses or patterns are drawn under their own names."""
+    logdir = tmp_path / "runs"
+    tag = '"><img src=x onerror=alert(1)>&amp;'
+    names = ["<b>bold", "a b&c=d#e?f%20+", "ünï/код", "(unclosed", "~,!"]
+    for index, name in enumerate(names):
+        write_run(logdir, name, scalars={tag: [value + index for value in VALUES]})
+    server = serve(logdir)
+    profile = tabs()
+    page = profile.open(server.url)
+    for name in names:
+        wait_for_curve(page, tag, name)
+        page.locator(f".tb-run[title={quoted(name)}]").hover()
+        page.get_by_role("button", name=f"Only {name}", exact=True).click()
+        page.wait_for_function("(tag) => tb.label(tag).split(': ').length === 2", arg=tag)
+        hash = page.evaluate("() => location.hash")
+        page.get_by_role("checkbox", name="All runs").check()
+        assert page.locator("img[src=x]").count() == 0
+        assert "\n" not in hash
+    profile.check(server.url)
+
+
+def quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def test_two_thousand_runs_stay_fast(serve: Any, tabs: Any, tmp_path: Path) -> None:
+    """Only the visible rows exist; the newest hundred runs are drawn until the reader chooses."""
+    logdir = tmp_path / "runs"
+    for index in range(2000):
+        write_run(logdir, f"group{index % 20}/run{index}", scalars={"loss": [1.0, 0.5]})
+    server = serve(logdir)
+    profile = tabs()
+    page = profile.open(server.url)
+    wait_for_text(page, "100 of 2000")
+    wait_for_text(page, "The newest 100 runs are shown.")
+    assert page.locator(".tb-run").count() < 80
+    milliseconds = page.evaluate(
+        """async () => {
+          const box = document.querySelector('.tb-runs input[type=search]');
+          const start = performance.now();
+          box.value = 'run19\\\\d\\\\d$';
+          box.dispatchEvent(new InputEvent('input', { bubbles: true }));
+          await tb.frame();
+          return performance.now() - start;
+        }"""
+    )
+    wait_for_text(page, "(of 2000)")
+    assert milliseconds < 1000
+    page.locator(".tb-run input").first.focus()
+    page.keyboard.press("End")
+    page.wait_for_function(
+        "() => document.activeElement.closest('.tb-run')?.title === 'group19/run1999'"
+    )
+    page.keyboard.press("Enter")
+    page.wait_for_function("() => location.hash.endsWith('runs=group19/run1999')")
+    profile.check(server.url)
+
+
+def test_narrow_pages(serve: Any, tabs: Any, logdir: Path) -> None:
+    """At 400 pixels nothing has to be scrolled sideways, and the run list slides in."""
+    server = serve(logdir)
+    profile = tabs(viewport={"width": 400, "height": 800})
+    page = profile.open(server.url)
+    page.wait_for_function("() => tb.canvas('loss')")
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= 400
+    assert not page.get_by_label("Filter runs (regular expression)").is_visible()
+    page.get_by_role("button", name="Runs").click()
+    page.get_by_label("Filter runs (regular expression)").wait_for(state="visible")
+    wait_for_curve(page, "loss", "train")
+    page.keyboard.press("Escape")
+    page.get_by_label("Filter runs (regular expression)").wait_for(state="hidden")
+    profile.check(server.url)

@@ -1,0 +1,146 @@
+// Numbers, times and sizes as text.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import {
+  formatBytes,
+  formatDuration,
+  formatDurationTicks,
+  formatStep,
+  formatTicks,
+  formatTime,
+  formatTimeTicks,
+  formatValue,
+  plural,
+  toNumber,
+} from "../../tbcore/web/lib/format.js";
+
+/**
+ * @template I
+ * @param {(input: I) => string} format
+ * @param {[I, string][]} table
+ */
+function holds(format, table) {
+  for (const [input, expected] of table) assert.equal(format(input), expected);
+}
+
+test("values have six significant digits and no more than they need", () => {
+  holds(formatValue, [
+    [0, "0"],
+    [-0, "0"],
+    [1, "1"],
+    [0.1, "0.1"],
+    [0.10000000149011612, "0.1"],
+    [0.7461960315704346, "0.746196"],
+    [-1234.5678, "-1234.57"],
+    [123456.789, "123457"],
+    [12345678, "12345678"],
+    [1e9, "1e9"],
+    [1.23456789e-7, "1.23457e-7"],
+    [0.00012345678, "0.000123457"],
+    [3.4028234663852886e38, "3.40282e38"],
+    [5e-324, "4.94066e-324"],
+    [NaN, "NaN"],
+    [Infinity, "∞"],
+    [-Infinity, "−∞"],
+  ]);
+});
+
+test("steps have separators and stay whole numbers", () => {
+  holds(formatStep, [
+    [0, "0"],
+    [1234567, "1,234,567"],
+    [Number.MAX_SAFE_INTEGER, "9,007,199,254,740,991"],
+    [-5, "-5"],
+  ]);
+});
+
+test("counts agree with their nouns", () => {
+  assert.equal(plural(1, "run"), "1 run");
+  assert.equal(plural(0, "run"), "0 runs");
+  assert.equal(plural(2000, "directory", "directories"), "2,000 directories");
+});
+
+test("ticks of one axis share their decimals and their unit", () => {
+  assert.deepEqual(formatTicks([0, 0.5, 1], 0.5), ["0", "0.5", "1.0"]);
+  assert.deepEqual(formatTicks([0, 0.25, 0.5], 0.25), ["0", "0.25", "0.50"]);
+  assert.deepEqual(formatTicks([0, 5000, 10000], 5000), ["0", "5k", "10k"]);
+  assert.deepEqual(formatTicks([500, 1000, 1500], 500), ["500", "1000", "1500"]);
+  assert.deepEqual(formatTicks([500000, 1000000, 1500000], 500000), ["0.5M", "1.0M", "1.5M"]);
+  assert.deepEqual(formatTicks([2e6, 4e6], 2e6), ["2M", "4M"]);
+  assert.deepEqual(formatTicks([-2e-7, 0, 2e-7], 2e-7), ["-2e-7", "0", "2e-7"]);
+});
+
+test("neighbouring ticks never read the same, however far from zero", () => {
+  for (const [start, spacing] of [
+    [1000200, 1],
+    [123456, 0.1],
+    [1e9, 2],
+    [0.123456, 1e-6],
+    [1e16, 4],
+    [1e-9, 1e-13],
+  ]) {
+    const labels = formatTicks([start, start + spacing, start + 2 * spacing], spacing);
+    assert.equal(new Set(labels).size, 3, labels.join(" "));
+  }
+});
+
+test("ticks of a logarithmic axis are short", () => {
+  assert.deepEqual(formatTicks([1e-6, 0.001, 1, 1000, 1e6], 0), ["1e-6", "0.001", "1", "1k", "1M"]);
+});
+
+test("durations name their two largest parts", () => {
+  holds(formatDuration, [
+    [0, "0 s"],
+    [0.25, "0.25 s"],
+    [12.4, "12 s"],
+    [200, "3m 20s"],
+    [7500, "2h 05m"],
+    [3 * 86400 + 4 * 3600 + 59, "3d 4h"],
+    [-90, "−1m 30s"],
+    [59.7, "1m 00s"],
+    [NaN, "NaN"],
+  ]);
+});
+
+test("duration ticks name the parts that are not zero", () => {
+  assert.deepEqual(formatDurationTicks([0, 30, 60, 90], 30), ["0", "30s", "1m", "1m30s"]);
+  assert.deepEqual(formatDurationTicks([0, 3600, 86400, 90000], 3600), ["0", "1h", "1d", "1d1h"]);
+  assert.deepEqual(formatDurationTicks([0, 0.5], 0.5), ["0", "0.5s"]);
+});
+
+test("times are in the reader's time zone", () => {
+  const date = new Date(2020, 2, 1, 11, 6, 2);
+  assert.equal(formatTime(date.getTime() / 1000), "2020-03-01 11:06:02");
+  assert.equal(formatTime(1e300), "1e300");
+});
+
+test("time ticks say the day once", () => {
+  const midnight = new Date(2020, 2, 1).getTime() / 1000;
+  assert.deepEqual(formatTimeTicks([midnight, midnight + 3600, midnight + 86400], 3600), [
+    "00:00\n2020-03-01",
+    "01:00",
+    "00:00\n2020-03-02",
+  ]);
+  assert.deepEqual(formatTimeTicks([midnight, midnight + 86400], 86400), ["2020-03-01", "2020-03-02"]);
+});
+
+test("sizes keep two or three digits", () => {
+  holds(formatBytes, [
+    [0, "0 B"],
+    [999, "999 B"],
+    [1000, "1 kB"],
+    [1449999, "1.4 MB"],
+    [999999, "1 MB"],
+    [123e9, "123 GB"],
+    [5e15, "5000 TB"],
+  ]);
+});
+
+test("the server's names of non-finite numbers are read", () => {
+  assert.ok(Number.isNaN(toNumber("NaN")));
+  assert.equal(toNumber("Infinity"), Infinity);
+  assert.equal(toNumber("-Infinity"), -Infinity);
+  assert.equal(toNumber(0.5), 0.5);
+  assert.ok(Number.isNaN(toNumber(null)));
+});

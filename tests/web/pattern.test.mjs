@@ -1,0 +1,136 @@
+// Regular expressions in linear time: equal to RegExp where both have an answer, and never slow.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { makeFilter } from "../../tbcore/web/lib/filter.js";
+import { MAX_PATTERN_LENGTH, compilePattern } from "../../tbcore/web/lib/pattern.js";
+
+test("patterns match anywhere, without regard to case", () => {
+  /** @type {[string, string, boolean][]} */
+  const table = [
+    ["loss", "train/Loss_1", true],
+    ["^loss", "train/loss", false],
+    ["loss$", "train/loss", true],
+    ["lr=0\\.1(,|$)", "a/lr=0.1,b", true],
+    ["lr=0\\.1(,|$)", "a/lr=0.12,b", false],
+    ["(train|eval)/\\d+", "x/EVAL/12", true],
+    ["seed(1|3)$", "seed13", false],
+    ["[^a-c]x", "ax bx cx", false],
+    ["[^a-c]x", "ax dx", true],
+    ["É", "é", true],
+    ["\\u00e9", "É", true],
+    ["a.c", "a\nc", false],
+    ["", "anything", true],
+    ["a{2,3}b", "caab", true],
+    ["^a{2,3}b", "ab", false],
+    ["x{", "x{", true],
+    ["\\bval\\b", "train/val/1", true],
+    ["\\bval\\b", "eval", false],
+    ["(?<name>a)|b", "b", true],
+    ["😀+", "a😀😀", true],
+  ];
+  for (const [pattern, subject, expected] of table) {
+    assert.equal(compilePattern(pattern)(subject), expected, `${pattern} in ${subject}`);
+  }
+});
+
+test("equal to RegExp on random patterns", () => {
+  const random = generator(7);
+  /** @param {readonly string[]} list */
+  const pick = (list) => list[Math.floor(random() * list.length)];
+  /** @param {number} depth @returns {string} */
+  const pattern = (depth) => {
+    const atoms = ["a", "b", "B", ".", "\\d", "\\w", "\\W", "\\s", "\\b", "\\B", "^", "$", "[ab]", "[^a]", "[a-c1]", "[\\w-]", "1", "\\.", "é", " "];
+    const atom = depth > 0 && random() < 0.35 ? `(${random() < 0.3 ? "?:" : ""}${pattern(depth - 1)})` : pick(atoms);
+    const isAssertion = ["\\b", "\\B", "^", "$"].includes(atom);
+    const repeated = isAssertion ? atom : atom + pick(["", "", "", "*", "+", "?", "{2}", "{0,2}", "{1,}", "*?", "+?"]);
+    const rest = random() < 0.6 ? pattern(depth) : "";
+    return repeated + (random() < 0.15 ? "|" : "") + rest;
+  };
+  let numMatches = 0;
+  for (let i = 0; i < 20000; i++) {
+    const text = pattern(2).slice(0, 60);
+    let native;
+    try {
+      native = new RegExp(text, "i");
+    } catch {
+      continue; // cut in the middle of something
+    }
+    const subject = Array.from({ length: Math.floor(random() * 9) }, () => pick(["a", "b", "A", "1", "é", "É", " ", "-", "/"])).join("");
+    let ours;
+    try {
+      ours = compilePattern(text);
+    } catch (error) {
+      assert.match(String(error), /not supported|nothing to repeat|too many/, text);
+      continue;
+    }
+    assert.equal(ours(subject), native.test(subject), `${text} in ${JSON.stringify(subject)}`);
+    if (ours(subject)) numMatches++;
+  }
+  assert.ok(numMatches > 3000);
+});
+
+test("patterns that hang RegExp are answered at once", () => {
+  const subject = `${"epoch run number ".repeat(40)}!`;
+  const start = performance.now();
+  for (const pattern of ["(\\w+\\s?)+$", "(a+)+$", "(.*)*x", "(.*.*.*.*.*.*.*x)*y", "((a|aa)+)+c", "(e|e)*!!", `${"(a?){50}".repeat(3)}b!`]) {
+    assert.equal(compilePattern(pattern)(subject), false, pattern);
+  }
+  assert.ok(performance.now() - start < 2000);
+});
+
+test("two thousand names are filtered within a frame or two", () => {
+  const names = Array.from({ length: 2000 }, (_, i) => `experiment_${i % 17}/lr=0.00${i % 9},batch=${i}/seed${i}/train`);
+  const start = performance.now();
+  const matches = compilePattern("lr=0\\.00[1-4].*seed\\d*7/(train|eval)$");
+  assert.equal(names.filter(matches).length, names.filter((name) => /lr=0\.00[1-4].*seed\d*7\/(train|eval)$/i.test(name)).length);
+  assert.ok(performance.now() - start < 500);
+});
+
+test("what cannot be answered says why", () => {
+  /** @type {[string, RegExp][]} */
+  const table = [
+    ["(", /unclosed \(/],
+    ["a)", /unmatched \)/],
+    ["[a", /unclosed \[/],
+    ["*a", /nothing to repeat/],
+    ["a**", /nothing to repeat/],
+    ["a{3,1}", /out of order/],
+    ["[z-a]", /out of order/],
+    ["\\", /at end of pattern/],
+    ["(?=a)", /look-ahead/],
+    ["(?<!a)", /look-behind/],
+    ["(a)\\1", /back-references/],
+    ["a{5000}", /too many/],
+    ["(a{1000}){1000}", /too many/],
+    ["a".repeat(MAX_PATTERN_LENGTH + 1), /longer than/],
+  ];
+  for (const [pattern, message] of table) {
+    assert.match(makeFilter(pattern).error ?? "no error", message, pattern);
+  }
+});
+
+test("nothing, repeated a thousand million times, is compiled at once", () => {
+  const start = performance.now();
+  assert.equal(compilePattern("((){1000000000}){1000000000}a")("a"), true);
+  assert.ok(performance.now() - start < 200);
+});
+
+test("a filter with an error lets everything through, and so does an empty one", () => {
+  assert.equal(makeFilter("(").matches("anything"), true);
+  assert.equal(makeFilter("").matches("anything"), true);
+  assert.equal(makeFilter("").error, null);
+  assert.equal(makeFilter("x").matches("y"), false);
+});
+
+/**
+ * Pseudo-random numbers that are the same in every run.
+ * @param {number} seed
+ */
+function generator(seed) {
+  let state = seed;
+  return () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return state / 2 ** 32;
+  };
+}

@@ -1,0 +1,47 @@
+// Tasks run a few at a time and can be dropped.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Queue } from "../../tbcore/web/lib/queue.js";
+
+test("no more than the limit run at once, in order", async () => {
+  const queue = new Queue(2);
+  const { signal } = new AbortController();
+  /** @type {(() => void)[]} */
+  const finish = [];
+  /** @type {number[]} */
+  const started = [];
+  const results = [0, 1, 2, 3].map((i) =>
+    queue.add(() => {
+      started.push(i);
+      return new Promise((resolve) => finish.push(() => resolve(i)));
+    }, signal),
+  );
+  assert.deepEqual(started, [0, 1]);
+  finish[1]();
+  assert.equal(await results[1], 1);
+  await Promise.resolve();
+  assert.deepEqual(started, [0, 1, 2]);
+  finish[0]();
+  finish[2]();
+  await results[2];
+  await Promise.resolve();
+  finish[3]();
+  assert.deepEqual(await Promise.all(results), [0, 1, 2, 3]);
+});
+
+test("a dropped task never starts, and a failed one makes room", async () => {
+  const queue = new Queue(1);
+  const leaving = new AbortController();
+  const { signal } = new AbortController();
+  const failed = queue.add(() => Promise.reject(new Error("no")), signal);
+  let hasStarted = false;
+  const dropped = queue.add(async () => void (hasStarted = true), leaving.signal);
+  const last = queue.add(async () => "done", signal);
+  leaving.abort(new Error("left"));
+  await assert.rejects(dropped, /left/);
+  await assert.rejects(failed, /no/);
+  assert.equal(await last, "done");
+  assert.equal(hasStarted, false);
+  await assert.rejects(queue.add(async () => 1, leaving.signal), /left/);
+});

@@ -1,0 +1,127 @@
+// Computations on the columns of a line.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import {
+  countFinite,
+  extent,
+  isRising,
+  nearestIndex,
+  nonFinitePoints,
+  padded,
+  paddedLog,
+  tracePath,
+  visibleExtent,
+  xColumn,
+} from "../../tbcore/web/lib/series.js";
+
+/** Records what is drawn. */
+class Path {
+  /** @type {[string, number, number][]} */ calls = [];
+  /** @param {number} x @param {number} y */
+  moveTo(x, y) {
+    this.calls.push(["M", x, y]);
+  }
+  /** @param {number} x @param {number} y */
+  lineTo(x, y) {
+    this.calls.push(["L", x, y]);
+  }
+}
+
+/** @param {number} x */
+const same = (x) => x;
+
+test("a line leaves out what has no place and is not broken by it", () => {
+  const path = new Path();
+  const count = tracePath(path, [0, 10, 20, 30, 40], [1, NaN, 2, Infinity, 3], same, same);
+  assert.equal(count, 3);
+  assert.deepEqual(path.calls, [["M", 0, 1], ["L", 20, 2], ["L", 40, 3]]);
+});
+
+test("many points in one pixel column are drawn as their extremes", () => {
+  const path = new Path();
+  const xs = Float64Array.from({ length: 100000 }, (_, i) => i / 1000);
+  const values = xs.map((_, i) => (i === 50500 ? 1000 : i === 50600 ? -1000 : Math.sin(i)));
+  assert.equal(tracePath(path, xs, values, same, same), path.calls.length);
+  assert.ok(path.calls.length <= 4 * 102);
+  const ys = path.calls.map(([, , y]) => y);
+  assert.equal(Math.max(...ys), 1000);
+  assert.equal(Math.min(...ys), -1000);
+});
+
+test("a path has never more points than the line", () => {
+  for (const values of [[1, 2], [1, 3, 2], [1, 0, 4, 2], [2, 2, 2], [1, 3, 3], [3, 1, 3]]) {
+    const path = new Path();
+    tracePath(path, values.map((_, i) => i / 10), values, same, same);
+    assert.deepEqual(path.calls.map(([, , y]) => y).slice(0, 1), values.slice(0, 1));
+    assert.ok(path.calls.length <= values.length);
+    assert.equal(path.calls.at(-1)?.[2], values.at(-1));
+  }
+});
+
+test("a path keeps the order of its points, also backwards", () => {
+  const path = new Path();
+  tracePath(path, [5, 3, 8], [1, 2, 3], same, same);
+  assert.deepEqual(path.calls.map(([, x]) => x), [5, 3, 8]);
+});
+
+test("the nearest point is found in rising and in other columns", () => {
+  const rising = [0, 1, 1, 4, 10];
+  assert.ok(isRising(rising));
+  for (const x of [-5, 0, 0.4, 0.6, 2.4, 2.6, 7, 7.1, 99]) {
+    const best = Math.min(...rising.map((value) => Math.abs(value - x)));
+    assert.equal(Math.abs(rising[nearestIndex(rising, x, true)] - x), best);
+    assert.equal(Math.abs(rising[nearestIndex(rising, x, false)] - x), best);
+  }
+  assert.equal(nearestIndex([], 1, true), -1);
+  assert.equal(nearestIndex([NaN], 1, false), -1);
+  assert.ok(!isRising([1, NaN, 2]));
+  assert.ok(!isRising([2, 1]));
+});
+
+test("ranges count finite numbers only", () => {
+  assert.deepEqual(extent([3, NaN, -Infinity, 1, Infinity]), [1, 3]);
+  assert.equal(extent([NaN, Infinity]), null);
+  assert.equal(extent([]), null);
+  assert.equal(countFinite([1, NaN, 2, 3], 2), 2);
+  assert.equal(countFinite([NaN], 2), 0);
+});
+
+test("the visible range takes in lines that only pass through", () => {
+  const xs = [0, 10, 20, 30];
+  const values = [5, 1, 9, 100];
+  assert.deepEqual(visibleExtent(xs, values, 9, 21, false), [1, 100]);
+  assert.deepEqual(visibleExtent(xs, values, 12, 18, false), [9, 9]);
+  assert.deepEqual(visibleExtent(xs, values, -5, 2, false), [1, 5]);
+  assert.deepEqual(visibleExtent(xs, values, -Infinity, Infinity, false), [1, 100]);
+  assert.equal(visibleExtent(xs, [-1, 0, NaN, -3], -1, 50, true), null);
+});
+
+test("there is air around every range, also around a single value", () => {
+  assert.deepEqual(padded([0, 10], 0.1), [-1, 11]);
+  assert.deepEqual(padded([5, 5], 0.1), [4.5, 5.5]);
+  assert.deepEqual(padded([0, 0], 0.1), [-1, 1]);
+  assert.deepEqual(padded(null, 0.1), [0, 1]);
+  for (const range of /** @type {[number, number][]} */ ([[-1.7e308, 1.7e308], [5e-324, 5e-324], [1e-300, 1e-300], [-1e308, -1e308]])) {
+    const [min, max] = padded(range, 0.06);
+    assert.ok(Number.isFinite(min) && Number.isFinite(max) && min < max && min <= range[0] && max >= range[1], `${range}`);
+  }
+  const [low, high] = paddedLog([1, 100], 0.5);
+  assert.ok(Math.abs(low - 0.1) < 1e-9 && Math.abs(high - 1000) < 1e-9);
+});
+
+test("values that are not finite are marked beside their neighbours", () => {
+  assert.deepEqual(nonFinitePoints([NaN, 1, Infinity, 2]), [
+    { index: 0, beside: 1 },
+    { index: 2, beside: 1 },
+  ]);
+  assert.deepEqual(nonFinitePoints([NaN]), [{ index: 0, beside: NaN }]);
+  assert.deepEqual(nonFinitePoints([1, 2]), []);
+});
+
+test("relative time starts with the line's own first point", () => {
+  const columns = { step: Float64Array.of(0, 5), wallTime: Float64Array.of(100, 130), value: Float64Array.of(1, 2) };
+  assert.deepEqual([...xColumn(columns, "relative")], [0, 30]);
+  assert.equal(xColumn(columns, "step"), columns.step);
+  assert.equal(xColumn(columns, "wall_time"), columns.wallTime);
+});
