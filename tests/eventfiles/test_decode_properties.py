@@ -222,8 +222,7 @@ def assert_equal_paths(path: Path, sizes: list[int]) -> None:
 
 
 SETTINGS = settings(
-    max_examples=150,
-    deadline=None,
+    max_examples=max(150, settings().max_examples),
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 

@@ -1,0 +1,86 @@
+"""Shared by all tests of the core: the fixtures of the package, real logs, and a real server."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+# The fixtures come with the installed package; naming them here makes a bare checkout do too.
+from tbcore._pytest_plugin import tbcore_client, tbcore_logdir
+
+__all__ = ["real_logs", "serve", "tbcore_client", "tbcore_logdir"]
+
+# What a check of a change finds must come from that change; new examples are sought elsewhere:
+# HYPOTHESIS_PROFILE=long pytest -k properties
+settings.register_profile("default", deadline=None)
+settings.register_profile("check", deadline=None, derandomize=True)
+settings.register_profile("long", deadline=None, max_examples=20_000)
+settings.load_profile(
+    os.environ.get("HYPOTHESIS_PROFILE") or ("check" if os.environ.get("CI") else "default")
+)
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+START_LIMIT = 30.0
+"""Seconds that a server may take until it answers: generous, for a busy machine."""
+
+
+@pytest.fixture(scope="session")
+def real_logs() -> Path:
+    """The directory with event files that other people's programs wrote; skips without it."""
+    given = os.environ.get("TBCORE_REAL_LOGS")
+    path = Path(given) if given else REPOSITORY.parent / "shared" / "data" / "real"
+    if not path.is_dir():
+        pytest.skip(f"no real logs at {path}; set TBCORE_REAL_LOGS to a directory of event files")
+    return path
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Iterator[Callable[..., str]]:
+    """Starts `tbcore serve --logdir LOGDIR OPTIONS...` and returns its address, without a final /.
+
+    Servers are ended with the test.
+    """
+    if not entry_points(group="tbcore.plugins", name="scalars"):
+        pytest.skip("tbcore-scalars is not installed, so a server of its own finds no plugin")
+    processes: list[subprocess.Popen[bytes]] = []
+
+    def start(logdir: Path, *options: str, prefix: str = "") -> str:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        command = [sys.executable, "-m", "tbcore", "serve", "--logdir", str(logdir)]
+        command += ["--port", str(port), "--reload_interval", "0.2", *options]
+        log = tmp_path / f"server-{port}.log"
+        with log.open("wb") as output:
+            process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
+        processes.append(process)
+        address = f"http://127.0.0.1:{port}{prefix}"
+        deadline = time.monotonic() + START_LIMIT
+        while True:
+            try:
+                with urllib.request.urlopen(f"{address}/data/logdir", timeout=5):
+                    return address
+            except OSError:
+                if process.poll() is not None or time.monotonic() > deadline:
+                    pytest.fail(f"the server did not start:\n{log.read_text()}")
+                time.sleep(0.05)
+
+    yield start
+    for process in processes:
+        process.terminate()
+    for process in processes:
+        try:
+            process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()

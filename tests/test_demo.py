@@ -1,0 +1,73 @@
+"""The demo logdir: the same runs each time, and the oddities that it is there to show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tbcore_scalars
+from tbcore.demo import NUM_STEPS, main, write_demo
+from tbcore.testing import TbcoreClient
+
+MakeClient = Callable[..., TbcoreClient]
+
+
+def contents(logdir: Path) -> dict[str, bytes]:
+    """Relative path -> bytes, of every file."""
+    files = [path for path in logdir.rglob("*") if path.is_file()]
+    return {path.relative_to(logdir).as_posix(): path.read_bytes() for path in files}
+
+
+def test_the_demo_is_the_same_each_time(tmp_path: Path) -> None:
+    """Two people who look at the demo see the same curves."""
+    write_demo(tmp_path / "one")
+    write_demo(tmp_path / "two")
+
+    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+
+
+def test_the_demo_has_training_and_evaluation_runs(
+    tmp_path: Path, tbcore_client: MakeClient
+) -> None:
+    """Each run has its two sub-runs, and tags in groups."""
+    write_demo(tmp_path / "demo")
+
+    tags: dict[str, list[str]] = (
+        tbcore_client(tmp_path / "demo", plugins=[tbcore_scalars])
+        .get("data/plugin/scalars/tags")
+        .json()
+    )
+
+    assert len(tags) == 8
+    assert tags["small/eval"] == ["loss/total", "accuracy"]
+    assert "loss/regularization" in tags["small/train"]
+
+
+def test_the_demo_restarts_and_diverges(tmp_path: Path, tbcore_client: MakeClient) -> None:
+    """One run repeats no step after its restart; another one ends in NaN, past infinity."""
+    write_demo(tmp_path / "demo")
+    client = tbcore_client(tmp_path / "demo", plugins=[tbcore_scalars])
+
+    def rows(run: str) -> list[Any]:
+        answer: list[Any] = client.get(
+            "data/plugin/scalars/scalars", params={"run": run, "tag": "loss/total", "samples": 0}
+        ).json()
+        return answer
+
+    assert len(list((tmp_path / "demo/large-resumed/train").iterdir())) == 2
+    assert [row[1] for row in rows("large-resumed/train")] == list(range(NUM_STEPS))
+    values = [row[2] for row in rows("rate-too-high/train")]
+    assert values[-1] == "NaN"
+    assert "Infinity" in values
+
+
+def test_the_demo_writes_over_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A directory with something in it is left alone, and one line says so."""
+    (tmp_path / "notes.txt").write_text("mine")
+
+    assert main([str(tmp_path)]) == 1
+    assert capsys.readouterr().err.count("\n") == 1
+    assert contents(tmp_path) == {"notes.txt": b"mine"}

@@ -1,0 +1,316 @@
+"""Decoders of summary formats: what is on disk on one side, what it means on the other."""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tbcore import DecodeError, values
+from tbcore.eventfiles.proto.summary_pb2 import Summary
+from tbcore.testing import summaries
+
+LARGEST = sys.float_info.max
+
+
+def histo(**fields: Any) -> Summary.Value:
+    value = Summary.Value(tag="h")
+    value.histo.SetInParent()
+    for name, content in fields.items():
+        if isinstance(content, list):
+            getattr(value.histo, name).extend(content)
+        else:
+            setattr(value.histo, name, content)
+    return value
+
+
+def rows_value(rows: Any) -> Summary.Value:
+    table = np.array(rows, np.float64).reshape(-1, 3)
+    return summaries.tensor("h", table, dtype="float64", content=True, plugin_name="histograms")
+
+
+@pytest.mark.parametrize("content", [False, True], ids=["typed list", "tensor_content"])
+@pytest.mark.parametrize(
+    ("dtype", "number", "expected"),
+    [
+        ("float32", 0.1, 0.10000000149011612),  # widened, not rounded
+        ("float64", 0.1, 0.1),
+        ("float16", 0.1, 0.0999755859375),
+        ("bfloat16", 0.1, 0.10009765625),
+        ("int8", -128, -128),
+        ("int16", -32768, -32768),
+        ("int32", -(2**31), -(2**31)),
+        ("int64", -(2**63), -(2**63)),
+        ("uint8", 255, 255),
+        ("uint16", 65535, 65535),
+        ("uint32", 2**32 - 1, 2**32 - 1),
+        ("uint64", 2**64 - 1, 2**64 - 1),
+        ("float32", math.inf, math.inf),
+        ("bfloat16", -math.inf, -math.inf),
+    ],
+)
+def test_a_scalar_tensor_of_each_type(
+    dtype: str, number: float, expected: float, content: bool
+) -> None:
+    """The number is exact, and integers stay integers."""
+    decoded = values.scalar(summaries.scalar("a", number, dtype=dtype, content=content))
+
+    assert decoded == expected
+    assert type(decoded) is type(expected)
+
+
+@pytest.mark.parametrize("dtype", [None, "float32", "float64", "float16", "bfloat16"])
+def test_a_nan_stays_one(dtype: str | None) -> None:
+    """In either form and each float type."""
+    assert math.isnan(values.scalar(summaries.scalar("a", math.nan, dtype=dtype)))
+
+
+def test_a_simple_value_is_its_float32_widened() -> None:
+    """No digits are made up or lost."""
+    assert values.scalar(summaries.scalar("a", 0.1)) == 0.10000000149011612
+
+
+@pytest.mark.parametrize(
+    "shape", [True, False], ids=["shape ()", "no shape, as some writers leave it out"]
+)
+def test_a_scalar_tensor_with_and_without_a_shape(shape: bool) -> None:
+    """A tensor without a shape is a scalar."""
+    assert values.scalar(summaries.tensor("a", 2.5, shape=shape)) == 2.5
+
+
+def test_one_element_of_any_rank_is_a_scalar() -> None:
+    """As writers that log arrays of one number mean it."""
+    assert values.scalar(summaries.tensor("a", [[[7]]], dtype="int64")) == 7
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (summaries.tensor("a", [1, 2]), "float32 and shape (2,)"),
+        (summaries.tensor("a", np.zeros((0,))), "shape (0,)"),
+        (summaries.text("a", "x"), "strings"),
+        (summaries.tensor("a", True, dtype="bool"), "bool"),
+        (summaries.histogram("a", [1.0]), "its field is histo"),
+        (summaries.metadata_only("a", "hparams"), "it has no value"),
+    ],
+)
+def test_what_is_no_scalar_is_refused_with_what_it_is(value: Summary.Value, message: str) -> None:
+    """The error says which tag and what was found."""
+    with pytest.raises(DecodeError) as caught:
+        values.scalar(value)
+
+    assert message in str(caught.value)
+    assert "'a'" in str(caught.value)
+
+
+def test_a_stored_histogram_is_returned_unchanged() -> None:
+    """Doubles as they are on disk; DBL_MAX is a number like others."""
+    value = histo(
+        min=-0.66, max=0.44, num=8.0, sum=-0.8, sum_squares=0.73,
+        bucket_limit=[-0.68, -0.62, 0.42, 0.47, LARGEST], bucket=[0.0, 1.0, 5.0, 2.0, 0.0],
+    )  # fmt: skip
+
+    assert values.histogram(value) == (
+        -0.66, 0.44, 8.0, -0.8, 0.73,
+        [-0.68, -0.62, 0.42, 0.47, 1.7976931348623157e308], [0.0, 1.0, 5.0, 2.0, 0.0],
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        ([[0, 1, 2], [1, 2, 0], [2, 3, 5]], (0, 3, 7, 13.5, 31.75, [1, 2, 3], [2, 0, 5])),
+        ([], (0, 0, 0, 0, 0, [], [])),
+        # All samples equal, as TensorFlow 2 writes it: width zero, all in the last bucket.
+        ([[5, 5, 0], [5, 5, 0], [5, 5, 4]], (5, 5, 4, 20, 100, [5, 5, 5], [0, 0, 4])),
+    ],
+)
+def test_a_histogram_from_rows(rows: list[list[float]], expected: tuple[Any, ...]) -> None:
+    """Sums are estimated from the middles of the buckets."""
+    assert values.histogram(rows_value(rows)) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (
+            histo(
+                min=-0.66, max=0.44,
+                bucket_limit=[-0.68, -0.62, 0.42, 0.47, LARGEST], bucket=[0, 1, 5, 2, 0],
+            ),
+            [[-0.66, -0.62, 1], [-0.62, 0.42, 5], [0.42, 0.44, 2]],
+        ),
+        (histo(min=5, max=5, bucket_limit=[4.9, 5.39, LARGEST], bucket=[0, 1, 0]), [[5, 5, 1]]),
+        (histo(min=0, max=10, bucket_limit=[10], bucket=[100]), [[0, 10, 100]]),
+        # An empty bucket between others stays.
+        (
+            histo(min=1, max=3, bucket_limit=[1, 2, 3, LARGEST], bucket=[1, 0, 1, 0]),
+            [[1, 1, 1], [1, 2, 0], [2, 3, 1]],
+        ),
+        (histo(min=1, max=2, bucket_limit=[1, 2, LARGEST], bucket=[0, 0, 0]), []),
+        (histo(), []),
+        (rows_value([[0, 1, 0], [1, 2, 3]]), [[0, 1, 0], [1, 2, 3]]),
+        (rows_value([]), []),
+    ],
+)  # fmt: skip
+def test_buckets_as_a_table(value: Summary.Value, expected: list[list[float]]) -> None:
+    """Left edge, right edge, count; float64, so edges are not rounded."""
+    table = values.bucket_table(value)
+
+    assert table.dtype == np.float64
+    assert table.shape == (len(expected), 3)
+    assert table.tolist() == expected
+
+
+def test_buckets_equal_those_that_tensorboard_makes() -> None:
+    """On random histograms, but for TensorBoard's rounding to float32."""
+    data_compat = pytest.importorskip(
+        "tensorboard.data_compat", reason="tensorboard is not installed"
+    )
+    from tensorboard.compat.proto import summary_pb2
+    from tensorboard.util.tensor_util import make_ndarray
+
+    random = np.random.default_rng(1)
+    for _ in range(200):
+        num_buckets = int(random.integers(1, 12))
+        limits = np.sort(random.normal(size=num_buckets)).tolist()
+        counts = random.integers(0, 3, num_buckets).astype(float).tolist()
+        value = histo(min=limits[0] - 0.1, max=limits[-1], bucket_limit=limits, bucket=counts)
+        theirs = summary_pb2.Summary.Value.FromString(value.SerializeToString())
+
+        expected = make_ndarray(data_compat.migrate_value(theirs).tensor)
+
+        assert np.array_equal(values.bucket_table(value).astype(np.float32), expected)
+
+
+def test_a_histogram_of_the_test_writer_means_its_samples_in_both_forms() -> None:
+    """Counts add up and edges enclose the samples."""
+    samples = [0.5, 1.5, 1.5, 4.0]
+    for as_tensor in (False, True):
+        decoded = values.histogram(summaries.histogram("h", samples, as_tensor=as_tensor))
+        assert (decoded.min, decoded.max, decoded.num) == (0.5, 4.0, 4)
+        assert sum(decoded.bucket) == 4
+        assert len(decoded.bucket) == len(decoded.bucket_limit)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (histo(bucket_limit=[1.0, 2.0], bucket=[1.0]), "2 bucket limits, 1 counts"),
+        (summaries.tensor("h", [[1, 2]]), "shape (1, 2)"),
+        (summaries.tensor("h", 1.0), "shape ()"),
+        (summaries.scalar("h", 1.0), "its field is simple_value"),
+    ],
+)
+def test_what_is_no_histogram_is_refused(value: Summary.Value, message: str) -> None:
+    """By both decoders."""
+    for decode in (values.histogram, values.bucket_table):
+        with pytest.raises(DecodeError) as caught:
+            decode(value)
+        assert message in str(caught.value)
+
+
+def test_one_element_repeated_to_a_huge_shape_costs_no_memory() -> None:
+    """A shape is a claim; a few repeated rows are what writers really do."""
+    value = summaries.tensor("h", [[0.0]], dtype="float64", plugin_name="histograms")
+    dims = value.tensor.tensor_shape.dim
+    dims[0].size, dims[1].size = 30, 3
+    assert values.bucket_table(value).tolist() == [[0.0, 0.0, 0.0]] * 30
+
+    dims[0].size = 2**40
+    with pytest.raises(DecodeError, match="repeated"):
+        values.bucket_table(value)
+    words = summaries.string_tensor("t", [b"x"])
+    words.tensor.tensor_shape.dim[0].size = 2**40
+    for decode in (values.text, values.image, values.audio):
+        with pytest.raises(DecodeError, match="repeated"):
+            decode(words)
+
+
+def test_an_image_in_both_forms() -> None:
+    """The field holds one, a tensor several; the bytes are the writer's."""
+    first, second = summaries.png(3, 2), summaries.png(3, 2, (0, 0, 9))
+
+    assert values.image(summaries.image("i", first)) == (3, 2, [first])
+    assert values.image(summaries.image("i", [first, second], as_tensor=True)) == (
+        3, 2, [first, second],
+    )  # fmt: skip
+    assert values.image(summaries.image("i", [], width=4, height=5, as_tensor=True)) == (4, 5, [])
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        summaries.string_tensor("i", [b"3"]),
+        summaries.string_tensor("i", [b"wide", b"2", b"png"]),
+        summaries.string_tensor("i", [b"3", b"2"], shape=(2, 1)),
+        summaries.tensor("i", [3, 2]),
+        summaries.scalar("i", 1.0),
+    ],
+)
+def test_what_is_no_image_is_refused(value: Summary.Value) -> None:
+    """Also a size that is no number."""
+    with pytest.raises(DecodeError, match="'i'"):
+        values.image(value)
+
+
+def test_audio_in_both_forms() -> None:
+    """The field names its type, a tensor's metadata says WAV or nothing."""
+    clip = summaries.wav([0.0, 0.5])
+
+    assert values.audio(summaries.audio("a", clip, content_type="audio/x")) == (
+        "audio/x", [(clip, "")],
+    )  # fmt: skip
+    assert values.audio(summaries.audio("a", [clip, b""], labels=["é"], as_tensor=True)) == (
+        "audio/wav", [(clip, "é"), (b"", "")],
+    )  # fmt: skip
+
+
+def test_audio_whose_metadata_came_earlier() -> None:
+    """Metadata stays on the first value only, so the type needs it as an argument."""
+    first = summaries.audio("a", b"clip", as_tensor=True)
+    later = Summary.Value(tag="a", tensor=first.tensor)
+
+    assert values.audio(later).content_type == "application/octet-stream"
+    assert values.audio(later, first.metadata).content_type == "audio/wav"
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"\x10\x0b", "audio/wav"),
+        (b"\x08\x00\x10\x0b\x18\x01", "audio/wav"),
+        (b"\x10\x8b\x00", "audio/wav"),  # a varint with a byte to spare
+        (b"\x10\x00", "application/octet-stream"),
+        (b"", "application/octet-stream"),
+        (b"\x10", "application/octet-stream"),
+        (b"\x0b\x0b\x10\x0b", "application/octet-stream"),
+        (b"\xff\xff\xff\xff", "application/octet-stream"),
+    ],
+)
+def test_the_encoding_in_audio_metadata(content: bytes, expected: str) -> None:
+    """Only a well-formed field 2 with the value 11 says WAV."""
+    value = summaries.string_tensor("a", [b"clip"], plugin_name="audio", plugin_content=content)
+
+    assert values.audio(value) == (expected, [(b"clip", "")])
+
+
+def test_audio_of_another_shape_is_refused() -> None:
+    """Rows need two columns."""
+    with pytest.raises(DecodeError, match=r"shape \(1, 3\)"):
+        values.audio(summaries.string_tensor("a", [b"", b"", b""], shape=(1, 3)))
+
+
+def test_text_keeps_its_shape() -> None:
+    """One string, a list and a table; bytes that are no UTF-8 are replaced."""
+    assert values.text(summaries.text("t", "één")).item() == "één"
+    assert values.text(summaries.text("t", ["a", "b"])).tolist() == ["a", "b"]
+    assert values.text(summaries.text("t", [["a", "b"], ["c", "d"]])).tolist() == [
+        ["a", "b"], ["c", "d"],
+    ]  # fmt: skip
+    assert values.text(summaries.string_tensor("t", [b"\xff"])).tolist() == ["\ufffd"]
+    with pytest.raises(DecodeError, match="not text"):
+        values.text(summaries.scalar("t", 1.0))

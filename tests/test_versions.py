@@ -1,0 +1,62 @@
+"""One version number for everything in the repository, and plugins that ask for it."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tbcore
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+def project(folder: Path) -> dict[str, Any]:
+    """The `project` table of a folder's pyproject.toml."""
+    text = (folder / "pyproject.toml").read_text(encoding="utf-8")
+    table: dict[str, Any] = tomllib.loads(text)["project"]
+    return table
+
+
+CORE = project(REPOSITORY)
+PLUGINS = sorted(path.parent for path in REPOSITORY.glob("plugins/*/pyproject.toml"))
+
+
+def compatible(version: str) -> str:
+    """The versions that work with this one: those that share its first two numbers."""
+    major, minor = map(int, version.split(".")[:2])
+    return f">={major}.{minor},<{major}.{minor + 1}"
+
+
+def test_the_package_says_the_version_of_its_distribution() -> None:
+    """`tbcore --version` and the page show what pip shows."""
+    assert tbcore.__version__ == CORE["version"]
+
+
+@pytest.mark.parametrize("folder", PLUGINS, ids=lambda folder: folder.name)
+def test_a_plugin_has_the_version_of_the_core_and_asks_for_it(folder: Path) -> None:
+    """Installing a plugin brings a core that it works with."""
+    plugin = project(folder)
+
+    assert plugin["name"] == f"tbcore-{folder.name.replace('_', '-')}"
+    assert plugin["version"] == CORE["version"]
+    assert f"tbcore-server{compatible(CORE['version'])}" in plugin["dependencies"]
+    assert plugin["requires-python"] == CORE["requires-python"]
+    assert plugin["license"] == CORE["license"]
+    assert list(plugin["entry-points"]["tbcore.plugins"]) == [folder.name]
+
+
+def test_the_extra_named_all_brings_every_plugin() -> None:
+    """`tbcore-server[all]` leaves none out."""
+    wanted = [f"{project(folder)['name']}{compatible(CORE['version'])}" for folder in PLUGINS]
+    assert sorted(CORE["optional-dependencies"]["all"]) == sorted(wanted)
+
+
+def test_the_changelog_speaks_of_this_version() -> None:
+    """The newest section is the one of the version that is being made."""
+    changelog = (REPOSITORY / "CHANGELOG.md").read_text(encoding="utf-8")
+    headings = re.findall(r"^## (\S+)", changelog, re.MULTILINE)
+    assert headings[0] == CORE["version"]
