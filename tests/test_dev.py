@@ -1,0 +1,59 @@
+"""dev.py knows a little of the command line that it passes on."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import click
+import pytest
+
+from tbcore.cli import serve
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="module")
+def dev() -> ModuleType:
+    """dev.py as a module."""
+    spec = importlib.util.spec_from_file_location("tbcore_dev", REPOSITORY / "dev.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_dev_knows_which_options_take_no_value(dev: ModuleType) -> None:
+    """What follows such an option is a directory to serve."""
+    flags = [
+        parameter.opts[0].replace("_", "-")
+        for parameter in serve.params
+        if isinstance(parameter, click.Option) and parameter.is_flag
+    ]
+    assert sorted(flags) == sorted(dev.FLAGS)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ([], False),
+        (["--logdir", "runs"], True),
+        (["--logdir=runs"], True),
+        (["--logdir_spec", "a:runs"], True),
+        (["--logdir-spec=a:runs"], True),
+        (["runs"], True),
+        (["--port", "7000"], False),
+        (["--port", "7000", "runs"], True),
+        (["--port=7000", "runs"], True),
+        (["--dev", "runs"], True),
+        (["--bind_all", "runs"], True),
+        (["--bind-all"], False),
+    ],
+)
+def test_the_demo_is_served_where_nothing_else_is_named(
+    dev: ModuleType, arguments: list[str], named: bool
+) -> None:
+    """A directory is named by an option, or stands by itself."""
+    assert dev.names_logdir(arguments) is named

