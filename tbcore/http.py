@@ -30,6 +30,7 @@ from tbcore.errors import BadRequestError
 
 __all__ = [
     "bytes_response",
+    "columns_response",
     "csv_response",
     "json_response",
     "optional",
@@ -218,6 +219,30 @@ def csv_response(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Respon
     writer.writerows(rows)
     body = text.getvalue().encode("utf-8", "backslashreplace")
     return Response(body, headers={"content-type": "text/csv; charset=utf-8"})
+
+
+def columns_response(header: Mapping[str, Any], tables: Sequence[Mapping[str, Any]]) -> Response:
+    """Tables of numbers as float64, which `tbcore/lib/columns.js` reads without parsing.
+
+    `header` is anything that `json_response` takes. A table maps names to arrays or sequences of
+    numbers of one length; integers beyond 2**53 are rounded.
+
+    The body is little-endian: the length of a JSON text as uint32, the text, padded with spaces so
+    that it ends at a multiple of 8 bytes, and the columns one after the other. The text is
+    `{"header": header, "tables": [{"rows": 3, "columns": ["x", "y"]}, ...]}`.
+    """
+    shapes, parts = [], []
+    for table in tables:
+        columns = [np.asarray(column, "<f8") for column in table.values()]
+        rows = len(columns[0]) if columns else 0
+        if any(column.shape != (rows,) for column in columns):
+            raise ValueError(f"columns of one length are needed, got {list(map(len, columns))}")
+        shapes.append({"rows": rows, "columns": list(table)})
+        parts += [column.tobytes() for column in columns]
+    text = to_json({"header": header, "tables": shapes})
+    text += b" " * (-(4 + len(text)) % 8)
+    body = b"".join([len(text).to_bytes(4, "little"), text, *parts])
+    return Response(body, headers={"content-type": "application/octet-stream"})
 
 
 def bytes_response(

@@ -1,4 +1,4 @@
-"""The addresses of scalars: /tags and /scalars, and data/scalars of the earlier API."""
+"""The addresses of scalars: those of the HTTP API, of its charts, and of the earlier API."""
 
 from __future__ import annotations
 
@@ -7,12 +7,26 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from tbcore import BadRequestError, Claims, LegacyApi, Multiplexer
-from tbcore.http import csv_response, json_response, optional, optional_int, required
+from tbcore.http import (
+    columns_response,
+    csv_response,
+    json_response,
+    optional,
+    optional_int,
+    required,
+)
 from tbcore_scalars import reader
+from tbcore_scalars.charts import Charts
+from tbcore_scalars.questions import bands_question, lines_question
 
 
 def make_routes(multiplexer: Multiplexer, claims: Claims, samples: int) -> list[Route]:
-    """/tags and /scalars; a series is sampled to at most `samples` points (0: all)."""
+    """/tags, /scalars, /window and /bands.
+
+    In /scalars a series is sampled to at most `samples` points (0: all); charts are drawn from all
+    points.
+    """
+    charts = Charts(multiplexer, claims)
 
     def tags(request: Request) -> Response:
         return json_response(multiplexer.tags(claims))
@@ -23,7 +37,18 @@ def make_routes(multiplexer: Multiplexer, claims: Claims, samples: int) -> list[
             request, reader.rows(multiplexer.scalars(run, tag, claims=claims, samples=samples))
         )
 
-    return [Route("/tags", tags), Route("/scalars", scalars)]
+    def window(request: Request) -> Response:
+        return columns_response(*charts.lines(lines_question(request)))
+
+    def bands(request: Request) -> Response:
+        return columns_response(*charts.bands(bands_question(request)))
+
+    return [
+        Route("/tags", tags),
+        Route("/scalars", scalars),
+        Route("/window", window, methods=["POST"]),
+        Route("/bands", bands, methods=["POST"]),
+    ]
 
 
 def make_legacy_api(multiplexer: Multiplexer, claims: Claims, samples: int) -> LegacyApi:

@@ -1,0 +1,142 @@
+"""What a chart asks, read from the JSON body of its request and checked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar, get_args
+
+import orjson
+from starlette.requests import Request
+
+from tbcore import BadRequestError
+from tbcore.http import request_body
+from tbcore_scalars.bands import Spread
+from tbcore_scalars.windows import Axis
+
+MAX_PIXELS = 20_000
+Choice = TypeVar("Choice", bound=str)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The part of a chart that is looked at."""
+
+    axis: Axis
+    start: float | None
+    """None: wherever the runs begin."""
+    stop: float | None
+    pixels: int
+    smoothing: float
+    """At least 0, less than 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinesQuestion:
+    """The lines of some runs in a window."""
+
+    tag: str
+    runs: Sequence[str]
+    window: Window
+    known: Mapping[str, str]
+    """Run to generation: of what the client has of this very window."""
+
+
+@dataclass(frozen=True, slots=True)
+class BandsQuestion:
+    """The bands of some groups of runs in a window."""
+
+    tag: str
+    groups: Mapping[str, Sequence[str]]
+    window: Window
+    spread: Spread
+
+
+def lines_question(request: Request) -> LinesQuestion:
+    """Raises BadRequestError with what is wrong, as `bands_question` does."""
+    body = _body(request, {"runs", "known"})
+    known = body.get("known", {})
+    if not _is_mapping_of(known, str):
+        raise _bad("known", "an object of run to generation", known)
+    return LinesQuestion(_tag(body), _names(body, "runs"), _window(body), known)
+
+
+def bands_question(request: Request) -> BandsQuestion:
+    body = _body(request, {"groups", "spread"})
+    groups = body.get("groups")
+    if not isinstance(groups, dict) or not all(map(_is_names, groups.values())):
+        raise _bad("groups", "an object of name to an array of runs", groups)
+    spread = _choice(body, "spread", get_args(Spread))
+    return BandsQuestion(_tag(body), groups, _window(body), spread)
+
+
+def _body(request: Request, names: set[str]) -> dict[str, Any]:
+    try:
+        body = orjson.loads(request_body(request))
+    except orjson.JSONDecodeError as error:
+        raise BadRequestError(f"the body must be JSON: {error}") from None
+    if not isinstance(body, dict):
+        raise BadRequestError("the body must be a JSON object")
+    allowed = names | {"tag", "x", "from", "to", "pixels", "smoothing"}
+    unknown = sorted(body.keys() - allowed)
+    if unknown:
+        raise BadRequestError(f'unknown field "{unknown[0]}"; known: {", ".join(sorted(allowed))}')
+    return body
+
+
+def _window(body: Mapping[str, Any]) -> Window:
+    start, stop = _bound(body, "from"), _bound(body, "to")
+    if start is not None and stop is not None and start > stop:
+        raise BadRequestError(f'"from" must not be above "to", got {start} and {stop}')
+    pixels = body.get("pixels", 1000)
+    if type(pixels) is not int or not 1 <= pixels <= MAX_PIXELS:
+        raise _bad("pixels", f"an integer from 1 to {MAX_PIXELS}", pixels)
+    smoothing = body.get("smoothing", 0)
+    if type(smoothing) not in (int, float) or not 0 <= smoothing < 1:
+        raise _bad("smoothing", "a number from 0 to below 1", smoothing)
+    return Window(_choice(body, "x", get_args(Axis)), start, stop, pixels, float(smoothing))
+
+
+def _tag(body: Mapping[str, Any]) -> str:
+    tag = body.get("tag")
+    if not isinstance(tag, str):
+        raise _bad("tag", "a text", tag)
+    return tag
+
+
+def _names(body: Mapping[str, Any], field: str) -> list[str]:
+    names = body.get(field)
+    if not _is_names(names):
+        raise _bad(field, "an array of texts", names)
+    return list(dict.fromkeys(names or ()))
+
+
+def _choice(body: Mapping[str, Any], field: str, choices: Sequence[Choice]) -> Choice:
+    """The first one when the field is not there."""
+    given = body.get(field, choices[0])
+    if given not in choices:
+        raise _bad(field, f"one of {', '.join(choices)}", given)
+    return choices[choices.index(given)]
+
+
+def _bound(body: Mapping[str, Any], field: str) -> float | None:
+    bound = body.get(field)
+    if bound is None:
+        return None
+    if type(bound) not in (int, float) or not math.isfinite(bound):
+        raise _bad(field, "a number or null", bound)
+    return float(bound)
+
+
+def _is_names(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(name, str) for name in value)
+
+
+def _is_mapping_of(value: Any, kind: type) -> bool:
+    return isinstance(value, dict) and all(isinstance(entry, kind) for entry in value.values())
+
+
+def _bad(field: str, wanted: str, given: Any) -> BadRequestError:
+    shown = orjson.dumps(given).decode()
+    return BadRequestError(f'"{field}" must be {wanted}, got {shown[:100]}')

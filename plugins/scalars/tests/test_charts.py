@@ -1,0 +1,193 @@
+"""What charts ask over HTTP: /window and /bands."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import tbcore_scalars
+from tbcore.testing import TbcoreClient, write_run
+
+MakeClient = Callable[..., TbcoreClient]
+
+
+class Answer(NamedTuple):
+    header: dict[str, Any]
+    tables: list[dict[str, NDArray[np.float64]]]
+
+
+def read(body: bytes) -> Answer:
+    """As the page reads it."""
+    length = int.from_bytes(body[:4], "little")
+    text = json.loads(body[4 : 4 + length])
+    numbers = np.frombuffer(body, "<f8", offset=4 + length)
+    tables, at = [], 0
+    for table in text["tables"]:
+        columns = {}
+        for name in table["columns"]:
+            columns[name] = numbers[at : at + table["rows"]]
+            at += table["rows"]
+        tables.append(columns)
+    assert at == len(numbers)
+    return Answer(text["header"], tables)
+
+
+def ask(client: TbcoreClient, route: str = "window", **question: Any) -> Answer:
+    response = client.post(f"data/plugin/scalars/{route}", json=question)
+    assert response.status_code == 200, response.text
+    assert response.headers["content-type"] == "application/octet-stream"
+    return read(response.content)
+
+
+@pytest.fixture
+def client(tbcore_logdir: Path, tbcore_client: MakeClient) -> TbcoreClient:
+    write_run(
+        tbcore_logdir, "a", scalars={"loss": [(10, 4.0, 100.0), (20, 2.0, 101.5), (30, 0.1, 104.0)]}
+    )
+    write_run(tbcore_logdir, "b", scalars={"loss": [(10, 8.0, 200.0), (20, 6.0, 203.0)]})
+    write_run(tbcore_logdir, "c", scalars={"other": [1.0]})
+    return tbcore_client(tbcore_logdir, plugins=[tbcore_scalars])
+
+
+def test_a_few_points_come_as_they_are(client: TbcoreClient) -> None:
+    """Float32 values are widened, and a run without the tag is left out."""
+    header, tables = ask(client, tag="loss", runs=["a", "c", "missing", "b"])
+    assert [entry["run"] for entry in header["runs"]] == ["a", "b"]
+    assert (header["from"], header["to"]) == (10, 30)
+    assert {name: column.tolist() for name, column in tables[0].items()} == {
+        "step": [10, 20, 30],
+        "wall_time": [100, 101.5, 104],
+        "value": [4, 2, float(np.float32(0.1))],
+    }
+    entry = header["runs"][0]
+    assert (entry["num_points"], entry["num_inside"], entry["segments"]) == (3, 3, [0])
+    assert entry["start_time"] == 100
+
+
+def test_a_part_by_each_axis(client: TbcoreClient) -> None:
+    """Rows next to the part come along, so that lines do not end inside the chart."""
+    part = {"tag": "loss", "runs": ["a", "b"], "pixels": 100}
+    for x, bounds, expected in [
+        ("step", (12, 22), ([10, 20, 30], [10, 20])),
+        ("relative", (3.5, 9), ([20, 30], [20])),
+        ("wall", (102, 110), ([20, 30], [10])),
+    ]:
+        header, tables = ask(client, **part, x=x, **dict(zip(("from", "to"), bounds, strict=True)))
+        assert tuple(table["step"].tolist() for table in tables) == expected
+        assert (header["from"], header["to"]) == bounds
+
+
+def test_runs_that_did_not_change_are_not_sent_again(
+    client: TbcoreClient, tbcore_logdir: Path
+) -> None:
+    question = {"tag": "loss", "runs": ["a", "b"]}
+    first = ask(client, **question)
+    known = {entry["run"]: entry["generation"] for entry in first.header["runs"]}
+    again = ask(client, **question, known=known)
+    assert [entry["unchanged"] for entry in again.header["runs"]] == [True, True]
+    assert again.tables == [{}, {}]
+
+    write_run(tbcore_logdir, "b", scalars={"loss": [(40, 5.0)]})
+    client.reload()
+    later = ask(client, **question, known=known)
+    assert [entry["unchanged"] for entry in later.header["runs"]] == [True, False]
+    assert later.tables[1]["step"].tolist() == [10, 20, 40]
+
+
+def test_long_series_are_reduced_and_smoothed_before(
+    tbcore_logdir: Path, tbcore_client: MakeClient
+) -> None:
+    """The least and the greatest of all points are there, and the smooth line is that of all."""
+    rng = np.random.default_rng(0)
+    value = rng.normal(size=30_000)
+    value[12_345], value[20_000] = 99, math.nan
+    write_run(tbcore_logdir, "long", scalars={"loss": value})
+    client = tbcore_client(tbcore_logdir, plugins=[tbcore_scalars])
+
+    header, (table,) = ask(client, tag="loss", runs=["long"], pixels=200, smoothing=0.9)
+
+    entry = header["runs"][0]
+    assert entry["num_points"] == entry["num_inside"] == 30_000
+    assert len(table["step"]) <= 4 * 200 + 1
+    assert np.nanmax(table["value"]) == 99
+    assert np.isnan(table["value"]).sum() == 1
+    weight = 0.9 ** (1000 / 30_000)
+    last, smooth, count = 0.0, {}, 0
+    for step, each in enumerate(value.astype(np.float32).tolist()):
+        if math.isfinite(each):
+            last, count = last * weight + (1 - weight) * each, count + 1
+            smooth[step] = last / (1 - weight**count)
+    finite = np.isfinite(table["value"])
+    expected = [smooth[int(step)] for step in table["step"][finite]]
+    np.testing.assert_allclose(table["smoothed"][finite], expected, rtol=1e-6)
+
+
+def test_segments_of_a_restarted_job(tbcore_logdir: Path, tbcore_client: MakeClient) -> None:
+    steps = [0, 1, 2, 3, 4, 2, 3, 4, 5, 6]
+    write_run(tbcore_logdir, "r", scalars={"loss": [(step, float(step)) for step in steps]})
+    client = tbcore_client(tbcore_logdir, plugins=[tbcore_scalars], purge_orphaned_data=False)
+    header, (table,) = ask(client, tag="loss", runs=["r"])
+    assert header["runs"][0]["segments"] == [0, 5]
+    assert table["step"].tolist() == steps
+    header, (table,) = ask(client, tag="loss", runs=["r"], **{"from": 5.5, "to": 6.5})
+    assert table["step"].tolist() == [4, 5, 6]
+    assert header["runs"][0]["segments"] == [0, 1]
+
+
+def test_bands_of_groups(client: TbcoreClient) -> None:
+    header, tables = ask(
+        client, "bands", tag="loss", groups={"both": ["a", "b"], "none": ["c"]}, spread="range"
+    )
+    assert header["groups"] == [{"group": "both", "num_runs": 2}, {"group": "none", "num_runs": 0}]
+    assert tables[0]["x"].tolist() == [10, 20, 30]
+    assert tables[0]["mean"].tolist() == [6, 4, float(np.float32(0.1))]
+    assert tables[0]["count"].tolist() == [2, 2, 1]
+    assert tables[1]["x"].tolist() == []
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b"", "the body must be JSON"),
+        (b"[]", "the body must be a JSON object"),
+        (b"{}", '"tag" must be a text, got null'),
+        (b'{"tag": "t"}', '"runs" must be an array of texts, got null'),
+        (b'{"tag": "t", "runs": [1]}', '"runs" must be an array of texts, got [1]'),
+        (b'{"tag": "t", "runs": [], "x": "time"}', '"x" must be one of step, relative, wall'),
+        (b'{"tag": "t", "runs": [], "x": []}', '"x" must be one of step, relative, wall'),
+        (b'{"tag": "t", "runs": [], "pixels": 0}', '"pixels" must be an integer from 1 to 20000'),
+        (b'{"tag": "t", "runs": [], "pixels": true}', '"pixels" must be an integer'),
+        (b'{"tag": "t", "runs": [], "smoothing": 1}', '"smoothing" must be a number from 0'),
+        (b'{"tag": "t", "runs": [], "from": "1"}', '"from" must be a number or null, got "1"'),
+        (b'{"tag": "t", "runs": [], "from": 2, "to": 1}', '"from" must not be above "to"'),
+        (b'{"tag": "t", "runs": [], "known": {"a": 1}}', '"known" must be an object'),
+        (b'{"tag": "t", "runs": [], "colour": 1}', 'unknown field "colour"; known: from, known,'),
+    ],
+)
+def test_bad_questions_are_answered_in_one_line(
+    client: TbcoreClient, body: bytes, message: str
+) -> None:
+    response = client.post("data/plugin/scalars/window", content=body)
+    assert response.status_code == 400
+    assert response.text.startswith(message)
+    assert "\n" not in response.text
+
+
+def test_bad_questions_about_bands(client: TbcoreClient) -> None:
+    for question, message in [
+        ({"tag": "t"}, '"groups" must be an object'),
+        ({"tag": "t", "groups": {}, "spread": "all"}, '"spread" must be one of range'),
+    ]:
+        response = client.post("data/plugin/scalars/bands", json=question)
+        assert (response.status_code, response.text[: len(message)]) == (400, message)
+
+
+def test_only_post(client: TbcoreClient) -> None:
+    assert client.get("data/plugin/scalars/window").status_code == 405

@@ -1,0 +1,67 @@
+"""Smoothing beside the recurrence that defines it, one value after the other."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tbcore_scalars.smoothing import point_weight, smoothed
+
+
+def recurrence(values: list[float], weight: float) -> list[float]:
+    last, count, result = 0.0, 0, []
+    for value in values:
+        if math.isfinite(value):
+            last = last * weight + (1 - weight) * value
+            count += 1
+            result.append(last / (1 - weight**count))
+        else:
+            result.append(value)
+    return result
+
+
+@given(
+    st.lists(st.floats(-1e6, 1e6) | st.sampled_from([math.nan, math.inf]), max_size=200),
+    st.floats(0.001, 0.999),
+)
+def test_it_is_the_recurrence(values: list[float], weight: float) -> None:
+    result = smoothed(np.array(values, np.float64), weight)
+    finite = [value for value in values if math.isfinite(value)]
+    expected = values if len(set(finite)) == 1 else recurrence(values, weight)
+    np.testing.assert_allclose(result, expected, rtol=1e-9, atol=1e-6)
+
+
+@pytest.mark.parametrize("count", [1, 31, 32, 33, 1025, 40_000, 70_001])
+@pytest.mark.parametrize("weight", [0.1, 0.6, 0.99, 0.99999])
+def test_blocks_and_chunks_join_without_a_seam(count: int, weight: float) -> None:
+    value = np.random.default_rng(count).normal(size=count) + 3
+    np.testing.assert_allclose(
+        smoothed(value, weight), recurrence(value.tolist(), weight), rtol=1e-9
+    )
+
+
+def test_a_constant_series_stays_what_it_is() -> None:
+    """To the last bit, whatever the weights add up to."""
+    value = np.full(5000, np.float32(0.1))
+    assert (smoothed(value, 0.97) == value).all()
+
+
+def test_without_weight_nothing_changes() -> None:
+    assert smoothed(np.array([3.0, 1.0]), 0.0).tolist() == [3.0, 1.0]
+    assert smoothed(np.empty(0), 0.5).tolist() == []
+
+
+def test_the_weight_means_the_same_share_of_the_axis() -> None:
+    """After a tenth of the axis a step has been followed as far, whatever was logged."""
+    followed = []
+    for count in (1000, 100_000):
+        value = np.r_[np.zeros(count // 2), np.ones(count // 2)]
+        result = smoothed(value, point_weight(0.98, count))
+        followed.append(result[count // 2 + count // 10])
+    assert followed[0] == pytest.approx(followed[1], abs=0.01)
+    assert 0.5 < followed[0] < 0.95
+    assert point_weight(0.6, 1000) == 0.6

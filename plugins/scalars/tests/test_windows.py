@@ -1,0 +1,181 @@
+"""Which rows show a line, compared with a plain reference; and jobs that were restarted."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tbcore import ScalarSeries
+from tbcore_scalars import windows
+from tbcore_scalars.windows import Line, line_of, part_of
+
+START = 1.7e9
+
+
+def series_of(
+    value: Any, step: Any = None, wall_time: Any = None, dtype: Any = np.float32
+) -> ScalarSeries:
+    value = np.asarray(value, dtype)
+    count = np.arange(len(value))
+    return ScalarSeries(
+        ordinal=count,
+        step=count if step is None else np.asarray(step, np.int64),
+        wall_time=START + count if wall_time is None else np.asarray(wall_time, np.float64),
+        value=value,
+    )
+
+
+def reference(line: Line, start: float, stop: float, pixels: int) -> list[int]:
+    """One row after the other, by the words of the contract."""
+    parts = []
+    for first, end in line.bounds():
+        drawn = [i for i in range(first, end) if math.isfinite(line.x[i])]
+        before = [i for i in drawn if line.x[i] < start][-1:]
+        behind = [i for i in drawn if line.x[i] > stop][:1]
+        parts.append(before + [i for i in drawn if start <= line.x[i] <= stop] + behind)
+    if sum(map(len, parts)) <= 2 * pixels:
+        return sorted(i for part in parts for i in part)
+    edges = np.linspace(start, stop, pixels + 1)[1:-1].tolist()
+    kept = set()
+    for part in parts:
+        columns: dict[int, list[int]] = {}
+        for i in part:
+            columns.setdefault(sum(edge <= line.x[i] for edge in edges), []).append(i)
+        for column in columns.values():
+            finite = [i for i in column if math.isfinite(line.value[i])]
+            kept |= {column[0], column[-1], *(i for i in column if i not in finite)}
+            if finite:
+                kept.add(min(finite, key=lambda i: (line.value[i], i)))
+                kept.add(min(finite, key=lambda i: (-line.value[i], i)))
+    return sorted(kept)
+
+
+values = st.one_of(
+    st.integers(-4, 4).map(float),
+    st.sampled_from([math.nan, math.inf, -math.inf, 0.0, -0.0, 3e38]),
+)
+
+
+@st.composite
+def any_series(draw: st.DrawFn) -> ScalarSeries:
+    """Steps that rise, stand, go back now and then; clocks that jump."""
+    value = draw(st.lists(values, max_size=60))
+    count = len(value)
+    jumps = draw(st.lists(st.integers(-30, 4), min_size=count, max_size=count))
+    rises = draw(st.lists(st.integers(0, 3), min_size=count, max_size=count))
+    restarts = draw(st.sets(st.integers(0, max(count - 1, 0)), max_size=4))
+    step = np.cumsum([jumps[i] if i in restarts else rises[i] for i in range(count)] or [0])
+    wall_time = START + np.cumsum([jumps[i] if i in restarts else 1.0 for i in range(count)] or [0])
+    if draw(st.booleans()) and count:
+        wall_time[draw(st.integers(0, count - 1))] = draw(
+            st.sampled_from([math.nan, math.inf, -math.inf])
+        )
+    return series_of(value, step[:count], wall_time[:count])
+
+
+@given(any_series(), st.sampled_from(["step", "wall"]), st.data())
+def test_the_rows_of_a_part_are_those_of_the_contract(
+    series: ScalarSeries, axis: Any, data: st.DataObject
+) -> None:
+    line = line_of(series, axis)
+    low, high = line.extent() or (0.0, 1.0)
+    start, stop = sorted(data.draw(st.tuples(*[st.floats(low - 2, high + 2, allow_nan=False)] * 2)))
+    pixels = data.draw(st.integers(1, 12))
+
+    part = part_of(line, start, stop, pixels)
+
+    assert part.places.tolist() == reference(line, start, stop, pixels)
+    inside = (line.x >= start) & (line.x <= stop)
+    assert part.num_inside == int(inside.sum())
+
+
+@given(any_series())
+def test_lines_are_sorted_stably_within_segments(series: ScalarSeries) -> None:
+    """Rows with equal x keep the order in which they were written."""
+    for axis in ("step", "wall"):
+        line = line_of(series, axis)  # type: ignore[arg-type]
+        rows = line.rows_at(np.arange(len(line)))
+        assert sorted(rows.tolist()) == list(range(len(series)))
+        for first, end in line.bounds():
+            pairs = [
+                (math.inf if math.isnan(x) else x, math.isnan(x), row)
+                for x, row in zip(line.x[first:end].tolist(), rows[first:end].tolist(), strict=True)
+            ]
+            assert pairs == sorted(pairs)
+
+
+def test_long_series_take_the_short_way_to_the_same_rows() -> None:
+    """Blocks are looked at first in long series; edges inside blocks and ties are what differs."""
+    rng = np.random.default_rng(7)
+    for dtype in (np.float32, np.float64):
+        value = rng.integers(-3, 3, 9_000).astype(dtype)
+        value[rng.integers(0, 9_000, 20)] = np.nan
+        series = series_of(value, np.cumsum(rng.integers(0, 3, 9_000)), dtype=dtype)
+        line = line_of(series, "step")
+        extent = line.extent()
+        assert extent is not None
+        for pixels in (3, 7, 17):
+            assert part_of(line, *extent, pixels).places.tolist() == reference(
+                line, *extent, pixels
+            )
+
+
+def test_a_restart_begins_a_segment() -> None:
+    """The rows before and behind it are lines of their own, by every axis."""
+    series = series_of(range(12), [0, 1, 2, 3, 4, 5, 3, 4, 5, 6, 7, 8])
+    for axis in ("step", "relative", "wall"):
+        assert line_of(series, axis).starts.tolist() == [0, 6]  # type: ignore[arg-type]
+
+
+def test_writers_that_take_turns_make_one_line() -> None:
+    """Their steps go back at every other row."""
+    step = np.stack([np.arange(50), np.arange(50) - 7], axis=1).ravel()
+    line = line_of(series_of(range(100), step), "step")
+    assert line.starts.tolist() == [0]
+    assert (np.diff(line.x) >= 0).all()
+
+
+def test_one_restart_of_a_short_run() -> None:
+    assert line_of(series_of([1, 2, 3, 4, 5, 6], [0, 1, 2, 0, 1, 2]), "step").starts.tolist() == [
+        0,
+        3,
+    ]
+
+
+def test_relative_time_begins_at_the_first_point() -> None:
+    line = line_of(series_of([1, 2, 3], wall_time=[START, START + 2, START + 5]), "relative")
+    assert line.x.tolist() == [0, 2, 5]
+
+
+def test_a_diverged_run_is_marked_without_sending_all_of_it() -> None:
+    """The first NaN of each column of pixels, and the rows around them."""
+    value = np.full(200_000, np.nan, np.float32)
+    value[:1000] = 1.0
+    value[150_000] = np.inf
+    line = line_of(series_of(value), "step")
+    places = part_of(line, 0, 199_999, 100).places
+    assert len(places) <= 4 * 100 + 1
+    assert {1000, 150_000} <= set(places.tolist())
+    assert windows.MAX_ODD_ROWS < 199_000
+
+
+@pytest.mark.parametrize("axis", ["step", "relative", "wall"])
+def test_no_rows_at_all(axis: Any) -> None:
+    line = line_of(series_of([]), axis)
+    assert line.extent() is None
+    assert part_of(line, 0, 1, 10).places.tolist() == []
+
+
+def test_steps_at_the_ends_of_int64() -> None:
+    """Bounds are float64, which has no exact 2**63 - 1."""
+    step = [-(2**63), -1, 0, 2**63 - 1]
+    line = line_of(series_of([1, 2, 3, 4], step), "step")
+    extent = line.extent()
+    assert extent == (-(2.0**63), 2.0**63)
+    assert len(part_of(line, -(2.0**63), 2.0**63, 10).places) >= 3
+    assert part_of(line, -2, 1, 10).places.tolist() == [0, 1, 2, 3]
