@@ -14,12 +14,38 @@ test("numbers of any length compare", () => {
   assert.ok(compareNames("x20200216-200144", "x20200412-184741") < 0);
 });
 
+test("decimals and exponents compare by what they are worth", () => {
+  holds(["lr_0.001", "lr_0.005", "lr_0.01", "lr_0.05", "lr_0.1", "lr_0.5", "lr_1", "lr_1.5", "lr_10"]);
+  holds(["lr1e-10", "lr1e-4", "lr0.0002", "lr5e-4", "lr1e-3", "lr1.5e-3", "lr1", "lr1e3"]);
+  holds(["0", "0.0", "0.1", "0.10", "0.25", "0.9"]);
+});
+
+test("parts of versions and dates compare one by one", () => {
+  holds(["v1.9", "v1.10", "v2.0"]);
+  holds(["model_v1.9-a", "model_v1.10-a"]);
+  holds(["torch-1.9.0", "torch-1.10.0", "torch-1.10.2"]);
+  holds(["2024.3.9", "2024.03.10", "2024.11.01"]);
+  holds(["2024-03-09_11.06", "2024-03-10_09.30", "2024-11-01"]);
+  holds(["Feb9_20-01-44", "Feb16_09-01-44", "Feb16_20-01-44"]);
+  holds(["10.0.0.2", "10.0.0.10"]);
+});
+
+test("an exponent is one only where a number ends with it", () => {
+  holds(["3e5a", "12e4f"]);
+  holds(["run1eval", "run2eval", "run10eval"]);
+});
+
+test("children stand under their parent, however their numbers are written", () => {
+  holds(["exp_lr0.01", "exp_lr0.01/losses/a", "exp_lr0.1", "exp_lr0.1/losses/a"]);
+  holds(["run01", "run01/a", "run1", "run1/a", "run1a", "run1a/b"]);
+});
+
 test("members of a group stay together", () => {
   assert.deepEqual(["a-b", "a/z", "a", "a b", "a/b"].sort(compareNames), ["a", "a/b", "a/z", "a b", "a-b"]);
 });
 
 test("the order is total and the same both ways", () => {
-  const names = ["", "a", "a/", "/a", "0", "00", "a0", "a00", "a00/1", "é", "z", "A", "_", "😀", "1e3", "1e10"];
+  const names = ["", "a", "a/", "/a", "0", "00", "a0", "a00", "a00/1", "é", "z", "A", "_", "😀", "1e3", "1e10", "1000", "1.0", "1", "1.10", "1.9", "1.9.1", "v1.9", "v1.10", "1e-3", "0.001"];
   for (const a of names) {
     for (const b of names) {
       const there = Math.sign(compareNames(a, b));
@@ -27,6 +53,13 @@ test("the order is total and the same both ways", () => {
       assert.equal(there === 0, a === b, `${a} and ${b}`);
     }
   }
+});
+
+test("the order has no circles", () => {
+  const names = ["1", "1.0", "1.1", "1.10", "1.9", "1.9.1", "1.10.1", "v1.9", "v1.10", "1e1", "10", "1e-1", "0.1", "a1.10", "a1/9", "1/1.5", "1.0/2"];
+  const sorted = [...names].sort(compareNames);
+  holds(sorted);
+  holds([...names].reverse().sort(compareNames));
 });
 
 test("tags are grouped by their first segment, in natural order", () => {
@@ -76,3 +109,13 @@ test("a name is cut before its last segment", () => {
   assert.deepEqual(splitName("."), ["", "."]);
   assert.deepEqual(splitName(""), ["", ""]);
 });
+
+/**
+ * Each name comes before all that stand behind it.
+ * @param {string[]} names
+ */
+function holds(names) {
+  names.forEach((name, at) => {
+    for (const later of names.slice(at + 1)) assert.ok(compareNames(name, later) < 0, `${name} before ${later}`);
+  });
+}

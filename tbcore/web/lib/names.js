@@ -3,48 +3,101 @@
  * neighbours have in common. Pure.
  */
 
-const DIGIT_RUN = /^\d+/;
-
 /**
- * Natural order: numbers inside names compare as numbers, and `/` sorts before everything else, so that the members
- * of a group stay together. The order is total: names that differ never compare as 0.
+ * Natural order. Path segments compare one after the other, so that children stand under their parent, and numbers
+ * inside a segment compare as numbers:
+ *
+ *     lr0.001 < lr0.005 < lr0.01         one point makes a decimal
+ *     v1.9 < v1.10, 1.9.0 < 1.10.0       behind a "v", and with more points (versions, dates), each part counts alone
+ *     lr1e-4 < lr5e-4 < lr1e-3           exponents count
+ *
+ * A "-" is a dash, not a sign. The order is total: names that differ never compare as 0.
  * @param {string} a
  * @param {string} b
  * @returns {number} negative, zero or positive
  */
 export function compareNames(a, b) {
+  const left = a.split("/");
+  const right = b.split("/");
+  for (let k = 0; k < left.length && k < right.length; k++) {
+    const bySegment = compareSegments(left[k], right[k]);
+    if (bySegment !== 0) return bySegment;
+  }
+  return left.length - right.length;
+}
+
+/**
+ * @param {string} a
+ * @param {string} b
+ */
+function compareSegments(a, b) {
   let i = 0;
   let j = 0;
   while (i < a.length && j < b.length) {
     if (isDigit(a, i) && isDigit(b, j)) {
-      const left = /** @type {RegExpExecArray} */ (DIGIT_RUN.exec(a.slice(i)))[0];
-      const right = /** @type {RegExpExecArray} */ (DIGIT_RUN.exec(b.slice(j)))[0];
-      const byNumber = compareDigits(left, right);
+      const left = readNumber(a, i);
+      const right = readNumber(b, j);
+      const byNumber = compareNumbers(left, right);
       if (byNumber !== 0) return byNumber;
       i += left.length;
       j += right.length;
       continue;
     }
-    const byCharacter = rank(a, i) - rank(b, j);
+    const byCharacter = a.charCodeAt(i) - b.charCodeAt(j);
     if (byCharacter !== 0) return byCharacter;
     i++;
     j++;
   }
   const byLength = a.length - i - (b.length - j);
   if (byLength !== 0) return byLength;
-  return a < b ? -1 : a > b ? 1 : 0;
+  return a < b ? -1 : a > b ? 1 : 0; // "1" and "01"
+}
+
+const DIGITS = /\d+/y;
+const DIGITS_AND_POINTS = /\d+(?:\.\d+)*/y;
+const DECIMAL = /(\d+)(?:\.(\d+))?(?:e([+-]?\d{1,3})(?![\da-z]))?/iy;
+const IN_VERSION = /(?:\d\.|(?<![a-z])v)$/i;
+
+/**
+ * @typedef {object} NumberInName  0.digits times ten to the power of `power`; no number is too long for it
+ * @property {number} length  characters in the name
+ * @property {string} digits  without zeros at the ends; "" for zero
+ * @property {number} power
+ */
+
+/**
+ * The number that starts at a digit.
+ * @param {string} text
+ * @param {number} index
+ * @returns {NumberInName}
+ */
+function readNumber(text, index) {
+  const numPoints = match(DIGITS_AND_POINTS, text, index)[0].split(".").length - 1;
+  const isPart = numPoints > 1 || IN_VERSION.test(text.slice(Math.max(0, index - 2), index));
+  const [all, whole = all, fraction = "", exponent = "0"] = match(isPart ? DIGITS : DECIMAL, text, index);
+  const significant = (whole + fraction).replace(/^0+/, "");
+  const power = significant.length - fraction.length + Number(exponent);
+  return { length: all.length, digits: significant.replace(/0+$/, ""), power };
 }
 
 /**
- * Digit strings as numbers of any length.
- * @param {string} left
- * @param {string} right
+ * @param {RegExp} pattern  sticky; matches there
+ * @param {string} text
+ * @param {number} index
  */
-function compareDigits(left, right) {
-  const a = left.replace(/^0+/, "");
-  const b = right.replace(/^0+/, "");
-  if (a.length !== b.length) return a.length - b.length;
-  return a < b ? -1 : a > b ? 1 : 0;
+function match(pattern, text, index) {
+  pattern.lastIndex = index;
+  return /** @type {RegExpExecArray} */ (pattern.exec(text));
+}
+
+/**
+ * @param {NumberInName} left
+ * @param {NumberInName} right
+ */
+function compareNumbers(left, right) {
+  if (left.digits === "" || right.digits === "") return left.digits.length - right.digits.length;
+  if (left.power !== right.power) return left.power - right.power;
+  return left.digits < right.digits ? -1 : left.digits > right.digits ? 1 : 0;
 }
 
 /**
@@ -54,15 +107,6 @@ function compareDigits(left, right) {
 function isDigit(text, index) {
   const code = text.charCodeAt(index);
   return code >= 48 && code <= 57;
-}
-
-/**
- * @param {string} text
- * @param {number} index
- */
-function rank(text, index) {
-  const code = text.charCodeAt(index);
-  return code === 47 ? -1 : code; // "/"
 }
 
 /**
