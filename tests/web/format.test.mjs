@@ -67,6 +67,9 @@ test("ticks of one axis share their decimals and their unit", () => {
   assert.deepEqual(formatTicks([0, 5000, 10000], 5000), ["0", "5k", "10k"]);
   assert.deepEqual(formatTicks([500, 1000, 1500], 500), ["500", "1000", "1500"]);
   assert.deepEqual(formatTicks([500000, 1000000, 1500000], 500000), ["0.5M", "1.0M", "1.5M"]);
+  assert.deepEqual(formatTicks([950e9, 1000e9, 1050e9], 50e9), ["0.95T", "1.00T", "1.05T"]);
+  assert.deepEqual(formatTicks([0, 500e9, 1000e9], 500e9), ["0", "0.5T", "1.0T"]);
+  assert.deepEqual(formatTicks([999e9, 1000e9], 1e9), ["0.999T", "1.000T"]);
   assert.deepEqual(formatTicks([2e6, 4e6], 2e6), ["2M", "4M"]);
   assert.deepEqual(formatTicks([-2e-7, 0, 2e-7], 2e-7), ["-2e-7", "0", "2e-7"]);
 });

@@ -68,8 +68,8 @@ export function formatTicks(ticks, spacing) {
  */
 function unitFor(largest, spacing) {
   for (const [divisor, unit] of UNITS) {
-    // "1.0002M" is no shorter than "1000200", and "0.5k" is odder than "500".
-    if (largest >= divisor && decimalsOf(spacing / divisor) <= (divisor > 1e3 ? 1 : 0)) return [divisor, unit];
+    // "1.0002M" is no shorter than "1000200", and "0.5k" is odder than "500"; but "1000G" is "1.000T".
+    if (largest >= divisor && decimalsOf(spacing / divisor) <= (divisor > 1e3 ? 3 : 0)) return [divisor, unit];
   }
   return [1, ""];
 }
