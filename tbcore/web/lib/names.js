@@ -32,7 +32,9 @@ export function compareNames(a, b) {
  */
 function compareSegments(a, b) {
   let i = 0;
-  let j = 0;
+  while (i < a.length && a.charCodeAt(i) === b.charCodeAt(i)) i++;
+  while (i > 0 && WITHIN_NUMBER.test(a[i - 1])) i--;
+  let j = i;
   while (i < a.length && j < b.length) {
     if (isDigit(a, i) && isDigit(b, j)) {
       const left = readNumber(a, i);
@@ -56,6 +58,7 @@ function compareSegments(a, b) {
 const DIGITS = /\d+/y;
 const DIGITS_AND_POINTS = /\d+(?:\.\d+)*/y;
 const DECIMAL = /(\d+)(?:\.(\d+))?(?:e([+-]?\d{1,3})(?![\da-z]))?/iy;
+const WITHIN_NUMBER = /[\d.e+-]/i;
 const IN_VERSION = /(?:\d\.|(?<![a-z])v)$/i;
 
 /**
