@@ -27,6 +27,8 @@ import { ServerError, address } from "./server.js";
 
 /**
  * @typedef {import("./state.js").Run} Run
+ * @typedef {import("./state.js").Grouping} Grouping
+ * @typedef {import("./state.js").Key} Key
  * @typedef {import("./state.js").Generations} Generations
  * @typedef {import("./state.js").Theme} Theme
  * @typedef {import("./lib/filter.js").Filter} Filter
@@ -34,11 +36,11 @@ import { ServerError, address } from "./server.js";
  */
 
 /**
- * Values kept in the address, so that a link restores the view. They are short strings.
+ * Short strings by name, kept in the address so that a link restores the view, or in the browser as preferences.
  * @typedef {object} Settings
  * @property {Readonly<Record<string, string>>} value
  * @property {(callback: (value: Readonly<Record<string, string>>) => void) => () => void} subscribe
- * @property {(name: string, value: string | null) => void} set  null: back to the default, out of the address
+ * @property {(name: string, value: string | null) => void} set  null: back to the default
  */
 
 /**
@@ -55,9 +57,16 @@ import { ServerError, address } from "./server.js";
  * @property {(textOrUrl: string | URL) => Promise<void>} css  adds a style sheet to the plugin's shadow root: CSS text, or
  *   an address relative to the module
  * @property {Readable<readonly Run[]>} runs  the runs to show, with their colours, in natural order
+ * @property {Readable<Grouping | null>} groups  the same runs by group; null when the reader has not grouped them
+ * @property {Readable<string | null> & { set(name: string | null): void }} hoveredRun  the run pointed at, in the run
+ *   list or in a chart: draw it strong, and set it when the pointer is on a run of yours
+ * @property {(name: string) => void} checkOnly  shows this run and no other
  * @property {Readable<Filter> & { set(text: string): void }} tagFilter  which tags to show; see
  *   `tbcore/lib/filter-box.js`
- * @property {Settings} settings  this plugin's own
+ * @property {Settings} settings  this plugin's own, in the address: what is looked at
+ * @property {Settings} preferences  this plugin's own, in the browser: how the reader likes it, for all log directories
+ * @property {(keys: readonly Key[]) => void} keys  names the keys that the tab understands, for the help window and to be
+ *   called; replaces those named before
  * @property {Readable<Theme>} theme  "light" or "dark"
  * @property {Readable<Generations>} generations  what the server has now
  * @property {(callback: (generations: Generations) => void) => () => void} onReload  calls back when the server has
@@ -214,9 +223,12 @@ function makeHost({ state, plugin, moduleUrl, root, element, signal, fail }) {
     Object.fromEntries(
       Object.entries(all).flatMap(([name, value]) => (name.startsWith(prefix) ? [[name.slice(prefix.length), value]] : [])),
     );
-  const tagFilter = readable(state.tagFilter, (filter) => filter);
-  const settings = readable(state.settings, ownSettings);
-  const generations = readable(state.generations, (value) => value);
+  const preferences = state.preferencesOf(plugin.name);
+  const generations = readable(state.generations, same);
+  signal.addEventListener("abort", () => {
+    state.pluginKeys.value = [];
+    state.hoveredRun.value = null;
+  });
 
   return {
     name: plugin.name,
@@ -232,12 +244,19 @@ function makeHost({ state, plugin, moduleUrl, root, element, signal, fail }) {
       if (typeof textOrUrl === "string" && textOrUrl.includes("{")) adoptStyleText(root, textOrUrl);
       else await adoptStyles(root, new URL(textOrUrl, moduleUrl));
     },
-    runs: readable(state.shownRuns, (runs) => runs),
-    tagFilter: Object.create(tagFilter, { set: { value: state.setTagFilter } }),
-    settings: Object.create(settings, {
-      set: { value: (/** @type {string} */ name, /** @type {string | null} */ value) => state.setSetting(prefix + name, value) },
-    }),
-    theme: readable(state.theme, (theme) => theme),
+    runs: readable(state.shownRuns, same),
+    groups: readable(state.groups, same),
+    hoveredRun: withSet(readable(state.hoveredRun, same), (/** @type {string | null} */ name) => void (state.hoveredRun.value = name)),
+    checkOnly: state.checkOnly,
+    tagFilter: withSet(readable(state.tagFilter, same), state.setTagFilter),
+    settings: withSet(readable(state.settings, ownSettings), (/** @type {string} */ name, /** @type {string | null} */ value) =>
+      state.setSetting(prefix + name, value),
+    ),
+    preferences: withSet(readable(preferences.values, same), preferences.set),
+    keys: (keys) => {
+      if (!signal.aborted) state.pluginKeys.value = keys;
+    },
+    theme: readable(state.theme, same),
     generations,
     onReload(callback) {
       let isFirst = true;
@@ -249,4 +268,20 @@ function makeHost({ state, plugin, moduleUrl, root, element, signal, fail }) {
     showError: fail,
     signal,
   };
+}
+
+/** @template T @param {T} value */
+function same(value) {
+  return value;
+}
+
+/**
+ * A signal that can be set as well.
+ * @template {object} R, S
+ * @param {R} readable
+ * @param {S} set
+ * @returns {R & { set: S }}
+ */
+function withSet(readable, set) {
+  return Object.create(readable, { set: { value: set } });
 }

@@ -10,6 +10,7 @@ import { formatAddress, parseAddress } from "./lib/address.js";
 import { colorsOf } from "./lib/colors.js";
 import { makeFilter } from "./lib/filter.js";
 import { compareNames } from "./lib/names.js";
+import { openPreferences } from "./lib/preferences.js";
 import { AUTO, checkedRuns, onlyRun, selectionFromText, selectionToText, setChecked } from "./lib/selection.js";
 
 /**
@@ -49,7 +50,23 @@ import { AUTO, checkedRuns, onlyRun, selectionFromText, selectionToText, setChec
  *
  * @typedef {object} Run  a run that is shown
  * @property {string} name
- * @property {string} color  `#rrggbb`, for the theme in force
+ * @property {string} color  `#rrggbb`, for the theme in force; that of its group where runs are grouped
+ * @property {string | null} group  name of its group; null where runs are not grouped
+ *
+ * @typedef {object} RunGroup
+ * @property {string} name
+ * @property {string} color
+ * @property {Run[]} runs  those that are shown; never empty
+ *
+ * @typedef {object} Grouping
+ * @property {string} rule  as it stands in the address
+ * @property {RunGroup[]} groups  in natural order
+ *
+ * @typedef {object} Key  a key of the keyboard that does something
+ * @property {string} key  as KeyboardEvent.key has it: "f", "/", "ArrowLeft"
+ * @property {string} label  what it does, for the help window
+ * @property {(event: KeyboardEvent) => void} [act]  called when it is pressed outside of text fields; without one the
+ *   plugin listens itself, and the help window lists the key
  *
  * @typedef {ReturnType<typeof createState>} State
  */
@@ -81,6 +98,12 @@ export function createState() {
   const tagFilterText = signal("");
   /** @type {import("@preact/signals-core").Signal<Record<string, string>>} `plugin.setting` to value */
   const settings = signal({});
+  /** @type {import("@preact/signals-core").Signal<string | null>} the run pointed at, in the list or in a chart */
+  const hoveredRun = signal(null);
+  /** @type {import("@preact/signals-core").Signal<readonly Key[]>} of the open tab */
+  const pluginKeys = signal([]);
+  /** @type {Map<string, import("./lib/preferences.js").Preferences>} */
+  const preferences = new Map();
   /** @type {import("@preact/signals-core").Signal<Theme>} */
   const theme = signal(document.documentElement.dataset.theme === "dark" ? "dark" : "light");
 
@@ -94,8 +117,10 @@ export function createState() {
   const shownRuns = computed(() =>
     sortedRuns.value
       .filter((name) => checked.value.has(name) && runFilter.value.matches(name))
-      .map((name) => ({ name, color: colors.value.get(name) ?? "#888888" })),
+      .map((name) => ({ name, color: colors.value.get(name) ?? "#888888", group: null })),
   );
+  /** @type {import("@preact/signals-core").ReadonlySignal<Grouping | null>} of the shown runs; null: not grouped */
+  const groups = computed(() => null);
 
   readAddress();
   window.addEventListener("hashchange", readAddress);
@@ -119,7 +144,16 @@ export function createState() {
     checked,
     colors,
     shownRuns,
+    groups,
+    hoveredRun,
+    pluginKeys,
 
+    /** A plugin's preferences. @param {string} plugin */
+    preferencesOf(plugin) {
+      const own = preferences.get(plugin) ?? openPreferences(plugin);
+      preferences.set(plugin, own);
+      return own;
+    },
     /** @param {string} text */
     setRunFilter: (text) => void (runFilterText.value = text),
     /** @param {string} text */
