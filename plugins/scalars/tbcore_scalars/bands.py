@@ -14,6 +14,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from tbcore_scalars.windows import Scale, pixel_edges
+
 Floats = NDArray[np.float64]
 Spread = Literal["range", "deviation", "quartiles"]
 
@@ -40,6 +42,7 @@ def band_of(
     stop: float,
     pixels: int,
     spread: Spread,
+    scale: Scale = "linear",
 ) -> Band:
     """The band between two x on so many pixels, of rows (x, value) of each run in any order.
 
@@ -47,7 +50,8 @@ def band_of(
     are more than 2 for each pixel. Values that are not finite are left out.
     """
     rows = [_around(start, stop, *_sorted_rows(x, value)) for x, value in runs]
-    points = _points([x[(x >= start) & (x <= stop)] for x, _ in rows], start, stop, pixels)
+    inside = [x[(x >= start) & (x <= stop)] for x, _ in rows]
+    points = _points(inside, pixel_edges(start, stop, pixels, scale))
     values = np.full((len(rows), len(points)), np.nan)
     for row, (x, value) in zip(values, rows, strict=True):
         if len(x) and len(points):
@@ -85,12 +89,11 @@ def _around(start: float, stop: float, x: Floats, value: Floats) -> tuple[Floats
     return x[first:end], value[first:end]
 
 
-def _points(inside: Sequence[Floats], start: float, stop: float, pixels: int) -> Floats:
+def _points(inside: Sequence[Floats], edges: Floats) -> Floats:
     if sum(map(len, inside)) <= _MANY_ROWS:
         distinct = np.unique(np.concatenate([np.empty(0), *inside]))
-        if len(distinct) <= 2 * pixels:
+        if len(distinct) <= 2 * (len(edges) - 1):
             return distinct
-    edges = np.linspace(start, stop, pixels + 1)
     return (edges[1:] + edges[:-1]) / 2
 
 

@@ -56,7 +56,7 @@ class Charts:
                 entries.append({"run": run, "generation": generation, "unchanged": True})
                 answer.tables.append({})
                 continue
-            places, num_inside = part_of(line, start, stop, window.pixels)
+            places, num_inside = part_of(line, start, stop, window.pixels, window.scale)
             answer.tables.append(_table(series, line, places, window.smoothing))
             segments = np.unique(np.searchsorted(places, line.starts))
             entries.append(
@@ -89,7 +89,7 @@ class Charts:
         answer.header["groups"] = []
         for name, lines in groups.items():
             rows = [(line.x, value) for line, value in lines]
-            band = band_of(rows, start, stop, window.pixels, question.spread)
+            band = band_of(rows, start, stop, window.pixels, question.spread, window.scale)
             answer.header["groups"].append({"group": name, "num_runs": len(rows)})
             answer.tables.append(
                 {

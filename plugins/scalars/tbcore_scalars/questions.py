@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 import orjson
 from starlette.requests import Request
@@ -13,9 +13,11 @@ from starlette.requests import Request
 from tbcore import BadRequestError
 from tbcore.http import request_body
 from tbcore_scalars.bands import Spread
-from tbcore_scalars.windows import Axis
+from tbcore_scalars.windows import Axis, Scale
 
 MAX_PIXELS = 20_000
+WINDOW_FIELDS = {"tag", "x", "from", "to", "pixels", "scale", "smoothing"}
+Format = Literal["csv", "json"]
 Choice = TypeVar("Choice", bound=str)
 
 
@@ -28,6 +30,7 @@ class Window:
     """None: wherever the runs begin."""
     stop: float | None
     pixels: int
+    scale: Scale
     smoothing: float
     """At least 0, less than 1."""
 
@@ -53,9 +56,18 @@ class BandsQuestion:
     spread: Spread
 
 
+@dataclass(frozen=True, slots=True)
+class DownloadQuestion:
+    """All points of some tags of some runs."""
+
+    tags: Sequence[str]
+    runs: Sequence[str]
+    format: Format
+
+
 def lines_question(request: Request) -> LinesQuestion:
-    """Raises BadRequestError with what is wrong, as `bands_question` does."""
-    body = _body(request, {"runs", "known"})
+    """Raises BadRequestError with what is wrong, as the others do."""
+    body = _body(request, WINDOW_FIELDS | {"runs", "known"})
     known = body.get("known", {})
     if not _is_mapping_of(known, str):
         raise _bad("known", "an object of run to generation", known)
@@ -63,7 +75,7 @@ def lines_question(request: Request) -> LinesQuestion:
 
 
 def bands_question(request: Request) -> BandsQuestion:
-    body = _body(request, {"groups", "spread"})
+    body = _body(request, WINDOW_FIELDS | {"groups", "spread"})
     groups = body.get("groups")
     if not isinstance(groups, dict) or not all(map(_is_names, groups.values())):
         raise _bad("groups", "an object of name to an array of runs", groups)
@@ -71,14 +83,19 @@ def bands_question(request: Request) -> BandsQuestion:
     return BandsQuestion(_tag(body), groups, _window(body), spread)
 
 
-def _body(request: Request, names: set[str]) -> dict[str, Any]:
+def download_question(request: Request) -> DownloadQuestion:
+    body = _body(request, {"tags", "runs", "format"})
+    form = _choice(body, "format", get_args(Format))
+    return DownloadQuestion(_names(body, "tags"), _names(body, "runs"), form)
+
+
+def _body(request: Request, allowed: set[str]) -> dict[str, Any]:
     try:
         body = orjson.loads(request_body(request))
     except orjson.JSONDecodeError as error:
         raise BadRequestError(f"the body must be JSON: {error}") from None
     if not isinstance(body, dict):
         raise BadRequestError("the body must be a JSON object")
-    allowed = names | {"tag", "x", "from", "to", "pixels", "smoothing"}
     unknown = sorted(body.keys() - allowed)
     if unknown:
         raise BadRequestError(f'unknown field "{unknown[0]}"; known: {", ".join(sorted(allowed))}')
@@ -95,7 +112,8 @@ def _window(body: Mapping[str, Any]) -> Window:
     smoothing = body.get("smoothing", 0)
     if type(smoothing) not in (int, float) or not 0 <= smoothing < 1:
         raise _bad("smoothing", "a number from 0 to below 1", smoothing)
-    return Window(_choice(body, "x", get_args(Axis)), start, stop, pixels, float(smoothing))
+    axis, scale = _choice(body, "x", get_args(Axis)), _choice(body, "scale", get_args(Scale))
+    return Window(axis, start, stop, pixels, scale, float(smoothing))
 
 
 def _tag(body: Mapping[str, Any]) -> str:

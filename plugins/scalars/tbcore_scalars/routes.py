@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from tbcore import BadRequestError, Claims, LegacyApi, Multiplexer
@@ -17,14 +17,15 @@ from tbcore.http import (
 )
 from tbcore_scalars import reader
 from tbcore_scalars.charts import Charts
-from tbcore_scalars.questions import bands_question, lines_question
+from tbcore_scalars.exports import export
+from tbcore_scalars.questions import bands_question, download_question, lines_question
 
 
 def make_routes(multiplexer: Multiplexer, claims: Claims, samples: int) -> list[Route]:
-    """/tags, /scalars, /window and /bands.
+    """/tags, /scalars, /window, /bands and /download.
 
-    In /scalars a series is sampled to at most `samples` points (0: all); charts are drawn from all
-    points.
+    In /scalars a series is sampled to at most `samples` points (0: all) unless the request wants
+    another number; the others work on all points.
     """
     charts = Charts(multiplexer, claims)
 
@@ -33,9 +34,9 @@ def make_routes(multiplexer: Multiplexer, claims: Claims, samples: int) -> list[
 
     def scalars(request: Request) -> Response:
         run, tag = required(request, "run", "tag")
-        return _rows_response(
-            request, reader.rows(multiplexer.scalars(run, tag, claims=claims, samples=samples))
-        )
+        wanted = optional_int(request, "samples", samples, minimum=0)
+        series = multiplexer.scalars(run, tag, claims=claims, samples=wanted)
+        return _rows_response(request, reader.rows(series))
 
     def window(request: Request) -> Response:
         return columns_response(*charts.lines(lines_question(request)))
@@ -43,11 +44,17 @@ def make_routes(multiplexer: Multiplexer, claims: Claims, samples: int) -> list[
     def bands(request: Request) -> Response:
         return columns_response(*charts.bands(bands_question(request)))
 
+    def download(request: Request) -> Response:
+        question = download_question(request)
+        kind = "text/csv; charset=utf-8" if question.format == "csv" else "application/json"
+        return StreamingResponse(export(multiplexer, claims, question), media_type=kind)
+
     return [
         Route("/tags", tags),
         Route("/scalars", scalars),
         Route("/window", window, methods=["POST"]),
         Route("/bands", bands, methods=["POST"]),
+        Route("/download", download, methods=["POST"]),
     ]
 
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from tbcore import ScalarSeries
 
 Axis = Literal["step", "relative", "wall"]
+Scale = Literal["linear", "log"]
 Rows = NDArray[np.int64]
 
 MAX_SEGMENTS = 64
@@ -94,7 +95,7 @@ class Part(NamedTuple):
     """How many rows lie between the two x."""
 
 
-def part_of(line: Line, start: float, stop: float, pixels: int) -> Part:
+def part_of(line: Line, start: float, stop: float, pixels: int, scale: Scale = "linear") -> Part:
     """The rows that show the line between two x on so many pixels.
 
     All of them when there are at most 2 for each pixel. Of every segment the rows next to the part
@@ -111,9 +112,20 @@ def part_of(line: Line, start: float, stop: float, pixels: int) -> Part:
     if sum(end - first for first, end in spans) <= 2 * pixels:
         kept = [np.arange(*span, dtype=np.int64) for span in spans]
     else:
-        edges = np.linspace(start, stop, pixels + 1)[1:-1]
+        edges = pixel_edges(start, stop, pixels, scale)[1:-1]
         kept = [_reduced(line, span, edges) for span in spans]
     return Part(np.concatenate([_NO_ROWS, *kept]), num_inside)
+
+
+def pixel_edges(start: float, stop: float, pixels: int, scale: Scale) -> NDArray[np.float64]:
+    """Shape (pixels + 1,): the borders of the columns of pixels.
+
+    On a logarithmic axis that begins at 0 or below they begin at what is above it: at 1, or at a
+    thousandth of the end where that is less.
+    """
+    if scale == "linear" or stop <= 0:
+        return np.linspace(start, stop, pixels + 1)
+    return np.geomspace(start if start > 0 else min(1.0, stop / 1e3), stop, pixels + 1)
 
 
 def _reduced(line: Line, span: tuple[int, int], edges: NDArray[np.float64]) -> Rows:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import math
 from collections.abc import Callable
@@ -187,6 +189,67 @@ def test_bad_questions_about_bands(client: TbcoreClient) -> None:
     ]:
         response = client.post("data/plugin/scalars/bands", json=question)
         assert (response.status_code, response.text[: len(message)]) == (400, message)
+
+
+def test_downloads_have_all_points(tbcore_logdir: Path, tbcore_client: MakeClient) -> None:
+    """Of every series asked for, in pieces that fit together, names quoted as CSV and JSON do."""
+    value = np.random.default_rng(2).normal(size=120_001)
+    value[70_000] = math.nan
+    write_run(tbcore_logdir, 'r,"1"', scalars={"loss": value, "few": [1.0, math.inf]})
+    write_run(tbcore_logdir, "r2", scalars={"loss": [0.5]})
+    client = tbcore_client(tbcore_logdir, plugins=[tbcore_scalars])
+    question = {"runs": ['r,"1"', "no such run", "r2"], "tags": ["loss", "no such tag", "few"]}
+
+    response = client.post("data/plugin/scalars/download", json=question)
+    assert response.headers["content-type"] == "text/csv; charset=utf-8"
+    lines = list(csv.reader(io.StringIO(response.text, newline="")))
+    assert lines[0] == ["run", "tag", "wall_time", "step", "value"]
+    assert len(lines) == 1 + 120_001 + 2 + 1
+    assert [line[3] for line in lines[1:120_002]] == [str(step) for step in range(120_001)]
+    assert lines[70_001][:2] + lines[70_001][3:] == ['r,"1"', "loss", "70000", "nan"]
+    assert {tuple(line[:2]) for line in lines[1:]} == {
+        ('r,"1"', "loss"), ('r,"1"', "few"), ("r2", "loss"),
+    }  # fmt: skip
+
+    response = client.post("data/plugin/scalars/download", json={**question, "format": "json"})
+    answer = response.json()
+    assert {run: list(tags) for run, tags in answer.items()} == {
+        'r,"1"': ["loss", "few"], "r2": ["loss"],
+    }  # fmt: skip
+    rows = answer['r,"1"']["loss"]
+    assert [row[1] for row in rows] == list(range(120_001))
+    assert rows[70_000][2] == "NaN"
+    assert rows[5][2] == float(np.float32(value[5]))
+
+    nothing = client.post(
+        "data/plugin/scalars/download", json={"runs": [], "tags": [], "format": "json"}
+    )
+    assert nothing.json() == {}
+
+
+def test_one_series_in_full(tbcore_logdir: Path, tbcore_client: MakeClient) -> None:
+    """The bound of the API gives way to what a request asks for."""
+    write_run(tbcore_logdir, "r", scalars={"loss": [1.0] * 1500})
+    client = tbcore_client(tbcore_logdir, plugins=[tbcore_scalars])
+    address = "data/plugin/scalars/scalars?run=r&tag=loss"
+    counts = [len(client.get(address + more).json()) for more in ("", "&samples=0", "&samples=7")]
+    assert counts == [1000, 1500, 7]
+    assert client.get(address + "&samples=-1").status_code == 400
+
+
+def test_logarithmic_axes_have_columns_of_their_own(
+    tbcore_logdir: Path, tbcore_client: MakeClient
+) -> None:
+    """Small steps take most of the width, so most of their rows are kept."""
+    write_run(tbcore_logdir, "r", scalars={"loss": np.random.default_rng(0).random(20_000)})
+    client = tbcore_client(tbcore_logdir, plugins=[tbcore_scalars])
+    question = {"tag": "loss", "runs": ["r"], "pixels": 100}
+    small = [
+        int((ask(client, **question, scale=scale).tables[0]["step"] < 200).sum())
+        for scale in ("linear", "log")
+    ]
+    assert small[0] <= 8
+    assert small[1] > 80
 
 
 def test_only_post(client: TbcoreClient) -> None:

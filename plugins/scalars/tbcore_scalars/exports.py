@@ -1,0 +1,83 @@
+"""All points of many series as text, made piece by piece: there may be millions."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from tbcore import Claims, Multiplexer, NotFoundError, ScalarSeries
+from tbcore.http import json_response
+from tbcore_scalars.questions import DownloadQuestion
+from tbcore_scalars.reader import rows
+
+COLUMNS = ("run", "tag", "wall_time", "step", "value")
+PIECE_ROWS = 50_000
+
+
+def export(multiplexer: Multiplexer, claims: Claims, question: DownloadQuestion) -> Iterator[bytes]:
+    """The text of the download in UTF-8; series that do not exist are left out.
+
+    As CSV a row is a point. As JSON it is run to tag to rows of wall time, step and value.
+    """
+    if question.format == "csv":
+        yield _csv_text([COLUMNS])
+    else:
+        yield b"{"
+    num_runs = 0
+    for run in question.runs:
+        found = list(_series(multiplexer, claims, run, question.tags))
+        if not found:
+            continue
+        if question.format == "csv":
+            yield from _csv_run(run, found)
+        else:
+            yield (b",\n" if num_runs else b"\n") + _json(run) + b":{"
+            yield from _json_run(found)
+            yield b"}"
+        num_runs += 1
+    if question.format == "json":
+        yield b"\n}\n"
+
+
+def _csv_run(run: str, found: list[tuple[str, ScalarSeries]]) -> Iterator[bytes]:
+    for tag, series in found:
+        for part in _parts(series):
+            yield _csv_text([run, tag, *row] for row in rows(part))
+
+
+def _json_run(found: list[tuple[str, ScalarSeries]]) -> Iterator[bytes]:
+    for number, (tag, series) in enumerate(found):
+        yield (b",\n" if number else b"\n") + _json(tag) + b":["
+        for place, part in enumerate(_parts(series)):
+            yield (b"," if place else b"") + _json(rows(part))[1:-1]
+        yield b"]"
+
+
+def _json(data: Any) -> bytes:
+    return bytes(json_response(data).body)
+
+
+def _csv_text(lines: Iterable[Sequence[Any]]) -> bytes:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\r\n").writerows(lines)
+    return text.getvalue().encode("utf-8", "backslashreplace")
+
+
+def _series(
+    multiplexer: Multiplexer, claims: Claims, run: str, tags: Sequence[str]
+) -> Iterator[tuple[str, ScalarSeries]]:
+    for tag in tags:
+        try:
+            yield tag, multiplexer.scalars(run, tag, claims=claims)
+        except NotFoundError:
+            continue
+
+
+def _parts(series: ScalarSeries) -> Iterator[ScalarSeries]:
+    for start in range(0, len(series), PIECE_ROWS):
+        part = slice(start, start + PIECE_ROWS)
+        yield ScalarSeries(
+            series.ordinal[part], series.step[part], series.wall_time[part], series.value[part]
+        )
