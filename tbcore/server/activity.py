@@ -32,6 +32,8 @@ class Activity:
         self._generation = -1
         """The generation that the answer is about."""
         self._active = False
+        self.error: str | None = None
+        """What the hook raised when it was asked last, in one line."""
         self._running: Future[Outcome] | None = None
         self._running_generation = -1
         self._running_since = 0.0
@@ -88,6 +90,7 @@ class Activity:
         self._active = outcome.error is None and outcome.value
         self._told_blocked = False
         error = outcome.error
+        self.error = describe(error) if error else None
         if error is None:
             return
         if self._plugin.dev:

@@ -69,6 +69,7 @@ class CoreRoutes:
                     "module": None if m.error else plugin.module_address,
                     "order": plugin.order,
                     "active": active[plugin.name],
+                    "activity_error": self._activities[plugin.name].error,
                     "error": m.error,
                     "distribution": plugin.distribution,
                     "description": plugin.info.description if plugin.info else "",

@@ -52,6 +52,7 @@ class Updates:
             "num_directories": status.num_directories,
             "bytes_read": status.bytes_read,
             "bytes_total": status.bytes_total,
+            "logdirs": list(status.logdirs),
             "missing": list(status.missing),
             "problems": list(status.problems),
         }

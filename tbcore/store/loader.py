@@ -257,6 +257,7 @@ class Loader:
                 bytes_read=bytes_read,
                 # Files may have grown since they were looked at.
                 bytes_total=max(bytes_total, bytes_read),
+                logdirs=tuple(os.path.abspath(spec.path) for spec in self._specs),
                 missing=tuple(self._scan.missing),
                 problems=tuple(self._problems),
             )

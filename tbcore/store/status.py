@@ -21,7 +21,9 @@ class LoadStatus:
     bytes_read: int = 0
     bytes_total: int = 0
     """Of all event files."""
+    logdirs: tuple[str, ...] = ()
+    """Absolute paths of the directories that were named."""
     missing: tuple[str, ...] = ()
-    """Directories that were named and do not exist."""
+    """Those of them that do not exist."""
     problems: tuple[str, ...] = ()
     """One line each, the latest last; at most 100."""

@@ -4,7 +4,8 @@
 
 import { html } from "htm/preact";
 import { plural } from "./lib/format.js";
-import { isFirstPass, loadingText, orderTabs } from "./top-bar.js";
+import { Icon } from "./lib/icons.js";
+import { activityError, isFirstPass, loadingText, orderTabs } from "./top-bar.js";
 
 /** @typedef {"connecting" | "loading" | "noPlugin" | "noRuns" | "noActive" | "inactive"} Empty */
 
@@ -48,7 +49,7 @@ export function EmptyState({ what, state, plugin }) {
     return html`<div class="notice">
       <h1>No plugin is installed</h1>
       <p>tbcore reads event files; plugins draw what is in them. None is installed in this environment.</p>
-      <${Found} frontends=${frontends} status=${status} />
+      <${Found} status=${status} />
       <p>Install plugins, and start the server again${frontends.unshown.length > 0 ? ":" : "; this one draws scalars:"}</p>
       ${frontends.unshown.length > 0
         ? html`<${UnshownList} unshown=${frontends.unshown} />`
@@ -60,20 +61,23 @@ export function EmptyState({ what, state, plugin }) {
     return html`<div class="notice">
       <h1>${isMissing ? "The log directory does not exist yet" : "No event files yet"}</h1>
       <p>Looked for files named <code>*tfevents*</code>, also in directories below:</p>
-      <pre>${frontends.logdir}</pre>
+      <pre>${status.logdirs.join("\n")}</pre>
       ${isMissing
         ? html`<p>There is no ${status.missing.map((path) => html`<code>${path}</code>${" "}`)} so far.</p>`
-        : html`<${Found} frontends=${frontends} status=${status} />`}
+        : html`<${Found} status=${status} />`}
       <h2>What to do</h2>
       <ul>
         <li>Check the path above: <code>--logdir</code> names the directory that holds the runs, or one above it.</li>
         <li>
           Let a program write there, for example with PyTorch:${" "}
-          <code>torch.utils.tensorboard.SummaryWriter("${frontends.logdir}/run1")</code>
+          <code>torch.utils.tensorboard.SummaryWriter(${JSON.stringify(`${status.logdirs[0]}/run1`)})</code>
         </li>
       </ul>
       <p class="tb-dim">This page looks again by itself: the first values show up without a reload.</p>
     </div>`;
+  }
+  if (what === "inactive" && plugin && activityError(plugin) !== null) {
+    return html`<div class="notice failure" role="alert"><${ActivityError} plugin=${plugin} /></div>`;
   }
   if (what === "inactive" && plugin) {
     return html`<div class="notice">
@@ -86,21 +90,25 @@ export function EmptyState({ what, state, plugin }) {
   }
   return html`<div class="notice">
     <h1>No installed plugin shows what is in these runs</h1>
-    <${Found} frontends=${frontends} status=${status} />
+    <${Found} status=${status} />
     <${UnshownList} unshown=${frontends.unshown} />
+    ${frontends.plugins.map((each) => activityError(each) !== null && html`<${ActivityError} plugin=${each} />`)}
   </div>`;
 }
 
-/**
- * @param {object} props
- * @param {import("./state.js").Frontends} props.frontends
- * @param {import("./state.js").Status} props.status
- */
-function Found({ frontends, status }) {
-  const { num_directories, num_files, num_runs } = status;
+/** @param {{ plugin: import("./state.js").Plugin }} props */
+function ActivityError({ plugin }) {
+  return html`<h1><${Icon} name="warning" /> The plugin “${plugin.name}” failed to say whether it has data</h1>
+    <p class="message">is_active raised ${activityError(plugin)}</p>
+    <p class="tb-dim">The server's log has the traceback. The plugin is asked again when there is new data.</p>`;
+}
+
+/** @param {{ status: import("./state.js").Status }} props */
+function Found({ status }) {
+  const { logdirs, num_directories, num_files, num_runs } = status;
   return html`<p>
     Found ${plural(num_directories, "directory", "directories")}, ${plural(num_files, "event file")} and
-    ${" "}${plural(num_runs, "run")} in <code>${frontends.logdir}</code>.
+    ${" "}${plural(num_runs, "run")} in <code>${logdirs.join(", ")}</code>.
   </p>`;
 }
 

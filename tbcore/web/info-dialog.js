@@ -7,6 +7,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { UnshownList } from "./empty-states.js";
 import { formatBytes, plural } from "./lib/format.js";
 import { Icon } from "./lib/icons.js";
+import { activityError } from "./top-bar.js";
 
 /**
  * @param {object} props
@@ -28,12 +29,12 @@ export function InfoDialog({ state, onClose }) {
           <${Icon} name="close" />
         </button>
       </header>
-      ${frontends && html`<pre>${frontends.logdir}</pre>`}
       ${status &&
-      html`<p>
-        ${plural(status.num_runs, "run")} from ${plural(status.num_files, "event file")} in
-        ${" "}${plural(status.num_directories, "directory", "directories")}, ${formatBytes(status.bytes_read)} read.
-      </p>`}
+      html`<pre>${status.logdirs.join("\n")}</pre>
+        <p>
+          ${plural(status.num_runs, "run")} from ${plural(status.num_files, "event file")} in
+          ${" "}${plural(status.num_directories, "directory", "directories")}, ${formatBytes(status.bytes_read)} read.
+        </p>`}
       ${status && html`<${Problems} status=${status} />`}
       ${frontends &&
       frontends.unshown.length > 0 &&
@@ -43,13 +44,15 @@ export function InfoDialog({ state, onClose }) {
       html`<h2>Plugins</h2>
         <table>
           <tbody>
-            ${frontends.plugins.map(
-              ({ title, distribution, active, error }) => html`<tr>
+            ${frontends.plugins.map((plugin) => {
+              const { title, distribution, active } = plugin;
+              const error = plugin.error ?? activityError(plugin);
+              return html`<tr>
                 <td>${title}</td>
                 <td class="tb-dim">${distribution}</td>
                 <td>${error ? html`<span class="bad-text">${error}</span>` : active ? "has data" : "no data"}</td>
-              </tr>`,
-            )}
+              </tr>`;
+            })}
           </tbody>
         </table>
         <p class="tb-dim">tbcore ${frontends.version}</p>`}

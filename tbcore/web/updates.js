@@ -20,7 +20,8 @@ import { address, getJSON } from "./server.js";
  * @property {number} num_directories
  * @property {number} bytes_read
  * @property {number} bytes_total
- * @property {string[]} missing  log directories that do not exist
+ * @property {string[]} logdirs  absolute paths
+ * @property {string[]} missing  those of them that do not exist
  * @property {string[]} problems
  *
  * @typedef {"connecting" | "live" | "retrying"} Connection

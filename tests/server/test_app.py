@@ -119,6 +119,7 @@ def test_frontends_say_what_there_is_and_what_nobody_shows(
         "module": "static/plugins/numbers/main.js",
         "order": 5,
         "active": True,
+        "activity_error": None,
         "error": None,
         "distribution": "",
         "description": "d",
@@ -139,6 +140,29 @@ def test_frontends_say_what_there_is_and_what_nobody_shows(
     # Only a log knows this name, and a log is no reason to install something.
     assert unshown["text"]["install"] is None
     assert len(unshown) == 2
+
+
+def test_frontends_tell_a_hook_that_failed_from_no_data(
+    make_client: Make, make_plugin: Make, tmp_path: Path
+) -> None:
+    """In one line, and only as long as it fails."""
+    multiplexer = Multiplexer()
+
+    def is_active(multiplexer: Multiplexer) -> bool:
+        if multiplexer.runs():
+            return False
+        raise KeyError("no runs")
+
+    client = make_client({"made": make_plugin(is_active=is_active)}, multiplexer=multiplexer)
+
+    def entry() -> tuple[bool, str | None]:
+        [made] = client.get("data/frontends").json()["plugins"]
+        return made["active"], made["activity_error"]
+
+    assert entry() == (False, "KeyError: 'no runs'")
+    write_run(tmp_path, "train")
+    Loader(multiplexer, [LogdirSpec(None, str(tmp_path))]).load_once()
+    assert entry() == (False, None)
 
 
 def test_the_claims_of_a_failed_plugin_show_nothing(

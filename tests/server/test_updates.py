@@ -91,6 +91,7 @@ def test_the_status_of_an_empty_server(make_client: Make) -> None:
         "num_directories": 0,
         "bytes_read": 0,
         "bytes_total": 0,
+        "logdirs": [],
         "missing": [],
         "problems": [],
     }
@@ -109,6 +110,7 @@ def test_the_status_after_loading(
     assert first["bytes_read"] == first["bytes_total"] > 0
     assert first["runs_generation"] == first["generation"] > 0
     assert "runs" not in first
+    assert first["logdirs"] == [str(tmp_path)]
 
     write_run(tmp_path, "train", scalars={"loss": [(5, 2.0)]})
     loader.load_once()

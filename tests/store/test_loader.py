@@ -480,6 +480,16 @@ def test_a_logdir_that_is_made_later(tmp_path: Path, caplog: pytest.LogCaptureFi
     assert list(logs.multiplexer.status.missing) == []
 
 
+def test_a_relative_logdir_is_told_as_an_absolute_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who reads the status does not know where the server was started."""
+    monkeypatch.chdir(tmp_path)
+    multiplexer = Multiplexer()
+    Loader(multiplexer, [LogdirSpec(None, "later"), LogdirSpec("b", "/b")]).load_once()
+    assert multiplexer.status.logdirs == (str(tmp_path / "later"), "/b")
+
+
 RUNS = st.sampled_from(["a", "b", "a/c"])
 FILES = st.sampled_from(["1.tfevents", "2.tfevents"])
 CHANGES = st.one_of(
