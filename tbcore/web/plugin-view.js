@@ -21,7 +21,7 @@ export function PluginView({ state, plugin }) {
   };
   if (plugin.error !== null) return html`<${Failure} title="The plugin “${plugin.name}” could not be loaded" text=${plugin.error} />`;
   if (error !== null) {
-    return html`<${Failure} title="The tab “${plugin.title}” stopped" text=${messageOf(error)} details=${stackOf(error)} onRetry=${retry} />`;
+    return html`<${Failure} title="The tab “${plugin.title}” stopped" text=${messageOf(error, plugin)} details=${stackOf(error, plugin)} onRetry=${retry} />`;
   }
   return html`<${Mount} key=${attempt} state=${state} plugin=${plugin} attempt=${attempt} onError=${setError} onRetry=${retry} />`;
 }
@@ -56,7 +56,7 @@ function Mount({ state, plugin, attempt, onError, onRetry }) {
   return html`
     ${stray &&
     html`<div class="stray" role="alert">
-      <${Icon} name="warning" /><span>${messageOf(stray)}</span>
+      <${Icon} name="warning" /><span>${messageOf(stray, plugin)}</span>
       <button type="button" class="tb-button" onClick=${onRetry}>Reload this tab</button>
     </div>`}
     ${!isReady && html`<div class="opening" role="status" aria-label="Opening ${plugin.title}"></div>`}
@@ -81,12 +81,25 @@ function Failure({ title, text, details, onRetry }) {
   </div>`;
 }
 
-/** @param {unknown} error */
-function messageOf(error) {
-  return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+/**
+ * @param {unknown} error
+ * @param {import("./state.js").Plugin} plugin
+ */
+function messageOf(error, plugin) {
+  if (!(error instanceof Error)) return String(error);
+  const message = `${error.name}: ${error.message}`;
+  // Browsers keep to themselves where the syntax of a module is wrong, and say it in their console only.
+  const hasPlace = `${error.stack}${error.message}`.includes("://");
+  return hasPlace ? message : `${message} (in ${plugin.module} or what it imports; the browser's console has the line)`;
 }
 
-/** @param {unknown} error */
-function stackOf(error) {
-  return error instanceof Error ? error.stack : undefined;
+/**
+ * The lines of the stack that say more than the message.
+ * @param {unknown} error
+ * @param {import("./state.js").Plugin} plugin
+ */
+function stackOf(error, plugin) {
+  if (!(error instanceof Error)) return undefined;
+  const message = messageOf(error, plugin);
+  return (error.stack ?? "").split("\n").filter((line) => !message.includes(line.trim())).join("\n");
 }

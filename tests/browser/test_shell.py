@@ -68,7 +68,7 @@ def test_runs_are_filtered_and_chosen(serve: Any, tabs: Any, logdir: Path) -> No
     assert page.locator(".tb-run").count() == 1
 
     box.fill("(")
-    wait_for_text(page, "No regular expression: unclosed (")
+    wait_for_text(page, "Not a regular expression: unclosed (")
     assert box.get_attribute("aria-invalid") == "true"
     wait_for_curve(page, "loss", "eval")  # an invalid filter lets everything through
     box.fill("")
@@ -222,6 +222,10 @@ def test_a_module_that_throws_costs_its_own_tab_only(
     page = profile.open(server.url)
     wait_for_text(page, "The tab “Boom” stopped")  # the first active tab, by its order
     wait_for_text(page, 'Error: boom <b id="injected">bold</b>')
+    page.get_by_text("Details").click()
+    details = page.locator(".failure pre").inner_text()
+    assert "plugins/boom/index.js" in details
+    assert "bold" not in details  # the message is above already
     assert page.locator("#injected").count() == 0
     page.get_by_role("tab", name="Scalars").click()
     wait_for_curve(page, "loss", "train")
@@ -280,6 +284,36 @@ def test_faults_of_other_kinds_are_shown_in_their_tab(
     wait_for_text(page, "still here")
     page.get_by_role("tab", name="Scalars").click()
     wait_for_curve(page, "loss", "eval")
+
+
+def test_a_module_with_wrong_syntax_is_named(
+    serve: Any, tabs: Any, logdir: Path, install_plugin: Callable[..., Path]
+) -> None:
+    """Browsers do not say where it is; and there is nothing more to tell in "Details"."""
+    server = serve(logdir, python_path=[install_plugin("typo", "export default { render(host) {")])
+    page = tabs().open(server.url)
+    wait_for_text(page, "The tab “Typo” stopped")
+    message = page.locator(".failure .message").inner_text()
+    assert message.startswith("SyntaxError: ")
+    assert "static/plugins/typo/index.js" in message
+    assert page.get_by_text("Details").count() == 0
+
+
+def test_is_active_that_fails_is_told_from_no_data(
+    serve: Any, tabs: Any, logdir: Path, install_plugin: Callable[..., Path]
+) -> None:
+    """In its tab, and where nothing else can be shown."""
+    folder = install_plugin("moody", "export default { render() {} };")
+    source = folder / "tbcore_moody" / "__init__.py"
+    source.write_text(source.read_text().replace("return bool", "raise ValueError('mood') or bool"))
+    server = serve(logdir, python_path=[folder])
+    profile = tabs()
+    page = profile.open(server.url, "#moody")
+    wait_for_text(page, "The plugin “moody” failed to say whether it has data")
+    wait_for_text(page, "is_active raised ValueError: mood")
+    page.get_by_role("tab", name="Scalars").click()
+    wait_for_curve(page, "loss", "train")
+    profile.check(server.url)
 
 
 def test_a_plugin_that_cannot_be_imported_has_a_tab_that_says_so(
@@ -371,6 +405,7 @@ def test_an_empty_logdir_says_what_was_looked_for_and_fills_by_itself(
     assert "*tfevents*" in text
     assert str(logdir) in text
     assert re.search(r"Found \d+ director(y|ies), 0 event files", text)
+    assert f'SummaryWriter("{logdir}/run1")' in text
     write_run(logdir, "sub/first", scalars={"loss": VALUES})
     wait_for_curve(page, "loss", "sub/first")  # and the first tab opens
     page.wait_for_function("() => location.hash.startsWith('#scalars')")

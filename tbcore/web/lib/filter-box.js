@@ -31,6 +31,6 @@ export function FilterBox({ filter, onInput, label }) {
       value=${text}
       onInput=${(/** @type {InputEvent} */ event) => onInput(/** @type {HTMLInputElement} */ (event.currentTarget).value)}
     />
-    ${error && html`<p class="tb-filter-error" id=${errorId} role="status">No regular expression: ${error}</p>`}
+    ${error && html`<p class="tb-filter-error" id=${errorId} role="status">Not a regular expression: ${error}</p>`}
   </div>`;
 }
