@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -13,7 +14,7 @@ from tbcore import Claims, Multiplexer, NotFoundError, ScalarSeries
 from tbcore_scalars.bands import band_of
 from tbcore_scalars.questions import BandsQuestion, LinesQuestion, Window
 from tbcore_scalars.smoothing import point_weight, smoothed
-from tbcore_scalars.windows import Line, line_of, part_of
+from tbcore_scalars.windows import Line, Scale, count_between, line_of, places_between
 
 Table = dict[str, NDArray[np.float64]]
 
@@ -49,6 +50,8 @@ class Charts:
         ]
         start, stop = _extent(window, [line for *_, line in runs])
         answer = Answer({"tag": question.tag, "x": window.axis, "from": start, "to": stop}, [])
+        wide = _widened(start, stop, question.margin, window.scale)
+        pixels = math.ceil(window.pixels * (1 + 2 * question.margin))
         entries: list[dict[str, Any]] = []
         for run, series, line in runs:
             generation = f"{self._instance}.{generations.get(run, 0)}"
@@ -56,8 +59,9 @@ class Charts:
                 entries.append({"run": run, "generation": generation, "unchanged": True})
                 answer.tables.append({})
                 continue
-            places, num_inside = part_of(line, start, stop, window.pixels, window.scale)
+            places = places_between(line, *wide, pixels, window.scale)
             answer.tables.append(_table(series, line, places, window.smoothing))
+            x = line.x[places]
             segments = np.unique(np.searchsorted(places, line.starts))
             entries.append(
                 {
@@ -65,7 +69,8 @@ class Charts:
                     "generation": generation,
                     "unchanged": False,
                     "num_points": len(series),
-                    "num_inside": num_inside,
+                    "num_inside": count_between(line, start, stop),
+                    "num_shown": int(((x >= start) & (x <= stop)).sum()),
                     "start_time": float(series.wall_time[0]) if len(series) else None,
                     "segments": segments[segments < len(places)],
                 }
@@ -118,6 +123,15 @@ def _extent(window: Window, lines: list[Line]) -> tuple[float, float]:
     start = first if window.start is None else window.start
     stop = last if window.stop is None else window.stop
     return start, max(start, stop)
+
+
+def _widened(start: float, stop: float, margin: float, scale: Scale) -> tuple[float, float]:
+    """A part and what lies beside it; on a logarithmic axis by factors."""
+    if scale == "log" and 0 < start < stop:
+        factor = (stop / start) ** margin
+        return start / factor, stop * factor
+    more = (stop - start) * margin
+    return start - more, stop + more
 
 
 def _table(series: ScalarSeries, line: Line, places: NDArray[np.int64], smoothing: float) -> Table:

@@ -16,6 +16,8 @@ from tbcore_scalars.bands import Spread
 from tbcore_scalars.windows import Axis, Scale
 
 MAX_PIXELS = 20_000
+MAX_BOUND = 1e300
+"""Distances between two such bounds, and three times that, are finite."""
 WINDOW_FIELDS = {"tag", "x", "from", "to", "pixels", "scale", "smoothing"}
 Format = Literal["csv", "json"]
 Choice = TypeVar("Choice", bound=str)
@@ -42,6 +44,8 @@ class LinesQuestion:
     tag: str
     runs: Sequence[str]
     window: Window
+    margin: float
+    """How much to send beyond the window on either side, as a share of it."""
     known: Mapping[str, str]
     """Run to generation: of what the client has of this very window."""
 
@@ -67,11 +71,12 @@ class DownloadQuestion:
 
 def lines_question(request: Request) -> LinesQuestion:
     """Raises BadRequestError with what is wrong, as the others do."""
-    body = _body(request, WINDOW_FIELDS | {"runs", "known"})
+    body = _body(request, WINDOW_FIELDS | {"runs", "margin", "known"})
     known = body.get("known", {})
     if not _is_mapping_of(known, str):
         raise _bad("known", "an object of run to generation", known)
-    return LinesQuestion(_tag(body), _names(body, "runs"), _window(body), known)
+    margin = _number(body, "margin", 0, 1, "a number from 0 to 1")
+    return LinesQuestion(_tag(body), _names(body, "runs"), _window(body), margin, known)
 
 
 def bands_question(request: Request) -> BandsQuestion:
@@ -109,11 +114,9 @@ def _window(body: Mapping[str, Any]) -> Window:
     pixels = body.get("pixels", 1000)
     if type(pixels) is not int or not 1 <= pixels <= MAX_PIXELS:
         raise _bad("pixels", f"an integer from 1 to {MAX_PIXELS}", pixels)
-    smoothing = body.get("smoothing", 0)
-    if type(smoothing) not in (int, float) or not 0 <= smoothing < 1:
-        raise _bad("smoothing", "a number from 0 to below 1", smoothing)
+    smoothing = _number(body, "smoothing", 0, math.nextafter(1, 0), "a number from 0 to below 1")
     axis, scale = _choice(body, "x", get_args(Axis)), _choice(body, "scale", get_args(Scale))
-    return Window(axis, start, stop, pixels, scale, float(smoothing))
+    return Window(axis, start, stop, pixels, scale, smoothing)
 
 
 def _tag(body: Mapping[str, Any]) -> str:
@@ -138,11 +141,19 @@ def _choice(body: Mapping[str, Any], field: str, choices: Sequence[Choice]) -> C
     return choices[choices.index(given)]
 
 
+def _number(body: Mapping[str, Any], field: str, low: float, high: float, wanted: str) -> float:
+    """0 when the field is not there."""
+    number = body.get(field, 0)
+    if type(number) not in (int, float) or not low <= number <= high:
+        raise _bad(field, wanted, number)
+    return float(number)
+
+
 def _bound(body: Mapping[str, Any], field: str) -> float | None:
     bound = body.get(field)
     if bound is None:
         return None
-    if type(bound) not in (int, float) or not math.isfinite(bound):
+    if type(bound) not in (int, float) or not abs(bound) <= MAX_BOUND:
         raise _bad(field, "a number or null", bound)
     return float(bound)
 

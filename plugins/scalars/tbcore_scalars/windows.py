@@ -9,7 +9,7 @@ averaged: each row that is shown was logged.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,35 +86,41 @@ def line_of(series: ScalarSeries, axis: Axis) -> Line:
     return Line(x[order], series.value[order], order, starts)
 
 
-class Part(NamedTuple):
-    """The rows that show a part of a line."""
+def places_between(
+    line: Line, start: float, stop: float, pixels: int, scale: Scale = "linear"
+) -> Rows:
+    """The places that show the line between two x on so many pixels, rising.
 
-    places: Rows
-    """Rising."""
-    num_inside: int
-    """How many rows lie between the two x."""
-
-
-def part_of(line: Line, start: float, stop: float, pixels: int, scale: Scale = "linear") -> Part:
-    """The rows that show the line between two x on so many pixels.
-
-    All of them when there are at most 2 for each pixel. Of every segment the rows next to the part
-    are among them, so that lines run on to its edges.
+    All of them when there are at most 2 for each pixel. Of every segment the places next to the
+    part are among them, so that lines run on to its edges.
     """
-    spans, num_inside = [], 0
-    for first, end in line.bounds():
-        first, end = _finite_part(line.x, first, end)
-        x = line.x[first:end]
-        inside = first + int(np.searchsorted(x, _as_x(start, x, "left"), "left"))
-        outside = first + int(np.searchsorted(x, _as_x(stop, x, "right"), "right"))
-        num_inside += outside - inside
-        spans.append((max(first, inside - 1), min(end, outside + 1)))
+    spans = [
+        (max(low, first - 1), min(high, end + 1))
+        for low, first, end, high in _spans(line, start, stop)
+    ]
     if sum(end - first for first, end in spans) <= 2 * pixels:
         kept = [np.arange(*span, dtype=np.int64) for span in spans]
     else:
         edges = pixel_edges(start, stop, pixels, scale)[1:-1]
         kept = [_reduced(line, span, edges) for span in spans]
-    return Part(np.concatenate([_NO_ROWS, *kept]), num_inside)
+    return np.concatenate([_NO_ROWS, *kept])
+
+
+def count_between(line: Line, start: float, stop: float) -> int:
+    """How many rows lie between two x, both included."""
+    return sum(end - first for _, first, end, _ in _spans(line, start, stop))
+
+
+def _spans(line: Line, start: float, stop: float) -> list[tuple[int, int, int, int]]:
+    """Of each segment: its first place, first and end place between two x, and its end place."""
+    spans = []
+    for first, end in line.bounds():
+        first, end = _finite_part(line.x, first, end)
+        x = line.x[first:end]
+        inside = first + int(np.searchsorted(x, _as_x(start, x, "left"), "left"))
+        outside = first + int(np.searchsorted(x, _as_x(stop, x, "right"), "right"))
+        spans.append((first, inside, outside, end))
+    return spans
 
 
 def pixel_edges(start: float, stop: float, pixels: int, scale: Scale) -> NDArray[np.float64]:

@@ -131,6 +131,15 @@ def test_long_series_are_reduced_and_smoothed_before(
     np.testing.assert_allclose(table["smoothed"][finite], expected, rtol=1e-6)
 
 
+def test_a_margin_is_sent_along_but_not_counted(client: TbcoreClient) -> None:
+    """So that somebody who moves the part a little sees lines at once."""
+    write = {"tag": "loss", "runs": ["a"], "from": 19, "to": 21}
+    header, tables = ask(client, **write, margin=1)
+    assert tables[0]["step"].tolist() == [10, 20, 30]
+    assert (header["runs"][0]["num_inside"], header["runs"][0]["num_shown"]) == (1, 1)
+    assert (header["from"], header["to"]) == (19, 21)
+
+
 def test_segments_of_a_restarted_job(tbcore_logdir: Path, tbcore_client: MakeClient) -> None:
     steps = [0, 1, 2, 3, 4, 2, 3, 4, 5, 6]
     write_run(tbcore_logdir, "r", scalars={"loss": [(step, float(step)) for step in steps]})
@@ -167,6 +176,8 @@ def test_bands_of_groups(client: TbcoreClient) -> None:
         (b'{"tag": "t", "runs": [], "pixels": 0}', '"pixels" must be an integer from 1 to 20000'),
         (b'{"tag": "t", "runs": [], "pixels": true}', '"pixels" must be an integer'),
         (b'{"tag": "t", "runs": [], "smoothing": 1}', '"smoothing" must be a number from 0'),
+        (b'{"tag": "t", "runs": [], "from": 1e301}', '"from" must be a number or null, got'),
+        (b'{"tag": "t", "runs": [], "margin": 2}', '"margin" must be a number from 0 to 1, got 2'),
         (b'{"tag": "t", "runs": [], "from": "1"}', '"from" must be a number or null, got "1"'),
         (b'{"tag": "t", "runs": [], "from": 2, "to": 1}', '"from" must not be above "to"'),
         (b'{"tag": "t", "runs": [], "known": {"a": 1}}', '"known" must be an object'),

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tbcore import ScalarSeries
 from tbcore_scalars import windows
-from tbcore_scalars.windows import Line, line_of, part_of
+from tbcore_scalars.windows import Line, count_between, line_of, places_between
 
 START = 1.7e9
 
@@ -87,11 +87,11 @@ def test_the_rows_of_a_part_are_those_of_the_contract(
     start, stop = sorted(data.draw(st.tuples(*[st.floats(low - 2, high + 2, allow_nan=False)] * 2)))
     pixels = data.draw(st.integers(1, 12))
 
-    part = part_of(line, start, stop, pixels)
+    places = places_between(line, start, stop, pixels)
 
-    assert part.places.tolist() == reference(line, start, stop, pixels)
+    assert places.tolist() == reference(line, start, stop, pixels)
     inside = (line.x >= start) & (line.x <= stop)
-    assert part.num_inside == int(inside.sum())
+    assert count_between(line, start, stop) == int(inside.sum())
 
 
 @given(any_series())
@@ -120,7 +120,7 @@ def test_long_series_take_the_short_way_to_the_same_rows() -> None:
         extent = line.extent()
         assert extent is not None
         for pixels in (3, 7, 17):
-            assert part_of(line, *extent, pixels).places.tolist() == reference(
+            assert places_between(line, *extent, pixels).tolist() == reference(
                 line, *extent, pixels
             )
 
@@ -158,7 +158,7 @@ def test_a_diverged_run_is_marked_without_sending_all_of_it() -> None:
     value[:1000] = 1.0
     value[150_000] = np.inf
     line = line_of(series_of(value), "step")
-    places = part_of(line, 0, 199_999, 100).places
+    places = places_between(line, 0, 199_999, 100)
     assert len(places) <= 4 * 100 + 1
     assert {1000, 150_000} <= set(places.tolist())
     assert windows.MAX_ODD_ROWS < 199_000
@@ -168,7 +168,7 @@ def test_a_diverged_run_is_marked_without_sending_all_of_it() -> None:
 def test_no_rows_at_all(axis: Any) -> None:
     line = line_of(series_of([]), axis)
     assert line.extent() is None
-    assert part_of(line, 0, 1, 10).places.tolist() == []
+    assert places_between(line, 0, 1, 10).tolist() == []
 
 
 def test_steps_at_the_ends_of_int64() -> None:
@@ -177,5 +177,5 @@ def test_steps_at_the_ends_of_int64() -> None:
     line = line_of(series_of([1, 2, 3, 4], step), "step")
     extent = line.extent()
     assert extent == (-(2.0**63), 2.0**63)
-    assert len(part_of(line, -(2.0**63), 2.0**63, 10).places) >= 3
-    assert part_of(line, -2, 1, 10).places.tolist() == [0, 1, 2, 3]
+    assert len(places_between(line, -(2.0**63), 2.0**63, 10)) >= 3
+    assert places_between(line, -2, 1, 10).tolist() == [0, 1, 2, 3]
