@@ -17,9 +17,13 @@ import hashlib
 import io
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from datetime import date, datetime, time
+from enum import Enum
 from typing import Any, overload
 from urllib.parse import parse_qsl
+from uuid import UUID
 
 import numpy as np
 import orjson
@@ -91,10 +95,11 @@ _QUERY_KEY = "tbcore.query"
 
 
 def json_response(data: Any, *, status: int = 200) -> Response:
-    """JSON of anything made of mappings, sequences, numpy arrays and scalars, texts and numbers.
+    """JSON of anything made of mappings, iterables, numpy arrays and scalars, texts and numbers.
 
-    Non-finite numbers at any depth become the strings "NaN", "Infinity" and "-Infinity". float32
-    is widened to float64, so 0.1 is 0.10000000149011612. Keys of mappings are texts.
+    Dataclasses become mappings, enumerated values what they stand for, and times text. Non-finite
+    numbers at any depth become the strings "NaN", "Infinity" and "-Infinity". float32 is widened to
+    float64, so 0.1 is 0.10000000149011612. Keys of mappings are texts.
     """
     return Response(to_json(data), status_code=status, media_type="application/json")
 
@@ -102,24 +107,35 @@ def json_response(data: Any, *, status: int = 200) -> Response:
 def to_json(data: Any) -> bytes:
     """The body of `json_response`, in UTF-8."""
     try:
-        encoded = orjson.dumps(data, default=_plain)
+        encoded = orjson.dumps(data, default=_plain_again, option=orjson.OPT_PASSTHROUGH_DATACLASS)
         # orjson writes null for what is not finite, so without a null there was no such number and
         # nothing has to be looked at one by one. A null that is really None costs the second look.
         if b"null" not in encoded:
             return encoded
     except TypeError:
-        # A text with a lone surrogate, as names of files in another encoding have, or a mapping
-        # that is no dict; anything else fails again below.
+        # A text with a lone surrogate, as names of files in another encoding have, or what can be
+        # looked at only once; anything else fails again below.
         pass
-    return orjson.dumps(_strict(data), default=_plain)
+    return orjson.dumps(_strict(data))
+
+
+def _plain_again(value: Any) -> Any:
+    """`_plain` for a first look that leaves everything as it is for a second one."""
+    if isinstance(value, Iterable) and not isinstance(value, Collection):
+        raise TypeError("this may be an iterator, which the first look would use up")
+    return _plain(value)
 
 
 def _plain(value: Any) -> Any:
-    """What orjson does not know, as what it knows."""
+    """What orjson does not write, or not exactly, as what it does."""
     if isinstance(value, np.ndarray):
         return value.tolist()
     if isinstance(value, np.generic):
         return value.item()
+    if isinstance(value, Enum):
+        return value.value
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in fields(value)}
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, bytes):
@@ -142,7 +158,7 @@ def _strict(value: Any) -> Any:
         return value
     if kind is str:
         return printable(value)
-    if kind is list or kind is tuple:
+    if isinstance(value, list) or kind is tuple:
         return _strict_sequence(value)
     if isinstance(value, Mapping):
         return {
@@ -158,7 +174,7 @@ def _strict(value: Any) -> Any:
         return printable(value)
     if isinstance(value, float):
         return _strict(float(value))
-    if isinstance(value, int):
+    if isinstance(value, (int, datetime, date, time, UUID)):
         return value
     return _strict(_plain(value))
 

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections import OrderedDict
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time
+from enum import Enum
 from types import MappingProxyType
 from typing import Any, NamedTuple
+from uuid import UUID
 
 import numpy as np
 import pytest
@@ -118,10 +123,80 @@ def assert_same(found: Any, data: Any) -> None:
         assert type(found) is type(data)
 
 
-def test_what_has_no_json_is_an_error_of_the_program() -> None:
+class Colour(Enum):
+    RED = "r"
+    NONE = None
+    BAD = NAN
+
+
+@dataclass
+class Point:
+    x: float
+    y: Any = 2
+
+
+class OnceOnly:
+    """Is no iterator by its type, and yet cannot be gone through again."""
+
+    def __init__(self, *values: Any) -> None:
+        self.values = iter(values)
+
+    def __iter__(self) -> Iterator[Any]:
+        return self.values
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda: zip([0.5, 1.5], [1, 2], strict=True), "[[0.5,1],[1.5,2]]"),
+        (lambda: (x / 2 for x in [1, 3]), "[0.5,1.5]"),
+        (lambda: map(str, [1, 2]), '["1","2"]'),
+        (lambda: OnceOnly(1, iter([2])), "[1,[2]]"),
+        (lambda: {"a": 1}.values(), "[1]"),
+        (lambda: deque([1, 2]), "[1,2]"),
+        (lambda: Point(0.5), '{"x":0.5,"y":2}'),
+        (lambda: Colour.RED, '"r"'),
+        (lambda: datetime(2020, 1, 2, 3, 4, 5, tzinfo=UTC), '"2020-01-02T03:04:05+00:00"'),
+        (lambda: [date(2020, 1, 2), time(3, 4)], '["2020-01-02","03:04:00"]'),
+        (lambda: UUID(int=5), '"00000000-0000-0000-0000-000000000005"'),
+        (lambda: np.array(["2020-01-02"], "M8[D]"), '["2020-01-02"]'),
+    ],
+)
+@pytest.mark.parametrize(
+    ("beside", "beside_text"),
+    [(1, "1"), (None, "null"), (NAN, '"NaN"'), ("null", '"null"'), ("\udcff", '"\\\\xff"')],
+)
+def test_json_of_a_value_does_not_depend_on_what_is_beside_it(
+    make: Callable[[], Any], text: str, beside: Any, beside_text: str
+) -> None:
+    """What needs a second look does not use up what can be looked at once, and takes the same."""
+    for data, expected in (
+        ([make(), beside], f"[{text},{beside_text}]"),
+        ({"a": beside, "b": {"c": make()}}, f'{{"a":{beside_text},"b":{{"c":{text}}}}}'),
+        (iter([beside, make()]), f"[{beside_text},{text}]"),
+    ):
+        assert bytes(json_response(data).body).decode() == expected
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (zip([0.5, NAN], [1, None], strict=True), '[[0.5,1],["NaN",null]]'),
+        ((name for name in ["a", "\udc80"]), '["a","\\\\x80"]'),
+        (Point(NAN, [Point(-INFINITY, None)]), '{"x":"NaN","y":[{"x":"-Infinity","y":null}]}'),
+        ([Colour.BAD, Colour.NONE], '["NaN",null]'),
+    ],
+)
+def test_json_is_strict_inside_of_them(data: Any, text: str) -> None:
+    """Iterators, dataclasses and enumerated values may hold anything."""
+    assert bytes(json_response(data).body).decode() == text
+
+
+@pytest.mark.parametrize("data", [{"a": object()}, [object(), None], {1: "a"}, Point, 2**70])
+def test_what_has_no_json_is_an_error_of_the_program(data: Any) -> None:
     """Not a 200 with something else in it."""
     with pytest.raises(TypeError):
-        json_response({"a": object()})
+        json_response(data)
 
 
 def test_csv_has_crlf_quotes_where_needed_and_shortest_digits() -> None:
