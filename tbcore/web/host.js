@@ -28,6 +28,7 @@ import { ServerError, address } from "./server.js";
 /**
  * @typedef {import("./state.js").Run} Run
  * @typedef {import("./state.js").Grouping} Grouping
+ * @typedef {import("./state.js").RunGroup} RunGroup
  * @typedef {import("./state.js").Key} Key
  * @typedef {import("./state.js").Generations} Generations
  * @typedef {import("./state.js").Theme} Theme
