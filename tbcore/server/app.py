@@ -75,6 +75,7 @@ class App:
         self._data: dict[str, Data] = {
             "/data/logdir": core.logdir,
             "/data/runs": index.answer if config.api == "legacy" else core.runs,
+            "/data/run_details": core.run_details,
             "/data/plugins_listing": core.plugins_listing,
             "/data/environment": core.environment,
             "/data/frontends": core.frontends,
