@@ -35,7 +35,6 @@ SEED_ROWS = [
 CORE_ROUTES = [
     "data/logdir",
     "data/runs",
-    "data/run_details",
     "data/plugins_listing",
     "data/environment",
     "data/frontends",
