@@ -84,7 +84,7 @@ test("groups match as those of RegExp do", () => {
     assert.deepEqual(ours, native && native.slice(1).map((part) => part ?? ""), `${text} in ${subject}`);
     numCompared++;
   }
-  assert.ok(numCompared > 10000);
+  assert.ok(numCompared > 5000);
 });
 
 test("an evil expression takes linear time", () => {
