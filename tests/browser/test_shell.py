@@ -542,6 +542,43 @@ def test_two_thousand_runs_stay_fast(serve: Any, tabs: Any, tmp_path: Path) -> N
     profile.check(server.url)
 
 
+def test_the_tab_in_the_documentation_works(
+    serve: Any, tabs: Any, logdir: Path, install_plugin: Callable[..., Path]
+) -> None:
+    """The shared components, put together as the page on the front end does it."""
+    page_of_docs = Path(__file__).resolve().parents[2] / "docs" / "front_end.md"
+    examples = re.findall(r"^```js\n(.*?)^```$", page_of_docs.read_text(), re.MULTILINE | re.DOTALL)
+    [module] = [text for text in examples if "<${TagGroups}" in text]
+    folder = install_plugin("example", module)
+    with (folder / "tbcore_example" / "__init__.py").open("a") as source:
+        source.write("""
+from starlette.routing import Route
+from tbcore import Claim
+from tbcore.http import json_response
+
+@hookimpl
+def routes(multiplexer):
+    tags = lambda request: json_response(multiplexer.tags([Claim(is_scalar=True)]))
+    return [Route("/tags", tags)]
+""")
+    server = serve(logdir, python_path=[folder])
+    profile = tabs()
+    page = profile.open(server.url, "#example")
+    page.wait_for_function("() => tb.card('loss')?.innerText.includes('eval')")
+    page.wait_for_function("() => tb.card('train/rate') && tb.all('.tb-group').length === 2")
+
+    page.get_by_role("checkbox", name="eval").uncheck()
+    page.wait_for_function("() => !tb.card('loss').innerText.includes('eval')")
+    page.get_by_role("button", name="ungrouped").click()
+    page.wait_for_function("() => !tb.card('loss')")
+    page.get_by_role("button", name="Unfold all").click()
+    page.wait_for_function("() => tb.card('loss')")
+    page.get_by_label("Filter tags").fill("rate")
+    page.wait_for_function("() => !tb.card('loss') && tb.card('train/rate')")
+    assert page.evaluate("() => location.hash").startswith("#example")
+    profile.check(server.url)
+
+
 def test_menus_are_as_wide_as_what_is_in_them(
     serve: Any, tabs: Any, logdir: Path, install_plugin: Callable[..., Path]
 ) -> None:
