@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import IO, Any
 
 import pytest
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from tbcore import __version__
@@ -591,6 +592,13 @@ def test_with_dev_a_faulty_plugin_is_tried_again(
 # Slow clients, with deadlines that a test can wait for -------------------------------------------
 
 
+def raising(error: Exception) -> Callable[[Request], Response]:
+    def handler(request: Request) -> Response:
+        raise error
+
+    return handler
+
+
 @pytest.fixture
 def in_process(
     make_plugin: Make, monkeypatch: pytest.MonkeyPatch
@@ -723,7 +731,6 @@ def test_a_client_that_reads_slowly_gets_all_of_its_answer(
 
 def test_a_fault_in_the_middle_of_a_body_closes_the_connection(in_process: Make) -> None:
     """The client must not take half an answer for the whole."""
-    from starlette.responses import StreamingResponse
 
     def parts() -> Iterator[bytes]:
         yield b"first"
@@ -735,6 +742,100 @@ def test_a_fault_in_the_middle_of_a_body_closes_the_connection(in_process: Make)
     assert b"transfer-encoding: chunked" in answer.lower()
     assert b"first" in answer
     assert not answer.endswith(b"0\r\n\r\n")
+
+
+GET_X = b"GET /data/plugin/made/x HTTP/1.1\r\nHost: localhost\r\n"
+
+
+class Unchecked(Response):
+    """Sends what it was told to, whatever its attributes say."""
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        start = {"type": "http.response.start", "status": 200, "headers": [(b"a b", b"\n")]}
+        await send(start)
+        await send({"type": "http.response.body", "body": b"x"})
+
+
+@pytest.mark.parametrize(
+    "handler",
+    [
+        lambda request: Response(b"abc", headers={"content-length": "9"}),
+        lambda request: Response(b"abc", headers={"content-length": "2"}),
+        lambda request: Response(b"abc", headers={"content-length": "three"}),
+        lambda request: PlainTextResponse("abc", headers={"x-name": "a\r\nset-cookie: b=c"}),
+        lambda request: PlainTextResponse("abc", headers={"x name": "a"}),
+        lambda request: PlainTextResponse("abc", status_code=99),
+        lambda request: PlainTextResponse("abc", status_code=101),
+        lambda request: PlainTextResponse("abc", status_code=600),
+        lambda request: PlainTextResponse("abc", status_code=204),
+        lambda request: StreamingResponse(iter([b"abc"]), headers={"x-name": "a\nb"}),
+        lambda request: Unchecked(),
+        raising(HTTPException(99)),
+        raising(HTTPException(404, headers={"x-name": "a\nb"})),
+        raising(HTTPException(404, headers={"x-name": "\u2028"})),
+    ],
+)
+def test_an_answer_that_is_not_http_is_a_fault(
+    in_process: Make, handler: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is told to the client and in the log, and the connection goes on."""
+    port = in_process([Route("/x", handler)])
+    answer = raw(port, GET_X + b"\r\n" + GET_X + b"Connection: close\r\n\r\n")
+
+    nothing, *answers = answer.split(b"HTTP/1.1 ")
+    assert (nothing, len(answers)) == (b"", 2)
+    for one in answers:
+        assert one.startswith(b"500 ")
+        assert one.endswith(b"plugin 'made' failed in its route '/x'; the log has the details")
+    assert caplog.text.count("plugin 'made': route '/x' failed") == 2
+
+
+@pytest.mark.parametrize("length", [b"9", b"2"])
+def test_a_body_of_another_length_than_announced_closes_the_connection(
+    in_process: Make, length: bytes
+) -> None:
+    """The client would wait for the rest, or take what is too much for the next answer."""
+
+    def stream(request: Request) -> Response:
+        return StreamingResponse(iter([b"abc"]), headers={"content-length": length.decode()})
+
+    port = in_process([Route("/x", stream)])
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+        connection.sendall(GET_X + b"\r\n")
+        answer = b""
+        while part := connection.recv(1 << 16):
+            answer += part
+
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert b"content-length: " + length in head
+    assert body == (b"abc" if length == b"9" else b"")
+
+
+def test_answers_without_a_body(in_process: Make) -> None:
+    """Those to HEAD may say how long one would be; those of two statuses end with the headers."""
+
+    def announce(request: Request) -> Response:
+        return Response(headers={"content-length": "9"})
+
+    routes = [
+        Route("/x", announce),
+        Route("/none", raising(HTTPException(204))),
+        Route("/same", lambda request: Response(status_code=304, headers={"content-length": "9"})),
+    ]
+    port = in_process(routes)
+    for method, path, status, length in (
+        ("HEAD", "x", 200, "9"),
+        ("GET", "none", 204, None),
+        ("GET", "same", 304, "9"),
+    ):
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        connection.request(method, f"/data/plugin/made/{path}")
+        response = connection.getresponse()
+        assert (response.status, response.getheader("content-length")) == (status, length)
+        assert response.read() == b""
+        connection.request("GET", "/data/runs")
+        assert connection.getresponse().read() == b"[]"
+        connection.close()
 
 
 def test_a_client_that_sends_too_much_gets_its_answer(in_process: Make) -> None:
