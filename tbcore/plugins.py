@@ -67,8 +67,11 @@ def attempt(function: Callable[..., Any], *arguments: Any, **options: Any) -> Ou
 
 def describe(error: BaseException) -> str:
     """An exception in one line, such as `ImportError: no module named 'x'`."""
+    # Not at the top: most that is asked of plugins needs nothing of HTTP.
+    from tbcore.http import printable_line
+
     text = attempt(str, error).value or ""
-    line = " ".join(text.split())
+    line = printable_line(" ".join(text.split()))
     if len(line) > MAX_REASON:
         line = line[:MAX_REASON] + "..."
     return f"{type(error).__name__}: {line}" if line else type(error).__name__
