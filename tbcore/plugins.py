@@ -96,6 +96,11 @@ class LoadedPlugin:
     _implemented: frozenset[str] = field(default=frozenset(), repr=False)
 
     @property
+    def distribution_name(self) -> str:
+        """The name alone, in the one spelling that all of its spellings stand for."""
+        return _one_spelling(self.distribution.partition(" ")[0])
+
+    @property
     def title(self) -> str:
         return self.info.title if self.info else self.name
 
@@ -270,7 +275,7 @@ def _installed(dev: bool) -> list[_Source]:
             continue
         # The first on the path hides older copies of the same distribution.
         sources.setdefault(
-            re.sub(r"[-_.]+", "-", name).lower(),
+            _one_spelling(name),
             [
                 _Source(point.name, label, point.load, point.value.partition(":")[0].strip())
                 for point in entry_points
@@ -299,6 +304,11 @@ def _place(module: str) -> Path | None:
         return None
     file = Path(spec.origin)
     return file.parent if spec.submodule_search_locations else file
+
+
+def _one_spelling(distribution: str) -> str:
+    """The name of a distribution as PEP 503 compares it."""
+    return re.sub(r"[-_.]+", "-", distribution).lower()
 
 
 def _not_installed(only: Sequence[str], installed: Sequence[_Source]) -> Iterator[_Source]:
