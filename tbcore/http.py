@@ -21,8 +21,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import date, datetime, time
 from enum import Enum
-from typing import Any, overload
-from urllib.parse import parse_qsl
+from typing import Any, NamedTuple, overload
+from urllib.parse import parse_qsl, urlencode
 from uuid import UUID
 
 import numpy as np
@@ -34,14 +34,17 @@ from tbcore.errors import BadRequestError
 from tbcore.eventfiles.logdir import one_line
 
 __all__ = [
+    "ItemAddress",
     "bytes_response",
     "columns_response",
     "csv_response",
+    "item_address",
     "json_response",
     "optional",
     "optional_int",
     "request_body",
     "required",
+    "safe_content_type",
     "text_error",
 ]
 
@@ -49,12 +52,15 @@ SAFE_CONTENT_TYPES = frozenset(
     {
         "application/gzip",
         "application/octet-stream",
+        "application/ogg",
         "application/x-protobuf",
         "application/zip",
+        "audio/3gpp",
         "audio/aac",
         "audio/basic",
         "audio/flac",
         "audio/l16",
+        "audio/m4a",
         "audio/midi",
         "audio/mp3",
         "audio/mp4",
@@ -68,6 +74,9 @@ SAFE_CONTENT_TYPES = frozenset(
         "audio/webm",
         "audio/x-aiff",
         "audio/x-flac",
+        "audio/x-m4a",
+        "audio/x-mp3",
+        "audio/x-pn-wav",
         "audio/x-wav",
         "image/avif",
         "image/bmp",
@@ -280,10 +289,8 @@ def bytes_response(
     application/octet-stream. With an `etag` the client keeps a copy and asks whether it is still
     good; that, and parts of a sound that a player asks for, need the `request`.
     """
-    kind = content_type.partition(";")[0].strip().lower()
-    if kind not in SAFE_CONTENT_TYPES:
-        kind = "application/octet-stream"
-    elif kind.startswith("text/"):
+    kind = safe_content_type(content_type)
+    if kind.startswith("text/"):
         kind += "; charset=utf-8"
     headers = {
         "content-type": kind,
@@ -312,6 +319,16 @@ def bytes_response(
         return answer
     headers["content-range"] = f"bytes {start}-{end - 1}/{len(data)}"
     return Response(data[start:end], status_code=206, headers=headers)
+
+
+def safe_content_type(content_type: str) -> str:
+    """The type that `bytes_response` answers with: without parameters, in small letters.
+
+    That is application/octet-stream for what could run something in a browser and for any unknown
+    type. A listing that names the types of its items should say the same.
+    """
+    kind = content_type.partition(";")[0].strip().lower()
+    return kind if kind in SAFE_CONTENT_TYPES else "application/octet-stream"
 
 
 def etag_matches(header: str | None, etag: str) -> bool:
@@ -424,6 +441,40 @@ def optional_int(
     if minimum is not None and value < minimum:
         raise BadRequestError(complaint)
     return value
+
+
+class ItemAddress(NamedTuple):
+    """Names one item of a log, and one of the samples in it."""
+
+    run: str
+    tag: str
+    ordinal: int
+    """The item's, so that an address means the same for ever."""
+    sample: int = 0
+    """Which of the pictures or clips that were logged together."""
+
+    @property
+    def query(self) -> str:
+        """What stands behind the `?` of an address, encoded: pages use it as it is."""
+        fields = [("index", str(self.ordinal)), ("tagname", self.tag), ("run", self.run)]
+        if self.sample:
+            fields.append(("sample", str(self.sample)))
+        return urlencode(fields, errors="replace")
+
+
+def item_address(request: Request) -> ItemAddress:
+    """The item that a request names, in the words of `ItemAddress.query`.
+
+    The tag may be called `tag` or `tagname`, since servers before this one used both. Raises
+    BadRequestError for what is missing or is no number.
+    """
+    run = required(request, "run")
+    tag = optional(request, "tagname")
+    if tag is None:
+        tag = required(request, "tag")
+    required(request, "index")
+    ordinal = optional_int(request, "index", 0)
+    return ItemAddress(run, tag, ordinal, optional_int(request, "sample", 0))
 
 
 def query_of(request: Request) -> dict[str, str]:

@@ -21,13 +21,16 @@ from starlette.requests import Request
 
 from tbcore import BadRequestError
 from tbcore.http import (
+    ItemAddress,
     bytes_response,
     csv_response,
+    item_address,
     json_response,
     optional,
     optional_int,
     request_body,
     required,
+    safe_content_type,
     text_error,
 )
 
@@ -369,3 +372,70 @@ def test_the_minimum_of_an_integer() -> None:
 def test_a_request_without_a_body_has_an_empty_one() -> None:
     """A GET, for instance."""
     assert request_body(make_request()) == b""
+
+
+@pytest.mark.parametrize(
+    ("given_type", "expected"),
+    [
+        ("image/png", "image/png"),
+        (" Audio/WAV ; codecs=1", "audio/wav"),
+        ("audio/x-m4a", "audio/x-m4a"),
+        ("image/svg+xml", "application/octet-stream"),
+        ("text/html", "application/octet-stream"),
+        ("audio/wav\r\nx: y", "application/octet-stream"),
+        ("", "application/octet-stream"),
+    ],
+)
+def test_a_listing_names_the_type_that_is_served(given_type: str, expected: str) -> None:
+    """Of the closed list, or bytes of no type."""
+    assert safe_content_type(given_type) == expected
+    assert bytes_response(b"", given_type).headers["content-type"] == expected
+
+
+def test_the_query_of_an_item_is_the_one_of_the_api_document() -> None:
+    """To the letter; a sample is named only where it is not the first one."""
+    address = ItemAddress("train", "input/image/2", 0)
+
+    assert address.query == "index=0&tagname=input%2Fimage%2F2&run=train"
+    assert address._replace(sample=3).query.endswith("&sample=3")
+
+
+@given(texts, texts, st.integers(0, 2**62), st.integers(0, 2**31))
+def test_the_query_of_an_item_leads_back_to_it(
+    run: str, tag: str, ordinal: int, sample: int
+) -> None:
+    """Whatever names a log has."""
+    address = ItemAddress(run, tag, ordinal, sample)
+    found = item_address(make_request(address.query))
+
+    assert found[2:] == (ordinal, sample)
+    if not any("\ud800" <= c <= "\udfff" for c in run + tag):
+        assert found == address
+
+
+def test_the_query_of_an_item_is_taken_in_the_words_of_all_servers() -> None:
+    """`tag` or `tagname`, in any order, with what pages append."""
+    expected = ItemAddress("a b", "t/1", 7, 2)
+    for query in (
+        "run=a+b&tag=t%2F1&index=7&sample=2",
+        "ts=1.5&sample=2&index=7&tagname=t/1&run=a%20b",
+    ):
+        assert item_address(make_request(query)) == expected
+    assert item_address(make_request("run=&tag=&index=-1")) == ItemAddress("", "", -1)
+
+
+@pytest.mark.parametrize(
+    ("query", "part"),
+    [
+        ("tag=t&index=0", '"run" is required'),
+        ("run=r&index=0", '"tag" is required'),
+        ("run=r&tagname=t", '"index" is required'),
+        ("run=r&tagname=t&index=", '"index" must be an integer'),
+        ("run=r&tagname=t&index=1.5", '"index" must be an integer'),
+        ("run=r&tagname=t&index=0&sample=x", '"sample" must be an integer'),
+    ],
+)
+def test_the_query_of_an_item_that_is_incomplete(query: str, part: str) -> None:
+    """400, with the name of what is wrong."""
+    with pytest.raises(BadRequestError, match=part):
+        item_address(make_request(query))
