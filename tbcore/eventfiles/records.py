@@ -16,7 +16,7 @@ import struct
 from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import islice, pairwise
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -190,27 +190,41 @@ def open_regular(path: str) -> int:
     return descriptor
 
 
-def read_payload(path: str, *, offset: int, length: int, crc: int) -> bytes:
-    """The payload of the record at `offset`, exactly as it was when its reference was made.
+class PayloadFile:
+    """An event file, open for reading payloads whose references were made before.
 
-    The file may be a copy of the one that was read: the checksum tells whether the bytes are the
-    same. Raises NotFoundError when it is gone, DataLossError when the bytes on disk are not those
-    that `crc` (masked) was computed of.
+    It may be a copy of the one that was read: checksums tell whether the bytes are the same. Use it
+    in a `with` block.
     """
-    what = f"the record at offset {offset} of {path}"
-    try:
-        descriptor = open_regular(path)
-    except OSError as error:
-        raise NotFoundError(f"cannot read {what}: {error.strerror or error}") from None
-    try:
-        payload = os.pread(descriptor, length, offset + HEADER_BYTES)
-        stored = os.pread(descriptor, 4, offset + HEADER_BYTES + length)
-    except OSError as error:
-        raise NotFoundError(f"cannot read {what}: {error.strerror or error}") from None
-    finally:
-        os.close(descriptor)
-    if len(payload) != length or stored != crc.to_bytes(4, "little"):
-        raise DataLossError(f"{what} is no longer what was logged: the file was overwritten")
-    if masked_crc(payload) != crc:
-        raise DataLossError(f"{what} has a wrong payload checksum")
-    return payload
+
+    def __init__(self, path: str) -> None:
+        """Opens it; raises NotFoundError when it is gone."""
+        self.path = path
+        try:
+            self._descriptor = open_regular(path)
+        except OSError as error:
+            raise NotFoundError(f"cannot read {path}: {error.strerror or error}") from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._descriptor)
+
+    def payload(self, offset: int, length: int, crc: int) -> bytes:
+        """The payload of the record at `offset`, exactly as it was when its reference was made.
+
+        Raises DataLossError when the bytes on disk are not those that `crc` (masked) was computed
+        of, NotFoundError when the disk does not give any.
+        """
+        what = f"the record at offset {offset} of {self.path}"
+        try:
+            payload = os.pread(self._descriptor, length, offset + HEADER_BYTES)
+            stored = os.pread(self._descriptor, 4, offset + HEADER_BYTES + length)
+        except OSError as error:
+            raise NotFoundError(f"cannot read {what}: {error.strerror or error}") from None
+        if len(payload) != length or stored != crc.to_bytes(4, "little"):
+            raise DataLossError(f"{what} is no longer what was logged: the file was overwritten")
+        if masked_crc(payload) != crc:
+            raise DataLossError(f"{what} has a wrong payload checksum")
+        return payload

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any, TypeVar
 
 import numpy as np
 from google.protobuf.message import DecodeError as ProtobufDecodeError
 from numpy.typing import NDArray
 
-from tbcore.errors import DataLossError, DecodeError, NotFoundError
+from tbcore.errors import DataError, DataLossError, DecodeError, NotFoundError, TbcoreError
 from tbcore.eventfiles.logdir import one_line
 from tbcore.eventfiles.proto.event_pb2 import Event
 from tbcore.eventfiles.proto.summary_pb2 import Summary
-from tbcore.eventfiles.records import read_payload
+from tbcore.eventfiles.records import PayloadFile
 from tbcore.kinds import Kind
 from tbcore.store.series import (
     CRC,
@@ -26,6 +28,9 @@ from tbcore.store.series import (
     Series,
 )
 from tbcore.store.view import FileRef
+
+E = TypeVar("E", bound=TbcoreError)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +63,16 @@ class Item:
         NotFoundError when the file is gone, DataLossError when the record is no longer what was
         logged, DecodeError when there is no such value in it.
         """
-        file = self._file
         try:
-            payload = read_payload(
-                file.path, offset=self._offset, length=self._length, crc=self._crc
-            )
-            event = Event.FromString(payload)
+            with PayloadFile(self._file.path) as file:
+                return self._read_from(file)
         except (NotFoundError, DataLossError) as error:
-            raise type(error)(one_line(str(error))) from None
+            raise _told(error) from None
+
+    def _read_from(self, file: PayloadFile) -> Summary.Value | bytes:
+        payload = file.payload(self._offset, self._length, self._crc)
+        try:
+            event = Event.FromString(payload)
         except ProtobufDecodeError:
             raise self._decode_error("it is no event") from None
         match self.kind.field:
@@ -82,6 +89,46 @@ class Item:
     def _decode_error(self, reason: str) -> DecodeError:
         where = f"{self._file.path}: record at offset {self._offset}"
         return DecodeError(one_line(f"{where} cannot be decoded: {reason}"))
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """An item that cannot be read, and why."""
+
+    item: Item
+    error: TbcoreError
+
+    def __str__(self) -> str:
+        where = f"{self.item._file.path}: record at offset {self.item._offset}"
+        return one_line(f"{where}: {self.error}")
+
+
+def read_all(
+    items: Iterable[Item], decode: Callable[[Any], T]
+) -> tuple[list[tuple[Item, T]], list[Unreadable]]:
+    """The items with what `decode` makes of their contents, and those that cannot be read.
+
+    A file is opened once for a stretch of items in it: on a network each time costs a round trip.
+    """
+    values: list[tuple[Item, T]] = []
+    unreadable: list[Unreadable] = []
+    for ref, stretch in groupby(items, lambda item: item._file):
+        in_file = list(stretch)
+        try:
+            with PayloadFile(ref.path) as file:
+                for item in in_file:
+                    try:
+                        values.append((item, decode(item._read_from(file))))
+                    except (NotFoundError, DataError) as error:
+                        unreadable.append(Unreadable(item, _told(error)))
+        except NotFoundError as error:
+            unreadable += [Unreadable(item, _told(error)) for item in in_file]
+    return values, unreadable
+
+
+def _told(error: E) -> E:
+    """The same error with a message in one line, whatever the file is called."""
+    return type(error)(one_line(str(error)))
 
 
 def items_at(

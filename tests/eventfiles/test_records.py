@@ -12,10 +12,10 @@ from tbcore.errors import DataLossError, NotFoundError
 from tbcore.eventfiles.crc32c import masked_crc, masked_length_crc
 from tbcore.eventfiles.records import (
     MAX_PAYLOAD_BYTES,
+    PayloadFile,
     find_damaged,
     find_frames,
     length_at,
-    read_payload,
 )
 from tbcore.testing import record_bytes
 
@@ -93,10 +93,11 @@ def test_damage_is_found_and_the_buffer_left_as_it_was() -> None:
 
 
 def read(path: Path, offset: int, payload: bytes) -> bytes:
-    return read_payload(str(path), offset=offset, length=len(payload), crc=masked_crc(payload))
+    with PayloadFile(str(path)) as file:
+        return file.payload(offset, len(payload), masked_crc(payload))
 
 
-def test_read_payload_gives_what_was_logged_or_nothing(tmp_path: Path) -> None:
+def test_a_payload_is_what_was_logged_or_nothing(tmp_path: Path) -> None:
     path = tmp_path / "a.tfevents"
     path.write_bytes(record_bytes(b"first") + record_bytes(b"second"))
     offset = len(record_bytes(b"first"))
@@ -111,7 +112,7 @@ def test_read_payload_gives_what_was_logged_or_nothing(tmp_path: Path) -> None:
         read(path, offset, b"second")
 
 
-def test_read_payload_of_a_file_that_is_gone_or_another(tmp_path: Path) -> None:
+def test_payloads_of_a_file_that_is_gone_or_another(tmp_path: Path) -> None:
     """A copy is as good as the original, since the bytes are compared with their checksum."""
     path = tmp_path / "a.tfevents"
     path.write_bytes(record_bytes(b"first"))

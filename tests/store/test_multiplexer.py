@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -517,3 +518,57 @@ def test_wall_times_and_steps_are_exact(tmp_path: Path) -> None:
     assert series.step.tolist() == steps
     assert series.wall_time.tolist() == times
     assert series.value.tolist() == [float(np.float32(0.1))] * 5
+
+
+def test_items_are_read_and_decoded_together(tmp_path: Path) -> None:
+    """In order, from several files, sampled like everything else."""
+    for start in (0, 2):
+        write_run(tmp_path, "run", histograms={"h": [(start, [1.0]), (start + 1, [1.0] * 5)]})
+    multiplexer = load(tmp_path)
+
+    found = multiplexer.read_items("run", "h", HISTOGRAMS, lambda value: value.histo.num)
+
+    assert [(item.step, num) for item, num in found] == [(0, 1.0), (1, 5.0), (2, 1.0), (3, 5.0)]
+    assert [item for item, _ in found] == multiplexer.items("run", "h", HISTOGRAMS)
+    sampled = multiplexer.read_items("run", "h", HISTOGRAMS, lambda value: None, samples=2)
+    assert [item for item, _ in sampled] == multiplexer.items("run", "h", HISTOGRAMS, samples=2)
+    with pytest.raises(NotFoundError, match="no tag 'x'"):
+        multiplexer.read_items("run", "x", HISTOGRAMS, lambda value: None)
+
+
+def test_what_cannot_be_read_is_left_out_and_told_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A damaged record, a decoder that refuses one, and a file that is gone; the rest is there."""
+    histograms = {"h": [[1.0], [1.0] * 2, [1.0] * 3]}
+    path = write_run(tmp_path, "run", histograms=histograms)
+    other = write_run(tmp_path, "run", histograms=histograms)
+    multiplexer = load(tmp_path)
+    data = bytearray(path.read_bytes())
+    data[-8] ^= 1
+    path.write_bytes(data)
+    other.unlink()
+
+    def decode(value: Summary.Value) -> float:
+        if value.histo.num == 1:
+            raise DecodeError("one is too few")
+        return value.histo.num
+
+    for _ in range(2):
+        found = multiplexer.read_items("run", "h", HISTOGRAMS, decode)
+        assert [num for _, num in found] == [2.0]
+    (record,) = caplog.records
+    assert "5 of 6 items" in record.message
+    assert re.search(r"a?\.tfevents.* offset \d+: one is too few", record.message)
+
+    # Without any there is nothing to answer but why.
+    path.unlink()
+    with pytest.raises(NotFoundError, match="No such file"):
+        multiplexer.read_items("run", "h", HISTOGRAMS, decode)
+
+
+def test_a_fault_of_a_decoder_is_raised(tmp_path: Path) -> None:
+    """It is no fault of the data."""
+    write_run(tmp_path, "run", histograms={"h": [[1.0]]})
+    with pytest.raises(ZeroDivisionError):
+        load(tmp_path).read_items("run", "h", HISTOGRAMS, lambda value: 1 / 0)
