@@ -9,6 +9,7 @@ function takes it as an argument: pass `multiplexer.metadata(run, tag)`.
 
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ __all__ = [
     "AudioValue",
     "HistogramValue",
     "ImageValue",
+    "Value",
     "audio",
     "bucket_table",
     "histogram",
@@ -30,6 +32,10 @@ __all__ = [
     "scalar",
     "text",
 ]
+
+
+Value = Summary.Value | bytes
+"""What `Item.read` returns. The bytes are graphs and the like, which nothing here decodes."""
 
 
 class HistogramValue(NamedTuple):
@@ -77,11 +83,12 @@ class AudioValue(NamedTuple):
     clips: list[AudioClip]
 
 
-def scalar(value: Summary.Value) -> float:
+def scalar(value: Value) -> float:
     """The number: a float, or an int where the tensor holds integers.
 
     Takes `simple_value` and a tensor of real numbers with exactly one element, of any rank.
     """
+    value = _summary(value, "a scalar")
     if value.WhichOneof("value") == "simple_value":
         return value.simple_value
     array = _tensor(value, "a scalar")
@@ -91,12 +98,13 @@ def scalar(value: Summary.Value) -> float:
     return number
 
 
-def histogram(value: Summary.Value) -> HistogramValue:
+def histogram(value: Value) -> HistogramValue:
     """The histogram with what the writer stored, or what follows from its buckets.
 
     A `histo` is returned as it is stored. A tensor of shape (num_buckets, 3) holds no sums: they
     are estimated from the middles of the buckets. Without rows everything is zero.
     """
+    value = _summary(value, "a histogram")
     if value.WhichOneof("value") == "histo":
         histo = value.histo
         _check_lengths(value)
@@ -125,13 +133,14 @@ def histogram(value: Summary.Value) -> HistogramValue:
     )
 
 
-def bucket_table(value: Summary.Value) -> NDArray[np.float64]:
+def bucket_table(value: Value) -> NDArray[np.float64]:
     """Histogram buckets as an array of shape (num_buckets, 3): left edge, right edge, count.
 
     Buckets are in ascending order. A tensor is returned as it is stored. Of a `histo`, empty
     buckets at both ends are left out and the outermost edges are the smallest and the largest
     sample, never +-1.8e308; when all are empty there are no rows.
     """
+    value = _summary(value, "a histogram")
     if value.WhichOneof("value") == "histo":
         _check_lengths(value)
         limits = np.array(value.histo.bucket_limit, np.float64)
@@ -150,11 +159,12 @@ def bucket_table(value: Summary.Value) -> NDArray[np.float64]:
     return array.astype(np.float64)
 
 
-def image(value: Summary.Value) -> ImageValue:
+def image(value: Value) -> ImageValue:
     """The images of one step: one from an `image`, any number from a tensor.
 
     The tensor holds the strings width, height, first image, second image and so on.
     """
+    value = _summary(value, "an image")
     if value.WhichOneof("value") == "image":
         logged = value.image
         return ImageValue(logged.width, logged.height, [logged.encoded_image_string])
@@ -164,20 +174,21 @@ def image(value: Summary.Value) -> ImageValue:
             f"{_name(value)} is no image: {_describe(strings)}, not width, height and images"
         )
     width, height, *encoded = strings.tolist()
-    try:
-        return ImageValue(int(width), int(height), encoded)
-    except ValueError:
+    # As in the field: an int32. Longer numbers fit into nothing that is done with them.
+    if not all(re.fullmatch(rb"\s*[+-]?\d{1,9}\s*", size) for size in (width, height)):
         raise DecodeError(
             f"{_name(value)} is no image: its size is given as {width[:20]!r} x {height[:20]!r}"
-        ) from None
+        )
+    return ImageValue(int(width), int(height), encoded)
 
 
-def audio(value: Summary.Value, metadata: SummaryMetadata | None = None) -> AudioValue:
+def audio(value: Value, metadata: SummaryMetadata | None = None) -> AudioValue:
     """The clips of one step: one from an `audio`, any number from a tensor.
 
     The tensor has the shape (num_clips, 2), rows of clip and label, or (num_clips,). Its metadata,
     the value's own when none is given, says whether the clips are WAV.
     """
+    value = _summary(value, "audio")
     if value.WhichOneof("value") == "audio":
         clip = AudioClip(value.audio.encoded_audio_string, "")
         return AudioValue(value.audio.content_type, [clip])
@@ -197,11 +208,12 @@ def audio(value: Summary.Value, metadata: SummaryMetadata | None = None) -> Audi
     )
 
 
-def text(value: Summary.Value) -> NDArray[np.object_]:
+def text(value: Value) -> NDArray[np.object_]:
     """Strings of any shape, as logged: a table, a list, or shape () for one string.
 
     Bytes that are no UTF-8 become U+FFFD.
     """
+    value = _summary(value, "text")
     strings = _strings(value, "text")
     decoded = np.empty(strings.shape, object)
     for position, string in np.ndenumerate(strings):
@@ -233,6 +245,12 @@ def _encoding(content: bytes) -> int:
             return 0
         fields[key >> 3] = content_number
     return fields.get(2, 0)
+
+
+def _summary(value: Value, wanted: str) -> Summary.Value:
+    if isinstance(value, bytes):
+        raise DecodeError(f"{len(value)} bytes that belong to no summary are not {wanted}")
+    return value
 
 
 def _tensor(value: Summary.Value, wanted: str) -> NDArray[Any]:

@@ -246,6 +246,9 @@ def test_an_image_in_both_forms() -> None:
     [
         summaries.string_tensor("i", [b"3"]),
         summaries.string_tensor("i", [b"wide", b"2", b"png"]),
+        summaries.string_tensor("i", [b"9" * 30, b"2", b"png"]),
+        summaries.string_tensor("i", [b"9" * 5000, b"2", b"png"]),
+        summaries.string_tensor("i", [b"1_0", b"2", b"png"]),
         summaries.string_tensor("i", [b"3", b"2"], shape=(2, 1)),
         summaries.tensor("i", [3, 2]),
         summaries.scalar("i", 1.0),
@@ -314,3 +317,16 @@ def test_text_keeps_its_shape() -> None:
     assert values.text(summaries.string_tensor("t", [b"\xff"])).tolist() == ["\ufffd"]
     with pytest.raises(DecodeError, match="not text"):
         values.text(summaries.scalar("t", 1.0))
+
+
+@pytest.mark.parametrize(
+    "decode",
+    [
+        values.scalar, values.histogram, values.bucket_table, values.image, values.audio,
+        values.text,
+    ],
+)  # fmt: skip
+def test_bytes_of_no_summary_are_refused(decode: Any) -> None:
+    """A graph that stands under a claim that asks for everything."""
+    with pytest.raises(DecodeError, match="3 bytes"):
+        decode(b"abc")
