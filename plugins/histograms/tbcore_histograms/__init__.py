@@ -1,0 +1,39 @@
+"""Histograms: how the values of a tensor are distributed, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from starlette.routing import Route
+
+from tbcore import Claim, LegacyApi, Multiplexer, PluginInfo, PluginOptions, hookimpl
+from tbcore_histograms.routes import make_legacy_api, make_routes
+
+CLAIMS = (Claim("histo"), Claim("tensor", plugin_name="histograms", is_scalar=False))
+
+
+@hookimpl
+def plugin_info() -> PluginInfo:
+    return PluginInfo(
+        title="Histograms",
+        claims=CLAIMS,
+        samples=50,
+        module=None,
+        order=60,
+        description="How the values of a tensor are distributed, step by step.",
+    )
+
+
+@hookimpl
+def is_active(multiplexer: Multiplexer) -> bool:
+    return multiplexer.has(CLAIMS)
+
+
+@hookimpl
+def routes(multiplexer: Multiplexer, options: PluginOptions) -> Sequence[Route]:
+    return make_routes(multiplexer, CLAIMS, options.samples)
+
+
+@hookimpl
+def legacy_api(multiplexer: Multiplexer, options: PluginOptions) -> LegacyApi:
+    return make_legacy_api(multiplexer, CLAIMS, options.samples)

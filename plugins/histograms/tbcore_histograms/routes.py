@@ -1,0 +1,43 @@
+"""The addresses of histograms: those of the HTTP API, and that of the earlier API."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from tbcore import Claims, LegacyApi, Multiplexer
+from tbcore.http import json_response, required
+from tbcore_histograms import reader
+
+
+def make_routes(multiplexer: Multiplexer, claims: Claims, samples: int) -> list[Route]:
+    """/tags and /histograms, of each tag at most `samples` histograms (0: all)."""
+
+    def tags(request: Request) -> Response:
+        return json_response(multiplexer.tags(claims))
+
+    return [
+        Route("/tags", tags),
+        Route("/histograms", _histograms(multiplexer, claims, samples)),
+    ]
+
+
+def make_legacy_api(multiplexer: Multiplexer, claims: Claims, samples: int) -> LegacyApi:
+    """data/histograms, which answers as above."""
+    return LegacyApi(
+        routes=[Route("/histograms", _histograms(multiplexer, claims, samples))],
+        tag_types={"histograms": lambda run: multiplexer.tags(claims).get(run, [])},
+    )
+
+
+def _histograms(
+    multiplexer: Multiplexer, claims: Claims, samples: int
+) -> Callable[[Request], Response]:
+    def histograms(request: Request) -> Response:
+        run, tag = required(request, "run", "tag")
+        return json_response(reader.rows(multiplexer, claims, run, tag, samples))
+
+    return histograms

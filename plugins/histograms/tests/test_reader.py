@@ -1,0 +1,155 @@
+"""What the rows of a histogram are: both ways of writing, exact numbers, what cannot be read."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tbcore_histograms
+from tbcore.testing import EventFileWriter, TbcoreClient, summaries, write_run
+
+MakeClient = Callable[..., TbcoreClient]
+Get = Callable[..., Any]
+
+
+@pytest.fixture
+def histograms_of(tbcore_logdir: Path, tbcore_client: MakeClient) -> Get:
+    """The JSON of one series."""
+
+    def get(run: str, tag: str, **options: Any) -> Any:
+        client = tbcore_client(tbcore_logdir, plugins=[tbcore_histograms], **options)
+        response = client.get("data/plugin/histograms/histograms", params={"run": run, "tag": tag})
+        assert response.status_code == 200, response.text
+        return response.json()
+
+    return get
+
+
+def histo(limits: list[float], counts: list[float], **fields: float) -> Any:
+    """A value of the summary field with these very buckets."""
+    value = summaries.histogram("h", [])
+    value.histo.bucket_limit.extend(limits)
+    value.histo.bucket.extend(counts)
+    for name, number in fields.items():
+        setattr(value.histo, name, number)
+    return value
+
+
+def rows_value(rows: list[list[float]], dtype: str = "float64", *, content: bool = True) -> Any:
+    """A value of the tensor form with these very rows."""
+    return summaries.tensor(
+        "h", np.array(rows, np.float64).reshape(-1, 3), dtype=dtype, content=content,
+        plugin_name="histograms",
+    )  # fmt: skip
+
+
+def write(logdir: Path, *values: Any, metadata: Any = "first") -> None:
+    with EventFileWriter(logdir / "run" / "a.tfevents", metadata=metadata) as writer:
+        for step, value in enumerate(values):
+            writer.add_summary(step, value)
+
+
+def test_a_stored_histogram_is_served_unchanged(tbcore_logdir: Path, histograms_of: Get) -> None:
+    """Doubles to the last bit, the empty buckets at the ends and the largest double included."""
+    limits = [-0.68, -0.62, 0.1 + 0.2, 0.47, sys.float_info.max]
+    counts = [0.0, 1.0, 5.5, 2.0, 0.0]
+    write(
+        tbcore_logdir,
+        histo(limits, counts, min=-0.66, max=0.44, num=8.0, sum=-0.8, sum_squares=0.73),
+    )
+
+    ((wall_time, step, value),) = histograms_of("run", "h")
+
+    assert (wall_time, step) == (1700000001.0, 0)
+    assert value == [-0.66, 0.44, 8.0, -0.8, 0.73, limits, counts]
+
+
+@pytest.mark.parametrize("metadata", ["first", "every"])
+@pytest.mark.parametrize("content", [False, True], ids=["typed list", "tensor_content"])
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64"])
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        ([[0, 1, 2], [1, 2, 0], [2, 3, 5]], [0, 3, 7, 13.5, 31.75, [1, 2, 3], [2, 0, 5]]),
+        ([], [0, 0, 0, 0, 0, [], []]),
+        ([[5, 5, 0], [5, 5, 4]], [5, 5, 4, 20, 100, [5, 5], [0, 4]]),
+    ],
+    ids=["three buckets", "none", "one value throughout"],
+)
+def test_a_tensor_of_rows_becomes_the_same_shape(
+    tbcore_logdir: Path, histograms_of: Get, rows: list[list[float]], expected: list[Any],
+    dtype: str, content: bool, metadata: Any,
+) -> None:  # fmt: skip
+    """Sums are estimated from the middles of the buckets."""
+    value = rows_value(rows, dtype, content=content)
+    write(tbcore_logdir, value, value, metadata=metadata)
+
+    assert [row[1:] for row in histograms_of("run", "h")] == [[0, expected], [1, expected]]
+
+
+def test_a_tag_that_changes_its_form_is_one_series(tbcore_logdir: Path, histograms_of: Get) -> None:
+    """A writer that was updated goes on with tensors where it wrote the field."""
+    write_run(tbcore_logdir, "run", histograms={"h": [[1.0], [2.0]]})
+    write_run(tbcore_logdir, "run", histograms={"h": [(2, [3.0])]}, as_tensors=True)
+    write_run(tbcore_logdir, "run", histograms={"h": [(3, [4.0])]})
+
+    rows = histograms_of("run", "h")
+
+    assert [(step, value[2]) for _, step, value in rows] == [(0, 1), (1, 1), (2, 1), (3, 1)]
+
+
+def test_numbers_that_json_lacks_are_strings(tbcore_logdir: Path, histograms_of: Get) -> None:
+    """Also inside the lists."""
+    write(tbcore_logdir, histo([1.0, math.inf], [math.nan, 1.0], min=-math.inf, max=2.0))
+
+    ((_, _, value),) = histograms_of("run", "h")
+
+    assert value == ["-Infinity", 2.0, 0.0, 0.0, 0.0, [1.0, "Infinity"], ["NaN", 1.0]]
+
+
+def test_a_histogram_that_is_none_is_left_out(
+    tbcore_logdir: Path, histograms_of: Get, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Lists of different lengths, which pages do not survive; the rest is served."""
+    write(tbcore_logdir, histo([1.0], [1.0]), histo([1.0, 2.0], [1.0]), histo([2.0], [1.0]))
+
+    assert [row[1] for row in histograms_of("run", "h")] == [0, 2]
+    assert "1 of 3 items" in caplog.text
+    assert "2 bucket limits, 1 counts" in caplog.text
+
+
+def test_only_histograms_are_claimed(tbcore_logdir: Path, tbcore_client: MakeClient) -> None:
+    """Tensors of others, and numbers whose metadata says so, are none."""
+    with EventFileWriter(tbcore_logdir / "run" / "a.tfevents") as writer:
+        number = summaries.scalar("number", 1.0)
+        number.metadata.CopyFrom(summaries.metadata("histograms"))
+        table = summaries.tensor("theirs", [[0.0, 1.0, 1.0]], plugin_name="pr_curves")
+        single = summaries.tensor("single", [[1.0]], plugin_name="histograms")
+        writer.add_summary(0, number, table, single)
+    client = tbcore_client(tbcore_logdir, plugins=[tbcore_histograms])
+
+    assert client.get("data/plugin/histograms/tags").json() == {"run": []}
+    assert client.get("data/plugins_listing").json() == {"histograms": False}
+
+
+def test_long_series_are_sampled_to_fifty(tbcore_logdir: Path, histograms_of: Get) -> None:
+    """The last one among them; related tags at the same steps; the bound is an option."""
+    points = [[float(step)] for step in range(120)]
+    write_run(tbcore_logdir, "run", histograms={"a": points, "b": points})
+
+    a, b = (histograms_of("run", tag) for tag in "ab")
+
+    steps = [row[1] for row in a]
+    assert len(steps) == 50
+    assert steps[-1] == 119
+    assert steps == sorted(set(steps)) == [row[1] for row in b]
+    assert len(histograms_of("run", "a", samples_per_plugin={"histograms": 0})) == 120
+    few = [row[1] for row in histograms_of("run", "a", samples_per_plugin={"histograms": 5})]
+    assert len(few) == 5
+    assert set(few) <= set(steps)
