@@ -1,0 +1,40 @@
+"""Distributions: percentiles of a tensor's values over the steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from starlette.routing import Route
+
+from tbcore import Claim, LegacyApi, Multiplexer, PluginInfo, PluginOptions, hookimpl
+from tbcore_distributions.routes import make_legacy_api, make_routes
+
+CLAIMS = (Claim("histo"), Claim("tensor", plugin_name="histograms", is_scalar=False))
+"""Distributions are made from histograms; no plugin for those needs to be installed."""
+
+
+@hookimpl
+def plugin_info() -> PluginInfo:
+    return PluginInfo(
+        title="Distributions",
+        claims=CLAIMS,
+        samples=500,
+        module=None,
+        order=50,
+        description="Percentiles of a tensor's values over the steps.",
+    )
+
+
+@hookimpl
+def is_active(multiplexer: Multiplexer) -> bool:
+    return multiplexer.has(CLAIMS)
+
+
+@hookimpl
+def routes(multiplexer: Multiplexer, options: PluginOptions) -> Sequence[Route]:
+    return make_routes(multiplexer, CLAIMS, options.samples)
+
+
+@hookimpl
+def legacy_api(multiplexer: Multiplexer, options: PluginOptions) -> LegacyApi:
+    return make_legacy_api(multiplexer, CLAIMS, options.samples)

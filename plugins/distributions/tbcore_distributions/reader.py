@@ -1,0 +1,50 @@
+"""What distributions mean to a client: rows of wall time, step and nine values, and CSV of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tbcore import Claims, Multiplexer
+from tbcore.values import Value, histogram
+from tbcore_distributions.compress import BASIS_POINTS, compress
+
+Pair = tuple[int, float]
+"""Basis point and value."""
+Row = tuple[float, int, list[Pair]]
+"""Wall time in seconds since the epoch, step, a pair for each of BASIS_POINTS."""
+
+CSV_HEADER = (
+    "Wall time",
+    "Step",
+    *(
+        f"Edge {number} {what}"
+        for number in range(len(BASIS_POINTS))
+        for what in ("basis points", "value")
+    ),
+)
+
+
+def rows(multiplexer: Multiplexer, claims: Claims, run: str, tag: str, samples: int) -> list[Row]:
+    """The distributions of one tag in order of arrival, at most `samples` of them (0: all).
+
+    Histograms that cannot be read are left out; NotFoundError or DecodeError says why when none
+    can be, and that there is no such run or tag.
+    """
+    items = multiplexer.read_items(run, tag, claims, _distribution, samples=samples)
+    return [
+        (item.wall_time, item.step, list(zip(BASIS_POINTS, values.tolist(), strict=True)))
+        for item, values in items
+    ]
+
+
+def _distribution(value: Value) -> NDArray[np.float64]:
+    return compress(histogram(value))
+
+
+def csv_rows(rows: Sequence[Row]) -> Iterator[list[float]]:
+    """The rows in the columns of CSV_HEADER."""
+    for wall_time, step, pairs in rows:
+        yield [wall_time, step, *(number for pair in pairs for number in pair)]

@@ -1,0 +1,46 @@
+"""The addresses of distributions: those of the HTTP API, and that of the earlier API."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from tbcore import Claims, LegacyApi, Multiplexer
+from tbcore.http import csv_response, json_response, optional, required
+from tbcore_distributions import reader
+
+
+def make_routes(multiplexer: Multiplexer, claims: Claims, samples: int) -> list[Route]:
+    """/tags and /distributions, of each tag at most `samples` steps (0: all)."""
+
+    def tags(request: Request) -> Response:
+        return json_response(multiplexer.tags(claims))
+
+    return [
+        Route("/tags", tags),
+        Route("/distributions", _distributions(multiplexer, claims, samples)),
+    ]
+
+
+def make_legacy_api(multiplexer: Multiplexer, claims: Claims, samples: int) -> LegacyApi:
+    """data/compressedHistograms, which answers as above."""
+    return LegacyApi(
+        routes=[Route("/compressedHistograms", _distributions(multiplexer, claims, samples))],
+        tag_types={"compressedHistograms": lambda run: multiplexer.tags(claims).get(run, [])},
+    )
+
+
+def _distributions(
+    multiplexer: Multiplexer, claims: Claims, samples: int
+) -> Callable[[Request], Response]:
+    def distributions(request: Request) -> Response:
+        run, tag = required(request, "run", "tag")
+        rows = reader.rows(multiplexer, claims, run, tag, samples)
+        if optional(request, "format", "json") == "csv":
+            return csv_response(reader.CSV_HEADER, reader.csv_rows(rows))
+        return json_response(rows)
+
+    return distributions

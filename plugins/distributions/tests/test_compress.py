@@ -1,0 +1,127 @@
+"""The nine values of a histogram, worked out by TensorBoard's own code and by hand."""
+
+from __future__ import annotations
+
+import math
+import sys
+
+import numpy as np
+import pytest
+
+from tbcore.testing import summaries
+from tbcore.values import HistogramValue, histogram
+from tbcore_distributions.compress import BASIS_POINTS, compress
+
+LARGEST = sys.float_info.max
+
+
+def logged(
+    least: float,
+    greatest: float,
+    limits: list[float],
+    counts: list[float],
+    num: float | None = None,
+) -> HistogramValue:
+    """A histogram as the summary field holds it."""
+    return HistogramValue(least, greatest, num or sum(counts), 0.0, 0.0, limits, counts)
+
+
+def from_rows(*rows: list[float]) -> HistogramValue:
+    """A histogram as a tensor holds it."""
+    table = np.array(rows, np.float64).reshape(-1, 3)
+    return histogram(summaries.tensor("h", table, dtype="float64", content=True, plugin_name="x"))
+
+
+SEED_LIMITS = [
+    -0.68, -0.62, -0.292, -0.26, -0.11, -0.10, -0.08, -0.07, -0.05, -0.0525, -0.0434, -0.039,
+    -0.029, -0.026, 0.42, 0.47, math.inf,
+]  # fmt: skip
+"""Of the API document. Its last limit, 1.8e+308, is no double."""
+SEED_COUNTS = [0.0, 1.0] * 8 + [0.0]
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        pytest.param(logged(0, 0, [], [], 0), [0] * 9, id="no samples, no buckets"),
+        pytest.param(logged(1, 2, [1, 2], [3, 4])._replace(num=0), [0] * 9, id="no samples"),
+        pytest.param(
+            logged(1, 2, [1, 2, LARGEST], [0, 0, 0], 3), [2] * 9, id="samples in no bucket"
+        ),
+        pytest.param(logged(1, 2, [], [], 3), [2] * 9, id="samples without buckets"),
+        pytest.param(
+            logged(5, 5, [4.9, 5.39, LARGEST], [0, 1, 0]), [5] * 9, id="one value throughout"
+        ),
+        pytest.param(
+            logged(0, 10, [10], [100]),
+            [0, 0.668, 1.587, 3.085, 5, 6.915, 8.413, 9.332, 10],
+            id="one bucket",
+        ),
+        pytest.param(
+            logged(1, 3, [1, 2, 3, LARGEST], [1, 0, 1, 0]),
+            [1, 1, 1, 1, 2, 2.383, 2.6826, 2.8664, 3],
+            id="a gap: the next filled bucket's left edge",
+        ),
+        pytest.param(
+            logged(0, 4, [1, 2, 3, 4, LARGEST], [1, 1, 1, 1, 0]),
+            [0, 0.2672, 0.6348, 1.234, 2, 2.766, 3.3652, 3.7328, 4],
+            id="even",
+        ),
+        pytest.param(
+            logged(0, 3, [0.5, 1, 2, LARGEST], [0, 7, 2, 1]),
+            [
+                0, 0.09542857142857143, 0.2267142857142857, 0.4407142857142857, 0.7142857142857143,
+                0.9878571428571429, 1.7065000000000001, 2.332, 3,
+            ],
+            id="the first bucket is empty: from the least sample",
+        ),
+        pytest.param(
+            logged(0.25, 0.75, [0, 1, 2], [0, 4, 0]),
+            [0.25, 0.2834, 0.32935000000000003, 0.40425, 0.5, 0.59575, 0.67065, 0.7166, 0.75],
+            id="limits beyond the samples",
+        ),
+        pytest.param(
+            logged(-1e300, 1e300, [-1, 0, 1, LARGEST], [1, 1, 1, 1]),
+            [-1e300, -7.328e299, -3.652e299, -0.766, 0, 0.766, 3.652e299, 7.328e299, 1e300],
+            id="large",
+        ),
+        pytest.param(
+            logged(-0.66, 0.44, [-0.68, -0.62, 0.42, 0.47, LARGEST], [0, 1, 5, 2, 0]),
+            [
+                -0.66, -0.638624, -0.5639232, -0.314656, 0.0040000000000000036,
+                0.32265600000000005, 0.427304, 0.434656, 0.44,
+            ],
+            id="negative and positive",
+        ),
+        pytest.param(
+            logged(-0.66, 0.44, SEED_LIMITS, SEED_COUNTS, 8),
+            [
+                -0.66, -0.638624, -0.2833728, -0.10532, -0.05, -0.041059200000000004, -0.0268088,
+                0.42931199999999997, 0.44,
+            ],
+            id="the example of the API document",
+        ),
+        pytest.param(from_rows(), [0] * 9, id="no rows"),
+        pytest.param(from_rows([0, 1, 0], [1, 2, 0]), [0] * 9, id="rows without samples"),
+        pytest.param(
+            from_rows([0, 1, 1], [1, 2, 0], [2, 3, 1]),
+            [0, 0.1336, 0.3174, 0.617, 2, 2.383, 2.6826, 2.8664, 3],
+            id="rows with a gap",
+        ),
+        pytest.param(
+            from_rows([0, 1, 2], [1, 2, 0], [2, 3, 5]),
+            [0, 0.23379999999999998, 0.55545, 2.0319, 2.3, 2.5681, 2.77782, 2.90648, 3],
+            id="rows",
+        ),
+        pytest.param(
+            from_rows([4.5, 5.5, 4]),
+            [4.5, 4.5668, 4.6587, 4.8085, 5, 5.1915, 5.3413, 5.4332, 5.5],
+            id="one row",
+        ),
+        pytest.param(from_rows([5, 5, 0], [5, 5, 4]), [5] * 9, id="rows of one value"),
+    ],
+)  # fmt: skip
+def test_the_nine_values(value: HistogramValue, expected: list[float]) -> None:
+    """To 1e-12 of what TensorBoard prints."""
+    assert BASIS_POINTS == (0, 668, 1587, 3085, 5000, 6915, 8413, 9332, 10000)
+    assert compress(value) == pytest.approx(expected, rel=1e-12, abs=1e-12)
