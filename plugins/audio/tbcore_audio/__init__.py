@@ -1,0 +1,39 @@
+"""Audio: the clips that a training run logs, at every step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from starlette.routing import Route
+
+from tbcore import Claim, LegacyApi, Multiplexer, PluginInfo, PluginOptions, hookimpl
+from tbcore_audio.routes import make_legacy_api, make_routes
+
+CLAIMS = (Claim("audio"), Claim("tensor", plugin_name="audio", is_scalar=False))
+
+
+@hookimpl
+def plugin_info() -> PluginInfo:
+    return PluginInfo(
+        title="Audio",
+        claims=CLAIMS,
+        samples=10,
+        module=None,
+        order=30,
+        description="The clips that a training run logs, at every step.",
+    )
+
+
+@hookimpl
+def is_active(multiplexer: Multiplexer) -> bool:
+    return multiplexer.has(CLAIMS)
+
+
+@hookimpl
+def routes(multiplexer: Multiplexer, options: PluginOptions) -> Sequence[Route]:
+    return make_routes(multiplexer, CLAIMS, options.samples)
+
+
+@hookimpl
+def legacy_api(multiplexer: Multiplexer, options: PluginOptions) -> LegacyApi:
+    return make_legacy_api(multiplexer, CLAIMS, options.samples)
