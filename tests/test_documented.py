@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import inspect
 import os
 import re
@@ -242,19 +243,22 @@ def test_every_public_name_of_the_page_is_documented() -> None:
     assert missing == []
 
 
-def test_every_route_of_a_plugin_is_documented() -> None:
+@pytest.mark.parametrize("folder", sorted(REPOSITORY.glob("plugins/*/")), ids=lambda f: f.name)
+def test_every_route_of_a_plugin_is_documented(folder: Path) -> None:
     """In the plugin's own page, with its errors."""
-    import tbcore_scalars
-
-    page = read(REPOSITORY / "plugins" / "scalars" / "http_api.md")
-    client = make_client(REPOSITORY / "nowhere", plugins=[tbcore_scalars])
+    plugin = importlib.import_module(f"tbcore_{folder.name}")
+    page = read(folder / "http_api.md")
+    client = make_client(REPOSITORY / "nowhere", plugins=[plugin])
     options = tbcore.PluginOptions(samples=1)
-    routes = tbcore_scalars.routes(client.multiplexer, options)
-    legacy = tbcore_scalars.legacy_api(client.multiplexer, options)
-    for route in routes:
-        assert f"`data/plugin/scalars{route.path}" in page
+    for route in plugin.routes(client.multiplexer, options):
+        assert f"`data/plugin/{folder.name}{route.path}" in page
+    if not hasattr(plugin, "legacy_api"):
+        return
+    legacy = plugin.legacy_api(client.multiplexer, options)
     for route in legacy.routes:
         assert f"`data{route.path}" in page
+    for route in legacy.bare_routes:
+        assert f"`{route.path.removeprefix('/')}" in page
 
 
 def test_the_files_named_in_the_architecture_exist() -> None:

@@ -30,6 +30,8 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 START_LIMIT = 60.0
 """Seconds until a server must answer: generous, since its modules are compiled at this start."""
 
+PLUGINS = sorted(path.parent.name for path in REPOSITORY.glob("plugins/*/pyproject.toml"))
+
 VENDOR = {
     "preact.mjs": "LICENSE-preact",
     "preact-hooks.mjs": "LICENSE-preact",
@@ -47,7 +49,8 @@ class Distributions(NamedTuple):
     """Paths of what was built from this checkout."""
 
     core: Path
-    scalars: Path
+    plugins: dict[str, Path]
+    """Name of a plugin to its wheel."""
     sdist: Path
 
 
@@ -69,17 +72,20 @@ class Environment(NamedTuple):
 
 @pytest.fixture(scope="module")
 def distributions(tmp_path_factory: pytest.TempPathFactory) -> Distributions:
-    """Both wheels and the core's sdist, built from a copy that never saw a build before.
+    """All wheels and the core's sdist, built from a copy that never saw a build before.
 
     The copy has no vendor folder, so that the front-end libraries are fetched.
     """
     source = tmp_path_factory.mktemp("source") / "tbcore"
     shutil.copytree(REPOSITORY, source, ignore=ignored)
     out = source.parent / "dist"
-    pip("wheel", "--no-deps", "--wheel-dir", str(out), str(source), str(source / "plugins/scalars"))
+    folders = [str(source / "plugins" / name) for name in PLUGINS]
+    pip("wheel", "--no-deps", "--wheel-dir", str(out), str(source), *folders)
     run([sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", str(out)], cwd=source)
-    core, scalars = only(out, "tbcore_server-*.whl"), only(out, "tbcore_scalars-*.whl")
-    return Distributions(core, scalars, only(out, "tbcore_server-*.tar.gz"))
+    plugins = {name: only(out, f"tbcore_{name}-*.whl") for name in PLUGINS}
+    return Distributions(
+        only(out, "tbcore_server-*.whl"), plugins, only(out, "tbcore_server-*.tar.gz")
+    )
 
 
 def ignored(folder: str, names: list[str]) -> set[str]:
@@ -107,7 +113,7 @@ def with_scalars(
     The core is named as well, so that a published one is never taken in its place.
     """
     folder = tmp_path_factory.mktemp("scalars")
-    return make_environment(folder, distributions.scalars, distributions.core)
+    return make_environment(folder, distributions.plugins["scalars"], distributions.core)
 
 
 @pytest.fixture(scope="module")
@@ -277,21 +283,28 @@ def test_a_user_needs_the_runtime_dependencies_only(core_alone: Environment) -> 
         assert name not in names
 
 
-def test_the_tests_of_the_plugin_pass_where_only_it_is_installed(
-    with_scalars: Environment, tmp_path: Path
+@pytest.mark.parametrize("name", PLUGINS)
+def test_the_tests_of_a_plugin_pass_where_only_it_is_installed(
+    distributions: Distributions, tmp_path: Path, name: str
 ) -> None:
-    """A plugin's folder is complete: its tests need the core's `testing` extra and nothing else."""
-    text = (REPOSITORY / "pyproject.toml").read_text(encoding="utf-8")
-    pip(
-        "install",
-        *tomllib.loads(text)["project"]["optional-dependencies"]["testing"],
-        python=with_scalars.python,
+    """A plugin's folder is complete: with the core it needs no other one.
+
+    Its tests need the core's `testing` extra, and hypothesis where they try many values.
+    """
+    environment = make_environment(
+        tmp_path / "environment", distributions.plugins[name], distributions.core
     )
+    text = (REPOSITORY / "pyproject.toml").read_text(encoding="utf-8")
+    extra = tomllib.loads(text)["project"]["optional-dependencies"]["testing"]
+    pip("install", *extra, "hypothesis", python=environment.python)
     tests = tmp_path / "tests"
-    shutil.copytree(REPOSITORY / "plugins/scalars/tests", tests, ignore=ignored)
+    shutil.copytree(REPOSITORY / "plugins" / name / "tests", tests, ignore=ignored)
     mode = "--import-mode=importlib"
-    output = run([with_scalars.python, "-m", "pytest", "-q", mode, str(tests)], cwd=tmp_path)
+    output = run([environment.python, "-m", "pytest", "-q", mode, str(tests)], cwd=tmp_path)
     assert " passed" in output
+    (plugin,) = json.loads(run([environment.tbcore, "plugins", "--json"]))
+    assert plugin["name"] == name
+    assert not plugin.get("error")
 
 
 def test_a_wheel_can_be_built_from_the_sdist(distributions: Distributions, tmp_path: Path) -> None:
@@ -323,7 +336,8 @@ def test_the_metadata_says_what_users_are_told(distributions: Distributions) -> 
         "starlette",
         "uvicorn",
     ]
-    assert "Requires-Dist: tbcore-server<0.2,>=0.1" in metadata_of(distributions.scalars)
+    for name in PLUGINS:
+        assert "Requires-Dist: tbcore-server<0.2,>=0.1" in metadata_of(distributions.plugins[name])
 
 
 def metadata_of(wheel: Path) -> str:
