@@ -49,10 +49,10 @@ class HistogramValue(NamedTuple):
     """Of the samples; estimated from the middles of the buckets where the writer stored none."""
     sum_squares: float
     """Likewise of their squares."""
-    bucket_limit: list[float]
-    """Right edge of each bucket, ascending; the last may be the largest double."""
-    bucket: list[float]
-    """Number of samples in each bucket; as long as `bucket_limit`."""
+    bucket_limit: NDArray[np.float64]
+    """Shape (num_buckets,): right edges, ascending; the last may be the largest double."""
+    bucket: NDArray[np.float64]
+    """Shape (num_buckets,): number of samples in each."""
 
 
 class ImageValue(NamedTuple):
@@ -114,12 +114,12 @@ def histogram(value: Value) -> HistogramValue:
             num=histo.num,
             sum=histo.sum,
             sum_squares=histo.sum_squares,
-            bucket_limit=list(histo.bucket_limit),
-            bucket=list(histo.bucket),
+            bucket_limit=np.array(histo.bucket_limit, np.float64),
+            bucket=np.array(histo.bucket, np.float64),
         )
     rows = bucket_table(value)
     if not len(rows):
-        return HistogramValue(0.0, 0.0, 0.0, 0.0, 0.0, [], [])
+        return HistogramValue(0.0, 0.0, 0.0, 0.0, 0.0, rows[:, 1], rows[:, 2])
     left, right, count = rows.T
     middle = (left + right) / 2
     return HistogramValue(
@@ -128,8 +128,8 @@ def histogram(value: Value) -> HistogramValue:
         num=float(count.sum()),
         sum=float((count * middle).sum()),
         sum_squares=float((count * middle * middle).sum()),
-        bucket_limit=right.tolist(),
-        bucket=count.tolist(),
+        bucket_limit=np.ascontiguousarray(right),
+        bucket=np.ascontiguousarray(count),
     )
 
 

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
 from tbcore import Claims, Multiplexer
-from tbcore.values import Value, histogram
+from tbcore.values import histogram
 from tbcore_distributions.compress import BASIS_POINTS, compress
 
 Pair = tuple[int, float]
@@ -33,15 +30,12 @@ def rows(multiplexer: Multiplexer, claims: Claims, run: str, tag: str, samples: 
     Histograms that cannot be read are left out; NotFoundError or DecodeError says why when none
     can be, and that there is no such run or tag.
     """
-    items = multiplexer.read_items(run, tag, claims, _distribution, samples=samples)
+    items = multiplexer.read_items(run, tag, claims, histogram, samples=samples)
+    compressed = compress([value for _, value in items]).tolist()
     return [
-        (item.wall_time, item.step, list(zip(BASIS_POINTS, values.tolist(), strict=True)))
-        for item, values in items
+        (item.wall_time, item.step, list(zip(BASIS_POINTS, values, strict=True)))
+        for (item, _), values in zip(items, compressed, strict=True)
     ]
-
-
-def _distribution(value: Value) -> NDArray[np.float64]:
-    return compress(histogram(value))
 
 
 def csv_rows(rows: Sequence[Row]) -> Iterator[list[float]]:

@@ -23,7 +23,9 @@ def logged(
     num: float | None = None,
 ) -> HistogramValue:
     """A histogram as the summary field holds it."""
-    return HistogramValue(least, greatest, num or sum(counts), 0.0, 0.0, limits, counts)
+    return HistogramValue(
+        least, greatest, num or sum(counts), 0.0, 0.0, np.array(limits), np.array(counts)
+    )
 
 
 def from_rows(*rows: list[float]) -> HistogramValue:
@@ -40,9 +42,7 @@ SEED_LIMITS = [
 SEED_COUNTS = [0.0, 1.0] * 8 + [0.0]
 
 
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
+CASES = [
         pytest.param(logged(0, 0, [], [], 0), [0] * 9, id="no samples, no buckets"),
         pytest.param(logged(1, 2, [1, 2], [3, 4])._replace(num=0), [0] * 9, id="no samples"),
         pytest.param(
@@ -119,9 +119,22 @@ SEED_COUNTS = [0.0, 1.0] * 8 + [0.0]
             id="one row",
         ),
         pytest.param(from_rows([5, 5, 0], [5, 5, 4]), [5] * 9, id="rows of one value"),
-    ],
-)  # fmt: skip
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("value", "expected"), CASES)
 def test_the_nine_values(value: HistogramValue, expected: list[float]) -> None:
     """To 1e-12 of what TensorBoard prints."""
     assert BASIS_POINTS == (0, 668, 1587, 3085, 5000, 6915, 8413, 9332, 10000)
-    assert compress(value) == pytest.approx(expected, rel=1e-12, abs=1e-12)
+    assert compress([value])[0] == pytest.approx(expected, rel=1e-12, abs=1e-12)
+
+
+def test_many_histograms_at_once_are_each_what_they_are_alone() -> None:
+    """Of different lengths, none among them, and more than fit into one table."""
+    histograms = [case.values[0] for case in CASES]
+
+    expected = [compress([histogram])[0] for histogram in histograms]
+
+    assert np.array_equal(compress(histograms), expected)
+    assert np.array_equal(compress(histograms * 5000)[-len(CASES) :], expected)
+    assert compress([]).shape == (0, 9)

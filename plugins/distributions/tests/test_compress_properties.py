@@ -11,6 +11,15 @@ from hypothesis.extra import numpy as arrays
 from tbcore.values import HistogramValue
 from tbcore_distributions.compress import BASIS_POINTS, compress
 
+
+def histogram_of(
+    least: float, greatest: float, num: float, limits: list[float], counts: list[float]
+) -> HistogramValue:
+    return HistogramValue(
+        least, greatest, num, 0.0, 0.0, np.array(limits, float), np.array(counts, float)
+    )
+
+
 buckets = st.integers(1, 12).flatmap(
     lambda n: st.tuples(
         arrays.arrays(np.float64, n, elements=st.floats(-1e6, 1e6)),
@@ -25,7 +34,7 @@ def test_properties_of_values(drawn: tuple[np.ndarray, np.ndarray]) -> None:
     """They rise, start at the least sample, end at the greatest, and stay in between."""
     limits, counts = np.sort(drawn[0]).tolist(), drawn[1].astype(float).tolist()
     least, greatest = limits[0] - 1.0, limits[-1]
-    found = compress(HistogramValue(least, greatest, sum(counts), 0, 0, limits, counts))
+    (found,) = compress([histogram_of(least, greatest, sum(counts), limits, counts)])
 
     if not sum(counts):
         assert not found.any()
@@ -68,7 +77,7 @@ def test_nothing_that_can_be_logged_makes_it_fail(
     columns: tuple[list[float], list[float]], least: float, greatest: float, num: float
 ) -> None:
     """Negative counts, limits in any order, numbers that are not finite."""
-    found = compress(HistogramValue(least, greatest, num, 0.0, 0.0, *columns))
+    found = compress([histogram_of(least, greatest, num, *columns)])
 
-    assert found.shape == (9,)
+    assert found.shape == (1, 9)
     assert found.dtype == np.float64
