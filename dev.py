@@ -61,6 +61,10 @@ def main() -> int:
     except KeyboardInterrupt:
         return 130
     help_wanted = command in ("-h", "--help", "help")
+    if command == "test":
+        say(f"arguments of pytest stand behind --, as in: dev.py test -- {' '.join(arguments)}")
+    elif command and not help_wanted:
+        say(f"there is no command {command!r}, only serve and test")
     print((__doc__ or "").strip(), file=sys.stdout if help_wanted else sys.stderr)
     return 0 if help_wanted else 2
 

@@ -40,6 +40,11 @@ IGNORED_FLAGS = {
 }
 """TensorBoard's options without meaning here, and what may stand behind them as a value."""
 
+UNSUPPORTED_FLAGS = {
+    "--inspect": "serve the directory and look at the page, or ask its HTTP API",
+}
+"""TensorBoard's options that ask for something else than a server, and what to do instead."""
+
 TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{1,200}")
 PREFIX = re.compile(r"(/[A-Za-z0-9._~-]+)*")
 
@@ -86,11 +91,18 @@ def _flush() -> None:
             stream.flush()
 
 
+def _warn(message: str) -> None:
+    """Says it as the log of the server says its warnings."""
+    click.echo(f"tbcore: warning: {message}", err=True)
+
+
 class _Commands(click.Group):
-    """Takes a directory, or an option of `serve`, in place of a command."""
+    """Takes a directory, or an option of `serve`, in place of a command; `help` is `--help`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if args and args[0] not in self.commands and args[0] not in ("--help", "--version"):
+        if args and args[0] == "help":
+            args = [*args[1:2], "--help"]
+        if args and args[0] not in self.commands and args[0] not in ("-h", "--help", "--version"):
             first = args[0]
             close = difflib.get_close_matches(first, self.commands, n=1)
             if close and not os.path.lexists(first):
@@ -115,13 +127,15 @@ class _ServeCommand(click.Command):
                 break
             flag, has_value, _ = argument.partition("=")
             flag = flag.replace("-", "_").replace("__", "--", 1)
+            if flag in UNSUPPORTED_FLAGS:
+                raise click.UsageError(f"{flag} is not supported; {UNSUPPORTED_FLAGS[flag]}", ctx)
             if flag not in IGNORED_FLAGS:
                 kept.append(argument)
                 continue
             values = IGNORED_FLAGS[flag]
             if values and not has_value and waiting and re.fullmatch(values, waiting[0]):
                 waiting.pop(0)
-            click.echo(f"tbcore: {flag} has no meaning here and is ignored", err=True)
+            _warn(f"{flag} has no meaning here and is ignored")
         return super().parse_args(ctx, kept)
 
 
@@ -131,6 +145,7 @@ class _ServeCommand(click.Command):
     context_settings={
         "token_normalize_func": lambda name: name.replace("-", "_"),
         "max_content_width": 100,
+        "help_option_names": ["-h", "--help"],
     },
 )
 @click.version_option(__version__, message="tbcore %(version)s")
@@ -150,7 +165,7 @@ def cli(context: click.Context) -> int:
 
 
 @cli.command(cls=_ServeCommand, short_help="Serve the runs below a directory to a browser.")
-@click.argument("directory", required=False, metavar="[LOGDIR]")
+@click.argument("directories", nargs=-1, metavar="[LOGDIR]")
 @click.option(
     "--logdir", metavar="PATH", help="Directory that holds the event files, at any depth."
 )
@@ -214,9 +229,9 @@ def cli(context: click.Context) -> int:
 )
 @click.option(
     "--purge_orphaned_data",
-    type=bool,
-    default=True,
+    default="true",
     metavar="BOOL",
+    callback=lambda context, parameter, text: _true_or_false(text),
     help="Drop what was logged after the checkpoint that a restarted job went on from."
     "  [default: true]",
 )
@@ -233,7 +248,7 @@ def cli(context: click.Context) -> int:
 def serve(
     context: click.Context,
     *,
-    directory: str | None,
+    directories: tuple[str, ...],
     logdir: str | None,
     logdir_spec: str | None,
     host: str | None,
@@ -256,7 +271,13 @@ def serve(
 
     Options may be written with - or with _.
     """
-    given = [text for text in (directory, logdir, logdir_spec) if text is not None]
+    if len(directories) > 1:
+        raise click.UsageError(
+            f"give one directory, not {len(directories)}; "
+            f"several go into one option, as in --logdir_spec {','.join(directories)}",
+            context,
+        )
+    given = [text for text in (*directories, logdir, logdir_spec) if text is not None]
     if len(given) != 1 or not given[0]:
         raise click.UsageError(
             "which directory? give one, as in `tbcore runs/`"
@@ -329,25 +350,26 @@ def plugins(*, as_json: bool) -> int:
         click.echo(orjson.dumps(listing, option=orjson.OPT_INDENT_2))
         return 0
     if not mounted:
-        from tbcore.server.report import NO_PLUGINS
+        from tbcore.server.report import no_plugins
 
-        click.echo(NO_PLUGINS)
+        click.echo(no_plugins())
     for plugin in mounted:
         listed = _listed(plugin)
-        click.echo(f"{listed['name']}  {listed['state']}  ({listed['distribution'] or 'unknown'})")
+        source = f"{listed['distribution']} {listed['version']}".strip()
+        click.echo(f"{listed['name']}  {listed['state']}  ({source or 'unknown'})")
         if listed["description"]:
             click.echo(f"    {listed['description']}")
         if listed["reason"]:
             click.echo(f"    {listed['reason']}")
         for route in listed["routes"]:
-            click.echo(f"    {route['methods']} {route['path']}")
+            click.echo(f"    {', '.join(route['methods'])} {route['path']}")
     return 0
 
 
 def _listed(mounted: MountedPlugin) -> dict[str, Any]:
     """One plugin, as `tbcore plugins --json` prints it."""
     plugin = mounted.plugin
-    name, _, version = plugin.distribution.rpartition(" ")
+    distribution, _, version = plugin.distribution.rpartition(" ")
     routes = [(f"data/plugin/{plugin.name}", route) for route in mounted.routes]
     routes += [("data", route) for route in mounted.legacy.routes]
     routes += [("", route) for route in mounted.legacy.bare_routes]
@@ -355,14 +377,14 @@ def _listed(mounted: MountedPlugin) -> dict[str, Any]:
         "name": plugin.name,
         "title": plugin.title,
         "description": plugin.info.description if plugin.info else "",
-        "distribution": plugin.distribution,
-        "version": version if name else "",
+        "distribution": distribution,
+        "version": version,
         "state": "failed" if mounted.error else "ok",
         "reason": mounted.error,
         "routes": [
             {
                 "path": f"{below}{route.path}".lstrip("/"),
-                "methods": ", ".join(sorted(route.methods or ())),
+                "methods": sorted(route.methods or ()),
             }
             for below, route in routes
         ],
@@ -390,6 +412,11 @@ def _specs(text: str, *, is_spec: bool) -> list[LogdirSpec]:
                     f"{spec.path!r} is a file, not a directory; give the directory it lies in, "
                     f"{os.path.dirname(spec.path) or '.'!r}"
                 )
+        elif not is_spec and re.search("[,:]", os.path.splitdrive(spec.path)[1]):
+            _warn(
+                f"{spec.path!r} does not exist; "
+                f"several directories, or names for them, are given with --logdir_spec"
+            )
     return specs
 
 
@@ -399,6 +426,14 @@ def _port(text: str | None) -> int | None:
     if not re.fullmatch(r"\d{1,5}", text, re.ASCII) or int(text) > 65535:
         raise click.BadParameter(f"{text!r} is no port, which is a number from 0 to 65535")
     return int(text)
+
+
+def _true_or_false(text: str) -> bool:
+    if text.lower() in ("true", "t", "yes", "y", "on", "1"):
+        return True
+    if text.lower() in ("false", "f", "no", "n", "off", "0"):
+        return False
+    raise click.BadParameter(f"{text!r} is neither true nor false")
 
 
 def _path_prefix(text: str) -> str:

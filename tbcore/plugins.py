@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import difflib
 import importlib.metadata
+import importlib.util
 import inspect
 import logging
 import os
@@ -276,6 +277,27 @@ def _installed(dev: bool) -> list[_Source]:
     return sorted(ordered, key=lambda source: source.name)
 
 
+def installed_code() -> list[Path]:
+    """Where the code of all installed plugins lies, found without importing them.
+
+    Of a package it is the folder, of a module outside of any package the file.
+    """
+    found = (attempt(_place, source.module).value for source in _installed(dev=False))
+    return list(dict.fromkeys(place for place in found if place is not None))
+
+
+def _place(module: str) -> Path | None:
+    """Of the outermost package that is more than a namespace."""
+    name, _, rest = module.partition(".")
+    while (spec := importlib.util.find_spec(name)) is not None and spec.origin is None and rest:
+        part, _, rest = rest.partition(".")
+        name = f"{name}.{part}"
+    if spec is None or spec.origin is None:
+        return None
+    file = Path(spec.origin)
+    return file.parent if spec.submodule_search_locations else file
+
+
 def _not_installed(only: Sequence[str], installed: Sequence[_Source]) -> Iterator[_Source]:
     names = sorted({source.name for source in installed})
     for name in dict.fromkeys(only):
@@ -333,7 +355,7 @@ def _checked_hooks(name: str, subject: object, manager: pluggy.PluginManager) ->
         if hook not in HOOKS:
             raise PluginError(
                 f"plugin {name!r} implements a hook {hook!r}, which does not exist; "
-                f"the hooks are {', '.join(HOOKS)}{_close(hook, HOOKS)}"
+                f"the hooks are {', '.join(HOOKS)}{did_you_mean(hook, HOOKS)}"
             )
         allowed = list(inspect.signature(getattr(hookspecs, hook)).parameters)
         for parameter in inspect.signature(getattr(subject, attribute)).parameters.values():
@@ -346,9 +368,10 @@ def _checked_hooks(name: str, subject: object, manager: pluggy.PluginManager) ->
                     f"a default, which would be used in place of what tbcore passes"
                 )
             if not known and not has_default:
+                close = did_you_mean(parameter.name, allowed)
                 raise PluginError(
                     f"plugin {name!r}: hook {hook!r} has no argument {parameter.name!r}; its "
-                    f"arguments are {', '.join(allowed) or 'none'}{_close(parameter.name, allowed)}"
+                    f"arguments are {', '.join(allowed) or 'none'}{close}"
                 )
         implemented.append(hook)
     if "plugin_info" not in implemented:
@@ -359,7 +382,8 @@ def _checked_hooks(name: str, subject: object, manager: pluggy.PluginManager) ->
     return iter(implemented)
 
 
-def _close(word: str, known: Iterable[str]) -> str:
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """The end of a message about a word that is not known: the one it comes closest to, if any."""
     close = difflib.get_close_matches(word, list(known), n=1)
     return f"; did you mean {close[0]!r}?" if close else ""
 

@@ -211,7 +211,9 @@ def test_options_of_tensorboard_without_meaning(
 
     assert seen.config.logdir == "runs"
     name = arguments[0].partition("=")[0].replace("-", "_").replace("__", "--", 1)
-    assert capsys.readouterr().err == f"tbcore: {name} has no meaning here and is ignored\n"
+    assert capsys.readouterr().err == (
+        f"tbcore: warning: {name} has no meaning here and is ignored\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -249,11 +251,14 @@ def test_options_of_tensorboard_without_meaning(
         (["runs", "--samples_per_plugin", "a=1,b=x"], ["'b=x' is not name=number"]),
         (["runs", "--samples_per_plugin", "a=-1"], ["'a=-1' is not name=number"]),
         (["runs", "--samples_per_plugin", "=1"], ["'=1' is not name=number"]),
-        (["runs", "--purge_orphaned_data=maybe"], ["--purge_orphaned_data", "maybe"]),
+        (["runs", "--purge_orphaned_data=maybe"],
+         ["--purge_orphaned_data", "'maybe' is neither true nor false"]),
+        (["runs", "--purge_orphaned_data="], ["'' is neither true nor false"]),
+        (["--inspect", "--logdir", "runs"], ["--inspect is not supported; serve the directory"]),
         (["runs", "--reload_interval=-1"], ["--reload_interval", "-1"]),
         (["runs", "--max_points=x"], ["--max_points", "'x'"]),
         (["runs", "--api", "new"], ["--api", "plugin", "legacy"]),
-        (["runs", "more"], ["unexpected extra argument", "more"]),
+        (["runs", "more"], ["give one directory, not 2", "--logdir_spec runs,more"]),
         (["plugins", "--xml"], ["No such option", "--xml"]),
     ],
 )  # fmt: skip
@@ -270,6 +275,17 @@ def test_a_directory_that_does_not_exist_is_no_error(served: Any) -> None:
     os.symlink("nowhere", "link")
     for path in ("later", "link", "runs/later/still"):
         assert served(path).config.logdir == path
+
+
+@pytest.mark.parametrize("logdir", ["a:runs,b:more", "runs,more", "a:runs"])
+def test_several_directories_in_the_wrong_option(
+    served: Any, capsys: pytest.CaptureFixture[str], logdir: str
+) -> None:
+    """It may be a name with a comma, and comes later; and the right option is named."""
+    assert served("--logdir", logdir).config.logdir == logdir
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"tbcore: warning: {logdir!r} does not exist; ")
+    assert "--logdir_spec" in line
 
 
 def test_errors_at_the_start_are_one_line(
@@ -321,6 +337,15 @@ def test_the_help_is_short_and_complete(capsys: pytest.CaptureFixture[str]) -> N
     ):  # fmt: skip
         assert f" {option} " in options
     assert len(options.splitlines()) < 50
+
+    for arguments, same in (
+        (["help"], overview),
+        (["-h"], overview),
+        (["help", "serve"], options),
+        (["serve", "-h"], options),
+    ):
+        assert main(arguments) == 0
+        assert capsys.readouterr().out == same
 
 
 def test_without_arguments_it_says_how_to_use_it(capsys: pytest.CaptureFixture[str]) -> None:

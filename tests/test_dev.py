@@ -36,6 +36,26 @@ def test_dev_knows_which_options_take_no_value(dev: ModuleType) -> None:
 
 
 @pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["sreve"], "there is no command 'sreve', only serve and test"),
+        (["test", "-x"], "arguments of pytest stand behind --, as in: dev.py test -- -x"),
+    ],
+)
+def test_a_wrong_word_is_named(
+    dev: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    said: str,
+) -> None:
+    """Before the usage."""
+    monkeypatch.setattr("sys.argv", ["dev.py", *arguments])
+    assert dev.main() == 2
+    assert capsys.readouterr().err.startswith(f"dev.py: {said}\n")
+
+
+@pytest.mark.parametrize(
     ("arguments", "named"),
     [
         ([], False),

@@ -519,8 +519,10 @@ def test_hook_calls_can_be_traced(
 # The command -------------------------------------------------------------------------------------
 
 
-def run_plugins_command(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "TBCORE_PLUGINS": "good,bad"}
+def run_plugins_command(
+    folder: Path, *options: str, only: str = "good,bad"
+) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "TBCORE_PLUGINS": only}
     path = [str(folder), *sys.path]
     environment["PYTHONPATH"] = os.pathsep.join(entry for entry in path if entry)
     return subprocess.run(
@@ -553,14 +555,23 @@ def test_the_list_of_plugins_has_good_and_bad_ones(distributions: Distributions)
         "name": "good",
         "title": "Good",
         "description": "Says hello.",
-        "distribution": "tbcore-good 2.0",
+        "distribution": "tbcore-good",
         "version": "2.0",
         "state": "ok",
         "reason": None,
-        "routes": [{"path": "data/plugin/good/hello", "methods": "GET, HEAD"}],
+        "routes": [{"path": "data/plugin/good/hello", "methods": ["GET", "HEAD"]}],
     }
     assert plugins["bad"]["state"] == "failed"
     assert plugins["bad"]["reason"] == "plugin 'bad' failed: SystemExit: 3"
+
+
+def test_an_empty_list_says_that_none_was_asked_for(distributions: Distributions) -> None:
+    """Somebody may have set the variable long ago."""
+    distributions.add("tbcore-good", {"good": "good_plugin"}, {"good_plugin.py": GOOD})
+
+    listing = run_plugins_command(distributions.folder, only="")
+
+    assert listing.stdout == "the variable TBCORE_PLUGINS names no plugin, so none is loaded\n"
 
 
 def test_without_any_plugin_the_list_says_how_to_get_one(

@@ -70,6 +70,7 @@ class BareEvent(NamedTuple):
 
     position: int
     step: int
+    wall_time: float
     is_summary: bool
 
 
@@ -78,8 +79,8 @@ class Batch:
     """Columns of consecutive records of one file.
 
     At most one column for each (tag, field, scalar or not); columns are in the order of their
-    first position. `bare_events` rise in position; they matter only for the restart rule of
-    files older than version 2.
+    first position. `bare_events` rise in position; they matter for the restart rule of files older
+    than version 2, and as a sign of life.
     """
 
     scalars: list[ScalarColumn] = field(default_factory=list)
@@ -93,6 +94,7 @@ class FileVersion(NamedTuple):
     version: float
     """The number behind `brain.Event:`; -1 where there is none."""
     step: int
+    wall_time: float
 
 
 class SessionStart(NamedTuple):

@@ -289,7 +289,7 @@ def _control(event: Event) -> FileVersion | SessionStart | None:
             version = float(text)
         except ValueError:
             version = -1.0
-        return FileVersion(version, event.step)
+        return FileVersion(version, event.step, event.wall_time)
     if what == "session_log" and event.session_log.status == SessionLog.START:
         return SessionStart(event.step, event.wall_time)
     return None
@@ -314,7 +314,7 @@ class _Rows:
         what = event.WhichOneof("what")
         step, wall_time = event.step, event.wall_time
         if what != "summary":
-            self._bare.append(BareEvent(offset, step, is_summary=False))
+            self._bare.append(BareEvent(offset, step, wall_time, is_summary=False))
             if what in _GRAPH_FIELDS:
                 tag = event.tagged_run_metadata.tag if what == "tagged_run_metadata" else ""
                 row = (offset, step, wall_time, offset, length, 0, crc)
@@ -347,7 +347,7 @@ class _Rows:
                     data = value.metadata.SerializeToString()
                     self._metadata[key] = FirstMetadata(position, data)
         if not added:
-            self._bare.append(BareEvent(offset, step, is_summary=True))
+            self._bare.append(BareEvent(offset, step, wall_time, is_summary=True))
 
     def batch(self) -> Iterator[Batch]:
         """The rows as a batch, or nothing if there are none."""

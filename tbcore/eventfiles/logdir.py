@@ -42,7 +42,21 @@ class EventFile(NamedTuple):
     size: int
     """In bytes."""
     mtime_ns: int
-    """Nanoseconds since the epoch."""
+    """When it was written to, in nanoseconds since the epoch."""
+    ctime_ns: int
+    """When anything about it changed, likewise: who sets `mtime_ns` back does not set this one."""
+
+    @classmethod
+    def of(cls, path: str, status: os.stat_result) -> EventFile:
+        """The file at `path` with this status."""
+        return cls(
+            path,
+            status.st_dev,
+            status.st_ino,
+            status.st_size,
+            status.st_mtime_ns,
+            status.st_ctime_ns,
+        )
 
 
 @dataclass(frozen=True)
@@ -262,9 +276,7 @@ def _sort_out(
             continue
         # A FIFO would hang its reader, and a device is worse.
         if stat.S_ISREG(status.st_mode):
-            yield EventFile(
-                entry.path, status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
-            )
+            yield EventFile.of(entry.path, status)
 
 
 def _is_readable(name: str) -> bool:

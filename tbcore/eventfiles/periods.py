@@ -35,6 +35,9 @@ MAX_RECORDS = 1 << 12
 MIN_ROWS = 2
 """Fewer rows are not worth the set-up of a block."""
 
+INTACT_BYTES = 64
+"""By the last bytes that were read a file is recognized, so those must be as they were."""
+
 _SLICE_BYTES = 1 << 18
 """Rows are compared and checked in slices of about this size, to stay in the second-level cache."""
 _TILE_BYTES = 1 << 10
@@ -121,7 +124,8 @@ class Period:
         """How many whole rows of `buffer[start:size]` equal the template in all constant bits, and
         have right payload checksums.
 
-        The checksum fields of these rows may be overwritten if there are at least MIN_ROWS.
+        The checksum fields of these rows may be overwritten if there are at least MIN_ROWS, but
+        for those in the last INTACT_BYTES of them.
         """
         data = np.frombuffer(buffer, np.uint8)
         num_rows = self._count_equal(data, start, (size - start) // self.row_bytes)
@@ -168,6 +172,7 @@ class Period:
         self, buffer: bytearray, data: NDArray[np.uint8], start: int, num_rows: int
     ) -> int:
         saved = []
+        num_last = 1 + INTACT_BYTES // self.row_bytes
         for record, length in self._records:
             header = self._strided(buffer, "<u4", start + record + 8, num_rows)
             stored = self._strided(buffer, "<u4", start + record + HEADER_BYTES + length, num_rows)
@@ -185,6 +190,8 @@ class Period:
             for header, header_crc, stored, original in saved:
                 header[...], stored[...] = header_crc, original
             return first
+        for header, header_crc, stored, original in saved:
+            header[-num_last:], stored[-num_last:] = header_crc, original[-num_last:]
         return num_rows
 
     def _rows(

@@ -190,13 +190,12 @@ def open_regular(path: str) -> int:
     return descriptor
 
 
-def read_payload(
-    path: str, *, device: int, inode: int, offset: int, length: int, crc: int
-) -> bytes:
+def read_payload(path: str, *, offset: int, length: int, crc: int) -> bytes:
     """The payload of the record at `offset`, exactly as it was when its reference was made.
 
-    Raises NotFoundError when the file is gone or another one now, DataLossError when the bytes on
-    disk are not those that `crc` (masked) was computed of.
+    The file may be a copy of the one that was read: the checksum tells whether the bytes are the
+    same. Raises NotFoundError when it is gone, DataLossError when the bytes on disk are not those
+    that `crc` (masked) was computed of.
     """
     what = f"the record at offset {offset} of {path}"
     try:
@@ -204,16 +203,13 @@ def read_payload(
     except OSError as error:
         raise NotFoundError(f"cannot read {what}: {error.strerror or error}") from None
     try:
-        found = os.fstat(descriptor)
-        if (found.st_dev, found.st_ino) != (device, inode):
-            raise NotFoundError(f"cannot read {what}: the file was replaced by another one")
-        record = os.pread(descriptor, length + FRAME_BYTES, offset)
+        payload = os.pread(descriptor, length, offset + HEADER_BYTES)
+        stored = os.pread(descriptor, 4, offset + HEADER_BYTES + length)
     except OSError as error:
         raise NotFoundError(f"cannot read {what}: {error.strerror or error}") from None
     finally:
         os.close(descriptor)
-    payload = record[HEADER_BYTES:-4]
-    if len(payload) != length or _crc_at(record, HEADER_BYTES + length)[0] != crc:
+    if len(payload) != length or stored != crc.to_bytes(4, "little"):
         raise DataLossError(f"{what} is no longer what was logged: the file was overwritten")
     if masked_crc(payload) != crc:
         raise DataLossError(f"{what} has a wrong payload checksum")

@@ -5,25 +5,36 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Generator, Iterator
+from typing import NamedTuple
 
 from google.protobuf.message import DecodeError as ProtobufDecodeError
 
 from tbcore.eventfiles.crc32c import masked_crc
 from tbcore.eventfiles.decode import BUFFER_BYTES, SLACK_BYTES, Decoder, Item
-from tbcore.eventfiles.logdir import one_line
+from tbcore.eventfiles.logdir import EventFile, one_line
+from tbcore.eventfiles.periods import INTACT_BYTES
 from tbcore.eventfiles.proto.event_pb2 import Event
 from tbcore.eventfiles.records import FRAME_BYTES, HEADER_BYTES, length_at, open_regular
 
 logger = logging.getLogger(__name__)
 
-_KNOWN_BYTES = 64
-"""At both ends of what was read, by which a file is told from another one."""
+_KNOWN_BYTES = INTACT_BYTES
+"""Of each piece by which a file is told from another one."""
+_NUM_MIDDLES = 2
 TURN_BYTES = 1 << 24
 """Read of one file before another run gets its turn."""
 
 
 class FileReplacedError(Exception):
     """What was read of a file is no longer what it holds: its run has to be read again."""
+
+
+class _Known(NamedTuple):
+    """Bytes that were read."""
+
+    offset: int
+    length: int
+    crc: int
 
 
 class FileTail:
@@ -35,9 +46,8 @@ class FileTail:
         """Place of the file in its run's list of files."""
         self.offset = 0
         """Of the first record that was not read yet, in bytes."""
-        self.device = self.inode = -1
-        self.size = self.mtime_ns = -1
-        """As they were when the file was opened last; `mtime_ns` in nanoseconds since the epoch."""
+        self.opened = EventFile(path, -1, -1, -1, -1, -1)
+        """The file as it was when it was opened last."""
         self.first_event_time: float | None = None
         """Seconds since the epoch, None as long as there is no event."""
         self.caught_up = False
@@ -45,49 +55,44 @@ class FileTail:
         self.problems: list[str] = []
         """One line each, also in the log."""
         self._decoder = decoder
-        self._known: list[tuple[int, int, int]] = []
-        """Offset, length and checksum of bytes that were read: how the file begins, and the last
-        ones before `offset`. A file that is written anew under its old name and inode has others,
-        since there are wall times in them."""
+        self._known: list[_Known] = []
+        """How the file begins, some pieces in the middle, and the last one before `offset`. A file
+        that is written anew has others, since there are wall times in them; a longer copy of the
+        same file has the same, whatever its inode."""
         self._stuck = False
 
     def read(self, max_bytes: int = TURN_BYTES) -> Iterator[Item]:
         """Decode what is new, at most about `max_bytes` of it, in file order.
 
         Arrays of a batch are valid until the next item is taken. Raises FileReplacedError when the
-        file is another one now, shrank, or begins differently; OSError when it cannot be opened or
-        read or is no regular file.
+        file shrank or holds other bytes than those that were read, be it since the last time or
+        while it is read; OSError when it cannot be opened or read or is no regular file.
         """
         self.caught_up = False
         descriptor = open_regular(self.path)
         try:
-            self._check_identity(descriptor)
+            self.opened = self._checked(descriptor, self.offset)
             done = 0
             while not self.caught_up and done < max_bytes:
                 before = self.offset
-                yield from self._read_piece(descriptor)
+                yield from self._read_piece(descriptor, self.opened.size - before)
                 done += self.offset - before
-            if done:
-                self._remember(descriptor)
         finally:
             os.close(descriptor)
 
-    def _check_identity(self, descriptor: int) -> None:
-        found = os.fstat(descriptor)
-        if self.inode < 0:
-            self.device, self.inode = found.st_dev, found.st_ino
-        same = (found.st_dev, found.st_ino) == (self.device, self.inode)
-        same &= all(
-            masked_crc(os.pread(descriptor, length, offset)) == crc
+    def _checked(self, descriptor: int, size: int) -> EventFile:
+        """The file, if it has at least this size and all that was read of it is still there."""
+        found = EventFile.of(self.path, os.fstat(descriptor))
+        if found.size < size or any(
+            masked_crc(os.pread(descriptor, length, offset)) != crc
             for offset, length, crc in self._known
-        )
-        if not same or found.st_size < self.offset:
+        ):
             raise FileReplacedError(self.path)
-        self.size, self.mtime_ns = found.st_size, found.st_mtime_ns
+        return found
 
-    def _read_piece(self, descriptor: int) -> Generator[Item, None, None]:
+    def _read_piece(self, descriptor: int, left: int) -> Generator[Item, None, None]:
         """Decode one buffer full; a record that does not fit gets a buffer of its own."""
-        decoder, left = self._decoder, self.size - self.offset
+        decoder = self._decoder
         if self._stuck and length_at(_pread(descriptor, HEADER_BYTES, self.offset), 0) is None:
             self.caught_up = True
             return
@@ -97,6 +102,9 @@ class FileTail:
             # Longer than the buffer, and all there: the file's size bounds what is asked for.
             decoder.buffer = bytearray(need + SLACK_BYTES)
             size = self._fill(descriptor, need)
+        # A file that was rewritten since it was opened may have had its new bytes in that.
+        self._checked(descriptor, self.offset + size)
+        head = bytes(decoder.buffer[:_KNOWN_BYTES])
         if self.offset == 0:
             self._see_first_event(size)
         at_end = size == left
@@ -104,6 +112,8 @@ class FileTail:
         end = yield from decoder.decode(
             size, base=self.offset, at_end=at_end, problems=self.problems
         )
+        if end.consumed:
+            self._remember(head, end.consumed)
         if len(decoder.buffer) > BUFFER_BYTES + SLACK_BYTES:
             decoder.buffer = bytearray(BUFFER_BYTES + SLACK_BYTES)
         self.offset += end.consumed
@@ -128,12 +138,20 @@ class FileTail:
             done += count
         return done
 
-    def _remember(self, descriptor: int) -> None:
-        size = min(self.offset, _KNOWN_BYTES)
-        self._known = [
-            (offset, size, masked_crc(os.pread(descriptor, size, offset)))
-            for offset in (0, self.offset - size)
-        ]
+    def _remember(self, head: bytes, consumed: int) -> None:
+        """Notes bytes as they were decoded: those on the disk may be others by now.
+
+        `head` is how the piece began, whose checksum fields decoding overwrites.
+        """
+        length = min(consumed, _KNOWN_BYTES)
+        last = bytes(self._decoder.buffer[consumed - length : consumed])
+        known = self._known or [_Known(0, length, masked_crc(head[:length]))]
+        begin, *middles = known
+        # What was last is kept for the middle when the file has doubled since the one before.
+        if len(middles) > 1 and middles[-1].offset < 2 * middles[-2].offset:
+            middles.pop()
+        end = _Known(self.offset + consumed - length, length, masked_crc(last))
+        self._known = [begin, *middles[-_NUM_MIDDLES:], end]
 
     def _see_first_event(self, size: int) -> None:
         buffer = self._decoder.buffer

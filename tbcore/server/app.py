@@ -75,6 +75,7 @@ class App:
         self._data: dict[str, Data] = {
             "/data/logdir": core.logdir,
             "/data/runs": index.answer if config.api == "legacy" else core.runs,
+            "/data/run_details": core.run_details,
             "/data/plugins_listing": core.plugins_listing,
             "/data/environment": core.environment,
             "/data/frontends": core.frontends,
@@ -142,11 +143,15 @@ class App:
                                          scope, receive, send):  # fmt: skip
                 return _not_found(path)
             return None
-        if await self._to_legacy(path, scope, receive, send):
+        is_own = path in ("/", "/data/updates", *PAGES) or path.startswith("/static/")
+        # Of these only a page's address is left to plugins, where it asks for a series.
+        may_be_legacy = not is_own or (path in PAGES and _names_series(scope))
+        if may_be_legacy and await self._to_legacy(path, scope, receive, send):
             return None
+        if not is_own:
+            return _not_found(path)
         if scope["method"] not in SAFE_METHODS:
-            exists = path in ("/", "/data/updates", *PAGES) or path.startswith("/static/")
-            return method_not_allowed(scope, set(SAFE_METHODS)) if exists else _not_found(path)
+            return method_not_allowed(scope, set(SAFE_METHODS))
         if path == "/data/updates":
             await self._updates.stream(scope, receive, send)
             return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,6 +17,9 @@ from tbcore.plugins import MountedPlugin
 from tbcore.server.activity import Activity
 from tbcore.server.pool import ThreadPool
 from tbcore.store.multiplexer import Multiplexer
+
+_MAX_NONFINITE_TAGS = 5
+"""As many are named of one run: enough to know where to look."""
 
 
 class CoreRoutes:
@@ -42,6 +46,13 @@ class CoreRoutes:
 
     async def runs(self, request: Request) -> list[str]:
         return self._multiplexer.runs()
+
+    async def run_details(self, request: Request) -> dict[str, Any]:
+        """When each run began, last logged and was last written to; which have NaN or infinities.
+
+        Columns, because there may be thousands of runs and the page asks often.
+        """
+        return await self._pool.run(self._run_details)
 
     async def plugins_listing(self, request: Request) -> dict[str, bool]:
         """Every installed plugin by name, failed ones too, and whether it has anything to show."""
@@ -85,6 +96,24 @@ class CoreRoutes:
             return False
         return await self._activities[mounted.plugin.name].ask()
 
+    def _run_details(self) -> dict[str, Any]:
+        details = self._multiplexer.run_details()
+        return {
+            "now": _milliseconds(time.time()),
+            "runs": [run.name for run in details],
+            "first_event_times": [_milliseconds(run.first_event_time) for run in details],
+            "last_event_times": [_milliseconds(run.last_event_time) for run in details],
+            "modified_times": [_milliseconds(run.modified) for run in details],
+            "nonfinite": {
+                run.name: {
+                    "num_tags": len(run.nonfinite_tags),
+                    "tags": run.nonfinite_tags[:_MAX_NONFINITE_TAGS],
+                }
+                for run in details
+                if run.nonfinite_tags
+            },
+        }
+
     def _unshown(self) -> list[dict[str, Any]]:
         """The kinds of data that no working plugin claims, and what to install for each."""
         unshown = []
@@ -103,3 +132,8 @@ class CoreRoutes:
                 }
             )
         return unshown
+
+
+def _milliseconds(wall_time: float | None) -> float | None:
+    """The same time in fewer digits."""
+    return None if wall_time is None else round(wall_time, 3)

@@ -13,6 +13,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
+import h11
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -31,6 +32,9 @@ BODY_SECONDS = 20.0
 """A body that has not arrived by then is not waited for any longer."""
 PATIENCE_SECONDS = 30.0
 """How long a request waits for one of the plugin's threads to become free."""
+
+WITHOUT_BODY = (204, 304)
+"""Statuses whose answers end with their headers."""
 
 Handler = Callable[[Request], Any]
 
@@ -56,7 +60,14 @@ class Guard:
             return True
         allowed: set[str] = set()
         for route in routes:
-            match, child_scope = route.matches(scope)
+            outcome = attempt(_match, route, scope)
+            if isinstance(outcome.error, ValueError):
+                # Such as a number with more digits than int() takes: nothing has such an address.
+                continue
+            if outcome.error is not None:
+                await self._fail(route, outcome.error, scope, receive, send)
+                return True
+            match, child_scope = outcome.value
             if match is Match.FULL:
                 await self._answer(route, {**scope, **child_scope}, receive, send)
                 return True
@@ -89,24 +100,13 @@ class Guard:
             busy = f"plugin {self.name!r} is busy: all of its threads are taken"
             await text_error(503, busy, headers={"retry-after": "5"})(scope, receive, send)
             return
-        if outcome.error is None and not isinstance(outcome.value, Response):
-            outcome = Outcome(
-                error=TypeError(
-                    f"the handler returned {type(outcome.value).__name__}, not a Response"
-                )
-            )
-        if outcome.error is None:
-            await self._send(route, outcome.value, scope, receive, send)
-            return
-        known = _answer_to(outcome.error)
-        if known is not None:
-            await known(scope, receive, send)
-            return
-        self._log(route, outcome.error)
-        failed = f"plugin {self.name!r} failed in its route {route.path!r}; the log has the details"
-        await text_error(500, failed)(scope, receive, send)
-        if self._dev:
-            raise outcome.error
+        if outcome.error is not None:
+            known = attempt(_answer_to, outcome.error)
+            if known.value is None:
+                await self._fail(route, known.error or outcome.error, scope, receive, send)
+                return
+            outcome = known
+        await self._send(route, outcome.value, scope, receive, send)
 
     async def _call(self, handler: Handler, request: Request) -> Outcome | None:
         """What the handler returned or raised; None when no thread was free to run it."""
@@ -124,35 +124,103 @@ class Guard:
         return outcome
 
     async def _send(
-        self, route: Route, response: Response, scope: Scope, receive: Receive, send: Send
+        self, route: Route, response: Any, scope: Scope, receive: Receive, send: Send
     ) -> None:
-        """Sends a response, whose body may be made by the plugin as it goes."""
-        started = False
+        """Sends what a handler returned; its body may be made by the plugin as it goes."""
+        answer = _Answer(scope["method"], send)
 
-        async def watch(message: Message) -> None:
-            nonlocal started
-            started = True
-            await send(message)
+        async def respond(_: None) -> None:
+            if not isinstance(response, Response):
+                raise TypeError(f"the handler returned {type(response).__name__}, not a Response")
+            _check_body(response, scope["method"])
+            await response(scope, receive, answer.send)
 
-        outcome = await _attempt_async(lambda _: response(scope, receive, watch), None)
+        outcome = await _attempt_async(respond, None)
         if outcome.error is None:
             return
-        self._log(route, outcome.error)
-        if not started:
-            failed = f"plugin {self.name!r} failed in its route {route.path!r}"
-            await text_error(500, failed)(scope, receive, send)
-        elif not self._dev:
-            # Half an answer is out. Ending without the other half closes the connection, so the
-            # client sees that something is missing.
+        if not answer.is_started:
+            await self._fail(route, outcome.error, scope, receive, send)
             return
+        # Half an answer is out. Ending without the other half closes the connection, so the client
+        # sees that something is missing.
+        self._log(route, outcome.error)
         if self._dev:
             raise outcome.error
+
+    async def _fail(
+        self, route: Route, error: BaseException, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        """Answers for a route that cannot."""
+        self._log(route, error)
+        failed = f"plugin {self.name!r} failed in its route {route.path!r}; the log has the details"
+        await text_error(500, failed)(scope, receive, send)
+        if self._dev:
+            raise error
 
     def _log(self, route: Route, error: BaseException) -> None:
         if self._dev:
             error.add_note(f"raised by plugin {self.name!r} in its route {route.path!r}")
             return
         logger.error("plugin %r: route %r failed", self.name, route.path, exc_info=error)
+
+
+class _Answer:
+    """What a plugin sends, held against HTTP before it goes out.
+
+    The server would find the same faults, but when it is too late to say so: an answer that is
+    shorter than it announced keeps its client waiting for the rest.
+    """
+
+    def __init__(self, method: str, send: Send) -> None:
+        self.is_started = False
+        """Whether some of it is out, so that no other answer can take its place."""
+        self._method = method
+        self._send = send
+        self._missing: int | None = None
+        """Bytes of the body that are still to come; None when only its end tells."""
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._missing = _body_size(message["status"], message["headers"], self._method)
+            await self._send(message)
+            self.is_started = True
+            return
+        if self._missing is not None:
+            self._missing -= len(message.get("body", b""))
+            is_last = not message.get("more_body", False)
+            if self._missing < 0 or (is_last and self._missing > 0):
+                what = "longer" if self._missing < 0 else "shorter"
+                raise ValueError(f"the body is {what} than the headers say")
+        await self._send(message)
+
+
+def _check_body(response: Response, method: str) -> None:
+    """Raises for a response that is not HTTP, as far as that can be known before it is sent."""
+    expected = _body_size(response.status_code, response.raw_headers, method)
+    body = getattr(response, "body", None)
+    if expected is not None and body is not None and len(body) != expected:
+        raise ValueError(f"the body has {len(body)} bytes, and the headers say {expected}")
+
+
+def _body_size(status: int, headers: list[tuple[bytes, bytes]], method: str) -> int | None:
+    """How long the body has to be; None when anything is fine. Raises for what is not HTTP."""
+    head = h11.Response(status_code=status, headers=headers)
+    if status > 599:
+        raise ValueError(f"{status} is no status of HTTP")
+    if status in WITHOUT_BODY:
+        return 0
+    if method == "HEAD":
+        # No body is sent, and the headers are those of the answer to GET.
+        return None
+    lengths = [int(value) for name, value in head.headers if name == b"content-length"]
+    return lengths[0] if lengths else None
+
+
+def _match(route: Route, scope: Scope) -> tuple[Match, Scope]:
+    """Starlette's match, of the whole path: its own lets a line end follow."""
+    if route.path_regex.fullmatch(scope["path"].removeprefix(scope["root_path"])) is None:
+        return Match.NONE, {}
+    return route.matches(scope)
 
 
 def method_not_allowed(scope: Scope, allowed: set[str]) -> Response:
@@ -167,6 +235,8 @@ def _answer_to(error: BaseException) -> Response | None:
     if isinstance(error, TbcoreError):
         return text_error(error.status, str(error))
     if isinstance(error, HTTPException):
+        if error.status_code in WITHOUT_BODY:
+            return Response(status_code=error.status_code, headers=error.headers)
         return text_error(error.status_code, error.detail, headers=error.headers)
     return None
 

@@ -32,6 +32,11 @@ class Listening(NamedTuple):
         port = "" if self.port == 80 else f":{self.port}"
         return f"http://{self.host}{port}{path}"
 
+    def close(self) -> None:
+        """Turns away who connects from now on."""
+        for listener in self.sockets:
+            listener.close()
+
 
 def listen(host: str | None, port: int | None, *, bind_all: bool) -> Listening:
     """Listens on an address of this machine, by default loopback in both forms of IP.

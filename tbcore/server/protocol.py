@@ -17,6 +17,9 @@ REQUEST_SECONDS = 20.0
 """For a request to arrive, from its first byte or from the connection's beginning on."""
 STALL_SECONDS = 30.0
 """For a client to take some of what was sent to it."""
+UNSENT_BYTES = 1 << 17
+"""How much the system takes from us ahead of what it can send. By itself it takes megabytes, and
+more when a third of them is sent, so that a slow client seems to take nothing for minutes."""
 LINGER_SECONDS = 2.0
 """How long a client may go on sending what is not going to be answered."""
 MAX_HEADER_BYTES = 1 << 16
@@ -54,6 +57,8 @@ class _DeadlineProtocol(H11Protocol):
         connection = transport.get_extra_info("socket")
         if connection is not None:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if hasattr(socket, "TCP_NOTSENT_LOWAT"):
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, UNSENT_BYTES)
         self._watch_request()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -78,11 +83,22 @@ class _DeadlineProtocol(H11Protocol):
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._stall = self.loop.call_later(STALL_SECONDS, self.transport.abort)
+        self._watch_answer()
 
     def resume_writing(self) -> None:
         _cancel(self._stall)
         super().resume_writing()
+
+    def _watch_answer(self) -> None:
+        """Looks from time to time whether the client has taken some of what waits for it."""
+        waiting = self.transport.get_write_buffer_size()
+        self._stall = self.loop.call_later(STALL_SECONDS, self._end_stall, waiting)
+
+    def _end_stall(self, waited: int) -> None:
+        if self.transport.get_write_buffer_size() < waited:
+            self._watch_answer()
+        else:
+            self.transport.abort()
 
     def send_400_response(self, msg: str) -> None:
         """Answers what is no HTTP; nothing of ours has seen it, or not all of it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import shutil
 import sys
 import threading
@@ -10,18 +11,13 @@ import time
 from collections.abc import Sequence
 from typing import TextIO
 
-from tbcore.plugins import MountedPlugin
+from tbcore.plugins import ONLY_VARIABLE, MountedPlugin
 from tbcore.store.loader import LoadStatus
 from tbcore.store.multiplexer import Multiplexer
 
 TICK_SECONDS = 0.2
 LONG_SECONDS = 2.0
 """Loading that takes longer is told of when it is over."""
-
-NO_PLUGINS = (
-    "no plugins are installed, so there is nothing to look at; "
-    "`pip install tbcore-scalars` brings the curves of all numbers"
-)
 
 CLEAR_LINE = "\r\x1b[K"
 
@@ -42,6 +38,16 @@ def size(num_bytes: int) -> str:
         value, unit = value / 1000, larger
     digits = 1 if unit != "B" and value < 9.95 else 0
     return f"{value:.{digits}f} {unit}"
+
+
+def no_plugins() -> str:
+    """Why there is nothing to look at, where no plugin was found."""
+    if ONLY_VARIABLE in os.environ:
+        return f"the variable {ONLY_VARIABLE} names no plugin, so none is loaded"
+    return (
+        "no plugins are installed, so there is nothing to look at; "
+        "`pip install tbcore-scalars` brings the curves of all numbers"
+    )
 
 
 def plugin_names(mounted: Sequence[MountedPlugin]) -> str:
@@ -138,13 +144,20 @@ class Reporter:
             print(f"{CLEAR_LINE}{line[:width]}", end="", file=self._out, flush=True)
 
 
+class LineFormatter(logging.Formatter):
+    """`tbcore: warning: ...`, as the command line itself speaks; then the traceback, if any."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        return f"tbcore: {record.levelname.lower()}: {record.message}"
+
+
 class LogHandler(logging.StreamHandler[TextIO]):
     """Log lines on stderr that do not get mixed with the progress."""
 
     def __init__(self) -> None:
         super().__init__(sys.stderr)
         self.reporter: Reporter | None = None
-        self.setFormatter(logging.Formatter("%(asctime)s %(levelname)s: %(message)s", "%H:%M:%S"))
+        self.setFormatter(LineFormatter())
 
     def emit(self, record: logging.LogRecord) -> None:
         if self.reporter is not None:

@@ -6,50 +6,65 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import NoReturn
 
 logger = logging.getLogger(__name__)
 
 INTERVAL_SECONDS = 0.5
+SKIPPED_FOLDERS = {"__pycache__", "node_modules"}
+"""Large, and not the code of a plugin."""
 
 
 class SourceWatcher:
-    """Calls back once when a Python file that was imported from one of the folders changed."""
+    """Waits for a change of Python files in some places, counted from when it is made.
 
-    def __init__(self, folders: Sequence[Path], changed: Callable[[], None]) -> None:
-        self._folders = [f"{folder}{os.sep}" for folder in folders]
-        self._changed = changed
-        self._times: dict[str, int] = {}
+    A place is a folder or a file. Files need not have been imported: the one that is written next
+    may be what an import that failed has been missing.
+    """
+
+    def __init__(self, places: Sequence[Path]) -> None:
+        self._places = places
         self._times = self._modification_times()
         self.saw_change = False
 
-    def start(self) -> None:
-        threading.Thread(target=self._run, name="tbcore-watch-code", daemon=True).start()
+    def start(self, changed: Callable[[], None]) -> None:
+        """Calls back after the first change, from a thread."""
 
-    def _run(self) -> None:
+        def run() -> None:
+            self.wait()
+            changed()
+
+        threading.Thread(target=run, name="tbcore-watch-code", daemon=True).start()
+
+    def wait(self) -> None:
+        """Returns after the first change to files that can be compiled."""
         pause = threading.Event()
-        while not pause.wait(INTERVAL_SECONDS):
+        while not self.saw_change:
+            pause.wait(INTERVAL_SECONDS)
             times = self._modification_times()
-            # A module may be imported late, at the first request: that is no change.
-            edited = [p for p, mtime in times.items() if self._times.get(p, mtime) != mtime]
+            edited = [p for p, mtime in times.items() if self._times.get(p) != mtime]
             self._times = times
-            if edited and all(_compiles(path) for path in edited):
-                self.saw_change = True
-                self._changed()
-                return
+            self.saw_change = bool(edited) and all(_compiles(path) for path in edited)
 
     def _modification_times(self) -> dict[str, int]:
         times = {}
-        for module in list(sys.modules.values()):
-            path = getattr(module, "__file__", None)
-            if path and path.startswith(tuple(self._folders)):
-                try:
-                    times[path] = os.stat(path).st_mtime_ns
-                except OSError:
-                    # Between two steps of an editor that writes a new file.
-                    times[path] = self._times.get(path, 0)
+        for path in self._files():
+            try:
+                times[path] = os.stat(path).st_mtime_ns
+            except OSError:
+                # Between two steps of an editor that writes a new file.
+                continue
         return times
+
+    def _files(self) -> Iterator[str]:
+        for place in self._places:
+            if not place.is_dir():
+                yield str(place)
+            for folder, folders, names in os.walk(place):
+                folders[:] = [f for f in folders if f not in SKIPPED_FOLDERS and f[0] != "."]
+                yield from (os.path.join(folder, name) for name in names if name.endswith(".py"))
 
 
 def _compiles(path: str) -> bool:
@@ -62,7 +77,7 @@ def _compiles(path: str) -> bool:
     return True
 
 
-def restart() -> None:
+def restart() -> NoReturn:
     """Replaces this process by a new one with the same command line; does not return."""
     sys.stdout.flush()
     sys.stderr.flush()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import secrets
 import signal
@@ -11,21 +12,26 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from types import FrameType
+from typing import NoReturn
 
 import uvicorn
 
-from tbcore.config import Config
+from tbcore import __version__
+from tbcore.config import DEFAULT_PORT, Config
 from tbcore.eventfiles.logdir import LogdirSpec
-from tbcore.plugins import load_plugins
+from tbcore.plugins import Plugins, attempt, did_you_mean, installed_code, load_plugins
 from tbcore.server.app import App, create_app
 from tbcore.server.headers import safety_headers
 from tbcore.server.listen import Listening, listen
 from tbcore.server.protocol import MAX_HEADER_BYTES, protocol_with
-from tbcore.server.report import NO_PLUGINS, Reporter, plugin_names, set_up_logging
+from tbcore.server.report import Reporter, no_plugins, plugin_names, set_up_logging
 from tbcore.server.restart import SourceWatcher, restart
 from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
+
+logger = logging.getLogger(__name__)
 
 TOKEN_VARIABLE = "TBCORE_TOKEN"
 KEEP_ALIVE_SECONDS = 30
@@ -76,25 +82,56 @@ def serve(config: Config, options: ServeOptions) -> int:
         purge_orphaned_data=options.purge_orphaned_data,
         max_points=options.max_points,
     )
-    plugins = load_plugins(dev=config.dev)
-    app = create_app(config, multiplexer=multiplexer, plugins=plugins)
+    # Before the code is read: what changes from here on is newer than what runs.
+    watcher = SourceWatcher(installed_code() if config.dev else [])
+    built = attempt(_build, config, multiplexer)
+    if built.error is not None:
+        if not config.dev or isinstance(built.error, KeyboardInterrupt):
+            raise built.error
+        logger.error(
+            "a plugin failed; it is tried again when its code changes", exc_info=built.error
+        )
+        listening.close()
+        watcher.wait()
+        _restart(config)
+    plugins, app = built.value
+    _warn_of_unknown_names(config, plugins)
     names = plugin_names(app.mounted)
     log.reporter = reporter = Reporter(multiplexer, config.logdir, names)
-    server = Server(app, lambda: _say_hello(reporter, config, listening, options))
-    watcher = SourceWatcher([plugin.folder for plugin in plugins if plugin.folder], server.end)
+    say_hello = partial(_say_hello, reporter, config, listening, options, has_plugins=bool(plugins))
+    server = Server(app, say_hello)
     if config.dev:
-        watcher.start()
-    if not plugins:
-        reporter.say(NO_PLUGINS)
+        watcher.start(server.end)
     loader.start()
     server.run(sockets=listening.sockets)
     reporter.stop()
     loader.stop()
     if watcher.saw_change and server.exit_signal is None:
-        if config.token:
-            os.environ[TOKEN_VARIABLE] = config.token
-        restart()
+        _restart(config)
     return 0 if server.exit_signal is None else 128 + server.exit_signal
+
+
+def _build(config: Config, multiplexer: Multiplexer) -> tuple[Plugins, App]:
+    """Everything that runs code of plugins before the first request."""
+    plugins = load_plugins(dev=config.dev)
+    return plugins, create_app(config, multiplexer=multiplexer, plugins=plugins)
+
+
+def _warn_of_unknown_names(config: Config, plugins: Plugins) -> None:
+    names = [plugin.name for plugin in plugins]
+    for name in config.samples_per_plugin:
+        if name not in names:
+            logger.warning(
+                "--samples_per_plugin: there is no plugin %r%s; there are: %s",
+                name, did_you_mean(name, names), ", ".join(names) or "none",
+            )  # fmt: skip
+
+
+def _restart(config: Config) -> NoReturn:
+    if config.token:
+        # Pages that are open have it in their cookies.
+        os.environ[TOKEN_VARIABLE] = config.token
+    restart()
 
 
 class Server(uvicorn.Server):
@@ -173,13 +210,22 @@ def _token(options: ServeOptions, listening: Listening) -> str | None:
 
 
 def _say_hello(
-    reporter: Reporter, config: Config, listening: Listening, options: ServeOptions
+    reporter: Reporter,
+    config: Config,
+    listening: Listening,
+    options: ServeOptions,
+    *,
+    has_plugins: bool,
 ) -> None:
     path = f"{config.path_prefix}/"
     url = listening.url(f"{path}?token={config.token}" if config.token else path)
-    reporter.say(url)
+    reporter.say(f"tbcore {__version__} at {url} (Ctrl-C to quit)")
+    if options.port is None and listening.port != DEFAULT_PORT:
+        reporter.say(f"port {DEFAULT_PORT} is taken, so this is port {listening.port}")
     if not listening.is_loopback and config.token is None:
-        reporter.say("warning: whoever can reach this machine can read these logs (--no_token)")
+        logger.warning("whoever can reach this machine can read these logs (--no_token)")
+    if not has_plugins:
+        reporter.say(no_plugins())
     reporter.start()
     if options.open_browser:
         threading.Thread(target=_open_browser, args=[url], daemon=True).start()

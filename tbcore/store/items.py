@@ -55,18 +55,13 @@ class Item:
         """The item's Summary.Value; of an event without a summary the bytes of its field.
 
         That is the serialized GraphDef, MetaGraphDef or RunMetadata. Nothing is kept. Raises
-        NotFoundError when the file is gone or another one now, DataLossError when the record is
-        no longer what was logged, DecodeError when there is no such value in it.
+        NotFoundError when the file is gone, DataLossError when the record is no longer what was
+        logged, DecodeError when there is no such value in it.
         """
         file = self._file
         try:
             payload = read_payload(
-                file.path,
-                device=file.device,
-                inode=file.inode,
-                offset=self._offset,
-                length=self._length,
-                crc=self._crc,
+                file.path, offset=self._offset, length=self._length, crc=self._crc
             )
             event = Event.FromString(payload)
         except (NotFoundError, DataLossError) as error:

@@ -178,7 +178,8 @@ class Loader:
         return run
 
     def _update(self, run: _Run, files: Sequence[EventFile]) -> None:
-        run.files = files
+        if run.see(files):
+            self._changed[run.name] = run
         if not run.active.update(files):
             self._read_anew(run)
         self._let_succeed(run)
@@ -230,7 +231,11 @@ class Loader:
 
     def _commit(self) -> None:
         changed: dict[str, RunView] = {}
+        modified: dict[str, float] = {}
         for name, run in self._changed.items():
+            modified[name] = run.modified
+            if run.successor is not None and run.view is not None:
+                continue  # What was read last may be of another file.
             try:
                 view = run.reader.data.commit()
             except Exception as error:
@@ -240,7 +245,7 @@ class Loader:
                 run.view = changed[name] = view
         removed, self._removed = self._removed, []
         self._changed = {}
-        self._multiplexer.commit(changed, removed)
+        self._multiplexer.commit(changed, removed, modified)
         self._show_status(loading=bool(self._queue))
 
     def _show_status(self, *, loading: bool) -> None:
@@ -290,12 +295,13 @@ class Loader:
 class _Run:
     """A run that is served."""
 
-    __slots__ = ("files", "first_event_time", "name", "reader", "successor", "view")
+    __slots__ = ("files", "first_event_time", "modified", "name", "reader", "successor", "view")
 
     def __init__(self, name: str, files: Sequence[EventFile], reader: RunReader) -> None:
         self.name = name
-        self.files = files
-        """As of the last look."""
+        self.modified = -math.inf
+        """When its newest file was written to, in seconds since the epoch."""
+        self.see(files)
         self.reader = reader
         self.successor: RunReader | None = None
         """Reads the run anew, and takes over when it has read everything."""
@@ -308,6 +314,14 @@ class _Run:
     def active(self) -> RunReader:
         """The reader whose turn it is."""
         return self.successor or self.reader
+
+    def see(self, files: Sequence[EventFile]) -> bool:
+        """Takes what the last look found; whether a file was written to since the one before."""
+        self.files = files
+        """As of the last look."""
+        before = self.modified
+        self.modified = max(file.mtime_ns for file in files) / 1e9
+        return self.modified != before
 
     def order(self) -> tuple[float, str]:
         """Sorts runs that were found together; no time stands for a time at the end of all."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
@@ -39,6 +39,7 @@ _MAX_CANDIDATES = 200
 _MAX_NAME_SHOWN = 200
 _MAX_REMEMBERED = 64
 """Answers about tags that are kept; there are about as many claims as plugins."""
+_NOTHING: Mapping[str, float] = {}
 
 
 class KindSummary(NamedTuple):
@@ -50,6 +51,20 @@ class KindSummary(NamedTuple):
     """Different ones; a tag that several runs have counts once."""
     example_run: str
     example_tag: str
+
+
+class RunDetails(NamedTuple):
+    """What a list of runs tells of one. Times are in seconds since the epoch, None if there is
+    none."""
+
+    name: str
+    first_event_time: float | None
+    last_event_time: float | None
+    """Of the event of any kind that stands last in its file: the latest of all files."""
+    modified: float | None
+    """When its newest event file was written to, as of the last look at the logdir."""
+    nonfinite_tags: tuple[str, ...]
+    """Tags with a scalar that is NaN or infinite, in order of first appearance."""
 
 
 class _Listing:
@@ -73,6 +88,7 @@ class _State:
     generation: int = 0
     runs: dict[str, RunView] = field(default_factory=dict)
     run_generations: dict[str, int] = field(default_factory=dict)
+    details: dict[str, RunDetails] = field(default_factory=dict)
     listing: _Listing = field(default_factory=lambda: _Listing(0))
 
 
@@ -197,6 +213,13 @@ class Multiplexer:
         """
         return self._run(run).first_event_time
 
+    def run_details(self) -> list[RunDetails]:
+        """What a list of runs tells of each, in the order of `runs`.
+
+        A file that was written to without another event moves its `modified` and no generation.
+        """
+        return list(self._state.details.values())
+
     def file_paths(self, run: str) -> list[str]:
         """Event files of the run, in the order in which they are read.
 
@@ -225,29 +248,44 @@ class Multiplexer:
 
     # -- for the loader ------------------------------------------------------------------------
 
-    def commit(self, changed: Mapping[str, RunView], removed: Collection[str] = ()) -> None:
+    def commit(
+        self,
+        changed: Mapping[str, RunView],
+        removed: Collection[str] = (),
+        modified: Mapping[str, float] = _NOTHING,
+    ) -> None:
         """Show these views from now on, and the removed runs no more; one thread only.
 
         Runs that were not there before are appended in the order given; a run that is removed and
-        changed at once is one of them.
+        changed at once is one of them. `modified` tells when files of runs were written to, where
+        that is news; by itself it makes no generation.
         """
         old = self._state
         removed = [name for name in removed if name in old.runs]
+        if not changed and not removed and not modified:
+            return
+        runs, details = dict(old.runs), dict(old.details)
+        for name in removed:
+            del runs[name], details[name]
+        runs.update(changed)
+        for name in {**changed, **modified}:
+            if name in runs:
+                details[name] = _details(name, runs[name], details.get(name), modified.get(name))
         if not changed and not removed:
+            self._state = replace(old, details=details)
             return
         generation = old.generation + 1
-        runs, run_generations = dict(old.runs), dict(old.run_generations)
+        run_generations = dict(old.run_generations)
         is_other_listing = bool(removed)
         for name in removed:
-            del runs[name], run_generations[name]
+            del run_generations[name]
         for name, view in changed.items():
-            before = runs.get(name)
+            before = old.runs.get(name)
             if before is None or before.shape is not view.shape:
                 is_other_listing = True
-            runs[name] = view
             run_generations[name] = generation
         listing = _Listing(generation) if is_other_listing else old.listing
-        self._state = _State(generation, runs, run_generations, listing)
+        self._state = _State(generation, runs, run_generations, details, listing)
         self._notify()
 
     def set_status(self, status: LoadStatus) -> None:
@@ -283,6 +321,16 @@ class Multiplexer:
             return run_view, view
         candidates = run_view.tags if claims is None else run_view.tags_of(tuple(claims))
         raise NotFoundError(f"no tag {_shown(tag)} in run {_shown(run)}{_close(tag, candidates)}")
+
+
+def _details(
+    name: str, view: RunView, before: RunDetails | None, modified: float | None
+) -> RunDetails:
+    if modified is None and before is not None:
+        modified = before.modified
+    return RunDetails(
+        name, view.first_event_time, view.last_event_time, modified, view.nonfinite_tags
+    )
 
 
 class _Picked(NamedTuple):

@@ -51,10 +51,6 @@ class RunReader:
         self._problems: list[str] = []
 
     @property
-    def num_files(self) -> int:
-        return len(self._files)
-
-    @property
     def has_work(self) -> bool:
         """Whether there is a file to read."""
         return bool(self._pending)
@@ -148,7 +144,7 @@ class RunReader:
         else:
             data.expect(self.bytes_read - file.num_read, self.bytes_total)
         for item in tail.read(max_bytes):
-            data.identify_file(tail.file_index, tail.device, tail.inode)
+            data.identify_file(tail.file_index, tail.opened.device, tail.opened.inode)
             if isinstance(item, Batch):
                 data.append(item, tail.file_index)
             elif isinstance(item, FileVersion):
@@ -199,23 +195,20 @@ class _File:
     def num_read(self) -> int:
         """Bytes that are done with, an unfinished record at the end included."""
         if self.tail.caught_up or self.has_failed:
-            return max(self.tail.size, self.tail.offset)
+            return max(self.tail.opened.size, self.tail.offset)
         return self.tail.offset
 
     def is_still(self, found: EventFile) -> bool:
-        """Whether this may be the file that was read."""
-        tail = self.tail
-        if tail.inode < 0:
-            return True
-        same = (found.device, found.inode) == (tail.device, tail.inode)
-        return same and found.size >= tail.offset
+        """Whether this may be the file that was read, or a longer copy of it."""
+        if self.has_failed and (found.device, found.inode) != self.tail.opened[1:3]:
+            return False  # Reading would tell, but it is given up.
+        return found.size >= self.tail.offset
 
     def may_hold_more(self) -> bool:
         """Whether there is anything to be had from opening it."""
-        tail, found = self.tail, self.found
         if self.has_failed:
             return False
-        if self.trouble or (found.size, found.mtime_ns) != (tail.size, tail.mtime_ns):
+        if self.trouble or self.found != self.tail.opened:
             return True
-        # The rest of a record may be written over what was there, size and time as before.
-        return tail.offset < tail.size and self.read_at_ns - found.mtime_ns < _UNSETTLED_NS
+        # It may have been written over, as far as the clock can tell at the same time.
+        return self.read_at_ns - self.found.ctime_ns < _UNSETTLED_NS

@@ -6,6 +6,7 @@ that it orphaned. Only the loader's thread uses it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
@@ -15,6 +16,7 @@ from google.protobuf.message import DecodeError as ProtobufDecodeError
 from numpy.typing import NDArray
 
 from tbcore.eventfiles.batch import (
+    BareEvent,
     Batch,
     FileVersion,
     ReferenceColumn,
@@ -52,6 +54,11 @@ class RunData:
         self._tags: dict[str, TagView] = {}
         self._files: list[FileRef] = []
         self._first_event_time: float | None = None
+        self._last_event_times: dict[int, float] = {}
+        """By file, of its last event."""
+        self._nonfinite: set[str] = set()
+        """Tags with scalars that are NaN or infinite."""
+        self._nonfinite_in_order: tuple[str, ...] = ()
         self._is_changed = False
         """Since the last commit. The dictionary of tags is then our own and may be written to."""
         self._unsettled: set[str] = set()
@@ -99,6 +106,7 @@ class RunData:
     def file_version(self, item: FileVersion, file_index: int) -> None:
         """Takes the version of a file, which decides how restarts are told."""
         self._note_file(file_index)
+        self._note_time(file_index, item.wall_time)
         self._version = self._versions[file_index] = item.version
         if self._goes_by_steps(file_index):
             self._most_recent_step = item.step
@@ -109,6 +117,7 @@ class RunData:
         But for the first START of a run with no file before: writers may emit values before it.
         """
         is_first_file = self._note_file(file_index)
+        self._note_time(file_index, item.wall_time)
         is_first_start = not self._has_started
         self._has_started = True
         if self._goes_by_steps(file_index):
@@ -123,6 +132,7 @@ class RunData:
         columns: list[Column] = [*batch.scalars, *batch.references]
         if batch.scalars and batch.references:
             columns.sort(key=lambda column: column.position[0])
+        self._note_time(file_index, _last_wall_time(columns, batch.bare_events))
         kept: Sequence[NDArray[np.bool_] | None] = [None] * len(columns)
         if self._purges and self._goes_by_steps(file_index):
             orphans = self._find_orphans(columns, batch)
@@ -158,7 +168,18 @@ class RunData:
             for tag in self._unsettled:
                 self._replace(tag, [self._bounded(series) for series in self._tags[tag].series])
         self._is_changed = False
-        self._view = RunView(self._tags, tuple(self._files), self._first_event_time, self._shape)
+        if len(self._nonfinite) != len(self._nonfinite_in_order) or not self._nonfinite.issuperset(
+            self._nonfinite_in_order
+        ):
+            self._nonfinite_in_order = tuple(tag for tag in self._tags if tag in self._nonfinite)
+        self._view = RunView(
+            self._tags,
+            tuple(self._files),
+            self._first_event_time,
+            max(self._last_event_times.values(), default=None),
+            self._nonfinite_in_order,
+            self._shape,
+        )
         return self._view
 
     # -- inside --------------------------------------------------------------------------------
@@ -175,6 +196,12 @@ class RunData:
         if self._first_path_read is None or path < self._first_path_read:
             self._first_path_read = path
         return path == self._first_path_read
+
+    def _note_time(self, file_index: int, wall_time: float) -> None:
+        """Notes when the last event of the file was written. No time at all is left out."""
+        if wall_time == wall_time and self._last_event_times.get(file_index) != wall_time:
+            self._change()
+            self._last_event_times[file_index] = wall_time
 
     def _goes_by_steps(self, file_index: int) -> bool:
         version = self._versions.get(file_index, self._version)
@@ -213,8 +240,15 @@ class RunData:
         if all(new is old for new, old in zip(all_series, view.series, strict=True)):
             return False
         self._change()
-        self._tags[tag] = TagView(tuple(all_series), view.num_rows, view.metadata)
+        self._show(tag, TagView(tuple(all_series), view.num_rows, view.metadata))
         return True
+
+    def _show(self, tag: str, view: TagView) -> None:
+        self._tags[tag] = view
+        if any(series.num_nonfinite for series in view.series):
+            self._nonfinite.add(tag)
+        else:
+            self._nonfinite.discard(tag)
 
     def _bounded(self, series: Series) -> Series:
         if not self._max_points or not series.kind.is_scalar:
@@ -270,8 +304,19 @@ class RunData:
             if self._max_points and series.length > 2 * self._max_points:
                 series = self._bounded(series)
             all_series[number] = series
-        self._tags[tag] = TagView(tuple(all_series), num_rows, metadata)
+        self._show(tag, TagView(tuple(all_series), num_rows, metadata))
         self._unsettled.add(tag)
+
+
+def _last_wall_time(columns: Sequence[Column], bare_events: Sequence[BareEvent]) -> float:
+    """Of the event that stands last; NaN when there is none."""
+    last, wall_time = -1, math.nan
+    for column in columns:
+        if column.position[-1] > last:
+            last, wall_time = column.position[-1], column.wall_time[-1]
+    if bare_events and bare_events[-1].position > last:
+        return bare_events[-1].wall_time
+    return float(wall_time)
 
 
 def _find(all_series: Sequence[Series], field: str, is_scalar: bool) -> int:

@@ -142,7 +142,16 @@ class Ordinals:
 class Series:
     """The rows of one (run, tag, kind) as they were at one moment. Immutable for readers."""
 
-    __slots__ = ("_num_rising", "block", "capacity", "kind", "layout", "length", "ordinals")
+    __slots__ = (
+        "_num_rising",
+        "block",
+        "capacity",
+        "kind",
+        "layout",
+        "length",
+        "num_nonfinite",
+        "ordinals",
+    )
 
     def __init__(
         self,
@@ -153,6 +162,7 @@ class Series:
         length: int,
         ordinals: Ordinals | None = None,
         num_rising: int = 0,
+        num_nonfinite: int = 0,
     ) -> None:
         self.kind = kind
         self.layout = layout
@@ -161,6 +171,8 @@ class Series:
         self.length = length
         self.ordinals = ordinals
         """None while they are 0, 1, 2, ..."""
+        self.num_nonfinite = num_nonfinite
+        """How many of the values are NaN or infinite; 0 for references."""
         self._num_rising = num_rising
         """How many of the first rows are known not to step back. Only `purged` looks at it."""
 
@@ -229,6 +241,9 @@ class Series:
             block = self._copied(layout, capacity, slice(0, length))
         for (dtype, size, start), column in zip(layout.columns, columns, strict=True):
             np.ndarray((count,), dtype, block, capacity * start + length * size)[...] = column
+        num_nonfinite = self.num_nonfinite
+        if layout is not REFERENCE:
+            num_nonfinite += _num_nonfinite(_view(block, layout, capacity, VALUE, length, need))
         return Series(
             self.kind,
             layout,
@@ -237,6 +252,7 @@ class Series:
             need,
             self._ordinals_with(ordinals, count),
             self._num_rising,
+            num_nonfinite,
         )
 
     def purged(self, limit: int, *, num_shared: int) -> Series:
@@ -257,11 +273,14 @@ class Series:
         if len(others):
             return self.taken(np.concatenate([np.arange(cut, dtype=np.int64), others]))
         ordinals = None if self.ordinals is None else self.ordinals.cut(cut)
-        if cut >= num_shared:
-            return Series(self.kind, self.layout, self.block, self.capacity, cut, ordinals, cut)
-        capacity = _with_slack(cut, LOADED_SLACK)
-        block = self._copied(self.layout, capacity, slice(0, cut))
-        return Series(self.kind, self.layout, block, capacity, cut, ordinals, cut)
+        num_nonfinite = self.num_nonfinite
+        if num_nonfinite:
+            num_nonfinite -= _num_nonfinite(self._column(VALUE, cut, self.length))
+        block, capacity = self.block, self.capacity
+        if cut < num_shared:
+            capacity = _with_slack(cut, LOADED_SLACK)
+            block = self._copied(self.layout, capacity, slice(0, cut))
+        return Series(self.kind, self.layout, block, capacity, cut, ordinals, cut, num_nonfinite)
 
     def bounded(self, max_rows: int) -> Series:
         """Only a sample of its rows, if there are more than `max_rows`."""
@@ -275,6 +294,9 @@ class Series:
         block = self._copied(self.layout, capacity, rows)
         ordinals = self.ordinals_at(rows)
         is_implied = not len(rows) or int(ordinals[-1]) == len(rows) - 1
+        num_nonfinite = self.num_nonfinite
+        if num_nonfinite:
+            num_nonfinite = _num_nonfinite(self._column(VALUE, 0, self.length)[rows])
         return Series(
             self.kind,
             self.layout,
@@ -282,6 +304,7 @@ class Series:
             capacity,
             len(rows),
             None if is_implied else Ordinals.of(ordinals),
+            num_nonfinite=num_nonfinite,
         )
 
     def compacted(self) -> Series:
@@ -291,7 +314,14 @@ class Series:
         capacity = _with_slack(self.length, LOADED_SLACK)
         block = self._copied(self.layout, capacity, slice(0, self.length))
         return Series(
-            self.kind, self.layout, block, capacity, self.length, self.ordinals, self._num_rising
+            self.kind,
+            self.layout,
+            block,
+            capacity,
+            self.length,
+            self.ordinals,
+            self._num_rising,
+            self.num_nonfinite,
         )
 
     def with_kind(self, kind: Kind) -> Series:
@@ -304,6 +334,7 @@ class Series:
             self.length,
             self.ordinals,
             self._num_rising,
+            self.num_nonfinite,
         )
 
     def _column(self, number: int, start: int, stop: int) -> NDArray[Any]:
@@ -347,6 +378,10 @@ def _view(
 ) -> NDArray[Any]:
     dtype, size, at = layout.columns[number]
     return np.ndarray((stop - start,), dtype, block, capacity * at + start * size)
+
+
+def _num_nonfinite(values: NDArray[np.floating[Any]]) -> int:
+    return len(values) - int(np.count_nonzero(np.isfinite(values)))
 
 
 def _with_slack(length: int, slack: float) -> int:

@@ -61,6 +61,10 @@ class RunView:
     """A reference names its file by its place in here."""
     first_event_time: float | None = None
     """Seconds since the epoch; None as long as there is no event."""
+    last_event_time: float | None = None
+    """Likewise, of the event of any kind that stands last in its file: the latest of all files."""
+    nonfinite_tags: tuple[str, ...] = ()
+    """Tags with a scalar that is NaN or infinite, in order of first appearance."""
     shape: Shape = field(default_factory=Shape)
 
     def tags_of(self, claims: ClaimsKey) -> list[str]:

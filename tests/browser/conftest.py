@@ -44,7 +44,7 @@ globalThis.tb = {
   all: (selector) =>
     [...(document.querySelector('.plugin')?.shadowRoot?.querySelectorAll(selector) ?? [])],
   card: (tag) => tb.all('.tb-card').find((card) => card.getAttribute('aria-label') === tag),
-  canvas: (tag) => tb.card(tag)?.querySelector('.uplot canvas'),
+  canvas: (tag) => tb.card(tag)?.querySelector('.tb-chart-canvas'),
   chart: (tag) => tb.card(tag)?.querySelector('.tb-chart'),
   // How many pixels of a chart's canvas have a colour, give or take what smooth edges do to it.
   pixels: (tag, color) => {

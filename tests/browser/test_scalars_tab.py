@@ -76,7 +76,8 @@ def hover(page: Any, tag: str, step: float, last: float, share_of_height: float 
     """Moves the pointer over a step of a chart; returns run, value, step and time of each row."""
     page.evaluate("(tag) => tb.card(tag).scrollIntoView({block: 'center'})", tag)
     box = page.evaluate(
-        "(tag) => tb.card(tag).querySelector('.u-over').getBoundingClientRect().toJSON()", tag
+        "(tag) => tb.card(tag).querySelector('.tb-chart-plot').getBoundingClientRect().toJSON()",
+        tag,
     )
     # The axis has 2 % of air on both sides.
     share = (step + 0.02 * last) / (1.04 * last)
@@ -148,7 +149,7 @@ def test_dragging_zooms_and_a_double_click_shows_everything_again(page_of: Any) 
     page, profile, server = page_of("#scalars&tagFilter=^accuracy$")
     wait_for_curves(page, "accuracy", RUNS[0])
     before = page.evaluate("() => tb.pixels('accuracy', tb.colors()['sweep/lr=0.1/eval'])")
-    box = page.locator(".u-over").bounding_box()
+    box = page.locator(".tb-chart-plot").bounding_box()
     middle = box["y"] + box["height"] / 2
     page.mouse.move(box["x"] + box["width"] * 0.5, middle)
     page.mouse.down()
@@ -159,7 +160,7 @@ def test_dragging_zooms_and_a_double_click_shows_everything_again(page_of: Any) 
     page.wait_for_function("() => tb.all('.tb-chart-tooltip:popover-open').length === 1")
     steps = [int(step) for _run, _value, step, _time in page.evaluate("() => tb.rows()")]
     assert all(240 <= step <= 260 for step in steps)
-    page.locator(".u-over").dblclick()
+    page.locator(".tb-chart-plot").dblclick()
     page.get_by_role("button", name="Show all of accuracy").wait_for(state="detached")
     page.mouse.move(0, 0)
     page.wait_for_function(
@@ -252,7 +253,7 @@ def test_real_logs_are_drawn(
     page = profile.open(server.url)
     page.wait_for_function(
         """() => {
-          const canvases = tb.all('.uplot canvas:not(.tb-chart-overlay)');
+          const canvases = tb.all('.tb-chart-canvas');
           const isDrawn = (canvas) => {
             const { width, height } = canvas;
             const { data } = canvas.getContext('2d').getImageData(0, 0, width, height);

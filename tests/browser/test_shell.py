@@ -542,6 +542,89 @@ def test_two_thousand_runs_stay_fast(serve: Any, tabs: Any, tmp_path: Path) -> N
     profile.check(server.url)
 
 
+def test_the_tab_in_the_documentation_works(
+    serve: Any, tabs: Any, logdir: Path, install_plugin: Callable[..., Path]
+) -> None:
+    """The shared components, put together as the page on the front end does it."""
+    page_of_docs = Path(__file__).resolve().parents[2] / "docs" / "front_end.md"
+    examples = re.findall(r"^```js\n(.*?)^```$", page_of_docs.read_text(), re.MULTILINE | re.DOTALL)
+    [module] = [text for text in examples if "<${TagGroups}" in text]
+    folder = install_plugin("example", module)
+    with (folder / "tbcore_example" / "__init__.py").open("a") as source:
+        source.write("""
+from starlette.routing import Route
+from tbcore import Claim
+from tbcore.http import json_response
+
+@hookimpl
+def routes(multiplexer):
+    tags = lambda request: json_response(multiplexer.tags([Claim(is_scalar=True)]))
+    return [Route("/tags", tags)]
+""")
+    server = serve(logdir, python_path=[folder])
+    profile = tabs()
+    page = profile.open(server.url, "#example")
+    page.wait_for_function("() => tb.card('loss')?.innerText.includes('eval')")
+    page.wait_for_function("() => tb.card('train/rate') && tb.all('.tb-group').length === 2")
+
+    page.get_by_role("checkbox", name="eval").uncheck()
+    page.wait_for_function("() => !tb.card('loss').innerText.includes('eval')")
+    page.get_by_role("button", name="ungrouped").click()
+    page.wait_for_function("() => !tb.card('loss')")
+    page.get_by_role("button", name="Unfold all").click()
+    page.wait_for_function("() => tb.card('loss')")
+    page.get_by_label("Filter tags").fill("rate")
+    page.wait_for_function("() => !tb.card('loss') && tb.card('train/rate')")
+    assert page.evaluate("() => location.hash").startswith("#example")
+    profile.check(server.url)
+
+
+def test_menus_are_as_wide_as_what_is_in_them(
+    serve: Any, tabs: Any, logdir: Path, install_plugin: Callable[..., Path]
+) -> None:
+    """Up to the width of the page, and inside it, at whichever side the button is."""
+    module = """
+      import "@preact/signals";
+      import { html } from "htm/preact";
+      import { render } from "preact";
+      import { Menu } from "tbcore/lib/card.js";
+      const Names = () => html`<ul>${[3, 20, 45].map((n) => html`<li><span class="tb-name">
+        <span class="tb-name-head">${"a/".repeat(n)}</span
+        ><span class="tb-name-tail">${"b".repeat(n)}</span></span></li>`)}</ul>`;
+      export default {
+        async render(host) {
+          await host.css("span { flex: 1 } .bar { display: flex; justify-content: space-between }");
+          render(html`<div class="bar">${["left", "right"].map((label) =>
+            html`<div><${Menu} icon="menu" label=${label} content=${Names} /></div>`)}</div>`,
+            host.element);
+          return () => render(null, host.element);
+        },
+      };
+    """
+    server = serve(logdir, python_path=[install_plugin("menus", module)])
+    profile = tabs()
+    page = profile.open(server.url, "#menus")
+    for width in (1400, 500):
+        page.set_viewport_size({"width": width, "height": 900})
+        for label in ("left", "right"):
+            page.get_by_role("button", name=label).click()
+            page.wait_for_function("() => tb.all('.tb-menu:popover-open li').length === 3")
+            left, right, num_cut = page.evaluate(
+                """async () => {
+                  await tb.frame();
+                  const [menu] = tb.all('.tb-menu:popover-open');
+                  const { left, right } = menu.getBoundingClientRect();
+                  const spans = [...menu.querySelectorAll('.tb-name > span')];
+                  const cut = spans.filter((span) => span.scrollWidth > span.clientWidth);
+                  return [left, right, cut.length];
+                }"""
+            )
+            assert 0 <= left < right <= width
+            assert (num_cut > 0) == (width == 500), (width, label)
+            page.keyboard.press("Escape")
+    profile.check(server.url)
+
+
 def test_narrow_pages(serve: Any, tabs: Any, logdir: Path) -> None:
     """At 400 pixels nothing has to be scrolled sideways, and the run list slides in."""
     server = serve(logdir)

@@ -112,7 +112,14 @@ def test_a_file_comes_with_what_tells_whether_it_changed(tmp_path: Path) -> None
     os.utime(path, ns=(5, 1_234_567_890_123_456_789))
     status = path.stat()
     assert look(tmp_path).runs["."] == [
-        EventFile(str(path), status.st_dev, status.st_ino, 123, 1_234_567_890_123_456_789)
+        EventFile(
+            str(path),
+            status.st_dev,
+            status.st_ino,
+            123,
+            1_234_567_890_123_456_789,
+            status.st_ctime_ns,
+        )
     ]
 
 

@@ -150,7 +150,7 @@ def test_replaced_shrunk_and_rewritten_files_are_told(path: Path, tmp_path: Path
     file = open_tail(path)
     steps_of(file)
     other = tmp_path / "other"
-    other.write_bytes(record(1) + record(2) + record(3))
+    other.write_bytes(record(1) + record(2, wall_time=200.0) + record(3))
     os.replace(other, path)
     with pytest.raises(FileReplacedError):
         steps_of(file)
@@ -180,6 +180,95 @@ def test_a_file_cut_and_grown_again_is_told(path: Path) -> None:
         stream.write(record(2, value=7.0) + record(3, value=7.0) + record(4))
     with pytest.raises(FileReplacedError):
         steps_of(file)
+
+
+def test_a_longer_copy_goes_on_where_the_file_was_left(path: Path, tmp_path: Path) -> None:
+    """As synchronisers make it, under another inode each time: no byte is decoded twice."""
+    file, other = open_tail(path), tmp_path / "other"
+    content = b""
+    for number in range(20):
+        content += b"".join(record(step) for step in range(number * 50, number * 50 + 50))
+        other.write_bytes(content)
+        os.replace(other, path)
+        assert steps_of(file) == list(range(number * 50, number * 50 + 50))
+        assert file.opened.inode == path.stat().st_ino
+
+
+@pytest.mark.parametrize("changed", range(0, 800, 100))
+def test_a_copy_that_differs_in_the_middle_is_told(
+    path: Path, tmp_path: Path, changed: int
+) -> None:
+    """The same at both ends: a log that was put together anew, say, from some point on."""
+    steps = {step: record(step) for step in range(1, 1001)}
+    path.write_bytes(b"")
+    file = open_tail(path)
+    for first in range(1, 1001, 100):
+        with path.open("ab") as stream:
+            stream.write(b"".join(steps[step] for step in range(first, first + 100)))
+        steps_of(file)
+    for step in range(changed + 1, 950):
+        steps[step] = record(step, wall_time=200.0)
+    other = tmp_path / "other"
+    other.write_bytes(b"".join(steps.values()))
+    os.replace(other, path)
+    with pytest.raises(FileReplacedError):
+        steps_of(file)
+
+
+@pytest.mark.parametrize("num_records", [3, 100, 5000])
+def test_a_file_that_is_rewritten_while_it_is_decoded(path: Path, num_records: int) -> None:
+    """What is remembered of it are the bytes that were decoded."""
+    path.write_bytes(b"".join(record(step, value=1.0) for step in range(num_records)))
+    file = open_tail(path)
+    for item in file.read():
+        assert isinstance(item, Batch)
+        new = [record(step, value=2.0, wall_time=200.0) for step in range(num_records + 5)]
+        path.write_bytes(b"".join(new))
+    with pytest.raises(FileReplacedError):
+        steps_of(file)
+
+
+def test_a_file_that_is_rewritten_between_two_pieces(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing of the new one is taken for the old one's."""
+    monkeypatch.setattr(tail, "BUFFER_BYTES", 1000)
+    path.write_bytes(b"".join(record(step, value=1.0) for step in range(1, 100)))
+    file = open_tail(path)
+    values = []
+
+    def read() -> None:
+        for item in file.read():
+            assert isinstance(item, Batch)
+            values.extend(item.scalars[0].value.tolist())
+            path.write_bytes(b"".join(record(s, 2.0, 200.0) for s in range(1, 200)))
+
+    with pytest.raises(FileReplacedError):
+        read()
+    assert set(values) == {1.0}
+
+
+@pytest.mark.parametrize("num_tags", [1, 2, 7])
+@pytest.mark.parametrize("num_steps", [1, 40, 63, 64, 65, 300])
+def test_what_was_read_is_known_again(path: Path, num_tags: int, num_steps: int) -> None:
+    """However it was decoded: in blocks, where the buffer is written to, or one by one."""
+
+    def steps(first: int) -> bytes:
+        records = []
+        for step in range(first, first + num_steps):
+            for tag in range(num_tags):
+                event = Event(wall_time=100.0 + step, step=step)
+                event.summary.value.add(tag="t" * (tag + 1), simple_value=0.5)
+                records.append(record_bytes(event.SerializeToString()))
+        return b"".join(records)
+
+    path.write_bytes(b"")
+    file = open_tail(path)
+    for number in range(6):
+        with path.open("ab") as stream:
+            stream.write(steps(1000 + number * num_steps))
+        assert len(steps_of(file)) == num_steps * num_tags
+    assert steps_of(file) == []
 
 
 def test_only_regular_files_are_opened(path: Path, tmp_path: Path) -> None:

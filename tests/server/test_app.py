@@ -6,6 +6,7 @@ import base64
 import gzip
 import hashlib
 import re
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -82,6 +83,30 @@ def test_runs_are_a_list_in_the_order_of_the_store(
     write_run(tmp_path / "logs", "a", scalars={"x": [1.0]}, wall_time=9.0)
 
     assert make_client(multiplexer=load()).get("data/runs").json() == ["b", "a"]
+
+
+def test_run_details_are_columns_in_the_order_of_the_runs(
+    make_client: Make, load: Make, tmp_path: Path
+) -> None:
+    """Times, and the first tags with values that are not finite."""
+    bad = {f"x{index}": [1.0, float("nan")] for index in range(7)}
+    write_run(tmp_path / "logs", "b", scalars={"x": [1.0, 2.0, 3.0]}, wall_time=5.0)
+    write_run(tmp_path / "logs", "a", scalars=bad | {"y": [2.0]}, wall_time=9.00049)
+
+    before = time.time()
+    details = make_client(multiplexer=load()).get("data/run_details").json()
+
+    assert before - 1 <= details.pop("now") <= time.time() + 1
+    assert all(before - 60 <= modified for modified in details.pop("modified_times"))
+    last = details.pop("last_event_times")
+    assert last[0] > 5.0
+    assert last[1] > 9.0
+    assert details == {
+        "runs": ["b", "a"],
+        "first_event_times": [5.0, 9.0],
+        "nonfinite": {"a": {"num_tags": 7, "tags": ["x0", "x1", "x2", "x3", "x4"]}},
+    }
+    assert make_client().get("data/run_details").json()["runs"] == []
 
 
 def test_frontends_say_what_there_is_and_what_nobody_shows(

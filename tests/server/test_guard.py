@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from starlette.convertors import Convertor, register_url_convertor
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
@@ -194,6 +195,50 @@ def test_methods_are_those_of_the_route(make_plugin: Make, make_client: Make) ->
     assert client.get("data/plugin/made/17//").status_code == 404
     assert client.get("data/plugin/made/y").status_code == 404
     assert client.get("data/plugin/made").status_code == 404
+
+
+class Halves(Convertor[int]):
+    """The half of an even number; others are no halves, and 0 is a mistake of the author."""
+
+    regex = "[0-9]+"
+
+    def convert(self, value: str) -> int:
+        if int(value) % 2:
+            raise ValueError(value)
+        return 1 // int(value)
+
+    def to_string(self, value: int) -> str:
+        return str(value)
+
+
+def test_an_address_that_cannot_be_read_is_none(
+    make_plugin: Make, make_client: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A number of 5000 digits is more than int() takes; a fault of the author's is one."""
+    register_url_convertor("halves", Halves())
+    routes = [Route("/n/{n:int}", hello), Route("/h/{n:halves}", hello), Route("/h/3", hello)]
+    client = make_client({"made": make_plugin(routes=lambda: routes)})
+
+    assert client.get("data/plugin/made/n/12").text == "hello"
+    assert client.get("data/plugin/made/n/" + "9" * 5000).status_code == 404
+    assert client.get("data/plugin/made/h/2").text == "hello"
+    assert client.get("data/plugin/made/h/3").text == "hello"
+    assert client.get("data/plugin/made/h/5").status_code == 404
+    assert caplog.text == ""
+    failed = client.get("data/plugin/made/h/0")
+    assert failed.status_code == 500
+    assert failed.text.startswith("plugin 'made' failed in its route '/h/{n:halves}'")
+    assert "ZeroDivisionError" in caplog.text
+
+
+@pytest.mark.parametrize("path", ["x%0A", "5%0A", "f/a%0A", "%0Ax"])
+def test_a_line_end_is_part_of_an_address(make_plugin: Make, make_client: Make, path: str) -> None:
+    """Nothing is there with it that is there without."""
+    routes = [Route("/x", hello), Route("/{n:int}", hello), Route("/f/{path:path}", hello)]
+    client = make_client({"made": make_plugin(routes=lambda: routes)})
+
+    assert client.get(f"data/plugin/made/{path.replace('%0A', '')}").text == "hello"
+    assert client.get(f"data/plugin/made/{path}").status_code == 404
 
 
 def test_a_route_at_the_plugins_own_address(make_plugin: Make, make_client: Make) -> None:

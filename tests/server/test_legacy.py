@@ -205,6 +205,38 @@ def test_bare_routes_are_at_the_root_and_below_legacy(make: Make) -> None:
     assert client.get("data/audio?run=a&tag=b").status_code == 404
 
 
+@pytest.mark.parametrize(
+    ("path", "method", "status", "content_type"),
+    [
+        ("", "GET", 200, "text/html; charset=utf-8"),
+        ("static/tbcore/shell.js", "GET", 200, "text/javascript; charset=utf-8"),
+        ("static/none/none.js", "GET", 404, "text/plain; charset=utf-8"),
+        ("data/updates", "HEAD", 200, "text/event-stream; charset=utf-8"),
+        ("data/updates", "POST", 405, "text/plain; charset=utf-8"),
+        ("data/environment", "GET", 200, "application/json"),
+        ("data/plugin/a/x", "GET", 404, "text/plain; charset=utf-8"),
+        ("data/plugin/none/x", "GET", 404, "text/plain; charset=utf-8"),
+        ("events", "GET", 302, None),
+        ("events", "POST", 405, "text/plain; charset=utf-8"),
+    ],
+)
+def test_no_plugin_takes_over_an_address_of_the_core(
+    make: Make, path: str, method: str, status: int, content_type: str | None
+) -> None:
+    """With routes that fit any path, a plugin gets those that nobody else has."""
+    routes = [
+        Route(path, say("mine"), methods=["GET", "POST"]) for path in ("/", "/{anything:path}")
+    ]
+    client = make({"a": LegacyApi(routes=routes, bare_routes=routes)})
+
+    response = client.request(method, path)
+
+    assert (response.status_code, response.headers.get("content-type")) == (status, content_type)
+    assert response.text != "mine"
+    assert client.get("data/other").text == "mine"
+    assert client.get("other").text == "mine"
+
+
 def test_a_fault_in_a_legacy_route_is_guarded(make: Make) -> None:
     """Like any other route of a plugin."""
 

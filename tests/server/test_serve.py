@@ -14,13 +14,15 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from tbcore import __version__
 from tbcore.config import Config
 from tbcore.plugins import load_plugins
 from tbcore.server import guard, protocol
@@ -46,33 +48,41 @@ class RunningServer:
             text=True, start_new_session=True,
         )  # fmt: skip
         self.lines: list[str] = []
+        """Of stdout."""
+        self.noise: list[str] = []
+        """Lines of stderr."""
         self._has_more = threading.Condition()
-        threading.Thread(target=self._read, daemon=True).start()
-        self.url = self.line(r"^http://")
+        streams = ((self.process.stdout, self.lines), (self.process.stderr, self.noise))
+        self._readers = [threading.Thread(target=self._read, args=stream) for stream in streams]
+        for reader in self._readers:
+            reader.start()
+
+    def _read(self, stream: IO[str], lines: list[str]) -> None:
+        for line in stream:
+            with self._has_more:
+                lines.append(line.rstrip("\n"))
+                self._has_more.notify_all()
+
+    def wait_until_started(self) -> RunningServer:
+        self.url = self.line(r"^tbcore \S+ at http://").split()[3]
         self.seconds_to_start = time.monotonic() - self.started
         match = re.search(r":(\d+)/", self.url)
         assert match
         self.port = int(match[1])
+        return self
 
-    def _read(self) -> None:
-        assert self.process.stdout
-        for line in self.process.stdout:
-            with self._has_more:
-                self.lines.append(line.rstrip("\n"))
-                self._has_more.notify_all()
-
-    def line(self, pattern: str) -> str:
-        """The first line of the output that fits, now or soon."""
+    def line(self, pattern: str, *, nth: int = 1, noise: bool = False) -> str:
+        """The nth line of the output that fits, now or soon; with `noise`, of stderr."""
         deadline = time.monotonic() + START_SECONDS
+        lines = self.noise if noise else self.lines
         with self._has_more:
             while True:
-                for line in self.lines:
-                    if re.search(pattern, line):
-                        return line
+                found = [line for line in lines if re.search(pattern, line)]
+                if len(found) >= nth:
+                    return found[nth - 1]
                 if self.process.poll() is not None or time.monotonic() > deadline:
-                    assert self.process.stderr
                     self.process.kill()
-                    pytest.fail(f"no {pattern!r} in {self.lines}; {self.process.stderr.read()}")
+                    pytest.fail(f"no {pattern!r} in {self.lines}, {self.noise}")
                 self._has_more.wait(0.1)
 
     def get(self, path: str, **headers: str) -> tuple[int, dict[str, str], bytes]:
@@ -96,8 +106,9 @@ class RunningServer:
         os.kill(self.process.pid, sig)
         status = self.process.wait(20)
         seconds = time.monotonic() - started
-        assert self.process.stderr
-        return status, seconds, self.process.stderr.read()
+        for reader in self._readers:
+            reader.join(10)
+        return status, seconds, "".join(f"{line}\n" for line in self.noise)
 
 
 @pytest.fixture
@@ -115,12 +126,14 @@ def start(tmp_path: Path, environment: dict[str, str]) -> Iterator[Make]:
     write_run(tmp_path / "runs", "eval", scalars={"loss": [1.0]})
     servers: list[RunningServer] = []
 
-    def start(*options: str, logdir: str = "runs", **variables: str) -> RunningServer:
+    def start(
+        *options: str, logdir: str = "runs", waits: bool = True, **variables: str
+    ) -> RunningServer:
         if not any(option.startswith("--port") for option in options):
             options = (*options, "--port", "0")
         arguments = ["serve", "--logdir", logdir, "--reload_interval", "0.2", *options]
         servers.append(RunningServer(arguments, {**environment, **variables}, tmp_path))
-        return servers[-1]
+        return servers[-1].wait_until_started() if waits else servers[-1]
 
     yield start
     for server in servers:
@@ -203,9 +216,11 @@ def open_stream(port: int) -> socket.socket:
 
 
 def test_the_start_says_what_was_found(start: Make) -> None:
-    """An address, what there is, and nothing else."""
+    """Who it is, where and how to end it; what there is; and nothing else."""
     server = start()
 
+    [first] = server.lines[:1]
+    assert first == f"tbcore {__version__} at {server.url} (Ctrl-C to quit)"
     server.line(r"^2 runs in 2 files \(\d+ B\) below runs/; no plugins$")
     assert server.json("/data/runs") == ["eval", "train"]
     assert re.fullmatch(r"http://localhost:\d+/", server.url)
@@ -228,7 +243,7 @@ def test_a_missing_logdir_is_waited_for(start: Make, tmp_path: Path) -> None:
     assert server.json("/data/runs") == ["a"]
     _, _, noise = server.end(signal.SIGTERM)
     [line] = noise.splitlines()
-    assert re.search("WARNING: .*/later does not exist; waiting for it", line)
+    assert re.search("^tbcore: warning: .*/later does not exist; waiting for it$", line)
 
 
 def test_without_a_port_the_next_free_one_is_taken(start: Make) -> None:
@@ -237,6 +252,7 @@ def test_without_a_port_the_next_free_one_is_taken(start: Make) -> None:
     second = start("--port=default")
 
     assert 6006 <= first.port < second.port
+    second.line(f"^port 6006 is taken, so this is port {second.port}$")
     for server in (first, second):
         assert server.json("/data/logdir") == {"logdir": "runs"}
 
@@ -287,6 +303,22 @@ def test_settings_reach_the_server(start: Make) -> None:
     assert server.get("/data/logdir")[0] == 404
 
 
+def test_the_samples_of_a_plugin_that_is_not_there(start: Make, install: Make) -> None:
+    """A word in the wrong place is not found out otherwise."""
+    install("pictures", PLUGIN)
+    server = start("--samples_per_plugin", "picture=3,pictures=4")
+    _, _, noise = server.end(signal.SIGTERM)
+    assert noise == (
+        "tbcore: warning: --samples_per_plugin: there is no plugin 'picture'; "
+        "did you mean 'pictures'?; there are: pictures\n"
+    )
+
+
+def test_without_plugins_it_says_why(start: Make) -> None:
+    """An empty variable is something else than an empty environment."""
+    start().line("^the variable TBCORE_PLUGINS names no plugin, so none is loaded$")
+
+
 # The token ---------------------------------------------------------------------------------------
 
 
@@ -311,7 +343,7 @@ def test_without_a_token_off_loopback_names_are_checked(start: Make) -> None:
     """And a line warns."""
     server = start("--bind_all", "--no_token")
 
-    server.line(r"^warning: whoever can reach this machine can read these logs")
+    server.line(r"^tbcore: warning: whoever can reach this machine can read these logs", noise=True)
     assert "token" not in server.url
     assert server.get("/data/runs")[0] == 200
     assert server.get("/data/runs", Host="evil.example")[0] == 403
@@ -412,7 +444,7 @@ def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]
     path = os.pathsep.join(os.path.abspath(entry) for entry in sys.path if entry)
     kept = {k: v for k, v in os.environ.items() if not k.startswith("TBCORE_")}
     environment = {**kept, "PYTHONPATH": path, "TBCORE_PLUGINS": ""}
-    server = RunningServer(["runs", "--port", "0"], environment, folder)
+    server = RunningServer(["runs", "--port", "0"], environment, folder).wait_until_started()
     yield server
     assert server.json("/data/runs") == []
     status, _, noise = server.end(signal.SIGINT)
@@ -526,7 +558,45 @@ def test_with_dev_a_changed_plugin_restarts_the_server(
     assert status == 143
 
 
+@pytest.mark.parametrize(
+    "fault",
+    [
+        "raise SystemExit('not yet')",
+        "from my_mine_parts import part",
+        PLUGIN.replace("return [Route", "return undefined_name or [Route"),
+    ],
+)
+def test_with_dev_a_faulty_plugin_is_tried_again(
+    start: Make, install: Make, tmp_path: Path, fault: str
+) -> None:
+    """At the next save, after a traceback; at the first start as well as after a restart."""
+    install("mine", fault)
+    folder = tmp_path / "site-packages"
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    server = start("--dev", "--port", str(port), waits=False)
+
+    failed = "^tbcore: error: a plugin failed; it is tried again when its code changes$"
+    server.line(failed, noise=True)
+    server.line("^Traceback", noise=True)
+    (folder / "my_mine.py").write_text(PLUGIN)
+    server.wait_until_started()
+    (folder / "my_mine.py").write_text(fault)
+    server.line(failed, noise=True, nth=2)
+    (folder / "my_mine.py").write_text(PLUGIN.replace('"one"', '"number two"'))
+    server.line("^tbcore ", nth=2)
+    assert server.get("/data/plugin/mine/version")[2] == b"number two"
+    assert server.end(signal.SIGINT)[0] == 130
+
+
 # Slow clients, with deadlines that a test can wait for -------------------------------------------
+
+
+def raising(error: Exception) -> Callable[[Request], Response]:
+    def handler(request: Request) -> Response:
+        raise error
+
+    return handler
 
 
 @pytest.fixture
@@ -632,9 +702,35 @@ def test_a_client_that_does_not_read_is_dropped(
     assert 0 < received < 50_000_000
 
 
+def test_a_client_that_reads_slowly_gets_all_of_its_answer(
+    in_process: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may take many times as long as a client that does not read is waited for."""
+    monkeypatch.setattr(protocol, "STALL_SECONDS", 1.0)
+    size = 30_000_000
+
+    def large(request: Request) -> Response:
+        return Response(b"\0" * size, media_type="application/octet-stream")
+
+    port = in_process([Route("/x", large)])
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        connection.settimeout(10)
+        connection.sendall(b"GET /data/plugin/made/x HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        head, _, body = connection.recv(20_000).partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 200 ")
+        received = len(body)
+        slow_until = time.monotonic() + 3.5
+        while part := connection.recv(20_000):
+            received += len(part)
+            if received == size:
+                break
+            if time.monotonic() < slow_until:
+                time.sleep(0.04)
+    assert received == size
+
+
 def test_a_fault_in_the_middle_of_a_body_closes_the_connection(in_process: Make) -> None:
     """The client must not take half an answer for the whole."""
-    from starlette.responses import StreamingResponse
 
     def parts() -> Iterator[bytes]:
         yield b"first"
@@ -646,6 +742,100 @@ def test_a_fault_in_the_middle_of_a_body_closes_the_connection(in_process: Make)
     assert b"transfer-encoding: chunked" in answer.lower()
     assert b"first" in answer
     assert not answer.endswith(b"0\r\n\r\n")
+
+
+GET_X = b"GET /data/plugin/made/x HTTP/1.1\r\nHost: localhost\r\n"
+
+
+class Unchecked(Response):
+    """Sends what it was told to, whatever its attributes say."""
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        start = {"type": "http.response.start", "status": 200, "headers": [(b"a b", b"\n")]}
+        await send(start)
+        await send({"type": "http.response.body", "body": b"x"})
+
+
+@pytest.mark.parametrize(
+    "handler",
+    [
+        lambda request: Response(b"abc", headers={"content-length": "9"}),
+        lambda request: Response(b"abc", headers={"content-length": "2"}),
+        lambda request: Response(b"abc", headers={"content-length": "three"}),
+        lambda request: PlainTextResponse("abc", headers={"x-name": "a\r\nset-cookie: b=c"}),
+        lambda request: PlainTextResponse("abc", headers={"x name": "a"}),
+        lambda request: PlainTextResponse("abc", status_code=99),
+        lambda request: PlainTextResponse("abc", status_code=101),
+        lambda request: PlainTextResponse("abc", status_code=600),
+        lambda request: PlainTextResponse("abc", status_code=204),
+        lambda request: StreamingResponse(iter([b"abc"]), headers={"x-name": "a\nb"}),
+        lambda request: Unchecked(),
+        raising(HTTPException(99)),
+        raising(HTTPException(404, headers={"x-name": "a\nb"})),
+        raising(HTTPException(404, headers={"x-name": "\u2028"})),
+    ],
+)
+def test_an_answer_that_is_not_http_is_a_fault(
+    in_process: Make, handler: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is told to the client and in the log, and the connection goes on."""
+    port = in_process([Route("/x", handler)])
+    answer = raw(port, GET_X + b"\r\n" + GET_X + b"Connection: close\r\n\r\n")
+
+    nothing, *answers = answer.split(b"HTTP/1.1 ")
+    assert (nothing, len(answers)) == (b"", 2)
+    for one in answers:
+        assert one.startswith(b"500 ")
+        assert one.endswith(b"plugin 'made' failed in its route '/x'; the log has the details")
+    assert caplog.text.count("plugin 'made': route '/x' failed") == 2
+
+
+@pytest.mark.parametrize("length", [b"9", b"2"])
+def test_a_body_of_another_length_than_announced_closes_the_connection(
+    in_process: Make, length: bytes
+) -> None:
+    """The client would wait for the rest, or take what is too much for the next answer."""
+
+    def stream(request: Request) -> Response:
+        return StreamingResponse(iter([b"abc"]), headers={"content-length": length.decode()})
+
+    port = in_process([Route("/x", stream)])
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+        connection.sendall(GET_X + b"\r\n")
+        answer = b""
+        while part := connection.recv(1 << 16):
+            answer += part
+
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert b"content-length: " + length in head
+    assert body == (b"abc" if length == b"9" else b"")
+
+
+def test_answers_without_a_body(in_process: Make) -> None:
+    """Those to HEAD may say how long one would be; those of two statuses end with the headers."""
+
+    def announce(request: Request) -> Response:
+        return Response(headers={"content-length": "9"})
+
+    routes = [
+        Route("/x", announce),
+        Route("/none", raising(HTTPException(204))),
+        Route("/same", lambda request: Response(status_code=304, headers={"content-length": "9"})),
+    ]
+    port = in_process(routes)
+    for method, path, status, length in (
+        ("HEAD", "x", 200, "9"),
+        ("GET", "none", 204, None),
+        ("GET", "same", 304, "9"),
+    ):
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        connection.request(method, f"/data/plugin/made/{path}")
+        response = connection.getresponse()
+        assert (response.status, response.getheader("content-length")) == (status, length)
+        assert response.read() == b""
+        connection.request("GET", "/data/runs")
+        assert connection.getresponse().read() == b"[]"
+        connection.close()
 
 
 def test_a_client_that_sends_too_much_gets_its_answer(in_process: Make) -> None:

@@ -21,11 +21,12 @@ from tbcore.eventfiles import decode, logdir, records, tail
 from tbcore.eventfiles.logdir import LogdirSpec
 from tbcore.kinds import Claim
 from tbcore.store import loader as loader_module
+from tbcore.store import reader as reader_module
 from tbcore.store import watch as watch_module
 from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.store.run import RunData
-from tbcore.testing import EventFileWriter, write_run
+from tbcore.testing import EventFileWriter, summaries, write_run
 
 SCALARS = (Claim("simple_value"),)
 PATIENCE = 20.0
@@ -108,6 +109,12 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     real = records.open_regular
     monkeypatch.setattr("tbcore.eventfiles.tail.open_regular", open_regular)
     return names
+
+
+@pytest.fixture
+def settled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if all files had been written long ago; the time of their status cannot be set back."""
+    monkeypatch.setattr(reader_module, "_UNSETTLED_NS", 0)
 
 
 @pytest.fixture
@@ -242,11 +249,12 @@ def test_data_is_served_while_it_is_loaded(logs: Logs, small_turns: None) -> Non
     assert (last.passes, last.num_runs, last.num_files, last.num_directories) == (1, 1, 1, 2)
 
 
-def test_a_pass_that_finds_nothing_new_changes_nothing(logs: Logs, opened: list[str]) -> None:
+def test_a_pass_that_finds_nothing_new_changes_nothing(
+    logs: Logs, opened: list[str], settled: None
+) -> None:
     """No generation, and no file is opened."""
     for run in ("a", "b"):
-        path = logs.write(f"{run}/1.tfevents", 1, 2)
-        os.utime(path, ns=(10**18, 10**18))
+        logs.write(f"{run}/1.tfevents", 1, 2)
     logs.load()
     generation = logs.multiplexer.generation
     opened.clear()
@@ -262,19 +270,34 @@ def test_a_pass_that_finds_nothing_new_changes_nothing(logs: Logs, opened: list[
     assert logs.multiplexer.run_generations()["b"] <= generation
 
 
-def test_half_a_record_waits_and_counts_as_read(logs: Logs, opened: list[str]) -> None:
-    """It is looked at again for some seconds, in case the clock did not tick, then no more."""
+def test_a_file_is_looked_at_again_until_its_clock_has_ticked(
+    logs: Logs, opened: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may have changed twice at the same time; later on it would show another one."""
+    logs.write("run/a.tfevents", 1, 2)
+    logs.load()
+    opened.clear()
+    logs.load()
+    logs.load()
+    assert opened == ["a.tfevents"] * 2
+    later = time.time_ns() + 10**10
+    monkeypatch.setattr(time, "time_ns", lambda: later)
+    logs.load()
+    opened.clear()
+    logs.load()
+    assert opened == []
+
+
+def test_half_a_record_waits_and_counts_as_read(
+    logs: Logs, opened: list[str], settled: None
+) -> None:
+    """Nothing is read as long as nothing comes."""
     path = logs.write("run/a.tfevents", 1, 2)
     data = path.read_bytes()
     path.write_bytes(data[:-5])
     logs.load()
     assert logs.steps() == [1]
     assert logs.multiplexer.status.bytes_read == logs.multiplexer.status.bytes_total
-    opened.clear()
-    logs.load()
-    assert opened == ["a.tfevents"]
-    os.utime(path, ns=(10**18, 10**18))
-    logs.load()
     opened.clear()
     logs.load()
     assert opened == []
@@ -383,6 +406,74 @@ def test_a_file_that_is_replaced_while_it_is_read_anew(logs: Logs, small_turns: 
     assert {1.0} not in seen
 
 
+def test_a_copy_that_grows_is_read_on(logs: Logs, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A synchroniser puts a longer copy in its place each time: each byte is decoded once, and
+    the items of the old copy are served all the while."""
+    done = 0
+    real = tail.FileTail._fill
+
+    def fill(self: tail.FileTail, descriptor: int, size: int) -> int:
+        nonlocal done
+        count = real(self, descriptor, size)
+        done += count
+        return count
+
+    monkeypatch.setattr(tail.FileTail, "_fill", fill)
+    path = logs.path / "run" / "a.tfevents"
+    original = logs.path / "original"
+    for number in range(10):
+        with EventFileWriter(original) as writer:
+            for step in range(number * 100, number * 100 + 100):
+                writer.add_scalar("loss", step, step)
+            writer.add_image("image", summaries.png(), number)
+        path.parent.mkdir(exist_ok=True)
+        replace(path, original.read_bytes())
+        for item in logs.multiplexer.items("run", "image", (Claim(),)) if number else ():
+            item.read()
+        logs.load()
+        assert logs.steps() == list(range(number * 100 + 100))
+    assert done <= original.stat().st_size
+
+
+def test_a_file_that_is_replaced_in_a_turn_shows_nothing_of_that(
+    logs: Logs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the turn read may be of either file."""
+    path = logs.write("run/a.tfevents", 1, 2)
+    logs.load()
+    real = tail.FileTail.read
+
+    def read(self: tail.FileTail, max_bytes: int) -> Iterator[Any]:
+        yield from real(self, max_bytes)
+        monkeypatch.undo()
+        path.write_bytes(new)
+        raise tail.FileReplacedError(path)
+
+    new = logs.write("elsewhere", *range(10, 20), wall_time=200.0).read_bytes()
+    logs.write("run/a.tfevents", 3)
+    monkeypatch.setattr(tail.FileTail, "read", read)
+    monkeypatch.setattr(loader_module, "COMMIT_SECONDS", 0)
+    seen = logs.watch(logs.steps)
+    logs.load()
+    assert seen[-1] == list(range(10, 20))
+    assert all(steps in ([1, 2], seen[-1]) for steps in seen)
+
+
+def test_equal_size_and_time_do_not_hide_another_file(logs: Logs, settled: None) -> None:
+    """The time of the status tells, which nobody sets back."""
+    path = logs.write("run/a.tfevents", 1, 2)
+    status = path.stat()
+    new = logs.write("elsewhere", 1, 2, wall_time=200.0, value=7.0).read_bytes()
+    logs.load()
+    while path.stat().st_ctime_ns == status.st_ctime_ns:
+        with path.open("r+b") as file:
+            file.write(new)
+        os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert (path.stat().st_size, path.stat().st_mtime_ns) == (len(new), status.st_mtime_ns)
+    logs.load()
+    assert logs.values() == {7.0}
+
+
 @pytest.mark.parametrize("same_time", [True, False])
 def test_a_file_that_is_written_anew_in_place(logs: Logs, same_time: bool) -> None:
     """Longer than before, under the same inode: its first record tells."""
@@ -422,10 +513,11 @@ def test_a_file_that_vanished_from_a_run(logs: Logs) -> None:
     assert logs.steps() == [2]
 
 
-def test_a_file_that_was_empty_may_go_without_notice(logs: Logs, opened: list[str]) -> None:
+def test_a_file_that_was_empty_may_go_without_notice(
+    logs: Logs, opened: list[str], settled: None
+) -> None:
     """Nothing came from it, so nothing is read anew."""
     path = logs.write("run/1.tfevents", 1)
-    os.utime(path, ns=(10**18, 10**18))
     (logs.path / "run" / "0.tfevents").touch()
     logs.load()
     opened.clear()

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from tbcore.errors import DataLossError, DecodeError, NotFoundError
 from tbcore.eventfiles.logdir import LogdirSpec
-from tbcore.eventfiles.proto.event_pb2 import Event
+from tbcore.eventfiles.proto.event_pb2 import Event, SessionLog
 from tbcore.eventfiles.proto.summary_pb2 import Summary
 from tbcore.kinds import Claim, Kind
+from tbcore.store import multiplexer as multiplexer_module
 from tbcore.store.loader import Loader
-from tbcore.store.multiplexer import Multiplexer
+from tbcore.store.multiplexer import Multiplexer, RunDetails
 from tbcore.store.status import LoadStatus
 from tbcore.store.view import RunView
 from tbcore.testing import EventFileWriter, summaries, write_run
@@ -191,12 +194,15 @@ def test_items_that_are_no_longer_there_say_so_in_one_line(tmp_path: Path) -> No
     assert isinstance(first.read(), Summary.Value)
     with pytest.raises(DataLossError, match=r"^the record at offset \d+ of .*$"):
         last.read()
-    # While the old file is there, the new one cannot get its inode.
+    # A copy has another inode, while the old file is there, and the bytes that were logged.
     replacement = path.with_name("x")
     replacement.write_bytes(data)
     replacement.rename(path)
-    with pytest.raises(NotFoundError, match="replaced"):
-        first.read()
+    assert isinstance(last.read(), Summary.Value)
+    replacement.write_bytes(data[:-50])
+    replacement.rename(path)
+    with pytest.raises(DataLossError, match="no longer what was logged"):
+        last.read()
     path.unlink()
     with pytest.raises(NotFoundError, match="No such file"):
         first.read()
@@ -310,6 +316,104 @@ def test_kinds_say_what_there_is(tmp_path: Path) -> None:
     assert set(found) == {"simple_value", "histo"}
     assert found["simple_value"][1:] == (2, 2, "a", "x")
     assert found["histo"] == (Kind("histo"), 1, 1, "a", "h")
+
+
+def details(multiplexer: Multiplexer, run: str = "run") -> RunDetails:
+    (found,) = [found for found in multiplexer.run_details() if found.name == run]
+    return found
+
+
+def test_the_last_event_of_a_run_may_be_of_any_kind(tmp_path: Path) -> None:
+    """It stands last in its file; of several files the latest one counts, in whatever order they
+    are read."""
+    path = tmp_path / "run" / "b.tfevents"
+    multiplexer = Multiplexer()
+    loader = Loader(multiplexer, [LogdirSpec(None, str(tmp_path))])
+
+    def last(what: dict[str, Any], wall_time: float, path: Path = path) -> float | None:
+        with EventFileWriter(path, file_version=None) as writer:
+            writer.add_event(Event(wall_time=wall_time, **what))
+        loader.load_once()
+        return details(multiplexer).last_event_time
+
+    scalar = Summary(value=[Summary.Value(tag="x", simple_value=1.0)])
+    image = Summary(value=[Summary.Value(tag="i", image=Summary.Image(height=1))])
+    assert last({"file_version": "brain.Event:2"}, 10.0) == 10.0
+    assert last({"summary": scalar}, 11.0) == 11.0
+    assert last({"summary": image}, 12.0) == 12.0
+    assert last({"summary": Summary()}, 13.0) == 13.0
+    assert last({"graph_def": b""}, 14.0) == 14.0
+    assert last({"session_log": SessionLog(status=SessionLog.START)}, 15.0) == 15.0
+    assert last({"session_log": SessionLog(status=SessionLog.STOP)}, 16.0) == 16.0
+    assert last({"summary": scalar}, float("nan")) == 16.0
+    assert last({"summary": scalar}, 12.0) == 12.0
+    assert last({"summary": scalar}, 11.0, path.with_name("a.tfevents")) == 12.0
+    assert last({"summary": scalar}, 17.0, path.with_name("a.tfevents")) == 17.0
+    assert details(multiplexer).first_event_time == 10.0
+
+
+def test_tags_with_values_that_are_not_finite(tmp_path: Path) -> None:
+    """In the order of tags; those of which nothing is left are not among them."""
+    multiplexer = Multiplexer()
+    loader = Loader(multiplexer, [LogdirSpec(None, str(tmp_path))])
+    with EventFileWriter(tmp_path / "run" / "a.tfevents") as writer:
+        for step in range(100):
+            for tag, value in (("a", 1.0), ("b", 2.0), ("c", 3.0)):
+                writer.add_scalar(tag, value, step)
+        writer.flush()
+        loader.load_once()
+        assert details(multiplexer).nonfinite_tags == ()
+        writer.add_scalar("c", float("nan"), 100)
+        writer.add_scalar("a", float("-inf"), 200, dtype="float64")
+        writer.flush()
+        loader.load_once()
+        assert details(multiplexer).nonfinite_tags == ("a", "c")
+        assert load(tmp_path).run_details() == multiplexer.run_details()
+    write_run(tmp_path, "run", restart_at=150)
+    loader.load_once()
+    assert details(multiplexer).nonfinite_tags == ("c",)
+    write_run(tmp_path, "run", restart_at=50, scalars={"b": [(60, float("inf"))]})
+    loader.load_once()
+    assert details(multiplexer).nonfinite_tags == ("b",)
+
+
+def test_when_files_were_written_to_makes_no_generation(tmp_path: Path) -> None:
+    """It is told all the same, of the newest file as of the last look."""
+    for run in ("a", "b"):
+        for file in ("1", "2"):
+            with EventFileWriter(tmp_path / run / f"{file}.tfevents") as writer:
+                writer.add_scalar("x", 1, 1)
+            os.utime(tmp_path / run / f"{file}.tfevents", (100.0, 100.0 + int(file)))
+    multiplexer = Multiplexer()
+    loader = Loader(multiplexer, [LogdirSpec(None, str(tmp_path))])
+    loader.load_once()
+    assert [found.modified for found in multiplexer.run_details()] == [102.0, 102.0]
+    generation = multiplexer.generation
+    os.utime(tmp_path / "a" / "1.tfevents", (100.0, 107.5))
+    loader.load_once()
+    assert [found.modified for found in multiplexer.run_details()] == [107.5, 102.0]
+    assert multiplexer.generation == generation
+    write_run(tmp_path, "b", scalars={"x": [2.0]})
+    (tmp_path / "a" / "1.tfevents").unlink()
+    (tmp_path / "a" / "2.tfevents").unlink()
+    loader.load_once()
+    assert [found.name for found in multiplexer.run_details()] == multiplexer.runs() == ["b"]
+
+
+def test_details_of_many_runs_cost_only_those_that_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asking makes none, and a commit as many as it changes."""
+    made: list[str] = []
+    real = multiplexer_module._details
+    monkeypatch.setattr(
+        multiplexer_module, "_details", lambda name, *rest: made.append(name) or real(name, *rest)
+    )
+    multiplexer = Multiplexer()
+    multiplexer.commit({f"run{i}": RunView() for i in range(1000)})
+    made.clear()
+    multiplexer.commit({"run7": RunView(last_event_time=5.0)}, (), {"run8": 3.0, "gone": 4.0})
+    assert multiplexer.run_details()[7].last_event_time == 5.0
+    assert multiplexer.run_details()[8].modified == 3.0
+    assert made == ["run7", "run8"]
 
 
 def test_generations_rise_with_changes_and_only_then() -> None:

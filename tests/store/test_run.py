@@ -81,7 +81,7 @@ def batches_of(
             yield batch_of(pending)
             pending = []
         if event.what == "version":
-            yield FileVersion(event.version, event.step)
+            yield FileVersion(event.version, event.step, event.step + 0.5)
         elif event.what == "start":
             yield SessionStart(event.step, 0.0)
         else:
@@ -96,11 +96,15 @@ def batch_of(events: Sequence[tuple[int, Event]]) -> Batch:
     batch = Batch()
     for offset, event in events:
         if event.what != "summary":
-            batch.bare_events.append(BareEvent(offset, event.step, is_summary=False))
+            batch.bare_events.append(
+                BareEvent(offset, event.step, event.step + 0.5, is_summary=False)
+            )
         if event.what == "graph_def":
             rows.setdefault(("", "graph_def", False), []).append((offset, 0, event.step))
         if event.what == "summary" and not event.values:
-            batch.bare_events.append(BareEvent(offset, event.step, is_summary=True))
+            batch.bare_events.append(
+                BareEvent(offset, event.step, event.step + 0.5, is_summary=True)
+            )
         for index, value in enumerate(event.values):
             key = (value.tag, value.field, value.is_scalar)
             rows.setdefault(key, []).append((offset, index, event.step))

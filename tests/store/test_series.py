@@ -47,6 +47,25 @@ def ordinals_of(series: Series) -> list[int]:
     return list(series.ordinals_between(0, len(series)).tolist())
 
 
+@given(
+    st.lists(st.lists(st.tuples(st.integers(0, 9), st.sampled_from([0.5, 1e300, np.nan, np.inf])))),
+    st.integers(0, 9),
+    st.integers(1, 9),
+)
+def test_values_that_are_not_finite_are_counted(
+    blocks: list[list[tuple[int, float]]], limit: int, max_rows: int
+) -> None:
+    """Whatever is appended and dropped."""
+    series = Series.empty(SCALAR)
+    for block in blocks:
+        step, value = np.array(block, np.float64).reshape(-1, 2).T
+        columns = [step.astype(np.int64), step, value]
+        series = series.appended(columns, len(series))
+    purged = series.purged(limit, num_shared=0)
+    for some in (series, purged, series.bounded(max_rows), purged.compacted()):
+        assert some.num_nonfinite == np.count_nonzero(~np.isfinite(some.column(VALUE)))
+
+
 def test_rows_come_out_as_they_went_in() -> None:
     """All columns, over many blocks."""
     series = Series.empty(SCALAR)

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { colorsOf, oklchToHex } from "../../tbcore/web/lib/colors.js";
 
+const THEMES = /** @type {const} */ (["light", "dark"]);
 const RUNS = Array.from({ length: 36 }, (_, i) => `experiment/${i}/train`);
 
 test("a run keeps its colour while others arrive", () => {
@@ -13,20 +14,27 @@ test("a run keeps its colour while others arrive", () => {
   }
 });
 
-test("the first three dozen runs have different colours, in both themes", () => {
-  for (const theme of /** @type {const} */ (["light", "dark"])) {
-    assert.equal(new Set(colorsOf(RUNS, theme).values()).size, 36);
+test("the first two dozen runs have different colours, in both themes", () => {
+  for (const theme of THEMES) {
+    assert.equal(new Set(colorsOf(RUNS.slice(0, 24), theme).values()).size, 24);
   }
 });
 
-test("a dozen runs are far apart", () => {
-  for (const theme of /** @type {const} */ (["light", "dark"])) {
-    const colors = [...colorsOf(RUNS.slice(0, 12), theme).values()].map(oklab);
-    for (const [i, a] of colors.entries()) {
-      for (const b of colors.slice(i + 1)) {
-        assert.ok(Math.hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2]) > 0.075);
+test("the first seven runs are far apart, for readers who see red and green alike as well", () => {
+  for (const names of [RUNS, ["a", "b", "c/d"], ["large/train", "large/eval", "small/train", "small/eval"]]) {
+    for (const theme of THEMES) {
+      const colors = [...colorsOf(names.slice(0, 7), theme).values()];
+      for (const [vision, least] of /** @type {const} */ ([["normal", 0.15], ["protan", 0.095], ["deutan", 0.095]])) {
+        assert.ok(leastDistance(colors.map((color) => oklab(color, vision))) >= least, `${theme}, ${vision}`);
       }
     }
+  }
+});
+
+test("a dozen runs can be told apart", () => {
+  for (const theme of THEMES) {
+    const colors = [...colorsOf(RUNS.slice(0, 12), theme).values()];
+    assert.ok(leastDistance(colors.map((color) => oklab(color))) > 0.075, theme);
   }
 });
 
@@ -34,7 +42,7 @@ test("among thousands of runs, those near each other look different", () => {
   const many = Array.from({ length: 3000 }, (_, i) => `sweep/${i}`);
   const colors = [...colorsOf(many, "dark").values()];
   assert.equal(colors.length, 3000);
-  const labs = colors.map(oklab);
+  const labs = colors.map((color) => oklab(color));
   for (let i = 4; i < many.length; i++) {
     for (let j = i - 4; j < i; j++) {
       assert.ok(Math.hypot(...labs[i].map((part, k) => part - labs[j][k])) > 0.04, `${i} and ${j}`);
@@ -46,7 +54,7 @@ test("the name decides, in any order and company, while its colour is free", () 
   const alone = colorsOf(["train"], "light").get("train");
   assert.equal(colorsOf(["train", "a", "b", "c"], "light").get("train"), alone);
   const numSame = RUNS.filter((run) => colorsOf(["train", run], "light").get(run) === colorsOf([run], "light").get(run)).length;
-  assert.ok(numSame >= 30); // all but those that want the same one
+  assert.ok(numSame >= 28); // all but those that want the same one
 });
 
 test("colours stand out from the ground: contrast of at least 2.4 to 1 on cards", () => {
@@ -77,9 +85,26 @@ function luminance(hex) {
   return 0.2126 * r + 0.7152 * g + 0.0722 * b;
 }
 
-/** @param {string} hex @returns {number[]} */
-function oklab(hex) {
-  const [r, g, b] = linear(hex);
+/** How protanopia and deuteranopia change linear light: Machado, Oliveira and Fernandes, 2009, severity 1. */
+const VISION = {
+  normal: [[1, 0, 0], [0, 1, 0], [0, 0, 1]],
+  protan: [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+  deutan: [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.01182, 0.04294, 0.968881]],
+};
+
+/** @param {number[][]} labs */
+function leastDistance(labs) {
+  let least = Infinity;
+  for (const [i, a] of labs.entries()) {
+    for (const b of labs.slice(i + 1)) least = Math.min(least, Math.hypot(...a.map((part, k) => part - b[k])));
+  }
+  return least;
+}
+
+/** @param {string} hex @param {keyof typeof VISION} vision @returns {number[]} */
+function oklab(hex, vision = "normal") {
+  const light = linear(hex);
+  const [r, g, b] = VISION[vision].map((row) => Math.min(1, Math.max(0, row.reduce((sum, part, k) => sum + part * light[k], 0))));
   const l = Math.cbrt(0.4122214708 * r + 0.5363325363 * g + 0.0514459929 * b);
   const m = Math.cbrt(0.2119034982 * r + 0.6806995451 * g + 0.1073969566 * b);
   const s = Math.cbrt(0.0883024619 * r + 0.2817188376 * g + 0.6299787005 * b);

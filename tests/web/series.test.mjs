@@ -3,15 +3,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
+  clipRange,
   countFinite,
   extent,
   isRising,
   nearestIndex,
   nonFinitePoints,
   padded,
-  paddedLog,
+  partsOf,
   tracePath,
   visibleExtent,
+  windowOf,
   xColumn,
 } from "../../tbcore/web/lib/series.js";
 
@@ -70,11 +72,12 @@ test("the nearest point is found in rising and in other columns", () => {
   assert.ok(isRising(rising));
   for (const x of [-5, 0, 0.4, 0.6, 2.4, 2.6, 7, 7.1, 99]) {
     const best = Math.min(...rising.map((value) => Math.abs(value - x)));
-    assert.equal(Math.abs(rising[nearestIndex(rising, x, true)] - x), best);
-    assert.equal(Math.abs(rising[nearestIndex(rising, x, false)] - x), best);
+    const shuffled = [4, 0, 10, 1, 1];
+    assert.equal(Math.abs(rising[nearestIndex(rising, x)] - x), best);
+    assert.equal(Math.abs(shuffled[nearestIndex(shuffled, x)] - x), best);
   }
-  assert.equal(nearestIndex([], 1, true), -1);
-  assert.equal(nearestIndex([NaN], 1, false), -1);
+  assert.equal(nearestIndex([], 1), -1);
+  assert.equal(nearestIndex([NaN], 1), -1);
   assert.ok(!isRising([1, NaN, 2]));
   assert.ok(!isRising([2, 1]));
 });
@@ -90,11 +93,12 @@ test("ranges count finite numbers only", () => {
 test("the visible range takes in lines that only pass through", () => {
   const xs = [0, 10, 20, 30];
   const values = [5, 1, 9, 100];
-  assert.deepEqual(visibleExtent(xs, values, 9, 21, false), [1, 100]);
-  assert.deepEqual(visibleExtent(xs, values, 12, 18, false), [9, 9]);
-  assert.deepEqual(visibleExtent(xs, values, -5, 2, false), [1, 5]);
-  assert.deepEqual(visibleExtent(xs, values, -Infinity, Infinity, false), [1, 100]);
-  assert.equal(visibleExtent(xs, [-1, 0, NaN, -3], -1, 50, true), null);
+  assert.deepEqual(visibleExtent(xs, values, 9, 21), [1, 100]);
+  assert.deepEqual(visibleExtent(xs, values, 12, 18), [1, 9]);
+  assert.deepEqual(visibleExtent(xs, values, -5, 2), [1, 5]);
+  assert.deepEqual(visibleExtent(xs, values, -Infinity, Infinity), [1, 100]);
+  assert.deepEqual(visibleExtent(xs, [5, NaN, -Infinity, 7], 12, 18), [5, 7]);
+  assert.equal(visibleExtent(xs, [NaN, NaN, NaN, Infinity], -1, 50), null);
 });
 
 test("there is air around every range, also around a single value", () => {
@@ -106,8 +110,33 @@ test("there is air around every range, also around a single value", () => {
     const [min, max] = padded(range, 0.06);
     assert.ok(Number.isFinite(min) && Number.isFinite(max) && min < max && min <= range[0] && max >= range[1], `${range}`);
   }
-  const [low, high] = paddedLog([1, 100], 0.5);
-  assert.ok(Math.abs(low - 0.1) < 1e-9 && Math.abs(high - 1000) < 1e-9);
+});
+
+test("segments are found, searched and cut to a window on their own", () => {
+  const xs = [0, 1, 2, 3, 1, 2, 3, 4];
+  const parts = partsOf(xs, [0, 4]);
+  assert.deepEqual(parts, [
+    { from: 0, to: 4, rising: true },
+    { from: 4, to: 8, rising: true },
+  ]);
+  assert.equal(nearestIndex(xs, 2.1, parts), 5); // the later segment of two that are equally near
+  assert.equal(nearestIndex(xs, 0, parts), 0);
+  assert.deepEqual(parts.map((part) => windowOf(xs, part, 1.5, 2.5)), [[1, 4], [4, 7]]);
+  assert.deepEqual(windowOf(xs, parts[0], 2, 2), [1, 4]);
+  assert.deepEqual(windowOf(xs, parts[0], 9, 10), [3, 4]);
+  assert.deepEqual(partsOf(xs).map(({ rising }) => rising), [false]);
+  assert.deepEqual(partsOf([]), []);
+});
+
+test("outliers are left out of a range, and nothing else", () => {
+  const values = Float64Array.from({ length: 100 }, (_, i) => i);
+  values[50] = 1e9;
+  values[51] = NaN;
+  const [low, high] = /** @type {[number, number]} */ (clipRange(values, 0, 100));
+  assert.equal(low, 0); // no further than the values go
+  assert.ok(high > 99 && high < 200);
+  assert.deepEqual(clipRange([3, 3, 3], 0, 3), [3, 3]);
+  assert.equal(clipRange([NaN], 0, 1), null);
 });
 
 test("values that are not finite are marked beside their neighbours", () => {

@@ -3,7 +3,7 @@
  */
 
 import { html } from "htm/preact";
-import { useId, useRef, useState } from "preact/hooks";
+import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "./icons.js";
 
 const DRAGGED = "application/x-tbcore-card";
@@ -83,13 +83,17 @@ export function Menu({ label, icon, content }) {
   const [open, setOpen] = useState(false);
 
   /** @param {ToggleEvent} event */
-  const onToggle = (event) => {
-    setOpen(event.newState === "open");
-    if (event.newState !== "open" || !button.current || !box.current) return;
+  const onToggle = (event) => setOpen(event.newState === "open");
+
+  // When the content is there: below the button, ending where it ends unless that leaves the page on the other side.
+  useLayoutEffect(() => {
+    if (!open || !button.current || !box.current) return;
     const anchor = button.current.getBoundingClientRect();
+    const room = document.documentElement.clientWidth;
+    const widest = room - 4 - box.current.getBoundingClientRect().width;
     box.current.style.top = `${anchor.bottom + 4}px`;
-    box.current.style.right = `${Math.max(4, document.documentElement.clientWidth - anchor.right)}px`;
-  };
+    box.current.style.right = `${Math.max(4, Math.min(room - anchor.right, widest))}px`;
+  }, [open]);
 
   return html`<button
       type="button"

@@ -5,8 +5,11 @@
 import { formatDuration, formatStep, formatTime, formatValue } from "./format.js";
 import { splitName } from "./names.js";
 
+/** @typedef {import("./line-chart.js").Hit} Hit */
+
 /** Distance from the pointer, CSS pixels. */
 const GAP = 14;
+const MOST_ROWS = 8;
 
 export class ChartTooltip {
   /** @type {HTMLElement} */ #owner;
@@ -19,40 +22,25 @@ export class ChartTooltip {
   }
 
   /**
-   * @param {readonly import("./line-chart.js").Hit[]} hits  the nearest first
+   * @param {readonly Hit[]} hits  the nearest first
    * @param {{ left: number, top: number }} anchor  in the viewport
    * @param {boolean} speak  whether to read the nearest point aloud
    */
   show(hits, anchor, speak) {
     const box = (this.#box ??= this.#makeBox());
     const nearest = hits[0];
-    const rows = hits.slice().sort((a, b) => order(a) - order(b));
-    const table = document.createElement("table");
-    const head = table.createTHead().insertRow();
-    for (const title of ["", "Run", "Value", "Step", "Relative"]) head.append(cell("th", title));
-    const body = table.createTBody();
-    for (const hit of rows) {
-      const { line, index } = hit;
-      const row = body.insertRow();
-      if (hit === nearest) row.className = "tb-nearest";
-      const swatch = document.createElement("i");
-      swatch.style.background = line.color;
-      const mark = row.insertCell();
-      mark.append(swatch);
-      const [parents, leaf] = splitName(line.name);
-      const name = cell("td", "");
-      name.className = "tb-chart-run";
-      name.append(span("tb-name-head", parents), span("tb-name-tail", leaf));
-      row.append(
-        name,
-        cell("td", formatValue(line.value[index])),
-        cell("td", formatStep(line.step[index])),
-        cell("td", formatDuration(line.wallTime[index] - line.wallTime[0])),
-      );
-    }
+    const rows = hits.slice(0, MOST_ROWS).sort((a, b) => order(a) - order(b));
+    const lines = rows.filter(({ line }) => line);
+    const bands = rows.filter(({ band }) => band);
+    const isSmoothed = lines.some(({ line }) => line?.smoothed);
+    const titles = ["Run", ...(isSmoothed ? ["Smoothed"] : []), "Value", "Step", "Relative"];
     const time = document.createElement("p");
-    time.textContent = formatTime(nearest.line.wallTime[nearest.index]);
-    box.replaceChildren(table, time);
+    time.textContent = nearest.line ? formatTime(nearest.line.wallTime[nearest.index]) : (nearest.band?.label ?? "");
+    box.replaceChildren(
+      ...(bands.length > 0 ? [table(bands, nearest, ["Group", "Mean", "Low", "High", "Runs"], bandTexts)] : []),
+      ...(lines.length > 0 ? [table(lines, nearest, titles, (hit) => lineTexts(hit, isSmoothed))] : []),
+      time,
+    );
     if (!box.matches(":popover-open")) box.showPopover();
     place(box, anchor);
     if (speak) this.#speak(nearest);
@@ -77,18 +65,64 @@ export class ChartTooltip {
     return box;
   }
 
-  /** @param {import("./line-chart.js").Hit} hit */
-  #speak({ line, index }) {
+  /** @param {Hit} hit */
+  #speak({ name, line, band, index }) {
     if (!this.#spoken) {
       this.#spoken = span("tb-hidden", "");
       this.#spoken.setAttribute("role", "status");
       this.#owner.append(this.#spoken);
     }
-    this.#spoken.textContent = `${line.name}, step ${formatStep(line.step[index])}: ${formatValue(line.value[index])}`;
+    const [at, value] = line ? [`step ${formatStep(line.step[index])}`, line.value] : ["mean", band?.mean ?? []];
+    this.#spoken.textContent = `${name}, ${at}: ${formatValue(value[index])}`;
   }
 }
 
-/** Rows stand in the order of the lines on the screen. @param {import("./line-chart.js").Hit} hit */
+/**
+ * @param {readonly Hit[]} hits
+ * @param {Hit} nearest
+ * @param {readonly string[]} titles
+ * @param {(hit: Hit) => string[]} texts  of the cells after the name
+ */
+function table(hits, nearest, titles, texts) {
+  const table = document.createElement("table");
+  table.createTHead().insertRow().append(cell("th", ""), ...titles.map((title) => cell("th", title)));
+  const body = table.createTBody();
+  for (const hit of hits) {
+    const row = body.insertRow();
+    if (hit === nearest) row.className = "tb-nearest";
+    const swatch = document.createElement("i");
+    swatch.style.background = hit.color;
+    row.insertCell().append(swatch);
+    const [parents, leaf] = splitName(hit.name);
+    const name = cell("td", "");
+    name.className = "tb-chart-run";
+    name.append(span("tb-name-head", parents), span("tb-name-tail", leaf));
+    row.append(name, ...texts(hit).map((text) => cell("td", text)));
+  }
+  return table;
+}
+
+/**
+ * @param {Hit} hit  of a line
+ * @param {boolean} isSmoothed
+ */
+function lineTexts({ line, index }, isSmoothed) {
+  if (!line) return [];
+  const { value, smoothed, step, wallTime, startTime = wallTime[0] } = line;
+  return [
+    ...(isSmoothed ? [formatValue((smoothed ?? value)[index])] : []),
+    formatValue(value[index]),
+    formatStep(step[index]),
+    formatDuration(wallTime[index] - startTime),
+  ];
+}
+
+/** @param {Hit} hit  of a band */
+function bandTexts({ band, index }) {
+  return band ? [band.mean, band.low, band.high, band.count].map((column) => formatValue(column[index])) : [];
+}
+
+/** Rows stand in the order of the lines on the screen. @param {Hit} hit */
 function order(hit) {
   return Number.isNaN(hit.top) ? Infinity : hit.top;
 }

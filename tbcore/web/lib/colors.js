@@ -1,75 +1,90 @@
 /**
- * Stable, distinguishable colours for run names. Pure.
+ * Stable, distinguishable colours for run names, and for names of groups. Pure.
  *
- * A run's name decides its colour as long as that colour is free. Otherwise it gets the one that differs most from
- * the runs just before it, which are those it is likely compared with. `data/runs` only ever grows at its end, so a run
- * keeps its colour while others arrive, and few runs have the same colour in every log directory. Colours are made in
- * OKLCH, where equal numbers look equally light.
+ * A name decides its colour as long as that colour is free. Otherwise it gets the one that differs most from the names
+ * just before it, which are those it is likely compared with. `data/runs` only ever grows at its end, so a run keeps
+ * its colour while others arrive, and few runs have the same colour in every log directory. Colours are made in OKLCH,
+ * where equal numbers look equally light.
  */
 
 /**
- * Lightness (0 to 1), chroma and hue (degrees) of the base colours on a light ground. Neighbours differ in lightness
- * too, which helps where hues are hard to tell apart.
- * @type {[l: number, c: number, h: number][]}
+ * Hue (degrees), then lightness (0 to 1) and chroma on a light ground, then both on a dark one.
+ *
+ * Hues begin as those of the palette for all kinds of colour vision by Okabe and Ito; an optimiser then moved them, their
+ * lightness and their chroma. The first seven are at least 0.15 apart in OKLab, and 0.095 as seen with protanopia or
+ * deuteranopia (matrices of Machado, Oliveira and Fernandes, 2009); none is a dark yellow, which looks like mud.
+ * @type {[h: number, lightL: number, lightC: number, darkL: number, darkC: number][]}
  */
 const BASE = [
-  [0.58, 0.17, 258], // blue
-  [0.7, 0.16, 55], // orange
-  [0.56, 0.13, 162], // green
-  [0.58, 0.2, 25], // red
-  [0.55, 0.19, 300], // violet
-  [0.68, 0.11, 205], // cyan
-  [0.63, 0.2, 350], // pink
-  [0.71, 0.14, 95], // ochre
-  [0.5, 0.08, 60], // brown
-  [0.68, 0.18, 130], // lime
-  [0.48, 0.12, 225], // petrol
-  [0.67, 0.13, 320], // orchid
+  [264, 0.581, 0.2, 0.644, 0.18], // blue
+  [50, 0.651, 0.157, 0.703, 0.18], // orange
+  [166, 0.624, 0.137, 0.671, 0.127], // green
+  [21, 0.505, 0.173, 0.567, 0.144], // red
+  [314, 0.463, 0.2, 0.576, 0.158], // purple
+  [231, 0.698, 0.149, 0.78, 0.145], // sky
+  [349, 0.713, 0.177, 0.778, 0.164], // pink
+  [86, 0.72, 0.145, 0.833, 0.131], // gold: near orange for some, so it comes last
 ];
 
-/**
- * The base colours, then darker, then paler ones: offset of lightness and factor of chroma.
- * @type {[l: number, c: number][]}
- */
-const TIERS = [
-  [0, 1],
-  [-0.15, 0.9],
-  [-0.03, 0.45],
-];
+/** The base colours, then stronger ones, then paler ones: offset of lightness and factor of chroma. */
+const TIERS = {
+  light: [[0, 1], [-0.14, 0.85], [-0.03, 0.4]],
+  dark: [[0, 1], [0.14, 0.6], [-0.03, 0.4]],
+};
 
-/** @type {[l: number, c: number, h: number][]} */
-const SLOTS = TIERS.flatMap(([offset, factor]) =>
-  BASE.map(([l, c, h]) => /** @type {[number, number, number]} */ ([l + offset, c * factor, h])),
-);
+/** As many slots are given away before the next ones are. */
+const STAGES = [7, 8, 16, 24];
+const NUM_SLOTS = STAGES[STAGES.length - 1];
 
-/** As many runs before one must look different from it, as far as possible. */
+/** As many names before one must look different from it, as far as possible. */
 const NUM_NEIGHBOURS = 8;
 
+/** How different two slots look at least, as distance in OKLab, at `a * NUM_SLOTS + b`. */
+const DISTANCES = Float32Array.from({ length: NUM_SLOTS * NUM_SLOTS }, (_, index) => {
+  const distances = /** @type {const} */ (["light", "dark"]).map((theme) => {
+    const [l1, c1, h1] = slotColor(Math.floor(index / NUM_SLOTS), theme);
+    const [l2, c2, h2] = slotColor(index % NUM_SLOTS, theme);
+    return Math.sqrt((l1 - l2) ** 2 + c1 ** 2 + c2 ** 2 - 2 * c1 * c2 * Math.cos(((h1 - h2) * Math.PI) / 180));
+  });
+  return Math.min(...distances);
+});
+
 /**
- * Colours of all runs.
- * @param {readonly string[]} runs  in the order of data/runs
+ * Colours of all names.
+ * @param {readonly string[]} names  for runs in the order of data/runs
  * @param {"light" | "dark"} theme
- * @returns {Map<string, string>} run name to `#rrggbb`
+ * @returns {Map<string, string>} name to `#rrggbb`
  */
-export function colorsOf(runs, theme) {
-  const hexes = SLOTS.map(([l, c, h]) => themed(l, c, h, theme));
-  const numUses = new Uint32Array(SLOTS.length);
+export function colorsOf(names, theme) {
+  const hexes = Array.from({ length: NUM_SLOTS }, (_, slot) => oklchToHex(...slotColor(slot, theme)));
+  const numUses = new Uint32Array(NUM_SLOTS);
   /** @type {number[]} */
   const given = [];
   /** @type {Map<string, string>} */
   const colors = new Map();
-  for (const run of runs) {
-    const slot = chooseSlot(hashOf(run) % BASE.length, numUses, given.slice(-NUM_NEIGHBOURS));
+  for (const name of names) {
+    const slot = chooseSlot(hashOf(name) % STAGES[0], numUses, given.slice(-NUM_NEIGHBOURS));
     numUses[slot]++;
     given.push(slot);
-    colors.set(run, hexes[slot]);
+    colors.set(name, hexes[slot]);
   }
   return colors;
 }
 
 /**
+ * @param {number} slot
+ * @param {"light" | "dark"} theme
+ * @returns {[l: number, c: number, h: number]}
+ */
+function slotColor(slot, theme) {
+  const [h, lightL, lightC, darkL, darkC] = BASE[slot % BASE.length];
+  const [offset, factor] = TIERS[theme][Math.floor(slot / BASE.length)];
+  return theme === "light" ? [lightL + offset, lightC * factor, h] : [Math.min(0.92, darkL + offset), darkC * factor, h];
+}
+
+/**
  * The preferred slot while it is free, else the one that differs most from the neighbours: among the free slots of the
- * first tier that has any, and when all were given away among those given away least.
+ * first stage that has any, and when all were given away among those given away least.
  * @param {number} preferred
  * @param {Uint32Array} numUses  of each slot
  * @param {readonly number[]} neighbours  slots
@@ -77,43 +92,21 @@ export function colorsOf(runs, theme) {
 function chooseSlot(preferred, numUses, neighbours) {
   if (numUses[preferred] === 0) return preferred;
   const firstFree = numUses.indexOf(0);
-  const tier = Math.floor(firstFree / BASE.length);
-  const least = numUses.reduce((a, b) => Math.min(a, b));
+  const end = firstFree < 0 ? NUM_SLOTS : /** @type {number} */ (STAGES.find((stage) => firstFree < stage));
+  const most = firstFree < 0 ? numUses.reduce((a, b) => Math.min(a, b)) + 1 : 0;
   let best = 0;
   let bestDistance = -1;
-  for (let i = 0; i < SLOTS.length; i++) {
-    const slot = (preferred + i) % SLOTS.length; // begins at the name's own: that decides between equals
-    if (firstFree >= 0 ? numUses[slot] > 0 || Math.floor(slot / BASE.length) !== tier : numUses[slot] > least + 1) continue;
-    const distance = neighbours.reduce((nearest, other) => Math.min(nearest, distanceOf(slot, other)), Infinity);
+  for (let i = 0; i < end; i++) {
+    const slot = (preferred + i) % end; // begins at the name's own: that decides between equals
+    if (numUses[slot] > most) continue;
+    let distance = Infinity;
+    for (const other of neighbours) distance = Math.min(distance, DISTANCES[slot * NUM_SLOTS + other]);
     if (distance > bestDistance) {
       best = slot;
       bestDistance = distance;
     }
   }
   return best;
-}
-
-/**
- * How different two slots look: distance in OKLab.
- * @param {number} a
- * @param {number} b
- */
-function distanceOf(a, b) {
-  const [l1, c1, h1] = SLOTS[a];
-  const [l2, c2, h2] = SLOTS[b];
-  const angle = ((h1 - h2) * Math.PI) / 180;
-  return Math.sqrt((l1 - l2) ** 2 + c1 ** 2 + c2 ** 2 - 2 * c1 * c2 * Math.cos(angle));
-}
-
-/**
- * On a dark ground the same hue is lighter and a little less strong.
- * @param {number} l
- * @param {number} c
- * @param {number} h
- * @param {"light" | "dark"} theme
- */
-function themed(l, c, h, theme) {
-  return theme === "light" ? oklchToHex(l, c, h) : oklchToHex(Math.min(0.9, l * 0.72 + 0.28), c * 0.88, h);
 }
 
 /**

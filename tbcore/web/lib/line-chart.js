@@ -5,95 +5,139 @@
  *     const chart = new LineChart(element, { label: "loss" });
  *     chart.setLines([{ name: "train", color: "#3366cc", step, wallTime, value }]);
  *
- * The chart fills its element and follows its size. Drag to zoom, double-click to show everything again; the arrow
- * keys walk over the points.
+ * The chart fills its element and follows its size. `gestures.js` says how it is zoomed and moved; the arrow keys walk
+ * over the points. A view is a part [from, to] of the x axis, null for everything.
  *
- * uPlot lays out and draws. Its scales run from 0 to 1 here, and this module maps values to them: uPlot's own scales have
- * no ticks beyond 1e17, and values of a diverged run go to 1e38.
+ * All columns are brought to the axes once, as logarithms where an axis is logarithmic; from there to pixels is linear.
  */
 
-import uPlot from "uplot";
+import { axisColumn, drawAxes, FONT, fromAxis, layOut, shareOf, toAxis } from "./axes.js";
 import { ChartTooltip } from "./chart-tooltip.js";
-import { formatDuration, formatDurationTicks, formatStep, formatTicks, formatTime, formatTimeTicks } from "./format.js";
+import { formatDuration, formatStep, formatTime, formatValue, plural } from "./format.js";
+import { drawNever, drawSoon } from "./frames.js";
+import { addGestures, at, limited } from "./gestures.js";
+import { Raster } from "./raster.js";
 import {
+  clipRange,
   countFinite,
   extent,
-  isRising,
   nearestIndex,
   nonFinitePoints,
   padded,
-  paddedLog,
+  partsOf,
   tracePath,
   visibleExtent,
+  windowOf,
   xColumn,
 } from "./series.js";
-import { adoptStyles } from "./styles.js";
-import { durationTicks, logTicks, numberTicks, timeTicks } from "./ticks.js";
 
 /**
  * @typedef {import("./series.js").Columns} Columns
  * @typedef {import("./series.js").XAxis} XAxis
- * @typedef {Columns & { name: string, color: string }} Line  `name` is shown on hover
- * @typedef {"linear" | "log"} YScale
+ * @typedef {import("./axes.js").Range} Range
+ * @typedef {"linear" | "log"} Scale
+ * @typedef {Scale} YScale
  *
- * @typedef {object} LineChartOptions
+ * @typedef {object} LineOptions
+ * @property {string} name  shown on hover
+ * @property {string} color
+ * @property {Float64Array | null} [smoothed]  drawn strong, with `value` faint behind it
+ * @property {ArrayLike<number>} [segments]  first rows of segments, such as restarts; no line joins two
+ * @property {number} [startTime]  when relative time begins, seconds since the epoch; at the first row unless told
+ * @property {readonly number[]} [dash]  pixels on, pixels off
+ * @property {number} [numPoints]  of the whole series, when these are not all
+ * @property {string} [key]  tells lines of one name apart
+ * @typedef {Columns & LineOptions} Line
+ *
+ * @typedef {object} Band  the mean of a group of runs, and how far they are apart
+ * @property {string} name
+ * @property {string} color
+ * @property {Float64Array} x  in units of the x axis
+ * @property {Float64Array} mean
+ * @property {Float64Array} low
+ * @property {Float64Array} high
+ * @property {Float64Array} count  of runs
+ * @property {string} [label]  what low and high are
+ *
+ * @typedef {object} Axes
+ * @property {XAxis} xAxis  "step" unless told
+ * @property {Scale} xScale  "linear" unless told; wall time always is
+ * @property {Scale} yScale  "linear" unless told
+ * @property {boolean} clip  leaves outliers out of the y range, and marks lines that are cut off; false unless told
+ *
+ * @typedef {object} Callbacks
  * @property {string} label  what the chart shows, for those who cannot see it
- * @property {XAxis} [xAxis]  "step" unless told
- * @property {YScale} [yScale]  "linear" unless told
- * @property {(isZoomed: boolean) => void} [onZoom]  called when somebody zooms in or goes back
+ * @property {(view: Range | null, settled: boolean) => void} [onView]  the reader zooms or moves; `settled` at the end of
+ *   a gesture
+ * @property {(hits: Hit[]) => void} [onHover]  what is pointed at, the nearest first; empty: nothing any more
+ * @property {import("./cursor.js").Cursor} [cursor]  shared with other charts
+ * @property {(isZoomed: boolean) => void} [onZoom]
+ * @typedef {Callbacks & Partial<Axes>} LineChartOptions
  *
- * @typedef {object} Prepared  a line and what is computed once from its columns
- * @property {Line} line
+ * @typedef {object} Item  a line or band on the axes
+ * @property {Line | null} line
+ * @property {Band | null} band
+ * @property {string} name
+ * @property {string} color
  * @property {Float64Array} xs
- * @property {boolean} rising
- * @property {[number, number] | null} xExtent
- * @property {boolean} isSingle  fewer than two points can be drawn
+ * @property {Float64Array} ys  drawn strong
+ * @property {Float64Array | null} raw  drawn faint
+ * @property {Float64Array[]} columns  all that is drawn
+ * @property {import("./series.js").Part[]} parts
+ * @property {Range | null} xExtent
+ * @property {Range | null} yExtent
  * @property {{ index: number, beside: number }[]} nonFinite
  *
- * @typedef {[min: number, max: number]} Range
- *
  * @typedef {object} Hit  a point that is read just now
- * @property {Line} line
+ * @property {Line} [line]
+ * @property {Band} [band]  instead of a line
+ * @property {string} name
+ * @property {string} color
  * @property {number} index  of the point
  * @property {number} left  CSS pixels inside the plot
- * @property {number} top
+ * @property {number} top  NaN: has no place
  */
 
-const UPLOT_CSS = new URL("../vendor/uplot.css", import.meta.url);
 const LINE_WIDTH = 1.4;
-/** Many lines are thin: easier to tell apart, and lines of one pixel are drawn twenty times as fast without a GPU. */
+/** More are drawn as thin lines: easier to tell apart, and several times as fast. */
 const MANY_LINES = 12;
 const MANY_POINTS = 15_000;
-const FONT = '11px system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif';
-/** Room for one label, CSS pixels. */
-const X_SPACE = { step: 52, relative: 58, wall_time: 78 };
-const Y_SPACE = 26;
+/** Opacity of values behind their smoothed line, and of a band. */
+const FAINT = 0.28;
+const BAND = 0.18;
+/** Between marks of one line, CSS pixels: more of them would read as a bar. */
+const MARK_GAP = 12;
 /** A line is read only where it has a point this near to the pointer, CSS pixels. */
 const REACH = 60;
-/** A drag shorter than this is a click. */
-const DRAG = 5;
-const MOST_ROWS = 8;
-
-/** @type {WeakMap<Columns["value"], Map<XAxis, Omit<Prepared, "line">>>} */
-const preparedCache = new WeakMap();
 
 export class LineChart {
   /** @type {HTMLElement} */ #element;
-  /** @type {LineChartOptions & { xAxis: XAxis, yScale: YScale }} */ #options;
-  /** @type {Prepared[]} */ #lines = [];
-  #isCrowded = false;
-  /** @type {[number, number] | null} */ #zoom = null;
-  /** @type {uPlot | null} */ #plot = null;
-  /** @type {HTMLCanvasElement} */ #overlay = document.createElement("canvas");
-  /** @type {HTMLElement} */ #selection = document.createElement("div");
+  /** @type {Callbacks & Axes} */ #options;
+  /** @type {readonly Line[]} */ #lines = [];
+  /** @type {readonly Band[]} */ #bands = [];
+  /** @type {Item[]} */ #items = [];
+  #numPoints = 0;
+  /** @type {Range | null} */ #view = null;
+  /** A gesture is on: the y axis stands still, and lines are drawn thin. */
+  #isMoving = false;
+  /** @type {Range | null} of everything, as far as it is known, on the axis */ #whole = null;
+  /** @type {Range} what the axes show */ #x = [0, 1];
+  /** @type {Range} */ #y = [0, 1];
+  /** @type {import("./axes.js").Layout | null} */ #layout = null;
+  /** @type {Raster | null} */ #raster = null;
+  #canvas = make("canvas", "tb-chart-canvas");
+  #plot = make("div", "tb-chart-plot");
+  #overlay = make("canvas", "tb-chart-overlay");
+  #note = make("p", "tb-chart-note");
   /** @type {ChartTooltip} */ #tooltip;
   /** @type {ResizeObserver} */ #resizes;
-  /** @type {AbortController} */ #closed = new AbortController();
-  /** @type {{ line: Line, index: number } | null} the point the arrow keys are at */ #reading = null;
+  #closed = new AbortController();
+  #leaveCursor = () => {};
+  /** @type {{ name: string, index: number } | null} the point the arrow keys are at */ #reading = null;
   /** @type {{ left: number, top: number } | null} pointer, CSS pixels inside the plot */ #pointer = null;
-  /** @type {number | null} where a drag began, CSS pixels */ #dragStart = null;
-  /** What the axes show. On a logarithmic y axis it is of logarithms. */
-  #view = { x: /** @type {Range} */ ([0, 1]), y: /** @type {Range} */ ([0, 1]) };
+  /** @type {{ x: number, name: string | null } | null} the pointer in another chart */ #shared = null;
+  /** @type {string | null} */ #highlighted = null;
+  #wasHovered = false;
   #colors = { text: "", grid: "", surface: "" };
 
   /**
@@ -102,318 +146,428 @@ export class LineChart {
    */
   constructor(element, options) {
     this.#element = element;
-    this.#options = { xAxis: "step", yScale: "linear", ...options };
+    this.#options = { xAxis: "step", xScale: "linear", yScale: "linear", clip: false, ...options };
     this.#tooltip = new ChartTooltip(element);
     element.classList.add("tb-chart");
     element.tabIndex = 0;
     element.setAttribute("role", "group");
     element.setAttribute("aria-roledescription", "line chart");
-    this.#overlay.className = "tb-chart-overlay";
-    this.#selection.className = "tb-chart-selection";
-    this.#selection.hidden = true;
+    this.#plot.append(this.#overlay, this.#note);
+    element.append(this.#canvas, this.#plot);
     this.#listen();
-    this.#resizes = new ResizeObserver(() => this.#resize());
+    this.#resizes = new ResizeObserver(() => this.#drawSoon(true));
     this.#resizes.observe(element);
-    adoptStyles(element, UPLOT_CSS).catch(() => {}); // sizes are set by uPlot; without the sheet only details differ
   }
 
   /**
-   * Draws these lines and no others. Zoom and hover stay as they are, so lines may grow under a reader's eyes.
+   * Draws these lines and no others. View and hover stay as they are, so lines may grow under a reader's eyes.
    * @param {readonly Line[]} lines  the first is drawn first
    */
   setLines(lines) {
-    const { xAxis } = this.#options;
-    this.#lines = lines.filter((line) => line.value.length > 0).map((line) => ({ line, ...prepare(line, xAxis) }));
-    const numPoints = this.#lines.reduce((sum, { xs }) => sum + xs.length, 0);
-    this.#isCrowded = this.#lines.length > MANY_LINES || numPoints > MANY_POINTS;
-    this.#draw();
-    this.#element.setAttribute("aria-label", this.#describe());
+    this.#lines = lines;
+    this.#prepare();
   }
 
   /**
-   * Changes the axes; what is not named stays.
-   * @param {{ xAxis?: XAxis, yScale?: YScale }} axes
+   * Draws these bands, behind all lines.
+   * @param {readonly Band[]} bands
+   */
+  setBands(bands) {
+    this.#bands = bands;
+    this.#prepare();
+  }
+
+  /**
+   * Changes the axes; what is not named stays. Another x axis shows everything.
+   * @param {Partial<Axes>} axes
    */
   setAxes(axes) {
-    const { xAxis, yScale } = this.#options;
-    const next = { xAxis, yScale, ...axes };
-    if (next.xAxis === xAxis && next.yScale === yScale) return;
-    Object.assign(this.#options, next);
-    if (next.xAxis !== xAxis) this.#setZoom(null);
-    this.setLines(this.#lines.map(({ line }) => line));
+    const options = this.#options;
+    const { xAxis, xScale, yScale, clip } = options;
+    Object.assign(options, axes);
+    if (options.xAxis === xAxis && options.xScale === xScale && options.yScale === yScale && options.clip === clip) return;
+    if (options.xAxis !== xAxis) this.setView(null);
+    this.#items = [];
+    this.#whole = null;
+    this.#prepare();
   }
 
   /** Reads the colours of axes and grid again, after the theme changed. */
   restyle() {
-    this.#readColors();
-    this.#plot?.redraw(false, true);
-    this.#drawOverlay();
+    this.#colors.text = "";
+    this.#drawSoon();
+  }
+
+  /** The part of the x axis that is shown, in its units; null: everything. */
+  get view() {
+    return this.#view;
+  }
+
+  /**
+   * Shows a part of the x axis, without calling `onView`.
+   * @param {Range | null} view
+   * @param {boolean} [settled]  false while a gesture is on: the y axis stands still
+   */
+  setView(view, settled = true) {
+    const was = this.isZoomed;
+    this.#view = view;
+    this.#isMoving = !settled;
+    this.#drawSoon();
+    if (was !== this.isZoomed) this.#options.onZoom?.(this.isZoomed);
+  }
+
+  /** Device pixels of the plot's width, as far as labels leave it alike; 0 before layout. */
+  get pixels() {
+    return Math.round(Math.max(0, this.#element.clientWidth - 56) * devicePixelRatio);
+  }
+
+  /** What the x axis shows when it shows everything, in its units; null without points. */
+  get xExtent() {
+    const x = this.#axis("x");
+    return this.#whole && /** @type {Range} */ (this.#whole.map((place) => fromAxis(x, place)));
   }
 
   /** Whether only a part of the x axis is shown. */
   get isZoomed() {
-    return this.#zoom !== null;
+    return this.#view !== null;
   }
 
-  /** Shows everything again. */
+  /** Shows everything again, as the reader would. */
   resetZoom() {
-    this.#setZoom(null);
-    this.#draw();
+    this.#show(null, true);
+  }
+
+  /**
+   * Draws the lines of a run strong and all others faint.
+   * @param {string | null} name
+   */
+  highlight(name) {
+    if (name === this.#highlighted) return;
+    this.#highlighted = name;
+    this.#drawOverlay();
   }
 
   /** Takes the chart out of its element. */
   destroy() {
+    this.#hover(null);
     this.#closed.abort();
+    this.#leaveCursor();
     this.#resizes.disconnect();
     this.#tooltip.destroy();
-    this.#destroyPlot();
+    drawNever(this.#draw);
+    this.#canvas.remove();
+    this.#plot.remove();
   }
 
-  // --- drawing -----------------------------------------------------------------------------------------------------
+  // --- from columns to axes ----------------------------------------------------------------------------------------
 
-  #draw() {
-    if (this.#lines.length === 0) {
-      this.#destroyPlot();
-      this.#tooltip.hide();
-      return;
-    }
-    const data = /** @type {uPlot.AlignedData} */ (
-      /** @type {unknown} */ ([null, ...this.#lines.map(({ xs, line }) => [xs, line.value])])
-    );
-    this.#view = { x: this.#xRange(), y: this.#yRange() };
-    const plot = this.#plot;
-    if (!plot) this.#makePlot(data);
-    else {
-      // A series of uPlot is a slot here: colours and columns come from #lines by position.
-      while (plot.series.length < this.#lines.length + 1) plot.addSeries(this.#slot(), plot.series.length);
-      while (plot.series.length > this.#lines.length + 1) plot.delSeries(plot.series.length - 1);
-      plot.batch(() => {
-        plot.setData(data);
-        plot.redraw(false, true); // the ticks are new, although uPlot's scales are not
-      });
-    }
-    this.#update();
+  /**
+   * @param {"x" | "y"} which
+   * @returns {import("./axes.js").Axis}
+   */
+  #axis(which) {
+    const { xAxis, xScale, yScale } = this.#options;
+    return which === "x"
+      ? { kind: xAxis, log: xScale === "log" && xAxis !== "wall_time", range: this.#x }
+      : { kind: "value", log: yScale === "log", range: this.#y };
   }
 
-  /** @param {uPlot.AlignedData} data */
-  #makePlot(data) {
-    const width = this.#element.clientWidth;
-    const height = this.#element.clientHeight;
-    if (width < 40 || height < 40) return; // not laid out yet; #resize comes back
-    this.#readColors();
-    this.#plot = new uPlot(
-      {
-        width,
-        height,
-        mode: 2,
-        pxAlign: false,
-        padding: [10, 12, 0, 0],
-        cursor: { show: false },
-        legend: { show: false },
-        select: /** @type {uPlot.Select} */ ({ show: false, left: 0, top: 0, width: 0, height: 0 }),
-        scales: {
-          x: { time: false, range: [0, 1] },
-          y: { range: [0, 1] },
-        },
-        axes: [this.#axis("x"), this.#axis("y")],
-        series: [/** @type {uPlot.Series} */ ({}), ...this.#lines.map(() => this.#slot())],
-        hooks: { draw: [() => this.#drawMarks()], setSize: [() => this.#sizeOverlay()] },
-      },
-      data,
-      this.#element,
-    );
-    this.#plot.over.append(this.#selection, this.#overlay);
-    this.#sizeOverlay();
-  }
-
-  /** @returns {uPlot.Series} */
-  #slot() {
-    return {
-      width: LINE_WIDTH,
-      pxAlign: 0,
-      auto: false,
-      stroke: (_, index) => this.#lines[index - 1]?.line.color ?? "transparent",
-      points: { show: false },
-      facets: [
-        { scale: "x", auto: true },
-        { scale: "y", auto: true },
-      ],
-      paths: (plot, index) => {
-        const prepared = this.#lines[index - 1];
-        const path = new Path2D();
-        if (prepared) {
-          const [toX, toY] = this.#mapping(plot, true);
-          tracePath(path, prepared.xs, prepared.line.value, toX, toY);
-        }
-        const drawing = { stroke: path, fill: undefined, clip: undefined, band: undefined, gaps: undefined, flags: 0 };
-        return Object.assign(drawing, { _width: this.#isCrowded ? 1 : LINE_WIDTH });
-      },
+  #prepare() {
+    const old = new Map(this.#items.map((item) => [item.line?.value ?? item.band?.mean, item]));
+    /** @param {Line | Band} source @param {Float64Array} column */
+    const known = (source, column) => {
+      const item = old.get(column);
+      const was = item && (item.line ?? item.band);
+      if (!item || !was || item.raw !== null !== Boolean("smoothed" in source && source.smoothed)) return null;
+      const same = /** @type {const} */ (["step", "wallTime", "smoothed", "segments", "startTime", "x", "low", "high"]).every(
+        (name) => /** @type {any} */ (was)[name] === /** @type {any} */ (source)[name],
+      );
+      return same ? { ...item, name: source.name, color: source.color } : null;
     };
+    this.#items = [
+      ...this.#bands.map((band) => Object.assign(known(band, band.mean) ?? this.#itemOf(null, band), { band })),
+      ...this.#lines.map((line) => Object.assign(known(line, line.value) ?? this.#itemOf(line, null), { line })),
+    ].filter(({ xs }) => xs.length > 0);
+    this.#numPoints = this.#items.reduce((sum, { xs }) => sum + xs.length, 0);
+    const extents = this.#items.map(({ xExtent }) => xExtent);
+    this.#whole = this.#view ? this.#whole && union([this.#whole, ...extents]) : union(extents);
+    this.#drawSoon();
+    this.#describe();
   }
 
   /**
-   * @param {"x" | "y"} scale
-   * @returns {uPlot.Axis}
+   * @param {Line | null} line
+   * @param {Band | null} band  instead of a line
+   * @returns {Item}
    */
-  #axis(scale) {
-    let ticks = this.#placeTicks(scale, 0);
+  #itemOf(line, band) {
+    const { name, color } = /** @type {Line | Band} */ (line ?? band);
+    const log = this.#axis("y").log;
+    const x = line ? xColumn(line, this.#options.xAxis, line.startTime) : /** @type {Band} */ (band).x;
+    const xs = axisColumn(x, this.#axis("x").log);
+    const parts = partsOf(xs, line?.segments);
+    const columns = (line ? [line.smoothed ?? line.value, line.smoothed && line.value] : [band?.mean, band?.low, band?.high])
+      .filter((column) => column != null)
+      .map((column) => axisColumn(column, log));
     return {
-      scale,
-      side: scale === "x" ? 2 : 3,
-      font: FONT,
-      gap: scale === "x" ? 4 : 6,
-      stroke: () => this.#colors.text,
-      grid: { stroke: () => this.#colors.grid, width: 1 },
-      ticks: { show: false },
-      splits: (plot) => {
-        // The plot's own size is not known yet when uPlot first asks; it is the canvas less an axis.
-        ticks = this.#placeTicks(scale, scale === "x" ? plot.width - 56 : plot.height - 32);
-        const [min, max] = this.#view[scale];
-        const place = scale === "y" && this.#options.yScale === "log" ? Math.log10 : Number;
-        return ticks.at.map((tick) => (place(tick) - min) / (max - min));
-      },
-      values: () => this.#labels(scale, ticks),
-      size: (plot, values, axisIndex, cycle) => {
-        if (scale === "x") return this.#options.xAxis === "wall_time" ? 36 : 22;
-        const axis = /** @type {uPlot.Axis & { _size: number }} */ (plot.axes[axisIndex]);
-        if (cycle > 1) return axis._size;
-        plot.ctx.font = plot.axes[axisIndex].font?.[0] ?? FONT;
-        const widest = (values ?? []).reduce((most, text) => Math.max(most, plot.ctx.measureText(text).width), 0);
-        return Math.max(40, Math.ceil(widest / uPlot.pxRatio) + 12);
-      },
+      ...{ line, band, name, color, xs, columns, parts },
+      ys: columns[0],
+      raw: line ? (columns[1] ?? null) : null,
+      xExtent: extent(xs),
+      yExtent: union(columns.map(extent)),
+      nonFinite: line ? nonFinitePoints(line.value) : [],
     };
-  }
-
-  /**
-   * @param {"x" | "y"} scale
-   * @param {number} length  CSS pixels
-   */
-  #placeTicks(scale, length) {
-    const [min, max] = this.#view[scale];
-    const most = Math.max(2, Math.floor(length / (scale === "x" ? X_SPACE[this.#options.xAxis] : Y_SPACE)));
-    if (scale === "y") {
-      return this.#options.yScale === "log" ? logTicks(10 ** min, 10 ** max, most) : numberTicks(min, max, most);
-    }
-    if (this.#options.xAxis === "relative") return durationTicks(min, max, most);
-    if (this.#options.xAxis === "wall_time") return timeTicks(min, max, most);
-    return numberTicks(min, max, most, 1);
-  }
-
-  /**
-   * @param {"x" | "y"} scale
-   * @param {import("./ticks.js").Ticks} ticks
-   */
-  #labels(scale, { at, spacing }) {
-    if (scale === "x" && this.#options.xAxis === "relative") return formatDurationTicks(at, spacing);
-    if (scale === "x" && this.#options.xAxis === "wall_time") return formatTimeTicks(at, spacing);
-    return formatTicks(at, spacing);
   }
 
   /** @returns {Range} */
   #xRange() {
-    return this.#zoom ?? padded(this.#xExtent(), 0.02);
+    const axis = this.#axis("x");
+    const view = this.#view?.map((value) => toAxis(axis, value));
+    return view?.every(Number.isFinite) ? /** @type {Range} */ (view) : this.#everything();
   }
 
-  /** @returns {Range | null} */
-  #xExtent() {
-    /** @type {Range | null} */
-    let range = null;
-    for (const { xExtent } of this.#lines) {
-      if (!xExtent) continue;
-      range = range ? [Math.min(range[0], xExtent[0]), Math.max(range[1], xExtent[1])] : xExtent;
-    }
-    return range;
+  /** @returns {Range} */
+  #everything() {
+    return padded(this.#whole ?? union(this.#items.map(({ xExtent }) => xExtent)), 0.02);
   }
 
   /** @returns {Range} */
   #yRange() {
-    const log = this.#options.yScale === "log";
-    const [from, to] = this.#zoom ?? [-Infinity, Infinity];
-    /** @type {[number, number] | null} */
-    let range = null;
-    for (const { xs, line } of this.#lines) {
-      const part = visibleExtent(xs, line.value, from, to, log);
-      if (part) range = range ? [Math.min(range[0], part[0]), Math.max(range[1], part[1])] : part;
+    const [from, to] = this.#x;
+    const { log } = this.#axis("y");
+    const range = union(
+      this.#items.map(({ xs, raw, ys, columns, parts, line, yExtent }) => {
+        if (this.#options.clip && line) {
+          return union(parts.map((part) => clipRange(raw ?? ys, ...windowOf(xs, part, from, to))));
+        }
+        return this.#view ? union(columns.map((column) => visibleExtent(xs, column, from, to))) : yExtent;
+      }),
+    );
+    if (!range) return log ? [-1, 1] : [0, 1];
+    return log && range[0] === range[1] ? [range[0] - 0.3, range[1] + 0.3] : padded(range, 0.06);
+  }
+
+  // --- drawing -----------------------------------------------------------------------------------------------------
+
+  /** @param {boolean} [isFirst] */
+  #drawSoon(isFirst) {
+    drawSoon(this.#draw, isFirst);
+  }
+
+  #draw = () => {
+    const { clientWidth: width, clientHeight: height } = this.#element;
+    const context = this.#canvas.getContext("2d");
+    if (width < 60 || height < 60 || !context) return 0; // not laid out yet
+    if (this.#colors.text === "") this.#readColors();
+    const ratio = devicePixelRatio;
+    if (this.#canvas.width !== Math.round(width * ratio) || this.#canvas.height !== Math.round(height * ratio)) {
+      this.#canvas.width = Math.round(width * ratio);
+      this.#canvas.height = Math.round(height * ratio);
+      this.#isMoving = false;
     }
-    if (!log) return padded(range, 0.06);
-    const [min, max] = paddedLog(range, 0.06);
-    return [Math.log10(min), Math.log10(max)];
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.clearRect(0, 0, width, height);
+    this.#plot.hidden = this.#items.length === 0;
+    if (this.#plot.hidden) {
+      this.#layout = null;
+      this.#tooltip.hide();
+      return 0;
+    }
+    this.#x = this.#xRange();
+    const old = this.#isMoving && this.#layout;
+    if (!old) this.#y = this.#yRange();
+    context.font = `11px ${FONT}`;
+    const layout = layOut(width, height, this.#axis("x"), this.#axis("y"), (text) => context.measureText(text).width, old);
+    this.#layout = layout;
+    drawAxes(context, layout, this.#colors, ratio);
+    this.#place(layout, ratio);
+
+    context.save();
+    context.beginPath();
+    context.rect(layout.left, layout.top, layout.width, layout.height);
+    context.clip();
+    context.translate(layout.left, layout.top);
+    const isCrowded = this.#items.length > MANY_LINES || this.#numPoints > MANY_POINTS;
+    this.#drawBands(context);
+    let later = 0;
+    if (isCrowded || this.#isMoving) this.#drawThin(context, ratio);
+    else {
+      this.#drawStrokes(context);
+      later = this.#numPoints / 1000; // a microsecond for each point, without a GPU
+    }
+    context.restore();
+    context.save();
+    context.translate(layout.left, layout.top);
+    this.#drawMarks(context, isCrowded);
+    context.restore();
+    this.#update();
+    return later;
+  };
+
+  /**
+   * @param {import("./axes.js").Layout} layout
+   * @param {number} ratio
+   */
+  #place({ left, top, width, height }, ratio) {
+    Object.assign(this.#plot.style, { left: `${left}px`, top: `${top}px`, width: `${width}px`, height: `${height}px` });
+    const size = [Math.round(width * ratio), Math.round(height * ratio)];
+    if (this.#overlay.width !== size[0] || this.#overlay.height !== size[1]) [this.#overlay.width, this.#overlay.height] = size;
+    if (this.#raster?.width !== size[0] || this.#raster.height !== size[1]) this.#raster = null;
+  }
+
+  /** Functions from axes to CSS pixels inside the plot. */
+  #mapping() {
+    const { width, height } = /** @type {import("./axes.js").Layout} */ (this.#layout);
+    return {
+      toX: (/** @type {number} */ x) => shareOf(this.#x, x) * width,
+      toY: (/** @type {number} */ y) => (1 - shareOf(this.#y, y)) * height,
+      width,
+      height,
+    };
   }
 
   /**
-   * Functions from values to pixels: of the canvas, or CSS pixels inside the plot.
-   * @param {uPlot} plot
-   * @param {boolean} canvas
-   * @returns {[toX: (x: number) => number, toY: (value: number) => number]}
+   * @param {Item} item
+   * @param {Float64Array} column
    */
-  #mapping(plot, canvas) {
-    const scale = canvas ? 1 : 1 / uPlot.pxRatio;
-    const left = canvas ? plot.bbox.left : 0;
-    const top = canvas ? plot.bbox.top : 0;
-    const width = plot.bbox.width * scale;
-    const height = plot.bbox.height * scale;
-    const [xMin, xMax] = this.#view.x;
-    const [yMin, yMax] = this.#view.y;
-    // Halved before they are subtracted: values may be so far apart that their distance is not finite.
-    const half = yMax / 2 - yMin / 2;
-    return [
-      (x) => left + ((x - xMin) / (xMax - xMin)) * width,
-      this.#options.yScale === "log"
-        ? (value) => (value > 0 ? top + ((yMax - Math.log10(value)) / (2 * half)) * height : NaN)
-        : (value) => top + ((yMax / 2 - value / 2) / half) * height,
-    ];
+  #path({ xs, parts }, column) {
+    const { toX, toY } = this.#mapping();
+    const path = new Path2D();
+    for (const part of parts) tracePath(path, xs, column, toX, toY, ...windowOf(xs, part, ...this.#x));
+    return path;
+  }
+
+  /** @param {CanvasRenderingContext2D} context */
+  #drawBands(context) {
+    const { toX, toY } = this.#mapping();
+    for (const { band, color, xs, columns } of this.#items) {
+      if (!band) continue;
+      const [, low, high] = columns;
+      const path = new Path2D();
+      tracePath(path, xs, high, toX, toY);
+      // Back along the lower edge; the first point of it is joined by a line too.
+      const back = { moveTo: path.lineTo.bind(path), lineTo: path.lineTo.bind(path) };
+      tracePath(back, xs.slice().reverse(), low.slice().reverse(), toX, toY);
+      context.globalAlpha = BAND;
+      context.fillStyle = color;
+      context.fill(path);
+      context.globalAlpha = 1;
+    }
+  }
+
+  /** @param {CanvasRenderingContext2D} context */
+  #drawStrokes(context) {
+    context.lineJoin = "round";
+    for (const strong of [false, true]) {
+      for (const item of this.#items) {
+        const column = strong ? item.ys : item.raw;
+        if (!column) continue;
+        context.globalAlpha = strong ? 1 : FAINT;
+        context.strokeStyle = item.color;
+        context.lineWidth = item.band ? LINE_WIDTH + 0.6 : LINE_WIDTH;
+        context.setLineDash([...(item.line?.dash ?? [])]);
+        context.stroke(this.#path(item, column));
+      }
+    }
+    context.setLineDash([]);
+    context.globalAlpha = 1;
   }
 
   /**
-   * The x value at a place in the plot.
-   * @param {uPlot} plot
-   * @param {number} left  CSS pixels
+   * @param {CanvasRenderingContext2D} context
+   * @param {number} ratio
    */
-  #xAt(plot, left) {
-    const [min, max] = this.#view.x;
-    return min + (left / (plot.bbox.width / uPlot.pxRatio)) * (max - min);
-  }
-
-  /** Points of lines that have only one, and values that are not finite, on top of the lines. */
-  #drawMarks() {
-    const plot = this.#plot;
-    if (!plot) return;
-    const { ctx, bbox } = plot;
-    const ratio = uPlot.pxRatio;
-    const [toX, toY] = this.#mapping(plot, true);
-    const bottom = bbox.top + bbox.height;
-    ctx.save();
-    for (const { line, xs, isSingle, nonFinite } of this.#lines) {
-      if (!isSingle && nonFinite.length === 0) continue;
-      ctx.fillStyle = ctx.strokeStyle = line.color;
-      ctx.lineWidth = LINE_WIDTH * ratio;
-      if (isSingle) {
-        for (let i = 0; i < xs.length; i++) {
-          const x = toX(xs[i]);
-          const y = toY(line.value[i]);
-          if (isInside(x, y, bbox)) dot(ctx, x, y, 3 * ratio);
+  #drawThin(context, ratio) {
+    const { width, height } = /** @type {import("./axes.js").Layout} */ (this.#layout);
+    const raster = (this.#raster ??= new Raster(Math.round(width * ratio), Math.round(height * ratio)));
+    raster.clear();
+    for (const strong of [false, true]) {
+      for (const item of this.#items) {
+        const column = strong ? item.ys : item.raw;
+        if (!column) continue;
+        const color = colorNumber(item.color);
+        for (const part of item.parts) {
+          const [from, to] = windowOf(item.xs, part, ...this.#x);
+          const dash = item.line?.dash?.map((length) => length * ratio);
+          raster.line(item.xs, column, from, to, this.#x, this.#y, color, strong ? 1 : FAINT, ratio, dash);
         }
       }
+    }
+    const scratch = scratchCanvas(raster);
+    context.drawImage(scratch, 0, 0, raster.width, raster.height, 0, 0, width, height);
+  }
+
+  /**
+   * Points of segments that have only one, values that are not finite, and lines that are cut off.
+   * @param {CanvasRenderingContext2D} context
+   * @param {boolean} isCrowded
+   */
+  #drawMarks(context, isCrowded) {
+    const { toX, toY, width, height } = this.#mapping();
+    const isInside = (/** @type {number} */ x, /** @type {number} */ y) => x >= 0 && x <= width && y >= 0 && y <= height;
+    let isCut = false;
+    for (const item of this.#items) {
+      const { line, xs, ys, raw, parts, nonFinite } = item;
+      context.fillStyle = context.strokeStyle = item.color;
+      context.lineWidth = LINE_WIDTH;
+      for (const part of parts) {
+        const [from, to] = windowOf(xs, part, ...this.#x);
+        const isSingle = countFinite(ys, 2, part.from, part.to) < 2;
+        // Where points are far apart they are seen.
+        if (!isSingle && (isCrowded || this.#isMoving || (to - from) * 10 > width)) continue;
+        for (let i = from; i < to; i++) {
+          const x = toX(xs[i]);
+          const y = toY(ys[i]);
+          if (isInside(x, y)) dot(context, x, y, isSingle ? 3 : 2);
+        }
+      }
+      if (!line) continue;
+      const marks = spaced();
       for (const { index, beside } of nonFinite) {
         const x = toX(xs[index]);
-        if (!(x >= bbox.left && x <= bbox.left + bbox.width)) continue;
         const value = line.value[index];
-        const size = 4 * ratio;
-        if (value === Infinity) triangle(ctx, x, bbox.top + size, -size);
-        else if (value === -Infinity) triangle(ctx, x, bottom - size, size);
+        if (!(x >= 0 && x <= width) || !marks(x, value)) continue;
+        if (value === Infinity) triangle(context, x, 4, -4);
+        else if (value === -Infinity) triangle(context, x, height - 4, 4);
         else {
-          const y = toY(beside);
-          cross(ctx, x, Number.isFinite(y) ? Math.min(bottom, Math.max(bbox.top, y)) : bottom - size, size * 0.8);
+          const y = toY(toAxis(this.#axis("y"), beside));
+          cross(context, x, Number.isFinite(y) ? Math.min(height - 4, Math.max(4, y)) : height - 4, 3.2);
         }
       }
+      if (!this.#options.clip) continue;
+      const column = raw ?? ys;
+      for (let i = 0; i < xs.length; i++) {
+        const isAbove = column[i] > this.#y[1];
+        if (!isAbove && !(column[i] < this.#y[0])) continue;
+        const x = toX(xs[i]);
+        if (!(x >= 0 && x <= width) || !Number.isFinite(column[i])) continue;
+        isCut = true;
+        if (marks(x, isAbove ? 1 : -1)) chevron(context, x, isAbove ? 2 : height - 2, isAbove ? 4 : -4);
+      }
     }
-    if (this.#options.yScale === "log" && this.#lines.every(({ line }) => !line.value.some((value) => value > 0))) {
-      ctx.fillStyle = this.#colors.text;
-      ctx.font = FONT.replace("11px", `${12 * ratio}px`);
-      ctx.textAlign = "center";
-      ctx.fillText("no value above 0 on a logarithmic axis", bbox.left + bbox.width / 2, bbox.top + bbox.height / 2);
+    this.#setNote(isCut);
+  }
+
+  /** Says what the chart does not show. @param {boolean} isCut */
+  #setNote(isCut) {
+    const notes = isCut ? ["outliers clipped"] : [];
+    for (const which of /** @type {const} */ (["x", "y"])) {
+      const axis = this.#axis(which);
+      if (!axis.log) continue;
+      let hidden = 0;
+      let all = 0;
+      for (const { xs, ys, line } of this.#items) {
+        const column = which === "x" ? xs : ys;
+        all += column.length;
+        for (let i = 0; i < column.length; i++) {
+          if (!Number.isFinite(column[i]) && (which === "x" || !line || Number.isFinite(line.value[i]))) hidden++;
+        }
+      }
+      const what = which === "x" ? this.#options.xAxis : "value";
+      if (hidden === all) notes.push(`no ${what} above 0 on a logarithmic axis`);
+      else if (hidden > 0) notes.push(`${plural(hidden, "point")} with a ${what} of 0 or less not shown`);
     }
-    ctx.restore();
+    this.#note.textContent = notes.join("; ");
   }
 
   #readColors() {
@@ -425,137 +579,80 @@ export class LineChart {
     };
   }
 
-  #resize() {
-    const width = this.#element.clientWidth;
-    const height = this.#element.clientHeight;
-    if (!this.#plot) return this.#draw();
-    if (width >= 40 && height >= 40 && (width !== this.#plot.width || height !== this.#plot.height)) {
-      this.#plot.setSize({ width, height });
-    }
-  }
-
-  #sizeOverlay() {
-    const plot = this.#plot;
-    if (!plot) return;
-    this.#overlay.width = Math.max(1, plot.bbox.width);
-    this.#overlay.height = Math.max(1, plot.bbox.height);
-    this.#drawOverlay();
-  }
-
-  #destroyPlot() {
-    this.#plot?.destroy();
-    this.#plot = null;
-  }
-
   #describe() {
     const { label, xAxis } = this.#options;
-    const names = this.#lines.slice(0, 3).map(({ line }) => line.name);
-    const more = this.#lines.length > names.length ? ` and ${this.#lines.length - names.length} more` : "";
-    const [first, last] = this.#xExtent() ?? [0, 0];
+    const names = this.#items.slice(0, 3).map(({ name }) => name);
+    const more = this.#items.length > names.length ? ` and ${this.#items.length - names.length} more` : "";
+    const [first, last] = this.xExtent ?? [0, 0];
     const format = { step: formatStep, relative: formatDuration, wall_time: formatTime }[xAxis];
     const axis = xAxis === "wall_time" ? "wall time" : xAxis;
-    return `${label} by ${axis} from ${format(first)} to ${format(last)}: ${names.join(", ")}${more}`;
+    const text = `${label} by ${axis} from ${format(first)} to ${format(last)}: ${names.join(", ")}${more}`;
+    this.#element.setAttribute("aria-label", text);
+    const ends = this.#items.slice(0, 3).map(({ name, line, band }) => {
+      const values = line?.value ?? band?.mean ?? [];
+      return `${name} ${formatValue(values[values.length - 1])}`;
+    });
+    this.#element.setAttribute("aria-description", ends.length > 0 ? `Last values: ${ends.join(", ")}${more}` : "");
   }
 
   // --- hover, zoom, keys -------------------------------------------------------------------------------------------
 
   #listen() {
-    const options = { signal: this.#closed.signal };
-    const element = this.#element;
-    element.addEventListener("pointermove", (event) => this.#onMove(event), options);
-    element.addEventListener("pointerdown", (event) => this.#onDown(event), options);
-    element.addEventListener("pointerup", (event) => this.#onUp(event), options);
-    element.addEventListener("pointercancel", () => this.#cancelDrag(), options);
-    // A finger leaves when it is lifted; what it pointed at stays until it touches something else.
-    element.addEventListener("pointerleave", (event) => event.pointerType === "touch" || this.#leave(), options);
-    document.addEventListener("pointerdown", (event) => event.composedPath().includes(element) || this.#leave(), options);
-    element.addEventListener("dblclick", () => this.resetZoom(), options);
-    element.addEventListener("keydown", (event) => this.#onKey(event), options);
-    element.addEventListener("blur", () => this.#leave(), options);
-    window.addEventListener("scroll", () => this.#tooltip.hide(), { ...options, passive: true, capture: true });
+    const { signal } = this.#closed;
+    addGestures(
+      this.#element,
+      this.#plot,
+      {
+        range: () => this.#layout && this.#x,
+        show: (range, settled) => this.#show(range, settled),
+        point: (point) => {
+          this.#pointer = point;
+          this.#reading = null;
+          this.#update();
+        },
+        key: (event) => this.#onKey(event),
+      },
+      signal,
+    );
+    window.addEventListener("scroll", () => this.#tooltip.hide(), { signal, passive: true, capture: true });
+    const { cursor } = this.#options;
+    if (cursor) this.#leaveCursor = cursor.join(this);
   }
 
   /**
-   * @param {PointerEvent} event
-   * @returns {{ left: number, top: number } | null} inside the plot; null outside
+   * @param {Range | null} range  on the axis
+   * @param {boolean} settled
    */
-  #position(event) {
-    const plot = this.#plot;
-    if (!plot) return null;
-    const rect = plot.over.getBoundingClientRect();
-    const left = event.clientX - rect.left;
-    const top = event.clientY - rect.top;
-    if (this.#dragStart !== null) return { left: Math.min(rect.width, Math.max(0, left)), top };
-    return left >= -6 && left <= rect.width + 6 && top >= -6 && top <= rect.height + 6 ? { left, top } : null;
+  #show(range, settled) {
+    const axis = this.#axis("x");
+    const part = range && limited(range, this.#whole && this.#everything());
+    const view = part && /** @type {Range} */ (part.map((place) => fromAxis(axis, place)));
+    this.setView(view, settled);
+    this.#drawSoon(true);
+    this.#options.onView?.(view, settled);
   }
 
-  /** @param {PointerEvent} event */
-  #onMove(event) {
-    this.#pointer = this.#position(event);
-    this.#reading = null;
-    if (this.#dragStart !== null && this.#pointer) {
-      const { left } = this.#pointer;
-      this.#selection.hidden = Math.abs(left - this.#dragStart) < DRAG;
-      this.#selection.style.left = `${Math.min(left, this.#dragStart)}px`;
-      this.#selection.style.width = `${Math.abs(left - this.#dragStart)}px`;
-    }
-    this.#update();
-  }
-
-  /** @param {PointerEvent} event */
-  #onDown(event) {
-    const position = this.#position(event);
-    if (event.button !== 0 || event.pointerType === "touch" || !position) return this.#onMove(event);
-    this.#dragStart = position.left;
-    this.#element.setPointerCapture(event.pointerId);
-  }
-
-  /** @param {PointerEvent} event */
-  #onUp(event) {
-    const plot = this.#plot;
-    const start = this.#dragStart;
-    const end = this.#position(event)?.left;
-    this.#cancelDrag();
-    if (!plot || start === null || end === undefined || Math.abs(end - start) < DRAG) return;
-    const from = this.#xAt(plot, Math.min(start, end));
-    const to = this.#xAt(plot, Math.max(start, end));
-    if (to > from) this.#setZoom([from, to]);
-    this.#draw();
-  }
-
-  #cancelDrag() {
-    this.#dragStart = null;
-    this.#selection.hidden = true;
-  }
-
-  #leave() {
-    this.#pointer = null;
-    this.#reading = null;
-    this.#update();
-  }
-
-  /** @param {[number, number] | null} zoom */
-  #setZoom(zoom) {
-    const was = this.isZoomed;
-    this.#zoom = zoom;
-    if (was !== this.isZoomed) this.#options.onZoom?.(this.isZoomed);
+  /**
+   * Another chart with the same cursor is pointed at.
+   * @param {number | null} x  null: no longer
+   * @param {string | null} name  of the nearest line there
+   */
+  showCursor(x, name) {
+    this.#shared = x === null ? null : { x, name };
+    this.#drawOverlay();
   }
 
   /** @param {KeyboardEvent} event */
-  #onKey(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || this.#lines.length === 0) return;
-    if (event.key === "Escape") {
-      if (!this.#reading && !this.isZoomed) return;
-      if (this.#reading) this.#leave();
-      else this.resetZoom();
-    } else if (event.key === "ArrowLeft" || event.key === "ArrowRight") {
-      this.#walk(event.key === "ArrowLeft" ? -1 : 1, event.shiftKey ? 10 : 1);
-    } else if (event.key === "ArrowUp" || event.key === "ArrowDown") {
-      this.#changeLine(event.key === "ArrowUp" ? -1 : 1);
-    } else if (event.key === "Home" || event.key === "End") {
-      this.#walk(event.key === "Home" ? -1 : 1, Infinity);
-    } else return;
-    event.preventDefault();
+  #onKey({ key }) {
+    if (key === "Escape") {
+      if (!this.#reading && !this.isZoomed) return false;
+      if (!this.#reading) this.resetZoom();
+      this.#read(null);
+    } else if (key === "ArrowLeft" || key === "ArrowRight") this.#walk(key === "ArrowLeft" ? -1 : 1, 1);
+    else if (key === "ArrowUp" || key === "ArrowDown") this.#changeLine(key === "ArrowUp" ? -1 : 1);
+    else if (key === "Home" || key === "End") this.#walk(key === "Home" ? -1 : 1, Infinity);
+    else return false;
+    return true;
   }
 
   /**
@@ -563,30 +660,31 @@ export class LineChart {
    * @param {number} count  of points
    */
   #walk(direction, count) {
-    const line = this.#reading?.line ?? this.#lines[this.#lines.length - 1].line;
-    const last = line.value.length - 1;
+    const item = this.#readItem() ?? this.#items[this.#items.length - 1];
+    const last = item.xs.length - 1;
     // The first key goes to an end: where the walk begins, or with Home and End where it leads.
     const isFromEnd = direction < 0 !== (count === Infinity);
     const index = this.#reading ? this.#reading.index + direction * count : isFromEnd ? last : 0;
-    this.#read(line, Math.min(last, Math.max(0, index)));
+    this.#read({ name: keyOf(item), index: Math.min(last, Math.max(0, index)) });
   }
 
   /** @param {-1 | 1} direction */
   #changeLine(direction) {
-    const at = this.#lines.findIndex(({ line }) => line.name === this.#reading?.line.name);
-    const next = this.#lines[(at + direction + this.#lines.length) % this.#lines.length];
-    const current = this.#lines[at];
-    const x = current && this.#reading ? current.xs[this.#reading.index] : Infinity;
-    this.#read(next.line, Math.max(0, nearestIndex(next.xs, x, next.rising)));
+    const current = this.#readItem();
+    const place = current ? this.#items.indexOf(current) : -1;
+    const next = this.#items[(place + direction + this.#items.length) % this.#items.length];
+    const x = current && this.#reading ? current.xs[this.#reading.index] : Number.MAX_VALUE;
+    this.#read({ name: keyOf(next), index: Math.max(0, nearestIndex(next.xs, x, next.parts)) });
   }
 
-  /**
-   * @param {Line} line
-   * @param {number} index
-   */
-  #read(line, index) {
+  #readItem() {
+    return this.#items.find((item) => keyOf(item) === this.#reading?.name);
+  }
+
+  /** @param {{ name: string, index: number } | null} reading */
+  #read(reading) {
     this.#pointer = null;
-    this.#reading = { line, index };
+    this.#reading = reading;
     this.#update();
   }
 
@@ -595,11 +693,26 @@ export class LineChart {
     const hits = this.#hits();
     if (hits.length === 0) this.#tooltip.hide();
     else {
-      const over = /** @type {uPlot} */ (this.#plot).over.getBoundingClientRect();
-      const anchor = this.#pointer ?? hits[0];
-      this.#tooltip.show(hits, { left: over.left + anchor.left, top: over.top + anchor.top }, this.#reading !== null);
+      const plot = this.#plot.getBoundingClientRect();
+      const anchor = this.#pointer ?? { left: hits[0].left, top: hits[0].top || 0 };
+      this.#tooltip.show(hits, { left: plot.left + anchor.left, top: plot.top + anchor.top }, this.#reading !== null);
     }
     this.#drawOverlay(hits);
+    this.#hover(hits);
+  }
+
+  /** Tells others. @param {Hit[] | null} hits */
+  #hover(hits) {
+    const isHovered = Boolean(hits && hits.length > 0);
+    if (!isHovered && !this.#wasHovered) return;
+    this.#wasHovered = isHovered;
+    this.#options.onHover?.(hits ?? []);
+    const { cursor } = this.#options;
+    if (!cursor) return;
+    const layout = this.#layout;
+    if (!hits || !isHovered || !layout) return cursor.move(null, null, this);
+    const place = at(this.#x, (this.#pointer ?? hits[0]).left / layout.width);
+    cursor.move(fromAxis(this.#axis("x"), place), hits[0].name, this);
   }
 
   /**
@@ -607,115 +720,172 @@ export class LineChart {
    * @returns {Hit[]}
    */
   #hits() {
-    const plot = this.#plot;
-    if (!plot) return [];
-    const [toX, toY] = this.#mapping(plot, false);
-    const { width, height } = this.#overlayRect(plot);
+    if (!this.#layout) return [];
+    const { toX, toY, height } = this.#mapping();
     if (this.#reading) {
-      const { line, index } = this.#reading;
-      const prepared = this.#lines.find((candidate) => candidate.line.name === line.name);
-      if (!prepared || index >= prepared.xs.length) return [];
-      const top = toY(prepared.line.value[index]);
-      return [{ line: prepared.line, index, left: toX(prepared.xs[index]), top: Number.isFinite(top) ? top : height }];
+      const item = this.#readItem();
+      const { index } = this.#reading;
+      if (!item || index >= item.xs.length) return [];
+      const top = toY(item.ys[index]);
+      return [this.#hit(item, index, toX(item.xs[index]), Number.isFinite(top) ? top : height)];
     }
     const pointer = this.#pointer;
-    if (!pointer || this.#dragStart !== null) return [];
-    const x = this.#xAt(plot, pointer.left);
-    /** @type {(Hit & { distance: number })[]} */
-    const hits = [];
-    for (const { line, xs, rising } of this.#lines) {
-      const index = nearestIndex(xs, x, rising);
-      if (index === -1) continue;
-      const left = toX(xs[index]);
-      if (!(Math.abs(left - pointer.left) <= REACH) || left < -1 || left > width + 1) continue;
-      const top = toY(line.value[index]);
-      const isDrawn = Number.isFinite(top);
-      const distance = isDrawn ? Math.hypot((left - pointer.left) / 4, top - pointer.top) : height;
-      hits.push({ line, index, left, top: isDrawn ? top : NaN, distance });
-    }
-    return hits.sort((a, b) => a.distance - b.distance).slice(0, MOST_ROWS);
+    return pointer ? this.#hitsAt(at(this.#x, pointer.left / this.#layout.width), pointer.top) : [];
   }
 
-  /** @param {uPlot} plot */
-  #overlayRect(plot) {
-    return { width: plot.bbox.width / uPlot.pxRatio, height: plot.bbox.height / uPlot.pxRatio };
+  /**
+   * @param {number} x  on the axis
+   * @param {number} pointerTop
+   */
+  #hitsAt(x, pointerTop) {
+    const { toX, toY, width, height } = this.#mapping();
+    const pointerLeft = toX(x);
+    /** @type {{ hit: Hit, distance: number }[]} */
+    const hits = [];
+    for (const item of this.#items) {
+      const index = nearestIndex(item.xs, x, item.parts);
+      if (index === -1) continue;
+      const left = toX(item.xs[index]);
+      if (!(Math.abs(left - pointerLeft) <= REACH) || left < -1 || left > width + 1) continue;
+      const top = toY(item.ys[index]);
+      const isDrawn = Number.isFinite(top);
+      const distance = isDrawn ? Math.hypot((left - pointerLeft) / 4, top - pointerTop) : height;
+      hits.push({ hit: this.#hit(item, index, left, isDrawn ? top : NaN), distance });
+    }
+    return hits.sort((a, b) => a.distance - b.distance).map(({ hit }) => hit);
+  }
+
+  /**
+   * @param {Item} item
+   * @param {number} index
+   * @param {number} left
+   * @param {number} top
+   * @returns {Hit}
+   */
+  #hit({ line, band, name, color }, index, left, top) {
+    return { line: line ?? undefined, band: band ?? undefined, name, color, index, left, top };
   }
 
   /** @param {Hit[]} [hits] */
   #drawOverlay(hits = this.#hits()) {
-    const plot = this.#plot;
     const context = this.#overlay.getContext("2d");
-    if (!plot || !context) return;
-    const ratio = uPlot.pxRatio;
-    const { width, height } = this.#overlayRect(plot);
-    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    if (!this.#layout || !context) return;
+    const { width, height, toX } = this.#mapping();
+    const { text, surface } = this.#colors;
+    context.setTransform(devicePixelRatio, 0, 0, devicePixelRatio, 0, 0);
     context.clearRect(0, 0, width, height);
-    const nearest = hits[0];
-    if (!nearest) return;
+    context.lineJoin = "round";
 
-    context.strokeStyle = this.#colors.text;
+    const strong = hits.length > 0 ? hits[0].name : this.#highlighted;
+    const items = this.#items.filter(({ name }) => name === strong);
+    if (items.length > 0 && this.#items.length > items.length) {
+      if (hits.length === 0) {
+        context.fillStyle = surface;
+        context.globalAlpha = 0.75;
+        context.fillRect(0, 0, width, height);
+        context.globalAlpha = 1;
+      }
+      for (const item of items) {
+        const path = this.#path(item, item.ys);
+        context.strokeStyle = surface;
+        context.lineWidth = LINE_WIDTH + 4;
+        if (hits.length > 0) context.stroke(path);
+        context.strokeStyle = item.color;
+        context.lineWidth = LINE_WIDTH + 1.1;
+        context.stroke(path);
+      }
+    }
+    let points = hits.slice(0, 8);
+    let left = points[0]?.left;
+    const shared = this.#shared;
+    if (shared && points.length === 0) {
+      const x = toAxis(this.#axis("x"), shared.x);
+      left = toX(x);
+      points = this.#hitsAt(x, 0).filter(({ name }) => name === shared.name || this.#items.length <= MANY_LINES);
+      points.sort((a, b) => Number(b.name === shared.name) - Number(a.name === shared.name));
+    }
+    if (!(left >= 0 && left <= width)) return;
+    context.fillStyle = text;
     context.globalAlpha = 0.6;
-    context.lineWidth = 1;
-    const x = Math.round(nearest.left) + 0.5;
-    context.beginPath();
-    context.moveTo(x, 0);
-    context.lineTo(x, height);
-    context.stroke();
+    context.fillRect(Math.round(left), 0, 1, height);
     context.globalAlpha = 1;
-
-    const prepared = this.#lines.find(({ line }) => line.name === nearest.line.name);
-    if (prepared && this.#lines.length > 1) {
-      const [toX, toY] = this.#mapping(plot, false);
-      const path = new Path2D();
-      tracePath(path, prepared.xs, prepared.line.value, toX, toY);
-      context.lineJoin = "round";
-      context.strokeStyle = this.#colors.surface;
-      context.lineWidth = LINE_WIDTH + 4;
-      context.stroke(path);
-      context.strokeStyle = prepared.line.color;
-      context.lineWidth = LINE_WIDTH + 1.1;
-      context.stroke(path);
-    }
-    for (const hit of hits.slice().reverse()) {
-      if (Number.isNaN(hit.top)) continue;
-      context.fillStyle = this.#colors.surface;
-      dot(context, hit.left, hit.top, hit === nearest ? 5.5 : 4);
-      context.fillStyle = hit.line.color;
-      dot(context, hit.left, hit.top, hit === nearest ? 4 : 2.5);
-    }
+    points.reverse().forEach((hit, i) => {
+      if (Number.isNaN(hit.top)) return;
+      const isNearest = i === points.length - 1;
+      context.fillStyle = surface;
+      dot(context, hit.left, hit.top, isNearest ? 5.5 : 4);
+      context.fillStyle = hit.color;
+      dot(context, hit.left, hit.top, isNearest ? 4 : 2.5);
+    });
   }
 }
 
 /**
- * @param {Line} line
- * @param {XAxis} xAxis
- * @returns {Omit<Prepared, "line">}
+ * @template {keyof HTMLElementTagNameMap} K
+ * @param {K} kind
+ * @param {string} className
  */
-function prepare(line, xAxis) {
-  let byAxis = preparedCache.get(line.value);
-  if (!byAxis) preparedCache.set(line.value, (byAxis = new Map()));
-  let prepared = byAxis.get(xAxis);
-  if (!prepared) {
-    const xs = xColumn(line, xAxis);
-    prepared = {
-      xs,
-      rising: isRising(xs),
-      xExtent: extent(xs),
-      isSingle: countFinite(line.value, 2) < 2,
-      nonFinite: nonFinitePoints(line.value),
-    };
-    byAxis.set(xAxis, prepared);
-  }
-  return prepared;
+function make(kind, className) {
+  const element = document.createElement(kind);
+  element.className = className;
+  return element;
+}
+
+/** @param {Item} item */
+function keyOf({ line, name }) {
+  return line?.key ?? name;
 }
 
 /**
- * @param {number} x
- * @param {number} y
- * @param {uPlot.BBox} bbox
+ * @param {readonly (Range | null)[]} ranges
+ * @returns {Range | null}
  */
-function isInside(x, y, bbox) {
-  return x >= bbox.left && x <= bbox.left + bbox.width && y >= bbox.top && y <= bbox.top + bbox.height;
+function union(ranges) {
+  /** @type {Range | null} */
+  let all = null;
+  for (const range of ranges) {
+    if (range) all = all ? [Math.min(all[0], range[0]), Math.max(all[1], range[1])] : range;
+  }
+  return all;
+}
+
+/** A test whether a mark has room beside the last one of its kind. */
+function spaced() {
+  /** @type {Map<number, number>} */
+  const last = new Map();
+  return (/** @type {number} */ x, /** @type {number} */ kind) => {
+    if (Math.abs(x - (last.get(kind) ?? -Infinity)) < MARK_GAP) return false;
+    last.set(kind, x);
+    return true;
+  };
+}
+
+/** @type {CanvasRenderingContext2D | null} */
+let pen = null;
+/** @type {Map<string, number>} */
+const colorNumbers = new Map();
+
+/** A canvas with the pixels of a raster. @param {Raster} raster */
+function scratchCanvas({ width, height, pixels }) {
+  pen ??= make("canvas", "").getContext("2d", { willReadFrequently: true });
+  const context = /** @type {CanvasRenderingContext2D} */ (pen);
+  if (context.canvas.width < width) context.canvas.width = width;
+  if (context.canvas.height < height) context.canvas.height = height;
+  context.putImageData(new ImageData(new Uint8ClampedArray(pixels.buffer), width, height), 0, 0);
+  return context.canvas;
+}
+
+/** A CSS colour as 0xBBGGRR. @param {string} color */
+function colorNumber(color) {
+  let number = colorNumbers.get(color);
+  if (number === undefined) {
+    const context = /** @type {CanvasRenderingContext2D} */ (make("canvas", "").getContext("2d"));
+    context.fillStyle = color;
+    context.fillRect(0, 0, 1, 1);
+    const [r, g, b] = context.getImageData(0, 0, 1, 1).data;
+    colorNumbers.set(color, (number = (b << 16) | (g << 8) | r));
+  }
+  return number;
 }
 
 /**
@@ -742,6 +912,20 @@ function triangle(context, x, y, size) {
   context.lineTo(x - size, y - size);
   context.lineTo(x + size, y - size);
   context.fill();
+}
+
+/**
+ * @param {CanvasRenderingContext2D} context
+ * @param {number} x
+ * @param {number} y
+ * @param {number} size  negative: pointing down
+ */
+function chevron(context, x, y, size) {
+  context.beginPath();
+  context.moveTo(x - size, y + size);
+  context.lineTo(x, y);
+  context.lineTo(x + size, y + size);
+  context.stroke();
 }
 
 /**

@@ -20,13 +20,15 @@ const MAX_PROGRAM_LENGTH = 4000;
  *   | { op: "split", a: number, b: number }
  *   | { op: "jump", a: number }
  *   | { op: "assert", kind: "start" | "end" | "word" | "notWord" }
- *   | { op: "match" }} Instruction
+ *   | { op: "save", slot: number }
+ *   | { op: "match" }} Instruction  of a split, `a` is what is tried first
  * @typedef {{ type: "empty" }
  *   | { type: "char", test: CharTest }
  *   | { type: "assert", kind: "start" | "end" | "word" | "notWord" }
  *   | { type: "sequence", items: Node[] }
  *   | { type: "choice", items: Node[] }
- *   | { type: "repeat", item: Node, least: number, most: number }} Node
+ *   | { type: "capture", item: Node, slot: number }
+ *   | { type: "repeat", item: Node, least: number, most: number, lazy: boolean }} Node
  */
 
 /**
@@ -43,8 +45,17 @@ export function compilePattern(text) {
     const needle = text.toLowerCase();
     return (subject) => subject.toLowerCase().includes(needle);
   }
-  const program = emit(parse(text));
+  const program = emit(parse(text), false);
   return (subject) => run(program, subject);
+}
+
+/**
+ * The program of a pattern, for those who want to know what its groups match too; see run-groups.js.
+ * @param {string} text
+ * @throws {SyntaxError} with a message for the user
+ */
+export function compileProgram(text) {
+  return emit(parse(text), true);
 }
 
 // --- parsing -------------------------------------------------------------------------------------------------------
@@ -56,6 +67,7 @@ export function compilePattern(text) {
 function parse(text) {
   const chars = Array.from(text);
   let at = 0;
+  let numGroups = 0;
 
   const tree = choice();
   if (at < chars.length) throw new SyntaxError("unmatched )");
@@ -86,9 +98,10 @@ function parse(text) {
     const bounds = quantifier();
     if (!bounds) return item;
     if (item.type === "assert") throw new SyntaxError("nothing to repeat");
-    if (chars[at] === "?") at++; // lazy or greedy makes no difference to whether it occurs
+    const lazy = chars[at] === "?"; // makes no difference to whether it occurs, but to what groups match
+    if (lazy) at++;
     if (quantifier()) throw new SyntaxError("nothing to repeat");
-    return { type: "repeat", item, least: bounds[0], most: bounds[1] };
+    return { type: "repeat", item, least: bounds[0], most: bounds[1], lazy };
   }
 
   /** @returns {[least: number, most: number] | null} */
@@ -143,17 +156,22 @@ function parse(text) {
 
   /** @returns {Node} */
   function group() {
+    let slot = -1;
     if (chars[at] === "?") {
       const rest = chars.slice(at, at + 64).join("");
       const named = /^\?<[A-Za-z_$][\w$]*>/.exec(rest);
       if (rest.startsWith("?:")) at += 2;
-      else if (named) at += named[0].length;
+      else if (named) {
+        at += named[0].length;
+        slot = 2 * numGroups++;
+      }
       else if (/^\?<?[=!]/.test(rest)) throw new SyntaxError("look-ahead and look-behind are not supported");
       else throw new SyntaxError("invalid group");
-    }
+    } else slot = 2 * numGroups++;
     const inner = choice();
     if (chars[at] !== ")") throw new SyntaxError("unclosed (");
     at++;
+    if (slot >= 0) return { type: "capture", item: inner, slot };
     // An assertion in a group may be repeated: `(^)*`; wrapped, it is no bare assertion any more.
     return inner.type === "assert" ? { type: "sequence", items: [inner] } : inner;
   }
@@ -295,9 +313,10 @@ function caseVariants(code) {
 
 /**
  * @param {Node} tree
+ * @param {boolean} saves  whether the program notes where groups begin and end
  * @returns {Instruction[]}
  */
-function emit(tree) {
+function emit(tree, saves) {
   /** @type {Instruction[]} */
   const program = [];
   write(tree);
@@ -329,6 +348,11 @@ function emit(tree) {
       case "sequence":
         node.items.forEach(write);
         return;
+      case "capture":
+        if (saves) add({ op: "save", slot: node.slot });
+        write(node.item);
+        if (saves) add({ op: "save", slot: node.slot + 1 });
+        return;
       case "choice": {
         const jumps = [];
         for (const [index, item] of node.items.entries()) {
@@ -356,13 +380,17 @@ function emit(tree) {
           write(node.item);
           add({ op: "jump", a: start });
           split.b = program.length;
+          if (node.lazy) [split.a, split.b] = [split.b, split.a];
         } else {
           const splits = [];
           for (let i = node.least; i < node.most; i++) {
             splits.push(add({ op: "split", a: program.length + 1, b: 0 }));
             write(node.item);
           }
-          for (const split of splits) split.b = program.length;
+          for (const split of splits) {
+            split.b = program.length;
+            if (node.lazy) [split.a, split.b] = [split.b, split.a];
+          }
         }
     }
   }
@@ -420,20 +448,22 @@ function run(program, subject) {
           pending.push(instruction.b, instruction.a);
           break;
         case "assert":
-          if (holds(instruction.kind, at)) pending.push(position + 1);
+          if (holds(instruction.kind, codes, at)) pending.push(position + 1);
       }
     }
     return false;
   }
+}
 
-  /**
-   * @param {"start" | "end" | "word" | "notWord"} kind
-   * @param {number} at
-   */
-  function holds(kind, at) {
-    if (kind === "start") return at === 0;
-    if (kind === "end") return at === codes.length;
-    const boundary = (at > 0 && isWord(codes[at - 1])) !== (at < codes.length && isWord(codes[at]));
-    return boundary === (kind === "word");
-  }
+/**
+ * Whether an assertion holds before a character.
+ * @param {"start" | "end" | "word" | "notWord"} kind
+ * @param {readonly number[]} codes
+ * @param {number} at
+ */
+export function holds(kind, codes, at) {
+  if (kind === "start") return at === 0;
+  if (kind === "end") return at === codes.length;
+  const boundary = (at > 0 && isWord(codes[at - 1])) !== (at < codes.length && isWord(codes[at]));
+  return boundary === (kind === "word");
 }

@@ -11,54 +11,102 @@
  * @property {Float64Array} value  NaN and infinities included
  */
 
-/** @typedef {"step" | "relative" | "wall_time"} XAxis */
+/**
+ * @typedef {"step" | "relative" | "wall_time"} XAxis
+ * @typedef {{ from: number, to: number, rising: boolean }} Part  points from .. to - 1, which are joined
+ */
 
 /**
- * The x column of a line. For `relative` it is a new array: seconds since the first point of that line.
+ * The x column of a line. For `relative` it is a new array.
  * @param {Columns} columns
  * @param {XAxis} xAxis
+ * @param {number} [start]  where relative time begins, seconds since the epoch
  * @returns {Float64Array}
  */
-export function xColumn(columns, xAxis) {
+export function xColumn(columns, xAxis, start = columns.wallTime[0]) {
   if (xAxis === "step") return columns.step;
   if (xAxis === "wall_time") return columns.wallTime;
-  const start = columns.wallTime[0];
   return columns.wallTime.map((wallTime) => wallTime - start);
 }
 
 /**
  * Whether a column never falls, so that it can be searched by halving.
  * @param {ArrayLike<number>} column
+ * @param {number} [from]
+ * @param {number} [to]
  */
-export function isRising(column) {
-  for (let i = 1; i < column.length; i++) if (!(column[i] >= column[i - 1])) return false;
+export function isRising(column, from = 0, to = column.length) {
+  for (let i = from + 1; i < to; i++) if (!(column[i] >= column[i - 1])) return false;
   return true;
 }
 
 /**
- * Index of the point whose x is nearest. Only points with a finite x count.
+ * The segments of a line.
  * @param {ArrayLike<number>} xs
- * @param {number} x
- * @param {boolean} rising  from isRising
- * @returns {number} -1 when there is no point
+ * @param {ArrayLike<number>} [starts]  first points of segments
+ * @returns {Part[]}
  */
-export function nearestIndex(xs, x, rising) {
-  if (!rising) {
-    let nearest = -1;
-    for (let i = 0; i < xs.length; i++) {
-      if (Number.isFinite(xs[i]) && (nearest === -1 || Math.abs(xs[i] - x) < Math.abs(xs[nearest] - x))) nearest = i;
-    }
-    return nearest;
-  }
-  if (xs.length === 0) return -1;
-  let low = 0;
-  let high = xs.length - 1;
+export function partsOf(xs, starts = [0]) {
+  const edges = [...new Set([0, ...Array.from(starts), xs.length])].sort((a, b) => a - b);
+  return edges.slice(1).map((to, i) => ({ from: edges[i], to, rising: isRising(xs, edges[i], to) }));
+}
+
+/**
+ * The points of a segment that are drawn while the x axis shows [min, max], with a neighbour on both sides.
+ * @param {ArrayLike<number>} xs
+ * @param {Part} part
+ * @param {number} min
+ * @param {number} max
+ * @returns {[from: number, to: number]}
+ */
+export function windowOf(xs, { from, to, rising }, min, max) {
+  if (!rising) return [from, to];
+  const first = lowerBound(xs, min, from, to);
+  let last = lowerBound(xs, max, first, to);
+  while (last < to && xs[last] === max) last++;
+  return [Math.max(from, first - 1), Math.min(to, last + 1)];
+}
+
+/**
+ * First index whose x is not below.
+ * @param {ArrayLike<number>} xs  rising
+ * @param {number} x
+ * @param {number} low
+ * @param {number} high
+ */
+function lowerBound(xs, x, low, high) {
   while (low < high) {
     const middle = (low + high) >> 1;
     if (xs[middle] < x) low = middle + 1;
     else high = middle;
   }
-  return low > 0 && x - xs[low - 1] <= xs[low] - x ? low - 1 : low;
+  return low;
+}
+
+/**
+ * Index of the point whose x is nearest; of several segments the later one. Only points with a finite x count.
+ * @param {ArrayLike<number>} xs
+ * @param {number} x
+ * @param {readonly Part[]} [parts]
+ * @returns {number} -1 when there is no point
+ */
+export function nearestIndex(xs, x, parts = partsOf(xs)) {
+  let nearest = -1;
+  let distance = Infinity;
+  for (const { from, to, rising } of parts) {
+    let isFirst = true; // of this segment: equally near is near enough
+    const at = rising ? lowerBound(xs, x, from, to) : NaN;
+    const end = rising ? Math.min(to, at + 1) : to;
+    for (let i = rising ? Math.max(from, at - 1) : from; i < end; i++) {
+      const away = Math.abs(xs[i] - x);
+      if (away < distance || (isFirst && away === distance && away < Infinity)) {
+        nearest = i;
+        distance = away;
+        isFirst = false;
+      }
+    }
+  }
+  return nearest;
 }
 
 /**
@@ -84,31 +132,31 @@ export function extent(column) {
  * @param {ArrayLike<number>} values
  * @param {number} from
  * @param {number} to
- * @param {boolean} positiveOnly  for a logarithmic axis
  * @returns {[min: number, max: number] | null}
  */
-export function visibleExtent(xs, values, from, to, positiveOnly) {
+export function visibleExtent(xs, values, from, to) {
   let min = Infinity;
   let max = -Infinity;
-  let before = NaN;
+  let last = NaN;
+  let lastX = NaN;
   let wasInside = false;
   for (let i = 0; i < xs.length; i++) {
     const value = values[i];
-    if (!Number.isFinite(value) || (positiveOnly && value <= 0)) continue;
-    const inside = xs[i] >= from && xs[i] <= to;
-    if (inside || wasInside || (xs[i] > to && before < from)) {
+    if (value - value !== 0) continue;
+    const x = xs[i];
+    const inside = x >= from && x <= to;
+    const passes = x > to && lastX < from;
+    if (inside || wasInside || passes) {
       if (value < min) min = value;
       if (value > max) max = value;
     }
-    if (inside && !wasInside && i > 0) {
-      const previous = values[i - 1];
-      if (Number.isFinite(previous) && !(positiveOnly && previous <= 0)) {
-        if (previous < min) min = previous;
-        if (previous > max) max = previous;
-      }
+    if ((inside && !wasInside) || passes) {
+      if (last < min) min = last;
+      if (last > max) max = last;
     }
     wasInside = inside;
-    before = xs[i];
+    lastX = x;
+    last = value;
   }
   return min <= max ? [min, max] : null;
 }
@@ -133,17 +181,23 @@ export function padded(range, share, fallback = 1) {
 }
 
 /**
- * The same for a logarithmic axis.
- * @param {[min: number, max: number] | null} range  above 0
- * @param {number} share
- * @returns {[min: number, max: number]}
+ * The range of a series without its outliers: from the 5 % to the 95 % quantile and half as much again on both sides,
+ * but no further than the values go. Of long parts evenly spaced values are taken.
+ * @param {ArrayLike<number>} values
+ * @param {number} from
+ * @param {number} to
+ * @returns {[min: number, max: number] | null}
  */
-export function paddedLog(range, share) {
-  if (!range) return [0.1, 10];
-  const low = Math.log10(range[0]);
-  const high = Math.log10(range[1]);
-  const air = high > low ? (high - low) * share : 0.3;
-  return [10 ** (low - air), 10 ** (high + air)];
+export function clipRange(values, from, to) {
+  const every = Math.max(1, Math.floor((to - from) / 500));
+  const sample = [];
+  for (let i = from; i < to; i += every) if (Number.isFinite(values[i])) sample.push(values[i]);
+  if (sample.length === 0) return null;
+  const sorted = Float64Array.from(sample).sort();
+  const low = sorted[Math.floor((sorted.length - 1) * 0.05)];
+  const high = sorted[Math.ceil((sorted.length - 1) * 0.95)];
+  const air = high / 2 - low / 2;
+  return [Math.max(sorted[0], low - air), Math.min(sorted[sorted.length - 1], high + air)];
 }
 
 /**
@@ -155,9 +209,11 @@ export function paddedLog(range, share) {
  * @param {ArrayLike<number>} values
  * @param {(x: number) => number} toX  value to pixel
  * @param {(value: number) => number} toY  value to pixel; not finite where the value has no place
+ * @param {number} [from]
+ * @param {number} [to]
  * @returns {number} how many points the path has
  */
-export function tracePath(path, xs, values, toX, toY) {
+export function tracePath(path, xs, values, toX, toY, from = 0, to = xs.length) {
   let numPoints = 0;
   let column = NaN;
   // Of the column that is open: its first point is in the path already.
@@ -167,7 +223,7 @@ export function tracePath(path, xs, values, toX, toY) {
   let lowestCameLast = false;
   let last = 0;
   let isOpen = false;
-  for (let i = 0; i < xs.length; i++) {
+  for (let i = from; i < to; i++) {
     const y = toY(values[i]);
     const x = toX(xs[i]);
     if (!Number.isFinite(y) || !Number.isFinite(x)) continue;
@@ -233,9 +289,11 @@ export function nonFinitePoints(values) {
  * How many of the values can be drawn, counted up to a limit.
  * @param {ArrayLike<number>} values
  * @param {number} limit
+ * @param {number} [from]
+ * @param {number} [to]
  */
-export function countFinite(values, limit) {
+export function countFinite(values, limit, from = 0, to = values.length) {
   let count = 0;
-  for (let i = 0; i < values.length && count < limit; i++) if (Number.isFinite(values[i])) count++;
+  for (let i = from; i < to && count < limit; i++) if (Number.isFinite(values[i])) count++;
   return count;
 }

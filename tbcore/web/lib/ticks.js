@@ -63,27 +63,41 @@ export function timeTicks(min, max, most) {
  * @param {number} min  above 0
  * @param {number} max
  * @param {number} most
+ * @param {number} [least]  no smaller spacing than this: 1 for steps
  * @returns {Ticks}
  */
-export function logTicks(min, max, most) {
+export function logTicks(min, max, most, least = 0) {
   const low = Math.log10(min);
   const high = Math.log10(max);
   if (!(high > low)) return { at: [min], spacing: 0 };
-  if (high - low < 1) {
-    // Less than one power of ten is all but linear.
-    const { at } = numberTicks(min, max, most);
-    return { at, spacing: 0 };
-  }
+  if (high - low < 1) return numberTicks(min, max, most, least); // all but linear
   const every = Math.max(1, Math.ceil((high - low) / most));
   const factors = (high - low) * 3 <= most ? [1, 2, 5] : [1];
   const at = [];
   for (let power = Math.floor(low / every) * every; power <= high; power += every) {
     for (const factor of factors) {
       const tick = factor * 10 ** power;
-      if (tick >= min * (1 - 1e-9) && tick <= max * (1 + 1e-9)) at.push(tick);
+      if (tick >= min * (1 - 1e-9) && tick <= max * (1 + 1e-9) && tick >= least) at.push(tick);
     }
   }
   return { at, spacing: 0 };
+}
+
+/** Tenfold, or nearly so. */
+const LOG_DURATIONS = [1e-3, 1e-2, 1e-1, 1, 10, 60, 600, 3600, 36000, 86400 * 4, 86400 * 40, 86400 * 400];
+
+/**
+ * The same for lengths of time.
+ * @param {number} min  seconds, above 0
+ * @param {number} max
+ * @param {number} most
+ * @returns {Ticks}
+ */
+export function logDurationTicks(min, max, most) {
+  if (max / min < 10) return durationTicks(min, max, most);
+  const at = LOG_DURATIONS.filter((tick) => tick >= min && tick <= max);
+  const every = Math.ceil(at.length / most);
+  return { at: at.filter((_, i) => i % every === 0), spacing: 0 };
 }
 
 /**

@@ -1,0 +1,39 @@
+/**
+ * Drawing in step with the screen: each drawing at most once a frame, and no frame longer than the eye allows. What
+ * does not fit waits for the next, so that twenty charts that move together do not hold up the one under the pointer.
+ */
+
+/** Milliseconds of drawing in one frame. */
+const BUDGET = 18;
+
+/** @typedef {() => number | void} Draw  may return milliseconds that it costs later, when the browser paints */
+
+/** @type {Set<Draw>} */
+let waiting = new Set();
+let frame = 0;
+
+/**
+ * Draws soon. Drawings take turns.
+ * @param {Draw} draw  the same function each time
+ * @param {boolean} [isFirst]  before all others
+ */
+export function drawSoon(draw, isFirst = false) {
+  if (isFirst) waiting = new Set([draw, ...waiting]);
+  else waiting.add(draw);
+  frame ||= requestAnimationFrame(work);
+}
+
+/** Takes back drawSoon. @param {Draw} draw */
+export function drawNever(draw) {
+  waiting.delete(draw);
+}
+
+function work() {
+  let end = performance.now() + BUDGET;
+  for (const draw of waiting) {
+    waiting.delete(draw);
+    end -= draw() ?? 0;
+    if (performance.now() > end) break;
+  }
+  frame = waiting.size > 0 ? requestAnimationFrame(work) : 0;
+}

@@ -1,0 +1,69 @@
+// The rows of the run list: folders of paths, groups, and where labels are cut.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { cutLabel, flatRows, groupRows, treeRows } from "../../tbcore/web/lib/run-tree.js";
+
+const all = () => true;
+
+/** @param {import("../../tbcore/web/lib/run-tree.js").Row[]} rows */
+const drawn = (rows) => rows.map(({ depth, label, kind }) => `${"  ".repeat(depth)}${label}${kind === "group" ? " (group)" : ""}`);
+
+test("runs stand below the folders of their paths, and a folder with one child is folded into it", () => {
+  const runs = ["exp_lr0.01/losses/a", "exp_lr0.01/losses/b", "exp_lr0.1/losses/a", "other"];
+  assert.deepEqual(drawn(treeRows(runs, all)), ["exp_lr0.01/losses/", "  a", "  b", "exp_lr0.1/losses/a", "other"]);
+});
+
+test("a run whose name is that of a folder is a row of its own", () => {
+  assert.deepEqual(drawn(treeRows(["a", "a/b", "a/c", "."], all)), ["a", "a/", "  b", "  c", "."]);
+});
+
+test("slashes at odd places are part of labels", () => {
+  for (const name of ["/a", "a/", "a//b", "/", "//", ""]) {
+    assert.deepEqual(drawn(treeRows([name], all)), [name]);
+  }
+  assert.deepEqual(drawn(treeRows(["a/", "a/b", "a/c"], all)), ["a/", "a/", "  b", "  c"]);
+  assert.equal(new Set(treeRows(["a/", "a/b", "a/c"], all).map(({ key }) => key)).size, 4);
+});
+
+test("a closed folder hides its rows and knows its runs", () => {
+  const rows = treeRows(["a/b/1", "a/b/2", "a/c", "d"], (key) => key !== "folder:a/b/");
+  assert.deepEqual(drawn(rows), ["a/", "  b/", "  c", "d"]);
+  assert.deepEqual(rows[1].runs, ["a/b/1", "a/b/2"]);
+  assert.deepEqual(rows[0].runs, ["a/b/1", "a/b/2", "a/c"]);
+  assert.equal(rows[1].isOpen, false);
+});
+
+test("rows know their place among siblings", () => {
+  const rows = treeRows(["a/1", "a/2", "b"], all);
+  assert.deepEqual(rows.map(({ position, numSiblings }) => [position, numSiblings]), [[1, 2], [1, 2], [2, 2], [2, 2]]);
+});
+
+test("in another order than by name, a folder stands where its first run would", () => {
+  assert.deepEqual(drawn(treeRows(["b/new", "a/new", "b/old", "a/old"], all)), ["b/", "  new", "  old", "a/", "  new", "  old"]);
+});
+
+test("groups hold their members; a group of one is that run", () => {
+  const groups = new Map([["a1", "a"], ["a2", "a"], ["b1", "b"]]);
+  assert.deepEqual(drawn(groupRows(["a2", "b1", "a1", "c"], groups, all)), ["a (group)", "  a2", "  a1", "b1", "c"]);
+  assert.deepEqual(drawn(groupRows(["a1", "a2"], groups, () => false)), ["a (group)"]);
+});
+
+test("a flat list has whole names", () => {
+  assert.deepEqual(drawn(flatRows(["a/b", "c"])), ["a/b", "c"]);
+});
+
+test("ten thousand runs take a moment", () => {
+  const runs = Array.from({ length: 10000 }, (_, i) => `sweep${i % 40}/lr${i % 7}/run${i}`);
+  const start = performance.now();
+  assert.equal(treeRows(runs, all).filter(({ kind }) => kind === "run").length, 10000);
+  assert.ok(performance.now() - start < 500);
+});
+
+test("long labels are cut in the middle, never inside a character", () => {
+  assert.deepEqual(cutLabel("train"), ["", "train"]);
+  assert.deepEqual(cutLabel("PPO_HalfCheetah_seed123456"), ["PPO_HalfCheeta", "h_seed123456"]);
+  const [head, tail] = cutLabel("aaaaaaaaaa😀bbbbbbbbbbb");
+  assert.equal(head + tail, "aaaaaaaaaa😀bbbbbbbbbbb");
+  assert.ok(head.isWellFormed() && tail.isWellFormed());
+});

@@ -1,0 +1,37 @@
+// Smoothing has the numbers of TensorBoard, and of the server's tbcore_scalars/smoothing.py.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { smoothed } from "../../tbcore/web/lib/smoothing.js";
+
+/** @param {ArrayLike<number>} actual @param {readonly number[]} expected */
+function near(actual, expected) {
+  assert.equal(actual.length, expected.length);
+  for (const [i, value] of expected.entries()) {
+    if (Number.isFinite(value)) assert.ok(Math.abs(actual[i] - value) <= 1e-12 * Math.max(1, Math.abs(value)), `${i}: ${actual[i]}`);
+    else assert.ok(Object.is(actual[i], value));
+  }
+}
+
+test("the recurrence, debiased", () => {
+  // 0.5 * 1 / 0.5;  (0.5 * 0.5 + 0.5 * 2) / 0.75;  (0.5 * 1.25 + 0.5 * 4) / 0.875
+  near(smoothed([1, 2, 4], 0.5), [1, 1.25 / 0.75, 2.625 / 0.875]);
+});
+
+test("the same numbers as the server's, which wrote these", () => {
+  near(smoothed([1, 2, NaN, 4, Infinity, -3, 0.5, 0.25], 0.6), [
+    1.0, 1.625, NaN, 2.8367346938775513, Infinity, 0.15441176470588217, 0.3043025676613462, 0.28151852846401715,
+  ]);
+  const values = Float64Array.from({ length: 500 }, (_, i) => Math.sin(i * 0.37) * i);
+  const result = smoothed(values, 0.99);
+  near([0, 1, 10, 100, 499].map((i) => result[i]), [
+    0, 0.18171629746983003, 1.4331685405564598, -3.856308511603504, 12.003434976243476,
+  ]);
+});
+
+test("no weight, constant series and series without a finite value stay as they are", () => {
+  near(smoothed([1, NaN, 5], 0), [1, NaN, 5]);
+  near(smoothed([0.1, 0.1, NaN, 0.1], 0.9), [0.1, 0.1, NaN, 0.1]);
+  near(smoothed([NaN, Infinity], 0.9), [NaN, Infinity]);
+  near(smoothed([], 0.9), []);
+});
