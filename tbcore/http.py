@@ -31,6 +31,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tbcore.errors import BadRequestError
+from tbcore.eventfiles.logdir import one_line
 
 __all__ = [
     "bytes_response",
@@ -223,6 +224,11 @@ def printable(text: str) -> str:
     return text
 
 
+def printable_line(text: str) -> str:
+    """The text in one line, with a space for each line end, and escapes for what has no shape."""
+    return one_line(" ".join(printable(text).splitlines()))
+
+
 def csv_response(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Response:
     """CSV with CRLF after every row, the last too, and quotes only where they are needed.
 
@@ -340,9 +346,8 @@ def _byte_range(header: str, size: int) -> tuple[int, int] | None:
 
 def text_error(status: int, message: str, *, headers: Mapping[str, str] | None = None) -> Response:
     """An error as plain text in one line."""
-    line = " ".join(message.split("\n")).replace("\r", " ").replace("\0", "\\0")
     return Response(
-        line.encode("utf-8", "backslashreplace"),
+        printable_line(message),
         status_code=status,
         headers={"content-type": "text/plain; charset=utf-8", **(headers or {})},
     )

@@ -67,8 +67,11 @@ def attempt(function: Callable[..., Any], *arguments: Any, **options: Any) -> Ou
 
 def describe(error: BaseException) -> str:
     """An exception in one line, such as `ImportError: no module named 'x'`."""
+    # Not at the top: most that is asked of plugins needs nothing of HTTP.
+    from tbcore.http import printable_line
+
     text = attempt(str, error).value or ""
-    line = " ".join(text.split())
+    line = printable_line(" ".join(text.split()))
     if len(line) > MAX_REASON:
         line = line[:MAX_REASON] + "..."
     return f"{type(error).__name__}: {line}" if line else type(error).__name__
@@ -91,6 +94,11 @@ class LoadedPlugin:
     dev: bool = False
     _hooks: pluggy.HookRelay | None = field(default=None, repr=False)
     _implemented: frozenset[str] = field(default=frozenset(), repr=False)
+
+    @property
+    def distribution_name(self) -> str:
+        """The name alone, in the one spelling that all of its spellings stand for."""
+        return _one_spelling(self.distribution.partition(" ")[0])
 
     @property
     def title(self) -> str:
@@ -267,7 +275,7 @@ def _installed(dev: bool) -> list[_Source]:
             continue
         # The first on the path hides older copies of the same distribution.
         sources.setdefault(
-            re.sub(r"[-_.]+", "-", name).lower(),
+            _one_spelling(name),
             [
                 _Source(point.name, label, point.load, point.value.partition(":")[0].strip())
                 for point in entry_points
@@ -296,6 +304,11 @@ def _place(module: str) -> Path | None:
         return None
     file = Path(spec.origin)
     return file.parent if spec.submodule_search_locations else file
+
+
+def _one_spelling(distribution: str) -> str:
+    """The name of a distribution as PEP 503 compares it."""
+    return re.sub(r"[-_.]+", "-", distribution).lower()
 
 
 def _not_installed(only: Sequence[str], installed: Sequence[_Source]) -> Iterator[_Source]:

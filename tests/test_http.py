@@ -295,13 +295,23 @@ def test_a_part_of_another_version_is_not_mixed_in() -> None:
         assert response.status_code == status
 
 
-def test_errors_are_one_line_of_text() -> None:
-    """Names in them may hold anything."""
-    response = text_error(404, "no run 'a\r\nb\0\udcff'")
+@pytest.mark.parametrize(
+    ("message", "line"),
+    [
+        ("no run 'a\r\nb\0\udcff'", "no run 'a b\\x00\\xff'"),
+        ("one\u2028two\x0cthree\x85four\n", "one two three four"),
+        ("\x1b[31mred\x07\x7f", "\\x1b[31mred\\x07\\x7f"),
+        ("\u202eback, \ud800 none", "\\u202eback, \ufffd none"),
+        ("d\u00e9j\u00e0  vu \U0001f600", "d\u00e9j\u00e0  vu \U0001f600"),
+    ],
+)
+def test_errors_are_one_line_of_text(message: str, line: str) -> None:
+    """Names in them may hold anything, and whoever reads them may sit at a terminal."""
+    response = text_error(404, message)
 
     assert response.status_code == 404
     assert response.headers["content-type"] == "text/plain; charset=utf-8"
-    assert response.body == b"no run 'a  b\\0\\udcff'"
+    assert bytes(response.body).decode() == line
 
 
 def test_the_first_value_of_a_parameter_counts() -> None:

@@ -149,6 +149,7 @@ def test_an_object_inside_a_module_can_be_a_plugin(distributions: Distributions)
         ("import sys; sys.exit()", "SystemExit"),
         ("def broken(:", "SyntaxError: "),
         ("raise BaseException('first\\nsecond')", "BaseException: first second"),
+        ("raise OSError('\\x1b[31m\\u202e\\ud800')", "OSError: \\x1b[31m\\u202e\ufffd"),
         ("class E(Exception):\n  def __str__(self): raise ValueError\nraise E", "E"),
         ("raise Exception('x' * 10000)", "Exception: xxx"),
         ("raise GeneratorExit", "GeneratorExit"),

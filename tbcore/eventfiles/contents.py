@@ -6,6 +6,8 @@ TensorBoard plugin. The names of those plugins are part of the format.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from tbcore.kinds import Kind
 
 NAME_OF_FIELD = {
@@ -27,10 +29,12 @@ def content_name(kind: Kind) -> str:
     return kind.plugin_name or NAME_OF_FIELD.get(kind.field, kind.field)
 
 
-def distribution_for(kind: Kind) -> str | None:
-    """The distribution that shows this kind; None where none is known.
+def distribution_for(kind: Kind, *, loaded: Collection[str]) -> str | None:
+    """The distribution to install for what is not shown of this kind; None where none is known.
 
-    A name that only a log knows is never made into something to install: anybody can write a log.
+    One that is loaded does not show it: a tensor may name its plugin and not be what that reads. A
+    name that only a log knows is never made into something to install: anybody can write a log.
     """
     name = content_name(kind)
-    return f"tbcore-{name}" if name in KNOWN_NAMES else None
+    distribution = f"tbcore-{name}"
+    return distribution if name in KNOWN_NAMES and distribution not in loaded else None

@@ -12,7 +12,7 @@ Checksums are verified on all three.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
@@ -67,9 +67,10 @@ class End(NamedTuple):
 
     consumed: int
     """Bytes, a whole number of records."""
-    stop: Literal["incomplete", "bad_length", "bad_tail"]
-    """`incomplete`: what is left is no whole record. `bad_length`: what follows cannot be framed.
-    `bad_tail`: the last record of the file has a wrong checksum, and may still be on its way."""
+    stop: Literal["paused", "incomplete", "bad_length", "bad_tail"]
+    """`paused`: as was asked for. `incomplete`: what is left is no whole record. `bad_length`:
+    what follows cannot be framed. `bad_tail`: the last record of the file has a wrong checksum,
+    and may still be on its way."""
 
 
 class Decoder:
@@ -89,12 +90,19 @@ class Decoder:
         """For the number of a layout the cycle it was last seen in, and its place there."""
 
     def decode(
-        self, size: int, *, base: int, at_end: bool, problems: list[str]
+        self,
+        size: int,
+        *,
+        base: int,
+        at_end: bool,
+        problems: list[str],
+        is_enough: Callable[[], bool] = lambda: False,
     ) -> Generator[Item, None, End]:
         """Decode `buffer[:size]`, which stands at `base` in its file; returns where it ended.
 
         `at_end`: the file ends with the piece. Damaged records are left out and described in
-        `problems`. Arrays handed out are valid until the next item is taken.
+        `problems`. Where records have to be taken one by one, decoding pauses when `is_enough`
+        says so. Arrays handed out are valid until the next item is taken.
         """
         position, limit = 0, _FIRST_ROUND
         num_rows = self._count_rows(position, size)
@@ -116,8 +124,11 @@ class Decoder:
                 frames = frames.first(len(frames.starts) - 1)
                 damaged = damaged[:-1]
             numbers = np.full(len(frames.starts), -1, np.int64)
-            yield from self._decode_frames(frames, damaged, base, numbers, problems)
-            position = frames.end
+            position = yield from self._decode_frames(
+                frames, damaged, base, numbers, problems, is_enough
+            )
+            if position < frames.end:
+                return End(position, "paused")
             if num_rows:
                 continue
             if bad_tail:
@@ -179,10 +190,11 @@ class Decoder:
         base: int,
         numbers: NDArray[np.int64],
         problems: list[str],
-    ) -> Iterator[Item]:
+        is_enough: Callable[[], bool],
+    ) -> Generator[Item, None, int]:
         """Batches of the frames, cut at the events that are items of their own.
 
-        Writes the layouts' numbers into `numbers`.
+        Writes the layouts' numbers into `numbers`. Returns the end of the last one that it got to.
         """
         matched: list[Matched] = []
         if self._blocks and len(frames.starts) >= _FEW_RECORDS:
@@ -197,31 +209,38 @@ class Decoder:
             for start in frames.starts[damaged].tolist()
         ]
         rows = _Rows()
-        begin = 0
+        buffer = memoryview(self.buffer)
+        begin, end = 0, len(numbers)
         general = np.setdiff1d(np.flatnonzero(numbers < 0), damaged, assume_unique=True)
         for i in general.tolist():
             start, length = int(frames.starts[i]), int(frames.lengths[i])
             behind = start + HEADER_BYTES + length
+            control = None
             try:
-                event = Event.FromString(bytes(self.buffer[start + HEADER_BYTES : behind]))
+                event = Event.FromString(bytes(buffer[start + HEADER_BYTES : behind]))
             except ProtobufDecodeError:
                 found.append((start, f"no valid event in the record at offset {base + start}"))
-                continue
-            control = _control(event)
-            if control is None:
-                crc = int.from_bytes(self.buffer[behind : behind + 4], "little")
-                rows.add(event, base + start, length, crc)
-                continue
-            for group in matched:
-                self._add_matched(rows, group, numbers, frames.starts + base, begin, i)
-            yield from rows.batch()
-            yield control
-            rows = _Rows()
-            begin = i + 1
+            else:
+                control = _control(event)
+                if control is None:
+                    crc = int.from_bytes(self.buffer[behind : behind + 4], "little")
+                    rows.add(event, base + start, length, crc)
+            if control is not None:
+                for group in matched:
+                    self._add_matched(rows, group, numbers, frames.starts + base, begin, i)
+                yield from rows.batch()
+                yield control
+                rows = _Rows()
+                begin = i + 1
+            if is_enough():
+                end = i + 1
+                break
         for group in matched:
-            self._add_matched(rows, group, numbers, frames.starts + base, begin, len(numbers))
+            self._add_matched(rows, group, numbers, frames.starts + base, begin, end)
         yield from rows.batch()
-        problems.extend(line for _, line in sorted(found))
+        position = int(frames.starts[end]) if end < len(numbers) else frames.end
+        problems.extend(line for start, line in sorted(found) if start < position)
+        return position
 
     def _add_matched(
         self,

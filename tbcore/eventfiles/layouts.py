@@ -12,7 +12,7 @@ variable bits are its data. What has no layout goes through protobuf. Both ways 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,6 +36,9 @@ _MIN_REPEATS = 2
 _MAX_ATTEMPTS = 8
 """Rows of one length and step width that may turn out to have no layout before it is taken for
 granted: they are histograms, say."""
+_MAX_FAMILIES = 32
+"""Shapes of one length and step width. Writers produce one or two; a file with more of them is
+made to be slow, and no more are learnt."""
 _NUMBER_FORMS = {  # DataType of a tensor: form of one element in tensor_content
     1: "<f4",
     2: "<f8",
@@ -257,21 +260,28 @@ class _Family:
         self._mask_bits = int.from_bytes(variable_mask(shape).tobytes(), "little")
         self._by_bits: dict[int, int] = {}
 
-    def add(self, payload: bytes, number: int) -> None:
-        constants = _as_words(np.frombuffer(payload, np.uint8)[np.newaxis])
+    def add(self, payloads: Sequence[bytes], first_number: int) -> None:
+        """Add layouts by their constant bits; they are numbered from `first_number` on."""
+        data = np.frombuffer(b"".join(payloads), np.uint8).reshape(len(payloads), -1)
+        constants = _as_words(data)
         hashes = np.append(self._hashes, self._hash(constants))
         order = np.argsort(hashes, kind="stable")
+        numbers = np.arange(first_number, first_number + len(payloads), dtype=np.int64)
         self._hashes = hashes[order]
         self._constants = np.concatenate([self._constants, constants])[order]
-        self._numbers = np.append(self._numbers, number)[order]
-        self._by_bits[int.from_bytes(payload, "little")] = number
+        self._numbers = np.append(self._numbers, numbers)[order]
+        for number, payload in enumerate(payloads, first_number):
+            self._by_bits.setdefault(int.from_bytes(payload, "little"), number)
 
     def match_one(self, bits: int) -> int | None:
         """As `match`, for a single payload as a little-endian number."""
         return self._by_bits.get(bits & self._mask_bits)
 
-    def hash_rows(self, rows: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        return self._hash(rows & self._mask)
+    def repeated(self, rows: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """The first of those rows that are the same, if they are of this shape, rising."""
+        hashes = self._hash(rows & self._mask)
+        _, first, counts = np.unique(hashes, return_index=True, return_counts=True)
+        return np.sort(first[counts >= _MIN_REPEATS])
 
     def match(self, rows: NDArray[np.uint64]) -> NDArray[np.int64]:
         """The number of each row's layout, -1 where none is equal in all constant bits."""
@@ -319,7 +329,7 @@ class LayoutBook:
 
     def __init__(self) -> None:
         self.layouts: list[Layout] = []
-        self._families: dict[_Group, list[_Family]] = {}
+        self._families: dict[_Group, dict[Shape, _Family]] = {}
         self._failures: dict[_Group, int] = {}
 
     def is_full(self) -> bool:
@@ -336,7 +346,7 @@ class LayoutBook:
             while payload[STEP_OFFSET + width - 1] & 0x80 and width <= MAX_STEP_WIDTH:
                 width += 1
         bits = None
-        for family in self._families.get(_Group(len(payload), width), ()):
+        for family in self._families.get(_Group(len(payload), width), {}).values():
             bits = int.from_bytes(payload, "little") if bits is None else bits
             number = family.match_one(bits)
             if number is not None:
@@ -385,7 +395,7 @@ class LayoutBook:
         group: _Group,
     ) -> Iterator[Matched]:
         """Match the records `members`, all of one length and step width."""
-        families = self._families.get(group, [])
+        families = self._families.get(group, {})
         if not families:
             if len(members) < _MIN_REPEATS or self._failures.get(group, 0) >= _MAX_ATTEMPTS:
                 return
@@ -396,42 +406,61 @@ class LayoutBook:
         if group.length % 8:  # zero what was gathered from behind the payloads
             rows[:, -1] &= np.uint64((1 << (8 * (group.length % 8))) - 1)
 
-        pending = list(families)
-        failures = self._failures.get(group, 0)
-        while len(members):
-            for family in pending:
-                for _ in range(2):
-                    numbers = family.match(rows)
-                    hit = numbers >= 0
-                    if hit.any():
-                        yield Matched(family.shape, members[hit], numbers[hit], rows[hit])
-                        members, rows = members[~hit], rows[~hit]
-                    if not self._learn_repeated(family, rows):
-                        break
-            # What is left may be of a shape that was not seen yet, or of none.
-            pending = []
-            while len(members) >= _MIN_REPEATS and not pending and failures < _MAX_ATTEMPTS:
-                layout = learn(rows[0].tobytes()[: group.length])
-                families = self._families.get(group, [])
-                if layout and all(family.shape != layout.shape for family in families):
-                    pending = [_Family(layout.shape)]
-                    self._families[group] = families + pending
-                else:
-                    failures += 1
-                    members, rows = members[1:], rows[1:]
-            self._failures[group] = failures
-            if not pending:
-                return
+        for family in families.values():
+            numbers = family.match(rows)
+            hit = numbers >= 0
+            if hit.any():
+                yield Matched(family.shape, members[hit], numbers[hit], rows[hit])
+                members, rows = members[~hit], rows[~hit]
+        if len(families) < _MAX_FAMILIES:
+            yield from self._learn_group(members, rows, group)
 
-    def _learn_repeated(self, family: _Family, rows: NDArray[np.uint64]) -> bool:
-        """Learn the layouts of this shape that occur more than once; says whether any did."""
-        if len(rows) < _MIN_REPEATS:
-            return False
-        _, first, counts = np.unique(family.hash_rows(rows), return_index=True, return_counts=True)
-        known = len(self.layouts)
-        for i in first[counts >= _MIN_REPEATS].tolist():
-            layout = learn(rows[i].tobytes()[: family.shape.length])
-            if layout and layout.shape == family.shape:
-                family.add(layout.payload, len(self.layouts))
-                self.layouts.append(layout)
-        return len(self.layouts) > known
+    def _learn_group(
+        self, members: NDArray[np.int64], rows: NDArray[np.uint64], group: _Group
+    ) -> Iterator[Matched]:
+        """Learn from records that match nothing yet, and match them.
+
+        A layout that occurs more than once is learnt from its first record and filed under its
+        own shape, whichever shape led to it: no record is learnt from again and again.
+        """
+        families = self._families.setdefault(group, {})
+        failures = self._failures.get(group, 0)
+        is_fresh = np.ones(len(rows), np.bool_)
+        to_try = list(families.values())
+        while len(rows) >= _MIN_REPEATS and not self.is_full():
+            if not to_try:
+                # What is left may be of a shape that was not seen yet, or of none.
+                if failures >= _MAX_ATTEMPTS or not is_fresh.any():
+                    break
+                first = int(is_fresh.argmax())
+                layout = learn(rows[first].tobytes()[: group.length])
+                if layout is None or not _add_family(families, layout.shape, to_try):
+                    is_fresh[first] = False
+                    failures += 1
+                continue
+            repeated = to_try.pop().repeated(rows)
+            repeated = repeated[is_fresh[repeated]]
+            is_fresh[repeated] = False
+            learnt: dict[Shape, list[Layout]] = {}
+            for row in rows[repeated]:
+                layout = learn(row.tobytes()[: group.length])
+                if layout is not None:
+                    _add_family(families, layout.shape, to_try)
+                    learnt.setdefault(layout.shape, []).append(layout)
+            for family in [families[shape] for shape in learnt if shape in families]:
+                family.add([layout.payload for layout in learnt[family.shape]], len(self.layouts))
+                self.layouts += learnt[family.shape]
+                numbers = family.match(rows)
+                hit = numbers >= 0
+                yield Matched(family.shape, members[hit], numbers[hit], rows[hit])
+                members, rows, is_fresh = members[~hit], rows[~hit], is_fresh[~hit]
+        self._failures[group] = failures
+
+
+def _add_family(families: dict[Shape, _Family], shape: Shape, to_try: list[_Family]) -> bool:
+    """Add a family, to try it next; False when it is known, or there are too many."""
+    if shape in families or len(families) >= _MAX_FAMILIES:
+        return False
+    families[shape] = _Family(shape)
+    to_try.append(families[shape])
+    return True

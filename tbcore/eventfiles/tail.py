@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import NamedTuple
 
 from google.protobuf.message import DecodeError as ProtobufDecodeError
@@ -61,8 +61,10 @@ class FileTail:
         same file has the same, whatever its inode."""
         self._stuck = False
 
-    def read(self, max_bytes: int = TURN_BYTES) -> Iterator[Item]:
-        """Decode what is new, at most about `max_bytes` of it, in file order.
+    def read(
+        self, max_bytes: int = TURN_BYTES, is_enough: Callable[[], bool] = lambda: False
+    ) -> Iterator[Item]:
+        """Decode what is new, in file order: about `max_bytes` of it, or until `is_enough`.
 
         Arrays of a batch are valid until the next item is taken. Raises FileReplacedError when the
         file shrank or holds other bytes than those that were read, be it since the last time or
@@ -75,8 +77,10 @@ class FileTail:
             done = 0
             while not self.caught_up and done < max_bytes:
                 before = self.offset
-                yield from self._read_piece(descriptor, self.opened.size - before)
+                yield from self._read_piece(descriptor, self.opened.size - before, is_enough)
                 done += self.offset - before
+                if is_enough():
+                    return
         finally:
             os.close(descriptor)
 
@@ -90,7 +94,9 @@ class FileTail:
             raise FileReplacedError(self.path)
         return found
 
-    def _read_piece(self, descriptor: int, left: int) -> Generator[Item, None, None]:
+    def _read_piece(
+        self, descriptor: int, left: int, is_enough: Callable[[], bool]
+    ) -> Generator[Item, None, None]:
         """Decode one buffer full; a record that does not fit gets a buffer of its own."""
         decoder = self._decoder
         if self._stuck and length_at(_pread(descriptor, HEADER_BYTES, self.offset), 0) is None:
@@ -110,7 +116,11 @@ class FileTail:
         at_end = size == left
         num_told = len(self.problems)
         end = yield from decoder.decode(
-            size, base=self.offset, at_end=at_end, problems=self.problems
+            size,
+            base=self.offset,
+            at_end=at_end,
+            problems=self.problems,
+            is_enough=is_enough,
         )
         if end.consumed:
             self._remember(head, end.consumed)
@@ -125,7 +135,8 @@ class FileTail:
         self._stuck = end.stop == "bad_length"
         self._tell(num_told)
         # A piece that ends inside a record is followed by one that starts with it.
-        self.caught_up = at_end or self._stuck or end.consumed == 0
+        is_done = at_end or self._stuck or end.consumed == 0
+        self.caught_up = is_done and end.stop != "paused"
 
     def _fill(self, descriptor: int, size: int) -> int:
         """Read up to `size` bytes from `offset` on into the buffer; returns how many it got."""

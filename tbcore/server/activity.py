@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from typing import Any
 
 from tbcore.plugins import LoadedPlugin, Outcome, attempt, describe
-from tbcore.server.pool import ThreadPool
+from tbcore.server.pool import NoThreadError, ThreadPool
 from tbcore.store.multiplexer import Multiplexer
 
 logger = logging.getLogger(__name__)
@@ -52,7 +52,10 @@ class Activity:
                 if self._running is None:
                     self._running_generation = self._multiplexer.generation
                     self._running_since = time.monotonic()
-                    self._running = self._pool.submit(self._call)
+                    try:
+                        self._running = self._pool.submit(self._call)
+                    except NoThreadError:
+                        return self._active
                 running, about = self._running, self._running_generation
                 patience = self._running_since + PATIENCE_SECONDS - time.monotonic()
             # Waiting must not cancel the call: others may wait for it, and its answer still counts.

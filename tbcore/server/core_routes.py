@@ -40,6 +40,7 @@ class CoreRoutes:
         self._pool = pool
         claims = [m.plugin.info.claims for m in mounted if m.plugin.info and not m.error]
         self._claims = [claim for of_one in claims for claim in of_one]
+        self._loaded = {m.plugin.distribution_name for m in mounted}
 
     async def logdir(self, request: Request) -> dict[str, str]:
         return {"logdir": self._config.logdir}
@@ -128,7 +129,7 @@ class CoreRoutes:
                     "num_runs": summary.num_runs,
                     "example_run": summary.example_run,
                     "example_tag": summary.example_tag,
-                    "install": distribution_for(summary.kind),
+                    "install": distribution_for(summary.kind, loaded=self._loaded),
                 }
             )
         return unshown

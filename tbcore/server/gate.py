@@ -108,8 +108,8 @@ class Gate:
         rest = b"&".join(
             part for part in scope["query_string"].split(b"&") if _decoded_name(part) != "token"
         )
-        # Two slashes in front would make the path a host.
-        location = b"/" + target.lstrip(b"/") + (b"?" + rest if rest else b"")
+        # Two slashes in front would make the path a host, and to browsers `\` is one, too.
+        location = b"/" + target.lstrip(b"/\\") + (b"?" + rest if rest else b"")
         cookie = f"{self._cookie}={token}; Path={self._cookie_path}; HttpOnly; SameSite=Lax"
         return Response(
             status_code=303,

@@ -16,6 +16,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tbcore.http import text_error
+from tbcore.server.pool import NoThreadError
 
 logger = logging.getLogger(__name__)
 
@@ -81,6 +82,11 @@ class SafeHeaders:
 
         try:
             await self._app(scope, receive, send_safely)
+        except NoThreadError as error:
+            logger.warning("request for %r was not answered: %s", scope["path"], error)
+            if not started:
+                answer = text_error(503, str(error), headers={"retry-after": "5"})
+                await answer(scope, receive, send_safely)
         except Exception as error:
             if self._dev and started:
                 raise

@@ -15,7 +15,7 @@ from starlette.requests import Request
 
 from tbcore.errors import NotFoundError
 from tbcore.plugins import MountedPlugin, attempt, describe
-from tbcore.server.pool import ThreadPool
+from tbcore.server.pool import NoThreadError, ThreadPool
 from tbcore.store.multiplexer import Multiplexer
 
 logger = logging.getLogger(__name__)
@@ -86,7 +86,10 @@ class LegacyIndex:
             if not self._blocked[name].done():
                 return {}
             self._blocked.pop(name, None)
-        future = self._pools[name].submit(self._call, name, runs)
+        try:
+            future = self._pools[name].submit(self._call, name, runs)
+        except NoThreadError:
+            return {}
         done, _ = await asyncio.wait([asyncio.wrap_future(future)], timeout=PATIENCE_SECONDS)
         if done:
             return future.result()

@@ -18,6 +18,10 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
+class NoThreadError(RuntimeError):
+    """The system has no thread for a pool, and the pool has none of its own."""
+
+
 class ThreadPool:
     """At most `max_threads` threads, all of which may be blocked without harm to anyone else."""
 
@@ -31,7 +35,10 @@ class ThreadPool:
         self._lock = threading.Lock()
 
     def submit(self, function: Callable[..., T], *arguments: Any) -> Future[T]:
-        """Starts a call in one of the threads. The future can be cancelled until it runs."""
+        """Starts a call in one of the threads. The future can be cancelled until it runs.
+
+        Raises NoThreadError when there is no thread that would run it, now or later.
+        """
         future: Future[T] = Future()
         context = contextvars.copy_context()
 
@@ -45,9 +52,9 @@ class ThreadPool:
             else:
                 future.set_result(result)
 
-        self._jobs.put(job)
         if not self._idle.acquire(blocking=False):
             self._add_thread()
+        self._jobs.put(job)
         return future
 
     async def run(self, function: Callable[..., T], *arguments: Any) -> T:
@@ -58,9 +65,15 @@ class ThreadPool:
         with self._lock:
             if self.num_threads >= self.max_threads:
                 return
+            name = f"{self.name}-{self.num_threads + 1}"
+            try:
+                threading.Thread(target=self._work, name=name, daemon=True).start()
+            except RuntimeError as error:
+                if self.num_threads == 0:
+                    raise NoThreadError(f"no thread for {self.name}: {error}") from error
+                # The others will come to it.
+                return
             self.num_threads += 1
-            number = self.num_threads
-        threading.Thread(target=self._work, name=f"{self.name}-{number}", daemon=True).start()
 
     def _work(self) -> None:
         while True:

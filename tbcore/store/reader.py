@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tbcore.eventfiles.batch import Batch, FileVersion
 from tbcore.eventfiles.decode import Decoder
@@ -14,6 +14,8 @@ from tbcore.store.run import RunData
 
 logger = logging.getLogger(__name__)
 
+TURN_SECONDS = 0.5
+"""After which a turn ends: some bytes take longer than others."""
 MAX_PROBLEMS = 100
 """Lines that are kept: a damaged file can have a problem in each record."""
 
@@ -92,16 +94,22 @@ class RunReader:
         return True
 
     def read_turn(self, max_bytes: int) -> None:
-        """Read about `max_bytes` of what is new, each file to its end before the next.
+        """Read about `max_bytes` of what is new, each file to its end before the next, as far as
+        time allows.
 
         Files that cannot be read are left for the next update. Raises FileReplacedError when the
         run has to be read anew.
         """
+        deadline = time.monotonic() + TURN_SECONDS
+
+        def is_enough() -> bool:
+            return time.monotonic() >= deadline
+
         while self._pending and max_bytes > 0:
             file = self._pending[-1]
             offset, num_read = file.tail.offset, file.num_read
             try:
-                self._read(file, max_bytes)
+                self._read(file, max_bytes, is_enough)
                 file.trouble = ""
             except FileReplacedError:
                 raise
@@ -121,6 +129,8 @@ class RunReader:
             self.bytes_read += file.num_read - num_read
             if file.tail.caught_up or file.trouble:
                 self._pending.pop()
+            if is_enough():
+                break
         if not self._pending:
             self.is_live = True
             self.data.settle()
@@ -135,7 +145,7 @@ class RunReader:
         problems, self._problems = self._problems, []
         return problems
 
-    def _read(self, file: _File, max_bytes: int) -> None:
+    def _read(self, file: _File, max_bytes: int, is_enough: Callable[[], bool]) -> None:
         tail, data = file.tail, self.data
         file.read_at_ns = time.time_ns()
         # Of a live run nobody knows how much there will be.
@@ -143,7 +153,7 @@ class RunReader:
             data.expect(0, 0)
         else:
             data.expect(self.bytes_read - file.num_read, self.bytes_total)
-        for item in tail.read(max_bytes):
+        for item in tail.read(max_bytes, is_enough):
             data.identify_file(tail.file_index, tail.opened.device, tail.opened.inode)
             if isinstance(item, Batch):
                 data.append(item, tail.file_index)

@@ -35,6 +35,8 @@ GRAPH_FIELDS = frozenset(["graph_def", "meta_graph_def", "tagged_run_metadata"])
 """Fields of events without a summary. A restart drops none of them: the graph stays the graph."""
 
 _NO_TAG = TagView((), 0, None)
+_NO_STEP = -(1 << 63) - 1
+"""Below any other."""
 _ROWS_FROM = 4
 """What comes in a column from here on are arrays of rows, in the order of a series' columns."""
 _MAX_SLACK = 64.0
@@ -70,6 +72,11 @@ class RunData:
         """By file; `_version` for files that name none."""
         self._most_recent_step = -1
         self._has_started = False
+        self._highest: dict[str, int] = {}
+        """Tag to the highest step of those of its rows that a START may drop."""
+        self._highest_of_all = _NO_STEP
+        self._unmeasured: set[str] | None = None
+        """Tags that changed since; None as long as there was no START that may drop any."""
         self._bytes_before = self._bytes_expected = 0
 
     # -- files ---------------------------------------------------------------------------------
@@ -123,7 +130,7 @@ class RunData:
         if self._goes_by_steps(file_index):
             self._most_recent_step = item.step
         elif self._purges and not (is_first_file and is_first_start):
-            for tag in list(self._tags):
+            for tag in self._tags_from(item.step):
                 self._purge(tag, item.step)
 
     def append(self, batch: Batch, file_index: int) -> None:
@@ -219,6 +226,23 @@ class RunData:
         self._most_recent_step = orphans.most_recent_step
         return orphans
 
+    def _tags_from(self, step: int) -> list[str]:
+        """Tags with rows at this step or above. Only those that changed are looked at, since a
+        file may hold thousands of STARTs, most of which drop nothing."""
+        if self._unmeasured is None:
+            self._unmeasured = set(self._tags)
+        for tag in self._unmeasured:
+            all_series = self._tags[tag].series
+            steps = [s.highest_step() for s in all_series if s.kind.field not in GRAPH_FIELDS]
+            known = [step for step in steps if step is not None]
+            self._highest[tag] = max(known, default=_NO_STEP)
+        if self._unmeasured:
+            self._highest_of_all = max(self._highest.values())
+            self._unmeasured.clear()
+        if step > self._highest_of_all:
+            return []
+        return [tag for tag, highest in self._highest.items() if highest >= step]
+
     def _purge(self, tag: str, limit: int) -> None:
         view = self._tags.get(tag, _NO_TAG)
         all_series = list(view.series)
@@ -245,6 +269,8 @@ class RunData:
 
     def _show(self, tag: str, view: TagView) -> None:
         self._tags[tag] = view
+        if self._unmeasured is not None:
+            self._unmeasured.add(tag)
         if any(series.num_nonfinite for series in view.series):
             self._nonfinite.add(tag)
         else:

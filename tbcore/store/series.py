@@ -217,6 +217,15 @@ class Series:
             return None
         return row if int(self.ordinals_between(row, row + 1)[0]) == ordinal else None
 
+    def highest_step(self) -> int | None:
+        """Of all rows, None if there are none; the loader's thread only."""
+        if not self.length:
+            return None
+        step = self._column(STEP, 0, self.length)
+        rising = self._rising(step)
+        highest = int(step[rising - 1])
+        return highest if rising == self.length else max(highest, int(step[rising:].max()))
+
     # -- growing: each of these gives another series; the loader's thread only -----------------
 
     def appended(

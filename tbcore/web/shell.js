@@ -8,12 +8,18 @@ import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { EmptyState, findEmptyState } from "./empty-states.js";
 import { ignoreClosedTabs } from "./host.js";
-import { InfoDialog } from "./info-dialog.js";
+import { watchKeys } from "./keys.js";
+import { Later } from "./lib/later.js";
 import { PluginView } from "./plugin-view.js";
 import { Sidebar } from "./sidebar.js";
 import { createState } from "./state.js";
 import { keepInSync } from "./sync.js";
 import { TopBar, orderTabs } from "./top-bar.js";
+
+const DIALOGS = {
+  info: { load: () => import("./info-dialog.js"), of: "InfoDialog" },
+  help: { load: () => import("./help-dialog.js"), of: "HelpDialog" },
+};
 
 /**
  * @param {object} props
@@ -22,12 +28,13 @@ import { TopBar, orderTabs } from "./top-bar.js";
  */
 function Page({ state, sync }) {
   const [showsRuns, setShowsRuns] = useState(false);
-  const [showsInfo, setShowsInfo] = useState(false);
+  const [dialog, setDialog] = useState(/** @type {"info" | "help" | null} */ (null));
   const frontends = state.frontends.value;
   const plugin = orderTabs(frontends?.plugins ?? []).find(({ name }) => name === state.tab.value);
   const empty = findEmptyState(state, plugin);
 
   useEffect(() => openFirstTab(state));
+  useEffect(() => watchKeys({ state, onRuns: () => setShowsRuns(true), onHelp: () => setDialog("help") }), []);
   useEffect(() => {
     const place = frontends?.logdir.split("/").filter(Boolean).pop();
     document.title = frontends?.window_title || (place ? `${place} · tbcore` : "tbcore");
@@ -38,12 +45,13 @@ function Page({ state, sync }) {
       state=${state}
       showsRuns=${showsRuns}
       onRuns=${() => setShowsRuns(!showsRuns)}
-      onInfo=${() => setShowsInfo(true)}
+      onInfo=${() => setDialog("info")}
+      onHelp=${() => setDialog("help")}
       onReload=${sync.reload}
       onRetry=${sync.retry}
     />
     <div class="body">
-      <${Sidebar} state=${state} isOpen=${showsRuns} onClose=${() => setShowsRuns(false)} onInfo=${() => setShowsInfo(true)} />
+      <${Sidebar} state=${state} isOpen=${showsRuns} onClose=${() => setShowsRuns(false)} onInfo=${() => setDialog("info")} />
       <main>
         <div id="content" role="tabpanel" aria-labelledby=${plugin && `tab-${plugin.name}`}>
           ${empty
@@ -52,7 +60,7 @@ function Page({ state, sync }) {
         </div>
       </main>
     </div>
-    ${showsInfo && html`<${InfoDialog} state=${state} onClose=${() => setShowsInfo(false)} />`}
+    ${dialog && html`<${Later} key=${dialog} ...${DIALOGS[dialog]} state=${state} onClose=${() => setDialog(null)} />`}
   `;
 }
 

@@ -7,7 +7,6 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { plural } from "./lib/format.js";
 import { Icon } from "./lib/icons.js";
 import { RunsPanel } from "./lib/runs-panel.js";
-import { AUTO_LIMIT } from "./lib/selection.js";
 
 const WIDTH_KEY = "tbcore.sidebar";
 const LEAST = 180;
@@ -23,9 +22,7 @@ const MOST = 720;
 export function Sidebar({ state, isOpen, onClose, onInfo }) {
   const [width, setWidth] = useState(storedWidth);
   const aside = useRef(/** @type {HTMLElement | null} */ (null));
-  const runs = state.runs.value;
   const unshown = state.frontends.value?.unshown ?? [];
-  const isAuto = state.selection.value.base === "auto" && runs.length > AUTO_LIMIT;
 
   useEffect(() => {
     if (!isOpen) return undefined;
@@ -39,16 +36,7 @@ export function Sidebar({ state, isOpen, onClose, onInfo }) {
   return html`
     ${isOpen && html`<div class="backdrop" onClick=${onClose}></div>`}
     <aside id="runs" class=${isOpen ? "open" : ""} ref=${aside} style=${{ "--sidebar": `${width}px` }}>
-      <${RunsPanel}
-        runs=${state.sortedRuns.value}
-        checked=${state.checked.value}
-        colors=${state.colors.value}
-        filter=${state.runFilter.value}
-        onFilter=${state.setRunFilter}
-        onCheck=${state.checkRuns}
-        onOnly=${state.checkOnly}
-        note=${isAuto ? `The newest ${AUTO_LIMIT} runs are shown. Check others to change that.` : undefined}
-      />
+      <${RunsPanel} state=${state} />
       <footer>
         ${unshown.length > 0 &&
         html`<button type="button" class="unshown" onClick=${onInfo}>

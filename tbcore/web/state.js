@@ -11,7 +11,7 @@ import { colorsOf } from "./lib/colors.js";
 import { makeFilter } from "./lib/filter.js";
 import { compareNames } from "./lib/names.js";
 import { openPreferences } from "./lib/preferences.js";
-import { AUTO, checkedRuns, onlyRun, selectionFromText, selectionToText, setChecked } from "./lib/selection.js";
+import { AUTO, checkedRuns, onlyRuns, selectionFromText, selectionToText, setChecked } from "./lib/selection.js";
 
 /**
  * @typedef {import("./updates.js").Status} Status
@@ -68,6 +68,12 @@ import { AUTO, checkedRuns, onlyRun, selectionFromText, selectionToText, setChec
  * @property {(event: KeyboardEvent) => void} [act]  called when it is pressed outside of text fields; without one the
  *   plugin listens itself, and the help window lists the key
  *
+ * @typedef {object} RunDetails  what data/run_details says of a run; times in seconds since the epoch, null if unknown
+ * @property {number | null} start  of its first event
+ * @property {number | null} last  of its last event
+ * @property {number | null} modified  when its newest file was written to
+ * @property {{ num_tags: number, tags: string[] } | undefined} nonfinite  tags with NaN or infinities
+ *
  * @typedef {ReturnType<typeof createState>} State
  */
 
@@ -87,6 +93,10 @@ export function createState() {
   const frontends = signal(null);
   /** @type {import("@preact/signals-core").Signal<string[]>} in the order of data/runs */
   const runs = signal([]);
+  /** @type {import("@preact/signals-core").Signal<ReadonlyMap<string, RunDetails>>} */
+  const runDetails = signal(new Map());
+  /** The server's clock in seconds, as of a few seconds ago. */
+  const now = signal(Date.now() / 1000);
   /** @type {import("@preact/signals-core").Signal<Generations>} */
   const generations = signal({ all: "", lists: "", of: () => "" });
 
@@ -96,6 +106,9 @@ export function createState() {
   const selection = signal(AUTO);
   const runFilterText = signal("");
   const tagFilterText = signal("");
+  const groupRule = signal("");
+  /** What compiles rules; loaded with the first one. @type {import("@preact/signals-core").Signal<typeof import("./lib/run-groups.js") | null>} */
+  const grouping = signal(null);
   /** @type {import("@preact/signals-core").Signal<Record<string, string>>} `plugin.setting` to value */
   const settings = signal({});
   /** @type {import("@preact/signals-core").Signal<string | null>} the run pointed at, in the list or in a chart */
@@ -112,15 +125,54 @@ export function createState() {
   const runFilter = computed(() => makeFilter(runFilterText.value));
   const tagFilter = computed(() => makeFilter(tagFilterText.value));
   const checked = computed(() => checkedRuns(selection.value, runs.value));
-  const colors = computed(() => colorsOf(runs.value, theme.value));
+  const overrides = openPreferences("#colors"); // no plugin has such a name
+  const runColors = computed(() => colored(runs.value));
+  /** @type {import("@preact/signals-core").ReadonlySignal<{ group?: (run: string) => string, error?: string }>} */
+  const grouper = computed(() => {
+    if (groupRule.value === "" || !grouping.value) return {};
+    try {
+      return { group: grouping.value.compileRule(groupRule.value) };
+    } catch (error) {
+      return { error: error instanceof Error ? error.message : String(error) }; // a rule from a link that is none
+    }
+  });
+  const groupError = computed(() => grouper.value.error ?? null);
+  /** Group of each run; null: not grouped. @type {import("@preact/signals-core").ReadonlySignal<ReadonlyMap<string, string> | null>} */
+  const groupOf = computed(() => {
+    const { group } = grouper.value;
+    return group ? new Map(runs.value.map((run) => [run, group(run)])) : null;
+  });
+  /** Of every run; where runs are grouped, that of its group. */
+  const colors = computed(() => {
+    if (!groupOf.value) return runColors.value;
+    const byGroup = colored([...new Set(groupOf.value.values())]);
+    return new Map(Array.from(groupOf.value, ([run, group]) => [run, byGroup.get(group) ?? "#888888"]));
+  });
   /** @type {import("@preact/signals-core").ReadonlySignal<readonly Run[]>} checked and let through by the filter */
   const shownRuns = computed(() =>
     sortedRuns.value
       .filter((name) => checked.value.has(name) && runFilter.value.matches(name))
-      .map((name) => ({ name, color: colors.value.get(name) ?? "#888888", group: null })),
+      .map((name) => ({ name, color: colors.value.get(name) ?? "#888888", group: groupOf.value?.get(name) ?? null })),
   );
   /** @type {import("@preact/signals-core").ReadonlySignal<Grouping | null>} of the shown runs; null: not grouped */
-  const groups = computed(() => null);
+  const groups = computed(() => {
+    if (!groupOf.value) return null;
+    /** @type {Map<string, RunGroup>} */
+    const byName = new Map();
+    for (const run of shownRuns.value) {
+      const name = run.group ?? run.name;
+      const group = byName.get(name);
+      if (group) group.runs.push(run);
+      else byName.set(name, { name, color: run.color, runs: [run] });
+    }
+    const sorted = [...byName.values()].sort((a, b) => compareNames(a.name, b.name));
+    return { rule: groupRule.value, groups: sorted };
+  });
+  effect(() => {
+    if (groupRule.value !== "" && !grouping.peek()) {
+      import("./lib/run-groups.js").then((module) => (grouping.value = module), console.warn);
+    }
+  });
 
   readAddress();
   window.addEventListener("hashchange", readAddress);
@@ -133,6 +185,8 @@ export function createState() {
     refusal,
     frontends,
     runs,
+    runDetails,
+    now,
     generations,
     tab,
     selection,
@@ -145,6 +199,11 @@ export function createState() {
     colors,
     shownRuns,
     groups,
+    groupOf,
+    groupRule,
+    groupError,
+    listPreferences: openPreferences("#runs"),
+    colorOverrides: overrides.values,
     hoveredRun,
     pluginKeys,
 
@@ -158,14 +217,29 @@ export function createState() {
     setRunFilter: (text) => void (runFilterText.value = text),
     /** @param {string} text */
     setTagFilter: (text) => void (tagFilterText.value = text),
-    /** @param {string[]} names @param {boolean} isChecked */
+    /** @param {readonly string[]} names @param {boolean} isChecked */
     checkRuns: (names, isChecked) => void (selection.value = setChecked(selection.value, names, isChecked, runs.value)),
     /** @param {string} name */
-    checkOnly: (name) => void (selection.value = onlyRun(name)),
+    checkOnly: (name) => void (selection.value = onlyRuns([name])),
+    /** @param {readonly string[]} names */
+    checkOnlyThese: (names) => void (selection.value = onlyRuns(names)),
+    /** @param {string} rule  "": not grouped */
+    setGroupRule: (rule) => void (groupRule.value = rule),
+    /** @param {string} name  of a run or a group @param {string | null} color  null: its own again */
+    setColor: (name, color) => overrides.set(name, color),
     openTab,
     setSetting,
     toggleTheme,
   };
+
+  /** @param {readonly string[]} names */
+  function colored(names) {
+    const all = colorsOf(names, theme.value);
+    for (const [name, color] of Object.entries(overrides.values.value)) {
+      if (all.has(name) && /^#[0-9a-f]{6}$/i.test(color)) all.set(name, color);
+    }
+    return all;
+  }
 
   /**
    * Opens a tab, in a step of the browser's history of its own.
@@ -203,12 +277,13 @@ export function createState() {
 
   function readAddress() {
     const { tab: name, values } = parseAddress(location.hash);
-    const { runs: runsText, runFilter: runText = "", tagFilter: tagText = "", ...rest } = values;
+    const { runs: runsText, runFilter: runText = "", tagFilter: tagText = "", group = "", ...rest } = values;
     batch(() => {
       if (name !== "") tab.value = name;
       if (selectionToText(selection.peek()) !== (runsText ?? null)) selection.value = selectionFromText(runsText);
       runFilterText.value = runText;
       tagFilterText.value = tagText;
+      groupRule.value = group;
       if (JSON.stringify(settings.peek()) !== JSON.stringify(rest)) settings.value = rest;
     });
   }
@@ -220,6 +295,7 @@ export function createState() {
     const runsText = selectionToText(selection.value);
     if (runFilterText.value !== "") values.runFilter = runFilterText.value;
     if (tagFilterText.value !== "") values.tagFilter = tagFilterText.value;
+    if (groupRule.value !== "") values.group = groupRule.value;
     if (runsText !== null) values.runs = runsText;
     const hash = formatAddress({ tab: tab.value, values: { ...values, ...settings.value } });
     return hash === "" ? location.pathname + location.search : hash;

@@ -3,6 +3,7 @@
  */
 
 import { batch } from "@preact/signals-core";
+import { isLive } from "./lib/run-order.js";
 import { ServerError, address, getJSON } from "./server.js";
 import { watchUpdates } from "./updates.js";
 
@@ -10,6 +11,11 @@ import { watchUpdates } from "./updates.js";
 const PAUSE_MS = 1000;
 const HIDDEN_PAUSE_MS = 10000;
 const RETRY_MS = 3000;
+/** Details of runs are asked for at most as often, and less often where there are very many. */
+const DETAILS_MS = 2000;
+const DETAILS_MS_PER_RUN = 2;
+/** Ages of runs are told to the minute; a file may grow without a new event. */
+const CLOCK_MS = 30000;
 
 /**
  * Starts, and goes on for as long as the page lives.
@@ -36,6 +42,7 @@ export function keepInSync(state) {
       if (connection === "live" && state.frontends.value === null) schedule();
     },
   });
+  const details = keepDetails(state);
   document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && timer && schedule());
   refresh();
 
@@ -70,6 +77,7 @@ export function keepInSync(state) {
         if (lists) [state.runs.value, state.frontends.value] = lists;
         if (next.all !== loaded.all) state.generations.value = next;
       });
+      if (next.all !== loaded.all) details.ask();
       loaded = next;
     } catch (error) {
       failed = true; // no answer at all is what the connection's state says already
@@ -100,4 +108,56 @@ export function keepInSync(state) {
       of: (run) => `${prefix}.${runs?.[run] ?? generation}`,
     };
   }
+}
+
+/**
+ * Keeps what the run list says of each run up to date, and the clock by which its ages are told.
+ * @param {import("./state.js").State} state
+ */
+function keepDetails(state) {
+  let lastAsked = -Infinity;
+  /** The server's clock minus the browser's, in seconds. */
+  let offset = 0;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer;
+
+  setInterval(() => {
+    if (document.visibilityState !== "visible") return;
+    state.now.value = Date.now() / 1000 + offset;
+    if ([...state.runDetails.value.values()].some((run) => isLive(run, state.now.value))) ask();
+  }, CLOCK_MS);
+  return { ask };
+
+  function ask() {
+    const pause = Math.max(DETAILS_MS, state.runs.value.length * DETAILS_MS_PER_RUN);
+    timer ??= setTimeout(fetchDetails, Math.max(0, lastAsked + pause - performance.now()));
+  }
+
+  async function fetchDetails() {
+    lastAsked = performance.now();
+    timer = undefined;
+    try {
+      const { now, runs, first_event_times, last_event_times, modified_times, nonfinite } = await getJSON(
+        address("data/run_details"),
+      );
+      offset = now - Date.now() / 1000;
+      /** @type {Map<string, import("./state.js").RunDetails>} */
+      const byName = new Map();
+      for (const [i, name] of runs.entries()) {
+        const [start, last, modified] = [first_event_times[i], last_event_times[i], modified_times[i]].map(timeOf);
+        byName.set(name, { start, last, modified, nonfinite: nonfinite[name] });
+      }
+      batch(() => {
+        state.now.value = now;
+        state.runDetails.value = byName;
+      });
+    } catch {
+      // asked again with the next change; that the server is away is said elsewhere
+    }
+  }
+}
+
+/** @param {unknown} value  null, or a text for what is no number, where there is no time */
+function timeOf(value) {
+  return typeof value === "number" ? value : null;
 }

@@ -31,10 +31,11 @@ export function activityError({ activity_error = null }) {
  * @param {boolean} props.showsRuns
  * @param {() => void} props.onRuns
  * @param {() => void} props.onInfo
+ * @param {() => void} props.onHelp
  * @param {() => void} props.onReload
  * @param {() => void} props.onRetry
  */
-export function TopBar({ state, showsRuns, onRuns, onInfo, onReload, onRetry }) {
+export function TopBar({ state, showsRuns, onRuns, onInfo, onHelp, onReload, onRetry }) {
   const dark = state.theme.value === "dark";
   return html`<header class="top-bar">
     <button
@@ -66,6 +67,7 @@ export function TopBar({ state, showsRuns, onRuns, onInfo, onReload, onRetry }) 
     >
       <${Icon} name=${dark ? "sun" : "moon"} />
     </button>
+    <button type="button" class="tb-icon-button help-button" aria-label="Keys" title="Keys (?)" onClick=${onHelp}>?</button>
     <${Progress} state=${state} />
   </header>`;
 }

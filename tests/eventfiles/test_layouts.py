@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from tbcore.eventfiles import decode
+from tbcore.eventfiles import decode, layouts
 from tbcore.eventfiles.batch import Batch
 from tbcore.eventfiles.decode import Decoder
 from tbcore.eventfiles.layouts import learn
@@ -192,6 +193,56 @@ def test_irregular_logs_do_not_go_through_protobuf(
     found = columns(tmp_path / "1.tfevents", Decoder())
     assert sum(map(len, found.values())) == len(parts)
     assert num_parsed() < len(parts) / 20
+
+
+def test_many_shapes_of_one_length_are_left_to_protobuf(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, num_parsed: Callable[[], int]
+) -> None:
+    """The work is a small multiple of the records, whatever somebody made up to be slow."""
+    learnt: list[bytes] = []
+    hashed: list[int] = []
+    real_learn, real_hash = layouts.learn, layouts._Family._hash
+
+    def learn(payload: bytes) -> layouts.Layout | None:
+        learnt.append(payload)
+        return real_learn(payload)
+
+    def hash_rows(self: layouts._Family, rows: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        hashed.append(len(rows))
+        return real_hash(self, rows)
+
+    monkeypatch.setattr(layouts, "learn", learn)
+    monkeypatch.setattr(layouts._Family, "_hash", hash_rows)
+    records = []
+    for first in range(1, 30):
+        for second in range(1, 30):
+            # Two tags share 60 bytes with a third one.
+            tags = "a" * first, "b" * second, "c" * (60 - first - second)
+            values = [Summary.Value(tag=tag, simple_value=1.0) for tag in tags]
+            records += [record_bytes(event(*values, step=step)) for step in (1, 2)]
+    path = tmp_path / "1.tfevents"
+    path.write_bytes(b"".join(records))
+    found = columns(path, Decoder())
+    assert sum(map(len, found.values())) == 3 * len(records)
+    assert len({len(record) for record in records}) == 1
+    assert len(learnt) < 2 * len(records)
+    assert sum(hashed) < 200 * len(records)
+    assert num_parsed() <= len(records)
+
+
+def test_many_tags_of_one_length_are_learnt_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, num_parsed: Callable[[], int]
+) -> None:
+    """Each once."""
+    learnt: list[bytes] = []
+    real = layouts.learn
+    monkeypatch.setattr(layouts, "learn", lambda payload: learnt.append(payload) or real(payload))
+    path = tmp_path / "1.tfevents"
+    write(path, 40, [f"tag{i:04}" for i in range(500)])
+    found = columns(path, Decoder())
+    assert {len(rows) for rows in found.values()} == {40}
+    assert len(learnt) < 3 * 500 + 100  # steps have one byte, or none in the beginning
+    assert num_parsed() < 4 * 500
 
 
 @pytest.mark.parametrize(

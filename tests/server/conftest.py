@@ -11,7 +11,7 @@ import pytest
 
 from tbcore import PluginInfo, hookimpl
 from tbcore.config import Config
-from tbcore.plugins import load_plugins
+from tbcore.plugins import Plugins, load_plugins
 from tbcore.server.app import create_app
 from tbcore.store.multiplexer import Multiplexer
 
@@ -36,11 +36,12 @@ def make_plugin() -> Callable[..., SimpleNamespace]:
 def make_client() -> Callable[..., TestClient]:
     """`make_client({"name": plugin}, path_prefix="/x")`: a client of a server with these plugins.
 
-    Its multiplexer is empty unless one is given.
+    Plugins that are loaded already are given as a list. Its multiplexer is empty unless one is
+    given.
     """
 
     def make(
-        plugins: dict[str, object] | None = None,
+        plugins: dict[str, object] | Plugins | None = None,
         *,
         multiplexer: Multiplexer | None = None,
         dev: bool = False,
@@ -48,10 +49,12 @@ def make_client() -> Callable[..., TestClient]:
         **config: Any,
     ) -> TestClient:
         settings = Config(logdir=logdir, dev=dev, **config)
+        if not isinstance(plugins, list):
+            plugins = load_plugins(only=(), extra=plugins or {}, dev=dev)
         app = create_app(
             settings,
             multiplexer=multiplexer or Multiplexer(),
-            plugins=load_plugins(only=(), extra=plugins or {}, dev=dev),
+            plugins=plugins,
         )
         return TestClient(
             app,

@@ -7,12 +7,13 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from tbcore import Claim, Kind
+from tbcore import Claim, Kind, hookspecs
 from tbcore.plugins import load_plugins
 from tbcore.server import activity
 from tbcore.server.activity import Activity
@@ -114,6 +115,15 @@ def test_a_slow_answer_is_waited_for_and_told(
     [record] = caplog.records
     assert record.levelno == logging.WARNING
     assert record.message.startswith("plugin 'made': is_active took 0.1")
+
+
+def test_how_long_is_waited_is_what_authors_are_told() -> None:
+    """On the page of hooks, and where the hook is declared."""
+    page = Path(__file__).resolve().parents[2] / "docs" / "hooks.md"
+    for text in (page.read_text(encoding="utf-8"), hookspecs.is_active.__doc__ or ""):
+        words = " ".join(text.split())
+        assert f"bove {1000 * activity.SLOW_SECONDS:g} ms the log says" in words
+        assert f"after {activity.PATIENCE_SECONDS:g} s the answer" in words
 
 
 def test_the_event_loop_goes_on_meanwhile(make_activity: Make) -> None:

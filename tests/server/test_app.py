@@ -22,11 +22,15 @@ from starlette.routing import Route
 import tbcore
 from tbcore import Claim, PluginInfo, hookimpl
 from tbcore.eventfiles.logdir import LogdirSpec
+from tbcore.eventfiles.proto.event_pb2 import Event
+from tbcore.eventfiles.proto.types_pb2 import DT_FLOAT
+from tbcore.plugins import load_plugins
 from tbcore.server import app as app_module
 from tbcore.server.headers import content_security_policy
 from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.testing import write_run
+from tbcore.testing.writer import record_bytes
 
 Make = Callable[..., Any]
 
@@ -188,6 +192,43 @@ def test_frontends_tell_a_hook_that_failed_from_no_data(
     write_run(tmp_path, "train")
     Loader(multiplexer, [LogdirSpec(None, str(tmp_path))]).load_once()
     assert entry() == (False, None)
+
+
+@pytest.mark.parametrize(
+    ("loaded", "install"),
+    [
+        ("tbcore-scalars 1.0", None),
+        ("TBcore_Scalars 1.0", None),
+        ("tbcore-other 1.0", "tbcore-scalars"),
+        ("", "tbcore-scalars"),
+    ],
+)
+def test_what_is_loaded_is_not_named_to_be_installed(
+    make_client: Make,
+    make_plugin: Make,
+    load: Make,
+    tmp_path: Path,
+    loaded: str,
+    install: str | None,
+) -> None:
+    """A tensor of two numbers may name the plugin that shows one, and is not shown by it."""
+    event = Event(step=1)
+    value = event.summary.value.add(tag="two")
+    value.metadata.plugin_data.plugin_name = "scalars"
+    value.tensor.dtype = DT_FLOAT
+    value.tensor.tensor_shape.dim.add(size=2)
+    value.tensor.float_val[:] = [1.0, 2.0]
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "x.tfevents").write_bytes(record_bytes(event.SerializeToString()))
+    numbers = make_plugin(info={"claims": [Claim(is_scalar=True)]})
+    [plugin] = load_plugins(only=(), extra={"numbers": numbers})
+    plugin.distribution = loaded
+
+    frontends = make_client([plugin], multiplexer=load()).get("data/frontends").json()
+
+    [entry] = frontends["unshown"]
+    assert (entry["kind"], entry["example_tag"]) == ("scalars", "two")
+    assert entry["install"] == install
 
 
 def test_the_claims_of_a_failed_plugin_show_nothing(

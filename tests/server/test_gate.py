@@ -332,12 +332,12 @@ def test_the_cookie_is_for_the_path_prefix(make_client: Make) -> None:
     assert client.get("data/runs").status_code == 200
 
 
-def test_a_path_that_looks_like_a_host_is_no_way_out(guarded: Any) -> None:
-    """`//example.com/` in a Location would be another site."""
+@pytest.mark.parametrize("path", ["//example.com/", "/\\example.com/", "/\\//\\example.com/"])
+def test_a_path_that_looks_like_a_host_is_no_way_out(guarded: Any, path: str) -> None:
+    r"""`//example.com/` in a Location would be another site; to browsers `\\` is `/`, too."""
     app = guarded.app
 
     async def asking(scope: Any, receive: Any, send: Any) -> None:
-        path = "//example.com/"
         await app({**scope, "raw_path": path.encode(), "path": path}, receive, send)
 
     guarded._transport.app = asking

@@ -19,9 +19,10 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from tbcore import BadRequestError, DataLossError, NotFoundError, PluginError
+from tbcore import BadRequestError, DataLossError, LegacyApi, NotFoundError, PluginError
 from tbcore.http import json_response, request_body
 from tbcore.server import activity, guard
+from tbcore.server.pool import ThreadPool
 
 Make = Callable[..., Any]
 
@@ -357,6 +358,61 @@ def test_threads_are_made_when_needed_only(make_plugin: Make, make_client: Make)
         client.get("data/plugin/made/x")
 
     assert names <= {"plugin-made-1", "plugin-made-2"}
+
+
+def test_when_the_system_has_no_more_threads_requests_are_told_so(
+    make_plugin: Make, make_client: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And nobody waits for a thread that was never there; later ones get theirs."""
+    start = threading.Thread.start
+
+    def refuse(thread: threading.Thread) -> None:
+        if thread.name.startswith(("plugin-", "tbcore")):
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    tag_types = {"images": lambda run: True}
+    plugin = make_plugin(
+        routes=lambda: [Route("/x", hello)],
+        is_active=lambda: True,
+        legacy_api=lambda: LegacyApi(tag_types=tag_types),
+    )
+    client = make_client({"made": plugin})
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+
+    for _ in range(20):
+        refused = client.get("data/plugin/made/x")
+        assert (refused.status_code, refused.headers["retry-after"]) == (503, "5")
+        assert refused.text == "no thread for plugin-made: can't start new thread"
+    assert client.get("data/plugins_listing").json() == {"made": False}
+    assert client.get("legacy/data/runs").json() == {}
+    page = client.get("")
+    assert (page.status_code, page.text) == (503, "no thread for tbcore: can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    assert client.get("data/plugin/made/x").text == "hello"
+    assert client.get("data/plugins_listing").json() == {"made": True}
+    assert client.get("").status_code == 200
+
+
+def test_jobs_wait_for_the_threads_that_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pool whose second thread is refused has one."""
+    pool = ThreadPool("few")
+    release, running = threading.Event(), threading.Event()
+    first = pool.submit(lambda: (running.set(), release.wait(30)))
+    assert running.wait(30)
+
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        second = pool.submit(lambda: threading.current_thread().name)
+    release.set()
+
+    assert first.result(30)
+    assert second.result(30) == "few-1"
+    assert pool.num_threads == 1
 
 
 def test_blocked_handlers_do_not_keep_the_process_alive() -> None:

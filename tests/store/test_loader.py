@@ -230,6 +230,36 @@ def test_turns_go_to_the_newest_run_first(logs: Logs, small_turns: None) -> None
     assert logs.multiplexer.runs() == runs
 
 
+def test_a_turn_ends_in_time_however_few_bytes_it_read(
+    logs: Logs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some bytes take long: images and restarts are taken one by one. Others get their turn
+    meanwhile, and nothing comes twice."""
+    monkeypatch.setattr(reader_module, "TURN_SECONDS", 0)
+    monkeypatch.setattr(loader_module, "COMMIT_SECONDS", 0)
+    with EventFileWriter(logs.path / "slow" / "a.tfevents") as writer:
+        for step in range(100):
+            writer.add_scalar("loss", step, step)
+            writer.add_image("image", summaries.png(), step)
+            if step % 10 == 9:
+                writer.add_session_log("START", step)
+    logs.write("good/a.tfevents", 1)
+    os.utime(logs.path / "good" / "a.tfevents", (0, 0))
+    seen = logs.watch(lambda: (len(logs.steps("good")), len(logs.steps("slow"))))
+    logs.load()
+    assert next(slow for good, slow in seen if good) <= 1
+    assert len(set(seen)) > 50
+    at_once = Logs(logs.path)
+    monkeypatch.undo()
+    at_once.load()
+    images = [
+        [(item.ordinal, item.step) for item in some.multiplexer.items("slow", "image", (Claim(),))]
+        for some in (logs, at_once)
+    ]
+    assert images[0] == images[1]
+    assert logs.steps("slow") == at_once.steps("slow")
+
+
 # -- what is shown while ------------------------------------------------------------------------
 
 
@@ -443,8 +473,8 @@ def test_a_file_that_is_replaced_in_a_turn_shows_nothing_of_that(
     logs.load()
     real = tail.FileTail.read
 
-    def read(self: tail.FileTail, max_bytes: int) -> Iterator[Any]:
-        yield from real(self, max_bytes)
+    def read(self: tail.FileTail, *limits: Any) -> Iterator[Any]:
+        yield from real(self, *limits)
         monkeypatch.undo()
         path.write_bytes(new)
         raise tail.FileReplacedError(path)
@@ -765,8 +795,8 @@ def test_a_file_that_our_fault_concerns_costs_itself(
     logs.write("run/3.tfevents", 3)
     real = tail.FileTail.read
 
-    def read(self: tail.FileTail, max_bytes: int) -> Iterator[Any]:
-        yield from real(self, max_bytes)
+    def read(self: tail.FileTail, *limits: Any) -> Iterator[Any]:
+        yield from real(self, *limits)
         if self.path.endswith("2.tfevents"):
             raise RuntimeError("a bug")
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -21,7 +22,17 @@ from tbcore.eventfiles.batch import (
 from tbcore.eventfiles.proto.summary_pb2 import SummaryMetadata
 from tbcore.kinds import Kind
 from tbcore.store.run import GRAPH_FIELDS, RunData
-from tbcore.store.series import CRC, FILE, INDEX, LENGTH, OFFSET, STEP, VALUE, WALL_TIME
+from tbcore.store.series import (
+    CRC,
+    FILE,
+    INDEX,
+    LENGTH,
+    OFFSET,
+    STEP,
+    VALUE,
+    WALL_TIME,
+    Series,
+)
 from tbcore.store.view import RunView
 
 # -- events, and what they become ------------------------------------------------------------------
@@ -419,6 +430,28 @@ def test_a_bound_keeps_the_rows_that_a_sample_would_show() -> None:
         picked = everything.positions(10)
         assert series.ordinals_between(0, len(series)).tolist() == picked.tolist()
     assert len(view.tags["image"].series[0]) == 48
+
+
+@pytest.mark.parametrize("grows", [False, True])
+def test_a_start_looks_at_the_tags_that_it_drops_from(
+    monkeypatch: pytest.MonkeyPatch, grows: bool
+) -> None:
+    """And at those that grew since the one before: a small file may hold thousands of both."""
+    looks: list[str] = []
+    for name in ("purged", "highest_step"):
+        real = getattr(Series, name)
+        monkeypatch.setattr(
+            Series, name, lambda *a, real=real, **k: looks.append("") or real(*a, **k)
+        )
+    data = new_data()
+    take(data, [Event("version", 0, (), 2.0)])
+    many = tuple(Value(f"tag{i}", "simple_value", True) for i in range(200))
+    take(data, [Event("summary", 1, many), Event("summary", 2, many)], start=100)
+    for number in range(300):
+        grown = scalar("tag7", 4 + number) if grows else []
+        view = take(data, [*grown, Event("start", 3)], start=1000 + 1000 * number)
+    assert steps_of(view, "tag7") == steps_of(view, "tag8") == [1, 2]
+    assert len(looks) <= 2 * 200 + 3 * 300
 
 
 def test_many_events_of_an_old_file_that_step_back_at_once() -> None:

@@ -66,6 +66,17 @@ def test_values_that_are_not_finite_are_counted(
         assert some.num_nonfinite == np.count_nonzero(~np.isfinite(some.column(VALUE)))
 
 
+@given(st.lists(st.lists(st.integers(-3, 9))), st.integers(-3, 9))
+def test_the_highest_step_is_known(blocks: list[list[int]], limit: int) -> None:
+    """Whether steps rise or not, and after some were dropped."""
+    series = Series.empty(SCALAR)
+    for block in blocks:
+        series = series.appended(scalars(*block), len(series))
+        assert series.highest_step() == max(steps_of(series), default=None)
+    series = series.purged(limit, num_shared=0)
+    assert series.highest_step() == max(steps_of(series), default=None)
+
+
 def test_rows_come_out_as_they_went_in() -> None:
     """All columns, over many blocks."""
     series = Series.empty(SCALAR)

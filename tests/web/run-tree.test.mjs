@@ -49,6 +49,11 @@ test("groups hold their members; a group of one is that run", () => {
   assert.deepEqual(drawn(groupRows(["a1", "a2"], groups, () => false)), ["a (group)"]);
 });
 
+test("labels of groups and members leave out the folders that all are in", () => {
+  const groups = new Map([["x/a/s1/t", "x/a/*/t"], ["x/a/s2/t", "x/a/*/t"], ["x/b/s1", "x/b/*"], ["x/b/s2", "x/b/*"]]);
+  assert.deepEqual(drawn(groupRows([...groups.keys(), "y"], groups, all)), ["a/*/t (group)", "  s1/t", "  s2/t", "b/* (group)", "  s1", "  s2", "y"]);
+});
+
 test("a flat list has whole names", () => {
   assert.deepEqual(drawn(flatRows(["a/b", "c"])), ["a/b", "c"]);
 });

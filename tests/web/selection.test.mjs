@@ -6,7 +6,7 @@ import {
   AUTO,
   AUTO_LIMIT,
   checkedRuns,
-  onlyRun,
+  onlyRuns,
   selectionFromText,
   selectionToText,
   setChecked,
@@ -25,8 +25,8 @@ test("after one run was unchecked, new ones are still checked as they come", () 
 });
 
 test("after one run was chosen alone, new ones are not", () => {
-  assert.deepEqual([...checkedRuns(onlyRun("b"), ["a", "b", "c"])], ["b"]);
-  const two = setChecked(onlyRun("b"), ["c"], true, ["a", "b", "c", "d"]);
+  assert.deepEqual([...checkedRuns(onlyRuns(["b"]), ["a", "b", "c"])], ["b"]);
+  const two = setChecked(onlyRuns(["b"]), ["c"], true, ["a", "b", "c", "d"]);
   assert.deepEqual([...checkedRuns(two, ["a", "b", "c", "d", "e"])], ["b", "c"]);
 });
 

@@ -42,7 +42,7 @@ export function formatAddress({ tab, values }) {
  * @param {string} text
  */
 function encode(text) {
-  return text.replace(/[^A-Za-z0-9\-._~!$'()*+,;:@/?]+/gu, (part) => encodeURIComponent(part.toWellFormed?.() ?? part));
+  return text.replace(/[^A-Za-z0-9\-._~!$'()*+,;:@/?{}]+/gu, (part) => encodeURIComponent(part.toWellFormed?.() ?? part));
 }
 
 /** @param {string} text */

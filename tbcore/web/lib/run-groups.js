@@ -63,8 +63,7 @@ export function groupsOf(runs, group) {
  */
 export function suggestRules(runs) {
   const depth = Math.max(0, ...runs.slice(0, 1000).map((run) => run.split("/").length - 1));
-  const patterns = Array.from({ length: Math.min(depth, 3) }, (_, i) => [...Array(i).fill("*"), "{}"].join("/"));
-  if (depth > 0) patterns.push([...Array(Math.min(depth, 3)).fill("*"), "{}"].join("/"));
+  const patterns = Array.from({ length: depth > 0 ? Math.min(depth, 3) + 1 : 0 }, (_, i) => [...Array(i).fill("*"), "{}"].join("/"));
   const seen = new Set();
   return ["seeds", "numbers", ...patterns].filter((rule) => {
     const groups = groupsOf(runs, compileRule(rule));

@@ -75,7 +75,8 @@ export function treeRows(runs, isOpen) {
 }
 
 /**
- * Rows by group, in the order of their first runs. A group of one run is that run.
+ * Rows by group, in the order of their first runs. A group of one run is that run. Labels leave out the folders that all
+ * groups are in, and those of members what all of the group are in.
  * @param {readonly string[]} runs
  * @param {ReadonlyMap<string, string>} groupOf  run to group
  * @param {(key: string) => boolean} isOpen  of groups
@@ -90,6 +91,7 @@ export function groupRows(runs, groupOf, isOpen) {
     if (members) members.push(run);
     else groups.set(name, [run]);
   }
+  const start = commonFolder([...groups].flatMap(([name, members]) => (members.length > 1 ? [name] : [])));
   /** @type {Row[]} */
   const rows = [];
   let position = 0;
@@ -100,11 +102,28 @@ export function groupRows(runs, groupOf, isOpen) {
       continue;
     }
     const key = `group:${name}`;
-    const row = { name, label: name, depth: 0, position, numSiblings: groups.size, runs: members, isOpen: isOpen(key) };
+    const row = { name, label: name.slice(start), depth: 0, position, numSiblings: groups.size, runs: members, isOpen: isOpen(key) };
     rows.push({ kind: "group", key, ...row });
-    if (row.isOpen) members.forEach((run, i) => rows.push(runRow(run, 1, i + 1, members.length)));
+    if (!row.isOpen) continue;
+    const said = commonFolder(members);
+    members.forEach((run, i) => rows.push({ ...runRow(run, 1, i + 1, members.length), label: run.slice(said) }));
   }
   return rows;
+}
+
+/**
+ * Length of the path that names have in common, with the slash at its end.
+ * @param {readonly string[]} names
+ */
+function commonFolder(names) {
+  if (names.length < 2) return 0;
+  let length = Infinity;
+  for (const name of names) {
+    let i = 0;
+    while (i < length && i < name.length && name[i] === names[0][i]) i++;
+    length = i;
+  }
+  return names[0].lastIndexOf("/", length - 1) + 1;
 }
 
 /**

@@ -1,155 +1,339 @@
 /**
- * The run list: colours, check boxes, a filter, "only this one". Fast for thousands of runs, because only the visible
- * rows exist.
+ * The run list: a tree of paths, a flat list or groups; colours, check boxes, a filter, when runs were written. Fast for
+ * ten thousand runs, because only the visible rows exist.
  *
- * Keys inside the list: up, down, Home and End walk, Space checks, Enter checks this run alone.
+ * Keys inside the list: up, down, Home and End walk, left and right close and open, Space checks, Enter checks this run
+ * alone, the context-menu key opens the menu.
  */
 
 import { html } from "htm/preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { FilterBox } from "./filter-box.js";
-import { commonPrefixLength, splitName } from "./names.js";
+import { formatTime, plural } from "./format.js";
+import { Icon } from "./icons.js";
+import { Later } from "./later.js";
+import { describeNonfinite, describeRun, isLive, orderRuns, shortAge } from "./run-order.js";
+import { cutLabel, flatRows, groupRows, treeRows } from "./run-tree.js";
+import { AUTO_LIMIT } from "./selection.js";
 import { VirtualList } from "./virtual-list.js";
 
 const ROW_HEIGHT = 26;
+/** @type {[value: import("./run-order.js").Sort, title: string][]} */
+const SORTS = [
+  ["name", "by name"],
+  ["start", "newest start first"],
+  ["last", "latest event first"],
+];
 
 /**
- * @typedef {object} RunsPanelProps
- * @property {readonly string[]} runs  all runs, in the order in which they are listed
- * @property {ReadonlySet<string>} checked
- * @property {ReadonlyMap<string, string>} colors
- * @property {import("./filter.js").Filter} filter
- * @property {(text: string) => void} onFilter
- * @property {(names: string[], checked: boolean) => void} onCheck
- * @property {(name: string) => void} onOnly
- * @property {string} [note]  one line about what is checked while nobody has chosen
+ * @typedef {import("../state.js").State} State
+ * @typedef {import("./run-tree.js").Row} Row
+ * @typedef {{ row: Row, x: number, y: number }} Menu  a menu to open, and where
  */
 
-/** @param {RunsPanelProps} props */
-export function RunsPanel({ runs, checked, colors, filter, onFilter, onCheck, onOnly, note }) {
+/** @param {{ state: State }} props */
+export function RunsPanel({ state }) {
+  const filter = state.runFilter.value;
+  const checked = state.checked.value;
+  const details = state.runDetails.value;
+  const groupOf = state.groupOf.value;
+  const { view = "tree", sort = "name" } = state.listPreferences.values.value;
+  const byName = state.sortedRuns.value;
+  const order = /** @type {import("./run-order.js").Sort} */ (sort);
+  const runs = useMemo(() => orderRuns(byName, order, details), [byName, order, order === "name" ? null : details]);
   const shown = useMemo(() => runs.filter(filter.matches), [runs, filter]);
-  const numChecked = useMemo(() => shown.reduce((sum, run) => sum + (checked.has(run) ? 1 : 0), 0), [shown, checked]);
-  const [active, setActive] = useState(0);
-  const focused = useRef(false);
-  const panel = useRef(/** @type {HTMLElement | null} */ (null));
-  const current = Math.min(active, Math.max(0, shown.length - 1));
+  const hasFolders = useMemo(() => treeRows(byName, () => true).length > byName.length, [byName]);
+  const [isGrouping, setGrouping] = useState(false);
+  const [menu, setMenu] = useState(/** @type {Menu | null} */ (null));
 
-  useEffect(() => {
-    // Only after an arrow key: the focus stays where it is when runs arrive.
-    if (!focused.current) return;
-    focused.current = false;
-    /** @type {HTMLElement | null | undefined} */
-    const row = panel.current?.querySelector('.tb-run input[tabindex="0"]');
-    row?.focus({ preventScroll: true });
-  }, [current]);
+  const [isOpen, toggle] = useOpen(filter);
+  const rows = useMemo(() => {
+    if (groupOf) return groupRows(shown, groupOf, isOpen);
+    return view === "tree" ? treeRows(shown, isOpen) : flatRows(shown);
+  }, [shown, view, groupOf, isOpen]);
+  const numChecked = useMemo(() => countChecked(shown, checked), [shown, checked]);
+  const isAuto = state.selection.value.base === "auto" && runs.length > AUTO_LIMIT;
 
-  /** @param {number} index */
-  const moveTo = (index) => {
-    focused.current = true;
-    setActive(Math.min(shown.length - 1, Math.max(0, index)));
-  };
-
-  /** @param {KeyboardEvent} event */
-  const onKeyDown = (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    /** @type {Record<string, () => void>} */
-    const actions = {
-      ArrowDown: () => moveTo(current + 1),
-      ArrowUp: () => moveTo(current - 1),
-      PageDown: () => moveTo(current + 12),
-      PageUp: () => moveTo(current - 12),
-      Home: () => moveTo(0),
-      End: () => moveTo(shown.length - 1),
-    };
-    if (event.key === "Enter" && event.target instanceof HTMLInputElement) actions.Enter = () => onOnly(shown[current]);
-    const action = actions[event.key];
-    if (!action) return;
-    event.preventDefault();
-    action();
-  };
-
-  return html`<section class="tb-runs" aria-label="Runs" ref=${panel}>
-    <${FilterBox} filter=${filter} onInput=${onFilter} label="Filter runs (regular expression)" />
+  return html`<section class="tb-runs" aria-label="Runs">
+    <${FilterBox} filter=${filter} onInput=${state.setRunFilter} label="Filter runs (regular expression)" />
+    <div class="tb-runs-bar">
+      ${hasFolders &&
+      !groupOf &&
+      html`<span class="tb-segments" role="radiogroup" aria-label="Layout of the run list">
+        ${["tree", "list"].map(
+          (value) => html`<label title=${value === "tree" ? "Runs below the folders of their paths" : "Whole names"}>
+            <input
+              type="radio"
+              name="tb-runs-view"
+              checked=${(view === "tree") === (value === "tree")}
+              onChange=${() => state.listPreferences.set("view", value === "tree" ? null : value)}
+            />${value === "tree" ? "Tree" : "List"}
+          </label>`,
+        )}
+      </span>`}
+      <select
+        aria-label="Order of runs"
+        title="Order of runs"
+        value=${sort}
+        onChange=${(/** @type {Event} */ event) => {
+          const { value } = /** @type {HTMLSelectElement} */ (event.currentTarget);
+          state.listPreferences.set("sort", value === "name" ? null : value);
+        }}
+      >
+        ${SORTS.map(([value, title]) => html`<option value=${value} selected=${value === sort}>${title}</option>`)}
+      </select>
+      <button
+        type="button"
+        class="tb-button ${groupOf ? "tb-on" : ""}"
+        title="Show runs that belong together, such as seeds, in one colour"
+        aria-expanded=${isGrouping}
+        onClick=${() => setGrouping(!isGrouping)}
+      >
+        ${groupOf ? "Grouped" : "Group…"}
+      </button>
+    </div>
+    ${isGrouping &&
+    html`<${Later} load=${() => import("./group-editor.js")} of="GroupEditor" state=${state} onClose=${() => setGrouping(false)} />`}
     <div class="tb-runs-all">
       <label>
         <${CheckBox}
           checked=${shown.length > 0 && numChecked === shown.length}
           mixed=${numChecked > 0 && numChecked < shown.length}
           disabled=${shown.length === 0}
-          onChange=${(/** @type {boolean} */ on) => onCheck(shown, on)}
+          onChange=${(/** @type {boolean} */ on) => state.checkRuns(shown, on)}
         />
         <span>${shown.length < runs.length ? "All matching" : "All runs"}</span>
       </label>
       <span class="tb-runs-count" role="status">${countText(numChecked, shown.length, runs.length)}</span>
     </div>
-    ${note && html`<p class="tb-runs-note">${note}</p>`}
-    ${shown.length === 0
+    ${isAuto && html`<p class="tb-runs-note">The newest ${AUTO_LIMIT} runs are shown. Check others to change that.</p>`}
+    ${state.groupError.value && html`<p class="tb-runs-note" role="status">Not grouped by “${state.groupRule.value}”: ${state.groupError.value}.</p>`}
+    ${rows.length === 0
       ? html`<p class="tb-runs-note">${runs.length > 0 ? "No run matches." : "No runs yet."}</p>`
-      : html`<${VirtualList}
-          items=${shown}
-          rowHeight=${ROW_HEIGHT}
-          keyOf=${(/** @type {string} */ run) => run}
-          label="Runs"
-          showIndex=${focused.current ? current : undefined}
-          onKeyDown=${onKeyDown}
-          renderRow=${(/** @type {string} */ run, /** @type {number} */ index) =>
-            html`<${RunRow}
-              run=${run}
-              previous=${shown[index - 1] ?? ""}
-              color=${colors.get(run)}
-              checked=${checked.has(run)}
-              isCurrent=${index === current}
-              onCheck=${onCheck}
-              onOnly=${onOnly}
-              onFocus=${() => setActive(index)}
-            />`}
-        />`}
+      : html`<${Rows} state=${state} rows=${rows} onToggle=${toggle} onMenu=${setMenu} />`}
+    ${menu &&
+    html`<${Later} load=${() => import("./run-menu.js")} of="RunMenu" state=${state} menu=${menu} onClose=${() => setMenu(null)} />`}
   </section>`;
 }
 
 /**
- * @param {object} props
- * @param {string} props.run
- * @param {string} props.previous  the row above, whose path is not said again
- * @param {string | undefined} props.color
- * @param {boolean} props.checked
- * @param {boolean} props.isCurrent  the one row in the tab order
- * @param {(names: string[], checked: boolean) => void} props.onCheck
- * @param {(name: string) => void} props.onOnly
- * @param {() => void} props.onFocus
+ * Which folders and groups are open. Folders are at first, groups are not; a filter opens everything, and what is closed
+ * then holds for that filter.
+ * @param {import("./filter.js").Filter} filter
+ * @returns {[isOpen: (key: string) => boolean, toggle: (key: string) => void]}
  */
-function RunRow({ run, previous, color, checked, isCurrent, onCheck, onOnly, onFocus }) {
-  return html`<div class="tb-run" title=${run}>
-    <label>
-      <input
-        type="checkbox"
-        class="tb-check"
-        style=${{ "--tb-check": color }}
-        checked=${checked}
-        tabindex=${isCurrent ? 0 : -1}
-        onFocus=${onFocus}
-        onChange=${(/** @type {Event} */ event) =>
-          onCheck([run], /** @type {HTMLInputElement} */ (event.currentTarget).checked)}
-      />
-      <${Name} name=${run} dimmed=${commonPrefixLength(run, previous)} />
-    </label>
-    <button type="button" class="tb-run-only" tabindex="-1" onClick=${() => onOnly(run)} aria-label="Only ${run}">only</button>
+function useOpen({ text, error }) {
+  const scope = error ? "" : text;
+  const [toggled, setToggled] = useState(/** @type {Record<string, ReadonlySet<string>>} */ ({}));
+  const keys = toggled[scope];
+  const isOpen = useMemo(
+    () => (/** @type {string} */ key) => (scope !== "" || !key.startsWith("group:")) !== (keys?.has(key) ?? false),
+    [scope === "", keys],
+  );
+  const toggle = (/** @type {string} */ key) => {
+    const next = new Set(keys);
+    if (!next.delete(key)) next.add(key);
+    setToggled({ "": toggled[""], [scope]: next });
+  };
+  return [isOpen, toggle];
+}
+
+/**
+ * @param {object} props
+ * @param {State} props.state
+ * @param {Row[]} props.rows  at least one
+ * @param {(key: string) => void} props.onToggle
+ * @param {(menu: Menu) => void} props.onMenu
+ */
+function Rows({ state, rows, onToggle, onMenu }) {
+  const checked = state.checked.value;
+  const colors = state.colors.value;
+  const hovered = state.hoveredRun.value;
+  const [active, setActive] = useState("");
+  const mustFocus = useRef(false);
+  const list = useRef(/** @type {HTMLElement | null} */ (null));
+  const found = useMemo(() => rows.findIndex(({ key }) => key === active), [rows, active]);
+  const current = Math.max(0, found);
+
+  useEffect(() => {
+    // Only after a key: the focus stays where it is when runs arrive.
+    if (!mustFocus.current) return;
+    mustFocus.current = false;
+    /** @type {HTMLElement | null | undefined} */
+    const box = list.current?.querySelector('[role="row"] input[tabindex="0"]');
+    box?.focus({ preventScroll: true });
+  }, [current]);
+
+  /** @param {number} index */
+  const moveTo = (index) => {
+    mustFocus.current = true;
+    setActive(rows[Math.min(rows.length - 1, Math.max(0, index))].key);
+  };
+  /** @param {KeyboardEvent} event */
+  const onKeyDown = (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const row = rows[current];
+    const canOpen = row.kind !== "run";
+    /** @type {Record<string, () => void>} */
+    const actions = {
+      ArrowDown: () => moveTo(current + 1),
+      ArrowUp: () => moveTo(current - 1),
+      ArrowRight: () => canOpen && (row.isOpen ? moveTo(current + 1) : onToggle(row.key)),
+      ArrowLeft: () => (canOpen && row.isOpen ? onToggle(row.key) : moveTo(parentOf(rows, current))),
+      PageDown: () => moveTo(current + 12),
+      PageUp: () => moveTo(current - 12),
+      Home: () => moveTo(0),
+      End: () => moveTo(rows.length - 1),
+    };
+    if (event.key === "Enter" && event.target instanceof HTMLInputElement) actions.Enter = () => state.checkOnlyThese(row.runs);
+    const action = actions[event.key];
+    if (!action) return;
+    event.preventDefault();
+    action();
+  };
+
+  return html`<div class="tb-runs-rows" ref=${list} onPointerLeave=${() => (state.hoveredRun.value = null)}>
+    <${VirtualList}
+      items=${rows}
+      rowHeight=${ROW_HEIGHT}
+      keyOf=${(/** @type {Row} */ row) => row.key}
+      label="Runs"
+      role="treegrid"
+      showIndex=${mustFocus.current ? current : undefined}
+      onKeyDown=${onKeyDown}
+      renderRow=${(/** @type {Row} */ row, /** @type {number} */ index) =>
+        html`<${RunRow}
+          state=${state}
+          row=${row}
+          index=${index}
+          numChecked=${row.kind === "run" ? Number(checked.has(row.name)) : countChecked(row.runs, checked)}
+          color=${row.kind === "folder" ? undefined : colors.get(row.runs[0])}
+          isCurrent=${index === current}
+          isHovered=${row.kind === "run" && row.name === hovered}
+          onToggle=${onToggle}
+          onMenu=${onMenu}
+          onFocus=${() => setActive(row.key)}
+        />`}
+    />
   </div>`;
 }
 
 /**
- * A name whose parents give way where there is no room, and are dimmed as far as they were said before.
  * @param {object} props
- * @param {string} props.name
- * @param {number} [props.dimmed]  characters; by default all parents
+ * @param {State} props.state
+ * @param {Row} props.row
+ * @param {number} props.index
+ * @param {number} props.numChecked
+ * @param {string | undefined} props.color
+ * @param {boolean} props.isCurrent  the one row in the tab order
+ * @param {boolean} props.isHovered  here or in a chart
+ * @param {(key: string) => void} props.onToggle
+ * @param {(menu: Menu) => void} props.onMenu
+ * @param {() => void} props.onFocus
  */
-export function Name({ name, dimmed }) {
-  const [parents, leaf] = splitName(name);
-  const cut = Math.min(dimmed ?? parents.length, parents.length);
+function RunRow({ state, row, index, numChecked, color, isCurrent, isHovered, onToggle, onMenu, onFocus }) {
+  const { kind, name, label, depth, runs } = row;
+  const isRun = kind === "run";
+  /** @param {number} x @param {number} y */
+  const openMenu = (x, y) => onMenu({ row, x, y });
+  return html`<div
+    class="tb-row ${isRun ? "tb-run" : "tb-folder"} ${isHovered ? "tb-hovered" : ""}"
+    role="row"
+    title=${name}
+    aria-level=${depth + 1}
+    aria-setsize=${row.numSiblings}
+    aria-posinset=${row.position}
+    aria-rowindex=${index + 1}
+    aria-expanded=${isRun ? undefined : row.isOpen}
+    style=${{ "--depth": depth }}
+    onPointerEnter=${() => (state.hoveredRun.value = isRun ? name : null)}
+    onContextMenu=${(/** @type {MouseEvent} */ event) => {
+      event.preventDefault();
+      const box = /** @type {HTMLElement} */ (event.currentTarget).getBoundingClientRect();
+      // The key of that name has no place of its own.
+      if (event.clientX > 0) openMenu(event.clientX, event.clientY);
+      else openMenu(box.left + 40, box.bottom);
+    }}
+  >
+    <span role="gridcell">
+      ${isRun
+        ? html`<i class="tb-twist"></i>`
+        : html`<button
+            type="button"
+            class="tb-twist"
+            tabindex="-1"
+            aria-label="${row.isOpen ? "Close" : "Open"} ${name}"
+            onClick=${() => onToggle(row.key)}
+          >
+            <${Icon} name="chevron" />
+          </button>`}
+      <label>
+        <input
+          type="checkbox"
+          class="tb-check"
+          style=${{ "--tb-check": color }}
+          aria-label=${isRun ? name : `${name}, ${plural(runs.length, "run")}`}
+          checked=${numChecked === runs.length}
+          indeterminate=${numChecked > 0 && numChecked < runs.length}
+          tabindex=${isCurrent ? 0 : -1}
+          onFocus=${onFocus}
+          onChange=${(/** @type {Event} */ event) =>
+            state.checkRuns(runs, /** @type {HTMLInputElement} */ (event.currentTarget).checked)}
+        />
+        <${Name} name=${label} />
+      </label>
+    </span>
+    <span role="gridcell" class="tb-run-info">
+      ${isRun ? html`<${Age} state=${state} run=${name} />` : html`<span title=${plural(runs.length, "run")}>${runs.length}</span>`}
+    </span>
+    <span role="gridcell" class="tb-run-actions">
+      <button type="button" class="tb-run-only" tabindex="-1" onClick=${() => state.checkOnlyThese(runs)} aria-label="Only ${name}">only</button>
+      <button
+        type="button"
+        class="tb-run-more"
+        tabindex="-1"
+        aria-haspopup="menu"
+        aria-label="More about ${name}"
+        title="Colour, copy the path (also with a right click)"
+        onClick=${(/** @type {MouseEvent} */ event) => {
+          const box = /** @type {HTMLElement} */ (event.currentTarget).getBoundingClientRect();
+          openMenu(box.left, box.bottom);
+        }}
+      >
+        ⋯
+      </button>
+    </span>
+  </div>`;
+}
+
+/**
+ * When the run was last written to, and whether it has values that are not finite.
+ * @param {{ state: State, run: string }} props
+ */
+function Age({ state, run }) {
+  const details = state.runDetails.value.get(run);
+  if (!details) return null;
+  const now = state.now.value;
+  const { last, nonfinite } = details;
+  const live = isLive(details, now);
+  const age = last === null ? "" : shortAge(now - last);
+  return html`
+    ${nonfinite && html`<b class="tb-nan" title=${describeNonfinite(nonfinite)}>NaN</b>`}
+    <span class="tb-age" title=${describeRun(details, now, formatTime)}>
+      ${live && html`<i role="img" aria-label="live"></i>`}<span>${age}</span>
+    </span>
+  `;
+}
+
+/**
+ * A name that gives way in its middle where there is no room: names differ at their ends.
+ * @param {{ name: string }} props
+ */
+export function Name({ name }) {
+  const [head, tail] = cutLabel(name);
   return html`<span class="tb-name">
-    ${cut > 0 && html`<span class="tb-name-said">${parents.slice(0, cut)}</span>`}
-    ${cut < parents.length && html`<span class="tb-name-head">${parents.slice(cut)}</span>`}
-    <span class="tb-name-tail">${leaf}</span>
+    ${head && html`<span class="tb-name-head">${head}</span>`}
+    <span class="tb-name-tail">${tail}</span>
   </span>`;
 }
 
@@ -169,6 +353,20 @@ function CheckBox({ checked, mixed, disabled, onChange }) {
     disabled=${disabled}
     onChange=${(/** @type {Event} */ event) => onChange(/** @type {HTMLInputElement} */ (event.currentTarget).checked)}
   />`;
+}
+
+/** @param {readonly Row[]} rows @param {number} index */
+function parentOf(rows, index) {
+  let parent = index;
+  while (parent > 0 && rows[parent].depth >= rows[index].depth) parent--;
+  return rows[parent].depth < rows[index].depth ? parent : index;
+}
+
+/** @param {readonly string[]} runs @param {ReadonlySet<string>} checked */
+function countChecked(runs, checked) {
+  let count = 0;
+  for (const run of runs) if (checked.has(run)) count++;
+  return count;
 }
 
 /**

@@ -48,12 +48,12 @@ export function setChecked(selection, names, checked, runs) {
 }
 
 /**
- * Checks one run and no other.
- * @param {string} name
+ * Checks these runs and no others.
+ * @param {Iterable<string>} names
  * @returns {Selection}
  */
-export function onlyRun(name) {
-  return { base: "none", except: new Set([name]) };
+export function onlyRuns(names) {
+  return { base: "none", except: new Set(names) };
 }
 
 /**

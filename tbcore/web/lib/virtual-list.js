@@ -18,8 +18,9 @@ const SPARE = 8;
  * @param {string} props.label
  * @param {number} [props.showIndex]  a row that must be in view; scrolls when it changes
  * @param {(event: KeyboardEvent) => void} [props.onKeyDown]
+ * @param {string} [props.role]  "treegrid" or the like: the content of each row has a role then; by default a list
  */
-export function VirtualList({ items, rowHeight, renderRow, keyOf, label, showIndex, onKeyDown }) {
+export function VirtualList({ items, rowHeight, renderRow, keyOf, label, showIndex, onKeyDown, role }) {
   const scroller = useRef(/** @type {HTMLElement | null} */ (null));
   const [view, setView] = useState({ top: 0, height: 600 });
 
@@ -54,12 +55,13 @@ export function VirtualList({ items, rowHeight, renderRow, keyOf, label, showInd
   const first = Math.max(0, Math.floor(view.top / rowHeight) - SPARE);
   const last = Math.min(items.length, Math.ceil((view.top + view.height) / rowHeight) + SPARE);
   return html`<div class="tb-list" ref=${scroller} onKeyDown=${onKeyDown}>
-    <ul aria-label=${label} style=${{ height: `${items.length * rowHeight}px` }}>
+    <ul role=${role} aria-label=${label} aria-rowcount=${role && items.length} style=${{ height: `${items.length * rowHeight}px` }}>
       ${items.slice(first, last).map(
         (item, offset) => html`<li
           key=${keyOf(item)}
-          aria-setsize=${items.length}
-          aria-posinset=${first + offset + 1}
+          role=${role && "presentation"}
+          aria-setsize=${role ? undefined : items.length}
+          aria-posinset=${role ? undefined : first + offset + 1}
           style=${{ top: `${(first + offset) * rowHeight}px`, height: `${rowHeight}px` }}
         >
           ${renderRow(item, first + offset)}

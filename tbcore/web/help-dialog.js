@@ -1,0 +1,58 @@
+/**
+ * The window that lists all keys. Loaded when it is first opened.
+ */
+
+import { html } from "htm/preact";
+import { useEffect, useRef } from "preact/hooks";
+import { PAGE_KEYS } from "./keys.js";
+import { Icon } from "./lib/icons.js";
+
+/** @type {import("./state.js").Key[]} */
+const LIST_KEYS = [
+  { key: "↑ ↓", label: "Go to another run" },
+  { key: "← →", label: "Close and open a folder or a group" },
+  { key: "Space", label: "Show or hide the run" },
+  { key: "Enter", label: "Show this run only" },
+  { key: "Shift F10", label: "Menu: colour, copy the path" },
+];
+
+/**
+ * @param {object} props
+ * @param {import("./state.js").State} props.state
+ * @param {() => void} props.onClose
+ */
+export function HelpDialog({ state, onClose }) {
+  const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
+  useEffect(() => dialog.current?.showModal(), []);
+  const title = state.frontends.value?.plugins.find(({ name }) => name === state.tab.value)?.title ?? "";
+  /** A click beside the window closes it. @param {MouseEvent} event */
+  const onClick = (event) => event.target === dialog.current && dialog.current?.close();
+  return html`<dialog ref=${dialog} aria-label="Keys" onClose=${onClose} onClick=${onClick}>
+    <div class="dialog">
+      <header>
+        <h1>Keys</h1>
+        <button type="button" class="tb-icon-button" aria-label="Close" onClick=${() => dialog.current?.close()}>
+          <${Icon} name="close" />
+        </button>
+      </header>
+      <div class="keys">
+        <${Keys} title="Everywhere" keys=${PAGE_KEYS} />
+        <${Keys} title="In the run list" keys=${LIST_KEYS} />
+        <${Keys} title=${title} keys=${state.pluginKeys.value} />
+      </div>
+    </div>
+  </dialog>`;
+}
+
+/** @param {{ title: string, keys: readonly import("./state.js").Key[] }} props */
+function Keys({ title, keys }) {
+  if (keys.length === 0) return null;
+  return html`<section>
+    <h2>${title}</h2>
+    <table>
+      <tbody>
+        ${keys.map(({ key, label }) => html`<tr><td><kbd>${key}</kbd></td><td>${label}</td></tr>`)}
+      </tbody>
+    </table>
+  </section>`;
+}

@@ -1,0 +1,109 @@
+/**
+ * The menu of a row in the run list: only this, copy, colour. Loaded when it is first opened.
+ */
+
+import { html } from "htm/preact";
+import { useEffect, useRef } from "preact/hooks";
+
+/**
+ * @param {object} props
+ * @param {import("../state.js").State} props.state
+ * @param {import("./runs-panel.js").Menu} props.menu
+ * @param {() => void} props.onClose
+ */
+export function RunMenu({ state, menu: { row, x, y }, onClose }) {
+  const element = useRef(/** @type {HTMLElement | null} */ (null));
+  const isRun = row.kind === "run";
+  // Where runs are grouped, a run has the colour of its group.
+  const colored = row.kind === "folder" ? null : isRun ? (state.groupOf.value?.get(row.name) ?? row.name) : row.name;
+  const color = state.colors.value.get(row.runs[0]) ?? "#888888";
+  const logdir = state.frontends.value?.logdir ?? "";
+  const path = row.kind === "group" ? null : pathOf(logdir, row.name);
+
+  useEffect(() => {
+    const popover = element.current;
+    if (!popover) return;
+    const before = document.activeElement;
+    popover.showPopover();
+    const { width, height } = popover.getBoundingClientRect();
+    popover.style.left = `${Math.max(4, Math.min(x, innerWidth - width - 4))}px`;
+    popover.style.top = `${Math.max(4, Math.min(y, innerHeight - height - 4))}px`;
+    popover.querySelector("button")?.focus();
+    return () => {
+      if (before instanceof HTMLElement && before.isConnected) before.focus({ preventScroll: true });
+    };
+  }, [row, x, y]);
+
+  const close = () => element.current?.hidePopover();
+  /** @param {KeyboardEvent} event */
+  const onKeyDown = (event) => {
+    const items = /** @type {HTMLElement[]} */ ([...(element.current?.querySelectorAll("button, input") ?? [])]);
+    const at = items.indexOf(/** @type {HTMLElement} */ (document.activeElement));
+    const next = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: -1 }[event.key];
+    if (next === undefined) return;
+    event.preventDefault();
+    items[(next + items.length) % items.length].focus();
+  };
+  /** @param {() => void} act */
+  const item = (act) => () => {
+    act();
+    close();
+  };
+
+  return html`<div
+    class="tb-menu tb-run-menu"
+    popover="auto"
+    role="menu"
+    aria-label=${row.name}
+    ref=${element}
+    onKeyDown=${onKeyDown}
+    onToggle=${(/** @type {ToggleEvent} */ event) => event.newState === "closed" && onClose()}
+  >
+    <p>${row.name}</p>
+    <button type="button" role="menuitem" onClick=${item(() => state.checkOnlyThese(row.runs))}>
+      Show only ${isRun ? "this run" : "these runs"}
+    </button>
+    <button type="button" role="menuitem" onClick=${item(() => state.checkRuns(row.runs, false))}>
+      Hide ${isRun ? "this run" : "these runs"}
+    </button>
+    <button type="button" role="menuitem" onClick=${item(() => copy(row.name))}>Copy name</button>
+    ${path !== null && html`<button type="button" role="menuitem" onClick=${item(() => copy(path))}>Copy path</button>`}
+    ${colored !== null &&
+    html`<label>
+        Colour${colored === row.name ? "" : " of its group"}
+        <input
+          type="color"
+          value=${color}
+          onChange=${(/** @type {Event} */ event) =>
+            state.setColor(colored, /** @type {HTMLInputElement} */ (event.currentTarget).value)}
+        />
+      </label>
+      ${Object.hasOwn(state.colorOverrides.value, colored) &&
+      html`<button type="button" role="menuitem" onClick=${item(() => state.setColor(colored, null))}>Reset colour</button>`}`}
+  </div>`;
+}
+
+/**
+ * Where a run lies on disk; null when the logdir is a list of places.
+ * @param {string} logdir
+ * @param {string} name
+ */
+function pathOf(logdir, name) {
+  if (logdir === "" || logdir.includes(",") || /^[^/\\]{2,}:/.test(logdir)) return null;
+  return name === "." ? logdir : `${logdir.replace(/\/+$/, "")}/${name.replace(/\/$/, "")}`;
+}
+
+/** @param {string} text */
+async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    // Not allowed, or a page that did not come over https: the old way.
+    const box = document.createElement("textarea");
+    box.value = text;
+    document.body.append(box);
+    box.select();
+    document.execCommand("copy");
+    box.remove();
+  }
+}

@@ -1,0 +1,44 @@
+// What the run list says about time.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { describeRun, isLive, orderRuns, shortAge } from "../../tbcore/web/lib/run-order.js";
+
+const NOW = 1_700_000_000;
+
+/** @param {Partial<import("../../tbcore/web/lib/run-order.js").RunDetails>} fields */
+const details = (fields) => ({ start: null, last: null, modified: null, nonfinite: undefined, ...fields });
+
+test("a run is live when an event or its file is a few minutes old", () => {
+  assert.ok(isLive(details({ last: NOW - 200 }), NOW));
+  assert.ok(isLive(details({ last: NOW - 5000, modified: NOW - 10 }), NOW));
+  assert.ok(!isLive(details({ last: NOW - 301, modified: NOW - 301 }), NOW));
+  assert.ok(!isLive(details({}), NOW));
+  assert.ok(isLive(details({ last: NOW + 30 }), NOW)); // clocks differ a little
+  assert.ok(!isLive(details({ last: NOW + 5000, modified: NOW - 301 }), NOW)); // a wrong clock says nothing
+});
+
+test("by time the newest run is first, by the minute, and runs without a time are last", () => {
+  const all = new Map([
+    ["a", details({ start: 5, last: 601 })],
+    ["b", details({ start: 9, last: 300 })],
+    ["c", details({ start: 7, last: 659 })],
+  ]);
+  const runs = ["a", "b", "c", "d"];
+  assert.deepEqual(orderRuns(runs, "name", all), runs);
+  assert.deepEqual(orderRuns(runs, "start", all), ["b", "c", "a", "d"]);
+  assert.deepEqual(orderRuns(runs, "last", all), ["a", "c", "b", "d"]);
+});
+
+test("ages are short", () => {
+  const expected = { "-5": "now", 59: "now", 60: "1m", 3599: "59m", 3600: "1h", 172799: "47h", 172800: "2d", 1e8: "3y" };
+  for (const [seconds, text] of Object.entries(expected)) assert.equal(shortAge(Number(seconds)), text);
+});
+
+test("all there is to say about a run", () => {
+  const run = details({ start: 1, last: 2, nonfinite: { num_tags: 3, tags: ["loss", "acc"] } });
+  assert.equal(
+    describeRun(run, NOW, String),
+    "First event 1.\nLast event 2.\nFinished, or silent: its files have not changed for 5 minutes.\nNaN or infinite values in loss, acc and 1 more.",
+  );
+});
