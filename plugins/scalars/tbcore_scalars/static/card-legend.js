@@ -5,6 +5,7 @@
 import { html } from "htm/preact";
 import { useMemo, useState } from "preact/hooks";
 import { Legend, legendRows } from "tbcore/lib/legend.js";
+import { runOf } from "./feed.js";
 
 /**
  * @param {object} props
@@ -20,8 +21,7 @@ export function CardLegend({ host, lines, hits, xAxis }) {
     rows=${rows}
     sort=${sort}
     onSort=${setSort}
-    onOnly=${(/** @type {{ line: { run?: string, name: string } }} */ { line }) => host.checkOnly(line.run ?? line.name)}
-    onHover=${(/** @type {{ line: { run?: string, name: string } } | null} */ row) =>
-      host.hoveredRun.set(row ? (row.line.run ?? row.line.name) : null)}
+    onOnly=${(/** @type {{ line: { key?: string, name: string } }} */ { line }) => host.checkOnly(runOf(line))}
+    onHover=${(/** @type {{ line: { key?: string, name: string } } | null} */ row) => host.hoveredRun.set(row && runOf(row.line))}
   />`;
 }

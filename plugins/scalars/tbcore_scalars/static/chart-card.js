@@ -8,7 +8,7 @@ import { Card, Menu } from "tbcore/lib/card.js";
 import { Icon } from "tbcore/lib/icons.js";
 import { useNear } from "tbcore/lib/lazy.js";
 import { LineChart } from "tbcore/lib/line-chart.js";
-import { knownLines, loadBands, loadLines } from "./feed.js";
+import { knownLines, loadBands, loadLines, runOf } from "./feed.js";
 
 /**
  * @typedef {import("tbcore/host.js").Host} Host
@@ -43,17 +43,15 @@ const SETTLE_MS = 120;
  * @param {readonly Part[]} props.parts
  * @param {string} props.group  whose heading says the beginning of the title
  * @param {boolean} props.pinned
- * @param {View | null | undefined} props.view  of the charts that are linked; undefined: this one zooms alone
- * @param {(view: View | null) => void} props.onView
+ * @param {import("./link.js").Link | null} props.link  the charts that zoom together; null: this one zooms alone
  */
-export function ChartCard({ tab, parts, group, pinned, view: linkedView, onView }) {
+export function ChartCard({ tab, parts, group, pinned, link }) {
   const { host, store, options, cursor, groups } = tab;
   const body = useRef(/** @type {HTMLElement | null} */ (null));
   const chart = useRef(/** @type {LineChart | null} */ (null));
   const isNear = useNear(body);
   const [expanded, setExpanded] = useState(false);
-  const [ownView, setOwnView] = useState(/** @type {View | null} */ (null));
-  const view = linkedView === undefined ? ownView : linkedView;
+  const [view, setView] = useState(/** @type {View | null} */ (null));
   /** The view whose rows were fetched last: drawn until those of the next are there. */
   const lastView = useRef(/** @type {View | null} */ (null));
   const [error, setError] = useState("");
@@ -81,10 +79,7 @@ export function ChartCard({ tab, parts, group, pinned, view: linkedView, onView 
       label: title,
       ...axesOf(options),
       cursor,
-      onView: (next) => {
-        setOwnView(next);
-        onViewLatest.current(next);
-      },
+      onView: (next, settled) => showView.current(next, settled),
       onHover: (found) => onHoverLatest.current(found),
     });
     chart.current = made;
@@ -95,16 +90,25 @@ export function ChartCard({ tab, parts, group, pinned, view: linkedView, onView 
     };
   }, [isNear]);
 
-  const onViewLatest = useRef(onView);
-  onViewLatest.current = onView;
+  const showView = useRef(/** @type {import("./link.js").Move} */ (() => {}));
+  showView.current = (next, settled) => {
+    link?.move(next, settled, follow);
+    if (settled) setView(next);
+  };
+  /** What the other charts of the link do to this one. */
+  const follow = useRef(/** @type {import("./link.js").Move} */ (() => {}));
+  follow.current = (next, settled) => {
+    chart.current?.setView(next, settled);
+    if (settled) setView(next);
+  };
   const needsHits = hasLegend ?? (options.legend || expanded);
   const onHoverLatest = useRef(/** @type {(found: import("tbcore/lib/line-chart.js").Hit[]) => void} */ (() => {}));
   onHoverLatest.current = (found) => {
     if (needsHits) setHits(found.length > 0 ? found : null);
     const nearest = found[0];
-    const run = nearest && "line" in nearest ? (nearest.line.run ?? nearest.line.name) : null;
+    const run = nearest?.line ? runOf(nearest.line) : null;
     host.hoveredRun.set(run);
-    if (groups) setHoveredGroup(nearest && "band" in nearest ? nearest.band.name : run ? hoveredGroup : null);
+    if (groups) setHoveredGroup(nearest?.band ? nearest.band.name : run ? hoveredGroup : null);
   };
 
   useEffect(() => {
@@ -114,11 +118,16 @@ export function ChartCard({ tab, parts, group, pinned, view: linkedView, onView 
     chart.current?.setView(view);
   }, [view, isNear]);
   useEffect(() => {
+    if (!link) return undefined;
+    setView(link.view);
+    return link.join(follow);
+  }, [link]);
+  useEffect(() => {
     chart.current?.restyle();
   }, [theme]);
   useEffect(() => {
     // Views are of the axis: on another one they mean nothing.
-    setOwnView(null);
+    setView(null);
     lastView.current = null;
   }, [options.x]);
 
@@ -214,10 +223,7 @@ export function ChartCard({ tab, parts, group, pinned, view: linkedView, onView 
       class="tb-icon-button"
       aria-label="Show all of ${title}"
       title="Show all (double-click)"
-      onClick=${() => {
-        setOwnView(null);
-        onView(null);
-      }}
+      onClick=${() => showView.current(null, true)}
     >
       <${Icon} name="unzoom" />
     </button>`}

@@ -13,7 +13,7 @@ import { isWhole } from "./lines-store.js";
  * @typedef {import("./lines-store.js").LinesStore} LinesStore
  * @typedef {import("./lines-store.js").Question} Question
  * @typedef {import("./options.js").Options} Options
- * @typedef {readonly [from: number, to: number]} View
+ * @typedef {[from: number, to: number]} View
  *
  * @typedef {object} Part  one tag of a chart, and the runs that have it
  * @property {string} tag
@@ -26,7 +26,7 @@ import { isWhole } from "./lines-store.js";
  */
 
 /** Of several tags in one chart each has its own dashes. */
-const DASHES = [[], [6, 3], [2, 3], [9, 3, 2, 3]];
+const DASHES = [undefined, [6, 3], [2, 3], [12, 4]];
 /** At least as many pixels are asked for: series of 1,000 points come whole. */
 const LEAST_PIXELS = 500;
 
@@ -72,9 +72,8 @@ export function knownLines(store, parts, options, views, pixels) {
       shown.numInside += rows.numInside;
       const { step, wallTime, value, smoothed, segments, startTime, numPoints } = rows;
       shown.lines.push({
-        key: `${name}\n${tag}`,
+        key: JSON.stringify([name, tag]),
         name: parts.length > 1 ? `${name} · ${tag}` : name,
-        run: name,
         color,
         dash: DASHES[place % DASHES.length],
         step,
@@ -88,6 +87,15 @@ export function knownLines(store, parts, options, views, pixels) {
     }
   });
   return shown;
+}
+
+/**
+ * The run of a line that `knownLines` made.
+ * @param {{ key?: string, name: string }} line
+ * @returns {string}
+ */
+export function runOf({ key, name }) {
+  return key ? JSON.parse(key)[0] : name;
 }
 
 /**

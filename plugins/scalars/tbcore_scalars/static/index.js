@@ -6,13 +6,14 @@ import "@preact/signals";
 import { signal } from "@preact/signals-core";
 import { html } from "htm/preact";
 import { render } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import { Menu } from "tbcore/lib/card.js";
 import { makeCursor } from "tbcore/lib/cursor.js";
 import { FilterBox } from "tbcore/lib/filter-box.js";
 import { plural } from "tbcore/lib/format.js";
 import { TagGroups } from "tbcore/lib/tag-groups.js";
 import { ChartCard, Late } from "./chart-card.js";
+import { makeLink } from "./link.js";
 import { LinesStore } from "./lines-store.js";
 import { formatTags, parseOptions, parseTags, recallOptions, setOption } from "./options.js";
 import { indexTags } from "./tag-index.js";
@@ -21,7 +22,6 @@ import { indexTags } from "./tag-index.js";
  * @typedef {import("tbcore/host.js").Host} Host
  * @typedef {import("tbcore/host.js").Run} Run
  * @typedef {import("./options.js").Options} Options
- * @typedef {import("./feed.js").View} View
  */
 
 /** @type {[value: Options["x"], title: string][]} */
@@ -81,9 +81,9 @@ function Dashboard({ host, store, tags }) {
   const closed = new Set((settings.closed ?? "").split(",").filter(Boolean).map(decodeURIComponent));
   const pinned = parseTags(settings.pinned).flat();
   const combined = parseTags(settings.with);
-  const [views, setViews] = useState(/** @type {Record<string, View | null>} */ ({}));
   const cursor = useMemo(makeCursor, [options.x]);
-  useEffect(() => setViews({}), [options.x, options.link]);
+  /** @type {Map<string, import("./link.js").Link>} */
+  const links = useMemo(() => new Map(), [options.x, options.link]);
   useEffect(() => host.hoveredRun.subscribe((name) => cursor.highlight(name)), [cursor]);
 
   const tab = {
@@ -116,6 +116,13 @@ function Dashboard({ host, store, tags }) {
     host.settings.set("closed", closed.size > 0 ? [...closed].map(encodeURIComponent).join(",") : null);
   };
 
+  /** @param {string} place */
+  const linkOf = (place) => {
+    const link = links.get(place) ?? makeLink();
+    links.set(place, link);
+    return link;
+  };
+
   /** @param {string} tag @param {string} group @param {string} place */
   const renderCard = (tag, group, place) => {
     const parts = (combined.find(([first]) => first === tag) ?? [tag]).map((name) => ({ tag: name, runs: stable.get(name) ?? [] }));
@@ -125,8 +132,7 @@ function Dashboard({ host, store, tags }) {
       parts=${parts}
       group=${group}
       pinned=${pinned.includes(tag)}
-      view=${options.link ? (views[place] ?? null) : undefined}
-      onView=${(/** @type {View | null} */ view) => options.link && setViews({ ...views, [place]: view })}
+      link=${options.link ? linkOf(place) : null}
     />`;
   };
   const shownPins = pinned.filter((tag) => runsOf.has(tag));

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { knownLines, loadLines, questionOf } from "../../tbcore_scalars/static/feed.js";
+import { knownLines, loadLines, questionOf, runOf } from "../../tbcore_scalars/static/feed.js";
 import { LinesStore, isWhole } from "../../tbcore_scalars/static/lines-store.js";
 import { formatTags, parseOptions, parseTags } from "../../tbcore_scalars/static/options.js";
 
@@ -158,7 +158,7 @@ test("several tags in one chart have names and dashes of their own", async () =>
   const parts = [{ tag: "loss", runs }, { tag: "val", runs }];
   await loadLines(store, parts, OPTIONS, null, 300, () => "1", signal, () => {});
   const { lines } = knownLines(store, parts, OPTIONS, [null], 300);
-  assert.deepEqual(lines.map(({ name, run, dash }) => [name, run, dash]), [["a · loss", "a", []], ["a · val", "a", [6, 3]]]);
+  assert.deepEqual(lines.map((line) => [line.name, runOf(line), line.dash]), [["a · loss", "a", undefined], ["a · val", "a", [6, 3]]]);
 });
 
 test("options of the address, and what is wrong in it", () => {
