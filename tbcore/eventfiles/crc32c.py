@@ -29,7 +29,11 @@ def masked_crc(data: bytes | NDArray[np.uint8]) -> int:
     """The checksum as stored next to `data` (bytes, or a contiguous array of them) in a file."""
     # The C function takes any object with a plain buffer; its stub says bytes.
     buffer: Any = data
-    crc: int = google_crc32c.value(buffer)
+    return mask(google_crc32c.value(buffer))
+
+
+def mask(crc: int) -> int:
+    """A CRC-32C as it is stored next to the data that it was computed of."""
     return (((crc >> 15) | (crc << 17)) + MASK_DELTA) & _ALL_ONES
 
 

@@ -41,7 +41,7 @@ from tbcore.eventfiles.records import HEADER_BYTES, Frames, find_damaged, find_f
 from tbcore.eventfiles.tensors import scalar_of
 
 BUFFER_BYTES = 1 << 22
-"""Size of a piece of a file, but for records that are longer."""
+"""Size of a piece of a file. Records that are longer are not decoded as bytes in memory."""
 SLACK_BYTES = 64
 """Behind the data in the buffer, so that words may be read at any of its bytes."""
 
@@ -138,6 +138,16 @@ class Decoder:
             self._period = self._find_period(numbers)
             num_rows = self._count_rows(position, size)
             limit = min(limit * 4, _LAST_ROUND)
+
+    def decode_one(self, event: Event, *, offset: int, length: int, crc: int) -> Iterator[Item]:
+        """The items of an event by itself, whose record stands at `offset` in its file."""
+        control = _control(event)
+        if control is not None:
+            yield control
+            return
+        rows = _Rows()
+        rows.add(event, offset, length, crc)
+        yield from rows.batch()
 
     def _count_rows(self, position: int, size: int) -> int:
         return self._period.count_rows(self.buffer, position, size) if self._period else 0

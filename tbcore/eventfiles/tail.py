@@ -10,8 +10,9 @@ from typing import NamedTuple
 from google.protobuf.message import DecodeError as ProtobufDecodeError
 
 from tbcore.eventfiles.crc32c import masked_crc
-from tbcore.eventfiles.decode import BUFFER_BYTES, SLACK_BYTES, Decoder, Item
+from tbcore.eventfiles.decode import BUFFER_BYTES, Decoder, Item
 from tbcore.eventfiles.logdir import EventFile, one_line
+from tbcore.eventfiles.long_records import checksum_at, skeleton_at
 from tbcore.eventfiles.periods import INTACT_BYTES
 from tbcore.eventfiles.proto.event_pb2 import Event
 from tbcore.eventfiles.records import FRAME_BYTES, HEADER_BYTES, length_at, open_regular
@@ -97,17 +98,16 @@ class FileTail:
     def _read_piece(
         self, descriptor: int, left: int, is_enough: Callable[[], bool]
     ) -> Generator[Item, None, None]:
-        """Decode one buffer full; a record that does not fit gets a buffer of its own."""
+        """Decode one buffer full, or a record that does not fit into it."""
         decoder = self._decoder
         if self._stuck and length_at(_pread(descriptor, HEADER_BYTES, self.offset), 0) is None:
             self.caught_up = True
             return
         size = self._fill(descriptor, min(left, BUFFER_BYTES))
-        need = FRAME_BYTES + (length_at(decoder.buffer, 0) or 0) if size >= HEADER_BYTES else 0
-        if size < need <= left:
-            # Longer than the buffer, and all there: the file's size bounds what is asked for.
-            decoder.buffer = bytearray(need + SLACK_BYTES)
-            size = self._fill(descriptor, need)
+        length = length_at(decoder.buffer, 0) if size >= HEADER_BYTES else None
+        if length is not None and size < length + FRAME_BYTES <= left:
+            yield from self._read_long(descriptor, length, left)
+            return
         # A file that was rewritten since it was opened may have had its new bytes in that.
         self._checked(descriptor, self.offset + size)
         head = bytes(decoder.buffer[:_KNOWN_BYTES])
@@ -123,9 +123,8 @@ class FileTail:
             is_enough=is_enough,
         )
         if end.consumed:
-            self._remember(head, end.consumed)
-        if len(decoder.buffer) > BUFFER_BYTES + SLACK_BYTES:
-            decoder.buffer = bytearray(BUFFER_BYTES + SLACK_BYTES)
+            begin = max(end.consumed - _KNOWN_BYTES, 0)
+            self._remember(head, bytes(decoder.buffer[begin : end.consumed]), end.consumed)
         self.offset += end.consumed
         if end.stop == "bad_length" and not self._stuck:
             self.problems.append(
@@ -138,6 +137,32 @@ class FileTail:
         is_done = at_end or self._stuck or end.consumed == 0
         self.caught_up = is_done and end.stop != "paused"
 
+    def _read_long(self, descriptor: int, length: int, left: int) -> Generator[Item, None, None]:
+        """Decode one record that is all there, and longer than the buffer."""
+        offset, size = self.offset, length + FRAME_BYTES
+        num_known = min(size, _KNOWN_BYTES)
+        head = os.pread(descriptor, num_known, offset)
+        event, crc = _read_long_event(descriptor, offset, length)
+        last = os.pread(descriptor, num_known, offset + size - num_known)
+        self._checked(descriptor, offset + size)
+        is_last = size == left
+        self.caught_up = is_last
+        self._stuck = False
+        if crc is None and is_last:
+            return  # It may be on its way.
+        num_told = len(self.problems)
+        if crc is None:
+            self.problems.append(f"payload checksum wrong in the record at offset {offset}")
+        elif event is None:
+            self.problems.append(f"no valid event in the record at offset {offset}")
+        else:
+            if offset == 0:
+                self.first_event_time = event.wall_time
+            yield from self._decoder.decode_one(event, offset=offset, length=length, crc=crc)
+        self._remember(head, last, size)
+        self.offset += size
+        self._tell(num_told)
+
     def _fill(self, descriptor: int, size: int) -> int:
         """Read up to `size` bytes from `offset` on into the buffer; returns how many it got."""
         view = memoryview(self._decoder.buffer)[:size]
@@ -149,13 +174,12 @@ class FileTail:
             done += count
         return done
 
-    def _remember(self, head: bytes, consumed: int) -> None:
+    def _remember(self, head: bytes, last: bytes, consumed: int) -> None:
         """Notes bytes as they were decoded: those on the disk may be others by now.
 
-        `head` is how the piece began, whose checksum fields decoding overwrites.
+        `head` is how the piece began, `last` how what was decoded of it ended.
         """
-        length = min(consumed, _KNOWN_BYTES)
-        last = bytes(self._decoder.buffer[consumed - length : consumed])
+        length = len(last)
         known = self._known or [_Known(0, length, masked_crc(head[:length]))]
         begin, *middles = known
         # What was last is kept for the middle when the file has doubled since the one before.
@@ -194,9 +218,24 @@ def read_first_event_time(path: str) -> float | None:
         length = length_at(header, 0) if len(header) == HEADER_BYTES else None
         if length is None or length + FRAME_BYTES > os.fstat(descriptor).st_size:
             return None
+        if length > BUFFER_BYTES:
+            event, _ = _read_long_event(descriptor, 0, length)
+            return event.wall_time if event is not None else None
         return _wall_time(os.pread(descriptor, length + 4, HEADER_BYTES))
     finally:
         os.close(descriptor)
+
+
+def _read_long_event(descriptor: int, offset: int, length: int) -> tuple[Event | None, int | None]:
+    """The event of a record without its bulk, and its masked checksum; None where one is wrong."""
+    crc = checksum_at(descriptor, offset + HEADER_BYTES, length)
+    stored = os.pread(descriptor, 4, offset + HEADER_BYTES + length)
+    if crc is None or crc.to_bytes(4, "little") != stored:
+        return None, None
+    try:
+        return Event.FromString(skeleton_at(descriptor, offset + HEADER_BYTES, length)), crc
+    except ProtobufDecodeError:
+        return None, crc
 
 
 def _wall_time(payload_and_crc: bytes) -> float | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any, NamedTuple
@@ -67,6 +67,27 @@ class RunDetails(NamedTuple):
     """Tags with a scalar that is NaN or infinite, in order of first appearance."""
 
 
+class _Tags(Mapping[str, list[str]]):
+    """Run to its tags. All who ask share one; what they get out of it is theirs to change."""
+
+    __slots__ = ("_shared",)
+
+    def __init__(self, shared: dict[str, list[str]]) -> None:
+        self._shared = shared
+
+    def __getitem__(self, run: str) -> list[str]:
+        return self._shared[run].copy()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._shared)
+
+    def __len__(self) -> int:
+        return len(self._shared)
+
+    def __repr__(self) -> str:
+        return repr(self._shared)
+
+
 class _Listing:
     """Answers that depend on nothing but the runs, their tags and kinds. Each is made when it is
     asked for; two readers that do so at once put the same in its place."""
@@ -76,7 +97,7 @@ class _Listing:
     def __init__(self, generation: int) -> None:
         self.generation = generation
         """The first at which it was so."""
-        self.tags: dict[ClaimsKey, dict[str, list[str]]] = {}
+        self.tags: dict[ClaimsKey, _Tags] = {}
         self.kinds: frozenset[Kind] | None = None
         self.summaries: list[KindSummary] | None = None
 
@@ -130,15 +151,15 @@ class Multiplexer:
             state.listing.kinds = kinds
         return any(matches(claims, kind) for kind in kinds)
 
-    def tags(self, claims: Claims) -> dict[str, list[str]]:
+    def tags(self, claims: Claims) -> Mapping[str, list[str]]:
         """Tags per run, in order of first appearance; runs without any map to [].
 
-        The answer is shared with others who ask: not to be changed.
+        It stays as it is when there are others later on.
         """
         state, key = self._state, tuple(claims)
         found = state.listing.tags.get(key)
         if found is None:
-            found = {name: run.tags_of(key) for name, run in state.runs.items()}
+            found = _Tags({name: run.tags_of(key) for name, run in state.runs.items()})
             if len(state.listing.tags) >= _MAX_REMEMBERED:
                 state.listing.tags = {}
             state.listing.tags[key] = found

@@ -13,6 +13,7 @@ from tbcore.errors import DataLossError, DecodeError, NotFoundError
 from tbcore.eventfiles.logdir import LogdirSpec
 from tbcore.eventfiles.proto.event_pb2 import Event, SessionLog
 from tbcore.eventfiles.proto.summary_pb2 import Summary
+from tbcore.http import json_response
 from tbcore.kinds import Claim, Kind
 from tbcore.store import multiplexer as multiplexer_module
 from tbcore.store.loader import Loader
@@ -60,6 +61,22 @@ def test_tags_of_every_run_in_order_of_first_appearance(tmp_path: Path) -> None:
     assert multiplexer.tags(()) == {"other": [], "train": []}
     assert multiplexer.has(HISTOGRAMS)
     assert not multiplexer.has(GRAPHS)
+
+
+def test_what_one_who_asks_does_with_the_tags_concerns_nobody_else(tmp_path: Path) -> None:
+    """Plugins of different people ask for the same."""
+    write_run(tmp_path, "run", scalars={"loss": [1.0]})
+    multiplexer = load(tmp_path)
+    tags: Any = multiplexer.tags(SCALARS)
+    tags["run"].append("another")
+    tags.get("run").clear()
+    dict(tags).values().__iter__().__next__().append("another")
+    with pytest.raises(TypeError):
+        tags["run"] = []
+    with pytest.raises(TypeError):
+        del tags["run"]
+    assert multiplexer.tags(SCALARS) == {"run": ["loss"]}
+    assert json_response(tags).body == b'{"run":["loss"]}'
 
 
 def test_the_first_metadata_of_a_tag_gives_its_kind(tmp_path: Path) -> None:

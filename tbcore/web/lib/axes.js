@@ -5,7 +5,7 @@
  * or `axisColumn`.
  */
 
-import { formatDuration, formatDurationTicks, formatTicks, formatTimeTicks } from "./format.js";
+import { formatDurationTicks, formatTicks, formatTimeTicks } from "./format.js";
 import { durationTicks, logDurationTicks, logTicks, numberTicks, timeTicks } from "./ticks.js";
 
 /**
@@ -83,7 +83,7 @@ export function axisTicks(axis, length) {
   let labels;
   if (kind === "relative") {
     ticks = log ? logDurationTicks(min, max, most) : durationTicks(min, max, most);
-    labels = ticks.spacing > 0 ? formatDurationTicks(ticks.at, ticks.spacing) : ticks.at.map(formatDuration);
+    labels = ticks.at.flatMap((tick) => formatDurationTicks([tick], ticks.spacing || tick));
   } else if (kind === "wall_time") {
     ticks = timeTicks(min, max, most);
     labels = formatTimeTicks(ticks.at, ticks.spacing);

@@ -12,14 +12,13 @@
  */
 
 import { axisColumn, drawAxes, FONT, fromAxis, layOut, shareOf, toAxis } from "./axes.js";
-import { ChartTooltip } from "./chart-tooltip.js";
 import { formatDuration, formatStep, formatTime, formatValue, plural } from "./format.js";
 import { drawNever, drawSoon } from "./frames.js";
 import { addGestures, at, limited } from "./gestures.js";
+import { dotPath, marksOf } from "./marks.js";
 import { Raster } from "./raster.js";
 import {
   clipRange,
-  countFinite,
   extent,
   nearestIndex,
   nonFinitePoints,
@@ -99,14 +98,14 @@ import {
  */
 
 const LINE_WIDTH = 1.4;
-/** More are drawn as thin lines: easier to tell apart, and several times as fast. */
+/** More lines are thin, to be told apart; more points are drawn by our own raster, which is several times as fast. */
 const MANY_LINES = 12;
 const MANY_POINTS = 15_000;
 /** Opacity of values behind their smoothed line, and of a band. */
 const FAINT = 0.28;
 const BAND = 0.18;
-/** Between marks of one line, CSS pixels: more of them would read as a bar. */
-const MARK_GAP = 12;
+/** Of a line or band: what its place on the axes depends on. */
+const KEPT = ["step", "wallTime", "smoothed", "segments", "startTime", "x", "low", "high"];
 /** A line is read only where it has a point this near to the pointer, CSS pixels. */
 const REACH = 60;
 
@@ -129,7 +128,7 @@ export class LineChart {
   #plot = make("div", "tb-chart-plot");
   #overlay = make("canvas", "tb-chart-overlay");
   #note = make("p", "tb-chart-note");
-  /** @type {ChartTooltip} */ #tooltip;
+  /** @type {import("./chart-tooltip.js").ChartTooltip | null} made when something is pointed at */ #tooltip = null;
   /** @type {ResizeObserver} */ #resizes;
   #closed = new AbortController();
   #leaveCursor = () => {};
@@ -147,7 +146,6 @@ export class LineChart {
   constructor(element, options) {
     this.#element = element;
     this.#options = { xAxis: "step", xScale: "linear", yScale: "linear", clip: false, ...options };
-    this.#tooltip = new ChartTooltip(element);
     element.classList.add("tb-chart");
     element.tabIndex = 0;
     element.setAttribute("role", "group");
@@ -247,13 +245,30 @@ export class LineChart {
     this.#drawOverlay();
   }
 
+  /**
+   * The chart as a document of SVG: title, axes, lines and their names.
+   * @returns {Promise<string>}
+   */
+  async toSVG() {
+    return (await import("./chart-export.js")).chartSVG(this.#picture());
+  }
+
+  /**
+   * The same as pixels.
+   * @param {number} [scale]  pixels in a CSS pixel
+   * @returns {Promise<Blob>} image/png
+   */
+  async toPNG(scale = 2) {
+    return (await import("./chart-export.js")).chartPNG(this.#picture(), scale);
+  }
+
   /** Takes the chart out of its element. */
   destroy() {
     this.#hover(null);
     this.#closed.abort();
     this.#leaveCursor();
     this.#resizes.disconnect();
-    this.#tooltip.destroy();
+    this.#tooltip?.destroy();
     drawNever(this.#draw);
     this.#canvas.remove();
     this.#plot.remove();
@@ -274,20 +289,17 @@ export class LineChart {
 
   #prepare() {
     const old = new Map(this.#items.map((item) => [item.line?.value ?? item.band?.mean, item]));
-    /** @param {Line | Band} source @param {Float64Array} column */
-    const known = (source, column) => {
-      const item = old.get(column);
-      const was = item && (item.line ?? item.band);
-      if (!item || !was || item.raw !== null !== Boolean("smoothed" in source && source.smoothed)) return null;
-      const same = /** @type {const} */ (["step", "wallTime", "smoothed", "segments", "startTime", "x", "low", "high"]).every(
-        (name) => /** @type {any} */ (was)[name] === /** @type {any} */ (source)[name],
-      );
-      return same ? { ...item, name: source.name, color: source.color } : null;
+    // What did not change is not brought to the axes again.
+    /** @param {any} source */
+    const itemOf = (source) => {
+      const line = source.value ? source : null;
+      const band = line ? null : source;
+      const item = old.get(source.value ?? source.mean);
+      const was = /** @type {any} */ (item?.line ?? item?.band);
+      const { name, color } = source;
+      return item && KEPT.every((key) => was[key] === source[key]) ? { ...item, line, band, name, color } : this.#itemOf(line, band);
     };
-    this.#items = [
-      ...this.#bands.map((band) => Object.assign(known(band, band.mean) ?? this.#itemOf(null, band), { band })),
-      ...this.#lines.map((line) => Object.assign(known(line, line.value) ?? this.#itemOf(line, null), { line })),
-    ].filter(({ xs }) => xs.length > 0);
+    this.#items = [...this.#bands, ...this.#lines].map(itemOf).filter(({ xs }) => xs.length > 0);
     this.#numPoints = this.#items.reduce((sum, { xs }) => sum + xs.length, 0);
     const extents = this.#items.map(({ xExtent }) => xExtent);
     this.#whole = this.#view ? this.#whole && union([this.#whole, ...extents]) : union(extents);
@@ -370,7 +382,7 @@ export class LineChart {
     this.#plot.hidden = this.#items.length === 0;
     if (this.#plot.hidden) {
       this.#layout = null;
-      this.#tooltip.hide();
+      this.#tooltip?.hide();
       return 0;
     }
     this.#x = this.#xRange();
@@ -387,19 +399,27 @@ export class LineChart {
     context.rect(layout.left, layout.top, layout.width, layout.height);
     context.clip();
     context.translate(layout.left, layout.top);
-    const isCrowded = this.#items.length > MANY_LINES || this.#numPoints > MANY_POINTS;
     this.#drawBands(context);
     let later = 0;
-    if (isCrowded || this.#isMoving) this.#drawThin(context, ratio);
+    const isThin = this.#items.length > MANY_LINES;
+    if (this.#numPoints > MANY_POINTS || this.#isMoving) this.#drawThin(context, ratio);
     else {
-      this.#drawStrokes(context);
-      later = this.#numPoints / 1000; // a microsecond for each point, without a GPU
+      this.#drawStrokes(context, isThin ? 1 : LINE_WIDTH);
+      later = this.#numPoints / (isThin ? 10_000 : 1000); // microseconds for each point, without a GPU
     }
     context.restore();
     context.save();
     context.translate(layout.left, layout.top);
-    this.#drawMarks(context, isCrowded);
+    let isCut = false;
+    for (const { color, fill, stroke, isCut: cut } of this.#marks(layout)) {
+      isCut ||= cut;
+      context.fillStyle = context.strokeStyle = color;
+      context.lineWidth = LINE_WIDTH;
+      if (fill) context.fill(new Path2D(fill));
+      if (stroke) context.stroke(new Path2D(stroke));
+    }
     context.restore();
+    this.#note.textContent = this.#notes(isCut);
     this.#update();
     return later;
   };
@@ -455,8 +475,11 @@ export class LineChart {
     }
   }
 
-  /** @param {CanvasRenderingContext2D} context */
-  #drawStrokes(context) {
+  /**
+   * @param {CanvasRenderingContext2D} context
+   * @param {number} width
+   */
+  #drawStrokes(context, width) {
     context.lineJoin = "round";
     for (const strong of [false, true]) {
       for (const item of this.#items) {
@@ -464,7 +487,7 @@ export class LineChart {
         if (!column) continue;
         context.globalAlpha = strong ? 1 : FAINT;
         context.strokeStyle = item.color;
-        context.lineWidth = item.band ? LINE_WIDTH + 0.6 : LINE_WIDTH;
+        context.lineWidth = item.band ? width + 0.6 : width;
         context.setLineDash([...(item.line?.dash ?? [])]);
         context.stroke(this.#path(item, column));
       }
@@ -497,63 +520,18 @@ export class LineChart {
     context.drawImage(scratch, 0, 0, raster.width, raster.height, 0, 0, width, height);
   }
 
-  /**
-   * Points of segments that have only one, values that are not finite, and lines that are cut off.
-   * @param {CanvasRenderingContext2D} context
-   * @param {boolean} isCrowded
-   */
-  #drawMarks(context, isCrowded) {
-    const { toX, toY, width, height } = this.#mapping();
-    const isInside = (/** @type {number} */ x, /** @type {number} */ y) => x >= 0 && x <= width && y >= 0 && y <= height;
-    let isCut = false;
-    for (const item of this.#items) {
-      const { line, xs, ys, raw, parts, nonFinite } = item;
-      context.fillStyle = context.strokeStyle = item.color;
-      context.lineWidth = LINE_WIDTH;
-      for (const part of parts) {
-        const [from, to] = windowOf(xs, part, ...this.#x);
-        const isSingle = countFinite(ys, 2, part.from, part.to) < 2;
-        // Where points are far apart they are seen.
-        if (!isSingle && (isCrowded || this.#isMoving || (to - from) * 10 > width)) continue;
-        for (let i = from; i < to; i++) {
-          const x = toX(xs[i]);
-          const y = toY(ys[i]);
-          if (isInside(x, y)) dot(context, x, y, isSingle ? 3 : 2);
-        }
-      }
-      if (!line) continue;
-      const marks = spaced();
-      for (const { index, beside } of nonFinite) {
-        const x = toX(xs[index]);
-        const value = line.value[index];
-        if (!(x >= 0 && x <= width) || !marks(x, value)) continue;
-        if (value === Infinity) triangle(context, x, 4, -4);
-        else if (value === -Infinity) triangle(context, x, height - 4, 4);
-        else {
-          const y = toY(toAxis(this.#axis("y"), beside));
-          cross(context, x, Number.isFinite(y) ? Math.min(height - 4, Math.max(4, y)) : height - 4, 3.2);
-        }
-      }
-      if (!this.#options.clip) continue;
-      const column = raw ?? ys;
-      for (let i = 0; i < xs.length; i++) {
-        const isAbove = column[i] > this.#y[1];
-        if (!isAbove && !(column[i] < this.#y[0])) continue;
-        const x = toX(xs[i]);
-        if (!(x >= 0 && x <= width) || !Number.isFinite(column[i])) continue;
-        isCut = true;
-        if (marks(x, isAbove ? 1 : -1)) chevron(context, x, isAbove ? 2 : height - 2, isAbove ? 4 : -4);
-      }
-    }
-    this.#setNote(isCut);
+  /** @param {{ width: number, height: number }} size */
+  #marks({ width, height }) {
+    const plot = { x: this.#axis("x"), y: this.#axis("y"), width, height };
+    const showsPoints = this.#items.length <= MANY_LINES && !this.#isMoving;
+    return this.#items.map((item) => ({ color: item.color, ...marksOf(item, plot, showsPoints, this.#options.clip) }));
   }
 
-  /** Says what the chart does not show. @param {boolean} isCut */
-  #setNote(isCut) {
+  /** What the chart does not show. @param {boolean} isCut */
+  #notes(isCut) {
     const notes = isCut ? ["outliers clipped"] : [];
     for (const which of /** @type {const} */ (["x", "y"])) {
-      const axis = this.#axis(which);
-      if (!axis.log) continue;
+      if (!this.#axis(which).log) continue;
       let hidden = 0;
       let all = 0;
       for (const { xs, ys, line } of this.#items) {
@@ -563,20 +541,28 @@ export class LineChart {
           if (!Number.isFinite(column[i]) && (which === "x" || !line || Number.isFinite(line.value[i]))) hidden++;
         }
       }
-      const what = which === "x" ? this.#options.xAxis : "value";
+      const what = which === "y" ? "value" : this.#options.xAxis === "step" ? "step" : "time";
       if (hidden === all) notes.push(`no ${what} above 0 on a logarithmic axis`);
-      else if (hidden > 0) notes.push(`${plural(hidden, "point")} with a ${what} of 0 or less not shown`);
+      else if (hidden > 0) notes.push(`${plural(hidden, what)} ≤ 0 not shown`);
     }
-    this.#note.textContent = notes.join("; ");
+    return notes.join(", ");
+  }
+
+  /** What is shown, large enough to be read on its own. @returns {import("./chart-export.js").Picture} */
+  #picture() {
+    const width = Math.max(640, this.#element.clientWidth);
+    const height = Math.max(360, this.#element.clientHeight);
+    const axes = { x: this.#axis("x"), y: this.#axis("y") };
+    const layout = layOut(width, height, axes.x, axes.y, (text) => 6.5 * text.length);
+    const marks = this.#marks(layout);
+    const note = this.#note.textContent ?? "";
+    return { label: this.#options.label, width, height, layout, ...axes, items: this.#items, marks, note, colors: this.#colors };
   }
 
   #readColors() {
     const style = getComputedStyle(this.#element);
-    this.#colors = {
-      text: style.getPropertyValue("--tb-ink-3").trim() || "gray",
-      grid: style.getPropertyValue("--tb-grid").trim() || "lightgray",
-      surface: style.getPropertyValue("--tb-surface").trim() || "white",
-    };
+    const color = (/** @type {string} */ name, /** @type {string} */ other) => style.getPropertyValue(name).trim() || other;
+    this.#colors = { text: color("--tb-ink-3", "gray"), grid: color("--tb-grid", "#ddd"), surface: color("--tb-surface", "white") };
   }
 
   #describe() {
@@ -614,7 +600,7 @@ export class LineChart {
       },
       signal,
     );
-    window.addEventListener("scroll", () => this.#tooltip.hide(), { signal, passive: true, capture: true });
+    window.addEventListener("scroll", () => this.#tooltip?.hide(), { signal, passive: true, capture: true });
     const { cursor } = this.#options;
     if (cursor) this.#leaveCursor = cursor.join(this);
   }
@@ -691,14 +677,23 @@ export class LineChart {
   /** Shows what is under the pointer or the arrow keys. */
   #update() {
     const hits = this.#hits();
-    if (hits.length === 0) this.#tooltip.hide();
-    else {
-      const plot = this.#plot.getBoundingClientRect();
-      const anchor = this.#pointer ?? { left: hits[0].left, top: hits[0].top || 0 };
-      this.#tooltip.show(hits, { left: plot.left + anchor.left, top: plot.top + anchor.top }, this.#reading !== null);
-    }
+    if (hits.length > 0) this.#showTooltip(hits);
+    else this.#tooltip?.hide();
     this.#drawOverlay(hits);
     this.#hover(hits);
+  }
+
+  /** @param {Hit[]} hits */
+  async #showTooltip(hits) {
+    if (!this.#tooltip) {
+      const { ChartTooltip } = await import("./chart-tooltip.js");
+      hits = this.#hits(); // meanwhile the pointer has moved
+      if (hits.length === 0 || this.#closed.signal.aborted) return;
+      this.#tooltip ??= new ChartTooltip(this.#element);
+    }
+    const plot = this.#plot.getBoundingClientRect();
+    const { left, top } = this.#pointer ?? hits[0];
+    this.#tooltip.show(hits, { left: plot.left + left, top: plot.top + (top || 0) }, this.#reading !== null);
   }
 
   /** Tells others. @param {Hit[] | null} hits */
@@ -813,9 +808,9 @@ export class LineChart {
       if (Number.isNaN(hit.top)) return;
       const isNearest = i === points.length - 1;
       context.fillStyle = surface;
-      dot(context, hit.left, hit.top, isNearest ? 5.5 : 4);
+      context.fill(new Path2D(dotPath(hit.left, hit.top, isNearest ? 5.5 : 4)));
       context.fillStyle = hit.color;
-      dot(context, hit.left, hit.top, isNearest ? 4 : 2.5);
+      context.fill(new Path2D(dotPath(hit.left, hit.top, isNearest ? 4 : 2.5)));
     });
   }
 }
@@ -849,17 +844,6 @@ function union(ranges) {
   return all;
 }
 
-/** A test whether a mark has room beside the last one of its kind. */
-function spaced() {
-  /** @type {Map<number, number>} */
-  const last = new Map();
-  return (/** @type {number} */ x, /** @type {number} */ kind) => {
-    if (Math.abs(x - (last.get(kind) ?? -Infinity)) < MARK_GAP) return false;
-    last.set(kind, x);
-    return true;
-  };
-}
-
 /** @type {CanvasRenderingContext2D | null} */
 let pen = null;
 /** @type {Map<string, number>} */
@@ -886,59 +870,4 @@ function colorNumber(color) {
     colorNumbers.set(color, (number = (b << 16) | (g << 8) | r));
   }
   return number;
-}
-
-/**
- * @param {CanvasRenderingContext2D} context
- * @param {number} x
- * @param {number} y
- * @param {number} radius
- */
-function dot(context, x, y, radius) {
-  context.beginPath();
-  context.arc(x, y, radius, 0, 2 * Math.PI);
-  context.fill();
-}
-
-/**
- * @param {CanvasRenderingContext2D} context
- * @param {number} x
- * @param {number} y
- * @param {number} size  negative: pointing up
- */
-function triangle(context, x, y, size) {
-  context.beginPath();
-  context.moveTo(x, y + size);
-  context.lineTo(x - size, y - size);
-  context.lineTo(x + size, y - size);
-  context.fill();
-}
-
-/**
- * @param {CanvasRenderingContext2D} context
- * @param {number} x
- * @param {number} y
- * @param {number} size  negative: pointing down
- */
-function chevron(context, x, y, size) {
-  context.beginPath();
-  context.moveTo(x - size, y + size);
-  context.lineTo(x, y);
-  context.lineTo(x + size, y + size);
-  context.stroke();
-}
-
-/**
- * @param {CanvasRenderingContext2D} context
- * @param {number} x
- * @param {number} y
- * @param {number} size
- */
-function cross(context, x, y, size) {
-  context.beginPath();
-  context.moveTo(x - size, y - size);
-  context.lineTo(x + size, y + size);
-  context.moveTo(x + size, y - size);
-  context.lineTo(x - size, y + size);
-  context.stroke();
 }

@@ -7,7 +7,7 @@
  * pattern occur anywhere in the text", without regard to case. Look-ahead, look-behind and back-references cannot be
  * done that way and are refused with a message.
  *
- *     text -> parse -> tree -> emit -> program -> run -> boolean
+ *     text -> parse -> tree -> emit -> program -> run, or remembering -> boolean
  */
 
 /** Longest pattern that is accepted, in characters. */
@@ -45,8 +45,7 @@ export function compilePattern(text) {
     const needle = text.toLowerCase();
     return (subject) => subject.toLowerCase().includes(needle);
   }
-  const program = emit(parse(text), false);
-  return (subject) => run(program, subject);
+  return remembering(emit(parse(text), false));
 }
 
 /**
@@ -397,6 +396,85 @@ function emit(tree, saves) {
 }
 
 // --- running -------------------------------------------------------------------------------------------------------
+
+const MAX_STATES = 1000;
+
+/**
+ * As `run`, for many subjects: a set of positions that was met before, and where a character leads from there, are
+ * looked up instead of worked out (a deterministic automaton that is built while it is used).
+ * @param {Instruction[]} program
+ * @returns {(subject: string) => boolean}
+ */
+function remembering(program) {
+  // What comes next decides about a word boundary, so it does not belong to a state.
+  if (program.some((instruction) => instruction.op === "assert" && /word/i.test(instruction.kind))) {
+    return (subject) => run(program, subject);
+  }
+  /** @typedef {{ set: number[], next: Map<number, State | true>, endMatches: boolean }} State  true: it has matched */
+  /** @type {Map<string, State>} */
+  const states = new Map();
+  const first = stateOf([0], true);
+  return (subject) => {
+    if (subject === "") return run(program, subject);
+    let state = first;
+    for (let i = 0; i < subject.length && state !== true; i++) {
+      const code = /** @type {number} */ (subject.codePointAt(i));
+      if (code > 0xffff) i++;
+      let next = state.next.get(code);
+      if (next === undefined) state.next.set(code, (next = step(state, code)));
+      state = next;
+    }
+    return state === true || state.endMatches;
+  };
+
+  /** @param {State} state @param {number} code */
+  function step({ set }, code) {
+    const reached = set.filter((position) => {
+      const instruction = program[position];
+      return instruction.op === "char" && instruction.test(code);
+    });
+    return stateOf([0, ...reached.map((position) => position + 1)], false); // 0: it may begin at any character
+  }
+
+  /** @param {number[]} starts @param {boolean} isStart @returns {State | true} */
+  function stateOf(starts, isStart) {
+    const set = reach(starts, isStart, false);
+    if (!set) return true;
+    const key = set.sort((a, b) => a - b).join();
+    let state = states.get(key);
+    if (!state) {
+      state = { set, next: new Map(), endMatches: reach(set, false, true) === null };
+      if (states.size >= MAX_STATES) for (const old of states.values()) old.next.clear(); // begins anew
+      if (states.size >= MAX_STATES) states.clear();
+      states.set(key, state);
+    }
+    return state;
+  }
+
+  /**
+   * The positions that wait for a character or for the end; null when the end of the program is reached.
+   * @param {number[]} starts
+   * @param {boolean} isStart
+   * @param {boolean} isEnd
+   */
+  function reach(starts, isStart, isEnd) {
+    const seen = new Set();
+    const set = [];
+    const pending = [...starts];
+    for (let position = pending.pop(); position !== undefined; position = pending.pop()) {
+      if (seen.has(position)) continue;
+      seen.add(position);
+      const instruction = program[position];
+      if (instruction.op === "match") return null;
+      if (instruction.op === "jump") pending.push(instruction.a);
+      else if (instruction.op === "split") pending.push(instruction.b, instruction.a);
+      else if (instruction.op === "save") pending.push(position + 1);
+      else if (instruction.op === "char" || (instruction.kind === "end" && !isEnd)) set.push(position);
+      else if (isEnd ? instruction.kind === "end" : isStart) pending.push(position + 1);
+    }
+    return set;
+  }
+}
 
 /**
  * Follows all alternatives through the text at once. `current` and `next` are sets of program positions; a position

@@ -1,0 +1,306 @@
+"""The run list in a real browser: tree, order, ages, colours, groups, keys, and its host API."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tbcore.testing import write_run
+
+pytestmark = pytest.mark.browser
+
+SEEDS = ["exp/a_s1/train", "exp/a_s2/train", "exp/b_s1/train", "exp/b_s2/train", "other"]
+
+PROBE = """
+export default {
+  render(host) {
+    const seen = (globalThis.seen = { keys: [] });
+    host.runs.subscribe((runs) => { seen.runs = runs; });
+    host.groups.subscribe((groups) => { seen.groups = groups; });
+    host.hoveredRun.subscribe((run) => { seen.hovered = run; });
+    host.preferences.subscribe((values) => { seen.preferences = values; });
+    host.keys([
+      { key: 'f', label: 'Full size', act: () => seen.keys.push('f') },
+      { key: 'ArrowLeft', label: 'Only told' },
+    ]);
+    globalThis.host = host;
+    const box = document.createElement('input');
+    box.type = 'search';
+    host.element.append(box);
+  },
+};
+"""
+
+LISTED = """() => [...document.querySelectorAll('[role=treegrid] [role=row]')].map(
+  (row) => '  '.repeat(row.ariaLevel - 1) + row.querySelector('.tb-name').textContent)"""
+"""Labels of the rows, by level."""
+
+
+@pytest.fixture
+def logdir(tmp_path: Path) -> Path:
+    """Two experiments with two seeds each, and another run; newer ones come later by name."""
+    path = tmp_path / "logs"
+    for index, run in enumerate(SEEDS):
+        write_run(path, run, scalars={"loss": [1.0, 0.5]}, wall_time=1_700_000_000.0 + 100 * index)
+    return path
+
+
+@pytest.fixture
+def probe(serve: Any, logdir: Path, install_plugin: Callable[..., Path]) -> Any:
+    """A server with a tab that shows what its host gives it."""
+    return serve(logdir, python_path=[install_plugin("probe", PROBE)])
+
+
+def wait_for_rows(page: Any, *rows: str) -> None:
+    page.wait_for_function(
+        f"(rows) => JSON.stringify(({LISTED})()) === JSON.stringify(rows)", arg=list(rows)
+    )
+
+
+def test_runs_stand_below_folders_that_check_all_in_them(probe: Any, tabs: Any) -> None:
+    """A folder with one child is folded into it; arrow keys walk, open and close."""
+    profile = tabs()
+    page = profile.open(probe.url, "#probe")
+    wait_for_rows(
+        page, "exp/", "  a_s1/train", "  a_s2/train", "  b_s1/train", "  b_s2/train", "other"
+    )
+    grid = page.get_by_role("treegrid", name="Runs")
+    assert grid.get_by_role("row").first.get_attribute("aria-expanded") == "true"
+    assert grid.get_by_role("row").nth(1).get_attribute("aria-setsize") == "4"
+
+    folder = page.get_by_role("checkbox", name="exp/, 4 runs")
+    page.get_by_role("checkbox", name="exp/a_s1/train").uncheck()
+    assert folder.evaluate("(box) => box.indeterminate")
+    folder.check()
+    page.wait_for_function("() => seen.runs.length === 5")
+    folder.uncheck()
+    page.wait_for_function("() => seen.runs.map(({ name }) => name).join() === 'other'")
+
+    folder.focus()
+    page.keyboard.press("ArrowLeft")
+    wait_for_rows(page, "exp/", "other")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("() => document.activeElement.ariaLabel === 'exp/a_s1/train'")
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_function("() => document.activeElement.ariaLabel === 'exp/, 4 runs'")
+    page.keyboard.press("Enter")
+    page.wait_for_function("() => seen.runs.length === 4")
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowLeft")
+    wait_for_rows(page, "exp/", "other")
+    page.get_by_label("Filter runs").fill("a_s")  # a filter shows what it finds
+    wait_for_rows(page, "exp/", "  a_s1/train", "  a_s2/train")
+    page.get_by_label("Filter runs").fill("")
+    wait_for_rows(page, "exp/", "other")
+    profile.check(probe.url)
+
+
+def test_layout_and_order_are_remembered(probe: Any, tabs: Any) -> None:
+    """As a list of whole names, and the newest first; also after a reload."""
+    profile = tabs()
+    page = profile.open(probe.url, "#probe")
+    page.get_by_text("List", exact=True).click()
+    wait_for_rows(page, *SEEDS)
+    page.get_by_label("Order of runs").select_option("newest start first")
+    wait_for_rows(page, *reversed(SEEDS))
+    page.reload()
+    wait_for_rows(page, *reversed(SEEDS))
+    page.get_by_text("Tree", exact=True).click()
+    page.get_by_label("Order of runs").select_option("latest event first")
+    wait_for_rows(
+        page, "other", "exp/", "  b_s2/train", "  b_s1/train", "  a_s2/train", "  a_s1/train"
+    )
+    profile.check(probe.url)
+
+
+def test_ages_live_runs_and_values_that_are_not_finite(
+    serve: Any, tabs: Any, tmp_path: Path
+) -> None:
+    """The list says when a run logged last, whether it still does, and where it has NaN."""
+    logdir = tmp_path / "logs"
+    hours_ago = time.time() - 3 * 3600
+    bad = {"loss": [1.0, float("nan")], "grad": [float("inf")]}
+    [old, *_] = write_run(logdir, "old", scalars=bad, wall_time=hours_ago).parent.glob("*tfevents*")
+    import os
+
+    os.utime(old, (hours_ago, hours_ago))
+    write_run(logdir, "new", scalars={"loss": [1.0]}, wall_time=time.time())
+    server = serve(logdir)
+    profile = tabs()
+    page = profile.open(server.url)
+    row = page.locator(".tb-run[title=old]")
+    assert row.locator(".tb-nan").get_attribute("title") == "NaN or infinite values in loss, grad."
+    row.get_by_text("2h").or_(row.get_by_text("3h")).wait_for()
+    assert "Finished, or silent" in row.locator(".tb-age").get_attribute("title")
+    assert row.get_by_role("img", name="live").count() == 0
+    live = page.locator(".tb-run[title=new]")
+    live.get_by_role("img", name="live").wait_for(state="attached")
+    assert "within the last 5 minutes" in live.locator(".tb-age").get_attribute("title")
+    assert live.locator(".tb-nan").count() == 0
+
+    write_run(logdir, "old", scalars={"loss": [0.5]}, wall_time=time.time())
+    row.get_by_role("img", name="live").wait_for(state="attached")
+    profile.check(server.url)
+
+
+def test_the_menu_of_a_run(probe: Any, tabs: Any, logdir: Path) -> None:
+    """Only this, hide, copy; a colour of the reader's own is the same everywhere and is kept."""
+    profile = tabs()
+    profile.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page = profile.open(probe.url, "#probe")
+    row = page.locator(".tb-run[title=other]")
+    row.wait_for()
+    color = page.evaluate("() => tb.colors().other")
+    row.click(button="right")
+    page.get_by_role("menuitem", name="Copy path").click()
+    assert page.evaluate("() => navigator.clipboard.readText()") == str(logdir / "other")
+    row.hover()
+    page.get_by_role("button", name="More about other").click()
+    page.get_by_role("menuitem", name="Hide this run").click()
+    page.wait_for_function("() => seen.runs.length === 4")
+    row.click(button="right")
+    page.get_by_role("menuitem", name="Show only this run").click()
+    page.wait_for_function("() => location.hash === '#probe&runs=other'")
+
+    row.click(button="right")
+    page.get_by_label("Colour").fill("#123456")
+    page.wait_for_function("() => seen.runs[0].color === '#123456'")
+    assert page.evaluate("() => tb.colors().other") == "#123456"
+    page.keyboard.press("Escape")
+    page.reload()
+    page.wait_for_function("() => globalThis.seen?.runs[0].color === '#123456'")
+    row.click(button="right")
+    page.get_by_role("menuitem", name="Reset colour").click()
+    page.wait_for_function("(color) => seen.runs[0].color === color", arg=color)
+    profile.check(probe.url)
+
+
+def test_the_run_pointed_at_is_known_everywhere(probe: Any, tabs: Any) -> None:
+    profile = tabs()
+    page = profile.open(probe.url, "#probe")
+    page.locator(".tb-run[title=other]").hover()
+    page.wait_for_function("() => seen.hovered === 'other'")
+    page.mouse.move(700, 500)
+    page.wait_for_function("() => seen.hovered === null")
+    page.evaluate("() => host.hoveredRun.set('other')")
+    page.locator(".tb-run.tb-hovered[title=other]").wait_for()
+    page.evaluate("() => host.checkOnly('other')")
+    page.wait_for_function("() => location.hash === '#probe&runs=other'")
+    profile.check(probe.url)
+
+
+def test_preferences_are_kept_in_the_browser(probe: Any, tabs: Any) -> None:
+    """Not in the address, and only texts."""
+    profile = tabs()
+    page = profile.open(probe.url, "#probe")
+    page.wait_for_function("() => globalThis.host")
+    page.evaluate(
+        "() => { host.preferences.set('size', 'large'); host.preferences.set('x', 'y'); }"
+    )
+    page.evaluate("() => host.preferences.set('x', null)")
+    assert page.evaluate("() => seen.preferences") == {"size": "large"}
+    again = profile.open(probe.url, "#probe")
+    again.wait_for_function("() => globalThis.seen?.preferences.size === 'large'")
+    assert again.evaluate("() => location.hash") == "#probe"
+    profile.check(probe.url)
+
+
+def test_runs_are_grouped(probe: Any, tabs: Any) -> None:
+    """The editor says what a rule makes; groups have one colour each, an address, and members."""
+    profile = tabs()
+    page = profile.open(probe.url, "#probe")
+    page.get_by_role("button", name="Group…").click()
+    page.get_by_role("button", name="Ignore seeds 3 groups").click()
+    page.get_by_text("3 groups of 5 runs, 1 of a single run").wait_for()
+    rule = page.get_by_label("Rule")
+    rule.fill("exp/{seed")
+    page.get_by_text("unclosed {").wait_for()
+    assert page.get_by_role("button", name="Group", exact=True).is_disabled()
+    rule.fill("*/*_s{seed}")
+    page.get_by_text("3 groups of 5 runs").wait_for()
+    rule.press("Enter")
+    page.wait_for_function("() => location.hash === '#probe&group=*/*_s{seed}'")
+    wait_for_rows(page, "a_s{seed}/train", "b_s{seed}/train", "other")
+    groups = page.evaluate("() => seen.groups")
+    assert groups["rule"] == "*/*_s{seed}"
+    assert [(group["name"], len(group["runs"])) for group in groups["groups"]] == [
+        ("exp/a_s{seed}/train", 2),
+        ("exp/b_s{seed}/train", 2),
+        ("other", 1),
+    ]
+    runs = page.evaluate("() => seen.runs")
+    assert [run["group"] for run in runs[:2]] == ["exp/a_s{seed}/train"] * 2
+    assert runs[0]["color"] == runs[1]["color"] == groups["groups"][0]["color"]
+    assert len({group["color"] for group in groups["groups"]}) == 3
+
+    page.get_by_role("button", name="Open exp/a_s{seed}/train").click()
+    wait_for_rows(
+        page, "a_s{seed}/train", "  a_s1/train", "  a_s2/train", "b_s{seed}/train", "other"
+    )
+    page.get_by_role("checkbox", name="exp/b_s{seed}/train, 2 runs").uncheck()
+    page.wait_for_function("() => seen.groups.groups.length === 2")
+    again = profile.open(probe.url, "#probe&group=re:exp/(.)_s")
+    wait_for_rows(again, "a", "b", "other")
+    again.get_by_role("button", name="Grouped", exact=True).click()
+    again.get_by_role("button", name="Ungroup", exact=True).click()
+    again.wait_for_function("() => seen.groups === null && seen.runs[0].group === null")
+    again.wait_for_function("() => location.hash === '#probe'")
+    broken = profile.open(probe.url, "#probe&group=re:(")
+    broken.get_by_text("Not grouped by “re:(”: unclosed (.").wait_for()
+    assert broken.evaluate("() => seen.groups") is None
+    profile.check(probe.url)
+
+
+def test_keys_reach_the_filters_and_the_help(probe: Any, tabs: Any) -> None:
+    """Those of the open tab are called and listed too; none does anything while one types."""
+    profile = tabs()
+    page = profile.open(probe.url, "#probe")
+    page.wait_for_function("() => globalThis.host")
+    page.keyboard.press("/")
+    page.wait_for_function(
+        "() => document.activeElement.shadowRoot?.activeElement?.type === 'search'"
+    )
+    page.keyboard.type("rf?/")
+    assert (
+        page.evaluate("() => document.querySelector('.plugin').shadowRoot.activeElement.value")
+        == "rf?/"
+    )
+    assert page.evaluate("() => seen.keys") == []
+    page.evaluate("() => document.querySelector('.plugin').shadowRoot.activeElement.blur()")
+    page.keyboard.press("r")
+    assert page.get_by_label("Filter runs").evaluate("(box) => box === document.activeElement")
+    page.get_by_label("Filter runs").blur()
+    page.keyboard.press("f")
+    page.keyboard.press("Control+f")
+    assert page.evaluate("() => seen.keys") == ["f"]
+    page.keyboard.press("?")
+    dialog = page.get_by_role("dialog", name="Keys")
+    dialog.get_by_text("Full size").wait_for()
+    dialog.get_by_text("Only told").wait_for()
+    page.keyboard.press("f")
+    assert page.evaluate("() => seen.keys") == ["f"]
+    page.keyboard.press("Escape")
+    dialog.wait_for(state="detached")
+    page.get_by_role("button", name="Keys", exact=True).click()
+    dialog.wait_for()
+    profile.check(probe.url)
+
+
+def test_at_400_pixels_the_list_has_all_it_has(probe: Any, tabs: Any) -> None:
+    profile = tabs(viewport={"width": 400, "height": 700}, has_touch=True, is_mobile=True)
+    page = profile.open(probe.url, "#probe")
+    page.get_by_role("button", name="Runs").click()
+    page.get_by_role("button", name="Group…").click()
+    page.get_by_role("button", name="Ignore seeds 3 groups").click()
+    page.get_by_role("button", name="Group", exact=True).click()
+    wait_for_rows(page, "a/train", "b/train", "other")
+    page.get_by_role("button", name="More about other").tap()
+    page.get_by_role("menuitem", name="Show only this run").tap()
+    page.wait_for_function("() => seen.runs.length === 1")
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= 400
+    profile.check(probe.url)

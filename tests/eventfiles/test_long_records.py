@@ -1,0 +1,193 @@
+"""Records that are longer than a buffer: the same rows, without the bytes in memory."""
+
+from __future__ import annotations
+
+import os
+import struct
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import google_crc32c
+import numpy as np
+import pytest
+
+from tbcore.eventfiles import long_records, tail
+from tbcore.eventfiles.batch import Batch
+from tbcore.eventfiles.crc32c import mask, masked_length_crc
+from tbcore.eventfiles.decode import Decoder
+from tbcore.eventfiles.proto.event_pb2 import Event
+from tbcore.eventfiles.tail import FileTail, read_first_event_time
+from tbcore.testing import EventFileWriter, record_bytes, summaries
+
+LONG = 20_000
+"""Bytes of what is long in these tests."""
+
+
+def write_everything(path: Path) -> None:
+    """Each kind of event and value, short and long."""
+    with EventFileWriter(path) as writer:
+        writer.add_session_log("START", 0)
+        for size in (1, LONG):
+            writer.add_graph(b"\x0a\x00" * size, step=1)
+            writer.add_meta_graph(b"\x12\x00" * size)
+            writer.add_run_metadata(f"m{size}", b"\x0a\x00" * size)
+            writer.add_log_message("x" * size)
+            writer.add_image("image", summaries.png() + bytes(size), 2)
+            writer.add_image("images", [summaries.png() + bytes(size)] * 2, 2**40, as_tensor=True)
+            writer.add_audio("audio", summaries.wav([0.5] * size), 3)
+            writer.add_text("text", "x" * size, 4)
+            writer.add_histogram("h", np.arange(size), 5)
+            writer.add_summary(6, summaries.tensor("mine", [1.0] * size, plugin_name="mine"))
+            writer.add_summary(7, summaries.metadata_only("hparams", "hparams", bytes(size)))
+            writer.add_summary(
+                8,
+                summaries.scalar("before", 0.5),
+                summaries.tensor("between", [1.0] * size),
+                summaries.scalar("behind", 0.25, dtype="float64"),
+                summaries.image("last", summaries.png() + bytes(size)),
+            )
+            writer.add_summary(9, *(summaries.scalar(f"t{i}", i) for i in range(size // 10)))
+            writer.add_scalar("x" * size, 1.0, 10)
+        writer.add_session_log("STOP", 11)
+        writer.add_scalar("end", 1.0, 12)
+
+
+def rows_of(path: Path) -> tuple[list[Any], FileTail]:
+    """All items as plain data, batches taken apart."""
+    found: list[Any] = []
+    file = FileTail(str(path), 0, Decoder())
+    while not file.caught_up:
+        for item in file.read():
+            if not isinstance(item, Batch):
+                found.append(item)
+                continue
+            found += item.bare_events
+            for column in [*item.scalars, *item.references]:
+                arrays = [list(c.tolist()) for c in column[4:]]  # type: ignore[attr-defined]
+                found += zip([column[:3]] * len(arrays[0]), column.position, *arrays, strict=True)
+    return found, file
+
+
+def without_metadata(rows: list[Any]) -> list[Any]:
+    """A column has the first metadata of its rows, so that it depends on how they are cut."""
+    return sorted(((r[0][:2], *r[1:]) if isinstance(r[0], tuple) else r for r in rows), key=repr)
+
+
+@pytest.mark.parametrize("buffer_bytes", [16, 1000, 5000])
+def test_long_records_give_the_rows_of_short_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, buffer_bytes: int
+) -> None:
+    """Scalars, references and controls, at the same places."""
+    path = tmp_path / "a.tfevents"
+    write_everything(path)
+    expected, plain = rows_of(path)
+    monkeypatch.setattr(tail, "BUFFER_BYTES", buffer_bytes)
+    found, long = rows_of(path)
+    assert without_metadata(found) == without_metadata(expected)
+    assert long.problems == plain.problems == []
+    assert long.offset == plain.offset == path.stat().st_size
+    assert long.first_event_time == plain.first_event_time is not None
+    assert read_first_event_time(str(path)) == plain.first_event_time
+
+
+def test_a_damaged_long_record_costs_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last one of a file may be on its way; and another copy of the file goes on there."""
+    monkeypatch.setattr(tail, "BUFFER_BYTES", 100)
+    records = [
+        record_bytes(Event(step=step, graph_def=bytes([step]) * 500).SerializeToString())
+        for step in (1, 2, 3)
+    ]
+    path = tmp_path / "a.tfevents"
+    damaged = records[1][:100] + b"x" + records[1][101:]
+    path.write_bytes(records[0] + damaged)
+    file = FileTail(str(path), 0, Decoder())
+
+    def steps() -> list[int]:
+        found: list[int] = []
+        file.caught_up = False
+        while not file.caught_up:
+            for item in file.read():
+                assert isinstance(item, Batch)
+                found += item.references[0].step.tolist()
+        return found
+
+    assert steps() == [1]
+    assert steps() == []
+    assert file.problems == []
+    path.write_bytes(records[0] + damaged + records[2] + record_bytes(b"\x00" * 200))
+    assert steps() == [3]
+    assert steps() == []
+    other = tmp_path / "b"
+    other.write_bytes(path.read_bytes() + records[0])
+    os.replace(other, path)
+    assert steps() == [1]
+    offset = 2 * len(records[0]) + len(records[2])
+    assert file.problems == [
+        f"payload checksum wrong in the record at offset {len(records[0])}",
+        f"no valid event in the record at offset {offset}",
+    ]
+    path.write_bytes(records[2] + path.read_bytes()[len(records[0]) :])
+    with pytest.raises(tail.FileReplacedError):
+        steps()
+
+
+def sparse(path: Path, head: bytes, num_zeros: int) -> None:
+    """A record whose checksums are right and which takes next to nothing on the disk."""
+    length = len(head) + num_zeros
+    crc = google_crc32c.value(head)
+    for done in range(0, num_zeros, 1 << 20):
+        crc = google_crc32c.extend(crc, bytes(min(1 << 20, num_zeros - done)))
+    with path.open("wb") as file:
+        file.write(struct.pack("<QI", length, masked_length_crc(length)) + head)
+        file.seek(12 + length)
+        file.write(mask(crc).to_bytes(4, "little"))
+
+
+GRAPH = Event(wall_time=1.0, step=7).SerializeToString() + b"\x22\x80\x80\x80\x20"
+"""And a graph of 64 MiB behind it."""
+
+
+@pytest.mark.parametrize(
+    ("head", "problem"),
+    [(GRAPH, ""), (b"", "no valid event in the record at offset 0")],
+    ids=["a graph of zeros", "nothing but zeros"],
+)
+def test_memory_does_not_follow_the_length_of_a_record(
+    tmp_path: Path, head: bytes, problem: str
+) -> None:
+    """A file of a few kilobytes, most of which is a hole, may be as long as it likes."""
+    path = tmp_path / "a.tfevents"
+    sparse(path, head, 1 << 26)
+    file = FileTail(str(path), 0, Decoder())
+    tracemalloc.start()
+    try:
+        items = list(file.read())
+        first = read_first_event_time(str(path))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 1 << 23
+    assert file.problems == ([problem] if problem else [])
+    assert first == (None if problem else 1.0)
+    assert [type(item) for item in items] == ([] if problem else [Batch])
+
+
+def test_an_event_of_very_many_fields_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before its names fill the memory, or looking at them takes all the time."""
+    reads: list[int] = []
+    real = long_records._Window.varint
+    monkeypatch.setattr(long_records._Window, "varint", lambda *a: reads.append(0) or real(*a))
+    monkeypatch.setattr(long_records, "MAX_SKELETON_BYTES", 1 << 12)
+    monkeypatch.setattr(tail, "BUFFER_BYTES", 100)
+    path = tmp_path / "a.tfevents"
+    for payload in (b"\x78\x01" * 10_000, b"\x7a\x01x" * 10_000, b"\x7a\x80\x7dx" + bytes(15_999)):
+        path.write_bytes(record_bytes(payload))
+        file = FileTail(str(path), 0, Decoder())
+        assert list(file.read()) == []
+        assert file.problems == ["no valid event in the record at offset 0"]
+    assert len(reads) < 3 * 2 * (1 << 12) / 16
