@@ -91,6 +91,7 @@ def picture(browser: Any, url: str, seconds: float) -> tuple[str, Any]:
 
 def time_of(browser: Any, url: str) -> tuple[float, Any]:
     """Seconds until the picture is finished, and a page on which it is."""
+    picture(browser, url, 1)  # the first page of a browser has other corners
     finished, _ = picture(browser, url, LIMIT_SECONDS)
     early, late = 0, int(LIMIT_SECONDS / STEP_SECONDS)
     while late - early > 1:
