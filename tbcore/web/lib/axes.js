@@ -9,22 +9,10 @@ import { formatDurationTicks, formatTicks, formatTimeTicks } from "./format.js";
 import { durationTicks, logDurationTicks, logTicks, numberTicks, timeTicks } from "./ticks.js";
 
 /**
- * @typedef {[min: number, max: number]} Range
- *
- * @typedef {object} Axis
- * @property {import("./series.js").XAxis | "value"} kind
- * @property {boolean} log
- * @property {Range} range  what is shown; logarithms where `log`
- *
- * @typedef {{ share: number, label: string }} Tick  share of the axis' length
- *
- * @typedef {object} Layout  CSS pixels inside the chart
- * @property {number} left
- * @property {number} top
- * @property {number} width
- * @property {number} height
- * @property {Tick[]} xTicks
- * @property {Tick[]} yTicks
+ * @typedef {import("./chart-types.js").Range} Range
+ * @typedef {import("./chart-types.js").Axis} Axis
+ * @typedef {import("./chart-types.js").Tick} Tick
+ * @typedef {import("./chart-types.js").Layout} Layout
  */
 
 export const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif';

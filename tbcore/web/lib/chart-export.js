@@ -5,19 +5,7 @@
 import { FONT, shareOf } from "./axes.js";
 import { tracePath, windowOf } from "./series.js";
 
-/**
- * @typedef {object} Picture
- * @property {string} label  the title
- * @property {number} width
- * @property {number} height
- * @property {import("./axes.js").Layout} layout
- * @property {import("./axes.js").Axis} x
- * @property {import("./axes.js").Axis} y
- * @property {readonly import("./line-chart.js").Item[]} items
- * @property {readonly { color: string, fill: string, stroke: string }[]} marks
- * @property {string} note  what is not shown
- * @property {{ text: string, grid: string, surface: string }} colors
- */
+/** @typedef {import("./chart-types.js").Picture} Picture */
 
 const TITLE_HEIGHT = 26;
 const NAME_HEIGHT = 17;
@@ -45,7 +33,7 @@ export function chartSVG({ label, width, height, layout, x, y, items, marks, not
   const full = TITLE_HEIGHT + height + Math.ceil(items.length / columns) * NAME_HEIGHT + 14;
   const toX = (/** @type {number} */ place) => shareOf(x.range, place) * layout.width;
   const toY = (/** @type {number} */ place) => (1 - shareOf(y.range, place)) * layout.height;
-  /** @param {import("./line-chart.js").Item} item @param {Float64Array} column */
+  /** @param {import("./chart-types.js").Item} item @param {Float64Array} column */
   const trace = ({ xs, parts }, column) => {
     const path = new PathData();
     for (const part of parts) tracePath(path, xs, column, toX, toY, ...windowOf(xs, part, ...x.range));

@@ -4,7 +4,7 @@
  */
 
 /** Milliseconds of drawing in one frame. */
-const BUDGET = 18;
+const BUDGET = 12;
 
 /** @typedef {() => number | void} Draw  may return milliseconds that it costs later, when the browser paints */
 

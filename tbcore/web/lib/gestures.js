@@ -4,15 +4,7 @@
  * without a pointer. The wheel alone scrolls the page, as everywhere on it.
  */
 
-/**
- * @typedef {import("./axes.js").Range} Range
- *
- * @typedef {object} Target  what gestures act on
- * @property {() => Range | null} range  of the x axis, as it is laid out; null while there is nothing
- * @property {(range: Range | null, settled: boolean) => void} show  null: everything; `settled` at the end of a gesture
- * @property {(point: { left: number, top: number } | null) => void} point  pointed at, CSS pixels inside the plot
- * @property {(event: KeyboardEvent) => boolean} key  whether a key was of use otherwise
- */
+/** @typedef {import("./chart-types.js").Range} Range */
 
 /** A drag shorter than this is a click, CSS pixels. */
 const DRAG = 5;
@@ -22,7 +14,7 @@ const WHEEL_END = 160;
 /**
  * @param {HTMLElement} element  takes the focus
  * @param {HTMLElement} plot  the area between the axes
- * @param {Target} target
+ * @param {import("./chart-types.js").GestureTarget} target
  * @param {AbortSignal} signal
  */
 export function addGestures(element, plot, target, signal) {

@@ -31,70 +31,15 @@ import {
 } from "./series.js";
 
 /**
- * @typedef {import("./series.js").Columns} Columns
- * @typedef {import("./series.js").XAxis} XAxis
- * @typedef {import("./axes.js").Range} Range
- * @typedef {"linear" | "log"} Scale
- * @typedef {Scale} YScale
- *
- * @typedef {object} LineOptions
- * @property {string} name  shown on hover
- * @property {string} color
- * @property {Float64Array | null} [smoothed]  drawn strong, with `value` faint behind it
- * @property {ArrayLike<number>} [segments]  first rows of segments, such as restarts; no line joins two
- * @property {number} [startTime]  when relative time begins, seconds since the epoch; at the first row unless told
- * @property {readonly number[]} [dash]  pixels on, pixels off
- * @property {number} [numPoints]  of the whole series, when these are not all
- * @property {string} [key]  tells lines of one name apart
- * @typedef {Columns & LineOptions} Line
- *
- * @typedef {object} Band  the mean of a group of runs, and how far they are apart
- * @property {string} name
- * @property {string} color
- * @property {Float64Array} x  in units of the x axis
- * @property {Float64Array} mean
- * @property {Float64Array} low
- * @property {Float64Array} high
- * @property {Float64Array} count  of runs
- * @property {string} [label]  what low and high are
- *
- * @typedef {object} Axes
- * @property {XAxis} xAxis  "step" unless told
- * @property {Scale} xScale  "linear" unless told; wall time always is
- * @property {Scale} yScale  "linear" unless told
- * @property {boolean} clip  leaves outliers out of the y range, and marks lines that are cut off; false unless told
- *
- * @typedef {object} Callbacks
- * @property {string} label  what the chart shows, for those who cannot see it
- * @property {(view: Range | null, settled: boolean) => void} [onView]  the reader zooms or moves; `settled` at the end of
- *   a gesture
- * @property {(hits: Hit[]) => void} [onHover]  what is pointed at, the nearest first; empty: nothing any more
- * @property {import("./cursor.js").Cursor} [cursor]  shared with other charts
- * @property {(isZoomed: boolean) => void} [onZoom]
- * @typedef {Callbacks & Partial<Axes>} LineChartOptions
- *
- * @typedef {object} Item  a line or band on the axes
- * @property {Line | null} line
- * @property {Band | null} band
- * @property {string} name
- * @property {string} color
- * @property {Float64Array} xs
- * @property {Float64Array} ys  drawn strong
- * @property {Float64Array | null} raw  drawn faint
- * @property {Float64Array[]} columns  all that is drawn
- * @property {import("./series.js").Part[]} parts
- * @property {Range | null} xExtent
- * @property {Range | null} yExtent
- * @property {{ index: number, beside: number }[]} nonFinite
- *
- * @typedef {object} Hit  a point that is read just now
- * @property {Line} [line]
- * @property {Band} [band]  instead of a line
- * @property {string} name
- * @property {string} color
- * @property {number} index  of the point
- * @property {number} left  CSS pixels inside the plot
- * @property {number} top  NaN: has no place
+ * @typedef {import("./chart-types.js").Columns} Columns
+ * @typedef {import("./chart-types.js").XAxis} XAxis
+ * @typedef {import("./chart-types.js").Scale} YScale
+ * @typedef {import("./chart-types.js").Line} Line
+ * @typedef {import("./chart-types.js").Band} Band
+ * @typedef {import("./chart-types.js").Hit} Hit
+ * @typedef {import("./chart-types.js").Range} Range
+ * @typedef {import("./chart-types.js").Item} Item
+ * @typedef {import("./chart-types.js").LineChartOptions} LineChartOptions
  */
 
 const LINE_WIDTH = 1.4;
@@ -111,7 +56,7 @@ const REACH = 60;
 
 export class LineChart {
   /** @type {HTMLElement} */ #element;
-  /** @type {Callbacks & Axes} */ #options;
+  /** @type {import("./chart-types.js").Callbacks & import("./chart-types.js").Axes} */ #options;
   /** @type {readonly Line[]} */ #lines = [];
   /** @type {readonly Band[]} */ #bands = [];
   /** @type {Item[]} */ #items = [];
@@ -122,7 +67,7 @@ export class LineChart {
   /** @type {Range | null} of everything, as far as it is known, on the axis */ #whole = null;
   /** @type {Range} what the axes show */ #x = [0, 1];
   /** @type {Range} */ #y = [0, 1];
-  /** @type {import("./axes.js").Layout | null} */ #layout = null;
+  /** @type {import("./chart-types.js").Layout | null} */ #layout = null;
   /** @type {Raster | null} */ #raster = null;
   #canvas = make("canvas", "tb-chart-canvas");
   #plot = make("div", "tb-chart-plot");
@@ -177,7 +122,7 @@ export class LineChart {
 
   /**
    * Changes the axes; what is not named stays. Another x axis shows everything.
-   * @param {Partial<Axes>} axes
+   * @param {Partial<import("./chart-types.js").Axes>} axes
    */
   setAxes(axes) {
     const options = this.#options;
@@ -185,8 +130,8 @@ export class LineChart {
     Object.assign(options, axes);
     if (options.xAxis === xAxis && options.xScale === xScale && options.yScale === yScale && options.clip === clip) return;
     if (options.xAxis !== xAxis) this.setView(null);
+    if (options.xAxis !== xAxis || options.xScale !== xScale) this.#whole = null;
     this.#items = [];
-    this.#whole = null;
     this.#prepare();
   }
 
@@ -276,10 +221,7 @@ export class LineChart {
 
   // --- from columns to axes ----------------------------------------------------------------------------------------
 
-  /**
-   * @param {"x" | "y"} which
-   * @returns {import("./axes.js").Axis}
-   */
+  /** @param {"x" | "y"} which @returns {import("./chart-types.js").Axis} */
   #axis(which) {
     const { xAxis, xScale, yScale } = this.#options;
     return which === "x"
@@ -307,11 +249,7 @@ export class LineChart {
     this.#describe();
   }
 
-  /**
-   * @param {Line | null} line
-   * @param {Band | null} band  instead of a line
-   * @returns {Item}
-   */
+  /** @param {Line | null} line @param {Band | null} band  instead of a line @returns {Item} */
   #itemOf(line, band) {
     const { name, color } = /** @type {Line | Band} */ (line ?? band);
     const log = this.#axis("y").log;
@@ -424,10 +362,7 @@ export class LineChart {
     return later;
   };
 
-  /**
-   * @param {import("./axes.js").Layout} layout
-   * @param {number} ratio
-   */
+  /** @param {import("./chart-types.js").Layout} layout @param {number} ratio */
   #place({ left, top, width, height }, ratio) {
     Object.assign(this.#plot.style, { left: `${left}px`, top: `${top}px`, width: `${width}px`, height: `${height}px` });
     const size = [Math.round(width * ratio), Math.round(height * ratio)];
@@ -437,7 +372,7 @@ export class LineChart {
 
   /** Functions from axes to CSS pixels inside the plot. */
   #mapping() {
-    const { width, height } = /** @type {import("./axes.js").Layout} */ (this.#layout);
+    const { width, height } = /** @type {import("./chart-types.js").Layout} */ (this.#layout);
     return {
       toX: (/** @type {number} */ x) => shareOf(this.#x, x) * width,
       toY: (/** @type {number} */ y) => (1 - shareOf(this.#y, y)) * height,
@@ -446,10 +381,7 @@ export class LineChart {
     };
   }
 
-  /**
-   * @param {Item} item
-   * @param {Float64Array} column
-   */
+  /** @param {Item} item @param {Float64Array} column */
   #path({ xs, parts }, column) {
     const { toX, toY } = this.#mapping();
     const path = new Path2D();
@@ -475,10 +407,7 @@ export class LineChart {
     }
   }
 
-  /**
-   * @param {CanvasRenderingContext2D} context
-   * @param {number} width
-   */
+  /** @param {CanvasRenderingContext2D} context @param {number} width */
   #drawStrokes(context, width) {
     context.lineJoin = "round";
     for (const strong of [false, true]) {
@@ -496,12 +425,9 @@ export class LineChart {
     context.globalAlpha = 1;
   }
 
-  /**
-   * @param {CanvasRenderingContext2D} context
-   * @param {number} ratio
-   */
+  /** @param {CanvasRenderingContext2D} context @param {number} ratio */
   #drawThin(context, ratio) {
-    const { width, height } = /** @type {import("./axes.js").Layout} */ (this.#layout);
+    const { width, height } = /** @type {import("./chart-types.js").Layout} */ (this.#layout);
     const raster = (this.#raster ??= new Raster(Math.round(width * ratio), Math.round(height * ratio)));
     raster.clear();
     for (const strong of [false, true]) {
@@ -548,7 +474,7 @@ export class LineChart {
     return notes.join(", ");
   }
 
-  /** What is shown, large enough to be read on its own. @returns {import("./chart-export.js").Picture} */
+  /** What is shown, large enough to be read on its own. @returns {import("./chart-types.js").Picture} */
   #picture() {
     const width = Math.max(640, this.#element.clientWidth);
     const height = Math.max(360, this.#element.clientHeight);
@@ -605,10 +531,7 @@ export class LineChart {
     if (cursor) this.#leaveCursor = cursor.join(this);
   }
 
-  /**
-   * @param {Range | null} range  on the axis
-   * @param {boolean} settled
-   */
+  /** @param {Range | null} range  on the axis @param {boolean} settled */
   #show(range, settled) {
     const axis = this.#axis("x");
     const part = range && limited(range, this.#whole && this.#everything());
@@ -641,10 +564,7 @@ export class LineChart {
     return true;
   }
 
-  /**
-   * @param {-1 | 1} direction
-   * @param {number} count  of points
-   */
+  /** @param {-1 | 1} direction @param {number} count  of points */
   #walk(direction, count) {
     const item = this.#readItem() ?? this.#items[this.#items.length - 1];
     const last = item.xs.length - 1;
@@ -728,10 +648,7 @@ export class LineChart {
     return pointer ? this.#hitsAt(at(this.#x, pointer.left / this.#layout.width), pointer.top) : [];
   }
 
-  /**
-   * @param {number} x  on the axis
-   * @param {number} pointerTop
-   */
+  /** @param {number} x  on the axis @param {number} pointerTop */
   #hitsAt(x, pointerTop) {
     const { toX, toY, width, height } = this.#mapping();
     const pointerLeft = toX(x);
@@ -750,13 +667,7 @@ export class LineChart {
     return hits.sort((a, b) => a.distance - b.distance).map(({ hit }) => hit);
   }
 
-  /**
-   * @param {Item} item
-   * @param {number} index
-   * @param {number} left
-   * @param {number} top
-   * @returns {Hit}
-   */
+  /** @param {Item} item @param {number} index @param {number} left @param {number} top @returns {Hit} */
   #hit({ line, band, name, color }, index, left, top) {
     return { line: line ?? undefined, band: band ?? undefined, name, color, index, left, top };
   }
@@ -815,11 +726,7 @@ export class LineChart {
   }
 }
 
-/**
- * @template {keyof HTMLElementTagNameMap} K
- * @param {K} kind
- * @param {string} className
- */
+/** @template {keyof HTMLElementTagNameMap} K @param {K} kind @param {string} className */
 function make(kind, className) {
   const element = document.createElement(kind);
   element.className = className;
@@ -831,10 +738,7 @@ function keyOf({ line, name }) {
   return line?.key ?? name;
 }
 
-/**
- * @param {readonly (Range | null)[]} ranges
- * @returns {Range | null}
- */
+/** @param {readonly (Range | null)[]} ranges @returns {Range | null} */
 function union(ranges) {
   /** @type {Range | null} */
   let all = null;

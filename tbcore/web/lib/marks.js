@@ -11,8 +11,8 @@ const GAP = 12;
 /**
  * Points of segments that have only one, and all where they are far apart; a cross for NaN; triangles for infinities;
  * arrows where outliers are cut off.
- * @param {import("./line-chart.js").Item} item
- * @param {{ x: import("./axes.js").Axis, y: import("./axes.js").Axis, width: number, height: number }} plot
+ * @param {import("./chart-types.js").Item} item
+ * @param {{ x: import("./chart-types.js").Axis, y: import("./chart-types.js").Axis, width: number, height: number }} plot
  * @param {boolean} showsPoints
  * @param {boolean} showsCuts
  * @returns {{ fill: string, stroke: string, isCut: boolean }}

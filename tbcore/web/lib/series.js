@@ -1,19 +1,9 @@
-/**
- * Computations on the columns of one line: range, nearest point, x values, pixel path. Pure, so that they are tested
- * without a browser; `line-chart.js` draws with them.
- */
+/** Computations on the columns of one line: range, nearest point, x values, pixel path. Pure. */
 
 /**
- * One series as columns of equal length, in the order in which it was written.
- * @typedef {object} Columns
- * @property {Float64Array} step
- * @property {Float64Array} wallTime  seconds since the epoch
- * @property {Float64Array} value  NaN and infinities included
- */
-
-/**
- * @typedef {"step" | "relative" | "wall_time"} XAxis
- * @typedef {{ from: number, to: number, rising: boolean }} Part  points from .. to - 1, which are joined
+ * @typedef {import("./chart-types.js").Columns} Columns
+ * @typedef {import("./chart-types.js").XAxis} XAxis
+ * @typedef {import("./chart-types.js").Part} Part
  */
 
 /**
@@ -201,9 +191,8 @@ export function clipRange(values, from, to) {
 }
 
 /**
- * Draws a line as a path of at most four points per pixel column: where more points fall into one column, the first, the
- * lowest, the highest and the last of them look the same as all. Points that have no place (NaN, infinities, and 0 or
- * less on a logarithmic axis) are skipped and do not break the line. The order of the points is kept, whatever their x.
+ * Draws a line as a path of at most four points per pixel column: the first, lowest, highest and last of a column look
+ * the same as all. Points that have no place are skipped and do not break the line.
  * @param {{ moveTo(x: number, y: number): void, lineTo(x: number, y: number): void }} path
  * @param {ArrayLike<number>} xs
  * @param {ArrayLike<number>} values
