@@ -313,6 +313,32 @@ def test_dragging_zooms_panning_moves_and_a_double_click_ends_it(page: Any) -> N
     assert hover(page, plot_of(page), 0.5)[0][2] == "15"
 
 
+def test_a_pan_that_comes_back_has_an_end(page: Any) -> None:
+    """Wherever the pointer is let go, the last view that is told is settled."""
+    box = draw(page, [line("run", RISING)])
+    page.evaluate("() => lab.it.setView([20, 40])")
+    top = box["y"] + 30
+    page.keyboard.down("Shift")
+    page.mouse.move(box["x"] + 100, top)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 300, top, steps=2)
+    page.mouse.move(box["x"] + 100, top, steps=2)
+    page.mouse.up()
+    page.keyboard.up("Shift")
+    assert settled(page) == [pytest.approx(20), pytest.approx(40)]
+
+
+def test_many_lines_look_like_few(page: Any) -> None:
+    """Those drawn as columns of pixels are where strokes are, also where steps go back."""
+    few = [line("run", [0, 10, 0, 10], step=[0, 50, 40, 100], color=RED)]
+    draw(page, [*few, line("flat", [5] * 20_000, step=list(range(0, 20_000)), color=BLUE)])
+    page.evaluate("() => { lab.it.setView([0, 100]); return tb.frame(); }")
+    assert colored(page, RED, "x > 0.05 && x < 0.35 && y < 0.2") == 0
+    assert colored(page, RED, "x > 0.4 && x < 0.5 && y < 0.2") > 10
+    assert colored(page, RED, "x > 0.9 && y < 0.2") > 10
+    assert colored(page, BLUE, "y > 0.45 && y < 0.55") > 500
+
+
 def test_the_wheel_zooms_at_the_pointer_with_ctrl_only(page: Any) -> None:
     box = draw(page, [line("run", RISING)])
     page.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + 20)

@@ -3,7 +3,7 @@
  */
 
 import { FONT, shareOf } from "./axes.js";
-import { tracePath, windowOf } from "./series.js";
+import { traceBand, tracePath, windowOf } from "./series.js";
 
 /** @typedef {import("./chart-types.js").Picture} Picture */
 
@@ -63,9 +63,7 @@ export function chartSVG({ label, width, height, layout, x, y, items, marks, not
   for (const { band, color, xs, columns } of items) {
     if (!band) continue;
     const edge = new PathData();
-    tracePath(edge, xs, columns[2], toX, toY);
-    const back = { moveTo: edge.lineTo.bind(edge), lineTo: edge.lineTo.bind(edge) };
-    tracePath(back, xs.slice().reverse(), columns[1].slice().reverse(), toX, toY);
+    traceBand(edge, xs, columns[1], columns[2], toX, toY);
     svg.push(`<path d="${edge.data}" fill="${escape(color)}" fill-opacity="0.18"/>`);
   }
   for (const item of items) {

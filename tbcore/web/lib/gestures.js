@@ -65,8 +65,8 @@ export function addGestures(element, plot, target, signal) {
     const { left, width } = placeOf(event);
     const was = drag;
     endDrag();
+    if (was?.pans) return target.show(moved(was.range, (was.left - left) / width), true);
     if (!was || Math.abs(left - was.left) < DRAG) return;
-    if (was.pans) return target.show(moved(was.range, (was.left - left) / width), true);
     const [from, to] = [was.left, Math.min(width, Math.max(0, left))].sort((a, b) => a - b);
     target.show([at(was.range, from / width), at(was.range, to / width)], true);
   };
@@ -74,6 +74,11 @@ export function addGestures(element, plot, target, signal) {
   const endDrag = () => {
     drag = null;
     selection.hidden = true;
+  };
+
+  const onCancel = () => {
+    if (drag?.pans) target.show(target.range(), true);
+    endDrag();
   };
 
   const leave = () => target.point(null);
@@ -132,7 +137,7 @@ export function addGestures(element, plot, target, signal) {
   element.addEventListener("pointermove", onMove, options);
   element.addEventListener("pointerdown", onDown, options);
   element.addEventListener("pointerup", onUp, options);
-  element.addEventListener("pointercancel", endDrag, options);
+  element.addEventListener("pointercancel", onCancel, options);
   // A finger leaves when it is lifted; what it pointed at stays until it touches something else.
   element.addEventListener("pointerleave", (event) => event.pointerType === "touch" || leave(), options);
   document.addEventListener("pointerdown", (event) => event.composedPath().includes(element) || leave(), options);
@@ -145,21 +150,12 @@ export function addGestures(element, plot, target, signal) {
   }
 }
 
-/**
- * The place at a share of a range.
- * @param {Range} range
- * @param {number} share
- */
+/** The place at a share of a range. @param {Range} range @param {number} share */
 export function at([min, max], share) {
   return min + share * (max - min);
 }
 
-/**
- * A range moved by a share of itself.
- * @param {Range} range
- * @param {number} share
- * @returns {Range}
- */
+/** A range moved by a share of itself. @param {Range} range @param {number} share @returns {Range} */
 export function moved([min, max], share) {
   return [min + share * (max - min), max + share * (max - min)];
 }

@@ -24,6 +24,8 @@ import {
   nonFinitePoints,
   padded,
   partsOf,
+  risingRuns,
+  traceBand,
   tracePath,
   visibleExtent,
   windowOf,
@@ -40,6 +42,8 @@ import {
  * @typedef {import("./chart-types.js").Range} Range
  * @typedef {import("./chart-types.js").Item} Item
  * @typedef {import("./chart-types.js").LineChartOptions} LineChartOptions
+ * @typedef {import("./chart-types.js").Layout} Layout
+ * @typedef {CanvasRenderingContext2D} Context
  */
 
 const LINE_WIDTH = 1.4;
@@ -67,7 +71,7 @@ export class LineChart {
   /** @type {Range | null} of everything, as far as it is known, on the axis */ #whole = null;
   /** @type {Range} what the axes show */ #x = [0, 1];
   /** @type {Range} */ #y = [0, 1];
-  /** @type {import("./chart-types.js").Layout | null} */ #layout = null;
+  /** @type {Layout | null} */ #layout = null;
   /** @type {Raster | null} */ #raster = null;
   #canvas = make("canvas", "tb-chart-canvas");
   #plot = make("div", "tb-chart-plot");
@@ -362,7 +366,7 @@ export class LineChart {
     return later;
   };
 
-  /** @param {import("./chart-types.js").Layout} layout @param {number} ratio */
+  /** @param {Layout} layout @param {number} ratio */
   #place({ left, top, width, height }, ratio) {
     Object.assign(this.#plot.style, { left: `${left}px`, top: `${top}px`, width: `${width}px`, height: `${height}px` });
     const size = [Math.round(width * ratio), Math.round(height * ratio)];
@@ -372,7 +376,7 @@ export class LineChart {
 
   /** Functions from axes to CSS pixels inside the plot. */
   #mapping() {
-    const { width, height } = /** @type {import("./chart-types.js").Layout} */ (this.#layout);
+    const { width, height } = /** @type {Layout} */ (this.#layout);
     return {
       toX: (/** @type {number} */ x) => shareOf(this.#x, x) * width,
       toY: (/** @type {number} */ y) => (1 - shareOf(this.#y, y)) * height,
@@ -389,17 +393,13 @@ export class LineChart {
     return path;
   }
 
-  /** @param {CanvasRenderingContext2D} context */
+  /** @param {Context} context */
   #drawBands(context) {
     const { toX, toY } = this.#mapping();
     for (const { band, color, xs, columns } of this.#items) {
       if (!band) continue;
-      const [, low, high] = columns;
       const path = new Path2D();
-      tracePath(path, xs, high, toX, toY);
-      // Back along the lower edge; the first point of it is joined by a line too.
-      const back = { moveTo: path.lineTo.bind(path), lineTo: path.lineTo.bind(path) };
-      tracePath(back, xs.slice().reverse(), low.slice().reverse(), toX, toY);
+      traceBand(path, xs, columns[1], columns[2], toX, toY);
       context.globalAlpha = BAND;
       context.fillStyle = color;
       context.fill(path);
@@ -407,7 +407,7 @@ export class LineChart {
     }
   }
 
-  /** @param {CanvasRenderingContext2D} context @param {number} width */
+  /** @param {Context} context @param {number} width */
   #drawStrokes(context, width) {
     context.lineJoin = "round";
     for (const strong of [false, true]) {
@@ -425,9 +425,9 @@ export class LineChart {
     context.globalAlpha = 1;
   }
 
-  /** @param {CanvasRenderingContext2D} context @param {number} ratio */
+  /** @param {Context} context @param {number} ratio */
   #drawThin(context, ratio) {
-    const { width, height } = /** @type {import("./chart-types.js").Layout} */ (this.#layout);
+    const { width, height } = /** @type {Layout} */ (this.#layout);
     const raster = (this.#raster ??= new Raster(Math.round(width * ratio), Math.round(height * ratio)));
     raster.clear();
     for (const strong of [false, true]) {
@@ -436,9 +436,11 @@ export class LineChart {
         if (!column) continue;
         const color = colorNumber(item.color);
         for (const part of item.parts) {
-          const [from, to] = windowOf(item.xs, part, ...this.#x);
+          const window = windowOf(item.xs, part, ...this.#x);
           const dash = item.line?.dash?.map((length) => length * ratio);
-          raster.line(item.xs, column, from, to, this.#x, this.#y, color, strong ? 1 : FAINT, ratio, dash);
+          for (const [from, to] of part.rising ? [window] : risingRuns(item.xs, ...window)) {
+            raster.line(item.xs, column, from, to, this.#x, this.#y, color, strong ? 1 : FAINT, ratio, dash);
+          }
         }
       }
     }
@@ -536,6 +538,7 @@ export class LineChart {
     const axis = this.#axis("x");
     const part = range && limited(range, this.#whole && this.#everything());
     const view = part && /** @type {Range} */ (part.map((place) => fromAxis(axis, place)));
+    if (!view && !this.#view && !this.#isMoving) return; // nothing new
     this.setView(view, settled);
     this.#drawSoon(true);
     this.#options.onView?.(view, settled);
@@ -748,7 +751,7 @@ function union(ranges) {
   return all;
 }
 
-/** @type {CanvasRenderingContext2D | null} */
+/** @type {Context | null} */
 let pen = null;
 /** @type {Map<string, number>} */
 const colorNumbers = new Map();
@@ -756,7 +759,7 @@ const colorNumbers = new Map();
 /** A canvas with the pixels of a raster. @param {Raster} raster */
 function scratchCanvas({ width, height, pixels }) {
   pen ??= make("canvas", "").getContext("2d", { willReadFrequently: true });
-  const context = /** @type {CanvasRenderingContext2D} */ (pen);
+  const context = /** @type {Context} */ (pen);
   if (context.canvas.width < width) context.canvas.width = width;
   if (context.canvas.height < height) context.canvas.height = height;
   context.putImageData(new ImageData(new Uint8ClampedArray(pixels.buffer), width, height), 0, 0);
@@ -767,7 +770,7 @@ function scratchCanvas({ width, height, pixels }) {
 function colorNumber(color) {
   let number = colorNumbers.get(color);
   if (number === undefined) {
-    const context = /** @type {CanvasRenderingContext2D} */ (make("canvas", "").getContext("2d"));
+    const context = /** @type {Context} */ (make("canvas", "").getContext("2d"));
     context.fillStyle = color;
     context.fillRect(0, 0, 1, 1);
     const [r, g, b] = context.getImageData(0, 0, 1, 1).data;

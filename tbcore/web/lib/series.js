@@ -255,6 +255,38 @@ export function tracePath(path, xs, values, toX, toY, from = 0, to = xs.length) 
 }
 
 /**
+ * Draws the outline of a band: along the upper edge, and back along the lower.
+ * @param {{ moveTo(x: number, y: number): void, lineTo(x: number, y: number): void }} path
+ * @param {Float64Array} xs
+ * @param {Float64Array} low
+ * @param {Float64Array} high
+ * @param {(x: number) => number} toX
+ * @param {(value: number) => number} toY
+ */
+export function traceBand(path, xs, low, high, toX, toY) {
+  tracePath(path, xs, high, toX, toY);
+  const lineTo = path.lineTo.bind(path);
+  tracePath({ moveTo: lineTo, lineTo }, xs.slice().reverse(), low.slice().reverse(), toX, toY);
+}
+
+/**
+ * Points from .. to - 1 as stretches whose x does not fall.
+ * @param {ArrayLike<number>} xs
+ * @param {number} from
+ * @param {number} to
+ */
+export function risingRuns(xs, from, to) {
+  /** @type {[from: number, to: number][]} */
+  const runs = [];
+  for (let start = from, i = from + 1; i <= to; i++) {
+    if (i < to && xs[i] >= xs[i - 1]) continue;
+    runs.push([start, i]);
+    start = i;
+  }
+  return runs;
+}
+
+/**
  * Where the points are that a line cannot show, each with a value at which to mark it: that of the nearest point
  * before it, or else behind it, that can be drawn.
  * @param {ArrayLike<number>} values
