@@ -21,7 +21,7 @@ import { knownLines, loadBands, loadLines, runOf } from "./feed.js";
  * @property {Host} host
  * @property {import("./lines-store.js").LinesStore} store
  * @property {import("./options.js").Options} options
- * @property {import("tbcore/lib/cursor.js").Cursor} cursor
+ * @property {import("tbcore/lib/chart-types.js").Cursor} cursor
  * @property {readonly RunGroup[] | null} groups  null: every run has its own line
  * @property {string[]} tags  all tags, to choose from
  * @property {(tag: string) => void} onPin
