@@ -9,7 +9,7 @@ import { runOf } from "./feed.js";
 
 /**
  * @param {object} props
- * @param {import("tbcore/host.js").Host} props.host
+ * @param {import("./types.js").Host} props.host
  * @param {readonly import("tbcore/lib/line-chart.js").Line[]} props.lines
  * @param {import("tbcore/lib/line-chart.js").Hit[] | null} props.hits
  * @param {import("tbcore/lib/series.js").XAxis} props.xAxis

@@ -12,8 +12,8 @@ const MOST = 60;
 
 /**
  * @param {object} props
- * @param {import("./chart-card.js").Tab} props.tab
- * @param {readonly import("./feed.js").Part[]} props.parts
+ * @param {import("./types.js").Tab} props.tab
+ * @param {readonly import("./types.js").Part[]} props.parts
  * @param {import("tbcore/lib/line-chart.js").LineChart | null} props.chart
  */
 export function CardMenu({ tab, parts, chart }) {
@@ -62,7 +62,7 @@ export function CardMenu({ tab, parts, chart }) {
 /**
  * Chooses another tag for the same chart, or gives each its own again.
  * @param {object} props
- * @param {import("./chart-card.js").Tab} props.tab
+ * @param {import("./types.js").Tab} props.tab
  * @param {string[]} props.tags
  */
 function TagPicker({ tab, tags }) {

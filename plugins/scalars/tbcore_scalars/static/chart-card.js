@@ -11,22 +11,9 @@ import { LineChart } from "tbcore/lib/line-chart.js";
 import { knownLines, loadBands, loadLines, runOf } from "./feed.js";
 
 /**
- * @typedef {import("tbcore/host.js").Host} Host
- * @typedef {import("tbcore/host.js").Run} Run
- * @typedef {import("tbcore/host.js").RunGroup} RunGroup
- * @typedef {import("./feed.js").Part} Part
- * @typedef {import("./feed.js").View} View
- *
- * @typedef {object} Tab  what the cards of the tab share
- * @property {Host} host
- * @property {import("./lines-store.js").LinesStore} store
- * @property {import("./options.js").Options} options
- * @property {import("tbcore/lib/chart-types.js").Cursor} cursor
- * @property {readonly RunGroup[] | null} groups  null: every run has its own line
- * @property {string[]} tags  all tags, to choose from
- * @property {(tag: string) => void} onPin
- * @property {(tags: readonly string[], other: string) => void} onCombine  draws another tag in the same chart
- * @property {(tags: readonly string[]) => void} onSplit
+ * @typedef {import("./types.js").Part} Part
+ * @typedef {import("./types.js").Tab} Tab
+ * @typedef {import("./types.js").View} View
  */
 
 /**
@@ -43,7 +30,7 @@ const SETTLE_MS = 120;
  * @param {readonly Part[]} props.parts
  * @param {string} props.group  whose heading says the beginning of the title
  * @param {boolean} props.pinned
- * @param {import("./link.js").Link | null} props.link  the charts that zoom together; null: this one zooms alone
+ * @param {import("./types.js").Link | null} props.link  the charts that zoom together; null: this one zooms alone
  */
 export function ChartCard({ tab, parts, group, pinned, link }) {
   const { host, store, options, cursor, groups } = tab;
@@ -57,7 +44,7 @@ export function ChartCard({ tab, parts, group, pinned, link }) {
   const [error, setError] = useState("");
   /** What the place of the chart says instead of one. */
   const [hint, setHint] = useState("");
-  const [shown, setShown] = useState(/** @type {import("./feed.js").Shown} */ ({ lines: [], numShown: 0, numInside: 0 }));
+  const [shown, setShown] = useState(/** @type {import("./types.js").Shown} */ ({ lines: [], numShown: 0, numInside: 0 }));
   const [hits, setHits] = useState(/** @type {import("tbcore/lib/line-chart.js").Hit[] | null} */ (null));
   const [hoveredGroup, setHoveredGroup] = useState(/** @type {string | null} */ (null));
   const [hasLegend, setLegend] = useState(/** @type {boolean | null} */ (null));
@@ -90,13 +77,13 @@ export function ChartCard({ tab, parts, group, pinned, link }) {
     };
   }, [isNear]);
 
-  const showView = useRef(/** @type {import("./link.js").Move} */ (() => {}));
+  const showView = useRef(/** @type {import("./types.js").Move} */ (() => {}));
   showView.current = (next, settled) => {
     link?.move(next, settled, follow);
     if (settled) setView(next);
   };
   /** What the other charts of the link do to this one. */
-  const follow = useRef(/** @type {import("./link.js").Move} */ (() => {}));
+  const follow = useRef(/** @type {import("./types.js").Move} */ (() => {}));
   follow.current = (next, settled) => {
     chart.current?.setView(next, settled);
     if (settled) setView(next);
@@ -293,7 +280,7 @@ export function Late({ load, ...props }) {
   return component && html`<${component.it} ...${props} />`;
 }
 
-/** @param {import("./options.js").Options} options */
+/** @param {import("./types.js").Options} options */
 function axesOf({ x, logX, logY, clip }) {
   return {
     xAxis: x,

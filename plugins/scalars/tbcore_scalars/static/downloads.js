@@ -16,7 +16,7 @@ export function saveText(content, name, type) {
 
 /**
  * All points of some tags in some runs.
- * @param {import("tbcore/host.js").Host} host
+ * @param {import("./types.js").Host} host
  * @param {readonly string[]} tags
  * @param {readonly string[]} runs
  * @param {"csv" | "json"} format

@@ -6,23 +6,12 @@ import { readColumns } from "tbcore/lib/columns.js";
 import { isWhole } from "./lines-store.js";
 
 /**
- * @typedef {import("tbcore/host.js").Run} Run
- * @typedef {import("tbcore/host.js").Host} Host
- * @typedef {import("tbcore/lib/line-chart.js").Line} Line
- * @typedef {import("tbcore/lib/line-chart.js").Band} Band
- * @typedef {import("./lines-store.js").LinesStore} LinesStore
- * @typedef {import("./lines-store.js").Question} Question
- * @typedef {import("./options.js").Options} Options
- * @typedef {[from: number, to: number]} View
- *
- * @typedef {object} Part  one tag of a chart, and the runs that have it
- * @property {string} tag
- * @property {readonly Run[]} runs
- *
- * @typedef {object} Shown  what there is to draw just now
- * @property {Line[]} lines
- * @property {number} numShown  points drawn
- * @property {number} numInside  points logged, in the same part of the axis
+ * @typedef {import("./types.js").Host} Host
+ * @typedef {import("./types.js").Options} Options
+ * @typedef {import("./types.js").Part} Part
+ * @typedef {import("./types.js").Question} Question
+ * @typedef {import("./types.js").Shown} Shown
+ * @typedef {import("./types.js").View} View
  */
 
 /** Of several tags in one chart each has its own dashes. */
@@ -51,7 +40,7 @@ export function questionOf(tag, options, view, pixels) {
 
 /**
  * The lines as far as they are known: those of the view, of the view before, or of everything.
- * @param {LinesStore} store
+ * @param {import("./lines-store.js").LinesStore} store
  * @param {readonly Part[]} parts
  * @param {Options} options
  * @param {readonly (View | null)[]} views  the best first; the last one is null
@@ -100,7 +89,7 @@ export function runOf({ key, name }) {
 
 /**
  * Fetches what the view needs: everything first, then for longer series the rows of the view.
- * @param {LinesStore} store
+ * @param {import("./lines-store.js").LinesStore} store
  * @param {readonly Part[]} parts
  * @param {Options} options
  * @param {View | null} view
@@ -129,12 +118,12 @@ export async function loadLines(store, parts, options, view, pixels, generationO
 /**
  * @param {Host} host
  * @param {string} tag
- * @param {readonly import("tbcore/host.js").RunGroup[]} groups
+ * @param {readonly import("./types.js").RunGroup[]} groups
  * @param {Options} options
  * @param {View | null} view
  * @param {number} pixels
  * @param {AbortSignal} signal
- * @returns {Promise<Band[]>}
+ * @returns {Promise<import("tbcore/lib/chart-types.js").Band[]>}
  */
 export async function loadBands(host, tag, groups, options, view, pixels, signal) {
   const { view: _, ...question } = questionOf(tag, options, view, pixels);

@@ -19,9 +19,9 @@ import { formatTags, parseOptions, parseTags, recallOptions, setOption } from ".
 import { indexTags } from "./tag-index.js";
 
 /**
- * @typedef {import("tbcore/host.js").Host} Host
- * @typedef {import("tbcore/host.js").Run} Run
- * @typedef {import("./options.js").Options} Options
+ * @typedef {import("./types.js").Host} Host
+ * @typedef {import("./types.js").Options} Options
+ * @typedef {import("./types.js").Run} Run
  */
 
 /** @type {[value: Options["x"], title: string][]} */
@@ -36,7 +36,7 @@ export default {
   /** @param {Host} host */
   async render(host) {
     const [runToTags] = await Promise.all([host.fetchJSON("tags"), host.css("./scalars.css")]);
-    const tags = signal(/** @type {import("./tag-index.js").RunToTags} */ (runToTags));
+    const tags = signal(/** @type {import("./types.js").RunToTags} */ (runToTags));
     const store = new LinesStore(async (body, ending) => {
       const response = await host.fetch("window", { method: "POST", body: JSON.stringify(body), signal: ending });
       if (!response.ok) throw new Error((await response.text()).trim() || `status ${response.status}`);
@@ -68,7 +68,7 @@ export default {
  * @param {object} props
  * @param {Host} props.host
  * @param {LinesStore} props.store
- * @param {import("@preact/signals-core").Signal<import("./tag-index.js").RunToTags>} props.tags
+ * @param {import("@preact/signals-core").Signal<import("./types.js").RunToTags>} props.tags
  */
 function Dashboard({ host, store, tags }) {
   const runs = host.runs.value;
@@ -82,7 +82,7 @@ function Dashboard({ host, store, tags }) {
   const pinned = parseTags(settings.pinned).flat();
   const combined = parseTags(settings.with);
   const cursor = useMemo(makeCursor, [options.x]);
-  /** @type {Map<string, import("./link.js").Link>} */
+  /** @type {Map<string, import("./types.js").Link>} */
   const links = useMemo(() => new Map(), [options.x, options.link]);
   useEffect(() => host.hoveredRun.subscribe((name) => cursor.highlight(name)), [cursor]);
 
@@ -245,7 +245,7 @@ function areRunsEqual(a, b) {
 }
 
 /**
- * @param {import("./tag-index.js").RunToTags} tags
+ * @param {import("./types.js").RunToTags} tags
  * @param {number} numRuns  shown
  * @param {import("tbcore/lib/filter.js").Filter} filter
  */

@@ -9,26 +9,8 @@ import { Queue } from "tbcore/lib/queue.js";
 import { smoothed } from "tbcore/lib/smoothing.js";
 
 /**
- * @typedef {object} Question  what a chart shows; equal questions have equal answers while a run does not change
- * @property {string} tag
- * @property {"step" | "relative" | "wall"} x
- * @property {readonly [from: number, to: number] | null} view  null: everything
- * @property {"linear" | "log"} scale
- * @property {number} pixels
- * @property {number} smoothing  0 to below 1
- *
- * @typedef {object} Rows  of one run and tag, in drawing order
- * @property {string} generation  of the run
- * @property {Float64Array} step
- * @property {Float64Array} wallTime
- * @property {Float64Array} value
- * @property {Float64Array | null} smoothed
- * @property {number} weight  that `smoothed` was made with
- * @property {number[]} segments
- * @property {number} startTime
- * @property {number} numPoints  of the whole series
- * @property {number} numInside  those in the view
- * @property {number} numShown  rows in the view
+ * @typedef {import("./types.js").Question} Question
+ * @typedef {import("./types.js").Rows} Rows
  */
 
 /** Of a part of a chart so much is fetched beyond its edges, as a share of it: panning finds lines there. */

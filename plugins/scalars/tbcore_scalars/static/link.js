@@ -3,13 +3,8 @@
  */
 
 /**
- * @typedef {import("./feed.js").View} View
- * @typedef {(view: View | null, settled: boolean) => void} Move
- *
- * @typedef {object} Link
- * @property {View | null} view  of all its charts
- * @property {(follow: { current: Move }) => () => void} join  returns what leaves again
- * @property {(view: View | null, settled: boolean, from: { current: Move }) => void} move  tells the other charts
+ * @typedef {import("./types.js").Link} Link
+ * @typedef {import("./types.js").Move} Move
  */
 
 /** @returns {Link} */

@@ -4,20 +4,8 @@
  */
 
 /**
- * @typedef {import("tbcore/host.js").Host} Host
- * @typedef {import("tbcore/lib/series.js").XAxis} XAxis
- * @typedef {"range" | "deviation" | "quartiles"} Spread
- *
- * @typedef {object} Options
- * @property {XAxis} x
- * @property {boolean} logX
- * @property {boolean} logY
- * @property {number} smooth  0 to 0.999
- * @property {boolean} clip  leave outliers out of the range of the y axis
- * @property {boolean} legend  below every chart
- * @property {boolean} link  charts of a group zoom together
- * @property {"small" | "medium" | "large"} size
- * @property {Spread} spread  of a group of runs
+ * @typedef {import("./types.js").Host} Host
+ * @typedef {import("./types.js").Options} Options
  */
 
 /** @type {Options} */

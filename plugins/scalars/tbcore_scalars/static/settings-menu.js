@@ -16,14 +16,14 @@ const SWITCHES = [
   ["link", "Zoom charts of a group together", ""],
 ];
 
-/** @type {[value: import("./options.js").Options["size"], title: string][]} */
+/** @type {[value: import("./types.js").Options["size"], title: string][]} */
 const SIZES = [
   ["small", "Small"],
   ["medium", "Medium"],
   ["large", "Large"],
 ];
 
-/** @type {[value: import("./options.js").Spread, title: string][]} */
+/** @type {[value: import("./types.js").Spread, title: string][]} */
 const SPREADS = [
   ["range", "Least to greatest"],
   ["deviation", "± standard deviation"],
@@ -32,9 +32,9 @@ const SPREADS = [
 
 /**
  * @param {object} props
- * @param {import("tbcore/host.js").Host} props.host
+ * @param {import("./types.js").Host} props.host
  * @param {boolean} props.isGrouped
- * @param {readonly import("tbcore/host.js").Run[]} props.runs
+ * @param {readonly import("./types.js").Run[]} props.runs
  * @param {readonly string[]} props.tags
  */
 export function SettingsMenu({ host, isGrouped, runs, tags }) {
