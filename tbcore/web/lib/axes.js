@@ -1,8 +1,6 @@
 /**
- * The axes of a chart: what they show, their ticks and labels, and where everything lies.
- *
- * A logarithmic axis is linear in logarithms: all that is drawn or pointed at is first brought to the axis, by `toAxis`
- * or `axisColumn`.
+ * The axes of a chart: ticks, labels, and where everything lies. A logarithmic axis is linear in logarithms: all that is
+ * drawn or pointed at is first brought to the axis, by `toAxis` or `axisColumn`.
  */
 
 import { formatDurationTicks, formatTicks, formatTimeTicks } from "./format.js";
@@ -21,18 +19,12 @@ export const FONT_SIZE = 11;
 const SPACE = { step: 52, relative: 58, wall_time: 78, value: 26 };
 const LINE_HEIGHT = 13;
 
-/**
- * @param {Axis} axis
- * @param {number} value
- */
+/** @param {Axis} axis @param {number} value */
 export function toAxis(axis, value) {
   return axis.log ? Math.log10(value) : value;
 }
 
-/**
- * @param {Axis} axis
- * @param {number} place
- */
+/** @param {Axis} axis @param {number} place */
 export function fromAxis(axis, place) {
   return axis.log ? 10 ** place : place;
 }
@@ -46,20 +38,12 @@ export function axisColumn(column, log) {
   return log ? column.map(Math.log10) : column;
 }
 
-/**
- * Where a place on an axis lies: 0 at its beginning, 1 at its end.
- * @param {Range} range
- * @param {number} place
- */
+/** Where a place on an axis lies: 0 at its beginning, 1 at its end. @param {Range} range @param {number} place */
 export function shareOf([min, max], place) {
   return (place / 2 - min / 2) / (max / 2 - min / 2);
 }
 
-/**
- * @param {Axis} axis
- * @param {number} length  CSS pixels
- * @returns {Tick[]}
- */
+/** @param {Axis} axis @param {number} length  CSS pixels @returns {Tick[]} */
 export function axisTicks(axis, length) {
   const { kind, log, range } = axis;
   const most = Math.max(2, Math.floor(length / SPACE[kind]));

@@ -11,6 +11,7 @@ export {};
  * @property {Float64Array} value  NaN and infinities included
  *
  * @typedef {"step" | "relative" | "wall_time"} XAxis
+ * @typedef {{ moveTo(x: number, y: number): void, lineTo(x: number, y: number): void }} PathLike
  * @typedef {{ from: number, to: number, rising: boolean }} Part  points from .. to - 1, which are joined
  * @typedef {[min: number, max: number]} Range
  * @typedef {"linear" | "log"} Scale

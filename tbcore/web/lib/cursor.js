@@ -1,11 +1,6 @@
-/**
- * What charts with the same x axis share: where the pointer is, and which run is pointed at.
- */
+/** What charts with the same x axis share: where the pointer is, and which run is pointed at. */
 
-/**
- * A cursor for `new LineChart(element, { cursor })`.
- * @returns {import("./chart-types.js").Cursor}
- */
+/** A cursor for `new LineChart(element, { cursor })`. @returns {import("./chart-types.js").Cursor} */
 export function makeCursor() {
   /** @type {Set<import("./chart-types.js").CursorMember>} */
   const members = new Set();

@@ -115,10 +115,7 @@ export class LineChart {
     this.#prepare();
   }
 
-  /**
-   * Draws these bands, behind all lines.
-   * @param {readonly Band[]} bands
-   */
+  /** Draws these bands, behind all lines. @param {readonly Band[]} bands */
   setBands(bands) {
     this.#bands = bands;
     this.#prepare();
@@ -184,29 +181,19 @@ export class LineChart {
     this.#show(null, true);
   }
 
-  /**
-   * Draws the lines of a run strong and all others faint.
-   * @param {string | null} name
-   */
+  /** Draws the lines of a run strong and all others faint. @param {string | null} name */
   highlight(name) {
     if (name === this.#highlighted) return;
     this.#highlighted = name;
     this.#drawOverlay();
   }
 
-  /**
-   * The chart as a document of SVG: title, axes, lines and their names.
-   * @returns {Promise<string>}
-   */
+  /** The chart as a document of SVG: title, axes, lines and their names. @returns {Promise<string>} */
   async toSVG() {
     return (await import("./chart-export.js")).chartSVG(this.#picture());
   }
 
-  /**
-   * The same as pixels.
-   * @param {number} [scale]  pixels in a CSS pixel
-   * @returns {Promise<Blob>} image/png
-   */
+  /** The same as pixels. @param {number} [scale]  pixels in a CSS pixel @returns {Promise<Blob>} image/png */
   async toPNG(scale = 2) {
     return (await import("./chart-export.js")).chartPNG(this.#picture(), scale);
   }
@@ -633,10 +620,7 @@ export class LineChart {
     cursor.move(fromAxis(this.#axis("x"), place), hits[0].name, this);
   }
 
-  /**
-   * The points that are read just now, the nearest first.
-   * @returns {Hit[]}
-   */
+  /** The points that are read just now, the nearest first. @returns {Hit[]} */
   #hits() {
     if (!this.#layout) return [];
     const { toX, toY, height } = this.#mapping();

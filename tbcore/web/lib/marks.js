@@ -1,6 +1,4 @@
-/**
- * Marks for what a line cannot show, as SVG paths in pixels of the plot. Pure.
- */
+/** Marks for what a line cannot show, as SVG paths in pixels of the plot. Pure. */
 
 import { shareOf, toAxis } from "./axes.js";
 import { countFinite, windowOf } from "./series.js";
@@ -66,11 +64,7 @@ export function marksOf({ line, xs, ys, raw, parts, nonFinite }, { x, y, width, 
   return marks;
 }
 
-/**
- * @param {number} left
- * @param {number} top
- * @param {number} radius
- */
+/** @param {number} left @param {number} top @param {number} radius */
 export function dotPath(left, top, radius) {
   return `M${left - radius},${top}a${radius},${radius},0,1,0,${2 * radius},0a${radius},${radius},0,1,0,${-2 * radius},0`;
 }

@@ -1,13 +1,10 @@
 /**
- * Pixels of many thin lines. Without a GPU a browser takes some hundred nanoseconds for each piece of a line; here a
- * line is one run of pixels in each column, which is several times as fast and bounded by the width of the chart. Pure.
+ * Pixels of many thin lines: a line is one run of pixels in each column, which without a GPU is several times as fast
+ * as the browser's strokes. Pure.
  */
 
 export class Raster {
-  /**
-   * @param {number} width
-   * @param {number} height
-   */
+  /** @param {number} width @param {number} height */
   constructor(width, height) {
     this.width = width;
     this.height = height;
@@ -83,11 +80,7 @@ export class Raster {
     }
   }
 
-  /**
-   * @param {number} column  may be outside
-   * @param {number} min
-   * @param {number} max
-   */
+  /** @param {number} column  may be outside @param {number} min @param {number} max */
   #span(column, min, max) {
     const { low, high } = this;
     if (column < 0 || column >= low.length) return;

@@ -4,6 +4,7 @@
  * @typedef {import("./chart-types.js").Columns} Columns
  * @typedef {import("./chart-types.js").XAxis} XAxis
  * @typedef {import("./chart-types.js").Part} Part
+ * @typedef {import("./chart-types.js").PathLike} PathLike
  */
 
 /**
@@ -42,7 +43,7 @@ export function partsOf(xs, starts = [0]) {
 }
 
 /**
- * The points of a segment that are drawn while the x axis shows [min, max], with a neighbour on both sides.
+ * Points of a segment in sight, with a neighbour on both sides.
  * @param {ArrayLike<number>} xs
  * @param {Part} part
  * @param {number} min
@@ -74,7 +75,7 @@ function lowerBound(xs, x, low, high) {
 }
 
 /**
- * Index of the point whose x is nearest; of several segments the later one. Only points with a finite x count.
+ * Index of the point whose x is nearest; of several segments the later one.
  * @param {ArrayLike<number>} xs
  * @param {number} x
  * @param {readonly Part[]} [parts]
@@ -116,8 +117,7 @@ export function extent(column) {
 }
 
 /**
- * Range of the values that are drawn while the x axis shows [from, to]. A line that only passes through counts with
- * the neighbours on both sides, so that it is not cut off.
+ * Range of the values that are drawn between two x, with the neighbours outside, so that no line is cut off.
  * @param {ArrayLike<number>} xs
  * @param {ArrayLike<number>} values
  * @param {number} from
@@ -171,8 +171,8 @@ export function padded(range, share, fallback = 1) {
 }
 
 /**
- * The range of a series without its outliers: from the 5 % to the 95 % quantile and half as much again on both sides,
- * but no further than the values go. Of long parts evenly spaced values are taken.
+ * A range without outliers: from the 5 % to the 95 % quantile and half as much again on both sides, but no further than
+ * the values go. Of long parts evenly spaced values are taken.
  * @param {ArrayLike<number>} values
  * @param {number} from
  * @param {number} to
@@ -193,7 +193,7 @@ export function clipRange(values, from, to) {
 /**
  * Draws a line as a path of at most four points per pixel column: the first, lowest, highest and last of a column look
  * the same as all. Points that have no place are skipped and do not break the line.
- * @param {{ moveTo(x: number, y: number): void, lineTo(x: number, y: number): void }} path
+ * @param {PathLike} path
  * @param {ArrayLike<number>} xs
  * @param {ArrayLike<number>} values
  * @param {(x: number) => number} toX  value to pixel
@@ -256,7 +256,7 @@ export function tracePath(path, xs, values, toX, toY, from = 0, to = xs.length) 
 
 /**
  * Draws the outline of a band: along the upper edge, and back along the lower.
- * @param {{ moveTo(x: number, y: number): void, lineTo(x: number, y: number): void }} path
+ * @param {PathLike} path
  * @param {Float64Array} xs
  * @param {Float64Array} low
  * @param {Float64Array} high
@@ -287,8 +287,8 @@ export function risingRuns(xs, from, to) {
 }
 
 /**
- * Where the points are that a line cannot show, each with a value at which to mark it: that of the nearest point
- * before it, or else behind it, that can be drawn.
+ * Points that a line cannot show, each with a value at which to mark it: that of the last one before that has a place,
+ * or else of the first one behind.
  * @param {ArrayLike<number>} values
  * @returns {{ index: number, beside: number }[]} `beside` is NaN when the whole line is like that
  */
