@@ -280,11 +280,12 @@ def test_a_user_needs_the_runtime_dependencies_only(core_alone: Environment) -> 
 def test_the_tests_of_the_plugin_pass_where_only_it_is_installed(
     with_scalars: Environment, tmp_path: Path
 ) -> None:
-    """A plugin's folder is complete: its tests need the core's `testing` extra and nothing else."""
+    """A plugin's folder is complete: its tests need the core's `testing` extra and hypothesis."""
     text = (REPOSITORY / "pyproject.toml").read_text(encoding="utf-8")
     pip(
         "install",
         *tomllib.loads(text)["project"]["optional-dependencies"]["testing"],
+        "hypothesis",
         python=with_scalars.python,
     )
     tests = tmp_path / "tests"

@@ -78,3 +78,13 @@ test("pure modules import only pure modules, so that they run without a browser"
     }
   }
 });
+
+test("no text between backticks has lines that look like comments, which are not served", () => {
+  for (const path of readdirSync(WEB, { recursive: true, encoding: "utf8" })) {
+    if (!path.endsWith(".js") || path.startsWith("vendor")) continue;
+    // In comments backticks mark code.
+    const comments = /^[ \t]*(?:\/\/[^\n]*|\/\*\*(?:[^*]|\*(?!\/))*\*\/)/gm;
+    const source = readFileSync(join(WEB, path), "utf8").replace(comments, (found) => found.replaceAll("`", "'"));
+    for (const [text] of source.matchAll(/`(?:[^`\\]|\\.)*`/gs)) assert.doesNotMatch(text, /^[ \t]*\/[/*]/m, path);
+  }
+});
