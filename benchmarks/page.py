@@ -76,7 +76,7 @@ def run_list(bench: Bench) -> dict[str, float]:
     return {
         "10,000 runs listed, ms": listed,
         "keystroke in the filter, median ms": statistics.median(every),
-        "keystroke in the filter, slowest ms": max(every),
+        "keystroke in the filter, 95th percentile ms": statistics.quantiles(every, n=20)[-1],
         "all 10,000 unchecked, ms": check,
     }
 

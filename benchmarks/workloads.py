@@ -6,6 +6,7 @@ S1    one run, one tag, 5,000,000 steps, as PyTorch and tensorboardX write scala
 S2    50 runs x 20 tags x 5,000 steps, the same
 S2t   as S2, as TensorFlow 2 writes them: tensors, metadata on the first value of a tag
 S3    2,000 runs x 10 tags x 50 steps
+P     100 runs x 20 tags x 1,000 steps: a page full of charts
 
 The same arguments give the same bytes.
 """
@@ -135,6 +136,9 @@ def generate(root: Path, name: str, scale: float) -> None:
     elif name == "S3":
         for i in range(int(2000 * scale)):
             write_run(folder / f"sweep/trial_{i:05d}", TAGS[:10], 50, i, tensor=False)
+    elif name == "P":
+        for i in range(100):
+            write_run(folder / f"run_{i:03d}", TAGS, int(1000 * scale), i, tensor=False)
     else:
         for i in range(50):
             steps = int(5000 * scale)
@@ -146,7 +150,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("outdir", type=Path)
-    parser.add_argument("names", nargs="*", default=["S1", "S2", "S2t", "S3"])
+    parser.add_argument("names", nargs="*", default=["S1", "S2", "S2t", "S3", "P"])
     parser.add_argument("--scale", type=float, default=1.0)
     arguments = parser.parse_args()
     for name in arguments.names:

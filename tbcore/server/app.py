@@ -6,6 +6,7 @@ From the outside in: headers and last resort (`headers.py`), who is let in (`gat
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -196,15 +197,18 @@ class App:
     async def _static(self, path: str, request: Request) -> Response:
         folder: Path | None = None
         rest = ""
+        comments = True
         if path.startswith("/static/tbcore/"):
             folder, rest = WEB, path.removeprefix("/static/tbcore/")
+            comments = self._config.dev
         elif path.startswith("/static/plugins/"):
             name, _, rest = path.removeprefix("/static/plugins/").partition("/")
             mounted = self._plugins.get(name)
             folder = mounted.plugin.static_folder if mounted and not mounted.error else None
         if folder is None:
             return _not_found(path)
-        return await self._pool.run(self._files.answer, request, folder, rest)
+        answer = functools.partial(self._files.answer, comments=comments)
+        return await self._pool.run(answer, request, folder, rest)
 
     def _index_page(self, request: Request) -> Response:
         self._read_index_page()

@@ -1,9 +1,14 @@
-"""Static files: the page of the core and the ES modules of plugins, as they lie on disk."""
+"""Static files: the page of the core and the ES modules of plugins, as they lie on disk.
+
+Of the core's own modules the comments stay behind: they are a quarter of the page's weight. Their
+lines stay, empty, so that an error names the line of the file.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import os
+import re
 import stat
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
@@ -41,6 +46,11 @@ CONTENT_TYPES = {
 not run a module of that type."""
 
 
+COMMENTS = re.compile(rb"^[ \t]*(?://[^\n]*|/\*\*(?:[^*]|\*(?!/))*\*/[ \t]*)$", re.MULTILINE)
+"""Those that have their lines to themselves, as all do in modules that our formatter writes. In
+text between backticks such lines would be lost, so this is for modules that we know."""
+
+
 class _File(NamedTuple):
     stamp: tuple[int, int, int]
     """Modification time, size and inode: when these change the file is read again."""
@@ -58,9 +68,14 @@ class StaticFiles:
         self._files: dict[str, _File] = {}
         self._cache_control = "no-store" if dev else "no-cache"
 
-    def answer(self, request: Request, folder: Path, path: str) -> Response:
-        """The file of this path below the folder; blocks while it is read from disk."""
-        file = self.file(folder, path)
+    def answer(
+        self, request: Request, folder: Path, path: str, *, comments: bool = True
+    ) -> Response:
+        """The file of this path below the folder; blocks while it is read from disk.
+
+        Without `comments` those of a module are left out.
+        """
+        file = self.file(folder, path, comments=comments)
         if file is None:
             return text_error(404, "Not found: there is no such file")
         headers = {"cache-control": self._cache_control, "etag": file.etag}
@@ -75,7 +90,7 @@ class StaticFiles:
             body = file.gzipped
         return Response(body, headers=headers)
 
-    def file(self, folder: Path, path: str) -> _File | None:
+    def file(self, folder: Path, path: str, *, comments: bool = True) -> _File | None:
         """A regular file below the folder, None when there is none of that name."""
         parts = path.split("/")
         # Names that could lead out of the folder, or to what is not meant for browsers.
@@ -91,7 +106,7 @@ class StaticFiles:
             stamp = (found.st_mtime_ns, found.st_size, found.st_ino)
             known = self._files.get(location)
             if known is None or known.stamp != stamp:
-                known = _read(location, stamp)
+                known = _read(location, stamp, comments)
                 self._files[location] = known
         except (OSError, ValueError):
             # ValueError: a name that this file system cannot have.
@@ -99,10 +114,12 @@ class StaticFiles:
         return known
 
 
-def _read(location: str, stamp: tuple[int, int, int]) -> _File:
+def _read(location: str, stamp: tuple[int, int, int], comments: bool) -> _File:
     with open(location, "rb") as file:
         content = file.read()
     suffix = PurePosixPath(location).suffix.lower()
+    if suffix == ".js" and not comments:
+        content = COMMENTS.sub(lambda found: b"\n" * found[0].count(b"\n"), content)
     content_type = CONTENT_TYPES.get(suffix, "application/octet-stream")
     return _File(
         stamp=stamp,

@@ -1,33 +1,16 @@
 /**
- * What the page says when there is nothing to draw: what was looked for, where, what was found, and what to do.
+ * What the page says when there is nothing to draw: what was looked for, where, what was found, and what to do. Loaded
+ * when it is needed.
  */
 
 import { html } from "htm/preact";
 import { plural } from "./lib/format.js";
 import { Icon } from "./lib/icons.js";
-import { activityError, isFirstPass, loadingText, orderTabs } from "./top-bar.js";
-
-/** @typedef {"connecting" | "loading" | "noPlugin" | "noRuns" | "noActive" | "inactive"} Empty */
-
-/**
- * @param {import("./state.js").State} state
- * @param {import("./state.js").Plugin | undefined} plugin  of the open tab
- * @returns {Empty | null} null when the open tab is to be shown
- */
-export function findEmptyState(state, plugin) {
-  const frontends = state.frontends.value;
-  const status = state.status.value;
-  if (!frontends || !status) return "connecting";
-  if (plugin?.error || plugin?.active) return null;
-  if (orderTabs(frontends.plugins).length === 0) return "noPlugin";
-  if (state.runs.value.length === 0) return isFirstPass(status) ? "loading" : "noRuns";
-  if (plugin) return isFirstPass(status) ? "loading" : "inactive";
-  return isFirstPass(status) ? "loading" : "noActive";
-}
+import { activityError, loadingText } from "./top-bar.js";
 
 /**
  * @param {object} props
- * @param {Empty} props.what
+ * @param {import("./shell.js").Empty} props.what
  * @param {import("./state.js").State} props.state
  * @param {import("./state.js").Plugin} [props.plugin]
  */
@@ -37,7 +20,7 @@ export function EmptyState({ what, state, plugin }) {
   if (what === "connecting" || !frontends || !status) {
     const refusal = state.refusal.value;
     if (refusal) return html`<div class="notice" role="alert"><h1>The server refused</h1><p class="message">${refusal}</p></div>`;
-    return html`<div class="opening" role="status" aria-label="Connecting"></div>`;
+    return null;
   }
   if (what === "loading") {
     return html`<div class="notice" role="status">

@@ -1,84 +1,25 @@
 /**
- * The agreement between the shell and a plugin's module.
- *
- * A module has one default export:
- *
- *     export default {
- *       // @param {import("tbcore/host.js").Host} host
- *       async render(host) {
- *         host.element.textContent = JSON.stringify(await host.fetchJSON("tags"));
- *         return () => {}; // undoes what render did
- *       },
- *     };
- *
- * `render` is called when the plugin's tab opens, and what it returns when the tab closes. What goes wrong in a plugin is
- * shown in its own tab; the shell and other tabs go on.
+ * Opens plugins' tabs: what a module is given, and what becomes of its errors. The agreement is in types.js.
  */
 
 import { adoptStyleText, adoptStyles } from "./lib/styles.js";
 import { ServerError, address } from "./server.js";
 
 /**
- * A value that changes. `subscribe` calls back at once and after each change, until the function it returns is called
- * or the tab closes. In a preact component, reading `value` is enough.
- * @template T
- * @typedef {{ readonly value: T, subscribe(callback: (value: T) => void): () => void }} Readable
+ * @typedef {import("./types.js").Host} Host
+ * @typedef {import("./types.js").PluginModule} PluginModule
+ * @typedef {import("./types.js").Cleanup} Cleanup
+ * @typedef {import("./types.js").Run} Run
+ * @typedef {import("./types.js").RunGroup} RunGroup
+ * @typedef {import("./types.js").Grouping} Grouping
+ * @typedef {import("./types.js").Key} Key
+ * @typedef {import("./types.js").Generations} Generations
+ * @typedef {import("./types.js").Theme} Theme
+ * @typedef {import("./types.js").Filter} Filter
+ * @typedef {import("./types.js").Params} Params
+ * @typedef {import("./types.js").Settings} Settings
  */
-
-/**
- * @typedef {import("./state.js").Run} Run
- * @typedef {import("./state.js").Grouping} Grouping
- * @typedef {import("./state.js").RunGroup} RunGroup
- * @typedef {import("./state.js").Key} Key
- * @typedef {import("./state.js").Generations} Generations
- * @typedef {import("./state.js").Theme} Theme
- * @typedef {import("./lib/filter.js").Filter} Filter
- * @typedef {Record<string, string | number | boolean | null | undefined>} Params
- */
-
-/**
- * Short strings by name, kept in the address so that a link restores the view, or in the browser as preferences.
- * @typedef {object} Settings
- * @property {Readonly<Record<string, string>>} value
- * @property {(callback: (value: Readonly<Record<string, string>>) => void) => () => void} subscribe
- * @property {(name: string, value: string | null) => void} set  null: back to the default
- */
-
-/**
- * Everything a plugin's module is given.
- * @typedef {object} Host
- * @property {string} name  of the plugin
- * @property {HTMLElement} element  where to draw; inside a shadow root of the plugin's own, with the shared styles of
- *   `tbcore/lib/components.css`
- * @property {(path: string, init?: RequestInit) => Promise<Response>} fetch  a request below `data/plugin/<name>/`, like
- *   the browser's own fetch; ends when the tab closes
- * @property {(path: string, params?: Params) => Promise<any>} fetchJSON  GET below `data/plugin/<name>/`; rejects with
- *   a ServerError that has the server's message and `status`
- * @property {(path: string, params?: Params) => string} url  the same address as text, for images and downloads
- * @property {(textOrUrl: string | URL) => Promise<void>} css  adds a style sheet to the plugin's shadow root: CSS text, or
- *   an address relative to the module
- * @property {Readable<readonly Run[]>} runs  the runs to show, with their colours, in natural order
- * @property {Readable<Grouping | null>} groups  the same runs by group; null when the reader has not grouped them
- * @property {Readable<string | null> & { set(name: string | null): void }} hoveredRun  the run pointed at, in the run
- *   list or in a chart: draw it strong, and set it when the pointer is on a run of yours
- * @property {(name: string) => void} checkOnly  shows this run and no other
- * @property {Readable<Filter> & { set(text: string): void }} tagFilter  which tags to show; see
- *   `tbcore/lib/filter-box.js`
- * @property {Settings} settings  this plugin's own, in the address: what is looked at
- * @property {Settings} preferences  this plugin's own, in the browser: how the reader likes it, for all log directories
- * @property {(keys: readonly Key[]) => void} keys  names the keys that the tab understands, for the help window and to be
- *   called; replaces those named before
- * @property {Readable<Theme>} theme  "light" or "dark"
- * @property {Readable<Generations>} generations  what the server has now
- * @property {(callback: (generations: Generations) => void) => () => void} onReload  calls back when the server has
- *   something new: what has the same generation as before need not be asked for again
- * @property {(error: unknown) => void} showError  shows an error in the tab instead of the plugin
- * @property {AbortSignal} signal  aborted when the tab closes
- *
- * @typedef {object} PluginModule
- * @property {(host: Host) => Cleanup | Promise<Cleanup>} render
- * @typedef {void | (() => void)} Cleanup
- */
+/** @template T @typedef {import("./types.js").Readable<T>} Readable */
 
 const TAB_CLOSED = "the tab was closed";
 const COMPONENTS_CSS = new URL("./lib/components.css", import.meta.url);

@@ -6,7 +6,6 @@ import "@preact/signals";
 import { html } from "htm/preact";
 import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { EmptyState, findEmptyState } from "./empty-states.js";
 import { ignoreClosedTabs } from "./host.js";
 import { watchKeys } from "./keys.js";
 import { Later } from "./lib/later.js";
@@ -14,7 +13,7 @@ import { PluginView } from "./plugin-view.js";
 import { Sidebar } from "./sidebar.js";
 import { createState } from "./state.js";
 import { keepInSync } from "./sync.js";
-import { TopBar, orderTabs } from "./top-bar.js";
+import { TopBar, isFirstPass, orderTabs } from "./top-bar.js";
 
 const DIALOGS = {
   info: { load: () => import("./info-dialog.js"), of: "InfoDialog" },
@@ -54,14 +53,34 @@ function Page({ state, sync }) {
       <${Sidebar} state=${state} isOpen=${showsRuns} onClose=${() => setShowsRuns(false)} onInfo=${() => setDialog("info")} />
       <main>
         <div id="content" role="tabpanel" aria-labelledby=${plugin && `tab-${plugin.name}`}>
-          ${empty
-            ? html`<${EmptyState} what=${empty} state=${state} plugin=${plugin} />`
-            : plugin && html`<${PluginView} key=${plugin.name} state=${state} plugin=${plugin} />`}
+          ${empty === "connecting" && !state.refusal.value
+            ? html`<div class="opening" role="status" aria-label="Connecting"></div>`
+            : empty
+              ? html`<${Later} key="empty" load=${() => import("./empty-states.js")} of="EmptyState" what=${empty} state=${state} plugin=${plugin} />`
+              : plugin && html`<${PluginView} key=${plugin.name} state=${state} plugin=${plugin} />`}
         </div>
       </main>
     </div>
     ${dialog && html`<${Later} key=${dialog} ...${DIALOGS[dialog]} state=${state} onClose=${() => setDialog(null)} />`}
   `;
+}
+
+/** @typedef {"connecting" | "loading" | "noPlugin" | "noRuns" | "noActive" | "inactive"} Empty */
+
+/**
+ * @param {import("./state.js").State} state
+ * @param {import("./state.js").Plugin | undefined} plugin  of the open tab
+ * @returns {Empty | null} null when the open tab is to be shown
+ */
+function findEmptyState(state, plugin) {
+  const frontends = state.frontends.value;
+  const status = state.status.value;
+  if (!frontends || !status) return "connecting";
+  if (plugin?.error || plugin?.active) return null;
+  if (orderTabs(frontends.plugins).length === 0) return "noPlugin";
+  if (state.runs.value.length === 0) return isFirstPass(status) ? "loading" : "noRuns";
+  if (plugin) return isFirstPass(status) ? "loading" : "inactive";
+  return isFirstPass(status) ? "loading" : "noActive";
 }
 
 /**

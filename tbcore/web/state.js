@@ -17,62 +17,16 @@ import { AUTO, checkedRuns, onlyRuns, selectionFromText, selectionToText, setChe
  * @typedef {import("./updates.js").Status} Status
  * @typedef {import("./updates.js").Connection} Connection
  * @typedef {import("./lib/selection.js").Selection} Selection
- * @typedef {"light" | "dark"} Theme
- *
- * @typedef {object} Plugin  one entry of data/frontends
- * @property {string} name
- * @property {string} title
- * @property {string | null} module  address of its ES module; null for a plugin without a tab
- * @property {boolean} active  whether it has anything to show
- * @property {string | null} error  why it could not be loaded
- * @property {string} distribution
- * @property {string} description
- *
- * @typedef {object} Unshown  data that no installed plugin shows
- * @property {string} kind
- * @property {number} num_tags
- * @property {number} num_runs
- * @property {string} example_run
- * @property {string} example_tag
- * @property {string | null} install  the distribution that would show it
- *
- * @typedef {object} Frontends  what data/frontends says
- * @property {string} version
- * @property {string} logdir
- * @property {string} window_title
- * @property {Plugin[]} plugins
- * @property {Unshown[]} unshown
- *
- * @typedef {object} Generations  what has been loaded; two that are equal stand for the same data
- * @property {string} all
- * @property {string} lists  of the list of runs and of the tags in each run
- * @property {(run: string) => string} of  of one run
- *
- * @typedef {object} Run  a run that is shown
- * @property {string} name
- * @property {string} color  `#rrggbb`, for the theme in force; that of its group where runs are grouped
- * @property {string | null} group  name of its group; null where runs are not grouped
- *
- * @typedef {object} RunGroup
- * @property {string} name
- * @property {string} color
- * @property {Run[]} runs  those that are shown; never empty
- *
- * @typedef {object} Grouping
- * @property {string} rule  as it stands in the address
- * @property {RunGroup[]} groups  in natural order
- *
- * @typedef {object} Key  a key of the keyboard that does something
- * @property {string} key  as KeyboardEvent.key has it: "f", "/", "ArrowLeft"
- * @property {string} label  what it does, for the help window
- * @property {(event: KeyboardEvent) => void} [act]  called when it is pressed outside of text fields; without one the
- *   plugin listens itself, and the help window lists the key
- *
- * @typedef {object} RunDetails  what data/run_details says of a run; times in seconds since the epoch, null if unknown
- * @property {number | null} start  of its first event
- * @property {number | null} last  of its last event
- * @property {number | null} modified  when its newest file was written to
- * @property {{ num_tags: number, tags: string[] } | undefined} nonfinite  tags with NaN or infinities
+ * @typedef {import("./types.js").Theme} Theme
+ * @typedef {import("./types.js").Plugin} Plugin
+ * @typedef {import("./types.js").Unshown} Unshown
+ * @typedef {import("./types.js").Frontends} Frontends
+ * @typedef {import("./types.js").Generations} Generations
+ * @typedef {import("./types.js").Run} Run
+ * @typedef {import("./types.js").RunGroup} RunGroup
+ * @typedef {import("./types.js").Grouping} Grouping
+ * @typedef {import("./types.js").Key} Key
+ * @typedef {import("./types.js").RunDetails} RunDetails
  *
  * @typedef {ReturnType<typeof createState>} State
  */

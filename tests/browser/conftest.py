@@ -234,9 +234,9 @@ def distribution(
 
 @pytest.fixture(scope="session")
 def scalars_path(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """What a server needs on its path to find the scalars plugin; nothing where it is installed."""
+    """What a server needs on its path to find the scalars plugin of this checkout."""
     if entry_points(group="tbcore.plugins", name="scalars"):
-        return []
+        return [SCALARS]
     return [SCALARS, distribution(tmp_path_factory.mktemp("scalars"), "scalars")]
 
 

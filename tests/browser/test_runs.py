@@ -167,11 +167,16 @@ def test_the_menu_of_a_run(probe: Any, tabs: Any, logdir: Path) -> None:
     page.get_by_role("menuitem", name="Show only this run").click()
     page.wait_for_function("() => location.hash === '#probe&runs=other'")
 
-    row.click(button="right")
+    row.hover()
+    page.mouse.down(button="right")
+    page.get_by_role("menu", name="other").wait_for()
+    page.wait_for_timeout(100)  # as long as a hand takes to let the button go
+    page.mouse.up(button="right")
     page.get_by_label("Colour").fill("#123456")
     page.wait_for_function("() => seen.runs[0].color === '#123456'")
     assert page.evaluate("() => tb.colors().other") == "#123456"
     page.keyboard.press("Escape")
+    page.get_by_role("menu").wait_for(state="detached")
     page.reload()
     page.wait_for_function("() => globalThis.seen?.runs[0].color === '#123456'")
     row.click(button="right")

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
+from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
 from tbcore.testing import EventFileWriter, write_run
 
 pytestmark = pytest.mark.browser
 
+WEIGHT_LIMIT = 100_000
 RUNS = ("sweep/lr=0.1/train", "sweep/lr=0.1/eval", "sweep/lr=0.01/train")
 STEPS = range(0, 500, 5)
 
@@ -88,6 +94,13 @@ def hover(page: Any, tag: str, step: float, last: float, share_of_height: float 
     return page.evaluate("() => tb.rows()")
 
 
+def set_option(page: Any, name: str) -> None:
+    """Ticks a box of the settings."""
+    page.get_by_role("button", name="Settings").click()
+    page.get_by_role("checkbox", name=name).check()
+    page.keyboard.press("Escape")
+
+
 def test_curves_of_all_runs_are_drawn_and_can_be_read(page_of: Any) -> None:
     """Each run has its colour on the canvas, and the table under the pointer has its values."""
     page, profile, server = page_of()
@@ -130,8 +143,10 @@ def test_axes_change_and_the_address_remembers(page_of: Any) -> None:
     assert "accuracy by step from 0 to 495" in label
     page.get_by_text("Relative", exact=True).click()
     page.wait_for_function("() => tb.label('accuracy').includes('by relative from 0 s')")
-    page.get_by_text("Log scale").click()
-    page.wait_for_function("() => location.hash === '#scalars&scalars.x=relative&scalars.y=log'")
+    set_option(page, "Logarithmic y axis")
+    page.wait_for_function(
+        "() => location.hash === '#scalars&scalars.x=relative&scalars.logY=true'"
+    )
     page.get_by_text("Wall time", exact=True).click()
     page.wait_for_function("() => location.hash.includes('scalars.x=wall_time')")
     hash = page.evaluate("() => location.hash")
@@ -139,7 +154,8 @@ def test_axes_change_and_the_address_remembers(page_of: Any) -> None:
     again = profile.open(server.url, hash)
     wait_for_curves(again, "accuracy", RUNS[0])
     assert again.get_by_role("radio", name="Wall time").is_checked()
-    assert again.get_by_role("checkbox", name="Log scale").is_checked()
+    again.get_by_role("button", name="Settings").click()
+    assert again.get_by_role("checkbox", name="Logarithmic y axis").is_checked()
     label = again.evaluate("() => tb.label('accuracy')")
     assert "accuracy by wall time from 20" in label
     profile.check(server.url)
@@ -205,7 +221,7 @@ def test_each_series_can_be_downloaded(page_of: Any) -> None:
     """The menu of a card links the CSV of each run that is shown."""
     page, profile, server = page_of("#scalars&tagFilter=^loss/total$")
     wait_for_curves(page, "loss/total", RUNS[0])
-    page.get_by_role("button", name="Download loss/total").click()
+    page.get_by_role("button", name="More of loss/total").click()
     with page.expect_download() as download:
         page.get_by_role("link", name=f"CSV of {RUNS[0]}").click()
     assert download.value.suggested_filename == "sweep_lr_0.1_train_loss_total.csv"
@@ -213,6 +229,192 @@ def test_each_series_can_be_downloaded(page_of: Any) -> None:
     assert lines[0] == "Wall time,step,value"
     assert len(lines) == 1 + len(STEPS)
     profile.check(server.url)
+
+
+def test_a_chart_and_all_charts_can_be_downloaded(page_of: Any) -> None:
+    """Numbers as CSV and JSON, of all points; pictures as SVG and PNG."""
+    page, profile, server = page_of("#scalars&tagFilter=^loss/total$")
+    wait_for_curves(page, "loss/total", RUNS[0])
+    page.get_by_role("button", name="More of loss/total").click()
+    files = {}
+    for kind in ("SVG", "PNG", "CSV", "JSON"):
+        with page.expect_download() as download:
+            page.get_by_role("button", name=kind, exact=True).click()
+        assert download.value.suggested_filename == f"loss_total.{kind.lower()}"
+        files[kind] = Path(download.value.path()).read_bytes()
+    assert files["PNG"].startswith(b"\x89PNG")
+    drawing = ElementTree.fromstring(files["SVG"])
+    assert drawing.tag == "{http://www.w3.org/2000/svg}svg"
+    assert all(run in "".join(drawing.itertext()) for run in RUNS)
+    assert len(files["CSV"].splitlines()) == 1 + len(RUNS) * len(STEPS)
+    assert set(json.loads(files["JSON"])) == set(RUNS)
+
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Settings").click()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="CSV", exact=True).click()
+    assert download.value.suggested_filename == "scalars.csv"
+    profile.check(server.url)
+
+
+def test_smoothing_is_that_of_tensorboard(page_of: Any) -> None:
+    """The value under the pointer is the debiased average, and the raw curve stays faint."""
+    page, profile, server = page_of("#scalars&tagFilter=^accuracy$")
+    wait_for_curves(page, "accuracy", RUNS[0])
+    box = page.get_by_role("spinbutton", name="Smoothing")
+    box.fill("0.9")
+    box.press("Enter")
+    page.wait_for_function("() => location.hash.includes('scalars.smooth=0.9')")
+    page.get_by_role("button", name="Table of accuracy").click()
+    page.locator(".tb-legend").wait_for()
+    smooth, last = {}, 0.0
+    for count, step in enumerate(STEPS, 1):
+        last = last * 0.9 + 0.1 * value_at(RUNS[0], step)
+        smooth[step] = last / (1 - 0.9**count)
+    hover(page, "accuracy", 250, 495)
+    page.wait_for_function(
+        "(text) => tb.all('.tb-legend')[0].textContent.includes(text)", arg=f"{smooth[250]:.6g}"
+    )
+    profile.check(server.url)
+
+
+def test_zooming_in_reaches_single_points_of_a_long_series(
+    serve: Callable[..., Any], tabs: Callable[..., Any], tmp_path: Path
+) -> None:
+    """The page says what it leaves out, and asks for more where somebody looks closer."""
+    logdir = tmp_path / "long"
+    rng = np.random.default_rng(0)
+    values = rng.random(60_000) + 1
+    values[44_444] = 500.0
+    write_run(logdir, "r", scalars={"loss": values})
+    server = serve(logdir)
+    profile = tabs()
+    page = profile.open(server.url, "#scalars")
+    wait_for_curves(page, "loss", "r")
+    page.wait_for_function("() => tb.card('loss').textContent.includes('of 60,000 points shown')")
+    spike = hover(page, "loss", 44_444, 59_999)
+    assert spike[0][0] == "r"
+    page.mouse.move(0, 0)
+    plot = page.locator(".tb-chart-plot")
+    for _ in range(4):
+        box = plot.bounding_box()
+        middle = box["y"] + box["height"] / 2
+        page.mouse.move(box["x"] + box["width"] * 0.45, middle)
+        page.mouse.down()
+        page.mouse.move(box["x"] + box["width"] * 0.55, middle, steps=4)
+        page.mouse.up()
+        page.wait_for_timeout(150)
+    page.wait_for_function("() => !tb.card('loss').textContent.includes('points shown')")
+    page.mouse.move(box["x"] + box["width"] * 0.5, middle)
+    page.wait_for_function("() => tb.all('.tb-chart-tooltip:popover-open').length === 1")
+    _run, value, step, _time = page.evaluate("() => tb.rows()")[0]
+    assert float(value) == pytest.approx(values[int(step.replace(",", ""))], rel=1e-5)
+    profile.check(server.url)
+
+
+def test_several_tags_in_one_chart(page_of: Any) -> None:
+    """Chosen in the menu of a card, kept in the address, and taken apart again."""
+    page, profile, server = page_of("#scalars&runFilter=lr=0.1/train")
+    wait_for_curves(page, "loss/head9", RUNS[0])
+    page.get_by_role("button", name="More of loss/head9").click()
+    page.get_by_role("searchbox", name="Find a tag").fill("accur")
+    page.get_by_role("button", name="accuracy", exact=True).click()
+    page.wait_for_function("() => tb.card('loss/head9 + accuracy')")
+    page.wait_for_function("() => tb.label('loss/head9 + accuracy').includes('· accuracy')")
+    page.wait_for_function("() => location.hash.includes('scalars.with=loss')")
+    page.get_by_role("button", name="More of loss/head9 + accuracy").click()
+    page.get_by_role("button", name="One chart for each tag again").click()
+    page.wait_for_function("() => tb.card('loss/head9')")
+    source, target = (
+        page.locator("[aria-label='loss/total'] header"),
+        page.locator("[aria-label='loss/head9']"),
+    )
+    source.drag_to(target)
+    page.wait_for_function("() => tb.card('loss/head9 + loss/total')")
+    profile.check(server.url)
+
+
+def test_pinned_cards_stand_at_the_top(page_of: Any) -> None:
+    page, profile, server = page_of()
+    wait_for_curves(page, "loss/total", RUNS[0])
+    page.get_by_role("button", name="Pin loss/total").click()
+    pinned = page.get_by_role("region", name="Pinned")
+    pinned.locator("[aria-label='loss/total']").first.wait_for()
+    hash = page.evaluate("() => location.hash")
+    assert "scalars.pinned=loss" in hash or page.wait_for_function(
+        "() => location.hash.includes('scalars.pinned=loss')"
+    )
+    pinned.get_by_role("button", name="Pin loss/total").click()
+    pinned.wait_for(state="detached")
+    profile.check(server.url)
+
+
+def test_groups_of_runs_are_drawn_as_bands(page_of: Any) -> None:
+    """One colour and one mean for all runs that differ in what stands in braces."""
+    page, profile, server = page_of("#scalars&tagFilter=^accuracy$&group=sweep/{lr}/train")
+    page.wait_for_function("() => tb.label('accuracy').includes('sweep/{lr}/train')")
+    rows = hover(page, "accuracy", 250, 495)
+    mean = (value_at(RUNS[0], 250) + value_at(RUNS[2], 250)) / 2
+    assert any(f"{mean:.6g}" in cell for row in rows for cell in row)
+    profile.check(server.url)
+
+
+def test_charts_of_a_group_zoom_together_on_request(page_of: Any) -> None:
+    page, profile, server = page_of("#scalars&tagFilter=^loss/&scalars.link=true")
+    wait_for_curves(page, "loss/total", RUNS[0])
+    box = page.locator(".tb-chart-plot").first.bounding_box()
+    middle = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + box["width"] * 0.5, middle)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.75, middle, steps=4)
+    page.mouse.up()
+    page.wait_for_function("() => tb.all('[aria-label^=\"Show all of\"]').length === 3")
+    page.get_by_role("button", name="Show all of loss/head10").click()
+    page.wait_for_function("() => tb.all('[aria-label^=\"Show all of\"]').length === 0")
+    profile.check(server.url)
+
+
+def test_keys_of_a_card(page_of: Any) -> None:
+    """f for full size and back, p for the top."""
+    page, profile, server = page_of("#scalars&tagFilter=^accuracy$")
+    wait_for_curves(page, "accuracy", RUNS[0])
+    page.locator(".tb-chart").focus()
+    page.keyboard.press("f")
+    page.locator(".tb-expanded").wait_for()
+    page.keyboard.press("Escape")
+    page.locator(".tb-expanded").wait_for(state="detached")
+    page.keyboard.press("p")
+    page.get_by_role("region", name="Pinned").wait_for()
+    profile.check(server.url)
+
+
+def test_options_are_remembered_by_the_browser(page_of: Any) -> None:
+    """For pages opened without any; a link shows what it says."""
+    page, profile, server = page_of()
+    wait_for_curves(page, "accuracy", RUNS[0])
+    set_option(page, "Logarithmic y axis")
+    page.wait_for_function("() => location.hash.includes('scalars.logY=true')")
+    again = profile.open(server.url)
+    again.wait_for_function("() => location.hash.includes('scalars.logY=true')")
+    linked = profile.open(server.url, "#scalars&scalars.x=relative")
+    wait_for_curves(linked, "accuracy", RUNS[0])
+    assert "logY" not in linked.evaluate("() => location.hash")
+    profile.check(server.url)
+
+
+def test_the_page_is_light(page_of: Any) -> None:
+    """All that a first look at the tab loads, compressed."""
+    page, profile, server = page_of()
+    wait_for_curves(page, "accuracy", RUNS[0])
+    weight = 0
+    for address in set(profile.addresses):
+        path = urlsplit(address).path
+        if not path.startswith("/data/"):
+            request = urllib.request.Request(server.url + path, headers={"accept-encoding": "gzip"})
+            with urllib.request.urlopen(request) as answer:
+                weight += len(answer.read())
+    print(f"weight of the page: {weight} bytes")
+    assert 50_000 < weight < WEIGHT_LIMIT
 
 
 def test_new_points_runs_and_tags_appear_without_a_reload(

@@ -563,6 +563,25 @@ def test_with_dev_nothing_is_kept(make_client: Make, package: ModuleType) -> Non
     assert client.get("static/plugins/made/index.js").headers["cache-control"] == "no-store"
 
 
+def test_comments_of_the_core_s_modules_stay_behind(make_client: Make, package: ModuleType) -> None:
+    """What a browser runs is the same, line by line; plugins are served as they were written."""
+    written = Path(tbcore.__file__).parent / "web" / "lib" / "format.js"
+    client = make_client({"made": package})
+    served = client.get("static/tbcore/lib/format.js").text
+    assert "/**" in written.read_text()
+    assert "/**" not in served
+    pairs = list(zip(written.read_text().split("\n"), served.split("\n"), strict=True))
+    assert all(line in ("", original) for original, line in pairs)
+    left_out = [original.strip() for original, line in pairs if line != original]
+    assert all(line.startswith(("/*", "*", "//")) for line in left_out)
+
+    developing = make_client({"made": package}, dev=True)
+    assert developing.get("static/tbcore/lib/format.js").text == written.read_text()
+    module = Path(str(package.__file__)).parent / "static" / "index.js"
+    module.write_text("// mine\nexport default {};")
+    assert client.get("static/plugins/made/index.js").text.startswith("// mine")
+
+
 # Prefix and pages --------------------------------------------------------------------------------
 
 

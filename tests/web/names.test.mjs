@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { commonPrefixLength, compareNames, groupTags, splitName } from "../../tbcore/web/lib/names.js";
+import { compareNames, groupTags, splitName } from "../../tbcore/web/lib/names.js";
 
 test("numbers in names compare as numbers", () => {
   const names = ["run10", "run9", "run1", "run01", "a/10/b", "a/9/b", "run", "run1a", "B", "a"];
@@ -83,23 +83,6 @@ test("a leading slash and an empty tag have a place", () => {
     { name: "/a", tags: ["/a/b"] },
   ]);
   assert.deepEqual(groupTags([]), []);
-});
-
-test("what neighbours have in common ends at a slash and is never all of a name", () => {
-  /** @type {[string, string, number][]} */
-  const table = [
-    ["a/b/c", "a/b/d", 4],
-    ["a/b/c", "a/bb/c", 2],
-    ["abc", "abd", 0],
-    ["a/b", "a/b", 2],
-    ["a/b", "a/b/c", 2],
-    ["a/b/c", "a/b", 2],
-    ["a", "", 0],
-    ["", "", 0],
-  ];
-  for (const [name, neighbour, expected] of table) {
-    assert.equal(commonPrefixLength(name, neighbour), expected, `${name} after ${neighbour}`);
-  }
 });
 
 test("a name is cut before its last segment", () => {

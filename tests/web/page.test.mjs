@@ -71,10 +71,72 @@ test("there is nothing inline that the Content-Security-Policy blocks", () => {
 });
 
 test("pure modules import only pure modules, so that they run without a browser", () => {
-  const pure = ["address", "colors", "columns", "cursor", "filter", "format", "gestures", "names", "pattern", "queue", "raster", "run-groups", "run-order", "run-tree", "selection", "series", "smoothing", "ticks"];
+  const pure = ["address", "colors", "axes", "columns", "cursor", "format", "gestures", "legend-rows", "marks", "names", "pattern", "queue", "raster", "run-groups", "run-order", "run-tree", "selection", "series", "smoothing", "ticks"];
   for (const name of pure) {
     for (const specifier of importsOf(join(WEB, "lib", `${name}.js`))) {
       assert.ok(pure.some((other) => specifier === `./${other}.js`), `${name}.js imports ${specifier}`);
     }
   }
 });
+
+test("what is left out on the way to the browser is comments, not text between backticks", () => {
+  /** The rule of tbcore/server/static.py. */
+  const left = /^[ \t]*(?:\/\/[^\n]*|\/\*\*(?:[^*]|\*(?!\/))*\*\/[ \t]*)$/gm;
+  assert.deepEqual(textOf("a(`x\n// y ${'`' + `// z`}\n`)\n// `w").match(/\S+/g), ["x", "//", "y", "//", "z"]);
+  let numFound = 0;
+  for (const path of readdirSync(WEB, { recursive: true, encoding: "utf8" })) {
+    if (!path.endsWith(".js") || path.startsWith("vendor")) continue;
+    const source = readFileSync(join(WEB, path), "utf8");
+    const text = textOf(source);
+    for (const { index, 0: found } of source.matchAll(left)) {
+      assert.equal(text.slice(index, index + found.length).trim(), "", `${path}: ${found}`);
+      numFound++;
+    }
+  }
+  assert.ok(numFound > 500);
+});
+
+/**
+ * What stands between backticks, at its place in the source; all else is spaces and ends of lines.
+ * @param {string} source
+ */
+function textOf(source) {
+  const text = source.replace(/[^\n]/g, " ").split("");
+  /** @type {number[]} of each `${` that is open, the braces that are open in it */
+  const open = [0];
+  let isText = false;
+  for (let i = 0; i < source.length; i++) {
+    const rest = source.slice(i, i + 2);
+    if (isText) {
+      if (rest[0] === "`") isText = false;
+      else if (rest === "${") {
+        open.push(0);
+        isText = false;
+        i++;
+      } else {
+        text[i] = source[i];
+        if (rest[0] === "\\") i++;
+      }
+      continue;
+    }
+    const skipped =
+      rest === "//" || rest === "/*"
+        ? /\/\/[^\n]*|\/\*[^]*?\*\//y
+        : rest[0] === '"' || rest[0] === "'"
+          ? /(["'])(?:\\.|(?!\1).)*\1/y
+          : rest[0] === "/" && /[(,=:[!&|?{};]\s*$/.test(source.slice(Math.max(0, i - 20), i))
+            ? /\/(?:\\.|\[(?:\\.|[^\]])*\]|[^/\\\n])+\//y
+            : null;
+    if (skipped) {
+      skipped.lastIndex = i;
+      i += (skipped.exec(source)?.[0].length ?? 1) - 1;
+    } else if (rest[0] === "`") isText = true;
+    else if (rest[0] === "{") open[open.length - 1]++;
+    else if (rest[0] === "}" && open[open.length - 1]-- === 0) {
+      open.pop();
+      isText = true;
+    }
+  }
+  assert.ok(!isText && open.length === 1 && open[0] === 0, "not understood");
+  return text.join("");
+}

@@ -2,8 +2,10 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { makeFilter } from "../../tbcore/web/lib/filter.js";
-import { MAX_PATTERN_LENGTH, compilePattern } from "../../tbcore/web/lib/pattern.js";
+import { MAX_PATTERN_LENGTH, loadPatterns, makeFilter } from "../../tbcore/web/lib/filter.js";
+import { compilePattern } from "../../tbcore/web/lib/pattern.js";
+
+await loadPatterns();
 
 test("patterns match anywhere, without regard to case", () => {
   /** @type {[string, string, boolean][]} */
@@ -114,6 +116,14 @@ test("nothing, repeated a thousand million times, is compiled at once", () => {
   const start = performance.now();
   assert.equal(compilePattern("((){1000000000}){1000000000}a")("a"), true);
   assert.ok(performance.now() - start < 200);
+});
+
+test("plain words need no regular expressions, which are fetched for the first that is one", async () => {
+  const early = await import("../../tbcore/web/lib/filter.js?fresh");
+  assert.equal(early.makeFilter("Loss").matches("train/loss"), true);
+  assert.equal(early.makeFilter("l.ss").matches("train/loss"), false); // nothing, until they are there
+  await early.loadPatterns();
+  assert.equal(early.makeFilter("l.ss").matches("train/loss"), true);
 });
 
 test("a filter with an error lets everything through, and so does an empty one", () => {

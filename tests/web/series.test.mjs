@@ -11,6 +11,8 @@ import {
   nonFinitePoints,
   padded,
   partsOf,
+  risingRuns,
+  traceBand,
   tracePath,
   visibleExtent,
   windowOf,
@@ -126,6 +128,18 @@ test("segments are found, searched and cut to a window on their own", () => {
   assert.deepEqual(windowOf(xs, parts[0], 9, 10), [3, 4]);
   assert.deepEqual(partsOf(xs).map(({ rising }) => rising), [false]);
   assert.deepEqual(partsOf([]), []);
+});
+
+test("stretches that do not fall", () => {
+  assert.deepEqual(risingRuns([0, 1, 1, 0, NaN, 2, 3], 0, 7), [[0, 3], [3, 4], [4, 5], [5, 7]]);
+  assert.deepEqual(risingRuns([5, 6, 1], 1, 3), [[1, 2], [2, 3]]);
+  assert.deepEqual(risingRuns([], 0, 0), []);
+});
+
+test("a band is one outline", () => {
+  const path = new Path();
+  traceBand(path, Float64Array.of(0, 9), Float64Array.of(1, 2), Float64Array.of(5, 6), same, same);
+  assert.deepEqual(path.calls, [["M", 0, 5], ["L", 9, 6], ["L", 9, 2], ["L", 0, 1]]);
 });
 
 test("outliers are left out of a range, and nothing else", () => {

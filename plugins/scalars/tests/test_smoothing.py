@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tbcore_scalars.smoothing import point_weight, smoothed
@@ -24,6 +24,7 @@ def recurrence(values: list[float], weight: float) -> list[float]:
     return result
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.floats(-1e6, 1e6) | st.sampled_from([math.nan, math.inf]), max_size=200),
     st.floats(0.001, 0.999),

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tbcore import ScalarSeries
@@ -78,6 +78,7 @@ def any_series(draw: st.DrawFn) -> ScalarSeries:
     return series_of(value, step[:count], wall_time[:count])
 
 
+@settings(deadline=None)
 @given(any_series(), st.sampled_from(["step", "wall"]), st.data())
 def test_the_rows_of_a_part_are_those_of_the_contract(
     series: ScalarSeries, axis: Any, data: st.DataObject
@@ -94,6 +95,7 @@ def test_the_rows_of_a_part_are_those_of_the_contract(
     assert count_between(line, start, stop) == int(inside.sum())
 
 
+@settings(deadline=None)
 @given(any_series())
 def test_lines_are_sorted_stably_within_segments(series: ScalarSeries) -> None:
     """Rows with equal x keep the order in which they were written."""

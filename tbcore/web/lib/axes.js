@@ -1,30 +1,16 @@
 /**
- * The axes of a chart: what they show, their ticks and labels, and where everything lies.
- *
- * A logarithmic axis is linear in logarithms: all that is drawn or pointed at is first brought to the axis, by `toAxis`
- * or `axisColumn`.
+ * The axes of a chart: ticks, labels, and where everything lies. A logarithmic axis is linear in logarithms: all that is
+ * drawn or pointed at is first brought to the axis, by `toAxis` or `axisColumn`.
  */
 
-import { formatDuration, formatDurationTicks, formatTicks, formatTimeTicks } from "./format.js";
+import { formatDurationTicks, formatTicks, formatTimeTicks } from "./format.js";
 import { durationTicks, logDurationTicks, logTicks, numberTicks, timeTicks } from "./ticks.js";
 
 /**
- * @typedef {[min: number, max: number]} Range
- *
- * @typedef {object} Axis
- * @property {import("./series.js").XAxis | "value"} kind
- * @property {boolean} log
- * @property {Range} range  what is shown; logarithms where `log`
- *
- * @typedef {{ share: number, label: string }} Tick  share of the axis' length
- *
- * @typedef {object} Layout  CSS pixels inside the chart
- * @property {number} left
- * @property {number} top
- * @property {number} width
- * @property {number} height
- * @property {Tick[]} xTicks
- * @property {Tick[]} yTicks
+ * @typedef {import("./chart-types.js").Range} Range
+ * @typedef {import("./chart-types.js").Axis} Axis
+ * @typedef {import("./chart-types.js").Tick} Tick
+ * @typedef {import("./chart-types.js").Layout} Layout
  */
 
 export const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif';
@@ -33,18 +19,12 @@ export const FONT_SIZE = 11;
 const SPACE = { step: 52, relative: 58, wall_time: 78, value: 26 };
 const LINE_HEIGHT = 13;
 
-/**
- * @param {Axis} axis
- * @param {number} value
- */
+/** @param {Axis} axis @param {number} value */
 export function toAxis(axis, value) {
   return axis.log ? Math.log10(value) : value;
 }
 
-/**
- * @param {Axis} axis
- * @param {number} place
- */
+/** @param {Axis} axis @param {number} place */
 export function fromAxis(axis, place) {
   return axis.log ? 10 ** place : place;
 }
@@ -58,20 +38,12 @@ export function axisColumn(column, log) {
   return log ? column.map(Math.log10) : column;
 }
 
-/**
- * Where a place on an axis lies: 0 at its beginning, 1 at its end.
- * @param {Range} range
- * @param {number} place
- */
+/** Where a place on an axis lies: 0 at its beginning, 1 at its end. @param {Range} range @param {number} place */
 export function shareOf([min, max], place) {
   return (place / 2 - min / 2) / (max / 2 - min / 2);
 }
 
-/**
- * @param {Axis} axis
- * @param {number} length  CSS pixels
- * @returns {Tick[]}
- */
+/** @param {Axis} axis @param {number} length  CSS pixels @returns {Tick[]} */
 export function axisTicks(axis, length) {
   const { kind, log, range } = axis;
   const most = Math.max(2, Math.floor(length / SPACE[kind]));
@@ -83,7 +55,7 @@ export function axisTicks(axis, length) {
   let labels;
   if (kind === "relative") {
     ticks = log ? logDurationTicks(min, max, most) : durationTicks(min, max, most);
-    labels = ticks.spacing > 0 ? formatDurationTicks(ticks.at, ticks.spacing) : ticks.at.map(formatDuration);
+    labels = ticks.at.flatMap((tick) => formatDurationTicks([tick], ticks.spacing || tick));
   } else if (kind === "wall_time") {
     ticks = timeTicks(min, max, most);
     labels = formatTimeTicks(ticks.at, ticks.spacing);

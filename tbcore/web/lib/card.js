@@ -6,6 +6,8 @@ import { html } from "htm/preact";
 import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "./icons.js";
 
+const DRAGGED = "application/x-tbcore-card";
+
 /**
  * @param {object} props
  * @param {string} props.title  a tag
@@ -13,11 +15,39 @@ import { Icon } from "./icons.js";
  * @param {boolean} props.expanded  full width and higher
  * @param {(expanded: boolean) => void} props.onExpand
  * @param {unknown} [props.actions]  more buttons
+ * @param {(event: KeyboardEvent) => void} [props.onKeyDown]  of keys pressed anywhere in the card
+ * @param {string} [props.dragged]  a name that the card's title carries when it is dragged onto another card
+ * @param {(name: string) => void} [props.onDrop]  called with the name of a card that was dropped here
  * @param {unknown} props.children
  */
-export function Card({ title, dimmed = 0, expanded, onExpand, actions, children }) {
-  return html`<article class="tb-card ${expanded ? "tb-expanded" : ""}" aria-label=${title}>
-    <header>
+export function Card({ title, dimmed = 0, expanded, onExpand, actions, onKeyDown, dragged, onDrop, children }) {
+  const [isTarget, setTarget] = useState(false);
+  /** @param {DragEvent} event */
+  const onDragOver = (event) => {
+    if (!onDrop || !event.dataTransfer?.types.includes(DRAGGED)) return;
+    event.preventDefault();
+    setTarget(true);
+  };
+  /** @param {DragEvent} event */
+  const onDropHere = (event) => {
+    setTarget(false);
+    const name = event.dataTransfer?.getData(DRAGGED);
+    if (!name) return;
+    event.preventDefault();
+    onDrop?.(name);
+  };
+  return html`<article
+    class="tb-card ${expanded ? "tb-expanded" : ""} ${isTarget ? "tb-target" : ""}"
+    aria-label=${title}
+    onKeyDown=${onKeyDown}
+    onDragOver=${onDragOver}
+    onDragLeave=${() => setTarget(false)}
+    onDrop=${onDropHere}
+  >
+    <header
+      draggable=${dragged !== undefined}
+      onDragStart=${(/** @type {DragEvent} */ event) => event.dataTransfer?.setData(DRAGGED, dragged ?? "")}
+    >
       <h3 title=${title}>
         ${dimmed > 0 && html`<span class="tb-dim">${title.slice(0, dimmed)}</span>`}<span>${title.slice(dimmed)}</span>
       </h3>
@@ -43,7 +73,7 @@ export function Card({ title, dimmed = 0, expanded, onExpand, actions, children 
  * A button that opens a small window below it. The content is made when it opens.
  * @param {object} props
  * @param {string} props.label
- * @param {"download" | "menu"} props.icon
+ * @param {Parameters<typeof Icon>[0]["name"]} props.icon
  * @param {() => unknown} props.content
  */
 export function Menu({ label, icon, content }) {

@@ -1,6 +1,4 @@
-/**
- * Tables of numbers as `tbcore.http.columns_response` sends them.
- */
+/** Tables of numbers as `tbcore.http.columns_response` sends them. */
 
 /**
  * Reads an answer. The columns are views into the buffer: nothing is parsed or copied.

@@ -4,8 +4,8 @@
 
 import { html } from "htm/preact";
 import { useId } from "preact/hooks";
+import { MAX_PATTERN_LENGTH } from "./filter.js";
 import { Icon } from "./icons.js";
-import { MAX_PATTERN_LENGTH } from "./pattern.js";
 
 /**
  * @param {object} props

@@ -1,10 +1,10 @@
 /**
- * Drawing in step with the screen: each drawing at most once a frame, and no frame longer than the eye allows. What
- * does not fit waits for the next, so that twenty charts that move together do not hold up the one under the pointer.
+ * Drawing in step with the screen: what does not fit into a frame waits for the next, so that twenty charts that move
+ * together do not hold up the one under the pointer.
  */
 
 /** Milliseconds of drawing in one frame. */
-const BUDGET = 18;
+const BUDGET = 12;
 
 /** @typedef {() => number | void} Draw  may return milliseconds that it costs later, when the browser paints */
 

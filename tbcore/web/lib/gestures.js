@@ -4,15 +4,7 @@
  * without a pointer. The wheel alone scrolls the page, as everywhere on it.
  */
 
-/**
- * @typedef {import("./axes.js").Range} Range
- *
- * @typedef {object} Target  what gestures act on
- * @property {() => Range | null} range  of the x axis, as it is laid out; null while there is nothing
- * @property {(range: Range | null, settled: boolean) => void} show  null: everything; `settled` at the end of a gesture
- * @property {(point: { left: number, top: number } | null) => void} point  pointed at, CSS pixels inside the plot
- * @property {(event: KeyboardEvent) => boolean} key  whether a key was of use otherwise
- */
+/** @typedef {import("./chart-types.js").Range} Range */
 
 /** A drag shorter than this is a click, CSS pixels. */
 const DRAG = 5;
@@ -22,7 +14,7 @@ const WHEEL_END = 160;
 /**
  * @param {HTMLElement} element  takes the focus
  * @param {HTMLElement} plot  the area between the axes
- * @param {Target} target
+ * @param {import("./chart-types.js").GestureTarget} target
  * @param {AbortSignal} signal
  */
 export function addGestures(element, plot, target, signal) {
@@ -73,8 +65,8 @@ export function addGestures(element, plot, target, signal) {
     const { left, width } = placeOf(event);
     const was = drag;
     endDrag();
+    if (was?.pans) return target.show(moved(was.range, (was.left - left) / width), true);
     if (!was || Math.abs(left - was.left) < DRAG) return;
-    if (was.pans) return target.show(moved(was.range, (was.left - left) / width), true);
     const [from, to] = [was.left, Math.min(width, Math.max(0, left))].sort((a, b) => a - b);
     target.show([at(was.range, from / width), at(was.range, to / width)], true);
   };
@@ -82,6 +74,11 @@ export function addGestures(element, plot, target, signal) {
   const endDrag = () => {
     drag = null;
     selection.hidden = true;
+  };
+
+  const onCancel = () => {
+    if (drag?.pans) target.show(target.range(), true);
+    endDrag();
   };
 
   const leave = () => target.point(null);
@@ -140,7 +137,7 @@ export function addGestures(element, plot, target, signal) {
   element.addEventListener("pointermove", onMove, options);
   element.addEventListener("pointerdown", onDown, options);
   element.addEventListener("pointerup", onUp, options);
-  element.addEventListener("pointercancel", endDrag, options);
+  element.addEventListener("pointercancel", onCancel, options);
   // A finger leaves when it is lifted; what it pointed at stays until it touches something else.
   element.addEventListener("pointerleave", (event) => event.pointerType === "touch" || leave(), options);
   document.addEventListener("pointerdown", (event) => event.composedPath().includes(element) || leave(), options);
@@ -153,21 +150,12 @@ export function addGestures(element, plot, target, signal) {
   }
 }
 
-/**
- * The place at a share of a range.
- * @param {Range} range
- * @param {number} share
- */
+/** The place at a share of a range. @param {Range} range @param {number} share */
 export function at([min, max], share) {
   return min + share * (max - min);
 }
 
-/**
- * A range moved by a share of itself.
- * @param {Range} range
- * @param {number} share
- * @returns {Range}
- */
+/** A range moved by a share of itself. @param {Range} range @param {number} share @returns {Range} */
 export function moved([min, max], share) {
   return [min + share * (max - min), max + share * (max - min)];
 }

@@ -12,19 +12,20 @@
  */
 
 import { axisColumn, drawAxes, FONT, fromAxis, layOut, shareOf, toAxis } from "./axes.js";
-import { ChartTooltip } from "./chart-tooltip.js";
 import { formatDuration, formatStep, formatTime, formatValue, plural } from "./format.js";
 import { drawNever, drawSoon } from "./frames.js";
 import { addGestures, at, limited } from "./gestures.js";
+import { dotPath, marksOf } from "./marks.js";
 import { Raster } from "./raster.js";
 import {
   clipRange,
-  countFinite,
   extent,
   nearestIndex,
   nonFinitePoints,
   padded,
   partsOf,
+  risingRuns,
+  traceBand,
   tracePath,
   visibleExtent,
   windowOf,
@@ -32,87 +33,34 @@ import {
 } from "./series.js";
 
 /**
- * @typedef {import("./series.js").Columns} Columns
- * @typedef {import("./series.js").XAxis} XAxis
- * @typedef {import("./axes.js").Range} Range
- * @typedef {"linear" | "log"} Scale
- * @typedef {Scale} YScale
- *
- * @typedef {object} LineOptions
- * @property {string} name  shown on hover
- * @property {string} color
- * @property {Float64Array | null} [smoothed]  drawn strong, with `value` faint behind it
- * @property {ArrayLike<number>} [segments]  first rows of segments, such as restarts; no line joins two
- * @property {number} [startTime]  when relative time begins, seconds since the epoch; at the first row unless told
- * @property {readonly number[]} [dash]  pixels on, pixels off
- * @property {number} [numPoints]  of the whole series, when these are not all
- * @property {string} [key]  tells lines of one name apart
- * @typedef {Columns & LineOptions} Line
- *
- * @typedef {object} Band  the mean of a group of runs, and how far they are apart
- * @property {string} name
- * @property {string} color
- * @property {Float64Array} x  in units of the x axis
- * @property {Float64Array} mean
- * @property {Float64Array} low
- * @property {Float64Array} high
- * @property {Float64Array} count  of runs
- * @property {string} [label]  what low and high are
- *
- * @typedef {object} Axes
- * @property {XAxis} xAxis  "step" unless told
- * @property {Scale} xScale  "linear" unless told; wall time always is
- * @property {Scale} yScale  "linear" unless told
- * @property {boolean} clip  leaves outliers out of the y range, and marks lines that are cut off; false unless told
- *
- * @typedef {object} Callbacks
- * @property {string} label  what the chart shows, for those who cannot see it
- * @property {(view: Range | null, settled: boolean) => void} [onView]  the reader zooms or moves; `settled` at the end of
- *   a gesture
- * @property {(hits: Hit[]) => void} [onHover]  what is pointed at, the nearest first; empty: nothing any more
- * @property {import("./cursor.js").Cursor} [cursor]  shared with other charts
- * @property {(isZoomed: boolean) => void} [onZoom]
- * @typedef {Callbacks & Partial<Axes>} LineChartOptions
- *
- * @typedef {object} Item  a line or band on the axes
- * @property {Line | null} line
- * @property {Band | null} band
- * @property {string} name
- * @property {string} color
- * @property {Float64Array} xs
- * @property {Float64Array} ys  drawn strong
- * @property {Float64Array | null} raw  drawn faint
- * @property {Float64Array[]} columns  all that is drawn
- * @property {import("./series.js").Part[]} parts
- * @property {Range | null} xExtent
- * @property {Range | null} yExtent
- * @property {{ index: number, beside: number }[]} nonFinite
- *
- * @typedef {object} Hit  a point that is read just now
- * @property {Line} [line]
- * @property {Band} [band]  instead of a line
- * @property {string} name
- * @property {string} color
- * @property {number} index  of the point
- * @property {number} left  CSS pixels inside the plot
- * @property {number} top  NaN: has no place
+ * @typedef {import("./chart-types.js").Columns} Columns
+ * @typedef {import("./chart-types.js").XAxis} XAxis
+ * @typedef {import("./chart-types.js").Scale} YScale
+ * @typedef {import("./chart-types.js").Line} Line
+ * @typedef {import("./chart-types.js").Band} Band
+ * @typedef {import("./chart-types.js").Hit} Hit
+ * @typedef {import("./chart-types.js").Range} Range
+ * @typedef {import("./chart-types.js").Item} Item
+ * @typedef {import("./chart-types.js").LineChartOptions} LineChartOptions
+ * @typedef {import("./chart-types.js").Layout} Layout
+ * @typedef {CanvasRenderingContext2D} Context
  */
 
 const LINE_WIDTH = 1.4;
-/** More are drawn as thin lines: easier to tell apart, and several times as fast. */
+/** More lines are thin, to be told apart; more points are drawn by our own raster, which is several times as fast. */
 const MANY_LINES = 12;
 const MANY_POINTS = 15_000;
 /** Opacity of values behind their smoothed line, and of a band. */
 const FAINT = 0.28;
 const BAND = 0.18;
-/** Between marks of one line, CSS pixels: more of them would read as a bar. */
-const MARK_GAP = 12;
+/** Of a line or band: what its place on the axes depends on. */
+const KEPT = ["step", "wallTime", "smoothed", "segments", "startTime", "x", "low", "high"];
 /** A line is read only where it has a point this near to the pointer, CSS pixels. */
 const REACH = 60;
 
 export class LineChart {
   /** @type {HTMLElement} */ #element;
-  /** @type {Callbacks & Axes} */ #options;
+  /** @type {import("./chart-types.js").Callbacks & import("./chart-types.js").Axes} */ #options;
   /** @type {readonly Line[]} */ #lines = [];
   /** @type {readonly Band[]} */ #bands = [];
   /** @type {Item[]} */ #items = [];
@@ -123,13 +71,13 @@ export class LineChart {
   /** @type {Range | null} of everything, as far as it is known, on the axis */ #whole = null;
   /** @type {Range} what the axes show */ #x = [0, 1];
   /** @type {Range} */ #y = [0, 1];
-  /** @type {import("./axes.js").Layout | null} */ #layout = null;
+  /** @type {Layout | null} */ #layout = null;
   /** @type {Raster | null} */ #raster = null;
   #canvas = make("canvas", "tb-chart-canvas");
   #plot = make("div", "tb-chart-plot");
   #overlay = make("canvas", "tb-chart-overlay");
   #note = make("p", "tb-chart-note");
-  /** @type {ChartTooltip} */ #tooltip;
+  /** @type {import("./chart-tooltip.js").ChartTooltip | null} made when something is pointed at */ #tooltip = null;
   /** @type {ResizeObserver} */ #resizes;
   #closed = new AbortController();
   #leaveCursor = () => {};
@@ -147,7 +95,6 @@ export class LineChart {
   constructor(element, options) {
     this.#element = element;
     this.#options = { xAxis: "step", xScale: "linear", yScale: "linear", clip: false, ...options };
-    this.#tooltip = new ChartTooltip(element);
     element.classList.add("tb-chart");
     element.tabIndex = 0;
     element.setAttribute("role", "group");
@@ -168,10 +115,7 @@ export class LineChart {
     this.#prepare();
   }
 
-  /**
-   * Draws these bands, behind all lines.
-   * @param {readonly Band[]} bands
-   */
+  /** Draws these bands, behind all lines. @param {readonly Band[]} bands */
   setBands(bands) {
     this.#bands = bands;
     this.#prepare();
@@ -179,7 +123,7 @@ export class LineChart {
 
   /**
    * Changes the axes; what is not named stays. Another x axis shows everything.
-   * @param {Partial<Axes>} axes
+   * @param {Partial<import("./chart-types.js").Axes>} axes
    */
   setAxes(axes) {
     const options = this.#options;
@@ -187,8 +131,8 @@ export class LineChart {
     Object.assign(options, axes);
     if (options.xAxis === xAxis && options.xScale === xScale && options.yScale === yScale && options.clip === clip) return;
     if (options.xAxis !== xAxis) this.setView(null);
+    if (options.xAxis !== xAxis || options.xScale !== xScale) this.#whole = null;
     this.#items = [];
-    this.#whole = null;
     this.#prepare();
   }
 
@@ -237,14 +181,21 @@ export class LineChart {
     this.#show(null, true);
   }
 
-  /**
-   * Draws the lines of a run strong and all others faint.
-   * @param {string | null} name
-   */
+  /** Draws the lines of a run strong and all others faint. @param {string | null} name */
   highlight(name) {
     if (name === this.#highlighted) return;
     this.#highlighted = name;
     this.#drawOverlay();
+  }
+
+  /** The chart as a document of SVG: title, axes, lines and their names. @returns {Promise<string>} */
+  async toSVG() {
+    return (await import("./chart-export.js")).chartSVG(this.#picture());
+  }
+
+  /** The same as pixels. @param {number} [scale]  pixels in a CSS pixel @returns {Promise<Blob>} image/png */
+  async toPNG(scale = 2) {
+    return (await import("./chart-export.js")).chartPNG(this.#picture(), scale);
   }
 
   /** Takes the chart out of its element. */
@@ -253,7 +204,7 @@ export class LineChart {
     this.#closed.abort();
     this.#leaveCursor();
     this.#resizes.disconnect();
-    this.#tooltip.destroy();
+    this.#tooltip?.destroy();
     drawNever(this.#draw);
     this.#canvas.remove();
     this.#plot.remove();
@@ -261,10 +212,7 @@ export class LineChart {
 
   // --- from columns to axes ----------------------------------------------------------------------------------------
 
-  /**
-   * @param {"x" | "y"} which
-   * @returns {import("./axes.js").Axis}
-   */
+  /** @param {"x" | "y"} which @returns {import("./chart-types.js").Axis} */
   #axis(which) {
     const { xAxis, xScale, yScale } = this.#options;
     return which === "x"
@@ -274,20 +222,17 @@ export class LineChart {
 
   #prepare() {
     const old = new Map(this.#items.map((item) => [item.line?.value ?? item.band?.mean, item]));
-    /** @param {Line | Band} source @param {Float64Array} column */
-    const known = (source, column) => {
-      const item = old.get(column);
-      const was = item && (item.line ?? item.band);
-      if (!item || !was || item.raw !== null !== Boolean("smoothed" in source && source.smoothed)) return null;
-      const same = /** @type {const} */ (["step", "wallTime", "smoothed", "segments", "startTime", "x", "low", "high"]).every(
-        (name) => /** @type {any} */ (was)[name] === /** @type {any} */ (source)[name],
-      );
-      return same ? { ...item, name: source.name, color: source.color } : null;
+    // What did not change is not brought to the axes again.
+    /** @param {any} source */
+    const itemOf = (source) => {
+      const line = source.value ? source : null;
+      const band = line ? null : source;
+      const item = old.get(source.value ?? source.mean);
+      const was = /** @type {any} */ (item?.line ?? item?.band);
+      const { name, color } = source;
+      return item && KEPT.every((key) => was[key] === source[key]) ? { ...item, line, band, name, color } : this.#itemOf(line, band);
     };
-    this.#items = [
-      ...this.#bands.map((band) => Object.assign(known(band, band.mean) ?? this.#itemOf(null, band), { band })),
-      ...this.#lines.map((line) => Object.assign(known(line, line.value) ?? this.#itemOf(line, null), { line })),
-    ].filter(({ xs }) => xs.length > 0);
+    this.#items = [...this.#bands, ...this.#lines].map(itemOf).filter(({ xs }) => xs.length > 0);
     this.#numPoints = this.#items.reduce((sum, { xs }) => sum + xs.length, 0);
     const extents = this.#items.map(({ xExtent }) => xExtent);
     this.#whole = this.#view ? this.#whole && union([this.#whole, ...extents]) : union(extents);
@@ -295,11 +240,7 @@ export class LineChart {
     this.#describe();
   }
 
-  /**
-   * @param {Line | null} line
-   * @param {Band | null} band  instead of a line
-   * @returns {Item}
-   */
+  /** @param {Line | null} line @param {Band | null} band  instead of a line @returns {Item} */
   #itemOf(line, band) {
     const { name, color } = /** @type {Line | Band} */ (line ?? band);
     const log = this.#axis("y").log;
@@ -370,7 +311,7 @@ export class LineChart {
     this.#plot.hidden = this.#items.length === 0;
     if (this.#plot.hidden) {
       this.#layout = null;
-      this.#tooltip.hide();
+      this.#tooltip?.hide();
       return 0;
     }
     this.#x = this.#xRange();
@@ -387,27 +328,32 @@ export class LineChart {
     context.rect(layout.left, layout.top, layout.width, layout.height);
     context.clip();
     context.translate(layout.left, layout.top);
-    const isCrowded = this.#items.length > MANY_LINES || this.#numPoints > MANY_POINTS;
     this.#drawBands(context);
     let later = 0;
-    if (isCrowded || this.#isMoving) this.#drawThin(context, ratio);
+    const isThin = this.#items.length > MANY_LINES;
+    if (this.#numPoints > MANY_POINTS || this.#isMoving) this.#drawThin(context, ratio);
     else {
-      this.#drawStrokes(context);
-      later = this.#numPoints / 1000; // a microsecond for each point, without a GPU
+      this.#drawStrokes(context, isThin ? 1 : LINE_WIDTH);
+      later = this.#numPoints / (isThin ? 10_000 : 1000); // microseconds for each point, without a GPU
     }
     context.restore();
     context.save();
     context.translate(layout.left, layout.top);
-    this.#drawMarks(context, isCrowded);
+    let isCut = false;
+    for (const { color, fill, stroke, isCut: cut } of this.#marks(layout)) {
+      isCut ||= cut;
+      context.fillStyle = context.strokeStyle = color;
+      context.lineWidth = LINE_WIDTH;
+      if (fill) context.fill(new Path2D(fill));
+      if (stroke) context.stroke(new Path2D(stroke));
+    }
     context.restore();
+    this.#note.textContent = this.#notes(isCut);
     this.#update();
     return later;
   };
 
-  /**
-   * @param {import("./axes.js").Layout} layout
-   * @param {number} ratio
-   */
+  /** @param {Layout} layout @param {number} ratio */
   #place({ left, top, width, height }, ratio) {
     Object.assign(this.#plot.style, { left: `${left}px`, top: `${top}px`, width: `${width}px`, height: `${height}px` });
     const size = [Math.round(width * ratio), Math.round(height * ratio)];
@@ -417,7 +363,7 @@ export class LineChart {
 
   /** Functions from axes to CSS pixels inside the plot. */
   #mapping() {
-    const { width, height } = /** @type {import("./axes.js").Layout} */ (this.#layout);
+    const { width, height } = /** @type {Layout} */ (this.#layout);
     return {
       toX: (/** @type {number} */ x) => shareOf(this.#x, x) * width,
       toY: (/** @type {number} */ y) => (1 - shareOf(this.#y, y)) * height,
@@ -426,10 +372,7 @@ export class LineChart {
     };
   }
 
-  /**
-   * @param {Item} item
-   * @param {Float64Array} column
-   */
+  /** @param {Item} item @param {Float64Array} column */
   #path({ xs, parts }, column) {
     const { toX, toY } = this.#mapping();
     const path = new Path2D();
@@ -437,17 +380,13 @@ export class LineChart {
     return path;
   }
 
-  /** @param {CanvasRenderingContext2D} context */
+  /** @param {Context} context */
   #drawBands(context) {
     const { toX, toY } = this.#mapping();
     for (const { band, color, xs, columns } of this.#items) {
       if (!band) continue;
-      const [, low, high] = columns;
       const path = new Path2D();
-      tracePath(path, xs, high, toX, toY);
-      // Back along the lower edge; the first point of it is joined by a line too.
-      const back = { moveTo: path.lineTo.bind(path), lineTo: path.lineTo.bind(path) };
-      tracePath(back, xs.slice().reverse(), low.slice().reverse(), toX, toY);
+      traceBand(path, xs, columns[1], columns[2], toX, toY);
       context.globalAlpha = BAND;
       context.fillStyle = color;
       context.fill(path);
@@ -455,8 +394,8 @@ export class LineChart {
     }
   }
 
-  /** @param {CanvasRenderingContext2D} context */
-  #drawStrokes(context) {
+  /** @param {Context} context @param {number} width */
+  #drawStrokes(context, width) {
     context.lineJoin = "round";
     for (const strong of [false, true]) {
       for (const item of this.#items) {
@@ -464,7 +403,7 @@ export class LineChart {
         if (!column) continue;
         context.globalAlpha = strong ? 1 : FAINT;
         context.strokeStyle = item.color;
-        context.lineWidth = item.band ? LINE_WIDTH + 0.6 : LINE_WIDTH;
+        context.lineWidth = item.band ? width + 0.6 : width;
         context.setLineDash([...(item.line?.dash ?? [])]);
         context.stroke(this.#path(item, column));
       }
@@ -473,12 +412,9 @@ export class LineChart {
     context.globalAlpha = 1;
   }
 
-  /**
-   * @param {CanvasRenderingContext2D} context
-   * @param {number} ratio
-   */
+  /** @param {Context} context @param {number} ratio */
   #drawThin(context, ratio) {
-    const { width, height } = /** @type {import("./axes.js").Layout} */ (this.#layout);
+    const { width, height } = /** @type {Layout} */ (this.#layout);
     const raster = (this.#raster ??= new Raster(Math.round(width * ratio), Math.round(height * ratio)));
     raster.clear();
     for (const strong of [false, true]) {
@@ -487,9 +423,11 @@ export class LineChart {
         if (!column) continue;
         const color = colorNumber(item.color);
         for (const part of item.parts) {
-          const [from, to] = windowOf(item.xs, part, ...this.#x);
+          const window = windowOf(item.xs, part, ...this.#x);
           const dash = item.line?.dash?.map((length) => length * ratio);
-          raster.line(item.xs, column, from, to, this.#x, this.#y, color, strong ? 1 : FAINT, ratio, dash);
+          for (const [from, to] of part.rising ? [window] : risingRuns(item.xs, ...window)) {
+            raster.line(item.xs, column, from, to, this.#x, this.#y, color, strong ? 1 : FAINT, ratio, dash);
+          }
         }
       }
     }
@@ -497,63 +435,18 @@ export class LineChart {
     context.drawImage(scratch, 0, 0, raster.width, raster.height, 0, 0, width, height);
   }
 
-  /**
-   * Points of segments that have only one, values that are not finite, and lines that are cut off.
-   * @param {CanvasRenderingContext2D} context
-   * @param {boolean} isCrowded
-   */
-  #drawMarks(context, isCrowded) {
-    const { toX, toY, width, height } = this.#mapping();
-    const isInside = (/** @type {number} */ x, /** @type {number} */ y) => x >= 0 && x <= width && y >= 0 && y <= height;
-    let isCut = false;
-    for (const item of this.#items) {
-      const { line, xs, ys, raw, parts, nonFinite } = item;
-      context.fillStyle = context.strokeStyle = item.color;
-      context.lineWidth = LINE_WIDTH;
-      for (const part of parts) {
-        const [from, to] = windowOf(xs, part, ...this.#x);
-        const isSingle = countFinite(ys, 2, part.from, part.to) < 2;
-        // Where points are far apart they are seen.
-        if (!isSingle && (isCrowded || this.#isMoving || (to - from) * 10 > width)) continue;
-        for (let i = from; i < to; i++) {
-          const x = toX(xs[i]);
-          const y = toY(ys[i]);
-          if (isInside(x, y)) dot(context, x, y, isSingle ? 3 : 2);
-        }
-      }
-      if (!line) continue;
-      const marks = spaced();
-      for (const { index, beside } of nonFinite) {
-        const x = toX(xs[index]);
-        const value = line.value[index];
-        if (!(x >= 0 && x <= width) || !marks(x, value)) continue;
-        if (value === Infinity) triangle(context, x, 4, -4);
-        else if (value === -Infinity) triangle(context, x, height - 4, 4);
-        else {
-          const y = toY(toAxis(this.#axis("y"), beside));
-          cross(context, x, Number.isFinite(y) ? Math.min(height - 4, Math.max(4, y)) : height - 4, 3.2);
-        }
-      }
-      if (!this.#options.clip) continue;
-      const column = raw ?? ys;
-      for (let i = 0; i < xs.length; i++) {
-        const isAbove = column[i] > this.#y[1];
-        if (!isAbove && !(column[i] < this.#y[0])) continue;
-        const x = toX(xs[i]);
-        if (!(x >= 0 && x <= width) || !Number.isFinite(column[i])) continue;
-        isCut = true;
-        if (marks(x, isAbove ? 1 : -1)) chevron(context, x, isAbove ? 2 : height - 2, isAbove ? 4 : -4);
-      }
-    }
-    this.#setNote(isCut);
+  /** @param {{ width: number, height: number }} size */
+  #marks({ width, height }) {
+    const plot = { x: this.#axis("x"), y: this.#axis("y"), width, height };
+    const showsPoints = this.#items.length <= MANY_LINES && !this.#isMoving;
+    return this.#items.map((item) => ({ color: item.color, ...marksOf(item, plot, showsPoints, this.#options.clip) }));
   }
 
-  /** Says what the chart does not show. @param {boolean} isCut */
-  #setNote(isCut) {
+  /** What the chart does not show. @param {boolean} isCut */
+  #notes(isCut) {
     const notes = isCut ? ["outliers clipped"] : [];
     for (const which of /** @type {const} */ (["x", "y"])) {
-      const axis = this.#axis(which);
-      if (!axis.log) continue;
+      if (!this.#axis(which).log) continue;
       let hidden = 0;
       let all = 0;
       for (const { xs, ys, line } of this.#items) {
@@ -563,20 +456,28 @@ export class LineChart {
           if (!Number.isFinite(column[i]) && (which === "x" || !line || Number.isFinite(line.value[i]))) hidden++;
         }
       }
-      const what = which === "x" ? this.#options.xAxis : "value";
+      const what = which === "y" ? "value" : this.#options.xAxis === "step" ? "step" : "time";
       if (hidden === all) notes.push(`no ${what} above 0 on a logarithmic axis`);
-      else if (hidden > 0) notes.push(`${plural(hidden, "point")} with a ${what} of 0 or less not shown`);
+      else if (hidden > 0) notes.push(`${plural(hidden, what)} ≤ 0 not shown`);
     }
-    this.#note.textContent = notes.join("; ");
+    return notes.join(", ");
+  }
+
+  /** What is shown, large enough to be read on its own. @returns {import("./chart-types.js").Picture} */
+  #picture() {
+    const width = Math.max(640, this.#element.clientWidth);
+    const height = Math.max(360, this.#element.clientHeight);
+    const axes = { x: this.#axis("x"), y: this.#axis("y") };
+    const layout = layOut(width, height, axes.x, axes.y, (text) => 6.5 * text.length);
+    const marks = this.#marks(layout);
+    const note = this.#note.textContent ?? "";
+    return { label: this.#options.label, width, height, layout, ...axes, items: this.#items, marks, note, colors: this.#colors };
   }
 
   #readColors() {
     const style = getComputedStyle(this.#element);
-    this.#colors = {
-      text: style.getPropertyValue("--tb-ink-3").trim() || "gray",
-      grid: style.getPropertyValue("--tb-grid").trim() || "lightgray",
-      surface: style.getPropertyValue("--tb-surface").trim() || "white",
-    };
+    const color = (/** @type {string} */ name, /** @type {string} */ other) => style.getPropertyValue(name).trim() || other;
+    this.#colors = { text: color("--tb-ink-3", "gray"), grid: color("--tb-grid", "#ddd"), surface: color("--tb-surface", "white") };
   }
 
   #describe() {
@@ -614,19 +515,17 @@ export class LineChart {
       },
       signal,
     );
-    window.addEventListener("scroll", () => this.#tooltip.hide(), { signal, passive: true, capture: true });
+    window.addEventListener("scroll", () => this.#tooltip?.hide(), { signal, passive: true, capture: true });
     const { cursor } = this.#options;
     if (cursor) this.#leaveCursor = cursor.join(this);
   }
 
-  /**
-   * @param {Range | null} range  on the axis
-   * @param {boolean} settled
-   */
+  /** @param {Range | null} range  on the axis @param {boolean} settled */
   #show(range, settled) {
     const axis = this.#axis("x");
     const part = range && limited(range, this.#whole && this.#everything());
     const view = part && /** @type {Range} */ (part.map((place) => fromAxis(axis, place)));
+    if (!view && !this.#view && !this.#isMoving) return; // nothing new
     this.setView(view, settled);
     this.#drawSoon(true);
     this.#options.onView?.(view, settled);
@@ -655,10 +554,7 @@ export class LineChart {
     return true;
   }
 
-  /**
-   * @param {-1 | 1} direction
-   * @param {number} count  of points
-   */
+  /** @param {-1 | 1} direction @param {number} count  of points */
   #walk(direction, count) {
     const item = this.#readItem() ?? this.#items[this.#items.length - 1];
     const last = item.xs.length - 1;
@@ -691,14 +587,23 @@ export class LineChart {
   /** Shows what is under the pointer or the arrow keys. */
   #update() {
     const hits = this.#hits();
-    if (hits.length === 0) this.#tooltip.hide();
-    else {
-      const plot = this.#plot.getBoundingClientRect();
-      const anchor = this.#pointer ?? { left: hits[0].left, top: hits[0].top || 0 };
-      this.#tooltip.show(hits, { left: plot.left + anchor.left, top: plot.top + anchor.top }, this.#reading !== null);
-    }
+    if (hits.length > 0) this.#showTooltip(hits);
+    else this.#tooltip?.hide();
     this.#drawOverlay(hits);
     this.#hover(hits);
+  }
+
+  /** @param {Hit[]} hits */
+  async #showTooltip(hits) {
+    if (!this.#tooltip) {
+      const { ChartTooltip } = await import("./chart-tooltip.js");
+      hits = this.#hits(); // meanwhile the pointer has moved
+      if (hits.length === 0 || this.#closed.signal.aborted) return;
+      this.#tooltip ??= new ChartTooltip(this.#element);
+    }
+    const plot = this.#plot.getBoundingClientRect();
+    const { left, top } = this.#pointer ?? hits[0];
+    this.#tooltip.show(hits, { left: plot.left + left, top: plot.top + (top || 0) }, this.#reading !== null);
   }
 
   /** Tells others. @param {Hit[] | null} hits */
@@ -715,10 +620,7 @@ export class LineChart {
     cursor.move(fromAxis(this.#axis("x"), place), hits[0].name, this);
   }
 
-  /**
-   * The points that are read just now, the nearest first.
-   * @returns {Hit[]}
-   */
+  /** The points that are read just now, the nearest first. @returns {Hit[]} */
   #hits() {
     if (!this.#layout) return [];
     const { toX, toY, height } = this.#mapping();
@@ -733,10 +635,7 @@ export class LineChart {
     return pointer ? this.#hitsAt(at(this.#x, pointer.left / this.#layout.width), pointer.top) : [];
   }
 
-  /**
-   * @param {number} x  on the axis
-   * @param {number} pointerTop
-   */
+  /** @param {number} x  on the axis @param {number} pointerTop */
   #hitsAt(x, pointerTop) {
     const { toX, toY, width, height } = this.#mapping();
     const pointerLeft = toX(x);
@@ -755,13 +654,7 @@ export class LineChart {
     return hits.sort((a, b) => a.distance - b.distance).map(({ hit }) => hit);
   }
 
-  /**
-   * @param {Item} item
-   * @param {number} index
-   * @param {number} left
-   * @param {number} top
-   * @returns {Hit}
-   */
+  /** @param {Item} item @param {number} index @param {number} left @param {number} top @returns {Hit} */
   #hit({ line, band, name, color }, index, left, top) {
     return { line: line ?? undefined, band: band ?? undefined, name, color, index, left, top };
   }
@@ -813,18 +706,14 @@ export class LineChart {
       if (Number.isNaN(hit.top)) return;
       const isNearest = i === points.length - 1;
       context.fillStyle = surface;
-      dot(context, hit.left, hit.top, isNearest ? 5.5 : 4);
+      context.fill(new Path2D(dotPath(hit.left, hit.top, isNearest ? 5.5 : 4)));
       context.fillStyle = hit.color;
-      dot(context, hit.left, hit.top, isNearest ? 4 : 2.5);
+      context.fill(new Path2D(dotPath(hit.left, hit.top, isNearest ? 4 : 2.5)));
     });
   }
 }
 
-/**
- * @template {keyof HTMLElementTagNameMap} K
- * @param {K} kind
- * @param {string} className
- */
+/** @template {keyof HTMLElementTagNameMap} K @param {K} kind @param {string} className */
 function make(kind, className) {
   const element = document.createElement(kind);
   element.className = className;
@@ -836,10 +725,7 @@ function keyOf({ line, name }) {
   return line?.key ?? name;
 }
 
-/**
- * @param {readonly (Range | null)[]} ranges
- * @returns {Range | null}
- */
+/** @param {readonly (Range | null)[]} ranges @returns {Range | null} */
 function union(ranges) {
   /** @type {Range | null} */
   let all = null;
@@ -849,18 +735,7 @@ function union(ranges) {
   return all;
 }
 
-/** A test whether a mark has room beside the last one of its kind. */
-function spaced() {
-  /** @type {Map<number, number>} */
-  const last = new Map();
-  return (/** @type {number} */ x, /** @type {number} */ kind) => {
-    if (Math.abs(x - (last.get(kind) ?? -Infinity)) < MARK_GAP) return false;
-    last.set(kind, x);
-    return true;
-  };
-}
-
-/** @type {CanvasRenderingContext2D | null} */
+/** @type {Context | null} */
 let pen = null;
 /** @type {Map<string, number>} */
 const colorNumbers = new Map();
@@ -868,7 +743,7 @@ const colorNumbers = new Map();
 /** A canvas with the pixels of a raster. @param {Raster} raster */
 function scratchCanvas({ width, height, pixels }) {
   pen ??= make("canvas", "").getContext("2d", { willReadFrequently: true });
-  const context = /** @type {CanvasRenderingContext2D} */ (pen);
+  const context = /** @type {Context} */ (pen);
   if (context.canvas.width < width) context.canvas.width = width;
   if (context.canvas.height < height) context.canvas.height = height;
   context.putImageData(new ImageData(new Uint8ClampedArray(pixels.buffer), width, height), 0, 0);
@@ -879,66 +754,11 @@ function scratchCanvas({ width, height, pixels }) {
 function colorNumber(color) {
   let number = colorNumbers.get(color);
   if (number === undefined) {
-    const context = /** @type {CanvasRenderingContext2D} */ (make("canvas", "").getContext("2d"));
+    const context = /** @type {Context} */ (make("canvas", "").getContext("2d"));
     context.fillStyle = color;
     context.fillRect(0, 0, 1, 1);
     const [r, g, b] = context.getImageData(0, 0, 1, 1).data;
     colorNumbers.set(color, (number = (b << 16) | (g << 8) | r));
   }
   return number;
-}
-
-/**
- * @param {CanvasRenderingContext2D} context
- * @param {number} x
- * @param {number} y
- * @param {number} radius
- */
-function dot(context, x, y, radius) {
-  context.beginPath();
-  context.arc(x, y, radius, 0, 2 * Math.PI);
-  context.fill();
-}
-
-/**
- * @param {CanvasRenderingContext2D} context
- * @param {number} x
- * @param {number} y
- * @param {number} size  negative: pointing up
- */
-function triangle(context, x, y, size) {
-  context.beginPath();
-  context.moveTo(x, y + size);
-  context.lineTo(x - size, y - size);
-  context.lineTo(x + size, y - size);
-  context.fill();
-}
-
-/**
- * @param {CanvasRenderingContext2D} context
- * @param {number} x
- * @param {number} y
- * @param {number} size  negative: pointing down
- */
-function chevron(context, x, y, size) {
-  context.beginPath();
-  context.moveTo(x - size, y + size);
-  context.lineTo(x, y);
-  context.lineTo(x + size, y + size);
-  context.stroke();
-}
-
-/**
- * @param {CanvasRenderingContext2D} context
- * @param {number} x
- * @param {number} y
- * @param {number} size
- */
-function cross(context, x, y, size) {
-  context.beginPath();
-  context.moveTo(x - size, y - size);
-  context.lineTo(x + size, y + size);
-  context.moveTo(x + size, y - size);
-  context.lineTo(x - size, y + size);
-  context.stroke();
 }

@@ -1,6 +1,5 @@
 /**
- * Order and grouping of names: natural order, groups by first path segment, and what
- * neighbours have in common. Pure.
+ * Order and grouping of names: natural order, and groups by first path segment. Pure.
  */
 
 /**
@@ -153,23 +152,6 @@ export function groupTags(tags) {
 function firstSegment(tag) {
   const slash = tag.indexOf("/", 1);
   return slash === -1 ? tag : tag.slice(0, slash);
-}
-
-/**
- * Length of what a name has in common with its neighbour, cut back to whole path segments, so that the shell can dim
- * it.
- * @param {string} name
- * @param {string} neighbour
- * @returns {number} characters; 0 or just behind a `/`
- */
-export function commonPrefixLength(name, neighbour) {
-  let length = 0;
-  const most = Math.min(name.length, neighbour.length);
-  while (length < most && name[length] === neighbour[length]) length++;
-  if (length === name.length && (neighbour.length === length || neighbour[length] === "/")) {
-    length = name.length - 1; // a name is never dimmed as a whole
-  }
-  return name.lastIndexOf("/", length - 1) + 1;
 }
 
 /**

@@ -10,8 +10,6 @@
  *     text -> parse -> tree -> emit -> program -> run, or remembering -> boolean
  */
 
-/** Longest pattern that is accepted, in characters. */
-export const MAX_PATTERN_LENGTH = 500;
 const MAX_PROGRAM_LENGTH = 4000;
 
 /**
@@ -38,13 +36,6 @@ const MAX_PROGRAM_LENGTH = 4000;
  * @throws {SyntaxError} with a message for the user
  */
 export function compilePattern(text) {
-  if (text.length > MAX_PATTERN_LENGTH) {
-    throw new SyntaxError(`longer than ${MAX_PATTERN_LENGTH} characters`);
-  }
-  if (!/[\\^$.*+?()[\]{}|]/.test(text)) {
-    const needle = text.toLowerCase();
-    return (subject) => subject.toLowerCase().includes(needle);
-  }
   return remembering(emit(parse(text), false));
 }
 

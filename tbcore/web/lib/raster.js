@@ -1,13 +1,10 @@
 /**
- * Pixels of many thin lines. Without a GPU a browser takes some hundred nanoseconds for each piece of a line; here a
- * line is one run of pixels in each column, which is several times as fast and bounded by the width of the chart. Pure.
+ * Pixels of many thin lines: a line is one run of pixels in each column, which without a GPU is several times as fast
+ * as the browser's strokes. Pure.
  */
 
 export class Raster {
-  /**
-   * @param {number} width
-   * @param {number} height
-   */
+  /** @param {number} width @param {number} height */
   constructor(width, height) {
     this.width = width;
     this.height = height;
@@ -43,38 +40,52 @@ export class Raster {
     const yScale = height / (yMax / 2 - yMin / 2);
     let lastX = NaN;
     let lastY = NaN;
-    let last = NaN;
+    let last = -2; // column of the last point; -1 and width are those outside
+    let min = Infinity; // in that column
+    let max = -Infinity;
     for (let i = from; i < to; i++) {
       const y = (yMax / 2 - ys[i] / 2) * yScale;
-      if (y - y !== 0) continue;
       const x = (xs[i] - xMin) * xScale;
-      const column = Math.floor(x);
-      if (column !== last && last === last) {
-        // The piece from the last point, column by column.
-        const slope = (y - lastY) / (x - lastX);
-        const end = Math.min(column, width - 1);
-        for (let c = Math.max(last, 0); c <= end; c++) {
-          const a = c === last ? lastY : lastY + slope * (c - lastX);
-          const b = c === column ? y : lastY + slope * (c + 1 - lastX);
-          if (a < low[c]) low[c] = a;
-          if (a > high[c]) high[c] = a;
-          if (b < low[c]) low[c] = b;
-          if (b > high[c]) high[c] = b;
-        }
-      } else if (column >= 0 && column < width) {
-        if (y < low[column]) low[column] = y;
-        if (y > high[column]) high[column] = y;
+      if (x + y - (x + y) !== 0) continue;
+      const column = x < 0 ? -1 : x >= width ? width : x | 0;
+      if (column === last) {
+        if (y < min) min = y;
+        else if (y > max) max = y;
+      } else {
+        if (last > -2) {
+          // The piece between two columns: its ends belong to them, the rest to those it passes.
+          const slope = (y - lastY) / (x - lastX);
+          let edge = lastY + slope * (last + 1 - lastX);
+          this.#span(last, Math.min(min, edge), Math.max(max, edge));
+          for (let c = last + 1; c < column; c++) {
+            const next = edge + slope;
+            if (edge < next) this.#span(c, edge, next);
+            else this.#span(c, next, edge);
+            edge = next;
+          }
+          min = Math.min(y, edge);
+          max = Math.max(y, edge);
+        } else min = max = y;
+        last = column;
       }
       lastX = x;
       lastY = y;
-      last = column;
     }
+    if (last > -2) this.#span(last, min, max);
     const period = dash ? dash[0] + dash[1] : 1;
     for (let c = 0; c < width; c++) {
       if (low[c] <= high[c] && (!dash || c % period < dash[0])) {
         this.#fill(c, low[c] - thickness / 2, high[c] + thickness / 2, color, alpha);
       }
     }
+  }
+
+  /** @param {number} column  may be outside @param {number} min @param {number} max */
+  #span(column, min, max) {
+    const { low, high } = this;
+    if (column < 0 || column >= low.length) return;
+    if (min < low[column]) low[column] = min;
+    if (max > high[column]) high[column] = max;
   }
 
   /**

@@ -92,7 +92,7 @@ function eachPart(run, strip) {
 /** @param {string} text @returns {Grouper} */
 function byPattern(text) {
   const segments = text.split("/").map(parseSegment);
-  if (!segments.some((parts) => parts.some(({ kind }) => kind !== "text"))) {
+  if (!segments.some((parts) => parts.some(({ kind }) => kind !== "plain"))) {
     throw new SyntaxError("put in braces what differs within a group: exp/{seed}");
   }
   return (run) => {
@@ -110,7 +110,7 @@ function byPattern(text) {
 }
 
 /**
- * @typedef {{ kind: "text" | "any" | "braces", text: string }} Part
+ * @typedef {{ kind: "plain" | "any" | "braces", text: string }} Part
  * @param {string} text
  * @returns {Part[]}
  */
@@ -119,8 +119,8 @@ function parseSegment(text) {
   const parts = [];
   for (const [found] of text.matchAll(/\{[^{}]*\}|\*+|[^{}*]+|[{}]/g)) {
     if (found === "{" || found === "}") throw new SyntaxError(found === "{" ? "unclosed {" : "unmatched }");
-    const kind = found[0] === "{" ? "braces" : found[0] === "*" ? "any" : "text";
-    if (kind !== "text" && parts.length > 0 && parts[parts.length - 1].kind !== "text") {
+    const kind = found[0] === "{" ? "braces" : found[0] === "*" ? "any" : "plain";
+    if (kind !== "plain" && parts.length > 0 && parts[parts.length - 1].kind !== "plain") {
       throw new SyntaxError("text is needed between two of {} and *");
     }
     parts.push({ kind, text: found === "{}" ? "{}" : found });
@@ -139,7 +139,7 @@ function matchSegment(parts, subject) {
   let at = 0;
   let name = "";
   for (const [index, { kind, text }] of parts.entries()) {
-    if (kind === "text") {
+    if (kind === "plain") {
       if (!subject.startsWith(text, at)) return null;
       name += text;
       at += text.length;

@@ -1,5 +1,7 @@
 /**
  * The menu of a row in the run list: only this, copy, colour. Loaded when it is first opened.
+ *
+ * It closes itself: a popover of the kind that does so goes away when the mouse button is let go that opened it.
  */
 
 import { html } from "htm/preact";
@@ -29,14 +31,20 @@ export function RunMenu({ state, menu: { row, x, y }, onClose }) {
     popover.style.left = `${Math.max(4, Math.min(x, innerWidth - width - 4))}px`;
     popover.style.top = `${Math.max(4, Math.min(y, innerHeight - height - 4))}px`;
     popover.querySelector("button")?.focus();
+    const closing = new AbortController();
+    const options = { capture: true, signal: closing.signal };
+    /** @param {Event} event */
+    const onOutside = (event) => event.composedPath().includes(popover) || onClose();
+    for (const name of ["pointerdown", "scroll", "focusin"]) addEventListener(name, onOutside, options);
     return () => {
+      closing.abort();
       if (before instanceof HTMLElement && before.isConnected) before.focus({ preventScroll: true });
     };
-  }, [row, x, y]);
+  }, []);
 
-  const close = () => element.current?.hidePopover();
   /** @param {KeyboardEvent} event */
   const onKeyDown = (event) => {
+    if (event.key === "Escape" || event.key === "Tab") return onClose();
     const items = /** @type {HTMLElement[]} */ ([...(element.current?.querySelectorAll("button, input") ?? [])]);
     const at = items.indexOf(/** @type {HTMLElement} */ (document.activeElement));
     const next = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: -1 }[event.key];
@@ -46,18 +54,17 @@ export function RunMenu({ state, menu: { row, x, y }, onClose }) {
   };
   /** @param {() => void} act */
   const item = (act) => () => {
+    onClose();
     act();
-    close();
   };
 
   return html`<div
     class="tb-menu tb-run-menu"
-    popover="auto"
+    popover="manual"
     role="menu"
     aria-label=${row.name}
     ref=${element}
     onKeyDown=${onKeyDown}
-    onToggle=${(/** @type {ToggleEvent} */ event) => event.newState === "closed" && onClose()}
   >
     <p>${row.name}</p>
     <button type="button" role="menuitem" onClick=${item(() => state.checkOnlyThese(row.runs))}>

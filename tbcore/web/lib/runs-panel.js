@@ -112,7 +112,7 @@ export function RunsPanel({ state }) {
       ? html`<p class="tb-runs-note">${runs.length > 0 ? "No run matches." : "No runs yet."}</p>`
       : html`<${Rows} state=${state} rows=${rows} onToggle=${toggle} onMenu=${setMenu} />`}
     ${menu &&
-    html`<${Later} load=${() => import("./run-menu.js")} of="RunMenu" state=${state} menu=${menu} onClose=${() => setMenu(null)} />`}
+    html`<${Later} key=${menu} load=${() => import("./run-menu.js")} of="RunMenu" state=${state} menu=${menu} onClose=${() => setMenu(null)} />`}
   </section>`;
 }
 
@@ -150,15 +150,16 @@ function Rows({ state, rows, onToggle, onMenu }) {
   const colors = state.colors.value;
   const hovered = state.hoveredRun.value;
   const [active, setActive] = useState("");
-  const mustFocus = useRef(false);
+  /** Key of a row that gets the focus as soon as it is drawn. */
+  const toFocus = useRef("");
   const list = useRef(/** @type {HTMLElement | null} */ (null));
   const found = useMemo(() => rows.findIndex(({ key }) => key === active), [rows, active]);
   const current = Math.max(0, found);
 
   useEffect(() => {
     // Only after a key: the focus stays where it is when runs arrive.
-    if (!mustFocus.current) return;
-    mustFocus.current = false;
+    if (toFocus.current !== rows[current].key) return;
+    toFocus.current = "";
     /** @type {HTMLElement | null | undefined} */
     const box = list.current?.querySelector('[role="row"] input[tabindex="0"]');
     box?.focus({ preventScroll: true });
@@ -166,8 +167,10 @@ function Rows({ state, rows, onToggle, onMenu }) {
 
   /** @param {number} index */
   const moveTo = (index) => {
-    mustFocus.current = true;
-    setActive(rows[Math.min(rows.length - 1, Math.max(0, index))].key);
+    const { key } = rows[Math.min(rows.length - 1, Math.max(0, index))];
+    if (key === rows[current].key) return;
+    toFocus.current = key;
+    setActive(key);
   };
   /** @param {KeyboardEvent} event */
   const onKeyDown = (event) => {
@@ -199,7 +202,7 @@ function Rows({ state, rows, onToggle, onMenu }) {
       keyOf=${(/** @type {Row} */ row) => row.key}
       label="Runs"
       role="treegrid"
-      showIndex=${mustFocus.current ? current : undefined}
+      showIndex=${toFocus.current === rows[current].key ? current : undefined}
       onKeyDown=${onKeyDown}
       renderRow=${(/** @type {Row} */ row, /** @type {number} */ index) =>
         html`<${RunRow}

@@ -1,19 +1,10 @@
-/**
- * Computations on the columns of one line: range, nearest point, x values, pixel path. Pure, so that they are tested
- * without a browser; `line-chart.js` draws with them.
- */
+/** Computations on the columns of one line: range, nearest point, x values, pixel path. Pure. */
 
 /**
- * One series as columns of equal length, in the order in which it was written.
- * @typedef {object} Columns
- * @property {Float64Array} step
- * @property {Float64Array} wallTime  seconds since the epoch
- * @property {Float64Array} value  NaN and infinities included
- */
-
-/**
- * @typedef {"step" | "relative" | "wall_time"} XAxis
- * @typedef {{ from: number, to: number, rising: boolean }} Part  points from .. to - 1, which are joined
+ * @typedef {import("./chart-types.js").Columns} Columns
+ * @typedef {import("./chart-types.js").XAxis} XAxis
+ * @typedef {import("./chart-types.js").Part} Part
+ * @typedef {import("./chart-types.js").PathLike} PathLike
  */
 
 /**
@@ -52,7 +43,7 @@ export function partsOf(xs, starts = [0]) {
 }
 
 /**
- * The points of a segment that are drawn while the x axis shows [min, max], with a neighbour on both sides.
+ * Points of a segment in sight, with a neighbour on both sides.
  * @param {ArrayLike<number>} xs
  * @param {Part} part
  * @param {number} min
@@ -84,7 +75,7 @@ function lowerBound(xs, x, low, high) {
 }
 
 /**
- * Index of the point whose x is nearest; of several segments the later one. Only points with a finite x count.
+ * Index of the point whose x is nearest; of several segments the later one.
  * @param {ArrayLike<number>} xs
  * @param {number} x
  * @param {readonly Part[]} [parts]
@@ -126,8 +117,7 @@ export function extent(column) {
 }
 
 /**
- * Range of the values that are drawn while the x axis shows [from, to]. A line that only passes through counts with
- * the neighbours on both sides, so that it is not cut off.
+ * Range of the values that are drawn between two x, with the neighbours outside, so that no line is cut off.
  * @param {ArrayLike<number>} xs
  * @param {ArrayLike<number>} values
  * @param {number} from
@@ -181,8 +171,8 @@ export function padded(range, share, fallback = 1) {
 }
 
 /**
- * The range of a series without its outliers: from the 5 % to the 95 % quantile and half as much again on both sides,
- * but no further than the values go. Of long parts evenly spaced values are taken.
+ * A range without outliers: from the 5 % to the 95 % quantile and half as much again on both sides, but no further than
+ * the values go. Of long parts evenly spaced values are taken.
  * @param {ArrayLike<number>} values
  * @param {number} from
  * @param {number} to
@@ -201,10 +191,9 @@ export function clipRange(values, from, to) {
 }
 
 /**
- * Draws a line as a path of at most four points per pixel column: where more points fall into one column, the first, the
- * lowest, the highest and the last of them look the same as all. Points that have no place (NaN, infinities, and 0 or
- * less on a logarithmic axis) are skipped and do not break the line. The order of the points is kept, whatever their x.
- * @param {{ moveTo(x: number, y: number): void, lineTo(x: number, y: number): void }} path
+ * Draws a line as a path of at most four points per pixel column: the first, lowest, highest and last of a column look
+ * the same as all. Points that have no place are skipped and do not break the line.
+ * @param {PathLike} path
  * @param {ArrayLike<number>} xs
  * @param {ArrayLike<number>} values
  * @param {(x: number) => number} toX  value to pixel
@@ -266,8 +255,40 @@ export function tracePath(path, xs, values, toX, toY, from = 0, to = xs.length) 
 }
 
 /**
- * Where the points are that a line cannot show, each with a value at which to mark it: that of the nearest point
- * before it, or else behind it, that can be drawn.
+ * Draws the outline of a band: along the upper edge, and back along the lower.
+ * @param {PathLike} path
+ * @param {Float64Array} xs
+ * @param {Float64Array} low
+ * @param {Float64Array} high
+ * @param {(x: number) => number} toX
+ * @param {(value: number) => number} toY
+ */
+export function traceBand(path, xs, low, high, toX, toY) {
+  tracePath(path, xs, high, toX, toY);
+  const lineTo = path.lineTo.bind(path);
+  tracePath({ moveTo: lineTo, lineTo }, xs.slice().reverse(), low.slice().reverse(), toX, toY);
+}
+
+/**
+ * Points from .. to - 1 as stretches whose x does not fall.
+ * @param {ArrayLike<number>} xs
+ * @param {number} from
+ * @param {number} to
+ */
+export function risingRuns(xs, from, to) {
+  /** @type {[from: number, to: number][]} */
+  const runs = [];
+  for (let start = from, i = from + 1; i <= to; i++) {
+    if (i < to && xs[i] >= xs[i - 1]) continue;
+    runs.push([start, i]);
+    start = i;
+  }
+  return runs;
+}
+
+/**
+ * Points that a line cannot show, each with a value at which to mark it: that of the last one before that has a place,
+ * or else of the first one behind.
  * @param {ArrayLike<number>} values
  * @returns {{ index: number, beside: number }[]} `beside` is NaN when the whole line is like that
  */

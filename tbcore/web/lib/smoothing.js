@@ -1,6 +1,4 @@
-/**
- * TensorBoard's smoothing: the debiased exponential moving average.
- */
+/** TensorBoard's smoothing: the debiased exponential moving average. */
 
 /**
  * Smooths a column; the numbers are those of `tbcore_scalars/smoothing.py`.

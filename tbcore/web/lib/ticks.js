@@ -1,6 +1,4 @@
-/**
- * Where the ticks of an axis go. Pure; labels are made in `format.js`.
- */
+/** Where the ticks of an axis go. Pure; labels are made in `format.js`. */
 
 /**
  * @typedef {object} Ticks
@@ -100,11 +98,7 @@ export function logDurationTicks(min, max, most) {
   return { at: at.filter((_, i) => i % every === 0), spacing: 0 };
 }
 
-/**
- * @param {number} min
- * @param {number} max
- * @param {number} spacing
- */
+/** @param {number} min @param {number} max @param {number} spacing */
 function multiples(min, max, spacing) {
   const first = Math.ceil(min / spacing - 1e-9);
   const last = Math.floor(max / spacing + 1e-9);

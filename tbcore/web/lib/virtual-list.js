@@ -24,14 +24,14 @@ export function VirtualList({ items, rowHeight, renderRow, keyOf, label, showInd
   const scroller = useRef(/** @type {HTMLElement | null} */ (null));
   const [view, setView] = useState({ top: 0, height: 600 });
 
+  const measure = () => {
+    const { scrollTop: top, clientHeight: height } = /** @type {HTMLElement} */ (scroller.current);
+    setView((old) => (old.top === top && old.height === height ? old : { top, height }));
+  };
+
   useLayoutEffect(() => {
     const element = scroller.current;
     if (!element) return undefined;
-    const measure = () => {
-      const top = element.scrollTop;
-      const height = element.clientHeight;
-      setView((old) => (old.top === top && old.height === height ? old : { top, height }));
-    };
     measure();
     element.addEventListener("scroll", measure, { passive: true });
     const resizes = new ResizeObserver(measure);
@@ -50,6 +50,7 @@ export function VirtualList({ items, rowHeight, renderRow, keyOf, label, showInd
     else if (top + rowHeight > element.scrollTop + element.clientHeight) {
       element.scrollTop = top + rowHeight - element.clientHeight;
     }
+    measure(); // the row exists before it is to be focused, which the event of scrolling does not ensure
   }, [showIndex]);
 
   const first = Math.max(0, Math.floor(view.top / rowHeight) - SPARE);

@@ -6,37 +6,43 @@ import "@preact/signals";
 import { signal } from "@preact/signals-core";
 import { html } from "htm/preact";
 import { render } from "preact";
-import { useMemo, useRef } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
+import { Menu } from "tbcore/lib/card.js";
+import { makeCursor } from "tbcore/lib/cursor.js";
 import { FilterBox } from "tbcore/lib/filter-box.js";
 import { plural } from "tbcore/lib/format.js";
 import { TagGroups } from "tbcore/lib/tag-groups.js";
-import { ScalarCard } from "./scalar-card.js";
-import { SeriesStore, columnsOf } from "./series-store.js";
+import { ChartCard, Late } from "./chart-card.js";
+import { makeLink } from "./link.js";
+import { LinesStore } from "./lines-store.js";
+import { formatTags, parseOptions, parseTags, recallOptions, setOption } from "./options.js";
 import { indexTags } from "./tag-index.js";
 
 /**
- * @typedef {import("tbcore/host.js").Host} Host
- * @typedef {import("tbcore/lib/series.js").XAxis} XAxis
+ * @typedef {import("./types.js").Host} Host
+ * @typedef {import("./types.js").Options} Options
+ * @typedef {import("./types.js").Run} Run
  */
 
-/** @type {[value: XAxis, title: string][]} */
+/** @type {[value: Options["x"], title: string][]} */
 const X_AXES = [
   ["step", "Step"],
   ["relative", "Relative"],
   ["wall_time", "Wall time"],
 ];
+const PINNED = " pinned";
 
 export default {
   /** @param {Host} host */
   async render(host) {
     const [runToTags] = await Promise.all([host.fetchJSON("tags"), host.css("./scalars.css")]);
-    const tags = signal(/** @type {import("./tag-index.js").RunToTags} */ (runToTags));
-    const store = new SeriesStore(async (run, tag, ending) => {
-      const response = await host.fetch(`scalars?${new URLSearchParams({ run, tag })}`, { signal: ending });
-      if (response.status === 404) return null; // the run or the tag is gone
+    const tags = signal(/** @type {import("./types.js").RunToTags} */ (runToTags));
+    const store = new LinesStore(async (body, ending) => {
+      const response = await host.fetch("window", { method: "POST", body: JSON.stringify(body), signal: ending });
       if (!response.ok) throw new Error((await response.text()).trim() || `status ${response.status}`);
-      return columnsOf(await response.json());
+      return response.arrayBuffer();
     });
+    recallOptions(host);
 
     let lists = host.generations.value.lists;
     host.onReload(async (generations) => {
@@ -48,6 +54,10 @@ export default {
         lists = ""; // the shell says that the server is away; asked again with the next reload
       }
     });
+    host.keys([
+      { key: "f", label: "Full size: the card that has the focus" },
+      { key: "p", label: "Keep that card at the top" },
+    ]);
 
     render(html`<${Dashboard} host=${host} store=${store} tags=${tags} />`, host.element);
     return () => render(null, host.element);
@@ -57,18 +67,47 @@ export default {
 /**
  * @param {object} props
  * @param {Host} props.host
- * @param {SeriesStore} props.store
- * @param {import("@preact/signals-core").Signal<import("./tag-index.js").RunToTags>} props.tags
+ * @param {LinesStore} props.store
+ * @param {import("@preact/signals-core").Signal<import("./types.js").RunToTags>} props.tags
  */
 function Dashboard({ host, store, tags }) {
   const runs = host.runs.value;
+  const grouping = host.groups.value;
   const filter = host.tagFilter.value;
   const settings = host.settings.value;
-  const xAxis = X_AXES.find(([value]) => value === settings.x)?.[0] ?? "step";
-  const yScale = settings.y === "log" ? "log" : "linear";
+  const options = useStable(parseOptions(settings), areOptionsEqual);
   const { groups, runsOf } = useMemo(() => indexTags(tags.value, runs, filter.matches), [tags.value, runs, filter]);
-  const stable = useStable(runsOf);
+  const stable = useStableRuns(runsOf);
   const closed = new Set((settings.closed ?? "").split(",").filter(Boolean).map(decodeURIComponent));
+  const pinned = parseTags(settings.pinned).flat();
+  const combined = parseTags(settings.with);
+  const cursor = useMemo(makeCursor, [options.x]);
+  /** @type {Map<string, import("./types.js").Link>} */
+  const links = useMemo(() => new Map(), [options.x, options.link]);
+  useEffect(() => host.hoveredRun.subscribe((name) => cursor.highlight(name)), [cursor]);
+
+  const tab = {
+    host,
+    store,
+    options,
+    cursor,
+    groups: grouping?.groups ?? null,
+    tags: [...runsOf.keys()],
+    /** @param {string} tag */
+    onPin(tag) {
+      const next = pinned.includes(tag) ? pinned.filter((other) => other !== tag) : [...pinned, tag];
+      host.settings.set("pinned", formatTags([next]));
+    },
+    /** @param {readonly string[]} into @param {string} other */
+    onCombine(into, other) {
+      if (into.includes(other)) return;
+      host.settings.set("with", formatTags([...combined.filter(([first]) => first !== into[0]), [...into, other]]));
+    },
+    /** @param {readonly string[]} parts */
+    onSplit(parts) {
+      host.settings.set("with", formatTags(combined.filter(([first]) => first !== parts[0])));
+    },
+  };
 
   /** @param {string} name @param {boolean} open */
   const onToggle = (name, open) => {
@@ -77,6 +116,27 @@ function Dashboard({ host, store, tags }) {
     host.settings.set("closed", closed.size > 0 ? [...closed].map(encodeURIComponent).join(",") : null);
   };
 
+  /** @param {string} place */
+  const linkOf = (place) => {
+    const link = links.get(place) ?? makeLink();
+    links.set(place, link);
+    return link;
+  };
+
+  /** @param {string} tag @param {string} group @param {string} place */
+  const renderCard = (tag, group, place) => {
+    const parts = (combined.find(([first]) => first === tag) ?? [tag]).map((name) => ({ tag: name, runs: stable.get(name) ?? [] }));
+    return html`<${ChartCard}
+      key=${parts.map((part) => part.tag).join("\n")}
+      tab=${tab}
+      parts=${parts}
+      group=${group}
+      pinned=${pinned.includes(tag)}
+      link=${options.link ? linkOf(place) : null}
+    />`;
+  };
+  const shownPins = pinned.filter((tag) => runsOf.has(tag));
+
   return html`
     <div class="toolbar" role="toolbar" aria-label="Scalars">
       <${FilterBox} filter=${filter} onInput=${host.tagFilter.set} label="Filter tags (regular expression)" />
@@ -84,61 +144,89 @@ function Dashboard({ host, store, tags }) {
         <legend class="tb-hidden">Horizontal axis</legend>
         ${X_AXES.map(
           ([value, title]) => html`<label>
-            <input
-              type="radio"
-              name="x"
-              checked=${xAxis === value}
-              onChange=${() => host.settings.set("x", value === "step" ? null : value)}
-            />${title}
+            <input type="radio" name="x" checked=${options.x === value} onChange=${() => setOption(host, "x", value)} />${title}
           </label>`,
         )}
       </fieldset>
-      <fieldset class="tb-segments">
-        <legend class="tb-hidden">Vertical axis</legend>
-        <label>
-          <input
-            type="checkbox"
-            checked=${yScale === "log"}
-            onChange=${() => host.settings.set("y", yScale === "log" ? null : "log")}
-          />Log scale
-        </label>
-      </fieldset>
+      <${Smoothing} host=${host} value=${options.smooth} />
+      <${Menu}
+        icon="settings"
+        label="Settings"
+        content=${() => html`<${Late} load=${loadSettings} host=${host} isGrouped=${grouping !== null} runs=${runs} tags=${tab.tags} />`}
+      />
       <span class="summary" role="status">${plural(runsOf.size, "tag")}, ${plural(runs.length, "run")}</span>
     </div>
-    <div class="groups">
+    <div class="groups ${options.size}">
       ${runsOf.size === 0 && html`<p class="nothing">${whyNothing(tags.value, runs.length, filter)}</p>`}
+      ${shownPins.length > 0 &&
+      html`<section class="tb-group pinned" aria-label="Pinned">
+        <h2>Pinned</h2>
+        <div class="tb-grid">${shownPins.map((tag) => renderCard(tag, "", PINNED))}</div>
+      </section>`}
       <${TagGroups}
         groups=${groups}
         closed=${closed}
         onToggle=${onToggle}
-        renderCard=${(/** @type {string} */ tag, /** @type {string} */ group) =>
-          html`<${ScalarCard}
-            key=${tag}
-            host=${host}
-            store=${store}
-            tag=${tag}
-            group=${group}
-            runs=${stable.get(tag)}
-            xAxis=${xAxis}
-            yScale=${yScale}
-          />`}
+        renderCard=${(/** @type {string} */ tag, /** @type {string} */ group) => renderCard(tag, group, group)}
       />
     </div>
   `;
 }
 
+const loadSettings = () => import("./settings-menu.js").then(({ SettingsMenu }) => SettingsMenu);
+
+/**
+ * @param {object} props
+ * @param {Host} props.host
+ * @param {number} props.value
+ */
+function Smoothing({ host, value }) {
+  /** @param {InputEvent} event */
+  const onInput = (event) =>
+    setOption(host, "smooth", Math.min(0.999, Math.max(0, Number(/** @type {HTMLInputElement} */ (event.currentTarget).value) || 0)));
+  return html`<div
+    class="smoothing"
+    title="The debiased exponential moving average of TensorBoard, of all points; the curve itself stays faint behind it. It is off at first (TensorBoard begins with 0.6), because smoothing hides spikes."
+  >
+    <span id="smoothing">Smoothing</span>
+    <input type="range" min="0" max="0.99" step="0.01" value=${value} aria-labelledby="smoothing" onInput=${onInput} />
+    <input class="tb-input" type="number" min="0" max="0.999" step="0.01" value=${value} aria-labelledby="smoothing" onChange=${onInput} />
+  </div>`;
+}
+
+/**
+ * The value as it was, while a new one is equal.
+ * @template T
+ * @param {T} value
+ * @param {(a: T, b: T) => boolean} areEqual
+ * @returns {T}
+ */
+function useStable(value, areEqual) {
+  const last = useRef(value);
+  if (!areEqual(last.current, value)) last.current = value;
+  return last.current;
+}
+
+/**
+ * @param {Options} a
+ * @param {Options} b
+ */
+function areOptionsEqual(a, b) {
+  return JSON.stringify(a) === JSON.stringify(b);
+}
+
 /**
  * The same lists of runs as before, where they are equal: a card whose runs did not change is not drawn again.
- * @param {Map<string, import("tbcore/host.js").Run[]>} runsOf
+ * @param {Map<string, Run[]>} runsOf
  */
-function useStable(runsOf) {
+function useStableRuns(runsOf) {
   const last = useRef(/** @type {typeof runsOf} */ (new Map()));
   return useMemo(() => {
     /** @type {typeof runsOf} */
     const next = new Map();
     for (const [tag, runs] of runsOf) {
       const old = last.current.get(tag);
-      next.set(tag, old && areEqual(old, runs) ? old : runs);
+      next.set(tag, old && areRunsEqual(old, runs) ? old : runs);
     }
     last.current = next;
     return next;
@@ -146,15 +234,18 @@ function useStable(runsOf) {
 }
 
 /**
- * @param {readonly import("tbcore/host.js").Run[]} a
- * @param {readonly import("tbcore/host.js").Run[]} b
+ * @param {readonly Run[]} a
+ * @param {readonly Run[]} b
  */
-function areEqual(a, b) {
-  return a.length === b.length && a.every(({ name, color }, index) => name === b[index].name && color === b[index].color);
+function areRunsEqual(a, b) {
+  return (
+    a.length === b.length &&
+    a.every(({ name, color, group }, index) => name === b[index].name && color === b[index].color && group === b[index].group)
+  );
 }
 
 /**
- * @param {import("./tag-index.js").RunToTags} tags
+ * @param {import("./types.js").RunToTags} tags
  * @param {number} numRuns  shown
  * @param {import("tbcore/lib/filter.js").Filter} filter
  */

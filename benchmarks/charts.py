@@ -1,0 +1,201 @@
+"""What a reader of charts waits for, in a real Chromium, beside TensorBoard's page.
+
+    python benchmarks/charts.py [LOGS] [--tensorboard COMMAND]
+
+P   20 charts x 100 runs x 1,000 points on a screen of 1920 x 1200: from the address to the finished
+    picture, by step and by wall time; frames while a linked group of charts is moved and zoomed;
+    memory of the page's process
+S1  one chart of 5,000,000 points
+
+A picture is finished when it equals the one of a page that was left alone for long. Nothing
+disturbs the page until its only screenshot, so it is opened once for each time that is tried, in
+steps of a quarter of a second. There is no GPU where nobody sees the page.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent.parent)]
+
+from playwright.sync_api import sync_playwright
+from workloads import generate
+
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
+SCREEN = {"width": 1920, "height": 1200}
+LIMIT_SECONDS = 16.0
+STEP_SECONDS = 0.25
+FRAMES = """() => {
+  globalThis.frames = [];
+  let last = performance.now();
+  const next = (now) => {
+    globalThis.frames.push(now - last);
+    last = now;
+    requestAnimationFrame(next);
+  };
+  requestAnimationFrame(next);
+}"""
+
+
+@contextmanager
+def serving(command: list[str], num_runs: int) -> Iterator[str]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    process = subprocess.Popen(
+        [*command, f"--port={port}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    address = f"http://127.0.0.1:{port}"
+    try:
+        for _ in range(600):
+            time.sleep(0.1)
+            try:
+                with urllib.request.urlopen(f"{address}/data/runs") as answer:
+                    if answer.read().count(b'"') == 2 * num_runs:
+                        break
+            except OSError:
+                continue
+        time.sleep(10)  # both have read everything by then
+        yield address
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def picture(browser: Any, url: str, seconds: float) -> tuple[str, Any]:
+    """What the charts look like so long after the page was asked for, and the page.
+
+    Other pages are closed: a browser draws those behind the last one less often.
+    """
+    for context in browser.contexts:
+        context.close()
+    page = browser.new_context(viewport=SCREEN).new_page()
+    started = time.perf_counter()
+    page.goto(url, wait_until="commit")
+    time.sleep(max(0.0, seconds - (time.perf_counter() - started)))
+    charts = page.screenshot(clip={"x": 320, "y": 120, "width": 1600, "height": 1080})
+    return hashlib.sha256(charts).hexdigest(), page
+
+
+def time_of(browser: Any, url: str) -> tuple[float, Any]:
+    """Seconds until the picture is finished, and a page on which it is."""
+    picture(browser, url, 1)  # the first page of a browser has other corners
+    finished, _ = picture(browser, url, LIMIT_SECONDS)
+    early, late = 0, int(LIMIT_SECONDS / STEP_SECONDS)
+    while late - early > 1:
+        middle = (early + late) // 2
+        shown, _ = picture(browser, url, middle * STEP_SECONDS)
+        if shown == finished:
+            late = middle
+        else:
+            early = middle
+    _, page = picture(browser, url, LIMIT_SECONDS)
+    return late * STEP_SECONDS, page
+
+
+def memory_of(page: Any, browser: Any) -> float:
+    """MB of the largest page process of the browser."""
+    session = browser.new_browser_cdp_session()
+    processes = session.send("SystemInfo.getProcessInfo")["processInfo"]
+    sizes = []
+    for process in processes:
+        if process["type"] != "renderer":
+            continue
+        rollup = Path(f"/proc/{process['id']}/smaps_rollup").read_text()
+        sizes.append(next(int(line.split()[1]) for line in rollup.splitlines() if "Pss:" in line))
+    return max(sizes) / 1024
+
+
+def gesture_frames(page: Any, keys: str) -> list[float]:
+    """Milliseconds between frames while the pointer drags over the first chart."""
+    box = page.evaluate(
+        """() => document.querySelector('.plugin').shadowRoot.querySelector('.tb-chart-plot')
+             .getBoundingClientRect().toJSON()"""
+    )
+    y = box["y"] + box["height"] / 2
+    page.evaluate(FRAMES)
+    if keys:
+        page.keyboard.down(keys)
+    page.mouse.move(box["x"] + box["width"] * 0.3, y)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.7, y, steps=60)
+    page.mouse.up()
+    if keys:
+        page.keyboard.up(keys)
+    return sorted(page.evaluate("() => globalThis.frames"))
+
+
+def share(values: list[float], part: float) -> float:
+    return values[min(len(values) - 1, int(len(values) * part))]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("logs", type=Path, nargs="?")
+    parser.add_argument("--tensorboard", default="tensorboard")
+    arguments = parser.parse_args()
+    logs = arguments.logs or Path(tempfile.gettempdir()) / "tbcore-benchmark-logs"
+    chromium = next(filter(None, map(shutil.which, ["chromium", "google-chrome"])), None)
+    for name in ("P", "S1"):
+        generate(logs, name, 1.0)
+    own = [sys.executable, "-m", "tbcore", "serve", "--logdir"]
+    peer = [arguments.tensorboard, "--logdir"] if shutil.which(arguments.tensorboard) else None
+
+    def measure(title: str, address: str, hashes: dict[str, str]) -> None:
+        for kind, hash in hashes.items():
+            browser = playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS)
+            seconds, page = time_of(browser, f"{address}/{hash}")
+            memory = memory_of(page, browser)
+            browser.close()
+            print(f"{title:14}{kind:30}{seconds:8.2f} s{memory:8.0f} MB", flush=True)
+
+    with sync_playwright() as playwright:
+        with serving([*own, str(logs / "P")], 100) as address:
+            small = "scalars.size=small"
+            measure(
+                "tbcore",
+                address,
+                {
+                    "P by step": f"#scalars&{small}",
+                    "P by wall time": f"#scalars&{small}&scalars.x=wall_time",
+                },
+            )
+            browser = playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS)
+            _, page = picture(browser, f"{address}/#scalars&{small}&scalars.link=true", 10)
+            for kind, keys in {"zoom": "", "pan": "Shift"}.items():
+                frames = gesture_frames(page, keys)
+                time.sleep(2)
+                print(
+                    f"{'tbcore':14}{'P ' + kind:30}{share(frames, 0.5):8.0f} ms"
+                    f"{share(frames, 0.95):8.0f} ms p95",
+                    flush=True,
+                )
+            browser.close()
+        if peer:
+            with serving([*peer, str(logs / "P")], 100) as address:
+                measure(
+                    "tensorboard", address, {"P by step": "#timeseries", "P scalars": "#scalars"}
+                )
+        with serving([*own, str(logs / "S1")], 1) as address:
+            measure("tbcore", address, {"S1": "#scalars"})
+        if peer:
+            with serving([*peer, str(logs / "S1")], 1) as address:
+                measure("tensorboard", address, {"S1": "#scalars"})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,291 @@
+/**
+ * One card: a chart of a tag, or of several, in the runs that are shown.
+ */
+
+import { html } from "htm/preact";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { Card, Menu } from "tbcore/lib/card.js";
+import { Icon } from "tbcore/lib/icons.js";
+import { useNear } from "tbcore/lib/lazy.js";
+import { LineChart } from "tbcore/lib/line-chart.js";
+import { knownLines, loadBands, loadLines, runOf } from "./feed.js";
+
+/**
+ * @typedef {import("./types.js").Part} Part
+ * @typedef {import("./types.js").Tab} Tab
+ * @typedef {import("./types.js").View} View
+ */
+
+/**
+ * While many answers arrive the chart is not drawn for each: after the first, the second, the fourth and so on, and at
+ * the latest after this time. All draws together cost about twice the last one.
+ */
+const DRAW_MS = 1000;
+/** How long a view must stand until its rows are fetched. */
+const SETTLE_MS = 120;
+
+/**
+ * @param {object} props
+ * @param {Tab} props.tab
+ * @param {readonly Part[]} props.parts
+ * @param {string} props.group  whose heading says the beginning of the title
+ * @param {boolean} props.pinned
+ * @param {import("./types.js").Link | null} props.link  the charts that zoom together; null: this one zooms alone
+ */
+export function ChartCard({ tab, parts, group, pinned, link }) {
+  const { host, store, options, cursor, groups } = tab;
+  const body = useRef(/** @type {HTMLElement | null} */ (null));
+  const chart = useRef(/** @type {LineChart | null} */ (null));
+  const isNear = useNear(body);
+  const [expanded, setExpanded] = useState(false);
+  const [view, setView] = useState(/** @type {View | null} */ (null));
+  /** The view whose rows were fetched last: drawn until those of the next are there. */
+  const lastView = useRef(/** @type {View | null} */ (null));
+  const [error, setError] = useState("");
+  /** What the place of the chart says instead of one. */
+  const [hint, setHint] = useState("");
+  const [shown, setShown] = useState(/** @type {import("./types.js").Shown} */ ({ lines: [], numShown: 0, numInside: 0 }));
+  const [hits, setHits] = useState(/** @type {import("tbcore/lib/line-chart.js").Hit[] | null} */ (null));
+  const [hoveredGroup, setHoveredGroup] = useState(/** @type {string | null} */ (null));
+  const [hasLegend, setLegend] = useState(/** @type {boolean | null} */ (null));
+  const generations = host.generations.value;
+  const theme = host.theme.value;
+  const title = parts.map(({ tag }) => tag).join(" + ");
+  const tags = parts.map(({ tag }) => tag);
+  const pixels = () => chart.current?.pixels ?? 0;
+  /** With groups only the members of the one that is pointed at have lines. */
+  const lineParts = useMemo(
+    () =>
+      groups ? parts.map(({ tag, runs }) => ({ tag, runs: runs.filter((run) => run.group === hoveredGroup && run.group !== null) })) : parts,
+    [parts, groups, hoveredGroup],
+  );
+
+  useEffect(() => {
+    if (!isNear || !body.current) return undefined;
+    const made = new LineChart(body.current.appendChild(document.createElement("div")), {
+      label: title,
+      ...axesOf(options),
+      cursor,
+      onView: (next, settled) => showView.current(next, settled),
+      onHover: (found) => onHoverLatest.current(found),
+    });
+    chart.current = made;
+    return () => {
+      made.destroy();
+      body.current?.replaceChildren();
+      chart.current = null;
+    };
+  }, [isNear]);
+
+  const showView = useRef(/** @type {import("./types.js").Move} */ (() => {}));
+  showView.current = (next, settled) => {
+    link?.move(next, settled, follow);
+    if (settled) setView(next);
+  };
+  /** What the other charts of the link do to this one. */
+  const follow = useRef(/** @type {import("./types.js").Move} */ (() => {}));
+  follow.current = (next, settled) => {
+    chart.current?.setView(next, settled);
+    if (settled) setView(next);
+  };
+  const needsHits = hasLegend ?? (options.legend || expanded);
+  const onHoverLatest = useRef(/** @type {(found: import("tbcore/lib/line-chart.js").Hit[]) => void} */ (() => {}));
+  onHoverLatest.current = (found) => {
+    if (needsHits) setHits(found.length > 0 ? found : null);
+    const nearest = found[0];
+    const run = nearest?.line ? runOf(nearest.line) : null;
+    host.hoveredRun.set(run);
+    if (groups) setHoveredGroup(nearest?.band ? nearest.band.name : run ? hoveredGroup : null);
+  };
+
+  useEffect(() => {
+    chart.current?.setAxes(axesOf(options));
+  }, [options.x, options.logX, options.logY, options.clip]);
+  useEffect(() => {
+    chart.current?.setView(view);
+  }, [view, isNear]);
+  useEffect(() => {
+    if (!link) return undefined;
+    setView(link.view);
+    return link.join(follow);
+  }, [link]);
+  useEffect(() => {
+    chart.current?.restyle();
+  }, [theme]);
+  useEffect(() => {
+    // Views are of the axis: on another one they mean nothing.
+    setView(null);
+    lastView.current = null;
+  }, [options.x]);
+
+  useEffect(() => {
+    if (!isNear) return undefined;
+    const leaving = new AbortController();
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    let timer;
+    let numAnswers = 0;
+    let drawAt = 1;
+    const views = [...new Set([view, lastView.current, null])];
+    /** @param {boolean} isComplete */
+    const draw = (isComplete) => {
+      clearTimeout(timer);
+      timer = undefined;
+      const next = knownLines(store, lineParts, options, views, pixels());
+      chart.current?.setLines(next.lines);
+      setShown(next);
+      if (!groups) setHint(next.lines.length > 0 ? "" : isComplete ? "no points" : "loading");
+    };
+    const onAnswer = () => {
+      if (++numAnswers < drawAt) timer ??= setTimeout(draw, DRAW_MS, false);
+      else {
+        drawAt *= 2;
+        draw(false);
+      }
+    };
+    draw(false);
+    const settle = setTimeout(
+      () =>
+        loadLines(store, lineParts, options, view, pixels(), generations.of, leaving.signal, onAnswer).then(
+          () => {
+            if (leaving.signal.aborted) return;
+            lastView.current = view;
+            setError("");
+            draw(true);
+          },
+          (failure) => leaving.signal.aborted || setError(failure.message),
+        ),
+      view ? SETTLE_MS : 0,
+    );
+    return () => {
+      leaving.abort();
+      clearTimeout(timer);
+      clearTimeout(settle);
+    };
+  }, [isNear, lineParts, generations, view, options.x, options.logX, options.smooth]);
+
+  useEffect(() => {
+    if (!isNear) return undefined;
+    if (!groups) {
+      chart.current?.setBands([]);
+      return undefined;
+    }
+    const leaving = new AbortController();
+    const settle = setTimeout(async () => {
+      try {
+        const bands = await Promise.all(
+          tags.map((tag) => loadBands(host, tag, groups, options, view, pixels(), leaving.signal)),
+        );
+        if (leaving.signal.aborted) return;
+        chart.current?.setBands(bands.flat());
+        setHint(bands.flat().length > 0 ? "" : "no points");
+        setError("");
+      } catch (failure) {
+        if (!leaving.signal.aborted) setError(/** @type {Error} */ (failure).message);
+      }
+    }, view ? SETTLE_MS : 0);
+    return () => {
+      leaving.abort();
+      clearTimeout(settle);
+    };
+  }, [isNear, parts, groups, generations, view, options.x, options.logX, options.smooth, options.spread]);
+
+  useEffect(() => {
+    if (expanded) body.current?.scrollIntoView({ block: "center" });
+  }, [expanded]);
+
+  /** @param {KeyboardEvent} event */
+  const onKeyDown = (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target instanceof HTMLInputElement) return;
+    if (event.key === "f") setExpanded(!expanded);
+    else if (event.key === "Escape" && expanded) setExpanded(false);
+    else if (event.key === "p") tab.onPin(tags[0]);
+    else return;
+    event.preventDefault();
+  };
+
+  const actions = html`
+    ${view &&
+    html`<button
+      type="button"
+      class="tb-icon-button"
+      aria-label="Show all of ${title}"
+      title="Show all (double-click)"
+      onClick=${() => showView.current(null, true)}
+    >
+      <${Icon} name="unzoom" />
+    </button>`}
+    <button
+      type="button"
+      class="tb-icon-button pin"
+      aria-label="Pin ${title}"
+      title=${pinned ? "Take from the top" : "Keep at the top (p)"}
+      aria-pressed=${pinned}
+      onClick=${() => tab.onPin(tags[0])}
+    >
+      <${Icon} name="pin" />
+    </button>
+    <button
+      type="button"
+      class="tb-icon-button"
+      aria-label="Table of ${title}"
+      title="Values as a table"
+      aria-pressed=${needsHits}
+      onClick=${() => setLegend(!needsHits)}
+    >
+      <${Icon} name="table" />
+    </button>
+    <${Menu}
+      icon="more"
+      label="More of ${title}"
+      content=${() => html`<${Late} load=${loadMenu} tab=${tab} parts=${parts} chart=${chart.current} />`}
+    />
+  `;
+  const dimmed = group !== "" && parts.length === 1 && title.startsWith(`${group}/`) ? group.length + 1 : 0;
+  return html`<${Card}
+    title=${title}
+    dimmed=${dimmed}
+    expanded=${expanded}
+    onExpand=${setExpanded}
+    actions=${actions}
+    onKeyDown=${onKeyDown}
+    dragged=${tags[0]}
+    onDrop=${(/** @type {string} */ other) => tab.onCombine(tags, other)}
+  >
+    <div class="chart" ref=${body} data-hint=${hint}></div>
+    ${shown.numShown < shown.numInside &&
+    html`<p class="note" title="A chart has fewer pixels than there are points. Of each column of pixels the first, lowest, highest and last are drawn, which looks the same; zoom in to see every single one.">
+      ${shown.numShown.toLocaleString("en")} of ${shown.numInside.toLocaleString("en")} points shown
+    </p>`}
+    ${error && html`<p class="error" role="status">${error}</p>`}
+    ${needsHits &&
+    isNear &&
+    html`<${Late} load=${loadLegend} host=${host} lines=${shown.lines} hits=${hits} xAxis=${options.x} cursor=${cursor} />`}
+  <//>`;
+}
+
+const loadMenu = () => import("./card-menu.js").then(({ CardMenu }) => CardMenu);
+const loadLegend = () => import("./card-legend.js").then(({ CardLegend }) => CardLegend);
+
+/**
+ * A component whose module is fetched when it is first needed.
+ * @param {{ load: () => Promise<any>, [prop: string]: unknown }} props
+ */
+export function Late({ load, ...props }) {
+  const [component, setComponent] = useState(/** @type {{ it: any } | null} */ (null));
+  useEffect(() => {
+    let isOpen = true;
+    load().then((it) => isOpen && setComponent({ it }));
+    return () => void (isOpen = false);
+  }, [load]);
+  return component && html`<${component.it} ...${props} />`;
+}
+
+/** @param {import("./types.js").Options} options */
+function axesOf({ x, logX, logY, clip }) {
+  return {
+    xAxis: x,
+    xScale: /** @type {"log" | "linear"} */ (logX ? "log" : "linear"),
+    yScale: /** @type {"log" | "linear"} */ (logY ? "log" : "linear"),
+    clip,
+  };
+}

@@ -1,0 +1,93 @@
+/**
+ * The settings of the tab, and the download of everything that is shown.
+ */
+
+import { html } from "htm/preact";
+import { useState } from "preact/hooks";
+import { saveNumbers } from "./downloads.js";
+import { parseOptions, setOption } from "./options.js";
+
+/** @type {[name: "logX" | "logY" | "clip" | "legend" | "link", title: string, why: string][]} */
+const SWITCHES = [
+  ["logY", "Logarithmic y axis", "Values of 0 and below have no place on it."],
+  ["logX", "Logarithmic x axis", "Steps of 0 and below have no place on it."],
+  ["clip", "Leave out outliers", "The y axis shows the bulk of the values; lines that leave it are marked at the edge. Off at first, unlike in TensorBoard, because an outlier may be what you look for."],
+  ["legend", "Table below each chart", "The value of every run at the pointer, or its last one."],
+  ["link", "Zoom charts of a group together", ""],
+];
+
+/** @type {[value: import("./types.js").Options["size"], title: string][]} */
+const SIZES = [
+  ["small", "Small"],
+  ["medium", "Medium"],
+  ["large", "Large"],
+];
+
+/** @type {[value: import("./types.js").Spread, title: string][]} */
+const SPREADS = [
+  ["range", "Least to greatest"],
+  ["deviation", "± standard deviation"],
+  ["quartiles", "Quartiles"],
+];
+
+/**
+ * @param {object} props
+ * @param {import("./types.js").Host} props.host
+ * @param {boolean} props.isGrouped
+ * @param {readonly import("./types.js").Run[]} props.runs
+ * @param {readonly string[]} props.tags
+ */
+export function SettingsMenu({ host, isGrouped, runs, tags }) {
+  const options = parseOptions(host.settings.value);
+  const [error, setError] = useState("");
+  const names = runs.map(({ name }) => name);
+  return html`<div class="card-menu">
+    ${SWITCHES.map(
+      ([name, title, why]) => html`<label class="switch" title=${why}>
+        <input
+          type="checkbox"
+          class="tb-check"
+          checked=${options[name]}
+          onChange=${(/** @type {Event} */ event) => setOption(host, name, /** @type {HTMLInputElement} */ (event.currentTarget).checked)}
+        />${title}
+      </label>`,
+    )}
+    <${Choice} title="Cards" name="size" choices=${SIZES} value=${options.size} onChange=${(/** @type {any} */ size) => setOption(host, "size", size)} />
+    ${isGrouped &&
+    html`<${Choice} title="Band of a group" name="spread" choices=${SPREADS} value=${options.spread} onChange=${(/** @type {any} */ spread) => setOption(host, "spread", spread)} />`}
+    <section>
+      <h4>All points of all tags shown, in all runs shown</h4>
+      ${/** @type {const} */ (["csv", "json"]).map(
+        (format) => html`<button
+          type="button"
+          class="tb-button"
+          onClick=${() => saveNumbers(host, tags, names, format, "scalars").catch((failure) => setError(failure.message))}
+        >
+          ${format.toUpperCase()}
+        </button>`,
+      )}
+      ${error && html`<p class="error" role="alert">${error}</p>`}
+    </section>
+  </div>`;
+}
+
+/**
+ * @param {object} props
+ * @param {string} props.title
+ * @param {string} props.name
+ * @param {[value: string, title: string][]} props.choices
+ * @param {string} props.value
+ * @param {(value: string) => void} props.onChange
+ */
+function Choice({ title, name, choices, value, onChange }) {
+  return html`<fieldset class="choice">
+    <legend>${title}</legend>
+    <div class="tb-segments">
+      ${choices.map(
+        ([choice, label]) => html`<label>
+          <input type="radio" name=${name} checked=${value === choice} onChange=${() => onChange(choice)} />${label}
+        </label>`,
+      )}
+    </div>
+  </fieldset>`;
+}

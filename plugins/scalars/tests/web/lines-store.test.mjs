@@ -1,0 +1,175 @@
+// Lines are fetched once, again when their run changed, and in parts only where a part shows more.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { knownLines, loadLines, questionOf, runOf } from "../../tbcore_scalars/static/feed.js";
+import { LinesStore, isWhole } from "../../tbcore_scalars/static/lines-store.js";
+import { formatTags, parseOptions, parseTags } from "../../tbcore_scalars/static/options.js";
+
+const { signal } = new AbortController();
+const OPTIONS = parseOptions({});
+
+/**
+ * An answer as the server writes it.
+ * @param {object} header
+ * @param {Record<string, number[]>[]} tables
+ */
+function answerOf(header, tables) {
+  const shapes = tables.map((table) => ({ rows: Object.values(table)[0]?.length ?? 0, columns: Object.keys(table) }));
+  let text = JSON.stringify({ header, tables: shapes });
+  text += " ".repeat((8 - ((4 + text.length) % 8)) % 8);
+  const numbers = Float64Array.from(tables.flatMap((table) => Object.values(table).flat()));
+  const bytes = new Uint8Array(4 + text.length + numbers.byteLength);
+  new DataView(bytes.buffer).setUint32(0, text.length, true);
+  bytes.set(new TextEncoder().encode(text), 4);
+  bytes.set(new Uint8Array(numbers.buffer), 4 + text.length);
+  return bytes.buffer;
+}
+
+/**
+ * A server that has `counts[run]` points of every tag, and sends at most 4 of them.
+ * @param {Record<string, number>} counts
+ * @param {any[]} asked
+ * @param {Record<string, string>} generations
+ */
+function serverOf(counts, asked, generations = {}) {
+  return async (/** @type {any} */ body) => {
+    asked.push(body);
+    const runs = body.runs.filter((/** @type {string} */ run) => run in counts);
+    const tables = [];
+    const entries = [];
+    for (const run of runs) {
+      const generation = generations[run] ?? "1";
+      const unchanged = body.known[run] === generation;
+      const step = Array.from({ length: counts[run] }, (_, i) => i).filter((i) => body.from === null || (i >= body.from && i <= body.to));
+      const sent = step.length > 4 ? [step[0], step[1], step[2], step[step.length - 1]] : step;
+      const columns = { step: sent, wall_time: sent.map((i) => 100 + i), value: sent.map((i) => i / 2) };
+      tables.push(unchanged ? {} : body.smoothing > 0 ? { ...columns, smoothed: sent.map(() => 7) } : columns);
+      entries.push(
+        unchanged
+          ? { run, generation, unchanged }
+          : { run, generation, unchanged, num_points: counts[run], num_inside: step.length, num_shown: sent.length, start_time: 100, segments: [0] },
+      );
+    }
+    return answerOf({ runs: entries }, tables);
+  };
+}
+
+test("only runs that changed are asked for again, and old rows stay until then", async () => {
+  /** @type {any[]} */
+  const asked = [];
+  const store = new LinesStore(serverOf({ a: 3, b: 3 }, asked));
+  const question = questionOf("loss", OPTIONS, null, 300);
+  /** @type {Record<string, string>} */
+  const seen = { a: "x", b: "x" };
+  const load = () => store.load(question, ["a", "b"], (run) => seen[run], signal, () => {});
+  await load();
+  await load();
+  assert.deepEqual(asked.map(({ runs }) => runs), [["a", "b"]]);
+  seen.b = "y";
+  const before = store.get(question, "b");
+  const loading = load();
+  assert.equal(store.get(question, "b"), before);
+  await loading;
+  assert.deepEqual(asked[1].runs, ["b"]);
+  assert.deepEqual(asked[1].known, { b: "1" }); // and the server says that nothing changed:
+  assert.equal(store.get(question, "b"), before);
+  await load();
+  assert.equal(asked.length, 2);
+});
+
+test("a run that is gone is forgotten", async () => {
+  /** @type {Record<string, number>} */
+  const counts = { a: 3 };
+  const store = new LinesStore(serverOf(counts, []));
+  const question = questionOf("loss", OPTIONS, null, 300);
+  await store.load(question, ["a"], () => "1", signal, () => {});
+  delete counts.a;
+  await store.load(question, ["a"], () => "2", signal, () => {});
+  assert.equal(store.get(question, "a"), undefined);
+});
+
+test("a failure keeps what was there, says why, and is tried again", async () => {
+  let fails = false;
+  let numAsked = 0;
+  const good = serverOf({ a: 2 }, []);
+  const store = new LinesStore(async (body) => {
+    numAsked++;
+    if (fails) throw new Error("503 busy");
+    return good(body);
+  });
+  const question = questionOf("loss", OPTIONS, null, 300);
+  await store.load(question, ["a"], () => "1", signal, () => {});
+  fails = true;
+  await assert.rejects(store.load(question, ["a"], () => "2", signal, () => {}), /503 busy/);
+  assert.equal(store.get(question, "a")?.value.length, 2);
+  await assert.rejects(store.load(question, ["a"], () => "2", signal, () => {}), /503 busy/);
+  assert.equal(numAsked, 3);
+});
+
+test("many runs come in several answers", async () => {
+  const runs = Array.from({ length: 250 }, (_, i) => `r${i}`);
+  /** @type {any[]} */
+  const asked = [];
+  const store = new LinesStore(serverOf(Object.fromEntries(runs.map((run) => [run, 1])), asked));
+  let numChanges = 0;
+  await store.load(questionOf("t", OPTIONS, null, 1), runs, () => "1", signal, () => numChanges++);
+  assert.deepEqual(asked.map((body) => body.runs.length), [100, 100, 50]);
+  assert.equal(numChanges, 3);
+});
+
+test("zooming asks for the rows of long runs alone, and shows what it has meanwhile", async () => {
+  /** @type {any[]} */
+  const asked = [];
+  const store = new LinesStore(serverOf({ short: 4, long: 100 }, asked));
+  const run = (/** @type {string} */ name) => ({ name, color: "#000000", group: null });
+  const parts = [{ tag: "loss", runs: [run("short"), run("long")] }];
+  const load = (/** @type {any} */ view) => loadLines(store, parts, OPTIONS, view, 300, () => "1", signal, () => {});
+  await load(null);
+  const all = knownLines(store, parts, OPTIONS, [null], 300);
+  assert.deepEqual([all.numShown, all.numInside], [8, 104]);
+  await load([10, 12]);
+  assert.deepEqual(asked.map(({ runs, from, to }) => [runs, from, to]), [[["short", "long"], null, null], [["long"], 10, 12]]);
+  const part = knownLines(store, parts, OPTIONS, [[10, 12], null], 300);
+  assert.deepEqual([...part.lines[1].step], [10, 11, 12]);
+  assert.equal(part.lines[0].step.length, 4);
+  const next = knownLines(store, parts, OPTIONS, [[11, 13], [10, 12], null], 300);
+  assert.deepEqual([...next.lines[1].step], [10, 11, 12]); // until the rows of the new view are there
+  assert.equal(isWhole(/** @type {any} */ (store.get(questionOf("loss", OPTIONS, null, 300), "short"))), true);
+});
+
+test("short series are smoothed in the page, long ones by the server", async () => {
+  /** @type {any[]} */
+  const asked = [];
+  const store = new LinesStore(serverOf({ short: 3, long: 100 }, asked));
+  const ask = (/** @type {number} */ smooth) => questionOf("t", { ...OPTIONS, smooth }, null, 300);
+  const load = (/** @type {number} */ smooth) => store.load(ask(smooth), ["short", "long"], () => "1", signal, () => {});
+  await load(0);
+  await load(0.5);
+  assert.deepEqual(asked.map(({ runs, smoothing }) => [runs, smoothing]), [[["short", "long"], 0], [["long"], 0.5]]);
+  const short = store.get(ask(0.5), "short");
+  assert.deepEqual([...(short?.smoothed ?? [])].map((value) => value.toFixed(4)), ["0.0000", "0.3333", "0.7143"]);
+  assert.deepEqual([...(store.get(ask(0.5), "long")?.smoothed ?? [])], [7, 7, 7, 7]);
+});
+
+test("several tags in one chart have names and dashes of their own", async () => {
+  const store = new LinesStore(serverOf({ a: 2 }, []));
+  const runs = [{ name: "a", color: "#123456", group: null }];
+  const parts = [{ tag: "loss", runs }, { tag: "val", runs }];
+  await loadLines(store, parts, OPTIONS, null, 300, () => "1", signal, () => {});
+  const { lines } = knownLines(store, parts, OPTIONS, [null], 300);
+  assert.deepEqual(lines.map((line) => [line.name, runOf(line), line.dash]), [["a · loss", "a", undefined], ["a · val", "a", [6, 3]]]);
+});
+
+test("options of the address, and what is wrong in it", () => {
+  assert.equal(parseOptions({ x: "wall_time", smooth: "0.6", logY: "true", size: "huge" }).x, "wall_time");
+  assert.deepEqual(parseOptions({ x: "sideways", smooth: "-3", logY: "yes", size: "huge" }), OPTIONS);
+  assert.equal(parseOptions({ smooth: "7" }).smooth, 0.999);
+});
+
+test("lists of tags in the address, whatever the tags are called", () => {
+  const lists = [["a,b;c", "d/e"], ["ü &%"]];
+  assert.deepEqual(parseTags(formatTags(lists) ?? ""), lists);
+  assert.equal(formatTags([[]]), null);
+  assert.deepEqual(parseTags(undefined), []);
+});

@@ -1,0 +1,127 @@
+/**
+ * A chart as a picture to keep: SVG, and PNG made of it. Loaded when one is asked for.
+ */
+
+import { FONT, shareOf } from "./axes.js";
+import { traceBand, tracePath, windowOf } from "./series.js";
+
+/** @typedef {import("./chart-types.js").Picture} Picture */
+
+const TITLE_HEIGHT = 26;
+const NAME_HEIGHT = 17;
+const NAME_WIDTH = 210;
+
+/** Path data of SVG, to a tenth of a pixel. */
+class PathData {
+  data = "";
+  /** @param {number} x @param {number} y */
+  moveTo(x, y) {
+    this.data += `M${round(x)},${round(y)}`;
+  }
+  /** @param {number} x @param {number} y */
+  lineTo(x, y) {
+    this.data += `L${round(x)},${round(y)}`;
+  }
+}
+
+/**
+ * @param {Picture} picture
+ * @returns {string}
+ */
+export function chartSVG({ label, width, height, layout, x, y, items, marks, note, colors }) {
+  const columns = Math.max(1, Math.floor((width - 24) / NAME_WIDTH));
+  const full = TITLE_HEIGHT + height + Math.ceil(items.length / columns) * NAME_HEIGHT + 14;
+  const toX = (/** @type {number} */ place) => shareOf(x.range, place) * layout.width;
+  const toY = (/** @type {number} */ place) => (1 - shareOf(y.range, place)) * layout.height;
+  /** @param {import("./chart-types.js").Item} item @param {Float64Array} column */
+  const trace = ({ xs, parts }, column) => {
+    const path = new PathData();
+    for (const part of parts) tracePath(path, xs, column, toX, toY, ...windowOf(xs, part, ...x.range));
+    return path.data;
+  };
+
+  const svg = [
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${full}" viewBox="0 0 ${width} ${full}" font-family="${escape(FONT)}" font-size="11">`,
+    `<title>${escape(label)}</title><rect width="${width}" height="${full}" fill="${colors.surface}"/>`,
+    `<text x="12" y="19" font-size="14" fill="${colors.text}">${escape(label)}</text>`,
+    `<g transform="translate(${layout.left},${TITLE_HEIGHT + layout.top})">`,
+    `<clipPath id="plot"><rect width="${layout.width}" height="${layout.height}"/></clipPath>`,
+  ];
+  for (const { share, label: text } of layout.xTicks) {
+    const at = round(share * layout.width);
+    svg.push(`<path d="M${at},0v${layout.height}" stroke="${colors.grid}"/>`);
+    text.split("\n").forEach((row, i) => {
+      svg.push(`<text x="${at}" y="${layout.height + 15 + 13 * i}" text-anchor="middle" fill="${colors.text}">${escape(row)}</text>`);
+    });
+  }
+  for (const { share, label: text } of layout.yTicks) {
+    const at = round((1 - share) * layout.height);
+    svg.push(`<path d="M0,${at}h${layout.width}" stroke="${colors.grid}"/>`);
+    svg.push(`<text x="-6" y="${at + 4}" text-anchor="end" fill="${colors.text}">${escape(text)}</text>`);
+  }
+  svg.push('<g clip-path="url(#plot)" fill="none" stroke-linejoin="round">');
+  for (const { band, color, xs, columns } of items) {
+    if (!band) continue;
+    const edge = new PathData();
+    traceBand(edge, xs, columns[1], columns[2], toX, toY);
+    svg.push(`<path d="${edge.data}" fill="${escape(color)}" fill-opacity="0.18"/>`);
+  }
+  for (const item of items) {
+    if (item.raw) svg.push(`<path d="${trace(item, item.raw)}" stroke="${escape(item.color)}" stroke-width="1.4" stroke-opacity="0.28"/>`);
+  }
+  for (const item of items) {
+    const dash = item.line?.dash ? ` stroke-dasharray="${item.line.dash.join(" ")}"` : "";
+    svg.push(`<path d="${trace(item, item.ys)}" stroke="${escape(item.color)}" stroke-width="${item.band ? 2 : 1.4}"${dash}/>`);
+  }
+  svg.push("</g>");
+  for (const { color, fill, stroke } of marks) {
+    if (fill) svg.push(`<path d="${fill}" fill="${escape(color)}"/>`);
+    if (stroke) svg.push(`<path d="${stroke}" fill="none" stroke="${escape(color)}" stroke-width="1.4"/>`);
+  }
+  if (note) svg.push(`<text x="${layout.width - 4}" y="12" text-anchor="end" fill="${colors.text}">${escape(note)}</text>`);
+  svg.push("</g>");
+  items.forEach(({ name, color }, i) => {
+    const left = 12 + (i % columns) * NAME_WIDTH;
+    const top = TITLE_HEIGHT + height + 14 + Math.floor(i / columns) * NAME_HEIGHT;
+    const short = name.length > 32 ? `…${name.slice(-31)}` : name;
+    svg.push(`<circle cx="${left + 4}" cy="${top - 4}" r="4" fill="${escape(color)}"/>`);
+    svg.push(`<text x="${left + 14}" y="${top}" fill="${colors.text}"><title>${escape(name)}</title>${escape(short)}</text>`);
+  });
+  svg.push("</svg>");
+  return svg.join("\n");
+}
+
+/**
+ * @param {Picture} picture
+ * @param {number} scale
+ * @returns {Promise<Blob>}
+ */
+export async function chartPNG(picture, scale) {
+  const url = URL.createObjectURL(new Blob([chartSVG(picture)], { type: "image/svg+xml" }));
+  try {
+    const image = new Image();
+    image.src = url;
+    await image.decode();
+    const canvas = document.createElement("canvas");
+    canvas.width = Math.round(image.width * scale);
+    canvas.height = Math.round(image.height * scale);
+    canvas.getContext("2d")?.drawImage(image, 0, 0, canvas.width, canvas.height);
+    return await new Promise((done, fail) => {
+      canvas.toBlob((blob) => (blob ? done(blob) : fail(new Error("the browser makes no PNG of this size"))), "image/png");
+    });
+  } finally {
+    URL.revokeObjectURL(url);
+  }
+}
+
+/** @param {number} value */
+function round(value) {
+  return Math.round(value * 10) / 10;
+}
+
+/** Text of a log as text of XML; what XML cannot hold is left out. @param {string} text */
+function escape(text) {
+  return text
+    .replace(/[^\t\n\r\x20-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/gu, "")
+    .replace(/[&<>"]/g, (character) => `&#${character.charCodeAt(0)};`);
+}

@@ -1,0 +1,100 @@
+/**
+ * The legend of a chart: a table of what its lines are at the cursor, or at their ends. It is also how those who cannot
+ * see the chart read it. Rows are made by `legend-rows.js`.
+ */
+
+import { html } from "htm/preact";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { formatDuration, formatStep, formatTime, formatValue } from "./format.js";
+import { legendRows, sortRows } from "./legend-rows.js";
+
+export { legendRows };
+
+/**
+ * @typedef {import("./legend-rows.js").LegendRow} LegendRow
+ * @typedef {import("./legend-rows.js").LegendSort} LegendSort
+ */
+
+/** @type {[keyof LegendRow, string, (value: any) => string][]} */
+const COLUMNS = [
+  ["name", "Run", String],
+  ["smoothed", "Smoothed", formatValue],
+  ["value", "Value", formatValue],
+  ["step", "Step", formatStep],
+  ["wallTime", "Time", formatTime],
+  ["relative", "Relative", formatDuration],
+  ["min", "Min", formatValue],
+  ["max", "Max", formatValue],
+];
+const ROW_HEIGHT = 24;
+/** Of more rows only those in sight exist. */
+const MANY = 50;
+const SPARE = 10;
+
+/**
+ * @param {object} props
+ * @param {string} props.label  what the table is of
+ * @param {readonly LegendRow[]} props.rows
+ * @param {LegendSort | null} [props.sort]  null: in the order of the lines
+ * @param {(sort: LegendSort | null) => void} [props.onSort]  a heading was clicked: rising, falling, as before
+ * @param {(row: LegendRow) => void} [props.onOnly]  only this run is wanted
+ * @param {(row: LegendRow | null) => void} [props.onHover]
+ * @param {string | null} [props.highlighted]  name of the run that is pointed at
+ */
+export function Legend({ label, rows, sort = null, onSort, onOnly, onHover, highlighted = null }) {
+  const box = useRef(/** @type {HTMLElement | null} */ (null));
+  const [view, setView] = useState({ top: 0, height: 240 });
+  const isLong = rows.length > MANY;
+  const measure = () => {
+    const { scrollTop: top, clientHeight: height } = /** @type {HTMLElement} */ (box.current);
+    if (isLong && (top !== view.top || height !== view.height)) setView({ top, height });
+  };
+  useLayoutEffect(measure);
+
+  const isSmoothed = rows.some(({ smoothed }) => smoothed !== null);
+  const columns = COLUMNS.filter(([column]) => column !== "smoothed" || isSmoothed);
+  const first = isLong ? Math.max(0, Math.floor(view.top / ROW_HEIGHT) - SPARE) : 0;
+  const last = isLong ? Math.min(rows.length, Math.ceil((view.top + view.height) / ROW_HEIGHT) + SPARE) : rows.length;
+  /** @param {number} count */
+  const gap = (count) => count > 0 && html`<tr aria-hidden="true" style=${{ height: `${count * ROW_HEIGHT}px` }}></tr>`;
+
+  return html`<div class="tb-legend" ref=${box} onScroll=${measure} tabindex="0" role="region" aria-label=${label}>
+    <table aria-rowcount=${rows.length + 1} onPointerLeave=${() => onHover?.(null)}>
+      <thead>
+        <tr>
+          ${columns.map(([column, title]) => {
+            const order = sort?.column !== column ? null : sort.descending ? "descending" : "ascending";
+            const next = { null: { column, descending: false }, ascending: { column, descending: true }, descending: null }[String(order)];
+            return html`<th scope="col" aria-sort=${order ?? "none"}>
+              <button type="button" onClick=${() => onSort?.(next ?? null)}>${title}</button>
+            </th>`;
+          })}
+        </tr>
+      </thead>
+      <tbody>
+        ${gap(first)}
+        ${sortRows(rows, sort)
+          .slice(first, last)
+          .map(
+            (row, i) => html`<tr
+              key=${row.key}
+              aria-rowindex=${first + i + 2}
+              class=${row.name === highlighted ? "tb-nearest" : ""}
+              onPointerEnter=${() => onHover?.(row)}
+            >
+              <th scope="row" title=${row.name}>
+                <i style=${{ background: row.color }}></i><span>${row.name}</span>
+                ${onOnly && html`<button type="button" aria-label="Only ${row.name}" onClick=${() => onOnly(row)}>only</button>`}
+              </th>
+              ${columns.slice(1).map(([column, , format]) => {
+                const value = row[column];
+                // Without a point there is no step, and nothing to say of it.
+                return html`<td>${value === null || (Number.isNaN(row.step) && column !== "min" && column !== "max") ? "" : format(value)}</td>`;
+              })}
+            </tr>`,
+          )}
+        ${gap(rows.length - last)}
+      </tbody>
+    </table>
+  </div>`;
+}

@@ -1,0 +1,70 @@
+/** Marks for what a line cannot show, as SVG paths in pixels of the plot. Pure. */
+
+import { shareOf, toAxis } from "./axes.js";
+import { countFinite, windowOf } from "./series.js";
+
+/** Between marks of one kind, pixels: more of them would read as a bar. */
+const GAP = 12;
+
+/**
+ * Points of segments that have only one, and all where they are far apart; a cross for NaN; triangles for infinities;
+ * arrows where outliers are cut off.
+ * @param {import("./chart-types.js").Item} item
+ * @param {{ x: import("./chart-types.js").Axis, y: import("./chart-types.js").Axis, width: number, height: number }} plot
+ * @param {boolean} showsPoints
+ * @param {boolean} showsCuts
+ * @returns {{ fill: string, stroke: string, isCut: boolean }}
+ */
+export function marksOf({ line, xs, ys, raw, parts, nonFinite }, { x, y, width, height }, showsPoints, showsCuts) {
+  const marks = { fill: "", stroke: "", isCut: false };
+  const toX = (/** @type {number} */ place) => shareOf(x.range, place) * width;
+  const toY = (/** @type {number} */ place) => (1 - shareOf(y.range, place)) * height;
+  for (const part of parts) {
+    const [from, to] = windowOf(xs, part, ...x.range);
+    const isSingle = countFinite(ys, 2, part.from, part.to) < 2;
+    if (!isSingle && !(showsPoints && (to - from) * 10 <= width)) continue;
+    for (let i = from; i < to; i++) {
+      const left = toX(xs[i]);
+      const top = toY(ys[i]);
+      if (left >= 0 && left <= width && top >= 0 && top <= height) marks.fill += dotPath(left, top, isSingle ? 3 : 2);
+    }
+  }
+  if (!line) return marks;
+
+  /** @type {Record<string, number>} */
+  const last = {};
+  /** @param {number} left @param {string} kind */
+  const hasRoom = (left, kind) => {
+    if (!(left >= 0 && left <= width) || left - last[kind] < GAP) return false;
+    last[kind] = left;
+    return true;
+  };
+  for (const { index, beside } of nonFinite) {
+    const left = toX(xs[index]);
+    const value = line.value[index];
+    if (!hasRoom(left, String(value))) continue;
+    if (value === Infinity) marks.fill += `M${left},0l-4,8h8z`;
+    else if (value === -Infinity) marks.fill += `M${left},${height}l-4,-8h8z`;
+    else {
+      const top = toY(toAxis(y, beside));
+      const inside = Number.isFinite(top) ? Math.min(height - 4, Math.max(4, top)) : height - 4;
+      marks.stroke += `M${left - 3.2},${inside - 3.2}l6.4,6.4m0,-6.4l-6.4,6.4`;
+    }
+  }
+  const column = raw ?? ys;
+  for (let i = 0; showsCuts && i < xs.length; i++) {
+    const isAbove = column[i] > y.range[1];
+    if ((!isAbove && !(column[i] < y.range[0])) || !Number.isFinite(column[i])) continue;
+    const left = toX(xs[i]);
+    marks.isCut ||= left >= 0 && left <= width;
+    if (hasRoom(left, isAbove ? "above" : "below")) {
+      marks.stroke += isAbove ? `M${left - 4},6l4,-4l4,4` : `M${left - 4},${height - 6}l4,4l4,-4`;
+    }
+  }
+  return marks;
+}
+
+/** @param {number} left @param {number} top @param {number} radius */
+export function dotPath(left, top, radius) {
+  return `M${left - radius},${top}a${radius},${radius},0,1,0,${2 * radius},0a${radius},${radius},0,1,0,${-2 * radius},0`;
+}

@@ -1,0 +1,535 @@
+"""The chart of the shell's library in a real browser: what it draws, and what hands do with it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tbcore.testing import write_run
+
+pytestmark = pytest.mark.browser
+
+PLUGIN = """
+import { html } from "htm/preact";
+import { render } from "preact";
+import { makeCursor } from "tbcore/lib/cursor.js";
+import { Legend, legendRows } from "tbcore/lib/legend.js";
+import { LineChart } from "tbcore/lib/line-chart.js";
+
+globalThis.lab = { LineChart, cursor: makeCursor(), calls: [], hits: [] };
+const column = (numbers) => Float64Array.from(numbers, Number);
+// Lines of JSON: without steps they are 0, 1, 2 ..., and a point is logged every 10 seconds.
+lab.line = ({ name, color = "#3366cc", step, value, smoothed, ...more }) => ({
+  name, color,
+  step: column(step ?? value.map((_, i) => i)),
+  wallTime: column(value.map((_, i) => 1.6e9 + 10 * i)),
+  value: column(value),
+  ...(smoothed && { smoothed: column(smoothed) }),
+  ...more,
+});
+lab.band = ({ name, color = "#3366cc", label, ...columns }) => ({
+  name, color, label,
+  ...Object.fromEntries(Object.entries(columns).map(([key, numbers]) => [key, column(numbers)])),
+});
+lab.chart = (options, lines, bands = []) => {
+  const card = document.createElement("article");
+  card.className = "tb-card";
+  card.setAttribute("aria-label", options.label);
+  const element = document.createElement("div");
+  card.append(element);
+  lab.root.append(card);
+  const chart = new LineChart(element, {
+    onView: (view, settled) => lab.calls.push([view, settled]),
+    onHover: (hits) => { lab.hits = hits; },
+    ...options,
+  });
+  chart.setLines(lines.map(lab.line));
+  chart.setBands(bands.map(lab.band));
+  return chart;
+};
+lab.legend = (lines, more = {}) => {
+  const rows = legendRows(lines.map(lab.line), null);
+  lab.only = null;
+  const draw = (sort) => render(html`<${Legend}
+    label="Lines" rows=${rows} sort=${sort} onSort=${draw}
+    onOnly=${(row) => { lab.only = row.name; }}
+  />`, lab.root);
+  draw(null);
+};
+
+export default {
+  render(host) {
+    lab.root = host.element;
+    lab.theme = host.theme;
+  },
+};
+"""
+
+RED, BLUE, GREEN = "#dc3912", "#3366cc", "#109618"
+RISING = list(range(101))
+
+
+@pytest.fixture
+def page(
+    serve: Callable[..., Any], tabs: Callable[..., Any], install_plugin: Any, tmp_path: Path
+) -> Any:
+    """A page with a tab that draws what tests give it; it must not complain of anything."""
+    server, profile = _lab(serve, tabs, install_plugin, tmp_path)
+    yield _open(server, profile)
+    profile.check(server.url)
+
+
+def _lab(
+    serve: Any, tabs: Any, install_plugin: Any, tmp_path: Path, **options: Any
+) -> tuple[Any, Any]:
+    logdir = tmp_path / "logdir"
+    write_run(logdir, "run", scalars={"loss": [1.0]})
+    server = serve(logdir, python_path=[install_plugin("lab", PLUGIN)])
+    return server, tabs(**options)
+
+
+def _open(server: Any, profile: Any) -> Any:
+    page = profile.open(server.url, "#lab")
+    page.wait_for_function("() => globalThis.lab?.root")
+    return page
+
+
+def draw(page: Any, lines: list[dict[str, Any]], bands: Any = (), **options: Any) -> dict[str, Any]:
+    """Draws a chart and returns the place of its plot in the page."""
+    options = {"label": "loss", **options}
+    page.evaluate(
+        "([options, lines, bands]) => { lab.it = lab.chart(options, lines, bands); }",
+        [options, lines, list(bands)],
+    )
+    page.wait_for_function("(tag) => tb.canvas(tag).width > 300", arg=options["label"])
+    page.evaluate("() => tb.frame()")
+    return plot_of(page, options["label"])
+
+
+def plot_of(page: Any, label: str = "loss") -> dict[str, Any]:
+    box: dict[str, Any] = page.evaluate(
+        "(tag) => tb.card(tag).querySelector('.tb-chart-plot').getBoundingClientRect().toJSON()",
+        label,
+    )
+    return box
+
+
+def line(name: str, value: Any, **more: Any) -> dict[str, Any]:
+    """A line for the page; numbers that JSON lacks become texts."""
+    texts = [x if math.isfinite(x) else str(x).replace("inf", "Infinity") for x in value]
+    return {"name": name, "value": ["NaN" if x == "nan" else x for x in texts], **more}
+
+
+def settled(page: Any) -> Any:
+    """Where the last gesture led."""
+    page.wait_for_function("() => lab.calls.at(-1)?.[1] === true")
+    page.evaluate("() => tb.frame()")
+    return page.evaluate("() => lab.it.view")
+
+
+def hover(page: Any, box: dict[str, Any], x: float, y: float = 0.5) -> list[list[str]]:
+    """Points at shares of the plot and returns the rows that are shown."""
+    page.mouse.move(box["x"] + x * box["width"], box["y"] + y * box["height"])
+    page.wait_for_function("() => tb.all('.tb-chart-tooltip:popover-open').length === 1")
+    page.evaluate("() => tb.frame()")
+    rows: list[list[str]] = page.evaluate("() => tb.rows()")
+    return rows
+
+
+def colored(page: Any, color: str, where: str = "true", label: str = "loss") -> int:
+    """How many pixels of the canvas have a colour, where `x` and `y` (shares of it) say so."""
+    count: int = page.evaluate(
+        f"""([tag, color]) => {{
+          const canvas = tb.canvas(tag);
+          const wanted = [1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16));
+          const {{ data, width, height }} =
+            canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+          const box = tb.card(tag).querySelector('.tb-chart-plot').getBoundingClientRect();
+          const outer = canvas.getBoundingClientRect();
+          let count = 0;
+          for (let i = 0; i < width * height; i++) {{
+            const x = ((i % width) + outer.left - box.left) / box.width;
+            const y = (Math.floor(i / width) + outer.top - box.top) / box.height;
+            if (!(x >= 0 && x <= 1 && y >= 0 && y <= 1) || !({where})) continue;
+            if (wanted.every((part, k) => Math.abs(part - data[4 * i + k]) <= 30)
+                && data[4 * i + 3] > 128) count++;
+          }}
+          return count;
+        }}""",
+        [label, color],
+    )
+    return count
+
+
+# Drawing -----------------------------------------------------------------------------------------
+
+
+def test_segments_are_not_joined(page: Any) -> None:
+    """Between two starts of a job there is no line, and the later one is read."""
+    step = [0, 1, 2, 3, 10, 11, 12]
+    draw(page, [line("run", [0, 0, 0, 0, 1, 1, 1], step=step, segments=[0, 4], color=RED)])
+    assert colored(page, RED, "x < 0.28") > 40
+    assert colored(page, RED, "x > 0.8") > 20
+    assert colored(page, RED, "x > 0.32 && x < 0.78") == 0
+    draw(page, [line("run", [0, 0, 1, 1], step=[0, 9, 5, 9], segments=[0, 2])], label="twice")
+    rows = hover(page, plot_of(page, "twice"), 0.98)
+    assert [row[:3] for row in rows] == [["run", "1", "9"]]
+
+
+def test_a_smoothed_line_is_strong_and_its_values_faint(page: Any) -> None:
+    """Both can be read on hover."""
+    value = [0.0, 1.0] * 30
+    box = draw(page, [line("run", value, smoothed=[0.5] * 60, color=RED)])
+    assert 1000 < colored(page, RED) < 3000  # one line across
+    assert colored(page, "#f4c5ba") > 300
+    assert hover(page, box, 0.5)[0][:4] == ["run", "0.5", "1", "29"]
+
+
+def test_a_band_is_drawn_behind_its_mean_and_read(page: Any) -> None:
+    band = {
+        **{"name": "seeds", "color": BLUE, "label": "lowest and highest", "x": [0, 50, 100]},
+        **{"mean": [1, 2, 3], "low": [0, 1, 2.5], "high": [2, 4, 5], "count": [3, 3, 2]},
+    }
+    box = draw(page, [line("member", [1.5] * 101, color=GREEN)], [band])
+    assert colored(page, BLUE) > 200
+    assert colored(page, "#dae3f5") > 3000
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.wait_for_function("() => tb.all('.tb-chart-tooltip:popover-open').length === 1")
+    tip = page.locator(".tb-chart-tooltip")
+    assert "lowest and highest" in tip.inner_text()
+    rows = page.evaluate("() => tb.rows()")
+    assert rows[0] == ["seeds", "2", "1", "4", "3"]
+    assert rows[1][:3] == ["member", "1.5", "50"]
+
+
+def test_marks_of_a_diverged_run_have_gaps(page: Any) -> None:
+    """A hundred NaN in a row are some crosses, not a bar."""
+    draw(page, [line("run", [1.0, *[math.nan] * 300, 2.0, math.inf, -math.inf], color=RED)])
+    gaps = page.evaluate(
+        """() => {
+          const canvas = tb.canvas('loss');
+          const width = canvas.width / 2;
+          const {data} = canvas.getContext('2d').getImageData(width, canvas.height - 45, width, 20);
+          const isRed = (i) => data[4*i] > 180 && data[4*i+1] < 120 && data[4*i+3] > 128;
+          let gaps = 0, before = false;
+          for (let x = 0; x < width; x++) {
+            let found = false;
+            for (let y = 0; y < 20; y++) found ||= isRed(y * width + x);
+            if (before && !found) gaps++;
+            before = found;
+          }
+          return gaps / width;
+        }"""
+    )
+    assert 1 / 20 < gaps < 1 / 10  # one cross in 12 pixels
+    assert 20 < colored(page, RED, "y < 0.06") < 80  # one triangle
+
+
+def test_outliers_are_clipped_only_when_asked_and_marked(page: Any) -> None:
+    value = [1 + 0.1 * (i % 7) for i in range(400)]
+    value[200] = 1e6
+    lines = [line("spiky", value, color=RED), line("calm", [1.2] * 400, color=BLUE)]
+    box = draw(page, lines)
+    note = page.locator(".tb-chart-note")
+    assert note.inner_text() == ""
+    assert colored(page, RED, "y < 0.8 && y > 0.1") < 400
+    page.evaluate("() => { lab.it.setAxes({ clip: true }); return tb.frame(); }")
+    assert note.inner_text() == "outliers clipped"
+    assert colored(page, RED, "y < 0.8 && y > 0.1") > 1500
+    assert colored(page, RED, "y < 0.06") > 8
+    assert hover(page, box, 0.5)[0][0] in ("spiky", "calm")
+
+
+def test_logarithmic_axes_say_what_they_leave_out(page: Any) -> None:
+    value = [10.0 ** (-i / 20) for i in range(100)] + [0.0]
+    box = draw(page, [line("run", value)], xScale="log", yScale="log")
+    note = page.locator(".tb-chart-note").inner_text()
+    assert note == "1 step ≤ 0 not shown, 1 value ≤ 0 not shown"
+    # The axis goes from 1 to 100 with 2 % of air: its middle is 10.
+    assert hover(page, box, 0.5)[0][:3] == ["run", "0.316228", "10"]
+    page.evaluate("() => { lab.it.setLines([lab.line({name: 'a', value: [-1, -2]})]); }")
+    page.wait_for_function(
+        "() => tb.all('.tb-chart-note')[0].textContent.includes('no value above 0')"
+    )
+
+
+def test_a_theme_is_followed(page: Any) -> None:
+    draw(page, [line("run", RISING, color=RED)])
+    light = page.evaluate("() => tb.pixels('loss', '#edeff3')")
+    page.evaluate(
+        "() => { document.documentElement.dataset.theme = 'dark'; lab.it.restyle(); "
+        "return tb.frame(); }"
+    )
+    assert light > 200
+    dark = page.evaluate("() => tb.pixels('loss', '#232932')")
+    assert dark == pytest.approx(light, rel=0.02)
+    assert colored(page, RED) > 100
+
+
+# Hands -------------------------------------------------------------------------------------------
+
+
+def test_dragging_zooms_panning_moves_and_a_double_click_ends_it(page: Any) -> None:
+    """A view is told while it moves and when it stands; one that is set is not told back."""
+    box = draw(page, [line("run", RISING)])
+    left, top = box["x"], box["y"] + box["height"] / 2
+    width = box["width"]
+    page.mouse.move(left + 0.25 * width, top)
+    page.mouse.down()
+    page.mouse.move(left + 0.75 * width, top, steps=3)
+    page.mouse.up()
+    from_, to = settled(page)
+    assert (from_, to) == (pytest.approx(-2 + 0.25 * 104), pytest.approx(-2 + 0.75 * 104))
+
+    page.keyboard.down("Shift")
+    page.mouse.move(left + 0.25 * width, top)
+    page.mouse.down()
+    page.mouse.move(left + 0.5 * width, top, steps=4)
+    page.mouse.up()
+    page.keyboard.up("Shift")
+    moved = settled(page)
+    assert moved == [pytest.approx(from_ - 13), pytest.approx(to - 13)]
+    calls = page.evaluate("() => lab.calls.map(([, settled]) => settled)")
+    assert calls[0] is True
+    assert calls[-1] is True
+    assert calls.count(False) >= 3
+
+    page.mouse.move(left + 0.25 * width, top)
+    page.mouse.down(button="middle")
+    page.mouse.move(left + 5 * width, top, steps=4)  # not beyond the beginning
+    page.mouse.up(button="middle")
+    assert settled(page)[0] == pytest.approx(-2)
+
+    page.mouse.dblclick(left + width / 2, top)
+    assert settled(page) is None
+    before = page.evaluate("() => lab.calls.length")
+    page.evaluate("() => lab.it.setView([10, 20])")
+    assert page.evaluate("() => [lab.it.isZoomed, lab.calls.length]") == [True, before]
+    page.evaluate("() => tb.frame()")
+    assert hover(page, plot_of(page), 0.5)[0][2] == "15"
+
+
+def test_a_pan_that_comes_back_has_an_end(page: Any) -> None:
+    """Wherever the pointer is let go, the last view that is told is settled."""
+    box = draw(page, [line("run", RISING)])
+    page.evaluate("() => lab.it.setView([20, 40])")
+    top = box["y"] + 30
+    page.keyboard.down("Shift")
+    page.mouse.move(box["x"] + 100, top)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 300, top, steps=2)
+    page.mouse.move(box["x"] + 100, top, steps=2)
+    page.mouse.up()
+    page.keyboard.up("Shift")
+    assert settled(page) == [pytest.approx(20), pytest.approx(40)]
+
+
+def test_many_lines_look_like_few(page: Any) -> None:
+    """Those drawn as columns of pixels are where strokes are, also where steps go back."""
+    few = [line("run", [0, 10, 0, 10], step=[0, 50, 40, 100], color=RED)]
+    draw(page, [*few, line("flat", [5] * 20_000, step=list(range(0, 20_000)), color=BLUE)])
+    page.evaluate("() => { lab.it.setView([0, 100]); return tb.frame(); }")
+    assert colored(page, RED, "x > 0.05 && x < 0.35 && y < 0.2") == 0
+    assert colored(page, RED, "x > 0.4 && x < 0.5 && y < 0.2") > 10
+    assert colored(page, RED, "x > 0.9 && y < 0.2") > 10
+    assert colored(page, BLUE, "y > 0.45 && y < 0.55") > 500
+
+
+def test_the_wheel_zooms_at_the_pointer_with_ctrl_only(page: Any) -> None:
+    box = draw(page, [line("run", RISING)])
+    page.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + 20)
+    page.mouse.wheel(0, -120)
+    page.evaluate("() => tb.frame()")
+    assert page.evaluate("() => lab.calls.length") == 0
+    page.keyboard.down("Control")
+    for _ in range(3):
+        page.mouse.wheel(0, -120)
+    page.keyboard.up("Control")
+    from_, to = settled(page)
+    assert (from_ + to) / 2 == pytest.approx(50, abs=0.5)
+    assert to - from_ == pytest.approx(104 * math.exp(-1.5), rel=0.01)
+    assert page.evaluate("() => devicePixelRatio") == 1
+    page.keyboard.down("Control")
+    for _ in range(8):
+        page.mouse.wheel(0, 240)
+    page.keyboard.up("Control")
+    page.wait_for_function("() => lab.it.view === null")
+    page.wait_for_function("() => lab.calls.at(-1)[1] === true")
+
+
+def test_two_fingers_zoom_and_move(
+    serve: Any, tabs: Any, install_plugin: Any, tmp_path: Path
+) -> None:
+    """What lies under the fingers stays there; one finger reads."""
+    server, profile = _lab(
+        serve,
+        tabs,
+        install_plugin,
+        tmp_path,
+        has_touch=True,
+        viewport={"width": 400, "height": 800},
+    )
+    page = _open(server, profile)
+    box = draw(page, [line("run", RISING)])
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= 400
+    touches = profile.context.new_cdp_session(page)
+
+    def touch(kind: str, *shares: float) -> None:
+        points = [
+            {"x": box["x"] + share * box["width"], "y": box["y"] + 60, "id": i}
+            for i, share in enumerate(shares)
+        ]
+        touches.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    touch("touchStart", 0.4)
+    touch("touchStart", 0.4, 0.6)
+    for spread in (0.05, 0.1, 0.2):
+        touch("touchMove", 0.4 - spread, 0.6 + spread)
+    touch("touchEnd")
+    from_, to = settled(page)
+    # A fifth of the axis lies on three fifths of it now.
+    assert to - from_ == pytest.approx(104 / 3, rel=0.02)
+    assert (from_ + to) / 2 == pytest.approx(50, abs=1)
+    page.touchscreen.tap(box["x"] + box["width"] / 2, box["y"] + 60)
+    page.wait_for_function("() => tb.rows().length === 1")
+    assert abs(int(page.evaluate("() => tb.rows()[0][2]")) - 50) <= 2
+    profile.check(server.url)
+
+
+def test_keys_zoom_move_and_read(page: Any) -> None:
+    draw(page, [line("a", RISING), line("b", RISING[::-1])])
+    page.locator(".tb-chart").focus()
+    page.keyboard.press("+")
+    assert settled(page) == [pytest.approx(24), pytest.approx(76)]
+    page.keyboard.press("Shift+ArrowRight")
+    assert settled(page) == [pytest.approx(37), pytest.approx(89)]
+    page.keyboard.press("-")
+    page.keyboard.press("-")
+    assert page.evaluate("() => lab.it.view") is None
+    page.keyboard.press("+")
+    page.keyboard.press("0")
+    assert page.evaluate("() => lab.it.view") is None
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowRight")
+    status = page.locator(".tb-chart [role=status]")
+    page.wait_for_function("() => tb.all('[role=status]')[0]?.textContent === 'b, step 1: 99'")
+    page.keyboard.press("ArrowUp")
+    assert status.inner_text() == "a, step 1: 1"
+    assert "loss by step from 0 to 100: a, b" in page.evaluate("() => tb.label('loss')")
+    description = page.locator(".tb-chart").get_attribute("aria-description")
+    assert description == "Last values: a 100, b 0"
+
+
+def test_charts_share_a_cursor_and_the_run_that_is_pointed_at(page: Any) -> None:
+    """Hovering one chart marks the place in others; a highlighted run stands out in all."""
+    page.evaluate(
+        """([one, other]) => {
+          lab.a = lab.chart({label: 'a', cursor: lab.cursor}, [one, other]);
+          lab.b = lab.chart({label: 'b', cursor: lab.cursor}, [one, other]);
+        }""",
+        [line("one", RISING, color=RED), line("other", RISING[::-1], color=BLUE)],
+    )
+    page.wait_for_function("() => tb.canvas('b').width > 300")
+    page.evaluate("() => tb.frame()")
+    drawn = """() => {
+      const canvas = tb.card('b').querySelector('.tb-chart-overlay');
+      const {data, width, height} =
+        canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+      let first = -1, count = 0;
+      for (let i = 0; i < width * height; i++) if (data[4*i+3] > 100) {
+        count++;
+        if (first < 0) first = (i % width) / width;
+      }
+      return [first, count];
+    }"""
+    assert page.evaluate(drawn)[1] == 0
+    hover(page, plot_of(page, "a"), 0.25)
+    place, count = page.evaluate(drawn)
+    assert place == pytest.approx(0.25, abs=0.02)
+    assert 100 < count < 2000
+    assert page.evaluate("() => tb.all('.tb-chart-tooltip:popover-open').length") == 1
+    assert page.evaluate("() => lab.hits.map(({line, index}) => [line.name, index])")[0][1] == 24
+    page.mouse.move(2, 2)
+    page.wait_for_function("() => lab.hits.length === 0")
+    assert page.evaluate(drawn)[1] == 0
+    page.evaluate("() => lab.cursor.highlight('one')")
+    assert page.evaluate(drawn)[1] > 10_000  # a veil over all others
+    page.evaluate("() => lab.cursor.highlight(null)")
+    assert page.evaluate(drawn)[1] == 0
+
+
+# Legend and export -------------------------------------------------------------------------------
+
+
+def test_the_legend_sorts_and_picks_one_run(page: Any) -> None:
+    lines = [line(f"run {i}", [i, (i * 7) % 11]) for i in range(5)]
+    page.evaluate("(lines) => lab.legend(lines)", lines)
+    names = "() => tb.all('.tb-legend tbody th span').map((name) => name.textContent)"
+    assert page.evaluate(names) == [f"run {i}" for i in range(5)]
+    page.get_by_role("button", name="Value").click()
+    # Last values are 0, 7, 3, 10, 6.
+    assert page.evaluate(names) == ["run 0", "run 2", "run 4", "run 1", "run 3"]
+    page.get_by_role("button", name="Value").click()
+    assert page.evaluate(names) == ["run 3", "run 1", "run 4", "run 2", "run 0"]
+    assert page.evaluate("() => tb.all('[aria-sort=descending]').length") == 1
+    page.get_by_role("row", name="run 4").hover()
+    page.get_by_role("button", name="Only run 4").click()
+    assert page.evaluate("() => lab.only") == "run 4"
+
+
+def test_a_long_legend_has_only_the_rows_in_sight(page: Any) -> None:
+    page.evaluate("(lines) => lab.legend(lines)", [line(f"run {i}", [i]) for i in range(1000)])
+    count = "() => tb.all('.tb-legend tbody th').length"
+    assert page.evaluate(count) < 60
+    page.evaluate("() => { tb.all('.tb-legend')[0].scrollTop = 1e6; }")
+    page.wait_for_function(
+        "() => tb.all('.tb-legend tbody th span').at(-1).textContent === 'run 999'"
+    )
+    assert page.evaluate(count) < 60
+    head = page.evaluate("() => tb.all('.tb-legend thead th')[0].getBoundingClientRect().top")
+    box = page.evaluate("() => tb.all('.tb-legend')[0].getBoundingClientRect().top")
+    assert head == box  # it stays in sight
+
+
+def test_a_chart_is_kept_as_svg_and_png(page: Any) -> None:
+    """With title, axes, lines and names, which may hold anything."""
+    name = 'a <b> & "c"'
+    draw(page, [line(name, RISING, color=RED), line("b", [*RISING[::-1][:-1], math.nan])])
+    svg = page.evaluate("() => lab.it.toSVG()")
+    parts = page.evaluate(
+        """(svg) => {
+          const parsed = new DOMParser().parseFromString(svg, 'image/svg+xml');
+          if (parsed.querySelector('parsererror')) return null;
+          const texts = [...parsed.querySelectorAll('text')].map((text) => text.lastChild.data);
+          const paths = [...parsed.querySelectorAll('path')];
+          return [texts, paths.map((path) => path.getAttribute('stroke'))];
+        }""",
+        svg,
+    )
+    assert parts is not None
+    texts, strokes = parts
+    assert texts[0] == "loss"
+    assert texts[-2:] == [name, "b"]
+    assert {"0", "50", "100"} <= set(texts)
+    assert RED in strokes
+    assert BLUE in strokes
+    size = page.evaluate(
+        """async () => {
+          const blob = await lab.it.toPNG(2);
+          const image = await createImageBitmap(blob);
+          const canvas = new OffscreenCanvas(image.width, image.height);
+          const context = canvas.getContext('2d');
+          context.drawImage(image, 0, 0);
+          const {data} = context.getImageData(0, 0, image.width, image.height);
+          let red = 0;
+          for (let i = 0; i < data.length; i += 4) if (data[i] > 200 && data[i+1] < 80) red++;
+          return [blob.type, image.width, red];
+        }"""
+    )
+    assert size[0] == "image/png"
+    assert size[1] >= 1280
+    assert size[2] > 1000

@@ -1,0 +1,118 @@
+// What charts are made of: marks, axes, zooming, legends and pictures.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { axisTicks, layOut } from "../../tbcore/web/lib/axes.js";
+import { chartSVG } from "../../tbcore/web/lib/chart-export.js";
+import { makeCursor } from "../../tbcore/web/lib/cursor.js";
+import { limited, moved, zoomed } from "../../tbcore/web/lib/gestures.js";
+import { legendRows, sortRows } from "../../tbcore/web/lib/legend-rows.js";
+import { marksOf } from "../../tbcore/web/lib/marks.js";
+import { extent, nonFinitePoints, partsOf } from "../../tbcore/web/lib/series.js";
+
+/** @param {string} name @param {number[]} value @param {number[]} [step] @param {object} [more] */
+function line(name, value, step = value.map((_, i) => i), more = {}) {
+  const wallTime = Float64Array.from(value, (_, i) => 100 + 10 * i);
+  return { name, color: "#102030", value: Float64Array.from(value), step: Float64Array.from(step), wallTime, ...more };
+}
+
+/** @param {ReturnType<typeof line>} line @param {number[]} [starts] @returns {import("../../tbcore/web/lib/line-chart.js").Item} */
+function item(line, starts) {
+  const { name, color, value, step } = line;
+  const common = { line, band: null, name, color, xs: step, ys: value, raw: null, columns: [value] };
+  return { ...common, parts: partsOf(step, starts), xExtent: extent(step), yExtent: extent(value), nonFinite: nonFinitePoints(value) };
+}
+
+/** @param {[number, number]} x @param {[number, number]} y */
+const plot = (x, y) => ({
+  x: { kind: /** @type {const} */ ("step"), log: false, range: x },
+  y: { kind: /** @type {const} */ ("value"), log: false, range: y },
+  width: 120,
+  height: 60,
+});
+
+test("NaN and infinities have marks with room between them", () => {
+  const marks = marksOf(item(line("a", [1, ...Array(100).fill(NaN), Infinity])), plot([0, 120], [0, 2]), false, false);
+  assert.equal(marks.stroke.match(/M/g)?.length, 9); // 100 pixels, one in 12
+  assert.ok(marks.stroke.startsWith("M-2.2,26.8l6.4,6.4"));
+  assert.ok(marks.fill.endsWith("M101,0l-4,8h8z"));
+});
+
+test("a segment of one point is a dot, and points are seen where they are far apart", () => {
+  const single = marksOf(item(line("a", [1, 1, 1], [0, 50, 100]), [0, 2]), plot([0, 120], [0, 2]), false, false);
+  assert.equal(single.fill, "M97,30a3,3,0,1,0,6,0a3,3,0,1,0,-6,0");
+  assert.equal(marksOf(item(line("a", [1, 1, 1], [0, 50, 100])), plot([0, 120], [0, 2]), true, false).fill.match(/M/g)?.length, 3);
+});
+
+test("lines that are cut off have arrows at the edge", () => {
+  const marks = marksOf(item(line("a", [1, 9, 9, 1, -9], [0, 20, 21, 60, 90])), plot([0, 120], [0, 2]), false, true);
+  assert.equal(marks.stroke, "M16,6l4,-4l4,4M86,54l4,4l4,-4");
+  assert.ok(marks.isCut);
+});
+
+test("ticks of logarithmic axes are round, and lie where they belong", () => {
+  const axis = (/** @type {"step" | "relative"} */ kind, /** @type {[number, number]} */ range) => axisTicks({ kind, log: true, range }, 400);
+  assert.deepEqual(axis("step", [0, 4]).map(({ label, share }) => [label, share]), [["1", 0], ["10", 0.25], ["100", 0.5], ["1k", 0.75], ["10k", 1]]);
+  assert.deepEqual(axis("relative", [0, 5]).map(({ label }) => label), ["1s", "10s", "1m", "10m", "1h", "10h"]);
+  assert.deepEqual(axis("step", [3, Math.log10(1004)]).map(({ label }) => label), ["1000", "1001", "1002", "1003", "1004"]);
+});
+
+test("a view is limited to what there is", () => {
+  assert.deepEqual(zoomed([0, 100], 0.5, 0.25), [12.5, 62.5]);
+  assert.deepEqual(moved([0, 10], -0.5), [-5, 5]);
+  assert.deepEqual(limited([-5, 5], [0, 100]), [0, 10]);
+  assert.deepEqual(limited([95, 105], [0, 100]), [90, 100]);
+  assert.equal(limited([-5, 105], [0, 100]), null);
+  assert.deepEqual(limited([-5, 105], null), [-5, 105]);
+  const [from, to] = /** @type {[number, number]} */ (limited([5, 5], [0, 100]));
+  assert.ok(from < to && to - from < 1e-10);
+  assert.equal(limited([NaN, 1], [0, 100]), null);
+});
+
+test("a cursor tells all members but the one that moves", () => {
+  const cursor = makeCursor();
+  /** @type {unknown[]} */
+  const calls = [];
+  const member = (/** @type {string} */ id) => ({
+    showCursor: (/** @type {number | null} */ x, /** @type {string | null} */ name) => calls.push([id, x, name]),
+    highlight: (/** @type {string | null} */ name) => calls.push([id, name]),
+  });
+  const a = member("a");
+  const leave = cursor.join(a);
+  cursor.join(member("b"));
+  cursor.move(3, "run", a);
+  cursor.highlight("run");
+  leave();
+  cursor.move(null, null, member("c"));
+  assert.deepEqual(calls, [["b", 3, "run"], ["a", "run"], ["b", "run"], ["b", null, null]]);
+});
+
+test("legend rows are of the cursor, or of the last point", () => {
+  const lines = [
+    line("a", [1, NaN, 3], [0, 5, 10], { smoothed: Float64Array.of(1, NaN, 2) }),
+    line("b", [7, 8, 9], [0, 20, 10], { startTime: 90, key: "b/2" }),
+    line("c", []),
+  ];
+  const rows = legendRows(lines, null);
+  assert.deepEqual(rows[0], { key: "a", name: "a", color: "#102030", value: 3, smoothed: 2, step: 10, wallTime: 120, relative: 20, min: 1, max: 3 });
+  assert.deepEqual([rows[1].key, rows[1].value, rows[1].step, rows[1].relative, rows[1].smoothed], ["b/2", 8, 20, 20, null]);
+  assert.ok(Number.isNaN(rows[2].value) && Number.isNaN(rows[2].min));
+  const hits = [{ line: lines[1], name: "b", color: "", index: 0, left: 0, top: 0 }];
+  assert.deepEqual(legendRows(lines, hits).map(({ value }) => value), [NaN, 7, NaN]);
+  assert.deepEqual(sortRows(rows, { column: "value", descending: true }).map(({ name }) => name), ["b", "a", "c"]);
+  assert.deepEqual(sortRows(rows, { column: "value", descending: false }).map(({ name }) => name), ["a", "b", "c"]);
+  assert.deepEqual(sortRows(rows, { column: "name", descending: true }).map(({ name }) => name), ["c", "b", "a"]);
+});
+
+test("a picture has everything that the chart shows, as text of XML", () => {
+  const { x, y } = plot([0, 2], [0, 4]);
+  const layout = layOut(400, 300, x, y, (text) => 6 * text.length);
+  const names = { ...item(line("a<b>\u0000 & \"c\"", [1, 2, 4], undefined, { dash: [4, 2] })), color: '"><script>' };
+  const colors = { text: "#111", grid: "#eee", surface: "#fff" };
+  const marks = [{ color: "red", fill: "M1,1h2z", stroke: "" }];
+  const svg = chartSVG({ label: "loss", width: 400, height: 300, layout, x, y, items: [names], marks, note: "outliers clipped", colors });
+  assert.ok(svg.includes(">a&#60;b&#62; &#38; &#34;c&#34;</text>"));
+  assert.ok(!svg.includes("<script"));
+  for (const part of [">loss</text>", "outliers clipped", 'stroke-dasharray="4 2"', "M1,1h2z", ">2</text>"]) assert.ok(svg.includes(part), part);
+  assert.match(svg, /<path d="M0,[\d.]+L[\d.]+,[\d.]+L[\d.]+,0" stroke=/);
+});
