@@ -71,7 +71,7 @@ test("there is nothing inline that the Content-Security-Policy blocks", () => {
 });
 
 test("pure modules import only pure modules, so that they run without a browser", () => {
-  const pure = ["address", "colors", "axes", "columns", "cursor", "format", "gestures", "legend-rows", "marks", "names", "pattern", "queue", "raster", "run-groups", "run-order", "run-tree", "selection", "series", "smoothing", "ticks"];
+  const pure = ["address", "colors", "axes", "columns", "cursor", "format", "gestures", "legend-rows", "marks", "names", "pattern", "queue", "raster", "run-groups", "run-order", "run-tree", "selection", "series", "smoothing", "steps", "tag-index", "ticks"];
   for (const name of pure) {
     for (const specifier of importsOf(join(WEB, "lib", `${name}.js`))) {
       assert.ok(pure.some((other) => specifier === `./${other}.js`), `${name}.js imports ${specifier}`);

@@ -12,11 +12,11 @@ import { makeCursor } from "tbcore/lib/cursor.js";
 import { FilterBox } from "tbcore/lib/filter-box.js";
 import { plural } from "tbcore/lib/format.js";
 import { TagGroups } from "tbcore/lib/tag-groups.js";
+import { indexTags } from "tbcore/lib/tag-index.js";
 import { ChartCard, Late } from "./chart-card.js";
 import { makeLink } from "./link.js";
 import { LinesStore } from "./lines-store.js";
 import { formatTags, parseOptions, parseTags, recallOptions, setOption } from "./options.js";
-import { indexTags } from "./tag-index.js";
 
 /**
  * @typedef {import("./types.js").Host} Host

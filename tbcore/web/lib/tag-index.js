@@ -2,7 +2,7 @@
  * Which runs have which tag. Pure.
  */
 
-import { groupTags } from "tbcore/lib/names.js";
+import { groupTags } from "./names.js";
 
 /**
  * @typedef {Record<string, string[]>} RunToTags  as the server lists them
@@ -14,7 +14,7 @@ import { groupTags } from "tbcore/lib/names.js";
  * @param {RunToTags} runToTags
  * @param {readonly R[]} runs  those that are shown
  * @param {(tag: string) => boolean} matches
- * @returns {{ groups: import("tbcore/lib/names.js").TagGroup[], runsOf: Map<string, R[]> }} each tag's runs in the order
+ * @returns {{ groups: import("./names.js").TagGroup[], runsOf: Map<string, R[]> }} each tag's runs in the order
  *   of `runs`
  */
 export function indexTags(runToTags, runs, matches) {
