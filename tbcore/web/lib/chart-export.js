@@ -62,9 +62,11 @@ export function chartSVG({ label, width, height, layout, x, y, items, marks, not
   svg.push('<g clip-path="url(#plot)" fill="none" stroke-linejoin="round">');
   for (const { band, color, xs, columns } of items) {
     if (!band) continue;
-    const edge = new PathData();
-    traceBand(edge, xs, columns[1], columns[2], toX, toY);
-    svg.push(`<path d="${edge.data}" fill="${escape(color)}" fill-opacity="0.18"/>`);
+    for (let i = 1; i < columns.length; i += 2) {
+      const edge = new PathData();
+      traceBand(edge, xs, columns[i], columns[i + 1], toX, toY);
+      svg.push(`<path d="${edge.data}" fill="${escape(color)}" fill-opacity="0.18"/>`);
+    }
   }
   for (const item of items) {
     if (item.raw) svg.push(`<path d="${trace(item, item.raw)}" stroke="${escape(item.color)}" stroke-width="1.4" stroke-opacity="0.28"/>`);

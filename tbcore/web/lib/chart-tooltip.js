@@ -4,77 +4,62 @@
 
 import { formatDuration, formatStep, formatTime, formatValue } from "./format.js";
 import { splitName } from "./names.js";
+import { cell, readOutNodes, span, Tooltip } from "./tooltip.js";
 
 /** @typedef {import("./line-chart.js").Hit} Hit */
 
-/** Distance from the pointer, CSS pixels. */
-const GAP = 14;
 const MOST_ROWS = 8;
 
 export class ChartTooltip {
-  /** @type {HTMLElement} */ #owner;
-  /** @type {HTMLElement | null} */ #box = null;
-  /** @type {HTMLElement | null} */ #spoken = null;
+  #tooltip;
 
-  /** @param {HTMLElement} owner  the chart; the box is put beside its content, in the browser's top layer */
+  /** @param {HTMLElement} owner  the chart */
   constructor(owner) {
-    this.#owner = owner;
+    this.#tooltip = new Tooltip(owner);
   }
 
   /**
    * @param {readonly Hit[]} hits  the nearest first
    * @param {{ left: number, top: number }} anchor  in the viewport
    * @param {boolean} speak  whether to read the nearest point aloud
+   * @param {import("./chart-types.js").Callbacks["readOut"]} [readOut]  says it otherwise
    */
-  show(hits, anchor, speak) {
-    const box = (this.#box ??= this.#makeBox());
-    const nearest = hits[0];
-    const rows = hits.slice(0, MOST_ROWS).sort((a, b) => order(a) - order(b));
-    const lines = rows.filter(({ line }) => line);
-    const bands = rows.filter(({ band }) => band);
-    const isSmoothed = lines.some(({ line }) => line?.smoothed);
-    const titles = ["Run", ...(isSmoothed ? ["Smoothed"] : []), "Value", "Step", "Relative"];
-    const time = document.createElement("p");
-    time.textContent = nearest.line ? formatTime(nearest.line.wallTime[nearest.index]) : (nearest.band?.label ?? "");
-    box.replaceChildren(
-      ...(bands.length > 0 ? [table(bands, nearest, ["Group", "Mean", "Low", "High", "Runs"], bandTexts)] : []),
-      ...(lines.length > 0 ? [table(lines, nearest, titles, (hit) => lineTexts(hit, isSmoothed))] : []),
-      time,
-    );
-    if (!box.matches(":popover-open")) box.showPopover();
-    place(box, anchor);
-    if (speak) this.#speak(nearest);
+  show(hits, anchor, speak, readOut) {
+    const said = readOut?.(hits);
+    if (said) this.#tooltip.show(readOutNodes(said), anchor, speak ? said.spoken : null);
+    else this.#tooltip.show(nodesOf(hits), anchor, speak ? spokenOf(hits[0]) : null);
   }
 
   hide() {
-    if (this.#box?.matches(":popover-open")) this.#box.hidePopover();
+    this.#tooltip.hide();
   }
 
   destroy() {
-    this.#box?.remove();
-    this.#spoken?.remove();
-    this.#box = this.#spoken = null;
+    this.#tooltip.destroy();
   }
+}
 
-  #makeBox() {
-    const box = document.createElement("div");
-    box.className = "tb-chart-tooltip";
-    box.popover = "manual";
-    box.setAttribute("aria-hidden", "true"); // the status line says it to those who cannot see
-    this.#owner.append(box);
-    return box;
-  }
+/** @param {readonly Hit[]} hits  the nearest first @returns {Node[]} */
+function nodesOf(hits) {
+  const nearest = hits[0];
+  const rows = hits.slice(0, MOST_ROWS).sort((a, b) => order(a) - order(b));
+  const lines = rows.filter(({ line }) => line);
+  const bands = rows.filter(({ band }) => band);
+  const isSmoothed = lines.some(({ line }) => line?.smoothed);
+  const titles = ["Run", ...(isSmoothed ? ["Smoothed"] : []), "Value", "Step", "Relative"];
+  const time = document.createElement("p");
+  time.textContent = nearest.line ? formatTime(nearest.line.wallTime[nearest.index]) : (nearest.band?.label ?? "");
+  return [
+    ...(bands.length > 0 ? [table(bands, nearest, ["Group", "Mean", "Low", "High", "Runs"], bandTexts)] : []),
+    ...(lines.length > 0 ? [table(lines, nearest, titles, (hit) => lineTexts(hit, isSmoothed))] : []),
+    time,
+  ];
+}
 
-  /** @param {Hit} hit */
-  #speak({ name, line, band, index }) {
-    if (!this.#spoken) {
-      this.#spoken = span("tb-hidden", "");
-      this.#spoken.setAttribute("role", "status");
-      this.#owner.append(this.#spoken);
-    }
-    const [at, value] = line ? [`step ${formatStep(line.step[index])}`, line.value] : ["mean", band?.mean ?? []];
-    this.#spoken.textContent = `${name}, ${at}: ${formatValue(value[index])}`;
-  }
+/** @param {Hit} hit */
+function spokenOf({ name, line, band, index }) {
+  const [at, value] = line ? [`step ${formatStep(line.step[index])}`, line.value] : ["mean", band?.mean ?? []];
+  return `${name}, ${at}: ${formatValue(value[index])}`;
 }
 
 /**
@@ -125,41 +110,4 @@ function bandTexts({ band, index }) {
 /** Rows stand in the order of the lines on the screen. @param {Hit} hit */
 function order(hit) {
   return Number.isNaN(hit.top) ? Infinity : hit.top;
-}
-
-/**
- * Beside the anchor, wherever there is room.
- * @param {HTMLElement} box
- * @param {{ left: number, top: number }} anchor
- */
-function place(box, anchor) {
-  const { width, height } = box.getBoundingClientRect();
-  const room = document.documentElement.clientWidth;
-  const right = anchor.left + GAP;
-  const left = right + width <= room - 4 ? right : anchor.left - GAP - width;
-  const below = anchor.top + GAP;
-  const top = below + height <= window.innerHeight - 4 ? below : anchor.top - GAP - height;
-  box.style.left = `${Math.max(4, Math.min(left, room - width - 4))}px`;
-  box.style.top = `${Math.max(4, top)}px`;
-}
-
-/**
- * @param {"td" | "th"} kind
- * @param {string} text
- */
-function cell(kind, text) {
-  const element = document.createElement(kind);
-  element.textContent = text;
-  return element;
-}
-
-/**
- * @param {string} className
- * @param {string} text
- */
-function span(className, text) {
-  const element = document.createElement("span");
-  element.className = className;
-  element.textContent = text;
-  return element;
 }

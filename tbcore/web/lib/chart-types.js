@@ -35,7 +35,15 @@ export {};
  * @property {Float64Array} low
  * @property {Float64Array} high
  * @property {Float64Array} count  of runs
+ * @property {[low: Float64Array, high: Float64Array][]} [inner]  narrower bands inside it, drawn over it
  * @property {string} [label]  what low and high are
+ *
+ * @typedef {object} ReadOut  what is said about one thing
+ * @property {string} name
+ * @property {string} color
+ * @property {readonly (readonly [what: string, value: string])[]} rows
+ * @property {string} note  a line below; may be empty
+ * @property {string} spoken  read aloud when the keyboard is used
  *
  * @typedef {object} Axes
  * @property {XAxis} xAxis  "step" unless told
@@ -48,6 +56,7 @@ export {};
  * @property {(view: Range | null, settled: boolean) => void} [onView]  the reader zooms or moves; `settled` at the end of
  *   a gesture
  * @property {(hits: Hit[]) => void} [onHover]  what is pointed at, the nearest first; empty: nothing any more
+ * @property {(hits: readonly Hit[]) => ReadOut} [readOut]  what to say of what is pointed at, instead of a table of values
  * @property {Cursor} [cursor]  shared with other charts
  * @property {(isZoomed: boolean) => void} [onZoom]
  * @typedef {Callbacks & Partial<Axes>} LineChartOptions

@@ -54,7 +54,7 @@ const MANY_POINTS = 15_000;
 const FAINT = 0.28;
 const BAND = 0.18;
 /** Of a line or band: what its place on the axes depends on. */
-const KEPT = ["step", "wallTime", "smoothed", "segments", "startTime", "x", "low", "high"];
+const KEPT = ["step", "wallTime", "smoothed", "segments", "startTime", "x", "low", "high", "inner"];
 /** A line is read only where it has a point this near to the pointer, CSS pixels. */
 const REACH = 60;
 
@@ -247,7 +247,7 @@ export class LineChart {
     const x = line ? xColumn(line, this.#options.xAxis, line.startTime) : /** @type {Band} */ (band).x;
     const xs = axisColumn(x, this.#axis("x").log);
     const parts = partsOf(xs, line?.segments);
-    const columns = (line ? [line.smoothed ?? line.value, line.smoothed && line.value] : [band?.mean, band?.low, band?.high])
+    const columns = (line ? [line.smoothed ?? line.value, line.smoothed && line.value] : bandColumns(band))
       .filter((column) => column != null)
       .map((column) => axisColumn(column, log));
     return {
@@ -385,11 +385,13 @@ export class LineChart {
     const { toX, toY } = this.#mapping();
     for (const { band, color, xs, columns } of this.#items) {
       if (!band) continue;
-      const path = new Path2D();
-      traceBand(path, xs, columns[1], columns[2], toX, toY);
       context.globalAlpha = BAND;
       context.fillStyle = color;
-      context.fill(path);
+      for (let i = 1; i < columns.length; i += 2) {
+        const path = new Path2D();
+        traceBand(path, xs, columns[i], columns[i + 1], toX, toY);
+        context.fill(path);
+      }
       context.globalAlpha = 1;
     }
   }
@@ -603,7 +605,7 @@ export class LineChart {
     }
     const plot = this.#plot.getBoundingClientRect();
     const { left, top } = this.#pointer ?? hits[0];
-    this.#tooltip.show(hits, { left: plot.left + left, top: plot.top + (top || 0) }, this.#reading !== null);
+    this.#tooltip.show(hits, { left: plot.left + left, top: plot.top + (top || 0) }, this.#reading !== null, this.#options.readOut);
   }
 
   /** Tells others. @param {Hit[] | null} hits */
@@ -718,6 +720,11 @@ function make(kind, className) {
   const element = document.createElement(kind);
   element.className = className;
   return element;
+}
+
+/** The mean, then low and high of each band. @param {Band | null} band */
+function bandColumns(band) {
+  return [band?.mean, band?.low, band?.high, ...(band?.inner ?? []).flat()];
 }
 
 /** @param {Item} item */
