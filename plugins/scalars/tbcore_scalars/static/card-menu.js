@@ -5,7 +5,8 @@
 import { html } from "htm/preact";
 import { useState } from "preact/hooks";
 import { Name } from "tbcore/lib/runs-panel.js";
-import { saveNumbers, saveText } from "./downloads.js";
+import { save } from "tbcore/lib/save.js";
+import { saveNumbers } from "./downloads.js";
 
 /** So many are listed; more are found by typing. */
 const MOST = 60;
@@ -31,8 +32,8 @@ export function CardMenu({ tab, parts, chart }) {
     <${TagPicker} tab=${tab} tags=${tags} />
     <section>
       <h4>Picture</h4>
-      <button class="tb-button" onClick=${() => chart && attempt(chart.toSVG().then((svg) => saveText(svg, `${file}.svg`, "image/svg+xml")))}>SVG</button>
-      <button class="tb-button" onClick=${() => chart && attempt(chart.toPNG().then((png) => saveText(png, `${file}.png`, "image/png")))}>PNG</button>
+      <button class="tb-button" onClick=${() => chart && attempt(chart.toSVG().then((svg) => save(svg, `${file}.svg`, "image/svg+xml")))}>SVG</button>
+      <button class="tb-button" onClick=${() => chart && attempt(chart.toPNG().then((png) => save(png, `${file}.png`)))}>PNG</button>
     </section>
     <section>
       <h4>All points of this chart</h4>

@@ -1,0 +1,133 @@
+/**
+ * A whole tab: its own controls and a filter for tags, and below them cards in groups of tags, one for each run that has
+ * the tag. It follows the runs that are shown, and what the server has.
+ *
+ *     const tags = await watchTags(host);
+ *     html`<${TagTab} host=${host} tags=${tags} what="histograms" renderCard=${({ tag, run, group }) => html`...`} />`
+ */
+
+import { signal } from "@preact/signals-core";
+import { html } from "htm/preact";
+import { useMemo, useState } from "preact/hooks";
+import { FilterBox } from "./filter-box.js";
+import { plural } from "./format.js";
+import { TagGroups } from "./tag-groups.js";
+import { indexTags } from "./tag-index.js";
+
+/**
+ * @typedef {import("tbcore/host.js").Host} Host
+ * @typedef {import("tbcore/host.js").Run} Run
+ * @typedef {import("./tag-index.js").RunToTags} RunToTags
+ */
+
+/** So many runs of a tag at first, and more with each click. */
+const PAGE = 24;
+
+/**
+ * The tags of each run, as the plugin's route `tags` has them, now and after they have changed.
+ * @param {Host} host
+ * @returns {Promise<import("@preact/signals-core").ReadonlySignal<RunToTags>>} rejects when they cannot be had at first
+ */
+export async function watchTags(host) {
+  let { lists } = host.generations.value;
+  const tags = signal(/** @type {RunToTags} */ (await host.fetchJSON("tags")));
+  host.onReload(async (generations) => {
+    if (generations.lists === lists) return;
+    ({ lists } = generations);
+    try {
+      tags.value = await host.fetchJSON("tags");
+    } catch {
+      lists = ""; // the shell says that the server is away; asked again with the next reload
+    }
+  });
+  return tags;
+}
+
+/**
+ * @param {object} props
+ * @param {Host} props.host
+ * @param {import("@preact/signals-core").ReadonlySignal<RunToTags>} props.tags
+ * @param {string} props.what  the cards show: `histograms`
+ * @param {unknown} [props.controls]  in the bar, after the filter
+ * @param {string} [props.size]  a class for the grids: their least width of a card is `--tb-card-width`
+ * @param {(card: { tag: string, run: Run, group: string }) => unknown} props.renderCard  give it a key of both
+ */
+export function TagTab({ host, tags, what, controls, size = "", renderCard }) {
+  const runs = host.runs.value;
+  const filter = host.tagFilter.value;
+  const { groups, runsOf } = useMemo(() => indexTags(tags.value, runs, filter.matches), [tags.value, runs, filter]);
+  const closed = new Set((host.settings.value.closed ?? "").split(",").filter(Boolean).map(decodeURIComponent));
+  /** @param {string} name @param {boolean} open */
+  const onToggle = (name, open) => {
+    if (open) closed.delete(name);
+    else closed.add(name);
+    host.settings.set("closed", closed.size > 0 ? [...closed].map(encodeURIComponent).join(",") : null);
+  };
+  return html`
+    <div class="tb-toolbar" role="toolbar" aria-label=${what}>
+      <${FilterBox} filter=${filter} onInput=${host.tagFilter.set} label="Filter tags (regular expression)" />
+      ${controls}
+      <span class="tb-summary" role="status">${plural(runsOf.size, "tag")}, ${plural(runs.length, "run")}</span>
+    </div>
+    <div class="tb-content ${size}">
+      ${runsOf.size === 0 && html`<p class="tb-nothing">${whyNothing(tags.value, runs.length, filter, what)}</p>`}
+      <${TagGroups}
+        groups=${groups}
+        closed=${closed}
+        onToggle=${onToggle}
+        renderCard=${(/** @type {string} */ tag, /** @type {string} */ group) =>
+          html`<${TagCards} key=${tag} tag=${tag} group=${group} runs=${runsOf.get(tag) ?? []} renderCard=${renderCard} />`}
+      />
+    </div>
+  `;
+}
+
+/**
+ * The cards of a tag.
+ * @param {object} props
+ * @param {string} props.tag
+ * @param {string} props.group
+ * @param {readonly Run[]} props.runs
+ * @param {(card: { tag: string, run: Run, group: string }) => unknown} props.renderCard
+ */
+function TagCards({ tag, group, runs, renderCard }) {
+  const [numShown, setNumShown] = useState(PAGE);
+  const rest = runs.length - numShown;
+  return html`${runs.slice(0, numShown).map((run) => renderCard({ tag, run, group }))}
+  ${rest > 0 &&
+  html`<button type="button" class="tb-button tb-more-runs" onClick=${() => setNumShown(numShown + PAGE)}>
+    ${tag}: show ${Math.min(PAGE, rest)} more of ${rest} runs
+  </button>`}`;
+}
+
+/**
+ * A choice of a few in the bar.
+ * @param {object} props
+ * @param {string} props.label  for those who cannot see what it is about
+ * @param {string} props.name  unlike those of the other choices in the tab
+ * @param {readonly (readonly [value: unknown, title: string, why?: string])[]} props.choices
+ * @param {unknown} props.value
+ * @param {(value: any) => void} props.onChange
+ */
+export function Choice({ label, name, choices, value, onChange }) {
+  return html`<fieldset class="tb-segments">
+    <legend class="tb-hidden">${label}</legend>
+    ${choices.map(
+      ([choice, title, why]) => html`<label title=${why}>
+        <input type="radio" name=${name} checked=${value === choice} onChange=${() => onChange(choice)} />${title}
+      </label>`,
+    )}
+  </fieldset>`;
+}
+
+/**
+ * @param {RunToTags} tags
+ * @param {number} numRuns  shown
+ * @param {import("./filter.js").Filter} filter
+ * @param {string} what
+ */
+function whyNothing(tags, numRuns, filter, what) {
+  if (numRuns === 0) return "No run is selected. Check one in the list of runs, or change its filter.";
+  if (filter.text !== "" && Object.values(tags).some((list) => list.length > 0)) return `No tag of the selected runs matches “${filter.text}”.`;
+  return `The selected runs have no ${what}.`;
+}
