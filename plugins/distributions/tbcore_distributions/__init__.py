@@ -19,7 +19,6 @@ def plugin_info() -> PluginInfo:
         title="Distributions",
         claims=CLAIMS,
         samples=500,
-        module=None,
         order=50,
         description="Percentiles of a tensor's values over the steps.",
     )

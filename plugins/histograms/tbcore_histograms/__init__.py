@@ -18,7 +18,6 @@ def plugin_info() -> PluginInfo:
         title="Histograms",
         claims=CLAIMS,
         samples=50,
-        module=None,
         order=60,
         description="How the values of a tensor are distributed, step by step.",
     )

@@ -11,6 +11,7 @@ const DRAGGED = "application/x-tbcore-card";
 /**
  * @param {object} props
  * @param {string} props.title  a tag
+ * @param {string} [props.label]  names the card where the title alone does not: a tag and a run
  * @param {number} [props.dimmed]  characters at the beginning that the group's heading says already
  * @param {boolean} props.expanded  full width and higher
  * @param {(expanded: boolean) => void} props.onExpand
@@ -20,7 +21,7 @@ const DRAGGED = "application/x-tbcore-card";
  * @param {(name: string) => void} [props.onDrop]  called with the name of a card that was dropped here
  * @param {unknown} props.children
  */
-export function Card({ title, dimmed = 0, expanded, onExpand, actions, onKeyDown, dragged, onDrop, children }) {
+export function Card({ title, label = title, dimmed = 0, expanded, onExpand, actions, onKeyDown, dragged, onDrop, children }) {
   const [isTarget, setTarget] = useState(false);
   /** @param {DragEvent} event */
   const onDragOver = (event) => {
@@ -38,7 +39,7 @@ export function Card({ title, dimmed = 0, expanded, onExpand, actions, onKeyDown
   };
   return html`<article
     class="tb-card ${expanded ? "tb-expanded" : ""} ${isTarget ? "tb-target" : ""}"
-    aria-label=${title}
+    aria-label=${label}
     onKeyDown=${onKeyDown}
     onDragOver=${onDragOver}
     onDragLeave=${() => setTarget(false)}
@@ -56,7 +57,7 @@ export function Card({ title, dimmed = 0, expanded, onExpand, actions, onKeyDown
         <button
           type="button"
           class="tb-icon-button"
-          aria-label="Full size: ${title}"
+          aria-label="Full size: ${label}"
           title=${expanded ? "Normal size" : "Full size"}
           aria-pressed=${expanded}
           onClick=${() => onExpand(!expanded)}

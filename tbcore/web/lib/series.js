@@ -7,6 +7,9 @@
  * @typedef {import("./chart-types.js").PathLike} PathLike
  */
 
+/** How far a band of a single point reaches to both sides, CSS pixels. */
+const HALF_BAND = 4;
+
 /**
  * The x column of a line. For `relative` it is a new array.
  * @param {Columns} columns
@@ -264,6 +267,10 @@ export function tracePath(path, xs, values, toX, toY, from = 0, to = xs.length) 
  * @param {(value: number) => number} toY
  */
 export function traceBand(path, xs, low, high, toX, toY) {
+  if (xs.length === 1) {
+    const toSide = (/** @type {number} */ i) => toX(xs[0]) + (i === 0 ? -HALF_BAND : HALF_BAND);
+    return traceBand(path, Float64Array.of(0, 1), Float64Array.of(low[0], low[0]), Float64Array.of(high[0], high[0]), toSide, toY);
+  }
   tracePath(path, xs, high, toX, toY);
   const lineTo = path.lineTo.bind(path);
   tracePath({ moveTo: lineTo, lineTo }, xs.slice().reverse(), low.slice().reverse(), toX, toY);

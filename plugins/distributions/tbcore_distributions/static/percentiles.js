@@ -1,0 +1,84 @@
+/**
+ * Percentiles over the steps: as columns, as bands of a chart, and as texts. Pure.
+ */
+
+import { formatDuration, formatStep, formatTime, formatValue, toNumber } from "tbcore/lib/format.js";
+import { xColumn } from "tbcore/lib/series.js";
+
+/**
+ * @typedef {import("./types.js").Band} Band
+ * @typedef {import("./types.js").Percentiles} Percentiles
+ * @typedef {import("./types.js").XAxis} XAxis
+ */
+
+/** What the points of a normal distribution are called. */
+const NAMES = new Map([
+  [0, "Least"],
+  [5000, "Median"],
+  [10000, "Greatest"],
+]);
+
+/**
+ * @param {any[][]} rows  wall time, step, and pairs of point and value, as the server has them
+ * @returns {Percentiles}
+ */
+export function readPercentiles(rows) {
+  /** @type {number[]} */
+  const points = rows.length > 0 ? rows[0][2].map((/** @type {[number, number]} */ [point]) => point) : [];
+  return {
+    wallTime: Float64Array.from(rows, ([wallTime]) => toNumber(wallTime)),
+    step: Float64Array.from(rows, ([, step]) => toNumber(step)),
+    points,
+    values: points.map((_, k) => Float64Array.from(rows, ([, , pairs]) => toNumber(pairs[k][1]))),
+  };
+}
+
+/**
+ * The percentiles as one band: the widest, narrower ones inside it, and the median.
+ * @param {Percentiles} percentiles
+ * @param {XAxis} xAxis
+ * @param {boolean} tails  false: the least and the greatest are left out
+ * @param {{ name: string, color: string }} run
+ * @returns {Band[]} one, or none without steps
+ */
+export function bandsOf(percentiles, xAxis, tails, { name, color }) {
+  const { values, step, wallTime } = percentiles;
+  if (step.length === 0) return [];
+  const middle = (values.length - 1) / 2;
+  /** @type {[Float64Array, Float64Array][]} */
+  const pairs = [];
+  for (let k = tails ? 0 : 1; k < middle; k++) pairs.push([values[k], values[values.length - 1 - k]]);
+  const [[low, high], ...inner] = pairs;
+  const mean = values[middle];
+  const count = new Float64Array(step.length).fill(1);
+  return [{ name, color, x: xColumn({ step, wallTime, value: mean }, xAxis), mean, low, high, inner, count }];
+}
+
+/**
+ * What is said of one step.
+ * @param {Percentiles} percentiles
+ * @param {number} index
+ * @param {{ name: string, color: string }} run
+ * @returns {import("tbcore/lib/chart-types.js").ReadOut}
+ */
+export function readOutOf({ points, values, step, wallTime }, index, { name, color }) {
+  const value = (/** @type {number} */ k) => formatValue(values[k][index]);
+  const middle = (points.length - 1) / 2;
+  return {
+    name,
+    color,
+    rows: [
+      ["Step", formatStep(step[index])],
+      // The greatest at the top, as in the chart.
+      ...points.map((point, k) => /** @type {[string, string]} */ ([nameOf(point), value(k)])).reverse(),
+      ["Relative", formatDuration(wallTime[index] - wallTime[0])],
+    ],
+    note: formatTime(wallTime[index]),
+    spoken: `step ${formatStep(step[index])}: median ${value(middle)}, from ${value(0)} to ${value(points.length - 1)}`,
+  };
+}
+
+/** @param {number} point  hundredths of a percent */
+export function nameOf(point) {
+  return NAMES.get(point) ?? `${formatValue(point / 100)} %`;
+}

@@ -1,0 +1,514 @@
+/**
+ * A chart of the histograms of one series: as ridges one behind the other, the newest in front, or as curves over one
+ * baseline. What is drawn is samples for each unit of the axis, exact to a pixel.
+ *
+ * Dragging zooms the axis of values, as in a line chart. The arrow keys walk over buckets and steps.
+ */
+
+import { drawAxes, FONT, FONT_SIZE, shareOf } from "tbcore/lib/axes.js";
+import { formatDuration, formatStep, formatTicks, formatTime, formatValue, plural } from "tbcore/lib/format.js";
+import { drawNever, drawSoon } from "tbcore/lib/frames.js";
+import { addGestures, at, limited } from "tbcore/lib/gestures.js";
+import { padded, xColumn } from "tbcore/lib/series.js";
+import { numberTicks } from "tbcore/lib/ticks.js";
+import { readOutNodes, Tooltip } from "tbcore/lib/tooltip.js";
+import { bucketAt, columnsOf, densityOf, rangeOf } from "./buckets.js";
+import { amplitudeOf, baselinesOf, curveAt, placeTicks, ridgeAt, shade, traceRidge } from "./ridges.js";
+
+/**
+ * @typedef {import("./types.js").Histogram} Histogram
+ * @typedef {import("./types.js").Options} Options
+ * @typedef {import("./types.js").Range} Range
+ * @typedef {import("./types.js").Reading} Reading
+ * @typedef {import("tbcore/lib/chart-types.js").Layout} Layout
+ * @typedef {CanvasRenderingContext2D} Context
+ */
+
+const LINE_HEIGHT = 13;
+/** Room for one label of the axis of values, CSS pixels. */
+const LABEL_WIDTH = 58;
+/** A bucket is read from so far beside it, CSS pixels. */
+const REACH = 3;
+
+export class RidgeChart {
+  /** @type {HTMLElement} */ #element;
+  #label;
+  #run = { name: "", color: "#888888" };
+  /** @type {Pick<Options, "mode" | "y" | "trim" | "root">} */ #options = { mode: "offset", y: "step", trim: 0, root: false };
+  #onHover;
+  #onZoom;
+  /** @type {readonly Histogram[]} in the order in which they are drawn */ #histograms = [];
+  /** @type {ArrayLike<number>} of the histograms on the axis of time */ #places = [];
+  /** @type {Range | null} of all that is to be seen */ #whole = null;
+  /** @type {Range | null} */ #view = null;
+  /** @type {Range} */ #x = [0, 1];
+  /** @type {Layout | null} */ #layout = null;
+  /** @type {Float64Array[]} of each histogram, by device pixel, CSS pixels */ #heights = [];
+  /** @type {number[]} */ #baselines = [];
+  #canvas = make("canvas", "tb-chart-canvas");
+  #plot = make("div", "tb-chart-plot");
+  #overlay = make("canvas", "tb-chart-overlay");
+  #note = make("p", "tb-chart-note");
+  #tooltip;
+  #closed = new AbortController();
+  /** @type {ResizeObserver} */ #resizes;
+  /** @type {{ left: number, top: number } | null} CSS pixels inside the plot */ #pointer = null;
+  /** @type {Reading | null} what the arrow keys are at */ #reading = null;
+  #wasRead = false;
+  #colors = { text: "", grid: "", surface: "", ink: "" };
+
+  /**
+   * @param {HTMLElement} element  positioned and sized by the caller; gets the class `tb-chart`
+   * @param {string} label  what the chart shows, for those who cannot see it
+   * @param {(isHovered: boolean) => void} onHover
+   * @param {(isZoomed: boolean) => void} onZoom
+   */
+  constructor(element, label, onHover, onZoom) {
+    this.#element = element;
+    this.#label = label;
+    this.#onHover = onHover;
+    this.#onZoom = onZoom;
+    this.#tooltip = new Tooltip(element);
+    element.classList.add("tb-chart");
+    element.tabIndex = 0;
+    element.setAttribute("role", "group");
+    element.setAttribute("aria-roledescription", "chart of histograms");
+    this.#plot.append(this.#overlay, this.#note);
+    element.append(this.#canvas, this.#plot);
+    const { signal } = this.#closed;
+    addGestures(
+      element,
+      this.#plot,
+      {
+        range: () => this.#layout && this.#x,
+        show: (range) => this.#show(range),
+        point: (point) => {
+          this.#pointer = point;
+          this.#reading = null;
+          this.#update();
+        },
+        key: (event) => this.#onKey(event),
+      },
+      signal,
+    );
+    window.addEventListener("scroll", () => this.#tooltip.hide(), { signal, passive: true, capture: true });
+    this.#resizes = new ResizeObserver(() => drawSoon(this.#draw, true));
+    this.#resizes.observe(element);
+  }
+
+  /**
+   * Draws these and no others. View and hover stay as they are.
+   * @param {readonly Histogram[]} histograms  in order of arrival
+   * @param {{ name: string, color: string }} run
+   * @param {Pick<Options, "mode" | "y" | "trim" | "root">} options
+   */
+  set(histograms, run, options) {
+    const start = histograms[0]?.wallTime ?? 0;
+    const places = placesOf(histograms, options.y, start);
+    // In the order of time, so that ridges further down lie in front.
+    const order = Array.from(histograms.keys()).sort((a, b) => places[a] - places[b] || a - b);
+    this.#histograms = order.map((index) => histograms[index]);
+    this.#places = placesOf(this.#histograms, options.y, start);
+    if (options.trim !== this.#options.trim) this.#setView(null);
+    this.#run = run;
+    this.#options = options;
+    this.#whole = rangeOf(histograms, options.trim);
+    this.#reading = this.#reading && this.#reading.row < histograms.length ? this.#reading : null;
+    drawSoon(this.#draw);
+    this.#describe();
+  }
+
+  /** Reads the colours of axes and grid again, after the theme changed. */
+  restyle() {
+    this.#colors.text = "";
+    drawSoon(this.#draw);
+  }
+
+  /** Shows the whole axis of values again. */
+  resetZoom() {
+    this.#show(null);
+  }
+
+  /** What is shown, as pixels. @returns {Promise<Blob>} image/png */
+  toPNG() {
+    const canvas = document.createElement("canvas");
+    canvas.width = this.#canvas.width;
+    canvas.height = this.#canvas.height;
+    const context = /** @type {Context} */ (canvas.getContext("2d"));
+    context.fillStyle = this.#colors.surface;
+    context.fillRect(0, 0, canvas.width, canvas.height);
+    context.drawImage(this.#canvas, 0, 0);
+    return new Promise((done, fail) => {
+      canvas.toBlob((blob) => (blob ? done(blob) : fail(new Error("the browser makes no PNG of this size"))), "image/png");
+    });
+  }
+
+  /** Takes the chart out of its element. */
+  destroy() {
+    this.#closed.abort();
+    this.#resizes.disconnect();
+    this.#tooltip.destroy();
+    if (this.#wasRead) this.#onHover(false);
+    drawNever(this.#draw);
+    this.#canvas.remove();
+    this.#plot.remove();
+  }
+
+  // --- drawing -----------------------------------------------------------------------------------------------------
+
+  #everything() {
+    return padded(this.#whole, 0.02);
+  }
+
+  /** Values that are all alike have room around them. @returns {Range} */
+  #xRange() {
+    return this.#view ?? this.#everything();
+  }
+
+  #draw = () => {
+    const { clientWidth: width, clientHeight: height } = this.#element;
+    const context = this.#canvas.getContext("2d");
+    if (width < 60 || height < 60 || !context) return; // not laid out yet
+    if (this.#colors.text === "") this.#readColors();
+    const ratio = devicePixelRatio;
+    resize(this.#canvas, width * ratio, height * ratio);
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.clearRect(0, 0, width, height);
+    this.#plot.hidden = this.#histograms.length === 0;
+    if (this.#plot.hidden) {
+      this.#layout = null;
+      this.#tooltip.hide();
+      return;
+    }
+    this.#x = this.#xRange();
+    context.font = `${FONT_SIZE}px ${FONT}`;
+    const layout = this.#layOut(context, width, height, ratio);
+    this.#layout = layout;
+    drawAxes(context, { ...layout, yTicks: layout.yTicks.map(({ share }) => ({ share, label: "" })) }, this.#colors, ratio);
+    this.#drawPlaces(context, layout);
+    Object.assign(this.#plot.style, {
+      left: `${layout.left}px`,
+      top: `${layout.top}px`,
+      width: `${layout.width}px`,
+      height: `${layout.height}px`,
+    });
+    resize(this.#overlay, layout.width * ratio, layout.height * ratio);
+
+    context.save();
+    context.beginPath();
+    context.rect(layout.left, layout.top, layout.width, layout.height + 1);
+    context.clip();
+    context.translate(layout.left, layout.top);
+    this.#histograms.forEach((_, row) => this.#drawRow(context, row, ratio));
+    context.restore();
+    this.#note.textContent = this.#notes();
+    this.#update();
+  };
+
+  /**
+   * Also how high everything is: the labels of the overlay depend on it, and the columns on the room that they leave.
+   * @param {Context} context @param {number} width @param {number} height @param {number} ratio
+   * @returns {Layout}
+   */
+  #layOut(context, width, height, ratio) {
+    const top = 10;
+    const inner = height - top - 9 - LINE_HEIGHT;
+    const isOverlay = this.#options.mode === "overlay";
+    const measure = (/** @type {{ label: string }} */ { label }) =>
+      label.split("\n").reduce((most, line) => Math.max(most, Math.ceil(context.measureText(line).width)), 0);
+    let left = 40;
+    let yTicks = isOverlay ? [] : placeTicks(this.#options.y, this.#places, inner);
+    // Twice at most: labels of densities are known when the columns are.
+    for (let pass = 0; pass < 2; pass++) {
+      left = Math.max(left, ...yTicks.map((tick) => measure(tick) + 12));
+      this.#measure(Math.max(1, Math.round((width - left - 12) * ratio)), inner);
+      if (!isOverlay) break;
+      yTicks = this.#densityTicks(width - left - 12, inner);
+    }
+    const inside = width - left - 12;
+    if (!this.#whole) return { left, top, width: inside, height: inner, xTicks: [], yTicks };
+    const { at: values, spacing } = numberTicks(this.#x[0], this.#x[1], Math.max(2, Math.floor(inside / LABEL_WIDTH)));
+    const labels = formatTicks(values, spacing);
+    const xTicks = values.map((value, i) => ({ share: shareOf(this.#x, value), label: labels[i] }));
+    return { left, top, width: inside, height: inner, xTicks, yTicks };
+  }
+
+  /** Of the highest column: samples, and CSS pixels. */
+  #peak = { count: 0, height: 0 };
+
+  /** @param {number} numColumns @param {number} height  of the plot */
+  #measure(numColumns, height) {
+    const { mode, root } = this.#options;
+    const columns = this.#histograms.map(({ buckets }) => columnsOf(buckets, this.#x, numColumns));
+    const count = columns.reduce((most, column) => column.reduce((a, b) => Math.max(a, b), most), 0);
+    this.#baselines = mode === "overlay" ? this.#histograms.map(() => height) : baselinesOf(this.#places, height);
+    const isStacked = mode === "offset" && this.#baselines[0] < this.#baselines[this.#baselines.length - 1];
+    this.#peak = { count, height: amplitudeOf(height, isStacked) };
+    const scale = count > 0 ? this.#peak.height / (root ? Math.sqrt(count) : count) : 0;
+    this.#heights = columns.map((column) => column.map((part) => (root ? Math.sqrt(part) : part) * scale));
+  }
+
+  /** @param {number} width @param {number} height */
+  #densityTicks(width, height) {
+    const { count, height: most } = this.#peak;
+    const unit = this.#x[1] - this.#x[0];
+    const peak = (count * this.#heights[0].length) / unit;
+    if (!(peak > 0) || !Number.isFinite(peak)) return [];
+    const { at: values, spacing } = numberTicks(0, peak, Math.max(2, Math.floor(height / 30)));
+    const labels = formatTicks(values, spacing);
+    return values.map((value, i) => {
+      const share = this.#options.root ? Math.sqrt(value / peak) : value / peak;
+      return { share: (share * most) / height, label: labels[i] };
+    });
+  }
+
+  /** Labels of the axis of time; those with a date have two lines. @param {Context} context @param {Layout} layout */
+  #drawPlaces(context, { left, top, height, yTicks }) {
+    context.fillStyle = this.#colors.text;
+    context.textAlign = "right";
+    context.textBaseline = "middle";
+    for (const { share, label } of yTicks) {
+      const lines = label.split("\n").reverse(); // the date above the clock
+      lines.forEach((line, i) => {
+        context.fillText(line, left - 6, top + (1 - share) * height + (i - lines.length + 1) * LINE_HEIGHT);
+      });
+    }
+  }
+
+  /** @param {number} row */
+  #color(row) {
+    const last = this.#histograms.length - 1;
+    return shade(this.#run.color, this.#colors.surface, last > 0 ? 1 - row / last : 0);
+  }
+
+  /** @param {Context} context @param {number} row @param {number} ratio */
+  #drawRow(context, row, ratio) {
+    const path = new Path2D();
+    traceRidge(path, this.#heights[row], 1 / ratio, this.#baselines[row]);
+    context.lineJoin = "round";
+    if (this.#options.mode === "overlay") {
+      context.strokeStyle = this.#color(row);
+      context.lineWidth = this.#histograms.length > 12 ? 1 : 1.4;
+    } else {
+      // The light edge lies around it: inside, it would wipe out what is one pixel wide.
+      context.strokeStyle = this.#colors.surface;
+      const apart = (this.#baselines[this.#baselines.length - 1] - this.#baselines[0]) / this.#baselines.length;
+      context.lineWidth = 0.8 + Math.min(1.8, Math.max(0.6, apart / 4));
+      context.stroke(path);
+      context.fillStyle = context.strokeStyle = this.#color(row);
+      context.fill(path);
+      context.lineWidth = 0.8;
+    }
+    context.stroke(path);
+  }
+
+  /** What the chart does not show. */
+  #notes() {
+    const { trim } = this.#options;
+    const notes = trim > 0 ? [`${formatValue(trim)} % left out at both ends`] : [];
+    const numUnplaced = this.#histograms.reduce((sum, { buckets }) => sum + buckets.numUnplaced, 0);
+    if (numUnplaced > 0) notes.push(`${plural(numUnplaced, "sample")} without a finite bucket`);
+    const numEmpty = this.#histograms.filter(({ buckets }) => !(buckets.total > 0)).length;
+    if (numEmpty === this.#histograms.length) notes.push("no samples");
+    else if (numEmpty > 0) notes.push(`${plural(numEmpty, "step")} without samples`);
+    return notes.join(", ");
+  }
+
+  #readColors() {
+    const style = getComputedStyle(this.#element);
+    const color = (/** @type {string} */ name, /** @type {string} */ other) => style.getPropertyValue(name).trim() || other;
+    this.#colors = {
+      text: color("--tb-ink-3", "gray"),
+      grid: color("--tb-grid", "#dddddd"),
+      surface: color("--tb-surface", "#ffffff"),
+      ink: color("--tb-ink", "#000000"),
+    };
+  }
+
+  #describe() {
+    const first = this.#histograms[0];
+    const last = this.#histograms[this.#histograms.length - 1];
+    const values = this.#whole ? `, values from ${formatValue(this.#whole[0])} to ${formatValue(this.#whole[1])}` : "";
+    const steps = first ? `${plural(this.#histograms.length, "histogram")} from step ${formatStep(first.step)} to ${formatStep(last.step)}` : "nothing";
+    this.#element.setAttribute("aria-label", `${this.#label}: ${steps}${values}`);
+  }
+
+  // --- hover, zoom, keys -------------------------------------------------------------------------------------------
+
+  /** @param {Range | null} range */
+  #show(range) {
+    this.#setView(range && limited(range, this.#everything()));
+    drawSoon(this.#draw, true);
+  }
+
+  /** @param {Range | null} view */
+  #setView(view) {
+    const wasZoomed = this.#view !== null;
+    this.#view = view;
+    if (wasZoomed !== (view !== null)) this.#onZoom(view !== null);
+  }
+
+  /** @param {KeyboardEvent} event */
+  #onKey({ key }) {
+    const isHere = this.#reading !== null;
+    const last = this.#histograms.length - 1;
+    const row = this.#reading?.row ?? last;
+    const { left } = this.#histograms[row].buckets;
+    const bucket = this.#reading?.bucket ?? -1;
+    if (key === "Escape") {
+      if (!isHere && !this.#view) return false;
+      if (!isHere) this.resetZoom();
+      this.#read(null);
+    } else if (key === "ArrowUp") this.#readRow(isHere ? Math.max(0, row - 1) : last);
+    else if (key === "ArrowDown") this.#readRow(isHere ? Math.min(last, row + 1) : last);
+    else if (key === "ArrowLeft") this.#readBucket(row, isHere ? bucket - 1 : left.length - 1);
+    else if (key === "ArrowRight") this.#readBucket(row, isHere ? bucket + 1 : 0);
+    else if (key === "Home") this.#readBucket(row, 0);
+    else if (key === "End") this.#readBucket(row, left.length - 1);
+    else return false;
+    return true;
+  }
+
+  /** The bucket of another step that lies where the one that is read does. @param {number} row */
+  #readRow(row) {
+    const { buckets } = this.#histograms[row];
+    const { left, right } = buckets;
+    const value = this.#reading?.value ?? (left.length > 0 ? left[0] / 2 + right[right.length - 1] / 2 : 0);
+    this.#read({ row, bucket: bucketAt(buckets, value, Infinity), value });
+  }
+
+  /** @param {number} row @param {number} bucket */
+  #readBucket(row, bucket) {
+    const { left, right } = this.#histograms[row].buckets;
+    const index = Math.max(0, Math.min(left.length - 1, bucket));
+    this.#read({ row, bucket: left.length > 0 ? index : -1, value: left.length > 0 ? left[index] / 2 + right[index] / 2 : 0 });
+  }
+
+  /** @param {Reading | null} reading */
+  #read(reading) {
+    this.#pointer = null;
+    this.#reading = reading;
+    this.#update();
+  }
+
+  /** What is read: under the pointer, or where the arrow keys are. @returns {Reading | null} */
+  #current() {
+    const pointer = this.#pointer;
+    const layout = this.#layout;
+    if (!layout || !pointer) return this.#reading;
+    const numColumns = this.#heights[0].length;
+    const column = Math.max(0, Math.min(numColumns - 1, Math.floor((pointer.left / layout.width) * numColumns)));
+    const row =
+      this.#options.mode === "overlay"
+        ? curveAt(this.#heights, column, layout.height - pointer.top)
+        : ridgeAt(this.#heights, this.#baselines, column, pointer.top);
+    const value = at(this.#x, pointer.left / layout.width);
+    const reach = (REACH / layout.width) * (this.#x[1] - this.#x[0]);
+    return row < 0 ? null : { row, bucket: bucketAt(this.#histograms[row].buckets, value, reach), value };
+  }
+
+  #update() {
+    const reading = this.#current();
+    this.#drawOverlay(reading);
+    if ((reading !== null) !== this.#wasRead) this.#onHover(reading !== null);
+    this.#wasRead = reading !== null;
+    if (!reading || !this.#layout) return this.#tooltip.hide();
+    const plot = this.#plot.getBoundingClientRect();
+    const { left, top } = this.#pointer ?? {
+      left: Math.max(0, Math.min(1, shareOf(this.#x, reading.value))) * this.#layout.width,
+      top: this.#baselines[reading.row],
+    };
+    const readOut = this.#readOut(reading);
+    this.#tooltip.show(readOutNodes(readOut), { left: plot.left + left, top: plot.top + top }, this.#reading ? readOut.spoken : null);
+  }
+
+  /** @param {Reading} reading @returns {import("tbcore/lib/chart-types.js").ReadOut} */
+  #readOut({ row, bucket, value }) {
+    const histogram = this.#histograms[row];
+    const { step, wallTime, min, max, num, buckets } = histogram;
+    const start = this.#histograms.reduce((first, other) => Math.min(first, other.wallTime), wallTime);
+    const isBucket = bucket >= 0;
+    const edges = isBucket ? `${formatValue(buckets.left[bucket])} to ${formatValue(buckets.right[bucket])}` : `none at ${formatValue(value, 4)}`;
+    const count = isBucket ? buckets.count[bucket] : 0;
+    const share = buckets.total > 0 ? ` (${formatValue((100 * count) / buckets.total, 3)} %)` : "";
+    const density = isBucket ? densityOf(buckets, bucket) : 0;
+    return {
+      name: this.#run.name,
+      color: this.#color(row),
+      rows: [
+        ["Step", formatStep(step)],
+        ["Bucket", edges],
+        ["Count", `${formatStep(count)}${share}`],
+        ["Density", formatValue(density, 4)],
+        ["Samples", `${formatStep(num)} from ${formatValue(min)} to ${formatValue(max)}`],
+        ["Relative", formatDuration(wallTime - start)],
+      ],
+      note: formatTime(wallTime),
+      spoken: `step ${formatStep(step)}, ${isBucket ? `${edges}: ${plural(count, "sample")}` : "no bucket"}`,
+    };
+  }
+
+  /** @param {Reading | null} reading */
+  #drawOverlay(reading) {
+    const context = this.#overlay.getContext("2d");
+    const layout = this.#layout;
+    if (!layout || !context) return;
+    const ratio = devicePixelRatio;
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.clearRect(0, 0, layout.width, layout.height);
+    if (!reading || reading.row >= this.#histograms.length) return;
+    const { row, bucket } = reading;
+    const heights = this.#heights[row];
+    const baseline = this.#baselines[row];
+    const { left, right } = this.#histograms[row].buckets;
+    context.fillStyle = this.#colors.text;
+    context.globalAlpha = 0.5;
+    if (this.#options.mode === "offset") context.fillRect(0, Math.min(baseline, layout.height - 1), layout.width, 1);
+    context.globalAlpha = 1;
+    const path = new Path2D();
+    traceRidge(path, heights, 1 / ratio, baseline);
+    context.lineJoin = "round";
+    context.strokeStyle = this.#colors.surface;
+    context.lineWidth = 4;
+    context.stroke(path);
+    context.strokeStyle = this.#colors.ink;
+    context.lineWidth = 1.4;
+    context.stroke(path);
+    if (bucket < 0) return;
+    // The bucket itself, at least a pixel wide.
+    const from = Math.max(0, Math.min(heights.length - 1, Math.floor(shareOf(this.#x, left[bucket]) * heights.length)));
+    const to = Math.max(from + 1, Math.min(heights.length, Math.ceil(shareOf(this.#x, right[bucket]) * heights.length)));
+    const area = new Path2D();
+    traceRidge(area, heights, 1 / ratio, baseline, from, to);
+    context.fillStyle = this.#colors.ink;
+    context.globalAlpha = 0.65;
+    context.fill(area);
+    context.fillRect(from / ratio, Math.min(baseline, layout.height - 2), (to - from) / ratio, 2);
+    context.globalAlpha = 1;
+  }
+}
+
+/**
+ * Where histograms lie on the axis of time.
+ * @param {readonly Histogram[]} histograms
+ * @param {Options["y"]} kind
+ * @param {number} start  seconds since the epoch
+ */
+function placesOf(histograms, kind, start) {
+  const step = Float64Array.from(histograms, (one) => one.step);
+  const wallTime = Float64Array.from(histograms, (one) => one.wallTime);
+  return xColumn({ step, wallTime, value: step }, kind, start);
+}
+
+/** @param {HTMLCanvasElement} canvas @param {number} width  device pixels @param {number} height */
+function resize(canvas, width, height) {
+  if (canvas.width !== Math.round(width)) canvas.width = Math.round(width);
+  if (canvas.height !== Math.round(height)) canvas.height = Math.round(height);
+}
+
+/** @template {keyof HTMLElementTagNameMap} K @param {K} kind @param {string} className */
+function make(kind, className) {
+  const element = document.createElement(kind);
+  element.className = className;
+  return element;
+}
