@@ -18,7 +18,6 @@ def plugin_info() -> PluginInfo:
         title="Audio",
         claims=CLAIMS,
         samples=10,
-        module=None,
         order=30,
         description="The clips that a training run logs, at every step.",
     )

@@ -18,7 +18,6 @@ def plugin_info() -> PluginInfo:
         title="Images",
         claims=CLAIMS,
         samples=10,
-        module=None,
         order=20,
         description="The pictures that a training run logs, at every step.",
     )

@@ -97,7 +97,7 @@ export function parsePlace(text) {
  * @returns {string | null} null when there are none
  */
 export function formatPlaces(places) {
-  return [...places].map(([name, place]) => `${encodeURIComponent(name)}:${formatPlace(place)}`).join(",") || null;
+  return [...places].map(([name, place]) => `${name.replace(/[%,:]/g, encodeURIComponent)}:${formatPlace(place)}`).join(",") || null;
 }
 
 /**

@@ -1,6 +1,6 @@
 /**
  * A whole tab: its own controls and a filter for tags, and below them cards in groups of tags, one for each run that has
- * the tag. It follows the runs that are shown, and what the server has.
+ * the tag, or one for the tag. It follows the runs that are shown, and what the server has.
  *
  *     const tags = await watchTags(host);
  *     html`<${TagTab} host=${host} tags=${tags} what="histograms" renderCard=${({ tag, run, group }) => html`...`} />`
@@ -50,9 +50,11 @@ export async function watchTags(host) {
  * @param {string} props.what  the cards show: `histograms`
  * @param {unknown} [props.controls]  in the bar, after the filter
  * @param {string} [props.size]  a class for the grids: their least width of a card is `--tb-card-width`
- * @param {(card: { tag: string, run: Run, group: string }) => unknown} props.renderCard  give it a key of both
+ * @param {(card: { tag: string, run: Run, group: string }) => unknown} [props.renderCard]  give it a key of both
+ * @param {(card: { tag: string, runs: readonly Run[], group: string }) => unknown} [props.renderTag]  instead of it: one card
+ *   for all runs of a tag; give it a key
  */
-export function TagTab({ host, tags, what, controls, size = "", renderCard }) {
+export function TagTab({ host, tags, what, controls, size = "", renderCard, renderTag }) {
   const runs = host.runs.value;
   const filter = host.tagFilter.value;
   const { groups, runsOf } = useMemo(() => indexTags(tags.value, runs, filter.matches), [tags.value, runs, filter]);
@@ -75,8 +77,11 @@ export function TagTab({ host, tags, what, controls, size = "", renderCard }) {
         groups=${groups}
         closed=${closed}
         onToggle=${onToggle}
-        renderCard=${(/** @type {string} */ tag, /** @type {string} */ group) =>
-          html`<${TagCards} key=${tag} tag=${tag} group=${group} runs=${runsOf.get(tag) ?? []} renderCard=${renderCard} />`}
+        renderCard=${(/** @type {string} */ tag, /** @type {string} */ group) => {
+          const members = runsOf.get(tag) ?? [];
+          if (renderTag) return renderTag({ tag, runs: members, group });
+          return html`<${TagCards} key=${tag} tag=${tag} group=${group} runs=${members} renderCard=${renderCard} />`;
+        }}
       />
     </div>
   `;
