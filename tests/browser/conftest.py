@@ -240,6 +240,31 @@ def scalars_path(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return [SCALARS, distribution(tmp_path_factory.mktemp("scalars"), "scalars")]
 
 
+def plugin_path(name: str, folder: Path) -> list[Path]:
+    """What a server needs on its path to find a plugin of this checkout, installed or not."""
+    return [REPOSITORY / "plugins" / name, distribution(folder, name)]
+
+
+@pytest.fixture(scope="session")
+def images_path(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    return plugin_path("images", tmp_path_factory.mktemp("images"))
+
+
+@pytest.fixture(scope="session")
+def audio_path(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    return plugin_path("audio", tmp_path_factory.mktemp("audio"))
+
+
+@pytest.fixture(scope="session")
+def histograms_path(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    return plugin_path("histograms", tmp_path_factory.mktemp("histograms"))
+
+
+@pytest.fixture(scope="session")
+def distributions_path(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    return plugin_path("distributions", tmp_path_factory.mktemp("distributions"))
+
+
 @pytest.fixture
 def install_plugin(tmp_path: Path) -> Callable[..., Path]:
     """Installs a plugin that has only a module: `install_plugin("bad", "export default ...")`.

@@ -286,7 +286,7 @@ function Cell({ tab, run, tag, place, expanded }) {
     ${series?.items && !item && html`<p class="tb-step-note">Nothing up to ${place && `step ${formatStep(place.step)}`}: its first is step ${formatStep(items[0]?.step)}.</p>`}
     ${shown?.error && html`<p class="tb-step-error" role="status">${shown.error}</p>`}
     ${shown?.entries.length === 0 && !shown.error && html`<p class="tb-step-note">There is no ${kind.noun} in this step.</p>`}
-    <div class="tb-step-samples" style=${isDrawn ? undefined : { height: `${height}px` }}>
+    <div class="tb-step-samples" style=${isDrawn || height === 0 ? undefined : { height: `${height}px` }}>
       ${isDrawn &&
       shown?.entries.slice(0, numShown).map((entry, sample) => {
         const { index, wallTime } = shown.item;

@@ -1,0 +1,230 @@
+"""The audio tab in a real browser, on real event files and a real server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tbcore.testing import EventFileWriter, summaries, write_run
+
+pytestmark = pytest.mark.browser
+
+NUM_STEPS = 14
+"""More than the ten that a listing has."""
+
+HELPERS = """
+globalThis.clips = {
+  cell: (tag, run) => tb.card(tag)?.querySelector(`.tb-step-cell[aria-label="${run}"]`),
+  players: (tag, run) => [...(clips.cell(tag, run)?.querySelectorAll('audio') ?? [])],
+  text: (tag, run) => clips.cell(tag, run)?.textContent ?? '',
+  // The address of a clip names its place in the series.
+  index: (tag, run) => clips.players(tag, run).map(
+    (player) => Number(new URL(player.src).searchParams.get('index'))),
+};
+"""
+
+
+def clip(seconds: float) -> bytes:
+    return summaries.wav(np.sin(np.arange(int(8000 * seconds)) / 4) / 2)
+
+
+@pytest.fixture(scope="module")
+def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    logdir = tmp_path_factory.mktemp("logdir")
+    points = [(10 * i, clip(0.1 + 0.1 * i)) for i in range(NUM_STEPS)]
+    write_run(logdir, "train", audio={"speech": points})
+    write_run(logdir, "eval", audio={"speech": points[:1]})
+    with EventFileWriter(logdir / "batch" / "a.tfevents") as writer:
+        both = [clip(3.0), clip(3.0)]
+        batch = summaries.audio("batch", both, labels=["<b>low</b>", "high"], as_tensor=True)
+        writer.add_summary(7, batch)
+        noise = summaries.audio("broken", b"no sound", content_type="audio/wav")
+        writer.add_summary(7, noise)
+    return logdir
+
+
+@pytest.fixture(scope="module")
+def server(serve_for_all: Callable[..., Any], logdir: Path, audio_path: list[Path]) -> Any:
+    return serve_for_all(logdir, python_path=audio_path)
+
+
+@pytest.fixture
+def page_of(server: Any, tabs: Callable[..., Any]) -> Any:
+    """Opens a page of the module's server; returns it, its browser profile and the server."""
+
+    def open_page(hash: str = "#audio", **options: Any) -> tuple[Any, Any, Any]:
+        profile = tabs(**options)
+        profile.context.add_init_script(HELPERS)
+        return profile.open(server.url, hash), profile, server
+
+    return open_page
+
+
+def wait_for_clips(page: Any, tag: str, run: str, indices: list[int]) -> None:
+    """Waits until a cell has players of these items of the series, and no others."""
+    page.wait_for_function(
+        "([tag, run, indices]) => String(clips.index(tag, run)) === String(indices)",
+        arg=[tag, run, indices],
+    )
+
+
+def num_loaded(profile: Any) -> int:
+    return sum("individualAudio" in url for url in profile.addresses)
+
+
+def play(page: Any, tag: str, run: str, place: int = 0) -> None:
+    """Plays a clip, and waits until it has played for a while."""
+    page.evaluate(
+        """async ([tag, run, place]) => {
+          const player = clips.players(tag, run)[place];
+          player.muted = true;
+          await player.play();
+        }""",
+        [tag, run, place],
+    )
+    page.wait_for_function(
+        "([tag, run, place]) => clips.players(tag, run)[place].currentTime > 0",
+        arg=[tag, run, place],
+    )
+
+
+def test_a_clip_plays_and_nothing_is_loaded_before(page_of: Any) -> None:
+    page, profile, server = page_of()
+    wait_for_clips(page, "speech", "train", [NUM_STEPS - 1])
+    wait_for_clips(page, "batch", "batch", [0, 0])
+    assert num_loaded(profile) == 0
+    play(page, "speech", "train")
+    assert num_loaded(profile) >= 1
+    duration = page.evaluate("() => clips.players('speech', 'train')[0].duration")
+    assert duration == pytest.approx(1.4, abs=0.01)
+    profile.check(server.url)
+
+
+def test_one_clip_plays_at_a_time(page_of: Any) -> None:
+    """And it falls silent when its place is taken by another."""
+    page, profile, server = page_of("#audio&runFilter=batch")
+    wait_for_clips(page, "batch", "batch", [0, 0])
+    play(page, "batch", "batch", 0)
+    play(page, "batch", "batch", 1)
+    paused = page.evaluate("() => clips.players('batch', 'batch').map((player) => player.paused)")
+    assert paused == [True, False]
+    page.evaluate("() => { globalThis.playing = clips.players('batch', 'batch')[1]; }")
+    page.get_by_role("tab", name="Scalars").click()
+    page.wait_for_function("() => !playing.isConnected && playing.paused")
+    profile.check(server.url)
+
+
+def test_all_steps_can_be_reached(page_of: Any) -> None:
+    """With the keys of the slider, and a link restores the step."""
+    page, profile, server = page_of("#audio&tagFilter=speech")
+    slider = page.get_by_role("slider", name="Step of speech")
+    slider.press("Home")
+    for i in range(NUM_STEPS):
+        wait_for_clips(page, "speech", "train", [i])
+        wait_for_clips(page, "speech", "eval", [0])
+        slider.press("ArrowRight")
+    page.get_by_role("slider", name="Step of all clips").press("Home")
+    page.wait_for_function("() => location.hash.includes('audio.step=0')")
+    again = profile.open(server.url, page.evaluate("() => location.hash"))
+    wait_for_clips(again, "speech", "train", [0])
+    profile.check(server.url)
+
+
+def test_labels_are_text(page_of: Any) -> None:
+    page, profile, server = page_of("#audio&tagFilter=batch")
+    page.wait_for_function("() => clips.text('batch', 'batch').includes('<b>low</b> · 1 of 2')")
+    assert "high · 2 of 2" in page.evaluate("() => clips.text('batch', 'batch')")
+    profile.check(server.url)
+
+
+def test_the_bytes_that_were_logged_can_be_downloaded(page_of: Any) -> None:
+    page, profile, server = page_of("#audio&tagFilter=speech&audio.step=20")
+    wait_for_clips(page, "speech", "train", [2])
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download clip of train, speech").click()
+    assert download.value.suggested_filename == "train_speech_step20.wav"
+    assert Path(download.value.path()).read_bytes() == clip(0.3)
+    profile.check(server.url)
+
+
+def test_what_is_no_sound_says_so(page_of: Any) -> None:
+    page, profile, server = page_of("#audio&tagFilter=broken")
+    wait_for_clips(page, "broken", "batch", [0])
+    page.evaluate("() => clips.players('broken', 'batch')[0].play().catch(() => {})")
+    page.wait_for_function("() => clips.text('broken', 'batch').includes('cannot show this clip')")
+    profile.check(server.url)
+
+
+def test_a_file_that_is_gone_is_said_to_be(
+    serve: Callable[..., Any], tabs: Callable[..., Any], tmp_path: Path, audio_path: list[Path]
+) -> None:
+    """When its clip is played, and when another step is chosen."""
+    logdir = tmp_path / "gone"
+    path = write_run(logdir, "run", audio={"a": [clip(0.1), clip(0.2)]})
+    server = serve(logdir, "--reload_interval", "0", python_path=audio_path)
+    profile = tabs()
+    profile.context.add_init_script(HELPERS)
+    page = profile.open(server.url, "#audio")
+    wait_for_clips(page, "a", "run", [1])
+    path.unlink()
+    page.evaluate("() => clips.players('a', 'run')[0].play().catch(() => {})")
+    page.wait_for_function("() => clips.cell('a', 'run').querySelector('.tb-step-error')")
+    assert path.name in page.evaluate("() => clips.text('a', 'run')")
+    # The browser logs the 404, and nothing else is wrong.
+    assert all("404" in fault for fault in profile.faults)
+
+
+def test_new_clips_appear_and_do_not_stop_one_that_plays(
+    serve: Callable[..., Any], tabs: Callable[..., Any], tmp_path: Path, audio_path: list[Path]
+) -> None:
+    """A step that was chosen stays, and so does its player."""
+    logdir = tmp_path / "live"
+    with EventFileWriter(logdir / "run" / "a.tfevents") as writer:
+        for step in (0, 1):
+            writer.add_summary(step, summaries.audio("a", clip(3.0)))
+            writer.add_summary(step, summaries.audio("b", clip(0.5)))
+        writer.flush()
+        server = serve(logdir, python_path=audio_path)
+        profile = tabs()
+        profile.context.add_init_script(HELPERS)
+        page = profile.open(server.url, "#audio&audio.at=a:0")
+        wait_for_clips(page, "a", "run", [0])
+        wait_for_clips(page, "b", "run", [1])
+        play(page, "a", "run")
+        page.evaluate("() => { globalThis.playing = clips.players('a', 'run')[0]; }")
+        writer.add_summary(2, summaries.audio("b", clip(0.5)))
+        writer.flush()
+        wait_for_clips(page, "b", "run", [2])
+        assert page.evaluate("() => playing.isConnected && playing.currentTime > 0")
+    profile.check(server.url)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_narrow_page_has_nothing_beside_it(page_of: Any, scheme: str) -> None:
+    page, profile, server = page_of(viewport={"width": 400, "height": 800}, color_scheme=scheme)
+    wait_for_clips(page, "speech", "train", [NUM_STEPS - 1])
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= 400
+    assert page.evaluate("() => document.documentElement.dataset.theme") == scheme
+    profile.check(server.url)
+
+
+def test_real_clips_play(
+    serve: Callable[..., Any], tabs: Callable[..., Any], real_logs: Path, audio_path: list[Path]
+) -> None:
+    server = serve(real_logs, python_path=audio_path)
+    profile = tabs()
+    page = profile.open(server.url, "#audio")
+    page.wait_for_function("() => tb.all('audio').length > 0")
+    page.evaluate(
+        """async () => {
+          const [player] = tb.all('audio');
+          player.muted = true;
+          await player.play();
+        }"""
+    )
+    page.wait_for_function("() => tb.all('audio')[0].currentTime > 0")
+    profile.check(server.url)

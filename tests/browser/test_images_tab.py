@@ -1,0 +1,350 @@
+"""The images tab in a real browser, on real event files and a real server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tbcore.testing import EventFileWriter, summaries, write_run
+
+pytestmark = pytest.mark.browser
+
+NUM_STEPS = 25
+"""More than the ten that a listing has."""
+
+HELPERS = """
+globalThis.pictures = {
+  cell: (tag, run) => tb.card(tag)?.querySelector(`.tb-step-cell[aria-label="${run}"]`),
+  images: (tag, run) => [...(pictures.cell(tag, run)?.querySelectorAll('img') ?? [])],
+  // Widths of the loaded pictures: each that a test logs has its own.
+  widths: (tag, run) => pictures.images(tag, run).map((image) => image.naturalWidth),
+  text: (tag, run) => pictures.cell(tag, run)?.textContent ?? '',
+};
+const create = URL.createObjectURL;
+URL.createObjectURL = (blob) => {
+  globalThis.numObjects = (globalThis.numObjects ?? 0) + 1;
+  return create.call(URL, blob);
+};
+"""
+
+
+def picture(width: int, height: int = 6) -> bytes:
+    return summaries.png(width, height, rgb=(9 * width % 256, 120, 60))
+
+
+@pytest.fixture(scope="module")
+def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The picture of step 10 * i is 10 + i pixels wide."""
+    logdir = tmp_path_factory.mktemp("logdir")
+    points = [(10 * i, picture(10 + i)) for i in range(NUM_STEPS)]
+    write_run(logdir, "train", images={"input/digit": points, "input/first": points[:2]})
+    write_run(logdir, "eval", images={"input/digit": points[5:8]})
+    # A restart that a reader cannot know of: step 0 was logged twice.
+    twice = [(0, picture(30)), (0, picture(31)), (5, picture(32))]
+    write_run(logdir, "twice", images={"again": twice})
+    with EventFileWriter(logdir / "batch" / "a.tfevents") as writer:
+        many = [picture(40 + k) for k in range(15)]
+        writer.add_image("batch", many, step=3, as_tensor=True)
+        writer.add_summary(4, summaries.image("broken", b"no picture", width=5, height=5))
+    write_run(logdir, "plain", scalars={"loss": [0.5]})
+    return logdir
+
+
+@pytest.fixture(scope="module")
+def server(serve_for_all: Callable[..., Any], logdir: Path, images_path: list[Path]) -> Any:
+    return serve_for_all(logdir, python_path=images_path)
+
+
+@pytest.fixture
+def page_of(server: Any, tabs: Callable[..., Any]) -> Any:
+    """Opens a page of the module's server; returns it, its browser profile and the server."""
+
+    def open_page(hash: str = "#images", **options: Any) -> tuple[Any, Any, Any]:
+        profile = tabs(**options)
+        profile.context.add_init_script(HELPERS)
+        return profile.open(server.url, hash), profile, server
+
+    return open_page
+
+
+def wait_for_widths(page: Any, tag: str, run: str, widths: list[int]) -> None:
+    """Waits until a cell shows loaded pictures of these widths, and no others."""
+    page.wait_for_function(
+        "([tag, run, widths]) => String(pictures.widths(tag, run)) === String(widths)",
+        arg=[tag, run, widths],
+    )
+
+
+def test_all_steps_can_be_reached(page_of: Any) -> None:
+    """At first the latest; the arrow keys walk over every step, and not only the sampled ones."""
+    page, profile, server = page_of("#images&runFilter=train|eval")
+    wait_for_widths(page, "input/digit", "train", [10 + NUM_STEPS - 1])
+    slider = page.get_by_role("slider", name="Step of input/digit")
+    slider.press("Home")
+    for i in range(NUM_STEPS):
+        wait_for_widths(page, "input/digit", "train", [10 + i])
+        assert f"step {10 * i}" in page.evaluate("() => pictures.text('input/digit', 'train')")
+        slider.press("ArrowRight")
+    page.wait_for_function("() => !location.hash.includes('images.at')")
+    profile.check(server.url)
+
+
+def test_pictures_that_share_a_step_can_all_be_reached(page_of: Any) -> None:
+    page, profile, server = page_of("#images&runFilter=twice")
+    slider = page.get_by_role("slider", name="Step of again")
+    wait_for_widths(page, "again", "twice", [32])
+    slider.press("ArrowLeft")
+    wait_for_widths(page, "again", "twice", [31])
+    slider.press("ArrowLeft")
+    wait_for_widths(page, "again", "twice", [30])
+    slider.press("ArrowRight")
+    page.wait_for_function("() => location.hash.includes('images.at=again:0~1')")
+    profile.check(server.url)
+
+
+def test_one_slider_moves_all_cards_and_each_has_its_own(page_of: Any) -> None:
+    """Runs stand side by side at one step; a link restores it all."""
+    page, profile, server = page_of("#images&runFilter=train|eval|twice")
+    wait_for_widths(page, "input/first", "train", [11])
+    wait_for_widths(page, "input/digit", "train", [34])
+    everything = page.get_by_role("slider", name="Step of all pictures")
+    everything.press("Home")
+    wait_for_widths(page, "input/digit", "train", [10])
+    wait_for_widths(page, "input/first", "train", [10])
+    wait_for_widths(page, "again", "twice", [30])
+    assert "Nothing up to step 0: its first is step 50" in page.evaluate(
+        "() => pictures.text('input/digit', 'eval')"
+    )
+    page.keyboard.press("]")
+    page.keyboard.press("]")  # the second of step 0, then step 5
+    wait_for_widths(page, "again", "twice", [32])
+
+    own = page.get_by_role("slider", name="Step of input/digit")
+    for _ in range(9):
+        own.press("ArrowRight")
+    wait_for_widths(page, "input/digit", "train", [19])
+    wait_for_widths(page, "input/digit", "eval", [17])  # the last before step 90
+    wait_for_widths(page, "input/first", "train", [10])
+    page.wait_for_function("() => location.hash.includes('images.at=input/digit:90')")
+    hash = page.evaluate("() => location.hash")
+    assert "images.step=5" in hash
+
+    again = profile.open(server.url, hash)
+    wait_for_widths(again, "input/digit", "train", [19])
+    wait_for_widths(again, "again", "twice", [32])
+    again.get_by_role("button", name="input/digit: the step of all cards").click()
+    wait_for_widths(again, "input/digit", "train", [10])
+    profile.check(server.url)
+
+
+def test_arrow_keys_step_from_a_picture_too(page_of: Any) -> None:
+    page, profile, server = page_of("#images&tagFilter=digit")
+    wait_for_widths(page, "input/digit", "train", [34])
+    page.get_by_role("button", name="input/digit, train, step 240").focus()
+    page.keyboard.press("ArrowLeft")
+    wait_for_widths(page, "input/digit", "train", [33])
+    page.keyboard.press("ArrowRight")
+    wait_for_widths(page, "input/digit", "train", [34])
+    page.keyboard.press("f")
+    page.locator(".tb-expanded").wait_for()
+    page.keyboard.press("Escape")
+    page.locator(".tb-expanded").wait_for(state="detached")
+    profile.check(server.url)
+
+
+def test_all_samples_of_a_step_are_shown(page_of: Any) -> None:
+    """Twelve at first, and the rest at a click."""
+    page, profile, server = page_of("#images&runFilter=batch")
+    wait_for_widths(page, "batch", "batch", list(range(40, 52)))
+    page.get_by_role("button", name="Show 3 more of this step").click()
+    wait_for_widths(page, "batch", "batch", list(range(40, 55)))
+    assert "15 of 15" in page.evaluate("() => pictures.text('batch', 'batch')")
+    profile.check(server.url)
+
+
+def test_sizes_brightness_and_contrast(page_of: Any) -> None:
+    """Actual size, squares for pixels, and a note while pictures are not shown as logged."""
+    page, profile, server = page_of("#images&runFilter=train&tagFilter=digit")
+    wait_for_widths(page, "input/digit", "train", [34])
+
+    def shown() -> Any:
+        return page.evaluate(
+            """() => {
+              const [image] = pictures.images('input/digit', 'train');
+              const { imageRendering, filter } = getComputedStyle(image);
+              return [image.clientWidth, imageRendering, filter];
+            }"""
+        )
+
+    page.get_by_text("1×", exact=True).click()
+    page.wait_for_function("() => location.hash.includes('images.size=1')")
+    assert shown() == [34, "auto", "none"]
+    page.get_by_text("8×", exact=True).click()
+    page.wait_for_function(
+        "() => pictures.images('input/digit', 'train')[0].clientWidth === 8 * 34"
+    )
+    page.wait_for_function(
+        "() => pictures.images('input/digit', 'train')[0].classList.contains('enlarged')"
+    )
+    assert shown()[1] == "pixelated"
+    page.get_by_role("button", name="Brightness and contrast").click()
+    page.get_by_role("checkbox", name="Blur what is enlarged").check()
+    page.wait_for_function("() => location.hash.includes('images.smooth=true')")
+    assert shown()[1] == "auto"
+    page.get_by_role("slider", name="Brightness").fill("150")
+    page.get_by_role("slider", name="Contrast").fill("50")
+    assert shown()[2] == "brightness(1.5) contrast(0.5)"
+    page.keyboard.press("Escape")
+
+    # The size is a habit and is kept; brightness is of this look alone.
+    again = profile.open(server.url, "#images")
+    again.wait_for_function("() => location.hash.includes('images.size=8')")
+    assert "bright" not in again.evaluate("() => location.hash")
+
+    page.get_by_role("button", name="Brightness 150 %, contrast 50 %").click()
+    assert shown()[2] == "none"
+    page.get_by_role("button", name="input/digit, train, step 240").click()
+    page.wait_for_function("() => pictures.images('input/digit', 'train')[0].clientWidth === 34")
+    profile.check(server.url)
+
+
+def test_the_bytes_that_were_logged_can_be_downloaded(page_of: Any) -> None:
+    page, profile, server = page_of("#images&tagFilter=digit&images.step=60")
+    wait_for_widths(page, "input/digit", "train", [16])
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download picture of train, input/digit").click()
+    assert download.value.suggested_filename == "train_input_digit_step60.png"
+    assert Path(download.value.path()).read_bytes() == picture(16)
+    profile.check(server.url)
+
+
+def test_what_is_no_picture_says_so(page_of: Any) -> None:
+    """And can still be downloaded."""
+    page, profile, server = page_of("#images&runFilter=batch&tagFilter=broken")
+    page.wait_for_function(
+        "() => pictures.text('broken', 'batch').includes('cannot show this picture')"
+    )
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download picture of batch, broken").click()
+    assert Path(download.value.path()).read_bytes() == b"no picture"
+    profile.check(server.url)
+
+
+def test_empty_states_say_why(page_of: Any) -> None:
+    page, profile, server = page_of("#images&runFilter=plain")
+    page.get_by_text("The selected runs have no pictures.").wait_for()
+    page.get_by_role("searchbox", name="Filter tags").fill("xyz")
+    page.get_by_text("No tag of the selected runs matches “xyz”.").wait_for()
+    profile.check(server.url)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_narrow_page_has_nothing_beside_it(page_of: Any, scheme: str) -> None:
+    page, profile, server = page_of(
+        "#images&tagFilter=input&images.size=8&images.bright=120",
+        viewport={"width": 400, "height": 800},
+        color_scheme=scheme,
+    )
+    wait_for_widths(page, "input/digit", "train", [34])
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= 400
+    assert page.evaluate("() => document.documentElement.dataset.theme") == scheme
+    profile.check(server.url)
+
+
+def test_only_what_is_near_is_loaded_and_nothing_is_kept(
+    serve: Callable[..., Any], tabs: Callable[..., Any], tmp_path: Path, images_path: list[Path]
+) -> None:
+    """Of 48 cards those in sight load theirs; they drop it out of sight, and all with the tab."""
+    logdir = tmp_path / "many"
+    write_run(logdir, "run", images={f"t/{i:03}": [picture(10 + i, 60)] for i in range(48)})
+    server = serve(logdir, python_path=images_path)
+    profile = tabs()
+    profile.context.add_init_script(HELPERS)
+    page = profile.open(server.url, "#images&images.size=fit")
+    wait_for_widths(page, "t/000", "run", [10])
+
+    def asked(tag: str) -> int:
+        return sum(
+            "individualImage" in url and f"tag=t%2F{tag}" in url for url in profile.addresses
+        )
+
+    page.wait_for_function("() => tb.all('.tb-card').length === 48")
+    assert asked("000") == 1
+    assert asked("047") == 0
+    page.evaluate("() => tb.card('t/047').scrollIntoView()")
+    wait_for_widths(page, "t/047", "run", [57])
+    page.wait_for_function("() => pictures.images('t/000', 'run').length === 0")
+    height = page.evaluate("() => tb.card('t/000').offsetHeight")
+    assert height > 150  # its place is kept
+    page.get_by_role("tab", name="Scalars").click()
+    page.wait_for_function("() => tb.all('img').length === 0")
+    assert page.evaluate("() => globalThis.numObjects ?? 0") == 0
+    profile.check(server.url)
+
+
+def test_new_pictures_appear_without_a_reload(
+    serve: Callable[..., Any], tabs: Callable[..., Any], tmp_path: Path, images_path: list[Path]
+) -> None:
+    """The latest is followed; a step that was chosen stays."""
+    logdir = tmp_path / "live"
+    with EventFileWriter(logdir / "run" / "a.tfevents") as writer:
+        for step in (0, 1):
+            writer.add_image("a", picture(10 + step), step=step)
+            writer.add_image("b", picture(20 + step), step=step)
+        writer.flush()
+        server = serve(logdir, python_path=images_path)
+        profile = tabs()
+        profile.context.add_init_script(HELPERS)
+        page = profile.open(server.url, "#images&images.at=b:1")
+        wait_for_widths(page, "a", "run", [11])
+        wait_for_widths(page, "b", "run", [21])
+        writer.add_image("a", picture(12), step=2)
+        writer.add_image("b", picture(22), step=2)
+        writer.add_image("c", picture(30), step=2)
+        writer.flush()
+        wait_for_widths(page, "a", "run", [12])
+        wait_for_widths(page, "c", "run", [30])
+        wait_for_widths(page, "b", "run", [21])
+        page.get_by_role("slider", name="Step of b", exact=True).press("End")
+        wait_for_widths(page, "b", "run", [22])
+    profile.check(server.url)
+
+
+def test_a_file_that_is_gone_is_said_to_be(
+    serve: Callable[..., Any], tabs: Callable[..., Any], tmp_path: Path, images_path: list[Path]
+) -> None:
+    """Never other bytes than those that were logged, and a line instead of an empty place."""
+    logdir = tmp_path / "gone"
+    path = write_run(logdir, "run", images={"a": [picture(10), picture(11)]})
+    server = serve(logdir, "--reload_interval", "0", python_path=images_path)
+    profile = tabs()
+    profile.context.add_init_script(HELPERS)
+    page = profile.open(server.url, "#images")
+    wait_for_widths(page, "a", "run", [11])
+    path.unlink()
+    page.get_by_role("slider", name="Step of a", exact=True).press("Home")
+    page.wait_for_function("() => pictures.cell('a', 'run').querySelector('.tb-step-error')")
+    message = page.evaluate(
+        "() => pictures.cell('a', 'run').querySelector('.tb-step-error').textContent"
+    )
+    assert path.name in message
+    # The browser logs the 404, and nothing else is wrong.
+    assert all("404" in fault for fault in profile.faults)
+
+
+def test_real_pictures_are_shown(
+    serve: Callable[..., Any], tabs: Callable[..., Any], real_logs: Path, images_path: list[Path]
+) -> None:
+    server = serve(real_logs, python_path=images_path)
+    profile = tabs()
+    page = profile.open(server.url, "#images")
+    page.wait_for_function(
+        """() => {
+          const images = tb.all('img');
+          return images.length > 10 && images.every((image) => image.naturalWidth > 0);
+        }"""
+    )
+    profile.check(server.url)
