@@ -5,7 +5,8 @@
 
 The runs are made up, and each has something that real ones have: sub-runs for training and
 evaluation, a loss that diverges to infinity and NaN, a restart from a checkpoint that makes the
-last steps void, noise that wants smoothing, and both ways of writing a number.
+last steps void, noise that wants smoothing, both ways of writing a number, and pictures and clips
+that get clearer as the loss falls.
 """
 
 from __future__ import annotations
@@ -14,18 +15,27 @@ import argparse
 import math
 import os
 import random
+import struct
 import sys
 import tempfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from tbcore.testing import EventFileWriter
+import numpy as np
+from numpy.typing import NDArray
+
+from tbcore.testing import EventFileWriter, summaries
 
 START_TIME = 1_700_000_000.0
 """Wall time of the first event, in seconds since the epoch."""
 
 NUM_STEPS = 1000
 EVALUATE_EVERY = 50
+LISTEN_EVERY = 200
+PICTURE_SIZE = 48
+CLIP_SECONDS = 0.5
+SAMPLE_RATE = 8000
 
 
 @dataclass(frozen=True)
@@ -108,6 +118,9 @@ def _write_run(logdir: Path, run: DemoRun) -> None:
                 _write_training(writer, run, step, loss, seconds, noise, wall_time)
                 if step % EVALUATE_EVERY == 0:
                     _write_evaluation(eval_writer, step, loss, noise, wall_time)
+                    _write_pictures(eval_writer, run, step, loss, wall_time)
+                if step % LISTEN_EVERY == 0:
+                    _write_clips(eval_writer, run, step, loss, wall_time)
         # The machine stood still for a while before it was noticed.
         wall_time += 600.0
 
@@ -162,6 +175,63 @@ def _write_evaluation(
         accuracy = max(0.1, 1 - 0.38 * loss + noise.gauss(0.0, 0.008))
     writer.add_scalar("loss/total", loss * 1.08, step, dtype="float32", wall_time=wall_time)
     writer.add_scalar("accuracy", accuracy, step, dtype="float32", wall_time=wall_time)
+
+
+def _write_pictures(
+    writer: EventFileWriter, run: DemoRun, step: int, loss: float, wall_time: float
+) -> None:
+    """What a model makes of two shapes, and what it attends to in one of them."""
+    rng = np.random.default_rng([step, len(run.name)])
+    y, x = np.mgrid[-1 : 1 : PICTURE_SIZE * 1j, -1 : 1 : PICTURE_SIZE * 1j]
+    ring = np.exp(-(((np.hypot(x, y) - 0.6) / 0.12) ** 2))
+    cross = np.exp(-((np.minimum(abs(x - y), abs(x + y)) / 0.15) ** 2))
+    unclear = _unclearness(loss)
+    pictures = []
+    for shape, color in ((ring, (1.0, 0.75, 0.35)), (cross, (0.45, 0.8, 1.0))):
+        gray = (1 - unclear) * shape + unclear * rng.random(shape.shape)
+        pictures.append(_png(gray[..., None] * np.array(color)))
+    writer.add_summary(
+        step,
+        summaries.image("pictures/reconstruction", pictures, as_tensor=True),
+        wall_time=wall_time,
+    )
+    attention = np.exp(-((x - unclear) ** 2 + y**2) / (0.05 + unclear))
+    writer.add_image("pictures/attention", _png(attention[..., None]), step, wall_time=wall_time)
+
+
+def _write_clips(
+    writer: EventFileWriter, run: DemoRun, step: int, loss: float, wall_time: float
+) -> None:
+    """Two tones, out of noise."""
+    rng = np.random.default_rng([step, len(run.name), 1])
+    seconds = np.arange(int(CLIP_SECONDS * SAMPLE_RATE)) / SAMPLE_RATE
+    unclear = _unclearness(loss)
+    clips = []
+    for hertz in (220.0, 330.0):
+        tone = np.sin(2 * math.pi * hertz * seconds) * np.exp(-3 * seconds)
+        noise = rng.uniform(-1, 1, len(seconds))
+        clips.append(summaries.wav(0.5 * ((1 - unclear) * tone + unclear * noise), SAMPLE_RATE))
+    value = summaries.audio("sounds/tone", clips, labels=["low A", "E"], as_tensor=True)
+    writer.add_summary(step, value, wall_time=wall_time)
+
+
+def _unclearness(loss: float) -> float:
+    """From 0, where everything is as it should be, to 1, where all is noise."""
+    return min(1.0, max(0.0, loss / 2.3)) if math.isfinite(loss) else 1.0
+
+
+def _png(pixels: NDArray[np.float64]) -> bytes:
+    """A PNG file of an array (height, width, 1 or 3) from 0 to 1, in 32 shades: they pack well."""
+    height, width, num_channels = pixels.shape
+    shades = (np.clip(pixels, 0, 1) * 31).astype(np.uint8) * 8
+    rows = b"".join(b"\0" + row.tobytes() for row in shades)
+    color_type = 2 if num_channels == 3 else 0
+    header = struct.pack(">IIBBBBB", width, height, 8, color_type, 0, 0, 0)
+    chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(rows, 9)), (b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+        for name, data in chunks
+    )
 
 
 if __name__ == "__main__":

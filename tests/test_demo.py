@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 import tbcore_scalars
-from tbcore.demo import NUM_STEPS, main, write_demo
+from tbcore import Claim, values
+from tbcore.demo import EVALUATE_EVERY, NUM_STEPS, main, write_demo
 from tbcore.testing import TbcoreClient
 
 MakeClient = Callable[..., TbcoreClient]
@@ -62,6 +63,25 @@ def test_the_demo_restarts_and_diverges(tmp_path: Path, tbcore_client: MakeClien
     values = [row[2] for row in rows("rate-too-high/train")]
     assert values[-1] == "NaN"
     assert "Infinity" in values
+
+
+def test_the_demo_has_pictures_and_clips(tmp_path: Path, tbcore_client: MakeClient) -> None:
+    """Two samples a step, of more steps than a listing has, and clips with labels."""
+    write_demo(tmp_path / "demo")
+    client = tbcore_client(tmp_path / "demo")
+
+    pictures = client.multiplexer.items(
+        "small/eval", "pictures/reconstruction", (Claim("tensor", plugin_name="images"),)
+    )
+    clips = client.multiplexer.items(
+        "small/eval", "sounds/tone", (Claim("tensor", plugin_name="audio"),)
+    )
+
+    assert [item.step for item in pictures] == list(range(0, NUM_STEPS, EVALUATE_EVERY))
+    assert len(values.image(pictures[-1].read()).encoded) == 2
+    metadata = client.multiplexer.metadata("small/eval", "sounds/tone")
+    labels = [clip.label for clip in values.audio(clips[-1].read(), metadata).clips]
+    assert labels == ["low A", "E"]
 
 
 def test_the_demo_writes_over_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
