@@ -1,0 +1,267 @@
+"""The distributions tab in a real browser, on real event files and a real server."""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from tbcore.testing import EventFileWriter, write_run
+
+pytestmark = pytest.mark.browser
+
+RUNS = ("sweep/a/train", "sweep/b/train")
+STEPS = range(0, 500, 5)
+NAMES = ["Least", "6.68 %", "15.87 %", "30.85 %", "Median"]
+NAMES += ["69.15 %", "84.13 %", "93.32 %", "Greatest"]
+START = 1_700_000_000.0
+
+
+def samples_at(run: str, step: int) -> np.ndarray[Any, Any]:
+    """A thousand samples that lie evenly, higher and wider as the steps go on."""
+    return step / 100 + np.linspace(-1 - RUNS.index(run), 1 + step / 250, 1000)
+
+
+@pytest.fixture(scope="module")
+def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    logdir = tmp_path_factory.mktemp("logdir")
+    for index, run in enumerate(RUNS):
+        points = [(step, samples_at(run, step), START + step) for step in STEPS]
+        tensors = index == 1
+        write_run(
+            logdir, run, histograms={"layer1/weights": points, "bias": points}, as_tensors=tensors
+        )
+    write_run(logdir, "once", histograms={"single": [(7, np.linspace(0, 1, 100), START)]})
+    write_run(logdir, "scalars", scalars={"loss": [1.0]})
+    return logdir
+
+
+@pytest.fixture(scope="module")
+def server(serve_for_all: Callable[..., Any], logdir: Path, distributions_path: list[Path]) -> Any:
+    return serve_for_all(logdir, python_path=distributions_path)
+
+
+@pytest.fixture
+def page_of(server: Any, tabs: Callable[..., Any]) -> Any:
+    """Opens a page of the module's server; returns it, its browser profile and the server."""
+
+    def open_page(hash: str = "", **options: Any) -> tuple[Any, Any, Any]:
+        profile = tabs(**options)
+        return profile.open(server.url, f"#distributions{hash}"), profile, server
+
+    return open_page
+
+
+def card(tag: str, run: str = RUNS[0]) -> str:
+    return f"{tag} in {run}"
+
+
+def wait_for_bands(page: Any, tag: str, run: str = RUNS[0], least: int = 60) -> None:
+    """Waits until the median has pixels in the colour of its run."""
+    page.wait_for_function(
+        "([card, run, least]) => tb.pixels(card, tb.colors()[run] ?? '#000001') >= least",
+        arg=[card(tag, run), run, least],
+    )
+
+
+def hover(page: Any, tag: str, step: float, run: str = RUNS[0]) -> dict[str, str]:
+    """Moves the pointer over a step; returns what is said, by what it is."""
+    box = page.evaluate(
+        """(name) => {
+          tb.card(name).scrollIntoView({block: 'center'});
+          return tb.card(name).querySelector('.tb-chart-plot').getBoundingClientRect().toJSON();
+        }""",
+        card(tag, run),
+    )
+    last = STEPS[-1]
+    share = (step + 0.02 * last) / (1.04 * last)
+    page.mouse.move(box["x"] + share * box["width"], box["y"] + 0.5 * box["height"], steps=2)
+    page.wait_for_function("() => tb.all('.tb-chart-tooltip:popover-open').length === 1")
+    rows = page.evaluate(
+        """() => tb.all('.tb-chart-tooltip:popover-open tr').map(
+          (row) => [...row.cells].map((cell) => cell.textContent))"""
+    )
+    return dict(rows)
+
+
+def test_nine_values_of_each_step_can_be_read(page_of: Any) -> None:
+    """They are those that the server has, of both forms of the format."""
+    page, profile, server = page_of()
+    for run in RUNS:
+        wait_for_bands(page, "layer1/weights", run)
+        address = f"{server.url}/data/plugin/distributions/distributions"
+        with urllib.request.urlopen(f"{address}?run={run}&tag=layer1/weights") as answer:
+            served = {row[1]: [value for _, value in row[2]] for row in json.load(answer)}
+        for step in (0, 250, 495):
+            rows = hover(page, "layer1/weights", step, run)
+            assert rows["Step"] == f"{step}"
+            values = [float(rows[name]) for name in NAMES]
+            assert values == pytest.approx(served[step], rel=1e-4, abs=1e-4)
+            assert values == sorted(values)
+            samples = samples_at(run, step)
+            assert values[4] == pytest.approx(np.median(samples), abs=0.05)
+            assert (values[0], values[8]) == pytest.approx((samples[0], samples[-1]), abs=1e-4)
+    profile.check(server.url)
+
+
+def test_bands_are_darker_towards_the_median(page_of: Any) -> None:
+    """At one step, from the edge of the plot to its middle: five shades in order."""
+    page, profile, server = page_of("&tagFilter=layer1&runFilter=sweep/a")
+    wait_for_bands(page, "layer1/weights")
+    shades = page.evaluate(
+        """(name) => {
+          const canvas = tb.canvas(name);
+          const plot = tb.card(name).querySelector('.tb-chart-plot');
+          const scale = canvas.width / canvas.clientWidth;
+          const x = Math.round((plot.offsetLeft + plot.clientWidth * 0.93) * scale);
+          const column = canvas.getContext('2d').getImageData(x, 0, 1, canvas.height).data;
+          const seen = new Map();
+          for (let i = 3; i < column.length; i += 4) {
+            seen.set(column[i], (seen.get(column[i]) ?? 0) + 1);
+          }
+          return [...seen].filter(([, count]) => count > 3).map(([alpha]) => alpha);
+        }""",
+        card("layer1/weights"),
+    )
+    # 18 % of the colour, up to four times over each other.
+    expected = [round(255 * (1 - 0.82**layers)) for layers in range(5)]
+    assert all(any(abs(alpha - one) <= 2 for alpha in shades) for one in expected)
+    profile.check(server.url)
+
+
+def test_axes_and_tails_are_kept_in_the_address(page_of: Any) -> None:
+    """Relative and wall time; without tails the axis shows the middle 87 %."""
+    page, profile, server = page_of("&tagFilter=layer1|single")
+    wait_for_bands(page, "layer1/weights")
+    page.get_by_text("Relative", exact=True).click()
+    name = card("layer1/weights")
+    page.wait_for_function("(name) => tb.label(name).includes('by relative from 0 s')", arg=name)
+    page.get_by_text("Without tails", exact=True).click()
+    page.wait_for_function(
+        "() => location.hash.includes('distributions.x=relative') && "
+        "location.hash.includes('distributions.tails=false')"
+    )
+    hash = page.evaluate("() => location.hash")
+    again = profile.open(server.url, hash)
+    wait_for_bands(again, "layer1/weights")
+    assert again.get_by_role("radio", name="Without tails").is_checked()
+    wait_for_bands(again, "single", "once", 12)
+    again.get_by_text("Wall time", exact=True).click()
+    again.wait_for_function("(name) => tb.label(name).includes('by wall time from 20')", arg=name)
+    fresh = profile.open(server.url, "#distributions")
+    fresh.wait_for_function("() => location.hash.includes('distributions.tails=false')")
+    profile.check(server.url)
+
+
+def test_the_keyboard_reads_steps_and_changes_the_size(page_of: Any) -> None:
+    page, profile, server = page_of("&tagFilter=layer1&runFilter=sweep/a")
+    wait_for_bands(page, "layer1/weights")
+    page.locator(".tb-chart").focus()
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowRight")
+    spoken = page.locator(".tb-chart [role=status]")
+    assert spoken.inner_text().startswith("step 5: median ")
+    page.keyboard.press("Escape")
+    page.wait_for_function("() => tb.all('.tb-chart-tooltip:popover-open').length === 0")
+    page.keyboard.press("f")
+    page.locator(".tb-expanded").wait_for()
+    page.keyboard.press("Escape")
+    page.locator(".tb-expanded").wait_for(state="detached")
+    profile.check(server.url)
+
+
+def test_what_is_shown_can_be_downloaded(page_of: Any) -> None:
+    page, profile, server = page_of("&tagFilter=layer1&runFilter=sweep/a")
+    wait_for_bands(page, "layer1/weights")
+    page.get_by_role("button", name=f"Download {card('layer1/weights')}").click()
+    files = {}
+    for kind, role in (("CSV", "link"), ("JSON", "link"), ("SVG", "button"), ("PNG", "button")):
+        with page.expect_download() as download:
+            page.get_by_role(role, name=kind, exact=True).click()
+        assert download.value.suggested_filename == f"sweep_a_train_layer1_weights.{kind.lower()}"
+        files[kind] = Path(download.value.path()).read_bytes()
+    lines = files["CSV"].decode().splitlines()
+    assert lines[0].startswith("Wall time,Step,Edge 0 basis points,Edge 0 value")
+    assert len(lines) == 1 + len(STEPS)
+    assert [row[1] for row in json.loads(files["JSON"])] == list(STEPS)
+    drawing = ElementTree.fromstring(files["SVG"])
+    bands = [path for path in drawing.iter() if path.get("fill-opacity") == "0.18"]
+    assert len(bands) == 4
+    assert files["PNG"].startswith(b"\x89PNG")
+    profile.check(server.url)
+
+
+def test_it_fits_a_telephone_in_the_dark(page_of: Any) -> None:
+    page, profile, server = page_of(
+        "&tagFilter=layer1", viewport={"width": 400, "height": 800}, color_scheme="dark"
+    )
+    page.wait_for_function(
+        "(name) => tb.label(name).includes('by step from 0 to 495')", arg=card("layer1/weights")
+    )
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= 400
+    profile.check(server.url)
+
+
+def test_empty_states_say_why(page_of: Any) -> None:
+    page, profile, server = page_of("&tagFilter=nothing_like_it")
+    page.wait_for_function("() => tb.all('.tb-nothing')[0]?.textContent.includes('No tag of')")
+    page.goto(f"{server.url}/#distributions&runFilter=scalars")
+    page.wait_for_function(
+        "() => tb.all('.tb-nothing')[0]?.textContent.includes('no histograms to make')"
+    )
+    profile.check(server.url)
+
+
+def test_new_steps_appear_and_only_runs_that_changed_are_asked_again(
+    serve: Callable[..., Any],
+    tabs: Callable[..., Any],
+    tmp_path: Path,
+    distributions_path: list[Path],
+) -> None:
+    logdir = tmp_path / "live"
+    rng = np.random.default_rng(0)
+
+    def write(run: str, *steps: int) -> None:
+        with EventFileWriter(logdir / run / "events.out.tfevents.1") as writer:
+            for step in steps:
+                writer.add_histogram("weights", rng.normal(size=300), step)
+
+    write("still", 0, 1)
+    write("moves", 0, 1)
+    server = serve(logdir, python_path=distributions_path)
+    profile = tabs()
+    page = profile.open(server.url, "#distributions")
+    for run in ("still", "moves"):
+        wait_for_bands(page, "weights", run)
+    canvas = page.evaluate_handle("() => tb.canvas('weights in moves')")
+    write("moves", 400)
+    page.wait_for_function("() => tb.label('weights in moves').includes('from 0 to 400')")
+    assert page.evaluate("(canvas) => canvas === tb.canvas('weights in moves')", canvas)
+    asked = [url for url in profile.addresses if "/distributions/distributions?" in url]
+    assert sum("run=still" in url for url in asked) == 1
+    assert sum("run=moves" in url for url in asked) == 2
+    profile.check(server.url)
+
+
+def test_real_logs_are_drawn(
+    serve: Callable[..., Any],
+    tabs: Callable[..., Any],
+    real_logs: Path,
+    distributions_path: list[Path],
+) -> None:
+    """Files of many writers and years: each card in sight has a drawing, nothing complains."""
+    server = serve(real_logs, python_path=distributions_path)
+    profile = tabs()
+    page = profile.open(server.url, "#distributions")
+    page.wait_for_function(
+        """() => tb.all('.tb-chart').length >= 6 && tb.all('.tb-chart').every(
+          (chart) => (chart.getAttribute('aria-label') ?? '').includes('by step from'))"""
+    )
+    assert page.evaluate("() => tb.all('.tb-card-error').length") == 0
+    profile.check(server.url)

@@ -1,0 +1,325 @@
+"""The histograms tab in a real browser, on real event files and a real server."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tbcore.testing import EventFileWriter, write_run
+
+pytestmark = pytest.mark.browser
+
+RUNS = ("sweep/a/train", "sweep/b/train")
+STEPS = (0, 500, 1000)
+BUCKETS = 30
+PEAK = 12
+START = 1_700_000_000.0
+
+
+def counts_at(run: str, step: int) -> list[int]:
+    """How many samples are in the buckets [0, 1), [1, 2) and so on: a peak, and a long tail."""
+    counts = [1 + (k + step // 100 + RUNS.index(run)) % 4 for k in range(BUCKETS)]
+    counts[PEAK] = 60
+    return counts
+
+
+def samples_at(run: str, step: int) -> list[float]:
+    """Samples whose 30 buckets of equal width have edges at whole numbers."""
+    inside = [k + 0.5 for k, count in enumerate(counts_at(run, step)) for _ in range(count)]
+    return [0.0, *inside[1:-1], float(BUCKETS)]
+
+
+@pytest.fixture(scope="module")
+def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    logdir = tmp_path_factory.mktemp("logdir")
+    for index, run in enumerate(RUNS):
+        points = [(step, samples_at(run, step), START + step) for step in STEPS]
+        tensors = index == 1
+        write_run(
+            logdir, run, histograms={"layer1/weights": points, "bias": points}, as_tensors=tensors
+        )
+    write_run(logdir, "odd", histograms={"empty": [[]], "constant": [[0.25] * 40]})
+    write_run(logdir, "scalars", scalars={"loss": [1.0]})
+    return logdir
+
+
+@pytest.fixture(scope="module")
+def server(serve_for_all: Callable[..., Any], logdir: Path, histograms_path: list[Path]) -> Any:
+    return serve_for_all(logdir, python_path=histograms_path)
+
+
+@pytest.fixture
+def page_of(server: Any, tabs: Callable[..., Any]) -> Any:
+    """Opens a page of the module's server; returns it, its browser profile and the server."""
+
+    def open_page(hash: str = "", **options: Any) -> tuple[Any, Any, Any]:
+        profile = tabs(**options)
+        return profile.open(server.url, f"#histograms{hash}"), profile, server
+
+    return open_page
+
+
+def card(tag: str, run: str = RUNS[0]) -> str:
+    return f"{tag} in {run}"
+
+
+def wait_for_ridges(page: Any, tag: str, run: str = RUNS[0], least: int = 60) -> None:
+    """Waits until the front ridge has pixels in the colour of its run."""
+    page.wait_for_function(
+        "([card, run, least]) => tb.pixels(card, tb.colors()[run] ?? '#000001') >= least",
+        arg=[card(tag, run), run, least],
+    )
+
+
+def hover(
+    page: Any, tag: str, value: float, share_of_height: float, run: str = RUNS[0]
+) -> dict[str, str]:
+    """Moves the pointer over a value; returns what is said, by what it is."""
+    box = page.evaluate(
+        """(name) => {
+          tb.card(name).scrollIntoView({block: 'center'});
+          return tb.card(name).querySelector('.tb-chart-plot').getBoundingClientRect().toJSON();
+        }""",
+        card(tag, run),
+    )
+    # The axis has 2 % of air on both sides.
+    share = (value + 0.02 * BUCKETS) / (1.04 * BUCKETS)
+    page.mouse.move(
+        box["x"] + share * box["width"], box["y"] + share_of_height * box["height"], steps=2
+    )
+    page.wait_for_function("() => tb.all('.tb-chart-tooltip:popover-open').length === 1")
+    return said(page)
+
+
+def said(page: Any) -> dict[str, str]:
+    rows = page.evaluate(
+        """() => tb.all('.tb-chart-tooltip:popover-open tr').map(
+          (row) => [...row.cells].map((cell) => cell.textContent))"""
+    )
+    return dict(rows)
+
+
+def test_each_bucket_of_each_step_can_be_read(page_of: Any) -> None:
+    """In both forms of the format: the front ridge at the bottom, older ones above it."""
+    page, profile, server = page_of()
+    for run in RUNS:
+        wait_for_ridges(page, "layer1/weights", run)
+        total = sum(counts_at(run, STEPS[0]))
+        # Baselines lie at 42 %, 71 % and 100 % of the height; a peak is 42 % high.
+        for step, top in zip(STEPS, (0.1, 0.5, 0.9), strict=True):
+            rows = hover(page, "layer1/weights", PEAK + 0.5, top, run)
+            assert rows["Step"] == f"{step:,}"
+            assert rows["Bucket"] == f"{PEAK} to {PEAK + 1}"
+            assert rows["Count"].startswith("60 (")
+            assert rows["Density"] == "60"
+            assert rows["Samples"].endswith(" from 0 to 30")
+            assert rows["Samples"].startswith(f"{sum(counts_at(run, step)):,} ")
+        for k in (3, 20, 28):
+            rows = hover(page, "layer1/weights", k + 0.5, 0.999, run)
+            assert (rows["Step"], rows["Bucket"]) == ("1,000", f"{k} to {k + 1}")
+            assert rows["Count"].startswith(f"{counts_at(run, 1000)[k]} (")
+        assert total > 0
+    profile.check(server.url)
+
+
+def test_cards_stand_in_groups_and_odd_histograms_say_what_they_are(page_of: Any) -> None:
+    """One card for each tag and run; a single value is a spike, and no samples are said so."""
+    page, profile, server = page_of()
+    wait_for_ridges(page, "layer1/weights")
+    titles = page.evaluate(
+        "() => tb.all('.tb-card').map((card) => card.getAttribute('aria-label'))"
+    )
+    assert titles == [
+        "bias in sweep/a/train",
+        "bias in sweep/b/train",
+        "constant in odd",
+        "empty in odd",
+        "layer1/weights in sweep/a/train",
+        "layer1/weights in sweep/b/train",
+    ]
+    page.evaluate("() => tb.card('empty in odd').scrollIntoView({block: 'center'})")
+    page.wait_for_function("() => tb.card('empty in odd').textContent.includes('no samples')")
+    wait_for_ridges(page, "constant", "odd", 40)
+    page.get_by_role("button", name="layer1 1").click()
+    page.wait_for_function("() => location.hash.includes('histograms.closed=layer1')")
+    page.wait_for_function("() => !tb.card('layer1/weights in sweep/a/train')")
+    profile.check(server.url)
+
+
+def test_overlay_time_axes_and_trim_are_kept_in_the_address(page_of: Any) -> None:
+    """A link restores them, and so does the browser for pages opened without one."""
+    page, profile, server = page_of("&tagFilter=layer1")
+    wait_for_ridges(page, "layer1/weights")
+    page.get_by_text("Overlay", exact=True).click()
+    page.wait_for_function("() => location.hash.includes('histograms.mode=overlay')")
+    wait_for_ridges(page, "layer1/weights")
+    # Over one baseline the peaks are 94 % of the plot high; the newest is drawn last.
+    rows = hover(page, "layer1/weights", PEAK + 0.5, 0.07)
+    assert (rows["Step"], rows["Bucket"]) == ("1,000", "12 to 13")
+    page.get_by_text("Wall time", exact=True).click()
+    page.wait_for_function("() => location.hash.includes('histograms.y=wall_time')")
+    page.get_by_label("Trim").select_option("5 %")
+    page.wait_for_function("() => location.hash.includes('histograms.trim=5')")
+    name = card("layer1/weights")
+    page.wait_for_function("(name) => tb.card(name).textContent.includes('5 % left out')", arg=name)
+    page.get_by_label("Heights").select_option("Root")
+    page.wait_for_function("() => location.hash.includes('histograms.root=true')")
+    hash = page.evaluate("() => location.hash")
+
+    again = profile.open(server.url, hash)
+    wait_for_ridges(again, "layer1/weights")
+    assert again.get_by_role("radio", name="Overlay").is_checked()
+    assert again.get_by_role("radio", name="Wall time").is_checked()
+    assert again.get_by_label("Trim").input_value() == "5"
+    fresh = profile.open(server.url, "#histograms")
+    fresh.wait_for_function("() => location.hash.includes('histograms.trim=5')")
+    profile.check(server.url)
+
+
+def test_zooming_shows_single_buckets_wider(page_of: Any) -> None:
+    page, profile, server = page_of("&tagFilter=layer1&runFilter=sweep/a")
+    wait_for_ridges(page, "layer1/weights")
+    box = page.locator(".tb-chart-plot").bounding_box()
+    middle = box["y"] + box["height"] * 0.9
+    page.mouse.move(box["x"] + box["width"] * 0.5, middle)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.6, middle, steps=4)
+    page.mouse.up()
+    button = page.get_by_role("button", name=f"Show all of {card('layer1/weights')}")
+    button.wait_for()
+    seen = set()
+    for share in (0.05, 0.5, 0.95):
+        page.mouse.move(box["x"] + box["width"] * share, box["y"] + box["height"] - 1, steps=2)
+        page.wait_for_function("() => tb.all('.tb-chart-tooltip:popover-open').length === 1")
+        seen.add(said(page)["Bucket"])
+    assert seen <= {f"{k} to {k + 1}" for k in range(14, 20)}
+    assert len(seen) == 3
+    button.click()
+    button.wait_for(state="detached")
+    profile.check(server.url)
+
+
+def test_the_keyboard_reads_buckets_and_steps(page_of: Any) -> None:
+    page, profile, server = page_of("&tagFilter=layer1&runFilter=sweep/a")
+    wait_for_ridges(page, "layer1/weights")
+    page.locator(".tb-chart").focus()
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowRight")
+    spoken = page.locator(".tb-chart [role=status]")
+    assert spoken.inner_text() == f"step 1,000, 1 to 2: {counts_at(RUNS[0], 1000)[1]} samples"
+    page.keyboard.press("ArrowUp")
+    assert spoken.inner_text().startswith("step 500, 1 to 2: ")
+    page.keyboard.press("End")
+    assert spoken.inner_text().startswith("step 500, 29 to 30: ")
+    page.keyboard.press("f")
+    page.locator(".tb-expanded").wait_for()
+    page.keyboard.press("Escape")  # what is read first, then the size
+    page.wait_for_function("() => tb.all('.tb-chart-tooltip:popover-open').length === 0")
+    page.keyboard.press("Escape")
+    page.locator(".tb-expanded").wait_for(state="detached")
+    profile.check(server.url)
+
+
+def test_what_is_shown_can_be_downloaded(page_of: Any) -> None:
+    """Every bucket as CSV, the server's rows as JSON, the chart as PNG."""
+    page, profile, server = page_of("&tagFilter=layer1&runFilter=sweep/a")
+    wait_for_ridges(page, "layer1/weights")
+    page.get_by_role("button", name=f"Download {card('layer1/weights')}").click()
+    files = {}
+    for kind, role in (("CSV", "button"), ("JSON", "link"), ("PNG", "button")):
+        with page.expect_download() as download:
+            page.get_by_role(role, name=kind, exact=True).click()
+        assert download.value.suggested_filename == f"sweep_a_train_layer1_weights.{kind.lower()}"
+        files[kind] = Path(download.value.path()).read_bytes()
+    lines = files["CSV"].decode().splitlines()
+    assert lines[0] == "Wall time,Step,Left,Right,Count"
+    assert len(lines) == 1 + len(STEPS) * BUCKETS
+    assert lines[1 + PEAK] == f"1700000000,0,{PEAK},{PEAK + 1},60"
+    assert [row[1] for row in json.loads(files["JSON"])] == list(STEPS)
+    assert files["PNG"].startswith(b"\x89PNG")
+    profile.check(server.url)
+
+
+def test_it_fits_a_telephone_in_the_dark(page_of: Any) -> None:
+    page, profile, server = page_of(
+        "&tagFilter=layer1", viewport={"width": 400, "height": 800}, color_scheme="dark"
+    )
+    page.wait_for_function("() => tb.all('.tb-chart-canvas').length > 0")
+    page.wait_for_function(
+        """(name) => {
+          const canvas = tb.canvas(name);
+          if (!canvas) return false;
+          const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+          return data.some((part, i) => i % 4 === 3 && part === 255);
+        }""",
+        arg=card("layer1/weights"),
+    )
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= 400
+    profile.check(server.url)
+
+
+def test_empty_states_say_why(page_of: Any) -> None:
+    page, profile, server = page_of("&tagFilter=nothing_like_it")
+    page.wait_for_function("() => tb.all('.tb-nothing')[0]?.textContent.includes('No tag of')")
+    page.goto(f"{server.url}/#histograms&runFilter=scalars")
+    page.wait_for_function(
+        "() => tb.all('.tb-nothing')[0]?.textContent === 'The selected runs have no histograms.'"
+    )
+    page.goto(f"{server.url}/#histograms&runFilter=no_such_run")
+    page.wait_for_function("() => tb.all('.tb-nothing')[0]?.textContent.includes('No run')")
+    profile.check(server.url)
+
+
+def test_new_steps_appear_and_only_runs_that_changed_are_asked_again(
+    serve: Callable[..., Any],
+    tabs: Callable[..., Any],
+    tmp_path: Path,
+    histograms_path: list[Path],
+) -> None:
+    logdir = tmp_path / "live"
+    rng = np.random.default_rng(0)
+
+    def write(run: str, step: int) -> None:
+        with EventFileWriter(logdir / run / "events.out.tfevents.1") as writer:
+            writer.add_histogram("weights", rng.normal(size=300), step)
+
+    write("still", 0)
+    write("moves", 0)
+    server = serve(logdir, python_path=histograms_path)
+    profile = tabs()
+    page = profile.open(server.url, "#histograms")
+    for run in ("still", "moves"):
+        wait_for_ridges(page, "weights", run)
+    write("moves", 400)
+    page.wait_for_function(
+        "() => tb.label('weights in moves').includes('2 histograms from step 0 to 400')"
+    )
+    asked = [url for url in profile.addresses if "/histograms/histograms?" in url]
+    assert sum("run=still" in url for url in asked) == 1
+    assert sum("run=moves" in url for url in asked) == 2
+    write("late", 0)
+    wait_for_ridges(page, "weights", "late")
+    profile.check(server.url)
+
+
+def test_real_logs_are_drawn(
+    serve: Callable[..., Any],
+    tabs: Callable[..., Any],
+    real_logs: Path,
+    histograms_path: list[Path],
+) -> None:
+    """Files of many writers and years: each card in sight has a drawing, nothing complains."""
+    server = serve(real_logs, python_path=histograms_path)
+    profile = tabs()
+    page = profile.open(server.url, "#histograms")
+    page.wait_for_function(
+        """() => tb.all('.tb-chart').length >= 6 && tb.all('.tb-chart').every(
+          (chart) => /: [\\d,]+ histograms? from step/.test(chart.getAttribute('aria-label')))"""
+    )
+    assert page.evaluate("() => tb.all('.tb-card-error').length") == 0
+    profile.check(server.url)

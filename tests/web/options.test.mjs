@@ -1,0 +1,43 @@
+// How a tab shows what it shows: in the address and in the browser.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Options } from "../../tbcore/web/lib/options.js";
+
+const OPTIONS = new Options({ x: "step", trim: 0, tails: true }, { x: ["step", "relative"], trim: [0, 1] });
+
+/** @param {Record<string, string>} value */
+const kept = (value) => ({
+  value,
+  subscribe: () => () => {},
+  /** @param {string} name @param {string | null} text */
+  set(name, text) {
+    if (text === null) delete value[name];
+    else value[name] = text;
+  },
+});
+
+test("texts become options of the type of their default", () => {
+  assert.deepEqual(OPTIONS.parse({}), { x: "step", trim: 0, tails: true });
+  assert.deepEqual(OPTIONS.parse({ x: "relative", trim: "1", tails: "false", other: "1" }), { x: "relative", trim: 1, tails: false });
+});
+
+test("what cannot be read is as if it were not there", () => {
+  assert.deepEqual(OPTIONS.parse({ x: "sideways", trim: "7" }), { x: "step", trim: 0, tails: true });
+  assert.deepEqual(new Options({ size: 3 }).parse({ size: "many" }), { size: 3 });
+});
+
+test("defaults are not written, and a link is not mixed with what was chosen before", () => {
+  const host = { settings: kept({}), preferences: kept({}) };
+  OPTIONS.set(host, "trim", 1);
+  assert.deepEqual([host.settings.value, host.preferences.value], [{ trim: "1" }, { trim: "1" }]);
+  OPTIONS.set(host, "trim", 0);
+  assert.deepEqual([host.settings.value, host.preferences.value], [{}, {}]);
+
+  const fresh = { settings: kept({}), preferences: kept({ tails: "false", unknown: "1" }) };
+  OPTIONS.recall(fresh);
+  assert.deepEqual(fresh.settings.value, { tails: "false" });
+  const linked = { settings: kept({ x: "relative" }), preferences: kept({ tails: "false" }) };
+  OPTIONS.recall(linked);
+  assert.deepEqual(linked.settings.value, { x: "relative" });
+});
