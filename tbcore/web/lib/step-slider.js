@@ -58,7 +58,10 @@ export function stepTo(places, index) {
   return index >= places.length - 1 ? null : places[Math.max(0, index)];
 }
 
-/** @param {Place} place */
+/**
+ * @param {Place} place
+ * @returns {string} `step 40`, and `step 40 (2)` for the second of those
+ */
 export function describePlace({ step, nth }) {
   return nth > 0 ? `step ${formatStep(step)} (${nth + 1})` : `step ${formatStep(step)}`;
 }

@@ -18,7 +18,7 @@ import { formatStep, formatTime, plural } from "./format.js";
 import { Icon } from "./icons.js";
 import { useNear } from "./lazy.js";
 import { Name } from "./runs-panel.js";
-import { StepSlider, stepTo } from "./step-slider.js";
+import { describePlace, StepSlider, stepTo } from "./step-slider.js";
 import { StepStore } from "./step-store.js";
 import { comparePlaces, findPlace, formatPlace, formatPlaces, parsePlace, parsePlaces, unitePlaces } from "./steps.js";
 import { TagTab, watchTags } from "./tag-tab.js";
@@ -280,7 +280,7 @@ function Cell({ tab, run, tag, place, expanded }) {
     <header title=${run.name}>
       <i style=${{ background: run.color }}></i>
       <${Name} name=${run.name} />
-      ${shown && html`<${At} item=${shown.item} place=${place} />`}
+      ${shown && html`<${At} item=${shown.item} place=${place} withTime=${expanded} />`}
     </header>
     ${series?.error && html`<p class="tb-step-error" role="status">${series.error}</p>`}
     ${series?.items && !item && html`<p class="tb-step-note">Nothing up to ${place && `step ${formatStep(place.step)}`}: its first is step ${formatStep(items[0]?.step)}.</p>`}
@@ -326,13 +326,13 @@ function Cell({ tab, run, tag, place, expanded }) {
 
 /**
  * Which step is shown, and that it is not the one asked for.
- * @param {{ item: StepItem, place: Place | null }} props
+ * @param {{ item: StepItem, place: Place | null, withTime: boolean }} props
  */
-function At({ item, place }) {
+function At({ item, place, withTime }) {
   const isEarlier = place !== null && comparePlaces(item, place) !== 0;
   const why = isEarlier ? `\nNothing was logged at step ${formatStep(place.step)}: this is the last before it.` : "";
   return html`<span class="tb-step-at ${isEarlier ? "tb-earlier" : ""}" title="${formatTime(item.wallTime)}${why}">
-    step ${formatStep(item.step)}${item.nth > 0 && ` (${item.nth + 1})`}
+    ${withTime && html`<time>${formatTime(item.wallTime)}</time>`}${describePlace(item)}
   </span>`;
 }
 
