@@ -5,8 +5,8 @@
 
 The runs are made up, and each has something that real ones have: sub-runs for training and
 evaluation, a loss that diverges to infinity and NaN, a restart from a checkpoint that makes the
-last steps void, noise that wants smoothing, both ways of writing a number, and pictures and clips
-that get clearer as the loss falls.
+last steps void, noise that wants smoothing, both ways of writing a number, weights
+that part as they learn, and pictures and clips that get clearer as the loss falls.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ START_TIME = 1_700_000_000.0
 NUM_STEPS = 1000
 EVALUATE_EVERY = 50
 LISTEN_EVERY = 200
+LOOK_INSIDE_EVERY = 25
+NUM_WEIGHTS = 2000
 PICTURE_SIZE = 48
 CLIP_SECONDS = 0.5
 SAMPLE_RATE = 8000
@@ -116,6 +118,8 @@ def _write_run(logdir: Path, run: DemoRun) -> None:
                 wall_time += seconds
                 loss = _loss(run, step)
                 _write_training(writer, run, step, loss, seconds, noise, wall_time)
+                if step % LOOK_INSIDE_EVERY == 0:
+                    _write_weights(writer, run, step, wall_time)
                 if step % EVALUATE_EVERY == 0:
                     _write_evaluation(eval_writer, step, loss, noise, wall_time)
                     _write_pictures(eval_writer, run, step, loss, wall_time)
@@ -175,6 +179,22 @@ def _write_evaluation(
         accuracy = max(0.1, 1 - 0.38 * loss + noise.gauss(0.0, 0.008))
     writer.add_scalar("loss/total", loss * 1.08, step, dtype="float32", wall_time=wall_time)
     writer.add_scalar("accuracy", accuracy, step, dtype="float32", wall_time=wall_time)
+
+
+def _write_weights(writer: EventFileWriter, run: DemoRun, step: int, wall_time: float) -> None:
+    """What a layer learns: two groups of weights part, few units stay at 0, gradients get small."""
+    rng = np.random.default_rng([step, len(run.name), 2])
+    learned = 1 - math.exp(-run.speed * step)
+    weights = rng.normal(0, 0.25, NUM_WEIGHTS)
+    weights[: NUM_WEIGHTS // 2] += 1.2 * learned
+    weights[NUM_WEIGHTS // 2 :] -= 0.6 * learned
+    active = np.maximum(0, rng.normal(0.8 * learned - 0.5, 0.5, NUM_WEIGHTS))
+    # Long tails, as gradients have: single ones are far out.
+    gradients = 0.01 * (1 - 0.9 * learned) * rng.standard_t(3, NUM_WEIGHTS)
+    if run.diverge is not None and step > run.diverge:
+        weights *= math.exp(min(6.0, 0.01 * (step - run.diverge)))
+    for tag, samples in (("weights", weights), ("activations", active), ("gradients", gradients)):
+        writer.add_histogram(f"dense/{tag}", samples, step, wall_time=wall_time)
 
 
 def _write_pictures(

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import tbcore_histograms
 import tbcore_scalars
 from tbcore import Claim, values
 from tbcore.demo import EVALUATE_EVERY, NUM_STEPS, main, write_demo
@@ -82,6 +83,21 @@ def test_the_demo_has_pictures_and_clips(tmp_path: Path, tbcore_client: MakeClie
     metadata = client.multiplexer.metadata("small/eval", "sounds/tone")
     labels = [clip.label for clip in values.audio(clips[-1].read(), metadata).clips]
     assert labels == ["low A", "E"]
+
+
+def test_the_weights_of_the_demo_part(tmp_path: Path, tbcore_client: MakeClient) -> None:
+    """They begin as one group and end as two, with few between them."""
+    write_demo(tmp_path / "demo")
+    client = tbcore_client(tmp_path / "demo", plugins=[tbcore_histograms])
+    address = "data/plugin/histograms/histograms?run=large/train&tag=dense/weights"
+
+    rows = client.get(address).json()
+
+    assert len(rows) == NUM_STEPS // 25
+    for row, has_gap in ((rows[0], False), (rows[-1], True)):
+        counts = row[2][6]
+        middle = counts[len(counts) // 2 - 2 : len(counts) // 2 + 2]
+        assert (max(middle) < max(counts) / 2) == has_gap
 
 
 def test_the_demo_writes_over_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
