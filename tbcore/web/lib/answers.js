@@ -2,7 +2,7 @@
  * What a server said of tags in runs: asked when a card comes into sight, a few at a time, and asked again only when the
  * run has changed. What was fetched stays on the screen until what is newer is there.
  *
- *     const answers = new Answers(host, "histograms", (json) => json.map(readRow)); // once, in render
+ *     const answers = new Answers(host, "numbers", (json) => json.map(readRow)); // once, in render
  *     const { value, error } = useAnswer(answers, run, tag, isNear); // in a component
  */
 
@@ -31,9 +31,9 @@ export class Answers {
   /**
    * @param {Pick<import("tbcore/host.js").Host, "fetch" | "generations">} host
    * @param {string} path  below `data/plugin/<name>/`; gets the parameters `run` and `tag`
-   * @param {(json: any) => T} read  makes of an answer what is drawn
+   * @param {(json: any) => T} [read]  makes of an answer what is drawn; what JSON has, unless told
    */
-  constructor(host, path, read) {
+  constructor(host, path, read = (json) => json) {
     this.#host = host;
     this.#path = path;
     this.#read = read;

@@ -3,7 +3,7 @@
  * the tag, or one for the tag. It follows the runs that are shown, and what the server has.
  *
  *     const tags = await watchTags(host);
- *     html`<${TagTab} host=${host} tags=${tags} what="histograms" renderCard=${({ tag, run, group }) => html`...`} />`
+ *     html`<${TagTab} host=${host} tags=${tags} what="numbers" renderCard=${({ tag, run, group }) => html`...`} />`
  */
 
 import { signal } from "@preact/signals-core";
@@ -47,7 +47,7 @@ export async function watchTags(host) {
  * @param {object} props
  * @param {Host} props.host
  * @param {import("@preact/signals-core").ReadonlySignal<RunToTags>} props.tags
- * @param {string} props.what  the cards show: `histograms`
+ * @param {string} props.what  the cards show, in the plural: `numbers`
  * @param {unknown} [props.controls]  in the bar, after the filter
  * @param {string} [props.size]  a class for the grids: their least width of a card is `--tb-card-width`
  * @param {(card: { tag: string, run: Run, group: string }) => unknown} [props.renderCard]  give it a key of both
