@@ -280,8 +280,9 @@ function Cell({ tab, run, tag, place, expanded }) {
     <header title=${run.name}>
       <i style=${{ background: run.color }}></i>
       <${Name} name=${run.name} />
-      ${shown && html`<${At} item=${shown.item} place=${place} withTime=${expanded} />`}
+      ${shown && html`<${At} item=${shown.item} place=${place} />`}
     </header>
+    ${shown && expanded && html`<p class="tb-step-note">${formatTime(shown.item.wallTime)}</p>`}
     ${series?.error && html`<p class="tb-step-error" role="status">${series.error}</p>`}
     ${series?.items && !item && html`<p class="tb-step-note">Nothing up to ${place && `step ${formatStep(place.step)}`}: its first is step ${formatStep(items[0]?.step)}.</p>`}
     ${shown?.error && html`<p class="tb-step-error" role="status">${shown.error}</p>`}
@@ -326,13 +327,13 @@ function Cell({ tab, run, tag, place, expanded }) {
 
 /**
  * Which step is shown, and that it is not the one asked for.
- * @param {{ item: StepItem, place: Place | null, withTime: boolean }} props
+ * @param {{ item: StepItem, place: Place | null }} props
  */
-function At({ item, place, withTime }) {
+function At({ item, place }) {
   const isEarlier = place !== null && comparePlaces(item, place) !== 0;
   const why = isEarlier ? `\nNothing was logged at step ${formatStep(place.step)}: this is the last before it.` : "";
   return html`<span class="tb-step-at ${isEarlier ? "tb-earlier" : ""}" title="${formatTime(item.wallTime)}${why}">
-    ${withTime && html`<time>${formatTime(item.wallTime)}</time>`}${describePlace(item)}
+    ${describePlace(item)}
   </span>`;
 }
 
