@@ -82,7 +82,9 @@ def _run(arguments: list[str]) -> int:
 
 
 def _line(message: str) -> str:
-    return " ".join(message.split()).rstrip(".")
+    from tbcore.eventfiles.logdir import one_line
+
+    return one_line(" ".join(message.split())).rstrip(".")
 
 
 def _flush() -> None:

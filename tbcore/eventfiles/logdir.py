@@ -134,8 +134,9 @@ def one_line(text: str) -> str:
     """The text as it can stand in a log or an answer: one line, control characters escaped."""
     if text.isprintable():
         return text
-    escaped = (c if c.isprintable() else repr(c)[1:-1] for c in readable(text))
-    return "".join(escaped)
+    # Bytes of names as `readable` has them; a lone surrogate of another kind is none.
+    shown = (f"\\x{ord(c) - 0xDC00:02x}" if "\udc80" <= c <= "\udcff" else c for c in text)
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in shown)
 
 
 class _RunNames:

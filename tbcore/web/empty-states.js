@@ -6,7 +6,7 @@
 import { html } from "htm/preact";
 import { plural } from "./lib/format.js";
 import { Icon } from "./lib/icons.js";
-import { activityError, loadingText } from "./top-bar.js";
+import { loadingText } from "./top-bar.js";
 
 /**
  * @param {object} props
@@ -59,7 +59,7 @@ export function EmptyState({ what, state, plugin }) {
       <p class="tb-dim">This page looks again by itself: the first values show up without a reload.</p>
     </div>`;
   }
-  if (what === "inactive" && plugin && activityError(plugin) !== null) {
+  if (what === "inactive" && plugin && plugin.activity_error !== null) {
     return html`<div class="notice failure" role="alert"><${ActivityError} plugin=${plugin} /></div>`;
   }
   if (what === "inactive" && plugin) {
@@ -75,14 +75,14 @@ export function EmptyState({ what, state, plugin }) {
     <h1>No installed plugin shows what is in these runs</h1>
     <${Found} status=${status} />
     <${UnshownList} unshown=${frontends.unshown} />
-    ${frontends.plugins.map((each) => activityError(each) !== null && html`<${ActivityError} plugin=${each} />`)}
+    ${frontends.plugins.map((each) => each.activity_error !== null && html`<${ActivityError} plugin=${each} />`)}
   </div>`;
 }
 
 /** @param {{ plugin: import("./state.js").Plugin }} props */
 function ActivityError({ plugin }) {
   return html`<h1><${Icon} name="warning" /> The plugin “${plugin.name}” failed to say whether it has data</h1>
-    <p class="message">is_active raised ${activityError(plugin)}</p>
+    <p class="message">is_active raised ${plugin.activity_error}</p>
     <p class="tb-dim">The server's log has the traceback. The plugin is asked again when there is new data.</p>`;
 }
 

@@ -7,7 +7,6 @@ import { useEffect, useRef } from "preact/hooks";
 import { UnshownList } from "./empty-states.js";
 import { formatBytes, plural } from "./lib/format.js";
 import { Icon } from "./lib/icons.js";
-import { activityError } from "./top-bar.js";
 
 /**
  * @param {object} props
@@ -46,7 +45,7 @@ export function InfoDialog({ state, onClose }) {
           <tbody>
             ${frontends.plugins.map((plugin) => {
               const { title, distribution, active } = plugin;
-              const error = plugin.error ?? activityError(plugin);
+              const error = plugin.error ?? plugin.activity_error;
               return html`<tr>
                 <td>${title}</td>
                 <td class="tb-dim">${distribution}</td>

@@ -18,14 +18,6 @@ export function orderTabs(plugins) {
 }
 
 /**
- * Why nobody knows whether a plugin has something to show: what its hook `is_active` raised. Null when it answered.
- * @param {import("./state.js").Plugin & { activity_error?: string | null }} plugin
- */
-export function activityError({ activity_error = null }) {
-  return activity_error;
-}
-
-/**
  * @param {object} props
  * @param {import("./state.js").State} props.state
  * @param {boolean} props.showsRuns
@@ -94,7 +86,7 @@ function Tabs({ state }) {
   return html`<div class="tabs" role="tablist" aria-label="Plugins" ref=${list} onKeyDown=${onKeyDown}>
     ${tabs.map((plugin, index) => {
       const { name, title, active, description } = plugin;
-      const error = plugin.error ?? activityError(plugin);
+      const error = plugin.error ?? plugin.activity_error;
       const selected = name === state.tab.value;
       const hint = error ? `failed: ${error}` : active ? description : `${description || title}: no data`;
       return html`<button

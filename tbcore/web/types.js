@@ -82,6 +82,7 @@
  * @property {string | null} module  address of its ES module; null for a plugin without a tab
  * @property {boolean} active  whether it has anything to show
  * @property {string | null} error  why it could not be loaded
+ * @property {string | null} activity_error  what its hook `is_active` raised; null when it answered
  * @property {string} distribution
  * @property {string} description
  *

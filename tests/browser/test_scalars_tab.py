@@ -312,6 +312,73 @@ def test_zooming_in_reaches_single_points_of_a_long_series(
     profile.check(server.url)
 
 
+def test_showing_everything_again_shows_every_line(
+    serve: Callable[..., Any], tabs: Callable[..., Any], tmp_path: Path
+) -> None:
+    """A short run beside a long one, after a zoom; and a link that has the zoom."""
+    logdir = tmp_path / "mixed"
+    rng = np.random.default_rng(0)
+    write_run(logdir, "short", scalars={"loss": rng.random(800)})
+    write_run(logdir, "long", scalars={"loss": rng.random(30_000) + 2})
+    server = serve(logdir)
+    profile = tabs()
+    page = profile.open(server.url, "#scalars")
+    wait_for_curves(page, "loss", "short", 20)
+    page.wait_for_function("() => tb.label('loss').includes('long, short')")
+    page.locator(".tb-chart").focus()
+    page.keyboard.press("+")
+    page.wait_for_function("() => location.hash.includes('scalars.zoom=loss,')")
+    linked = profile.open(server.url, page.evaluate("() => location.hash"))
+    linked.get_by_role("button", name="Show all of loss").wait_for()
+    page.bring_to_front()
+    page.locator(".tb-chart").focus()
+    page.keyboard.press("0")
+    page.wait_for_function("() => !location.hash.includes('scalars.zoom')")
+    page.wait_for_function("() => tb.label('loss').includes('from 0 to 29,999: long, short')")
+    wait_for_curves(page, "loss", "short", 20)
+    profile.check(server.url)
+
+
+def test_the_table_of_a_chart(page_of: Any) -> None:
+    """Its rows point at their run, choose it alone, and are of what is shown; so with groups."""
+    page, profile, server = page_of("#scalars&tagFilter=^accuracy$&scalars.legend=true")
+    wait_for_curves(page, "accuracy", RUNS[0])
+    rows = page.locator(".tb-legend tbody tr")
+    rows.first.wait_for()
+    assert rows.count() == 3
+    rows.nth(1).hover()
+    page.wait_for_function("() => document.querySelector('.tb-hovered')")
+    rows.filter(has_text=RUNS[0]).get_by_role("button", name="Only").click(force=True)
+    page.wait_for_function("() => tb.all('.tb-legend tbody tr').length === 1")
+    assert f"{value_at(RUNS[0], 495):.6g}" in rows.first.inner_text()
+    page.goto(
+        f"{server.url}/#scalars&tagFilter=^accuracy$&scalars.legend=true&group=sweep/{{lr}}/train"
+    )
+    mean = (value_at(RUNS[0], 495) + value_at(RUNS[2], 495)) / 2
+    page.wait_for_function(
+        "(text) => tb.all('.tb-legend tbody tr').some((row) => row.textContent.includes(text))",
+        arg=f"{mean:.6g}",
+    )
+    profile.check(server.url)
+
+
+def test_addresses_that_were_typed_by_hand(page_of: Any) -> None:
+    """A lone % is what it is."""
+    page, profile, server = page_of("#scalars&scalars.pinned=100%25&scalars.closed=50%25")
+    wait_for_curves(page, "accuracy", RUNS[0])
+    profile.check(server.url)
+
+
+def test_tags_without_a_group_fold_too(page_of: Any) -> None:
+    page, profile, server = page_of()
+    wait_for_curves(page, "accuracy", RUNS[0])
+    page.get_by_role("button", name="ungrouped 2").click()
+    page.wait_for_function("() => !tb.card('accuracy')")
+    page.get_by_role("button", name="ungrouped 2").click()
+    wait_for_curves(page, "accuracy", RUNS[0])
+    profile.check(server.url)
+
+
 def test_several_tags_in_one_chart(page_of: Any) -> None:
     """Chosen in the menu of a card, kept in the address, and taken apart again."""
     page, profile, server = page_of("#scalars&runFilter=lr=0.1/train")

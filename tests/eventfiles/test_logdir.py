@@ -250,6 +250,7 @@ def test_names_of_any_bytes(tmp_path: Path) -> None:
 def test_text_for_logs_is_one_line() -> None:
     """And can be encoded, whatever a file is called."""
     assert one_line("plain ä") == "plain ä"
+    assert one_line("\udc80 \ud800 \x1b") == r"\x80 \ud800 \x1b"
     assert one_line("a\nb\x1b[31m\udcff\u2028") == "a\\nb\\x1b[31m\\xff\\u2028"
     assert readable("a\udcffb") == "a\\xffb"
 

@@ -50,6 +50,7 @@ class Charts:
         ]
         start, stop = _extent(window, [line for *_, line in runs])
         answer = Answer({"tag": question.tag, "x": window.axis, "from": start, "to": stop}, [])
+        is_whole = window.start is None and window.stop is None
         wide = _widened(start, stop, question.margin, window.scale)
         pixels = math.ceil(window.pixels * (1 + 2 * question.margin))
         entries: list[dict[str, Any]] = []
@@ -59,7 +60,10 @@ class Charts:
                 entries.append({"run": run, "generation": generation, "unchanged": True})
                 answer.tables.append({})
                 continue
-            places = places_between(line, *wide, pixels, window.scale)
+            # A line that is shown whole is reduced by its own length, whatever stands beside it: it
+            # may be drawn with others, later.
+            part = line.extent() or wide if is_whole else wide
+            places = places_between(line, *part, pixels, window.scale)
             answer.tables.append(_table(series, line, places, window.smoothing))
             x = line.x[places]
             segments = np.unique(np.searchsorted(places, line.starts))
@@ -147,5 +151,8 @@ def _table(series: ScalarSeries, line: Line, places: NDArray[np.int64], smoothin
 
 
 def _value(line: Line, smoothing: float) -> NDArray[np.float64]:
-    """The values of a line, smoothed as asked."""
-    return smoothed(line.value, point_weight(smoothing, len(line)) if smoothing else 0.0)
+    """The values of a line, smoothed as asked: each segment by itself, for a restarted job begins
+    anew."""
+    weight = point_weight(smoothing, len(line)) if smoothing else 0.0
+    parts = [smoothed(line.value[first:end], weight) for first, end in line.bounds()]
+    return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0), *parts])

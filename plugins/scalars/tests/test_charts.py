@@ -131,6 +131,19 @@ def test_long_series_are_reduced_and_smoothed_before(
     np.testing.assert_allclose(table["smoothed"][finite], expected, rtol=1e-6)
 
 
+def test_a_whole_line_is_the_same_beside_a_longer_one(
+    tbcore_logdir: Path, tbcore_client: MakeClient
+) -> None:
+    """It may be drawn without that one, later."""
+    write_run(tbcore_logdir, "short", scalars={"loss": np.random.default_rng(3).random(5000)})
+    write_run(tbcore_logdir, "far", scalars={"loss": [(10**8, 1.0)]})
+    client = tbcore_client(tbcore_logdir, plugins=[tbcore_scalars])
+    alone = ask(client, tag="loss", runs=["short"], pixels=500).tables[0]
+    beside = ask(client, tag="loss", runs=["short", "far"], pixels=500).tables[0]
+    assert beside["step"].tolist() == alone["step"].tolist()
+    assert len(alone["step"]) > 1000
+
+
 def test_a_margin_is_sent_along_but_not_counted(client: TbcoreClient) -> None:
     """So that somebody who moves the part a little sees lines at once."""
     write = {"tag": "loss", "runs": ["a"], "from": 19, "to": 21}
@@ -147,6 +160,8 @@ def test_segments_of_a_restarted_job(tbcore_logdir: Path, tbcore_client: MakeCli
     header, (table,) = ask(client, tag="loss", runs=["r"])
     assert header["runs"][0]["segments"] == [0, 5]
     assert table["step"].tolist() == steps
+    _, (table,) = ask(client, tag="loss", runs=["r"], smoothing=0.5)
+    assert table["smoothed"][[0, 5]].tolist() == [0, 2]  # a new start has no past
     header, (table,) = ask(client, tag="loss", runs=["r"], **{"from": 5.5, "to": 6.5})
     assert table["step"].tolist() == [4, 5, 6]
     assert header["runs"][0]["segments"] == [0, 1]

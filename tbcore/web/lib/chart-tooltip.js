@@ -48,7 +48,8 @@ function nodesOf(hits) {
   const isSmoothed = lines.some(({ line }) => line?.smoothed);
   const titles = ["Run", ...(isSmoothed ? ["Smoothed"] : []), "Value", "Step", "Relative"];
   const time = document.createElement("p");
-  time.textContent = nearest.line ? formatTime(nearest.line.wallTime[nearest.index]) : (nearest.band?.label ?? "");
+  const more = hits.length > MOST_ROWS ? ` · ${hits.length - MOST_ROWS} more` : "";
+  time.textContent = (nearest.line ? formatTime(nearest.line.wallTime[nearest.index]) : (nearest.band?.label ?? "")) + more;
   return [
     ...(bands.length > 0 ? [table(bands, nearest, ["Group", "Mean", "Low", "High", "Runs"], bandTexts)] : []),
     ...(lines.length > 0 ? [table(lines, nearest, titles, (hit) => lineTexts(hit, isSmoothed))] : []),

@@ -558,6 +558,17 @@ export class LineChart {
 
   /** @param {-1 | 1} direction @param {number} count  of points */
   #walk(direction, count) {
+    if (!this.#reading) {
+      // It begins where the pointer is, or at an end of what is shown.
+      const hit = this.#hits()[0];
+      const pointed = hit && this.#items.find(({ line, band }) => (line ?? band) === (hit.line ?? hit.band));
+      if (pointed) return this.#read({ name: keyOf(pointed), index: hit.index });
+      if (this.#view && count !== Infinity) {
+        const item = this.#items[this.#items.length - 1];
+        const index = nearestIndex(item.xs, this.#x[direction > 0 ? 0 : 1], item.parts);
+        return this.#read({ name: keyOf(item), index: Math.max(0, index) });
+      }
+    }
     const item = this.#readItem() ?? this.#items[this.#items.length - 1];
     const last = item.xs.length - 1;
     // The first key goes to an end: where the walk begins, or with Home and End where it leads.
@@ -650,7 +661,9 @@ export class LineChart {
       if (!(Math.abs(left - pointerLeft) <= REACH) || left < -1 || left > width + 1) continue;
       const top = toY(item.ys[index]);
       const isDrawn = Number.isFinite(top);
-      const distance = isDrawn ? Math.hypot((left - pointerLeft) / 4, top - pointerTop) : height;
+      // What has no place is as near as its mark.
+      const markTop = isDrawn ? top : toY(item.nonFinite.find((mark) => mark.index === index)?.beside ?? NaN);
+      const distance = Number.isFinite(markTop) ? Math.hypot((left - pointerLeft) / 4, markTop - pointerTop) : height;
       hits.push({ hit: this.#hit(item, index, left, isDrawn ? top : NaN), distance });
     }
     return hits.sort((a, b) => a.distance - b.distance).map(({ hit }) => hit);

@@ -14,8 +14,8 @@ import { groupTags } from "./names.js";
  * @param {RunToTags} runToTags
  * @param {readonly R[]} runs  those that are shown
  * @param {(tag: string) => boolean} matches
- * @returns {{ groups: import("./names.js").TagGroup[], runsOf: Map<string, R[]> }} each tag's runs in the order
- *   of `runs`
+ * @returns {{ groups: import("./names.js").TagGroup[], numTags: number, runsOf: Map<string, R[]> }} groups of
+ *   the tags that match, how many these are, and of all tags the runs, in the order of `runs`
  */
 export function indexTags(runToTags, runs, matches) {
   /** @type {Map<string, R[]>} */
@@ -24,8 +24,9 @@ export function indexTags(runToTags, runs, matches) {
     for (const tag of runToTags[run.name] ?? []) {
       const members = runsOf.get(tag);
       if (members) members.push(run);
-      else if (matches(tag)) runsOf.set(tag, [run]);
+      else runsOf.set(tag, [run]);
     }
   }
-  return { groups: groupTags(runsOf.keys()), runsOf };
+  const shown = [...runsOf.keys()].filter(matches);
+  return { groups: groupTags(shown), numTags: shown.length, runsOf };
 }

@@ -57,7 +57,7 @@ export async function watchTags(host) {
 export function TagTab({ host, tags, what, controls, size = "", renderCard, renderTag }) {
   const runs = host.runs.value;
   const filter = host.tagFilter.value;
-  const { groups, runsOf } = useMemo(() => indexTags(tags.value, runs, filter.matches), [tags.value, runs, filter]);
+  const { groups, runsOf, numTags } = useMemo(() => indexTags(tags.value, runs, filter.matches), [tags.value, runs, filter]);
   const closed = new Set((host.settings.value.closed ?? "").split(",").filter(Boolean).map(decodeURIComponent));
   /** @param {string} name @param {boolean} open */
   const onToggle = (name, open) => {
@@ -69,10 +69,10 @@ export function TagTab({ host, tags, what, controls, size = "", renderCard, rend
     <div class="tb-toolbar" role="toolbar" aria-label=${what}>
       <${FilterBox} filter=${filter} onInput=${host.tagFilter.set} label="Filter tags (regular expression)" />
       ${controls}
-      <span class="tb-summary" role="status">${plural(runsOf.size, "tag")}, ${plural(runs.length, "run")}</span>
+      <span class="tb-summary" role="status">${plural(numTags, "tag")}, ${plural(runs.length, "run")}</span>
     </div>
     <div class="tb-content ${size}">
-      ${runsOf.size === 0 && html`<p class="tb-nothing">${whyNothing(tags.value, runs.length, filter, what)}</p>`}
+      ${numTags === 0 && html`<p class="tb-nothing">${whyNothing(tags.value, runs.length, filter, what)}</p>`}
       <${TagGroups}
         groups=${groups}
         closed=${closed}

@@ -1,27 +1,91 @@
 /**
- * The table below a chart: each line's values at the cursor, or its last ones.
+ * The table below a chart: each line's values at the cursor, or the last ones of what is shown.
  */
 
 import { html } from "htm/preact";
 import { useMemo, useState } from "preact/hooks";
 import { Legend, legendRows } from "tbcore/lib/legend.js";
+import { xColumn } from "tbcore/lib/series.js";
 import { runOf } from "./feed.js";
+
+/**
+ * @typedef {import("tbcore/lib/legend-rows.js").LegendRow} LegendRow
+ * @typedef {import("tbcore/lib/chart-types.js").Band} Band
+ * @typedef {import("tbcore/lib/chart-types.js").Hit} Hit
+ * @typedef {import("tbcore/lib/chart-types.js").XAxis} XAxis
+ * @typedef {import("./types.js").Line} Line
+ * @typedef {import("./types.js").View} View
+ */
 
 /**
  * @param {object} props
  * @param {import("./types.js").Host} props.host
- * @param {readonly import("tbcore/lib/line-chart.js").Line[]} props.lines
- * @param {import("tbcore/lib/line-chart.js").Hit[] | null} props.hits
- * @param {import("tbcore/lib/series.js").XAxis} props.xAxis
+ * @param {string} props.title
+ * @param {readonly Line[]} props.lines
+ * @param {readonly Band[]} props.bands  of groups of runs; these have rows in place of lines
+ * @param {readonly Hit[] | null} props.hits
+ * @param {XAxis} props.xAxis
+ * @param {View | null} props.view
  */
-export function CardLegend({ host, lines, hits, xAxis }) {
-  const [sort, setSort] = useState(/** @type {any} */ (null));
-  const rows = useMemo(() => legendRows(lines, hits, xAxis), [lines, hits, xAxis]);
+export function CardLegend({ host, title, lines, bands, hits, xAxis, view }) {
+  const [sort, setSort] = useState(/** @type {import("tbcore/lib/legend-rows.js").LegendSort | null} */ (null));
+  const inView = useMemo(() => lines.map((line) => partOf(line, xAxis, view)), [lines, xAxis, view]);
+  const rows = useMemo(() => {
+    if (bands.length > 0) return bands.map((band) => bandRow(band, hits, xAxis, view));
+    const last = legendRows(inView, null, xAxis);
+    if (!hits) return last;
+    return legendRows(lines, hits, xAxis).map((row, index) => ({ ...row, min: last[index].min, max: last[index].max }));
+  }, [lines, bands, inView, hits, xAxis, view]);
+  const isGrouped = bands.length > 0;
   return html`<${Legend}
+    label=${title}
     rows=${rows}
     sort=${sort}
     onSort=${setSort}
-    onOnly=${(/** @type {{ line: { key?: string, name: string } }} */ { line }) => host.checkOnly(runOf(line))}
-    onHover=${(/** @type {{ line: { key?: string, name: string } } | null} */ row) => host.hoveredRun.set(row && runOf(row.line))}
+    onOnly=${isGrouped ? undefined : (/** @type {LegendRow} */ row) => host.checkOnly(runOf(row))}
+    onHover=${(/** @type {LegendRow | null} */ row) => host.hoveredRun.set(row && !isGrouped ? runOf(row) : null)}
   />`;
+}
+
+/**
+ * The rows of a line that the view shows: what was fetched reaches beyond its edges.
+ * @param {Line} line
+ * @param {XAxis} xAxis
+ * @param {View | null} view
+ * @returns {Line}
+ */
+function partOf(line, xAxis, view) {
+  if (!view) return line;
+  const xs = xColumn(line, xAxis, line.startTime);
+  const isInside = (/** @type {unknown} */ _, /** @type {number} */ i) => xs[i] >= view[0] && xs[i] <= view[1];
+  return {
+    ...line,
+    step: line.step.filter(isInside),
+    wallTime: line.wallTime.filter(isInside),
+    value: line.value.filter(isInside),
+    smoothed: line.smoothed?.filter(isInside),
+    startTime: line.startTime ?? line.wallTime[0],
+  };
+}
+
+/**
+ * The mean of a group where it is pointed at, or the last one, with the ends of its band.
+ * @param {Band} band
+ * @param {readonly Hit[] | null} hits
+ * @param {XAxis} xAxis
+ * @param {View | null} view
+ * @returns {LegendRow}
+ */
+function bandRow({ name, color, x, mean, low, high }, hits, xAxis, view) {
+  let index = x.length - 1;
+  if (hits) index = hits.find((hit) => hit.band?.name === name)?.index ?? -1;
+  else if (view) while (index > 0 && x[index] > view[1]) index--;
+  /** @param {Float64Array} column */
+  const at = (column) => column[index] ?? NaN;
+  return {
+    ...{ key: name, name, color, value: at(mean), smoothed: null, min: at(low), max: at(high) },
+    step: xAxis === "step" ? at(x) : NaN,
+    wallTime: xAxis === "wall_time" ? at(x) : NaN,
+    relative: xAxis === "relative" ? at(x) : NaN,
+  };
 }

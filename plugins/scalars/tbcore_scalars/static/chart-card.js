@@ -6,9 +6,10 @@ import { html } from "htm/preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Card, Menu } from "tbcore/lib/card.js";
 import { Icon } from "tbcore/lib/icons.js";
+import { Later } from "tbcore/lib/later.js";
 import { useNear } from "tbcore/lib/lazy.js";
 import { LineChart } from "tbcore/lib/line-chart.js";
-import { knownLines, loadBands, loadLines, runOf } from "./feed.js";
+import { knownLines, loadBands, loadLines, questionOf, runOf } from "./feed.js";
 
 /**
  * @typedef {import("./types.js").Part} Part
@@ -34,24 +35,25 @@ const SETTLE_MS = 120;
  */
 export function ChartCard({ tab, parts, group, pinned, link }) {
   const { host, store, options, cursor, groups } = tab;
+  const tags = parts.map(({ tag }) => tag);
+  const title = tags.join(" + ");
   const body = useRef(/** @type {HTMLElement | null} */ (null));
   const chart = useRef(/** @type {LineChart | null} */ (null));
   const isNear = useNear(body);
   const [expanded, setExpanded] = useState(false);
-  const [view, setView] = useState(/** @type {View | null} */ (null));
+  const [view, setView] = useState(() => tab.viewOf(tags));
   /** The view whose rows were fetched last: drawn until those of the next are there. */
   const lastView = useRef(/** @type {View | null} */ (null));
   const [error, setError] = useState("");
   /** What the place of the chart says instead of one. */
   const [hint, setHint] = useState("");
   const [shown, setShown] = useState(/** @type {import("./types.js").Shown} */ ({ lines: [], numShown: 0, numInside: 0 }));
+  const [bands, setBands] = useState(/** @type {import("tbcore/lib/chart-types.js").Band[]} */ ([]));
   const [hits, setHits] = useState(/** @type {import("tbcore/lib/line-chart.js").Hit[] | null} */ (null));
   const [hoveredGroup, setHoveredGroup] = useState(/** @type {string | null} */ (null));
   const [hasLegend, setLegend] = useState(/** @type {boolean | null} */ (null));
   const generations = host.generations.value;
   const theme = host.theme.value;
-  const title = parts.map(({ tag }) => tag).join(" + ");
-  const tags = parts.map(({ tag }) => tag);
   const pixels = () => chart.current?.pixels ?? 0;
   /** With groups only the members of the one that is pointed at have lines. */
   const lineParts = useMemo(
@@ -80,7 +82,10 @@ export function ChartCard({ tab, parts, group, pinned, link }) {
   const showView = useRef(/** @type {import("./types.js").Move} */ (() => {}));
   showView.current = (next, settled) => {
     link?.move(next, settled, follow);
-    if (settled) setView(next);
+    if (settled) {
+      setView(next);
+      tab.onView(tags, next);
+    }
   };
   /** What the other charts of the link do to this one. */
   const follow = useRef(/** @type {import("./types.js").Move} */ (() => {}));
@@ -106,17 +111,29 @@ export function ChartCard({ tab, parts, group, pinned, link }) {
   }, [view, isNear]);
   useEffect(() => {
     if (!link) return undefined;
-    setView(link.view);
+    if (link.view) setView(link.view);
     return link.join(follow);
   }, [link]);
   useEffect(() => {
     chart.current?.restyle();
   }, [theme]);
+  const axis = useRef(options.x);
   useEffect(() => {
+    if (axis.current === options.x) return;
+    axis.current = options.x;
     // Views are of the axis: on another one they mean nothing.
     setView(null);
+    tab.onView(tags, null);
     lastView.current = null;
   }, [options.x]);
+
+  /** Ask again what the server has: not while it is being asked, or a run that grows would never be drawn. */
+  const refreshLines = useRef(() => {});
+  const refreshBands = useRef(() => {});
+  useEffect(() => {
+    refreshLines.current();
+    refreshBands.current();
+  }, [generations]);
 
   useEffect(() => {
     if (!isNear) return undefined;
@@ -125,7 +142,8 @@ export function ChartCard({ tab, parts, group, pinned, link }) {
     let timer;
     let numAnswers = 0;
     let drawAt = 1;
-    const views = [...new Set([view, lastView.current, null])];
+    const views = view ? [...new Set([view, lastView.current, null])] : [null];
+    const letGo = store.hold(lineParts.flatMap(({ tag }) => views.map((each) => questionOf(tag, options, each, pixels()))));
     /** @param {boolean} isComplete */
     const draw = (isComplete) => {
       clearTimeout(timer);
@@ -142,60 +160,70 @@ export function ChartCard({ tab, parts, group, pinned, link }) {
         draw(false);
       }
     };
+    const load = takingTurns(leaving.signal, async () => {
+      try {
+        await loadLines(store, lineParts, options, view, pixels(), host.generations.value.of, leaving.signal, onAnswer);
+        if (leaving.signal.aborted) return;
+        lastView.current = view;
+        setError("");
+        draw(true);
+      } catch (failure) {
+        if (!leaving.signal.aborted) setError(/** @type {Error} */ (failure).message);
+      }
+    });
+    refreshLines.current = load;
     draw(false);
-    const settle = setTimeout(
-      () =>
-        loadLines(store, lineParts, options, view, pixels(), generations.of, leaving.signal, onAnswer).then(
-          () => {
-            if (leaving.signal.aborted) return;
-            lastView.current = view;
-            setError("");
-            draw(true);
-          },
-          (failure) => leaving.signal.aborted || setError(failure.message),
-        ),
-      view ? SETTLE_MS : 0,
-    );
+    const settle = setTimeout(load, view ? SETTLE_MS : 0);
     return () => {
       leaving.abort();
+      letGo();
       clearTimeout(timer);
       clearTimeout(settle);
     };
-  }, [isNear, lineParts, generations, view, options.x, options.logX, options.smooth]);
+  }, [isNear, lineParts, view, options.x, options.logX, options.smooth]);
 
   useEffect(() => {
+    refreshBands.current = () => {};
     if (!isNear) return undefined;
     if (!groups) {
+      setBands([]);
       chart.current?.setBands([]);
       return undefined;
     }
     const leaving = new AbortController();
-    const settle = setTimeout(async () => {
+    const load = takingTurns(leaving.signal, async () => {
       try {
-        const bands = await Promise.all(
+        const found = await Promise.all(
           tags.map((tag) => loadBands(host, tag, groups, options, view, pixels(), leaving.signal)),
         );
         if (leaving.signal.aborted) return;
-        chart.current?.setBands(bands.flat());
-        setHint(bands.flat().length > 0 ? "" : "no points");
+        setBands(found.flat());
+        chart.current?.setBands(found.flat());
+        setHint(found.flat().length > 0 ? "" : "no points");
         setError("");
       } catch (failure) {
         if (!leaving.signal.aborted) setError(/** @type {Error} */ (failure).message);
       }
-    }, view ? SETTLE_MS : 0);
+    });
+    refreshBands.current = load;
+    setHint(bands.length > 0 ? "" : "loading");
+    const settle = setTimeout(load, view ? SETTLE_MS : 0);
     return () => {
       leaving.abort();
       clearTimeout(settle);
     };
-  }, [isNear, parts, groups, generations, view, options.x, options.logX, options.smooth, options.spread]);
+  }, [isNear, parts, groups, view, options.x, options.logX, options.smooth, options.spread]);
 
+  const wasExpanded = useRef(false);
   useEffect(() => {
-    if (expanded) body.current?.scrollIntoView({ block: "center" });
+    if (expanded || wasExpanded.current) body.current?.scrollIntoView({ block: "center" });
+    wasExpanded.current = expanded;
   }, [expanded]);
 
   /** @param {KeyboardEvent} event */
   const onKeyDown = (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.target instanceof HTMLInputElement) return;
+    const target = /** @type {HTMLElement} */ (event.target);
+    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || target.closest("input, [popover]")) return;
     if (event.key === "f") setExpanded(!expanded);
     else if (event.key === "Escape" && expanded) setExpanded(false);
     else if (event.key === "p") tab.onPin(tags[0]);
@@ -237,7 +265,7 @@ export function ChartCard({ tab, parts, group, pinned, link }) {
     <${Menu}
       icon="more"
       label="More of ${title}"
-      content=${() => html`<${Late} load=${loadMenu} tab=${tab} parts=${parts} chart=${chart.current} />`}
+      content=${() => html`<${Later} load=${() => import("./card-menu.js")} of="CardMenu" tab=${tab} parts=${parts} chart=${chart.current} />`}
     />
   `;
   const dimmed = group !== "" && parts.length === 1 && title.startsWith(`${group}/`) ? group.length + 1 : 0;
@@ -259,25 +287,28 @@ export function ChartCard({ tab, parts, group, pinned, link }) {
     ${error && html`<p class="error" role="status">${error}</p>`}
     ${needsHits &&
     isNear &&
-    html`<${Late} load=${loadLegend} host=${host} lines=${shown.lines} hits=${hits} xAxis=${options.x} cursor=${cursor} />`}
+    html`<${Later} load=${() => import("./card-legend.js")} of="CardLegend" host=${host} title=${title} lines=${shown.lines} bands=${bands} hits=${hits} xAxis=${options.x} view=${view} />`}
   <//>`;
 }
 
-const loadMenu = () => import("./card-menu.js").then(({ CardMenu }) => CardMenu);
-const loadLegend = () => import("./card-legend.js").then(({ CardLegend }) => CardLegend);
-
 /**
- * A component whose module is fetched when it is first needed.
- * @param {{ load: () => Promise<any>, [prop: string]: unknown }} props
+ * A task that is not begun again while it is under way, but once more behind it.
+ * @param {AbortSignal} signal  ends that
+ * @param {() => Promise<void>} task
  */
-export function Late({ load, ...props }) {
-  const [component, setComponent] = useState(/** @type {{ it: any } | null} */ (null));
-  useEffect(() => {
-    let isOpen = true;
-    load().then((it) => isOpen && setComponent({ it }));
-    return () => void (isOpen = false);
-  }, [load]);
-  return component && html`<${component.it} ...${props} />`;
+function takingTurns(signal, task) {
+  let isRunning = false;
+  let isWanted = false;
+  return async () => {
+    isWanted = true;
+    if (isRunning) return;
+    isRunning = true;
+    while (isWanted && !signal.aborted) {
+      isWanted = false;
+      await task();
+    }
+    isRunning = false;
+  };
 }
 
 /** @param {import("./types.js").Options} options */

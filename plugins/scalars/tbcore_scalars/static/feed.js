@@ -3,6 +3,7 @@
  */
 
 import { readColumns } from "tbcore/lib/columns.js";
+import { xColumn } from "tbcore/lib/series.js";
 import { isWhole } from "./lines-store.js";
 
 /**
@@ -57,8 +58,9 @@ export function knownLines(store, parts, options, views, pixels) {
       if (!all) continue;
       const rows = isWhole(all) ? all : (questions.map((question) => store.get(question, name)).find(Boolean) ?? all);
       if (rows.value.length === 0) continue;
-      shown.numShown += rows.numShown;
-      shown.numInside += rows.numInside;
+      const numWhole = rows === all && isWhole(all) && views[0] ? countInside(rows, options.x, views[0]) : null;
+      shown.numShown += numWhole ?? rows.numShown;
+      shown.numInside += numWhole ?? rows.numInside;
       const { step, wallTime, value, smoothed, segments, startTime, numPoints } = rows;
       shown.lines.push({
         key: JSON.stringify([name, tag]),
@@ -76,6 +78,17 @@ export function knownLines(store, parts, options, views, pixels) {
     }
   });
   return shown;
+}
+
+/**
+ * @param {import("./types.js").Rows} rows
+ * @param {import("./types.js").XAxis} xAxis
+ * @param {View} view
+ */
+function countInside(rows, xAxis, [from, to]) {
+  let count = 0;
+  for (const x of xColumn(rows, xAxis, rows.startTime)) if (x >= from && x <= to) count++;
+  return count;
 }
 
 /**

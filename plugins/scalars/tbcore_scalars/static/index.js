@@ -11,9 +11,10 @@ import { Menu } from "tbcore/lib/card.js";
 import { makeCursor } from "tbcore/lib/cursor.js";
 import { FilterBox } from "tbcore/lib/filter-box.js";
 import { plural } from "tbcore/lib/format.js";
+import { Later } from "tbcore/lib/later.js";
 import { TagGroups } from "tbcore/lib/tag-groups.js";
 import { indexTags } from "tbcore/lib/tag-index.js";
-import { ChartCard, Late } from "./chart-card.js";
+import { ChartCard } from "./chart-card.js";
 import { makeLink } from "./link.js";
 import { LinesStore } from "./lines-store.js";
 import { formatTags, parseOptions, parseTags, recallOptions, setOption } from "./options.js";
@@ -56,7 +57,10 @@ export default {
     });
     host.keys([
       { key: "f", label: "Full size: the card that has the focus" },
-      { key: "p", label: "Keep that card at the top" },
+      { key: "p", label: "Pin that card to the top" },
+      { key: "← →", label: "Read the points of a chart; ↑ ↓ for other lines" },
+      { key: "+ − 0", label: "Zoom in, out, show everything; Shift ← → moves" },
+      { key: "drag", label: "Zoom to a part; Shift moves, Ctrl or ⌘ and the wheel zooms, double click shows everything" },
     ]);
 
     render(html`<${Dashboard} host=${host} store=${store} tags=${tags} />`, host.element);
@@ -76,16 +80,20 @@ function Dashboard({ host, store, tags }) {
   const filter = host.tagFilter.value;
   const settings = host.settings.value;
   const options = useStable(parseOptions(settings), areOptionsEqual);
-  const { groups, runsOf } = useMemo(() => indexTags(tags.value, runs, filter.matches), [tags.value, runs, filter]);
+  const { groups, runsOf, numTags } = useMemo(() => indexTags(tags.value, runs, filter.matches), [tags.value, runs, filter]);
   const stable = useStableRuns(runsOf);
-  const closed = new Set((settings.closed ?? "").split(",").filter(Boolean).map(decodeURIComponent));
+  /** The group of tags without one is "/", which no name of a group has. */
+  const closed = new Set(parseTags(settings.closed).flat().map((name) => (name === "/" ? "" : name)));
   const pinned = parseTags(settings.pinned).flat();
   const combined = parseTags(settings.with);
-  const cursor = useMemo(makeCursor, [options.x]);
+  const cursor = useMemo(makeCursor, []);
   /** @type {Map<string, import("./types.js").Link>} */
   const links = useMemo(() => new Map(), [options.x, options.link]);
   useEffect(() => host.hoveredRun.subscribe((name) => cursor.highlight(name)), [cursor]);
 
+  /** The same list as before where it is equal: what a card has fetched is then not asked for again. */
+  const partsOf = useRef(rememberParts()).current;
+  const zooms = () => parseTags(host.settings.value.zoom);
   const tab = {
     host,
     store,
@@ -93,6 +101,18 @@ function Dashboard({ host, store, tags }) {
     cursor,
     groups: grouping?.groups ?? null,
     tags: [...runsOf.keys()],
+    /** @param {readonly string[]} shown */
+    viewOf(shown) {
+      const [, from, to] = zooms().find(([tag]) => tag === shown[0]) ?? [];
+      const view = [Number(from), Number(to)];
+      return view[0] < view[1] ? /** @type {import("./types.js").View} */ (view) : null;
+    },
+    /** @param {readonly string[]} shown @param {import("./types.js").View | null} view */
+    onView(shown, view) {
+      const others = zooms().filter(([tag]) => tag !== shown[0]);
+      const bounds = view?.map((bound) => String(Number(bound.toPrecision(12)))) ?? [];
+      host.settings.set("zoom", formatTags(view ? [...others, [shown[0], ...bounds]] : others));
+    },
     /** @param {string} tag */
     onPin(tag) {
       const next = pinned.includes(tag) ? pinned.filter((other) => other !== tag) : [...pinned, tag];
@@ -113,7 +133,7 @@ function Dashboard({ host, store, tags }) {
   const onToggle = (name, open) => {
     if (open) closed.delete(name);
     else closed.add(name);
-    host.settings.set("closed", closed.size > 0 ? [...closed].map(encodeURIComponent).join(",") : null);
+    host.settings.set("closed", formatTags([[...closed].map((name) => name || "/")]));
   };
 
   /** @param {string} place */
@@ -125,7 +145,8 @@ function Dashboard({ host, store, tags }) {
 
   /** @param {string} tag @param {string} group @param {string} place */
   const renderCard = (tag, group, place) => {
-    const parts = (combined.find(([first]) => first === tag) ?? [tag]).map((name) => ({ tag: name, runs: stable.get(name) ?? [] }));
+    const shown = combined.find(([first]) => first === tag) ?? [tag];
+    const parts = partsOf(shown.map((name) => ({ tag: name, runs: stable.get(name) ?? [] })));
     return html`<${ChartCard}
       key=${parts.map((part) => part.tag).join("\n")}
       tab=${tab}
@@ -152,12 +173,12 @@ function Dashboard({ host, store, tags }) {
       <${Menu}
         icon="settings"
         label="Settings"
-        content=${() => html`<${Late} load=${loadSettings} host=${host} isGrouped=${grouping !== null} runs=${runs} tags=${tab.tags} />`}
+        content=${() => html`<${Later} load=${() => import("./settings-menu.js")} of="SettingsMenu" host=${host} isGrouped=${grouping !== null} runs=${runs} tags=${groups.flatMap((group) => group.tags)} />`}
       />
-      <span class="summary" role="status">${plural(runsOf.size, "tag")}, ${plural(runs.length, "run")}</span>
+      <span class="summary" role="status">${plural(numTags, "tag")}, ${plural(runs.length, "run")}</span>
     </div>
     <div class="groups ${options.size}">
-      ${runsOf.size === 0 && html`<p class="nothing">${whyNothing(tags.value, runs.length, filter)}</p>`}
+      ${numTags === 0 && html`<p class="nothing">${whyNothing(tags.value, runs.length, filter)}</p>`}
       ${shownPins.length > 0 &&
       html`<section class="tb-group pinned" aria-label="Pinned">
         <h2>Pinned</h2>
@@ -172,8 +193,6 @@ function Dashboard({ host, store, tags }) {
     </div>
   `;
 }
-
-const loadSettings = () => import("./settings-menu.js").then(({ SettingsMenu }) => SettingsMenu);
 
 /**
  * @param {object} props
@@ -192,6 +211,19 @@ function Smoothing({ host, value }) {
     <input type="range" min="0" max="0.99" step="0.01" value=${value} aria-labelledby="smoothing" onInput=${onInput} />
     <input class="tb-input" type="number" min="0" max="0.999" step="0.01" value=${value} aria-labelledby="smoothing" onChange=${onInput} />
   </div>`;
+}
+
+/** @returns {(parts: import("./types.js").Part[]) => import("./types.js").Part[]} */
+function rememberParts() {
+  /** @type {Map<string, import("./types.js").Part[]>} */
+  const known = new Map();
+  return (parts) => {
+    const key = JSON.stringify(parts.map(({ tag }) => tag));
+    const last = known.get(key);
+    if (last?.every(({ runs }, index) => runs === parts[index].runs)) return last;
+    known.set(key, parts);
+    return parts;
+  };
 }
 
 /**

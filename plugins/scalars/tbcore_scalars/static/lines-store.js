@@ -27,12 +27,30 @@ const SMOOTHED_HERE = 1000;
 export class LinesStore {
   /** @type {Map<string, Map<string, Rows>>} question to run to rows, least recently used first */ #answers = new Map();
   /** @type {WeakMap<Rows, string>} the page's generation of their run when rows were asked for */ #seen = new WeakMap();
+  /** @type {Map<string, number>} questions of charts on the screen, which are not forgotten */ #held = new Map();
   #queue = new Queue(LIMIT);
   #ask;
 
   /** @param {(body: object, signal: AbortSignal) => Promise<ArrayBuffer>} ask */
   constructor(ask) {
     this.#ask = ask;
+  }
+
+  /**
+   * Keeps the answers of these questions.
+   * @param {readonly Question[]} questions
+   * @returns {() => void} lets them go
+   */
+  hold(questions) {
+    const keys = questions.map(keyOf);
+    for (const key of keys) this.#held.set(key, (this.#held.get(key) ?? 0) + 1);
+    return () => {
+      for (const key of keys) {
+        const count = (this.#held.get(key) ?? 1) - 1;
+        if (count > 0) this.#held.set(key, count);
+        else this.#held.delete(key);
+      }
+    };
   }
 
   /**
@@ -44,7 +62,7 @@ export class LinesStore {
   get(question, run) {
     const rows = this.#answers.get(keyOf(question))?.get(run);
     if (rows && rows.weight !== question.smoothing && isSmoothedHere(rows)) {
-      rows.smoothed = question.smoothing > 0 ? smoothed(rows.value, question.smoothing) : null;
+      rows.smoothed = question.smoothing > 0 ? smoothedParts(rows, question.smoothing) : null;
       rows.weight = question.smoothing;
     }
     return rows;
@@ -102,10 +120,11 @@ export class LinesStore {
         const { step, wall_time: wallTime, value, smoothed: line = null } = tables[index];
         rows = {
           generation: entry.generation,
-          step,
-          wallTime,
-          value,
-          smoothed: line,
+          // Copies: a view keeps the whole answer, and with it the rows of all its runs.
+          step: step.slice(),
+          wallTime: wallTime.slice(),
+          value: value.slice(),
+          smoothed: line?.slice() ?? null,
           weight: question.smoothing,
           segments: entry.segments,
           startTime: entry.start_time ?? 0,
@@ -135,8 +154,7 @@ export class LinesStore {
     let numPoints = 0;
     for (const [key, answers] of [...this.#answers].reverse()) {
       for (const rows of answers.values()) numPoints += rows.value.length;
-      // Charts hold on to the rows they draw.
-      if (numPoints > KEPT_POINTS && answers !== kept) this.#answers.delete(key);
+      if (numPoints > KEPT_POINTS && answers !== kept && !this.#held.has(key)) this.#answers.delete(key);
     }
   }
 }
@@ -147,6 +165,17 @@ export class LinesStore {
  */
 export function isWhole(rows) {
   return rows.value.length >= rows.numPoints;
+}
+
+/**
+ * Each segment by itself, for a restarted job begins anew.
+ * @param {Rows} rows
+ * @param {number} weight
+ */
+function smoothedParts({ value, segments }, weight) {
+  const result = new Float64Array(value.length);
+  segments.forEach((from, part) => result.set(smoothed(value.subarray(from, segments[part + 1] ?? value.length), weight), from));
+  return result;
 }
 
 /** @param {Rows} rows */

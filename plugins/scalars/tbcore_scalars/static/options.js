@@ -60,7 +60,8 @@ export function setOption(host, name, value) {
  * @param {Host} host
  */
 export function recallOptions(host) {
-  if (Object.keys(host.settings.value).length > 0) return;
+  // A link shows what it says, also where it says nothing.
+  if (Object.keys(host.settings.value).length > 0 || location.hash.includes("&")) return;
   for (const [name, text] of Object.entries(host.preferences.value)) {
     if (name in DEFAULTS) host.settings.set(name, text);
   }
@@ -72,7 +73,7 @@ export function recallOptions(host) {
  * @returns {string[][]}
  */
 export function parseTags(text) {
-  const lists = (text ?? "").split(";").map((list) => list.split(",").filter(Boolean).map(decodeURIComponent));
+  const lists = (text ?? "").split(";").map((list) => list.split(",").filter(Boolean).map(decode));
   return lists.filter((list) => list.length > 0);
 }
 
@@ -83,4 +84,13 @@ export function parseTags(text) {
 export function formatTags(lists) {
   const text = lists.map((list) => list.map((tag) => encodeURIComponent(tag)).join(",")).filter(Boolean).join(";");
   return text || null;
+}
+
+/** @param {string} text */
+function decode(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text; // a `%` that was typed by hand
+  }
 }

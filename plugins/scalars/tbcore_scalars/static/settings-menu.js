@@ -13,7 +13,7 @@ const SWITCHES = [
   ["logX", "Logarithmic x axis", "Steps of 0 and below have no place on it."],
   ["clip", "Leave out outliers", "The y axis shows the bulk of the values; lines that leave it are marked at the edge. Off at first, unlike in TensorBoard, because an outlier may be what you look for."],
   ["legend", "Table below each chart", "The value of every run at the pointer, or its last one."],
-  ["link", "Zoom charts of a group together", ""],
+  ["link", "Zoom charts of a group together", "A part chosen in one chart is shown in all of its group."],
 ];
 
 /** @type {[value: import("./types.js").Options["size"], title: string][]} */
@@ -25,7 +25,7 @@ const SIZES = [
 
 /** @type {[value: import("./types.js").Spread, title: string][]} */
 const SPREADS = [
-  ["range", "Least to greatest"],
+  ["range", "Minimum to maximum"],
   ["deviation", "± standard deviation"],
   ["quartiles", "Quartiles"],
 ];

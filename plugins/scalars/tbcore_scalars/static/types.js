@@ -63,6 +63,8 @@ export {};
  * @property {import("tbcore/lib/chart-types.js").Cursor} cursor
  * @property {readonly RunGroup[] | null} groups  null: every run has its own line
  * @property {string[]} tags  all tags, to choose from
+ * @property {(tags: readonly string[]) => View | null} viewOf  of a chart, as a link has it
+ * @property {(tags: readonly string[], view: View | null) => void} onView
  * @property {(tag: string) => void} onPin
  * @property {(tags: readonly string[], other: string) => void} onCombine  draws another tag in the same chart
  * @property {(tags: readonly string[]) => void} onSplit
