@@ -31,6 +31,12 @@ const plot = (x, y) => ({
   height: 60,
 });
 
+test("a NaN of a job that was restarted is marked although x goes back", () => {
+  const restarted = line("a", [1, 1, NaN, 1, NaN, 1], [0, 50, 100, 20, 60, 110]);
+  const marks = marksOf(item(restarted), plot([0, 120], [0, 2]), false, false);
+  assert.equal(marks.stroke.match(/M/g)?.length, 2);
+});
+
 test("NaN and infinities have marks with room between them", () => {
   const marks = marksOf(item(line("a", [1, ...Array(100).fill(NaN), Infinity])), plot([0, 120], [0, 2]), false, false);
   assert.equal(marks.stroke.match(/M/g)?.length, 9); // 100 pixels, one in 12

@@ -101,7 +101,7 @@ def places_between(
     if sum(end - first for first, end in spans) <= 2 * pixels:
         kept = [np.arange(*span, dtype=np.int64) for span in spans]
     else:
-        edges = pixel_edges(start, stop, pixels, scale)[1:-1]
+        edges = pixel_edges(start, stop, pixels, scale)
         kept = [_reduced(line, span, edges) for span in spans]
     return np.concatenate([_NO_ROWS, *kept])
 
@@ -140,7 +140,11 @@ def _reduced(line: Line, span: tuple[int, int], edges: NDArray[np.float64]) -> R
     if first == end:
         return _NO_ROWS
     x, value = line.x[first:end], line.value[first:end]
-    cuts = np.searchsorted(x, _as_x(edges, x, "left"), "left")
+    # The rows next to the part are in no column of pixels.
+    cuts = np.append(
+        np.searchsorted(x, _as_x(edges[:-1], x, "left"), "left"),
+        np.searchsorted(x, _as_x(edges[-1], x, "right"), "right"),
+    )
     starts = np.unique(np.concatenate([[0], cuts[cuts < len(x)]]))
     lasts = np.concatenate([starts[1:], [len(x)]]) - 1
     is_finite = np.isfinite(value)

@@ -45,7 +45,9 @@ def reference(line: Line, start: float, stop: float, pixels: int) -> list[int]:
     for part in parts:
         columns: dict[int, list[int]] = {}
         for i in part:
-            columns.setdefault(sum(edge <= line.x[i] for edge in edges), []).append(i)
+            beside = int(line.x[i] > stop) - int(line.x[i] < start)
+            number = sum(edge <= line.x[i] for edge in edges) + beside * pixels
+            columns.setdefault(number, []).append(i)
         for column in columns.values():
             finite = [i for i in column if math.isfinite(line.value[i])]
             kept |= {column[0], column[-1], *(i for i in column if i not in finite)}

@@ -35,7 +35,7 @@ export function marksOf({ line, xs, ys, raw, parts, nonFinite }, { x, y, width, 
   const last = {};
   /** @param {number} left @param {string} kind */
   const hasRoom = (left, kind) => {
-    if (!(left >= 0 && left <= width) || left - last[kind] < GAP) return false;
+    if (!(left >= 0 && left <= width) || Math.abs(left - last[kind]) < GAP) return false;
     last[kind] = left;
     return true;
   };
