@@ -76,9 +76,9 @@ def test_runs_stand_below_folders_that_check_all_in_them(probe: Any, tabs: Any) 
     page.get_by_role("checkbox", name="exp/a_s1/train").uncheck()
     assert folder.evaluate("(box) => box.indeterminate")
     folder.check()
-    page.wait_for_function("() => seen.runs.length === 5")
+    page.wait_for_function("() => globalThis.seen?.runs.length === 5")
     folder.uncheck()
-    page.wait_for_function("() => seen.runs.map(({ name }) => name).join() === 'other'")
+    page.wait_for_function("() => globalThis.seen?.runs.map(({ name }) => name).join() === 'other'")
 
     folder.focus()
     page.keyboard.press("ArrowLeft")
@@ -89,7 +89,7 @@ def test_runs_stand_below_folders_that_check_all_in_them(probe: Any, tabs: Any) 
     page.keyboard.press("ArrowLeft")
     page.wait_for_function("() => document.activeElement.ariaLabel === 'exp/, 4 runs'")
     page.keyboard.press("Enter")
-    page.wait_for_function("() => seen.runs.length === 4")
+    page.wait_for_function("() => globalThis.seen?.runs.length === 4")
     page.keyboard.press("Home")
     page.keyboard.press("ArrowLeft")
     wait_for_rows(page, "exp/", "other")
@@ -162,7 +162,7 @@ def test_the_menu_of_a_run(probe: Any, tabs: Any, logdir: Path) -> None:
     row.hover()
     page.get_by_role("button", name="More about other").click()
     page.get_by_role("menuitem", name="Hide this run").click()
-    page.wait_for_function("() => seen.runs.length === 4")
+    page.wait_for_function("() => globalThis.seen?.runs.length === 4")
     row.click(button="right")
     page.get_by_role("menuitem", name="Show only this run").click()
     page.wait_for_function("() => location.hash === '#probe&runs=other'")
@@ -173,7 +173,7 @@ def test_the_menu_of_a_run(probe: Any, tabs: Any, logdir: Path) -> None:
     page.wait_for_timeout(100)  # as long as a hand takes to let the button go
     page.mouse.up(button="right")
     page.get_by_label("Colour").fill("#123456")
-    page.wait_for_function("() => seen.runs[0].color === '#123456'")
+    page.wait_for_function("() => globalThis.seen?.runs[0].color === '#123456'")
     assert page.evaluate("() => tb.colors().other") == "#123456"
     page.keyboard.press("Escape")
     page.get_by_role("menu").wait_for(state="detached")
@@ -181,7 +181,7 @@ def test_the_menu_of_a_run(probe: Any, tabs: Any, logdir: Path) -> None:
     page.wait_for_function("() => globalThis.seen?.runs[0].color === '#123456'")
     row.click(button="right")
     page.get_by_role("menuitem", name="Reset colour").click()
-    page.wait_for_function("(color) => seen.runs[0].color === color", arg=color)
+    page.wait_for_function("(color) => globalThis.seen?.runs[0].color === color", arg=color)
     profile.check(probe.url)
 
 
@@ -189,9 +189,9 @@ def test_the_run_pointed_at_is_known_everywhere(probe: Any, tabs: Any) -> None:
     profile = tabs()
     page = profile.open(probe.url, "#probe")
     page.locator(".tb-run[title=other]").hover()
-    page.wait_for_function("() => seen.hovered === 'other'")
+    page.wait_for_function("() => globalThis.seen?.hovered === 'other'")
     page.mouse.move(700, 500)
-    page.wait_for_function("() => seen.hovered === null")
+    page.wait_for_function("() => globalThis.seen?.hovered === null")
     page.evaluate("() => host.hoveredRun.set('other')")
     page.locator(".tb-run.tb-hovered[title=other]").wait_for()
     page.evaluate("() => host.checkOnly('other')")
@@ -210,7 +210,7 @@ def test_preferences_are_kept_in_the_browser(probe: Any, tabs: Any) -> None:
     page.evaluate("() => host.preferences.set('x', null)")
     assert page.evaluate("() => seen.preferences") == {"size": "large"}
     again = profile.open(probe.url, "#probe")
-    again.wait_for_function("() => globalThis.seen?.preferences.size === 'large'")
+    again.wait_for_function("() => globalThis.seen?.preferences?.size === 'large'")
     assert again.evaluate("() => location.hash") == "#probe"
     profile.check(probe.url)
 
@@ -231,6 +231,7 @@ def test_runs_are_grouped(probe: Any, tabs: Any) -> None:
     rule.press("Enter")
     page.wait_for_function("() => location.hash === '#probe&group=*/*_s{seed}'")
     wait_for_rows(page, "a_s{seed}/train", "b_s{seed}/train", "other")
+    page.wait_for_function("() => globalThis.seen?.groups")
     groups = page.evaluate("() => seen.groups")
     assert groups["rule"] == "*/*_s{seed}"
     assert [(group["name"], len(group["runs"])) for group in groups["groups"]] == [
@@ -248,16 +249,16 @@ def test_runs_are_grouped(probe: Any, tabs: Any) -> None:
         page, "a_s{seed}/train", "  a_s1/train", "  a_s2/train", "b_s{seed}/train", "other"
     )
     page.get_by_role("checkbox", name="exp/b_s{seed}/train, 2 runs").uncheck()
-    page.wait_for_function("() => seen.groups.groups.length === 2")
+    page.wait_for_function("() => globalThis.seen?.groups?.groups.length === 2")
     again = profile.open(probe.url, "#probe&group=re:exp/(.)_s")
     wait_for_rows(again, "a", "b", "other")
     again.get_by_role("button", name="Grouped", exact=True).click()
     again.get_by_role("button", name="Ungroup", exact=True).click()
-    again.wait_for_function("() => seen.groups === null && seen.runs[0].group === null")
+    again.wait_for_function("() => globalThis.seen?.groups === null && seen.runs[0].group === null")
     again.wait_for_function("() => location.hash === '#probe'")
     broken = profile.open(probe.url, "#probe&group=re:(")
     broken.get_by_text("Not grouped by “re:(”: unclosed (.").wait_for()
-    assert broken.evaluate("() => seen.groups") is None
+    broken.wait_for_function("() => globalThis.seen?.groups === null")
     profile.check(probe.url)
 
 
@@ -306,6 +307,6 @@ def test_at_400_pixels_the_list_has_all_it_has(probe: Any, tabs: Any) -> None:
     wait_for_rows(page, "a/train", "b/train", "other")
     page.get_by_role("button", name="More about other").tap()
     page.get_by_role("menuitem", name="Show only this run").tap()
-    page.wait_for_function("() => seen.runs.length === 1")
+    page.wait_for_function("() => globalThis.seen?.runs.length === 1")
     assert page.evaluate("() => document.documentElement.scrollWidth") <= 400
     profile.check(probe.url)
