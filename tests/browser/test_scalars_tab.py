@@ -423,6 +423,8 @@ def test_groups_of_runs_are_drawn_as_bands(page_of: Any) -> None:
     rows = hover(page, "accuracy", 250, 495)
     mean = (value_at(RUNS[0], 250) + value_at(RUNS[2], 250)) / 2
     assert any(f"{mean:.6g}" in cell for row in rows for cell in row)
+    text = page.evaluate("() => tb.all('.tb-chart-tooltip')[0].textContent")
+    assert "step 250 · minimum to maximum" in text
     profile.check(server.url)
 
 

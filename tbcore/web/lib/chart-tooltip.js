@@ -22,12 +22,13 @@ export class ChartTooltip {
    * @param {readonly Hit[]} hits  the nearest first
    * @param {{ left: number, top: number }} anchor  in the viewport
    * @param {boolean} speak  whether to read the nearest point aloud
+   * @param {import("./chart-types.js").XAxis} xAxis
    * @param {import("./chart-types.js").Callbacks["readOut"]} [readOut]  says it otherwise
    */
-  show(hits, anchor, speak, readOut) {
+  show(hits, anchor, speak, xAxis, readOut) {
     const said = readOut?.(hits);
     if (said) this.#tooltip.show(readOutNodes(said), anchor, speak ? said.spoken : null);
-    else this.#tooltip.show(nodesOf(hits), anchor, speak ? spokenOf(hits[0]) : null);
+    else this.#tooltip.show(nodesOf(hits, xAxis), anchor, speak ? spokenOf(hits[0], xAxis) : null);
   }
 
   hide() {
@@ -39,8 +40,12 @@ export class ChartTooltip {
   }
 }
 
-/** @param {readonly Hit[]} hits  the nearest first @returns {Node[]} */
-function nodesOf(hits) {
+/**
+ * @param {readonly Hit[]} hits  the nearest first
+ * @param {import("./chart-types.js").XAxis} xAxis
+ * @returns {Node[]}
+ */
+function nodesOf(hits, xAxis) {
   const nearest = hits[0];
   const rows = hits.slice(0, MOST_ROWS).sort((a, b) => order(a) - order(b));
   const lines = rows.filter(({ line }) => line);
@@ -49,7 +54,7 @@ function nodesOf(hits) {
   const titles = ["Run", ...(isSmoothed ? ["Smoothed"] : []), "Value", "Step", "Relative"];
   const time = document.createElement("p");
   const more = hits.length > MOST_ROWS ? ` · ${hits.length - MOST_ROWS} more` : "";
-  time.textContent = (nearest.line ? formatTime(nearest.line.wallTime[nearest.index]) : (nearest.band?.label ?? "")) + more;
+  time.textContent = (nearest.line ? formatTime(nearest.line.wallTime[nearest.index]) : placeOf(nearest, xAxis)) + more;
   return [
     ...(bands.length > 0 ? [table(bands, nearest, ["Group", "Mean", "Low", "High", "Runs"], bandTexts)] : []),
     ...(lines.length > 0 ? [table(lines, nearest, titles, (hit) => lineTexts(hit, isSmoothed))] : []),
@@ -57,10 +62,23 @@ function nodesOf(hits) {
   ];
 }
 
-/** @param {Hit} hit */
-function spokenOf({ name, line, band, index }) {
-  const [at, value] = line ? [`step ${formatStep(line.step[index])}`, line.value] : ["mean", band?.mean ?? []];
+/** @param {Hit} hit @param {import("./chart-types.js").XAxis} xAxis */
+function spokenOf(hit, xAxis) {
+  const { name, line, band, index } = hit;
+  const [at, value] = line ? [`step ${formatStep(line.step[index])}`, line.value] : [`${placeOf(hit, xAxis)}, mean`, band?.mean ?? []];
   return `${name}, ${at}: ${formatValue(value[index])}`;
+}
+
+/**
+ * Where a point of a band is, and what low and high are.
+ * @param {Hit} hit
+ * @param {import("./chart-types.js").XAxis} xAxis
+ */
+function placeOf({ band, index }, xAxis) {
+  if (!band) return "";
+  const x = band.x[index];
+  const place = xAxis === "step" ? `step ${formatStep(x)}` : xAxis === "relative" ? formatDuration(x) : formatTime(x);
+  return band.label ? `${place} · ${band.label}` : place;
 }
 
 /**

@@ -616,7 +616,8 @@ export class LineChart {
     }
     const plot = this.#plot.getBoundingClientRect();
     const { left, top } = this.#pointer ?? hits[0];
-    this.#tooltip.show(hits, { left: plot.left + left, top: plot.top + (top || 0) }, this.#reading !== null, this.#options.readOut);
+    const { xAxis, readOut } = this.#options;
+    this.#tooltip.show(hits, { left: plot.left + left, top: plot.top + (top || 0) }, this.#reading !== null, xAxis, readOut);
   }
 
   /** Tells others. @param {Hit[] | null} hits */

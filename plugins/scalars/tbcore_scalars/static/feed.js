@@ -17,6 +17,7 @@ import { isWhole } from "./lines-store.js";
 
 /** Of several tags in one chart each has its own dashes. */
 const DASHES = [undefined, [6, 3], [2, 3], [12, 4]];
+const SPREADS = { range: "minimum to maximum", deviation: "± standard deviation", quartiles: "quartiles" };
 /** At least as many pixels are asked for: series of 1,000 points come whole. */
 const LEAST_PIXELS = 500;
 
@@ -153,6 +154,6 @@ export async function loadBands(host, tag, groups, options, view, pixels, signal
   return header.groups.flatMap((/** @type {{ group: string, num_runs: number }} */ entry, /** @type {number} */ index) => {
     const group = groups.find(({ name }) => name === entry.group);
     const { x, mean, low, high, count } = tables[index];
-    return group && x.length > 0 ? [{ name: group.name, color: group.color, x, mean, low, high, count }] : [];
+    return group && x.length > 0 ? [{ name: group.name, color: group.color, x, mean, low, high, count, label: SPREADS[options.spread] }] : [];
   });
 }
