@@ -158,6 +158,7 @@ class Server:
         prefix: str = "",
         python_path: Sequence[Path] = (),
         program: Sequence[str] = ("-m", "tbcore"),
+        plugins: Sequence[str] | None = None,
     ) -> None:
         self._port = free_port()
         self.url = f"http://127.0.0.1:{self._port}{prefix}"
@@ -166,6 +167,7 @@ class Server:
         self._options = options
         self._python_path = [REPOSITORY, *python_path]
         self._program = program
+        self._plugins = plugins  # None: all that are installed
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> Server:
@@ -174,6 +176,8 @@ class Server:
         arguments += ["--reload_interval", "0.2", *self._options]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, self._python_path))}
         environment.pop("TBCORE_PLUGINS", None)
+        if self._plugins is not None:
+            environment["TBCORE_PLUGINS"] = ",".join(self._plugins)
         with self._log.open("ab") as output:
             self._process = subprocess.Popen(
                 [sys.executable, *self._program, *arguments],

@@ -448,7 +448,7 @@ def test_data_that_no_plugin_shows_is_named(serve: Any, tabs: Any, tmp_path: Pat
     """With what to install: when nothing else can be shown, and beside other data."""
     logdir = tmp_path / "runs"
     write_run(logdir, "train", histograms={"weights": [[1.0, 2.0], [2.0, 3.0]]})
-    server = serve(logdir)
+    server = serve(logdir, plugins=["scalars"])
     profile = tabs()
     page = profile.open(server.url)
     wait_for_text(page, "No installed plugin shows what is in these runs")
