@@ -135,6 +135,13 @@ def test_bands_are_darker_towards_the_median(page_of: Any) -> None:
     profile.check(server.url)
 
 
+def test_addresses_that_were_typed_by_hand(page_of: Any) -> None:
+    """A lone % is what it is, in every tab of tags."""
+    page, profile, server = page_of("&distributions.closed=50%25")
+    wait_for_bands(page, "layer1/weights")
+    profile.check(server.url)
+
+
 def test_axes_and_tails_are_kept_in_the_address(page_of: Any) -> None:
     """Relative and wall time; without tails the axis shows the middle 87 %."""
     page, profile, server = page_of("&tagFilter=layer1|single")

@@ -54,9 +54,10 @@ export class Options {
     host.preferences.set(name, text);
   }
 
-  /** Takes the choices that were made last, when the address has none. @param {Kept} host */
+  /** Takes the choices that were made last, when the address has nothing but the tab. @param {Kept} host */
   recall(host) {
-    if (Object.keys(host.settings.value).length > 0) return;
+    // A link shows what it says, also where it says nothing.
+    if (Object.keys(host.settings.value).length > 0 || globalThis.location?.hash.includes("&")) return;
     for (const [name, text] of Object.entries(host.preferences.value)) {
       if (name in this.#defaults) host.settings.set(name, text);
     }

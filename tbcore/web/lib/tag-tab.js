@@ -11,6 +11,7 @@ import { html } from "htm/preact";
 import { useMemo, useState } from "preact/hooks";
 import { FilterBox } from "./filter-box.js";
 import { plural } from "./format.js";
+import { formatLists, parseLists } from "./name-lists.js";
 import { TagGroups } from "./tag-groups.js";
 import { indexTags } from "./tag-index.js";
 
@@ -58,13 +59,7 @@ export function TagTab({ host, tags, what, controls, size = "", renderCard, rend
   const runs = host.runs.value;
   const filter = host.tagFilter.value;
   const { groups, runsOf, numTags } = useMemo(() => indexTags(tags.value, runs, filter.matches), [tags.value, runs, filter]);
-  const closed = new Set((host.settings.value.closed ?? "").split(",").filter(Boolean).map(decodeURIComponent));
-  /** @param {string} name @param {boolean} open */
-  const onToggle = (name, open) => {
-    if (open) closed.delete(name);
-    else closed.add(name);
-    host.settings.set("closed", closed.size > 0 ? [...closed].map(encodeURIComponent).join(",") : null);
-  };
+  const { closed, onToggle } = foldedGroups(host);
   return html`
     <div class="tb-toolbar" role="toolbar" aria-label=${what}>
       <${FilterBox} filter=${filter} onInput=${host.tagFilter.set} label="Filter tags (regular expression)" />
@@ -85,6 +80,23 @@ export function TagTab({ host, tags, what, controls, size = "", renderCard, rend
       />
     </div>
   `;
+}
+
+/**
+ * Which groups of tags are folded, as the address has it. The group of tags without one stands there as "/", which no
+ * name of a group has.
+ * @param {Host} host
+ * @returns {{ closed: ReadonlySet<string>, onToggle: (name: string, open: boolean) => void }}
+ */
+export function foldedGroups(host) {
+  const closed = new Set(parseLists(host.settings.value.closed).flat().map((name) => (name === "/" ? "" : name)));
+  /** @param {string} name @param {boolean} open */
+  const onToggle = (name, open) => {
+    if (open) closed.delete(name);
+    else closed.add(name);
+    host.settings.set("closed", formatLists([[...closed].map((group) => group || "/")]));
+  };
+  return { closed, onToggle };
 }
 
 /**
@@ -126,12 +138,13 @@ export function Choice({ label, name, choices, value, onChange }) {
 }
 
 /**
+ * What to say where no tag is shown.
  * @param {RunToTags} tags
  * @param {number} numRuns  shown
  * @param {import("./filter.js").Filter} filter
  * @param {string} what
  */
-function whyNothing(tags, numRuns, filter, what) {
+export function whyNothing(tags, numRuns, filter, what) {
   if (numRuns === 0) return "No run is selected. Check one in the list of runs, or change its filter.";
   if (filter.text !== "" && Object.values(tags).some((list) => list.length > 0)) return `No tag of the selected runs matches “${filter.text}”.`;
   return `The selected runs have no ${what}.`;

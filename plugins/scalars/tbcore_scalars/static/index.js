@@ -3,7 +3,6 @@
  */
 
 import "@preact/signals";
-import { signal } from "@preact/signals-core";
 import { html } from "htm/preact";
 import { render } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
@@ -12,12 +11,14 @@ import { makeCursor } from "tbcore/lib/cursor.js";
 import { FilterBox } from "tbcore/lib/filter-box.js";
 import { plural } from "tbcore/lib/format.js";
 import { Later } from "tbcore/lib/later.js";
+import { formatLists, parseLists } from "tbcore/lib/name-lists.js";
 import { TagGroups } from "tbcore/lib/tag-groups.js";
 import { indexTags } from "tbcore/lib/tag-index.js";
+import { foldedGroups, watchTags, whyNothing } from "tbcore/lib/tag-tab.js";
 import { ChartCard } from "./chart-card.js";
 import { makeLink } from "./link.js";
 import { LinesStore } from "./lines-store.js";
-import { formatTags, parseOptions, parseTags, recallOptions, setOption } from "./options.js";
+import { OPTIONS, parseOptions } from "./options.js";
 
 /**
  * @typedef {import("./types.js").Host} Host
@@ -36,25 +37,14 @@ const PINNED = " pinned";
 export default {
   /** @param {Host} host */
   async render(host) {
-    const [runToTags] = await Promise.all([host.fetchJSON("tags"), host.css("./scalars.css")]);
-    const tags = signal(/** @type {import("./types.js").RunToTags} */ (runToTags));
+    const [tags] = await Promise.all([watchTags(host), host.css("./scalars.css")]);
     const store = new LinesStore(async (body, ending) => {
       const response = await host.fetch("window", { method: "POST", body: JSON.stringify(body), signal: ending });
       if (!response.ok) throw new Error((await response.text()).trim() || `status ${response.status}`);
       return response.arrayBuffer();
     });
-    recallOptions(host);
+    OPTIONS.recall(host);
 
-    let lists = host.generations.value.lists;
-    host.onReload(async (generations) => {
-      if (generations.lists === lists) return;
-      lists = generations.lists;
-      try {
-        tags.value = await host.fetchJSON("tags");
-      } catch {
-        lists = ""; // the shell says that the server is away; asked again with the next reload
-      }
-    });
     host.keys([
       { key: "f", label: "Full size: the card that has the focus" },
       { key: "p", label: "Pin that card to the top" },
@@ -72,7 +62,7 @@ export default {
  * @param {object} props
  * @param {Host} props.host
  * @param {LinesStore} props.store
- * @param {import("@preact/signals-core").Signal<import("./types.js").RunToTags>} props.tags
+ * @param {import("@preact/signals-core").ReadonlySignal<import("./types.js").RunToTags>} props.tags
  */
 function Dashboard({ host, store, tags }) {
   const runs = host.runs.value;
@@ -82,10 +72,9 @@ function Dashboard({ host, store, tags }) {
   const options = useStable(parseOptions(settings), areOptionsEqual);
   const { groups, runsOf, numTags } = useMemo(() => indexTags(tags.value, runs, filter.matches), [tags.value, runs, filter]);
   const stable = useStableRuns(runsOf);
-  /** The group of tags without one is "/", which no name of a group has. */
-  const closed = new Set(parseTags(settings.closed).flat().map((name) => (name === "/" ? "" : name)));
-  const pinned = parseTags(settings.pinned).flat();
-  const combined = parseTags(settings.with);
+  const { closed, onToggle } = foldedGroups(host);
+  const pinned = parseLists(settings.pinned).flat();
+  const combined = parseLists(settings.with);
   const cursor = useMemo(makeCursor, []);
   /** @type {Map<string, import("./types.js").Link>} */
   const links = useMemo(() => new Map(), [options.x, options.link]);
@@ -93,7 +82,7 @@ function Dashboard({ host, store, tags }) {
 
   /** The same list as before where it is equal: what a card has fetched is then not asked for again. */
   const partsOf = useRef(rememberParts()).current;
-  const zooms = () => parseTags(host.settings.value.zoom);
+  const zooms = () => parseLists(host.settings.value.zoom);
   const tab = {
     host,
     store,
@@ -111,29 +100,22 @@ function Dashboard({ host, store, tags }) {
     onView(shown, view) {
       const others = zooms().filter(([tag]) => tag !== shown[0]);
       const bounds = view?.map((bound) => String(Number(bound.toPrecision(12)))) ?? [];
-      host.settings.set("zoom", formatTags(view ? [...others, [shown[0], ...bounds]] : others));
+      host.settings.set("zoom", formatLists(view ? [...others, [shown[0], ...bounds]] : others));
     },
     /** @param {string} tag */
     onPin(tag) {
       const next = pinned.includes(tag) ? pinned.filter((other) => other !== tag) : [...pinned, tag];
-      host.settings.set("pinned", formatTags([next]));
+      host.settings.set("pinned", formatLists([next]));
     },
     /** @param {readonly string[]} into @param {string} other */
     onCombine(into, other) {
       if (into.includes(other)) return;
-      host.settings.set("with", formatTags([...combined.filter(([first]) => first !== into[0]), [...into, other]]));
+      host.settings.set("with", formatLists([...combined.filter(([first]) => first !== into[0]), [...into, other]]));
     },
     /** @param {readonly string[]} parts */
     onSplit(parts) {
-      host.settings.set("with", formatTags(combined.filter(([first]) => first !== parts[0])));
+      host.settings.set("with", formatLists(combined.filter(([first]) => first !== parts[0])));
     },
-  };
-
-  /** @param {string} name @param {boolean} open */
-  const onToggle = (name, open) => {
-    if (open) closed.delete(name);
-    else closed.add(name);
-    host.settings.set("closed", formatTags([[...closed].map((name) => name || "/")]));
   };
 
   /** @param {string} place */
@@ -165,7 +147,7 @@ function Dashboard({ host, store, tags }) {
         <legend class="tb-hidden">Horizontal axis</legend>
         ${X_AXES.map(
           ([value, title]) => html`<label>
-            <input type="radio" name="x" checked=${options.x === value} onChange=${() => setOption(host, "x", value)} />${title}
+            <input type="radio" name="x" checked=${options.x === value} onChange=${() => OPTIONS.set(host, "x", value)} />${title}
           </label>`,
         )}
       </fieldset>
@@ -178,7 +160,7 @@ function Dashboard({ host, store, tags }) {
       <span class="summary" role="status">${plural(numTags, "tag")}, ${plural(runs.length, "run")}</span>
     </div>
     <div class="groups ${options.size}">
-      ${numTags === 0 && html`<p class="nothing">${whyNothing(tags.value, runs.length, filter)}</p>`}
+      ${numTags === 0 && html`<p class="nothing">${whyNothing(tags.value, runs.length, filter, "scalars")}</p>`}
       ${shownPins.length > 0 &&
       html`<section class="tb-group pinned" aria-label="Pinned">
         <h2>Pinned</h2>
@@ -202,7 +184,7 @@ function Dashboard({ host, store, tags }) {
 function Smoothing({ host, value }) {
   /** @param {InputEvent} event */
   const onInput = (event) =>
-    setOption(host, "smooth", Math.min(0.999, Math.max(0, Number(/** @type {HTMLInputElement} */ (event.currentTarget).value) || 0)));
+    OPTIONS.set(host, "smooth", Math.min(0.999, Math.max(0, Number(/** @type {HTMLInputElement} */ (event.currentTarget).value) || 0)));
   return html`<div
     class="smoothing"
     title="The debiased exponential moving average of TensorBoard, of all points; the curve itself stays faint behind it. It is off at first (TensorBoard begins with 0.6), because smoothing hides spikes."
@@ -274,15 +256,4 @@ function areRunsEqual(a, b) {
     a.length === b.length &&
     a.every(({ name, color, group }, index) => name === b[index].name && color === b[index].color && group === b[index].group)
   );
-}
-
-/**
- * @param {import("./types.js").RunToTags} tags
- * @param {number} numRuns  shown
- * @param {import("tbcore/lib/filter.js").Filter} filter
- */
-function whyNothing(tags, numRuns, filter) {
-  if (numRuns === 0) return "No run is selected. Check one in the list of runs, or change its filter.";
-  if (filter.text !== "" && Object.values(tags).some((list) => list.length > 0)) return `No tag of the selected runs matches “${filter.text}”.`;
-  return "The selected runs have no scalars.";
 }

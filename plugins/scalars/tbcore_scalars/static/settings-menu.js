@@ -5,7 +5,7 @@
 import { html } from "htm/preact";
 import { useState } from "preact/hooks";
 import { saveNumbers } from "./downloads.js";
-import { parseOptions, setOption } from "./options.js";
+import { OPTIONS, parseOptions } from "./options.js";
 
 /** @type {[name: "logX" | "logY" | "clip" | "legend" | "link", title: string, why: string][]} */
 const SWITCHES = [
@@ -48,13 +48,13 @@ export function SettingsMenu({ host, isGrouped, runs, tags }) {
           type="checkbox"
           class="tb-check"
           checked=${options[name]}
-          onChange=${(/** @type {Event} */ event) => setOption(host, name, /** @type {HTMLInputElement} */ (event.currentTarget).checked)}
+          onChange=${(/** @type {Event} */ event) => OPTIONS.set(host, name, /** @type {HTMLInputElement} */ (event.currentTarget).checked)}
         />${title}
       </label>`,
     )}
-    <${Choice} title="Cards" name="size" choices=${SIZES} value=${options.size} onChange=${(/** @type {any} */ size) => setOption(host, "size", size)} />
+    <${Choice} title="Cards" name="size" choices=${SIZES} value=${options.size} onChange=${(/** @type {any} */ size) => OPTIONS.set(host, "size", size)} />
     ${isGrouped &&
-    html`<${Choice} title="Band of a group" name="spread" choices=${SPREADS} value=${options.spread} onChange=${(/** @type {any} */ spread) => setOption(host, "spread", spread)} />`}
+    html`<${Choice} title="Band of a group" name="spread" choices=${SPREADS} value=${options.spread} onChange=${(/** @type {any} */ spread) => OPTIONS.set(host, "spread", spread)} />`}
     <section>
       <h4>All points of all tags shown, in all runs shown</h4>
       ${/** @type {const} */ (["csv", "json"]).map(

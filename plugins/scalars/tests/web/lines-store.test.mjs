@@ -4,7 +4,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { knownLines, loadLines, questionOf, runOf } from "../../tbcore_scalars/static/feed.js";
 import { LinesStore, isWhole } from "../../tbcore_scalars/static/lines-store.js";
-import { formatTags, parseOptions, parseTags } from "../../tbcore_scalars/static/options.js";
+import { formatLists, parseLists } from "../../../../tbcore/web/lib/name-lists.js";
+import { parseOptions } from "../../tbcore_scalars/static/options.js";
 
 const { signal } = new AbortController();
 const OPTIONS = parseOptions({});
@@ -169,7 +170,7 @@ test("options of the address, and what is wrong in it", () => {
 
 test("lists of tags in the address, whatever the tags are called", () => {
   const lists = [["a,b;c", "d/e"], ["ü &%"]];
-  assert.deepEqual(parseTags(formatTags(lists) ?? ""), lists);
-  assert.equal(formatTags([[]]), null);
-  assert.deepEqual(parseTags(undefined), []);
+  assert.deepEqual(parseLists(formatLists(lists) ?? ""), lists);
+  assert.equal(formatLists([[]]), null);
+  assert.deepEqual(parseLists(undefined), []);
 });
