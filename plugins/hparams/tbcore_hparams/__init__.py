@@ -1,0 +1,33 @@
+"""Hyperparameters: what was varied in each session, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from starlette.routing import Route
+
+from tbcore import Claim, Multiplexer, PluginInfo, PluginOptions, hookimpl
+
+CLAIMS = (Claim(plugin_name="hparams"),)
+
+
+@hookimpl
+def plugin_info() -> PluginInfo:
+    return PluginInfo(
+        title="HParams",
+        claims=CLAIMS,
+        samples=1000,
+        order=70,
+        module=None,
+        description="Hyperparameters and metrics of all sessions.",
+    )
+
+
+@hookimpl
+def is_active(multiplexer: Multiplexer) -> bool:
+    return multiplexer.has(CLAIMS)
+
+
+@hookimpl
+def routes(multiplexer: Multiplexer, options: PluginOptions) -> Sequence[Route]:
+    return []
