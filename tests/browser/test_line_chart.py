@@ -31,8 +31,8 @@ lab.line = ({ name, color = "#3366cc", step, value, smoothed, ...more }) => ({
   ...(smoothed && { smoothed: column(smoothed) }),
   ...more,
 });
-lab.band = ({ name, color = "#3366cc", label, ...columns }) => ({
-  name, color, label,
+lab.band = ({ name, color = "#3366cc", label, numRuns, key, dash, ...columns }) => ({
+  name, color, label, numRuns, key, dash,
   ...Object.fromEntries(Object.entries(columns).map(([key, numbers]) => [key, column(numbers)])),
 });
 lab.chart = (options, lines, bands = []) => {
@@ -204,6 +204,65 @@ def test_a_band_is_drawn_behind_its_mean_and_read(page: Any) -> None:
     rows = page.evaluate("() => tb.rows()")
     assert rows[0] == ["seeds", "2", "1", "4", "3"]
     assert rows[1][:3] == ["member", "1.5", "50"]
+
+
+def test_a_band_says_which_runs_are_in_its_mean(page: Any) -> None:
+    """Where one has no finite value there is a cross, and the read-out counts the others."""
+    mean = [1.0] * 40 + [3.0] * 61
+    lost = [0] * 40 + [1] * 61
+    band = {
+        **{"name": "seeds", "color": BLUE, "x": list(range(101)), "mean": mean, "low": mean},
+        **{"high": mean, "count": [5 - n for n in lost], "nonfinite": lost, "numRuns": 5},
+    }
+    for label, more in [("loss", {}), ("without", {"nonfinite": [0] * 101})]:
+        draw(page, [], [{**band, **more}], label=label)
+    around = "x > 0.37 && x < 0.42 && y < 0.08"  # above the mean
+    assert colored(page, BLUE, around) > colored(page, BLUE, around, "without") + 5
+    box = plot_of(page)
+    assert hover(page, box, 0.9)[0][-1] == "4 of 5"
+    tip = page.locator(".tb-chart-tooltip:popover-open")
+    assert "mean of 4 of 5 runs, 1 not finite" in tip.inner_text()
+    assert hover(page, box, 0.1)[0][-1] == "5"
+
+
+def test_faint_lines_leave_the_axes_alone(page: Any) -> None:
+    """Members of a group come thin and go, and the band stays where it is."""
+    zero_to_ten = list(range(0, 101, 10))
+    band = {
+        **{"name": "seeds", "color": BLUE, "x": zero_to_ten, "mean": [1] * 11, "low": [0] * 11},
+        **{"high": [2] * 11, "count": [2] * 11},
+    }
+    draw(page, [], [band])
+    before = colored(page, BLUE)
+    page.evaluate(
+        """([lines]) => {
+          lab.it.setLines(lines.map(lab.line));
+          return tb.frame();
+        }""",
+        [[line("a", [1.5] * 301, color=RED, faint=True), line("b", [50.0], faint=True)]],
+    )
+    assert page.evaluate("() => lab.it.xExtent") == [0, 100]
+    assert colored(page, BLUE) == before  # as wide, and not squeezed
+    # One pixel high, and the band is seen through it.
+    assert colored(page, RED, "y > 0.24 && y < 0.31") == 0
+    rows = hover(page, plot_of(page), 0.5, 0.27)
+    assert [row[0] for row in rows] == ["seeds", "a"]
+
+
+def test_bands_of_one_name_are_told_apart(page: Any) -> None:
+    """By key, with dashes of their own, as lines are."""
+    common = {"name": "seeds", "color": BLUE, "x": [0, 100], "count": [2, 2]}
+    flat = [
+        {**common, **{key: [value, value] for key in ("mean", "low", "high")}} for value in (1, 2)
+    ]
+    draw(page, [], [{**flat[0], "key": "loss"}, {**flat[1], "key": "val", "dash": [6, 3]}])
+    whole = colored(page, BLUE, "y > 0.5")
+    assert 0.5 * whole < colored(page, BLUE, "y < 0.5") < 0.85 * whole
+    page.locator(".tb-chart").focus()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("() => tb.rows()[0]?.[1] === '2'")
+    page.keyboard.press("ArrowUp")
+    page.wait_for_function("() => tb.rows()[0]?.[1] === '1'")
 
 
 def test_marks_of_a_diverged_run_have_gaps(page: Any) -> None:

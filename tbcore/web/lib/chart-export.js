@@ -72,7 +72,8 @@ export function chartSVG({ label, width, height, layout, x, y, items, marks, not
     if (item.raw) svg.push(`<path d="${trace(item, item.raw)}" stroke="${escape(item.color)}" stroke-width="1.4" stroke-opacity="0.28"/>`);
   }
   for (const item of items) {
-    const dash = item.line?.dash ? ` stroke-dasharray="${item.line.dash.join(" ")}"` : "";
+    const dashes = (item.line ?? item.band)?.dash;
+    const dash = dashes ? ` stroke-dasharray="${dashes.join(" ")}"` : "";
     svg.push(`<path d="${trace(item, item.ys)}" stroke="${escape(item.color)}" stroke-width="${item.band ? 2 : 1.4}"${dash}/>`);
   }
   svg.push("</g>");

@@ -65,12 +65,12 @@ function nodesOf(hits, xAxis) {
 /** @param {Hit} hit @param {import("./chart-types.js").XAxis} xAxis */
 function spokenOf(hit, xAxis) {
   const { name, line, band, index } = hit;
-  const [at, value] = line ? [`step ${formatStep(line.step[index])}`, line.value] : [`${placeOf(hit, xAxis)}, mean`, band?.mean ?? []];
+  const [at, value] = line ? [`step ${formatStep(line.step[index])}`, line.value] : [placeOf(hit, xAxis), band?.mean ?? []];
   return `${name}, ${at}: ${formatValue(value[index])}`;
 }
 
 /**
- * Where a point of a band is, and what low and high are.
+ * Where a point of a band is, what low and high are, and which runs the mean is of.
  * @param {Hit} hit
  * @param {import("./chart-types.js").XAxis} xAxis
  */
@@ -78,7 +78,15 @@ function placeOf({ band, index }, xAxis) {
   if (!band) return "";
   const x = band.x[index];
   const place = xAxis === "step" ? `step ${formatStep(x)}` : xAxis === "relative" ? formatDuration(x) : formatTime(x);
-  return band.label ? `${place} · ${band.label}` : place;
+  const { count, numRuns = count[index], nonfinite } = band;
+  const odd = nonfinite?.[index] ? `, ${nonfinite[index]} not finite` : "";
+  const runs = count[index] < numRuns || odd ? `mean of ${runsOf(band, index)} runs${odd}` : "mean";
+  return [place, ...(band.label ? [band.label] : []), runs].join(" · ");
+}
+
+/** How many runs of a band's group have a part in it. @param {import("./chart-types.js").Band} band @param {number} index */
+function runsOf({ count, numRuns = 0 }, index) {
+  return count[index] < numRuns ? `${count[index]} of ${numRuns}` : String(count[index]);
 }
 
 /**
@@ -123,7 +131,7 @@ function lineTexts({ line, index }, isSmoothed) {
 
 /** @param {Hit} hit  of a band */
 function bandTexts({ band, index }) {
-  return band ? [band.mean, band.low, band.high, band.count].map((column) => formatValue(column[index])) : [];
+  return band ? [...[band.mean, band.low, band.high].map((column) => formatValue(column[index])), runsOf(band, index)] : [];
 }
 
 /** Rows stand in the order of the lines on the screen. @param {Hit} hit */

@@ -25,6 +25,8 @@ export {};
  * @property {readonly number[]} [dash]  pixels on, pixels off
  * @property {number} [numPoints]  of the whole series, when these are not all
  * @property {string} [key]  tells lines of one name apart
+ * @property {boolean} [faint]  drawn thin behind all others, and without a say in what the axes show; of smoothed lines
+ *   only these
  * @typedef {Columns & LineOptions} Line
  *
  * @typedef {object} Band  the mean of a group of runs, and how far they are apart
@@ -34,9 +36,14 @@ export {};
  * @property {Float64Array} mean
  * @property {Float64Array} low
  * @property {Float64Array} high
- * @property {Float64Array} count  of runs
+ * @property {Float64Array} count  of runs in the mean
+ * @property {number} [numRuns]  of the group, where `count` may be less
+ * @property {Float64Array} [nonfinite]  how many runs have a value there that is not finite; where they become more it is
+ *   marked
  * @property {[low: Float64Array, high: Float64Array][]} [inner]  narrower bands inside it, drawn over it
  * @property {string} [label]  what low and high are
+ * @property {readonly number[]} [dash]  of the mean: pixels on, pixels off
+ * @property {string} [key]  tells bands of one name apart
  *
  * @typedef {object} ReadOut  what is said about one thing
  * @property {string} name

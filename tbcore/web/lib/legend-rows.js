@@ -16,6 +16,7 @@ import { extent, xColumn } from "./series.js";
  * @property {number} relative  seconds
  * @property {number} min  of the line's finite values; NaN when there is none
  * @property {number} max
+ * @property {string} [runs]  of a group: how many are in its mean
  *
  * @typedef {{ column: keyof LegendRow, descending: boolean }} LegendSort
  */

@@ -25,6 +25,7 @@ const COLUMNS = [
   ["relative", "Relative", formatDuration],
   ["min", "Min", formatValue],
   ["max", "Max", formatValue],
+  ["runs", "Runs", String],
 ];
 const ROW_HEIGHT = 24;
 /** Of more rows only those in sight exist. */
@@ -52,7 +53,8 @@ export function Legend({ label, rows, sort = null, onSort, onOnly, onHover, high
   useLayoutEffect(measure);
 
   const isSmoothed = rows.some(({ smoothed }) => smoothed !== null);
-  const columns = COLUMNS.filter(([column]) => column !== "smoothed" || isSmoothed);
+  const isGrouped = rows.some(({ runs }) => runs !== undefined);
+  const columns = COLUMNS.filter(([column]) => (column !== "smoothed" || isSmoothed) && (column !== "runs" || isGrouped));
   const first = isLong ? Math.max(0, Math.floor(view.top / ROW_HEIGHT) - SPARE) : 0;
   const last = isLong ? Math.min(rows.length, Math.ceil((view.top + view.height) / ROW_HEIGHT) + SPARE) : rows.length;
   /** @param {number} count */
@@ -89,7 +91,7 @@ export function Legend({ label, rows, sort = null, onSort, onOnly, onHover, high
               ${columns.slice(1).map(([column, , format]) => {
                 const value = row[column];
                 // Without a point there is no step, and nothing to say of it.
-                return html`<td>${value === null || (Number.isNaN(row.step) && column !== "min" && column !== "max") ? "" : format(value)}</td>`;
+                return html`<td>${value === null || value === undefined || (Number.isNaN(row.step) && column !== "min" && column !== "max") ? "" : format(value)}</td>`;
               })}
             </tr>`,
           )}

@@ -20,6 +20,7 @@ import { Raster } from "./raster.js";
 import {
   clipRange,
   extent,
+  lossPoints,
   nearestIndex,
   nonFinitePoints,
   padded,
@@ -50,11 +51,12 @@ const LINE_WIDTH = 1.4;
 /** More lines are thin, to be told apart; more points are drawn by our own raster, which is several times as fast. */
 const MANY_LINES = 12;
 const MANY_POINTS = 15_000;
-/** Opacity of values behind their smoothed line, and of a band. */
+/** Opacity of values behind their smoothed line, of faint lines, and of a band. */
 const FAINT = 0.28;
+const MEMBER = 0.6;
 const BAND = 0.18;
 /** Of a line or band: what its place on the axes depends on. */
-const KEPT = ["step", "wallTime", "smoothed", "segments", "startTime", "x", "low", "high", "inner"];
+const KEPT = ["step", "wallTime", "smoothed", "segments", "startTime", "faint", "x", "low", "high", "inner", "nonfinite"];
 /** A line is read only where it has a point this near to the pointer, CSS pixels. */
 const REACH = 60;
 
@@ -64,7 +66,6 @@ export class LineChart {
   /** @type {readonly Line[]} */ #lines = [];
   /** @type {readonly Band[]} */ #bands = [];
   /** @type {Item[]} */ #items = [];
-  #numPoints = 0;
   /** @type {Range | null} */ #view = null;
   /** A gesture is on: the y axis stands still, and lines are drawn thin. */
   #isMoving = false;
@@ -232,9 +233,10 @@ export class LineChart {
       const { name, color } = source;
       return item && KEPT.every((key) => was[key] === source[key]) ? { ...item, line, band, name, color } : this.#itemOf(line, band);
     };
-    this.#items = [...this.#bands, ...this.#lines].map(itemOf).filter(({ xs }) => xs.length > 0);
-    this.#numPoints = this.#items.reduce((sum, { xs }) => sum + xs.length, 0);
-    const extents = this.#items.map(({ xExtent }) => xExtent);
+    const faint = this.#lines.filter((line) => line.faint);
+    const others = this.#lines.filter((line) => !line.faint);
+    this.#items = [...faint, ...this.#bands, ...others].map(itemOf).filter(({ xs }) => xs.length > 0);
+    const extents = this.#framed().map(({ xExtent }) => xExtent);
     this.#whole = this.#view ? this.#whole && union([this.#whole, ...extents]) : union(extents);
     this.#drawSoon();
     this.#describe();
@@ -253,11 +255,17 @@ export class LineChart {
     return {
       ...{ line, band, name, color, xs, columns, parts },
       ys: columns[0],
-      raw: line ? (columns[1] ?? null) : null,
+      raw: line && !line.faint ? (columns[1] ?? null) : null,
       xExtent: extent(xs),
       yExtent: union(columns.map(extent)),
-      nonFinite: line ? nonFinitePoints(line.value) : [],
+      nonFinite: line ? nonFinitePoints(line.value) : band ? lossPoints(band) : [],
     };
+  }
+
+  /** What the axes are made for: not faint lines, unless there is nothing else. */
+  #framed() {
+    const framed = this.#items.filter(({ line }) => !line?.faint);
+    return framed.length > 0 ? framed : this.#items;
   }
 
   /** @returns {Range} */
@@ -269,7 +277,7 @@ export class LineChart {
 
   /** @returns {Range} */
   #everything() {
-    return padded(this.#whole ?? union(this.#items.map(({ xExtent }) => xExtent)), 0.02);
+    return padded(this.#whole ?? union(this.#framed().map(({ xExtent }) => xExtent)), 0.02);
   }
 
   /** @returns {Range} */
@@ -277,7 +285,7 @@ export class LineChart {
     const [from, to] = this.#x;
     const { log } = this.#axis("y");
     const range = union(
-      this.#items.map(({ xs, raw, ys, columns, parts, line, yExtent }) => {
+      this.#framed().map(({ xs, raw, ys, columns, parts, line, yExtent }) => {
         if (this.#options.clip && line) {
           return union(parts.map((part) => clipRange(raw ?? ys, ...windowOf(xs, part, from, to))));
         }
@@ -330,11 +338,14 @@ export class LineChart {
     context.translate(layout.left, layout.top);
     this.#drawBands(context);
     let later = 0;
-    const isThin = this.#items.length > MANY_LINES;
-    if (this.#numPoints > MANY_POINTS || this.#isMoving) this.#drawThin(context, ratio);
+    const framed = this.#framed();
+    const isThin = framed.length > MANY_LINES;
+    const numPoints = framed.reduce((sum, { xs }) => sum + xs.length, 0);
+    if (numPoints > MANY_POINTS || this.#isMoving) this.#drawThin(context, ratio, this.#items);
     else {
-      this.#drawStrokes(context, isThin ? 1 : LINE_WIDTH);
-      later = this.#numPoints / (isThin ? 10_000 : 1000); // microseconds for each point, without a GPU
+      if (framed.length < this.#items.length) this.#drawThin(context, ratio, this.#items.filter(({ line }) => line?.faint));
+      this.#drawStrokes(context, framed, isThin ? 1 : LINE_WIDTH);
+      later = numPoints / (isThin ? 10_000 : 1000); // microseconds for each point, without a GPU
     }
     context.restore();
     context.save();
@@ -396,17 +407,17 @@ export class LineChart {
     }
   }
 
-  /** @param {Context} context @param {number} width */
-  #drawStrokes(context, width) {
+  /** @param {Context} context @param {readonly Item[]} items @param {number} width */
+  #drawStrokes(context, items, width) {
     context.lineJoin = "round";
     for (const strong of [false, true]) {
-      for (const item of this.#items) {
+      for (const item of items) {
         const column = strong ? item.ys : item.raw;
         if (!column) continue;
         context.globalAlpha = strong ? 1 : FAINT;
         context.strokeStyle = item.color;
         context.lineWidth = item.band ? width + 0.6 : width;
-        context.setLineDash([...(item.line?.dash ?? [])]);
+        context.setLineDash([...((item.line ?? item.band)?.dash ?? [])]);
         context.stroke(this.#path(item, column));
       }
     }
@@ -414,21 +425,22 @@ export class LineChart {
     context.globalAlpha = 1;
   }
 
-  /** @param {Context} context @param {number} ratio */
-  #drawThin(context, ratio) {
+  /** @param {Context} context @param {number} ratio @param {readonly Item[]} items */
+  #drawThin(context, ratio, items) {
     const { width, height } = /** @type {Layout} */ (this.#layout);
     const raster = (this.#raster ??= new Raster(Math.round(width * ratio), Math.round(height * ratio)));
     raster.clear();
     for (const strong of [false, true]) {
-      for (const item of this.#items) {
+      for (const item of items) {
         const column = strong ? item.ys : item.raw;
         if (!column) continue;
         const color = colorNumber(item.color);
+        const opacity = item.line?.faint ? MEMBER : strong ? 1 : FAINT;
         for (const part of item.parts) {
           const window = windowOf(item.xs, part, ...this.#x);
-          const dash = item.line?.dash?.map((length) => length * ratio);
+          const dash = (item.line ?? item.band)?.dash?.map((length) => length * ratio);
           for (const [from, to] of part.rising ? [window] : risingRuns(item.xs, ...window)) {
-            raster.line(item.xs, column, from, to, this.#x, this.#y, color, strong ? 1 : FAINT, ratio, dash);
+            raster.line(item.xs, column, from, to, this.#x, this.#y, color, opacity, ratio, dash);
           }
         }
       }
@@ -440,8 +452,11 @@ export class LineChart {
   /** @param {{ width: number, height: number }} size */
   #marks({ width, height }) {
     const plot = { x: this.#axis("x"), y: this.#axis("y"), width, height };
-    const showsPoints = this.#items.length <= MANY_LINES && !this.#isMoving;
-    return this.#items.map((item) => ({ color: item.color, ...marksOf(item, plot, showsPoints, this.#options.clip) }));
+    const showsPoints = this.#framed().length <= MANY_LINES && !this.#isMoving;
+    return this.#items.map((item) => ({
+      color: item.color,
+      ...marksOf(item, plot, showsPoints && !item.line?.faint, this.#options.clip),
+    }));
   }
 
   /** What the chart does not show. @param {boolean} isCut */
@@ -451,11 +466,12 @@ export class LineChart {
       if (!this.#axis(which).log) continue;
       let hidden = 0;
       let all = 0;
-      for (const { xs, ys, line } of this.#items) {
+      for (const { xs, ys, line, band } of this.#items) {
         const column = which === "x" ? xs : ys;
+        const value = line?.value ?? band?.mean ?? [];
         all += column.length;
         for (let i = 0; i < column.length; i++) {
-          if (!Number.isFinite(column[i]) && (which === "x" || !line || Number.isFinite(line.value[i]))) hidden++;
+          if (!Number.isFinite(column[i]) && (which === "x" || Number.isFinite(value[i]))) hidden++;
         }
       }
       const what = which === "y" ? "value" : this.#options.xAxis === "step" ? "step" : "time";
@@ -742,8 +758,8 @@ function bandColumns(band) {
 }
 
 /** @param {Item} item */
-function keyOf({ line, name }) {
-  return line?.key ?? name;
+function keyOf({ line, band, name }) {
+  return (line ?? band)?.key ?? name;
 }
 
 /** @param {readonly (Range | null)[]} ranges @returns {Range | null} */

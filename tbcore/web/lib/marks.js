@@ -7,8 +7,8 @@ import { countFinite, windowOf } from "./series.js";
 const GAP = 12;
 
 /**
- * Points of segments that have only one, and all where they are far apart; a cross for NaN; triangles for infinities;
- * arrows where outliers are cut off.
+ * Points of segments that have only one, and all where they are far apart; a cross for NaN, and where a band loses a run
+ * to one; triangles for infinities; arrows where outliers are cut off.
  * @param {import("./chart-types.js").Item} item
  * @param {{ x: import("./chart-types.js").Axis, y: import("./chart-types.js").Axis, width: number, height: number }} plot
  * @param {boolean} showsPoints
@@ -29,7 +29,6 @@ export function marksOf({ line, xs, ys, raw, parts, nonFinite }, { x, y, width, 
       if (left >= 0 && left <= width && top >= 0 && top <= height) marks.fill += dotPath(left, top, isSingle ? 3 : 2);
     }
   }
-  if (!line) return marks;
 
   /** @type {Record<string, number>} */
   const last = {};
@@ -41,7 +40,7 @@ export function marksOf({ line, xs, ys, raw, parts, nonFinite }, { x, y, width, 
   };
   for (const { index, beside } of nonFinite) {
     const left = toX(xs[index]);
-    const value = line.value[index];
+    const value = line ? line.value[index] : NaN;
     if (!hasRoom(left, String(value))) continue;
     if (value === Infinity) marks.fill += `M${left},0l-4,8h8z`;
     else if (value === -Infinity) marks.fill += `M${left},${height}l-4,-8h8z`;
@@ -51,6 +50,7 @@ export function marksOf({ line, xs, ys, raw, parts, nonFinite }, { x, y, width, 
       marks.stroke += `M${left - 3.2},${inside - 3.2}l6.4,6.4m0,-6.4l-6.4,6.4`;
     }
   }
+  if (!line) return marks;
   const column = raw ?? ys;
   for (let i = 0; showsCuts && i < xs.length; i++) {
     const isAbove = column[i] > y.range[1];

@@ -314,6 +314,22 @@ export function nonFinitePoints(values) {
 }
 
 /**
+ * Points of a band at which more runs than before have a value that is not finite, as `nonFinitePoints` has those of a
+ * line.
+ * @param {import("./chart-types.js").Band} band
+ */
+export function lossPoints({ mean, nonfinite }) {
+  /** @type {{ index: number, beside: number }[]} */
+  const points = [];
+  let beside = mean.find(Number.isFinite) ?? NaN;
+  for (let i = 0; nonfinite && i < nonfinite.length; i++) {
+    if (Number.isFinite(mean[i])) beside = mean[i];
+    if (nonfinite[i] > (nonfinite[i - 1] ?? 0)) points.push({ index: i, beside });
+  }
+  return points;
+}
+
+/**
  * How many of the values can be drawn, counted up to a limit.
  * @param {ArrayLike<number>} values
  * @param {number} limit
