@@ -1,6 +1,7 @@
 // Colours of runs: stable, told apart, readable on both grounds.
 
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { colorsOf, oklchToHex } from "../../tbcore/web/lib/colors.js";
 
@@ -65,6 +66,18 @@ test("colours stand out from the ground: contrast of at least 2.4 to 1 on cards"
       assert.ok((high + 0.05) / (low + 0.05) >= 2.4, `${color} on ${theme}`);
     }
   }
+});
+
+test("no curve looks like text, in either theme", () => {
+  const styles = readFileSync(new URL("../../tbcore/web/shell.css", import.meta.url), "utf8");
+  const inks = [...styles.matchAll(/--tb-ink: (#\w{6})/g)].map((found) => found[1]);
+  assert.equal(inks.length, 2);
+  THEMES.forEach((theme, i) => {
+    for (const [run, color] of colorsOf(RUNS.slice(0, 24), theme)) {
+      const distance = leastDistance([oklab(color), oklab(inks[i])]);
+      assert.ok(distance > 0.15, `${run} is ${color} on ${theme}: ${distance.toFixed(2)} from ${inks[i]}`);
+    }
+  });
 });
 
 test("OKLCH gives the corners of sRGB", () => {

@@ -26,11 +26,16 @@ const BASE = [
   [86, 0.72, 0.145, 0.833, 0.131], // gold: near orange for some, so it comes last
 ];
 
-/** The base colours, then stronger ones, then paler ones: offset of lightness and factor of chroma. */
+/**
+ * The base colours, then darker ones, then paler ones: offset of lightness and factor of chroma. Lighter ones would look
+ * like text on a dark ground. Searched for the greatest least distance between any two that are not like text either.
+ */
 const TIERS = {
-  light: [[0, 1], [-0.14, 0.85], [-0.03, 0.4]],
-  dark: [[0, 1], [0.14, 0.6], [-0.03, 0.4]],
+  light: [[0, 1], [-0.11, 0.85], [-0.04, 0.45]],
+  dark: [[0, 1], [-0.12, 0.95], [-0.05, 0.5]],
 };
+/** Lightness below which a colour sinks into a dark ground. */
+const LEAST_DARK_L = 0.48;
 
 /** As many slots are given away before the next ones are. */
 const STAGES = [7, 8, 16, 24];
@@ -79,7 +84,7 @@ export function colorsOf(names, theme) {
 function slotColor(slot, theme) {
   const [h, lightL, lightC, darkL, darkC] = BASE[slot % BASE.length];
   const [offset, factor] = TIERS[theme][Math.floor(slot / BASE.length)];
-  return theme === "light" ? [lightL + offset, lightC * factor, h] : [Math.min(0.92, darkL + offset), darkC * factor, h];
+  return theme === "light" ? [lightL + offset, lightC * factor, h] : [Math.max(LEAST_DARK_L, darkL + offset), darkC * factor, h];
 }
 
 /**
