@@ -1,0 +1,37 @@
+"""Graphs: the operations of a model, scope by scope, with their time and memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from starlette.routing import Route
+
+from tbcore import LegacyApi, Multiplexer, PluginInfo, PluginOptions, hookimpl
+from tbcore_graphs.routes import make_legacy_api, make_routes
+from tbcore_graphs.sources import CLAIMS
+
+
+@hookimpl
+def plugin_info() -> PluginInfo:
+    return PluginInfo(
+        title="Graphs",
+        claims=CLAIMS,
+        module=None,
+        order=40,
+        description="The operations of a model, scope by scope, with their time and memory.",
+    )
+
+
+@hookimpl
+def is_active(multiplexer: Multiplexer) -> bool:
+    return multiplexer.has(CLAIMS)
+
+
+@hookimpl
+def routes(multiplexer: Multiplexer, options: PluginOptions) -> Sequence[Route]:
+    return make_routes(multiplexer)
+
+
+@hookimpl
+def legacy_api(multiplexer: Multiplexer, options: PluginOptions) -> LegacyApi:
+    return make_legacy_api(multiplexer)

@@ -1,0 +1,227 @@
+from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Mapping, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class DataType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    DT_INVALID: _ClassVar[DataType]
+    DT_FLOAT: _ClassVar[DataType]
+    DT_DOUBLE: _ClassVar[DataType]
+    DT_INT32: _ClassVar[DataType]
+    DT_UINT8: _ClassVar[DataType]
+    DT_INT16: _ClassVar[DataType]
+    DT_INT8: _ClassVar[DataType]
+    DT_STRING: _ClassVar[DataType]
+    DT_COMPLEX64: _ClassVar[DataType]
+    DT_INT64: _ClassVar[DataType]
+    DT_BOOL: _ClassVar[DataType]
+    DT_QINT8: _ClassVar[DataType]
+    DT_QUINT8: _ClassVar[DataType]
+    DT_QINT32: _ClassVar[DataType]
+    DT_BFLOAT16: _ClassVar[DataType]
+    DT_QINT16: _ClassVar[DataType]
+    DT_QUINT16: _ClassVar[DataType]
+    DT_UINT16: _ClassVar[DataType]
+    DT_COMPLEX128: _ClassVar[DataType]
+    DT_HALF: _ClassVar[DataType]
+    DT_RESOURCE: _ClassVar[DataType]
+    DT_VARIANT: _ClassVar[DataType]
+    DT_UINT32: _ClassVar[DataType]
+    DT_UINT64: _ClassVar[DataType]
+    DT_FLOAT8_E5M2: _ClassVar[DataType]
+    DT_FLOAT8_E4M3FN: _ClassVar[DataType]
+    DT_FLOAT8_E4M3FNUZ: _ClassVar[DataType]
+    DT_FLOAT8_E4M3B11FNUZ: _ClassVar[DataType]
+    DT_FLOAT8_E5M2FNUZ: _ClassVar[DataType]
+    DT_INT4: _ClassVar[DataType]
+    DT_UINT4: _ClassVar[DataType]
+    DT_INT2: _ClassVar[DataType]
+    DT_UINT2: _ClassVar[DataType]
+    DT_FLOAT4_E2M1FN: _ClassVar[DataType]
+    DT_FLOAT_REF: _ClassVar[DataType]
+    DT_DOUBLE_REF: _ClassVar[DataType]
+    DT_INT32_REF: _ClassVar[DataType]
+    DT_UINT8_REF: _ClassVar[DataType]
+    DT_INT16_REF: _ClassVar[DataType]
+    DT_INT8_REF: _ClassVar[DataType]
+    DT_STRING_REF: _ClassVar[DataType]
+    DT_COMPLEX64_REF: _ClassVar[DataType]
+    DT_INT64_REF: _ClassVar[DataType]
+    DT_BOOL_REF: _ClassVar[DataType]
+    DT_QINT8_REF: _ClassVar[DataType]
+    DT_QUINT8_REF: _ClassVar[DataType]
+    DT_QINT32_REF: _ClassVar[DataType]
+    DT_BFLOAT16_REF: _ClassVar[DataType]
+    DT_QINT16_REF: _ClassVar[DataType]
+    DT_QUINT16_REF: _ClassVar[DataType]
+    DT_UINT16_REF: _ClassVar[DataType]
+    DT_COMPLEX128_REF: _ClassVar[DataType]
+    DT_HALF_REF: _ClassVar[DataType]
+    DT_RESOURCE_REF: _ClassVar[DataType]
+    DT_VARIANT_REF: _ClassVar[DataType]
+    DT_UINT32_REF: _ClassVar[DataType]
+    DT_UINT64_REF: _ClassVar[DataType]
+    DT_FLOAT8_E5M2_REF: _ClassVar[DataType]
+    DT_FLOAT8_E4M3FN_REF: _ClassVar[DataType]
+    DT_FLOAT8_E4M3FNUZ_REF: _ClassVar[DataType]
+    DT_FLOAT8_E4M3B11FNUZ_REF: _ClassVar[DataType]
+    DT_FLOAT8_E5M2FNUZ_REF: _ClassVar[DataType]
+    DT_INT4_REF: _ClassVar[DataType]
+    DT_UINT4_REF: _ClassVar[DataType]
+    DT_INT2_REF: _ClassVar[DataType]
+    DT_UINT2_REF: _ClassVar[DataType]
+    DT_FLOAT4_E2M1FN_REF: _ClassVar[DataType]
+
+class FullTypeId(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    TFT_UNSET: _ClassVar[FullTypeId]
+    TFT_VAR: _ClassVar[FullTypeId]
+    TFT_ANY: _ClassVar[FullTypeId]
+    TFT_PRODUCT: _ClassVar[FullTypeId]
+    TFT_NAMED: _ClassVar[FullTypeId]
+    TFT_FOR_EACH: _ClassVar[FullTypeId]
+    TFT_CALLABLE: _ClassVar[FullTypeId]
+    TFT_BOOL: _ClassVar[FullTypeId]
+    TFT_UINT8: _ClassVar[FullTypeId]
+    TFT_UINT16: _ClassVar[FullTypeId]
+    TFT_UINT32: _ClassVar[FullTypeId]
+    TFT_UINT64: _ClassVar[FullTypeId]
+    TFT_INT8: _ClassVar[FullTypeId]
+    TFT_INT16: _ClassVar[FullTypeId]
+    TFT_INT32: _ClassVar[FullTypeId]
+    TFT_INT64: _ClassVar[FullTypeId]
+    TFT_HALF: _ClassVar[FullTypeId]
+    TFT_FLOAT: _ClassVar[FullTypeId]
+    TFT_DOUBLE: _ClassVar[FullTypeId]
+    TFT_COMPLEX64: _ClassVar[FullTypeId]
+    TFT_COMPLEX128: _ClassVar[FullTypeId]
+    TFT_STRING: _ClassVar[FullTypeId]
+    TFT_BFLOAT16: _ClassVar[FullTypeId]
+    TFT_TENSOR: _ClassVar[FullTypeId]
+    TFT_ARRAY: _ClassVar[FullTypeId]
+    TFT_OPTIONAL: _ClassVar[FullTypeId]
+    TFT_LITERAL: _ClassVar[FullTypeId]
+    TFT_ENCODED: _ClassVar[FullTypeId]
+    TFT_SHAPE_TENSOR: _ClassVar[FullTypeId]
+    TFT_DATASET: _ClassVar[FullTypeId]
+    TFT_RAGGED: _ClassVar[FullTypeId]
+    TFT_ITERATOR: _ClassVar[FullTypeId]
+    TFT_MUTEX_LOCK: _ClassVar[FullTypeId]
+    TFT_LEGACY_VARIANT: _ClassVar[FullTypeId]
+DT_INVALID: DataType
+DT_FLOAT: DataType
+DT_DOUBLE: DataType
+DT_INT32: DataType
+DT_UINT8: DataType
+DT_INT16: DataType
+DT_INT8: DataType
+DT_STRING: DataType
+DT_COMPLEX64: DataType
+DT_INT64: DataType
+DT_BOOL: DataType
+DT_QINT8: DataType
+DT_QUINT8: DataType
+DT_QINT32: DataType
+DT_BFLOAT16: DataType
+DT_QINT16: DataType
+DT_QUINT16: DataType
+DT_UINT16: DataType
+DT_COMPLEX128: DataType
+DT_HALF: DataType
+DT_RESOURCE: DataType
+DT_VARIANT: DataType
+DT_UINT32: DataType
+DT_UINT64: DataType
+DT_FLOAT8_E5M2: DataType
+DT_FLOAT8_E4M3FN: DataType
+DT_FLOAT8_E4M3FNUZ: DataType
+DT_FLOAT8_E4M3B11FNUZ: DataType
+DT_FLOAT8_E5M2FNUZ: DataType
+DT_INT4: DataType
+DT_UINT4: DataType
+DT_INT2: DataType
+DT_UINT2: DataType
+DT_FLOAT4_E2M1FN: DataType
+DT_FLOAT_REF: DataType
+DT_DOUBLE_REF: DataType
+DT_INT32_REF: DataType
+DT_UINT8_REF: DataType
+DT_INT16_REF: DataType
+DT_INT8_REF: DataType
+DT_STRING_REF: DataType
+DT_COMPLEX64_REF: DataType
+DT_INT64_REF: DataType
+DT_BOOL_REF: DataType
+DT_QINT8_REF: DataType
+DT_QUINT8_REF: DataType
+DT_QINT32_REF: DataType
+DT_BFLOAT16_REF: DataType
+DT_QINT16_REF: DataType
+DT_QUINT16_REF: DataType
+DT_UINT16_REF: DataType
+DT_COMPLEX128_REF: DataType
+DT_HALF_REF: DataType
+DT_RESOURCE_REF: DataType
+DT_VARIANT_REF: DataType
+DT_UINT32_REF: DataType
+DT_UINT64_REF: DataType
+DT_FLOAT8_E5M2_REF: DataType
+DT_FLOAT8_E4M3FN_REF: DataType
+DT_FLOAT8_E4M3FNUZ_REF: DataType
+DT_FLOAT8_E4M3B11FNUZ_REF: DataType
+DT_FLOAT8_E5M2FNUZ_REF: DataType
+DT_INT4_REF: DataType
+DT_UINT4_REF: DataType
+DT_INT2_REF: DataType
+DT_UINT2_REF: DataType
+DT_FLOAT4_E2M1FN_REF: DataType
+TFT_UNSET: FullTypeId
+TFT_VAR: FullTypeId
+TFT_ANY: FullTypeId
+TFT_PRODUCT: FullTypeId
+TFT_NAMED: FullTypeId
+TFT_FOR_EACH: FullTypeId
+TFT_CALLABLE: FullTypeId
+TFT_BOOL: FullTypeId
+TFT_UINT8: FullTypeId
+TFT_UINT16: FullTypeId
+TFT_UINT32: FullTypeId
+TFT_UINT64: FullTypeId
+TFT_INT8: FullTypeId
+TFT_INT16: FullTypeId
+TFT_INT32: FullTypeId
+TFT_INT64: FullTypeId
+TFT_HALF: FullTypeId
+TFT_FLOAT: FullTypeId
+TFT_DOUBLE: FullTypeId
+TFT_COMPLEX64: FullTypeId
+TFT_COMPLEX128: FullTypeId
+TFT_STRING: FullTypeId
+TFT_BFLOAT16: FullTypeId
+TFT_TENSOR: FullTypeId
+TFT_ARRAY: FullTypeId
+TFT_OPTIONAL: FullTypeId
+TFT_LITERAL: FullTypeId
+TFT_ENCODED: FullTypeId
+TFT_SHAPE_TENSOR: FullTypeId
+TFT_DATASET: FullTypeId
+TFT_RAGGED: FullTypeId
+TFT_ITERATOR: FullTypeId
+TFT_MUTEX_LOCK: FullTypeId
+TFT_LEGACY_VARIANT: FullTypeId
+
+class FullTypeDef(_message.Message):
+    __slots__ = ("type_id", "args", "s", "i")
+    TYPE_ID_FIELD_NUMBER: _ClassVar[int]
+    ARGS_FIELD_NUMBER: _ClassVar[int]
+    S_FIELD_NUMBER: _ClassVar[int]
+    I_FIELD_NUMBER: _ClassVar[int]
+    type_id: FullTypeId
+    args: _containers.RepeatedCompositeFieldContainer[FullTypeDef]
+    s: str
+    i: int
+    def __init__(self, type_id: _Optional[_Union[FullTypeId, str]] = ..., args: _Optional[_Iterable[_Union[FullTypeDef, _Mapping]]] = ..., s: _Optional[str] = ..., i: _Optional[int] = ...) -> None: ...
