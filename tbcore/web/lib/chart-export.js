@@ -4,25 +4,13 @@
 
 import { FONT, shareOf } from "./axes.js";
 import { traceBand, tracePath, windowOf } from "./series.js";
+import { PathData, escapeXML, svgToPNG, tenth } from "./svg.js";
 
 /** @typedef {import("./chart-types.js").Picture} Picture */
 
 const TITLE_HEIGHT = 26;
 const NAME_HEIGHT = 17;
 const NAME_WIDTH = 210;
-
-/** Path data of SVG, to a tenth of a pixel. */
-class PathData {
-  data = "";
-  /** @param {number} x @param {number} y */
-  moveTo(x, y) {
-    this.data += `M${round(x)},${round(y)}`;
-  }
-  /** @param {number} x @param {number} y */
-  lineTo(x, y) {
-    this.data += `L${round(x)},${round(y)}`;
-  }
-}
 
 /**
  * @param {Picture} picture
@@ -41,23 +29,23 @@ export function chartSVG({ label, width, height, layout, x, y, items, marks, not
   };
 
   const svg = [
-    `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${full}" viewBox="0 0 ${width} ${full}" font-family="${escape(FONT)}" font-size="11">`,
-    `<title>${escape(label)}</title><rect width="${width}" height="${full}" fill="${colors.surface}"/>`,
-    `<text x="12" y="19" font-size="14" fill="${colors.text}">${escape(label)}</text>`,
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${full}" viewBox="0 0 ${width} ${full}" font-family="${escapeXML(FONT)}" font-size="11">`,
+    `<title>${escapeXML(label)}</title><rect width="${width}" height="${full}" fill="${colors.surface}"/>`,
+    `<text x="12" y="19" font-size="14" fill="${colors.text}">${escapeXML(label)}</text>`,
     `<g transform="translate(${layout.left},${TITLE_HEIGHT + layout.top})">`,
     `<clipPath id="plot"><rect width="${layout.width}" height="${layout.height}"/></clipPath>`,
   ];
   for (const { share, label: text } of layout.xTicks) {
-    const at = round(share * layout.width);
+    const at = tenth(share * layout.width);
     svg.push(`<path d="M${at},0v${layout.height}" stroke="${colors.grid}"/>`);
     text.split("\n").forEach((row, i) => {
-      svg.push(`<text x="${at}" y="${layout.height + 15 + 13 * i}" text-anchor="middle" fill="${colors.text}">${escape(row)}</text>`);
+      svg.push(`<text x="${at}" y="${layout.height + 15 + 13 * i}" text-anchor="middle" fill="${colors.text}">${escapeXML(row)}</text>`);
     });
   }
   for (const { share, label: text } of layout.yTicks) {
-    const at = round((1 - share) * layout.height);
+    const at = tenth((1 - share) * layout.height);
     svg.push(`<path d="M0,${at}h${layout.width}" stroke="${colors.grid}"/>`);
-    svg.push(`<text x="-6" y="${at + 4}" text-anchor="end" fill="${colors.text}">${escape(text)}</text>`);
+    svg.push(`<text x="-6" y="${at + 4}" text-anchor="end" fill="${colors.text}">${escapeXML(text)}</text>`);
   }
   svg.push('<g clip-path="url(#plot)" fill="none" stroke-linejoin="round">');
   for (const { band, color, xs, columns } of items) {
@@ -65,30 +53,30 @@ export function chartSVG({ label, width, height, layout, x, y, items, marks, not
     for (let i = 1; i < columns.length; i += 2) {
       const edge = new PathData();
       traceBand(edge, xs, columns[i], columns[i + 1], toX, toY);
-      svg.push(`<path d="${edge.data}" fill="${escape(color)}" fill-opacity="0.18"/>`);
+      svg.push(`<path d="${edge.data}" fill="${escapeXML(color)}" fill-opacity="0.18"/>`);
     }
   }
   for (const item of items) {
-    if (item.raw) svg.push(`<path d="${trace(item, item.raw)}" stroke="${escape(item.color)}" stroke-width="1.4" stroke-opacity="0.28"/>`);
+    if (item.raw) svg.push(`<path d="${trace(item, item.raw)}" stroke="${escapeXML(item.color)}" stroke-width="1.4" stroke-opacity="0.28"/>`);
   }
   for (const item of items) {
     const dashes = (item.line ?? item.band)?.dash;
     const dash = dashes ? ` stroke-dasharray="${dashes.join(" ")}"` : "";
-    svg.push(`<path d="${trace(item, item.ys)}" stroke="${escape(item.color)}" stroke-width="${item.band ? 2 : 1.4}"${dash}/>`);
+    svg.push(`<path d="${trace(item, item.ys)}" stroke="${escapeXML(item.color)}" stroke-width="${item.band ? 2 : 1.4}"${dash}/>`);
   }
   svg.push("</g>");
   for (const { color, fill, stroke } of marks) {
-    if (fill) svg.push(`<path d="${fill}" fill="${escape(color)}"/>`);
-    if (stroke) svg.push(`<path d="${stroke}" fill="none" stroke="${escape(color)}" stroke-width="1.4"/>`);
+    if (fill) svg.push(`<path d="${fill}" fill="${escapeXML(color)}"/>`);
+    if (stroke) svg.push(`<path d="${stroke}" fill="none" stroke="${escapeXML(color)}" stroke-width="1.4"/>`);
   }
-  if (note) svg.push(`<text x="${layout.width - 4}" y="12" text-anchor="end" fill="${colors.text}">${escape(note)}</text>`);
+  if (note) svg.push(`<text x="${layout.width - 4}" y="12" text-anchor="end" fill="${colors.text}">${escapeXML(note)}</text>`);
   svg.push("</g>");
   items.forEach(({ name, color }, i) => {
     const left = 12 + (i % columns) * NAME_WIDTH;
     const top = TITLE_HEIGHT + height + 14 + Math.floor(i / columns) * NAME_HEIGHT;
     const short = name.length > 32 ? `…${name.slice(-31)}` : name;
-    svg.push(`<circle cx="${left + 4}" cy="${top - 4}" r="4" fill="${escape(color)}"/>`);
-    svg.push(`<text x="${left + 14}" y="${top}" fill="${colors.text}"><title>${escape(name)}</title>${escape(short)}</text>`);
+    svg.push(`<circle cx="${left + 4}" cy="${top - 4}" r="4" fill="${escapeXML(color)}"/>`);
+    svg.push(`<text x="${left + 14}" y="${top}" fill="${colors.text}"><title>${escapeXML(name)}</title>${escapeXML(short)}</text>`);
   });
   svg.push("</svg>");
   return svg.join("\n");
@@ -99,32 +87,6 @@ export function chartSVG({ label, width, height, layout, x, y, items, marks, not
  * @param {number} scale
  * @returns {Promise<Blob>}
  */
-export async function chartPNG(picture, scale) {
-  const url = URL.createObjectURL(new Blob([chartSVG(picture)], { type: "image/svg+xml" }));
-  try {
-    const image = new Image();
-    image.src = url;
-    await image.decode();
-    const canvas = document.createElement("canvas");
-    canvas.width = Math.round(image.width * scale);
-    canvas.height = Math.round(image.height * scale);
-    canvas.getContext("2d")?.drawImage(image, 0, 0, canvas.width, canvas.height);
-    return await new Promise((done, fail) => {
-      canvas.toBlob((blob) => (blob ? done(blob) : fail(new Error("the browser makes no PNG of this size"))), "image/png");
-    });
-  } finally {
-    URL.revokeObjectURL(url);
-  }
-}
-
-/** @param {number} value */
-function round(value) {
-  return Math.round(value * 10) / 10;
-}
-
-/** Text of a log as text of XML; what XML cannot hold is left out. @param {string} text */
-function escape(text) {
-  return text
-    .replace(/[^\t\n\r\x20-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/gu, "")
-    .replace(/[&<>"]/g, (character) => `&#${character.charCodeAt(0)};`);
+export function chartPNG(picture, scale) {
+  return svgToPNG(chartSVG(picture), scale);
 }
