@@ -65,7 +65,8 @@ class StaticFiles:
     """Reads files once, and again when they changed."""
 
     def __init__(self, *, dev: bool = False) -> None:
-        self._files: dict[str, _File] = {}
+        self._files: dict[tuple[str, bool], _File] = {}
+        """By path, and whether comments are in it."""
         self._cache_control = "no-store" if dev else "no-cache"
 
     def answer(
@@ -104,10 +105,10 @@ class StaticFiles:
             if not stat.S_ISREG(found.st_mode):
                 return None
             stamp = (found.st_mtime_ns, found.st_size, found.st_ino)
-            known = self._files.get(location)
+            known = self._files.get((location, comments))
             if known is None or known.stamp != stamp:
                 known = _read(location, stamp, comments)
-                self._files[location] = known
+                self._files[location, comments] = known
         except (OSError, ValueError):
             # ValueError: a name that this file system cannot have.
             return None

@@ -27,6 +27,7 @@ from tbcore.eventfiles.proto.types_pb2 import DT_FLOAT
 from tbcore.plugins import load_plugins
 from tbcore.server import app as app_module
 from tbcore.server.headers import content_security_policy
+from tbcore.server.static import StaticFiles
 from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.testing import write_run
@@ -464,6 +465,20 @@ def test_the_files_of_a_plugin(
     assert response.status_code == 200
     assert response.headers["content-type"] == content_type
     assert response.headers["cache-control"] == "no-cache"
+
+
+def test_a_file_with_its_comments_is_not_the_file_without(tmp_path: Path) -> None:
+    """Whichever is asked for first."""
+    (tmp_path / "a.js").write_text("// why\nwhat();\n")
+    files = StaticFiles()
+    for _ in range(2):
+        bare = files.file(tmp_path, "a.js", comments=False)
+        whole = files.file(tmp_path, "a.js", comments=True)
+        assert bare is not None
+        assert whole is not None
+        assert bare.content == b"\nwhat();\n"
+        assert whole.content == b"// why\nwhat();\n"
+        assert bare.etag != whole.etag
 
 
 @pytest.mark.parametrize(
