@@ -9,6 +9,7 @@ import { batch, computed, effect, signal } from "@preact/signals-core";
 import { formatAddress, parseAddress } from "./lib/address.js";
 import { colorsOf } from "./lib/colors.js";
 import { makeFilter } from "./lib/filter.js";
+import { keepText, longText, shortText } from "./lib/kept-selections.js";
 import { compareNames } from "./lib/names.js";
 import { openPreferences } from "./lib/preferences.js";
 import { AUTO, checkedRuns, onlyRuns, selectionFromText, selectionToText, setChecked } from "./lib/selection.js";
@@ -58,6 +59,8 @@ export function createState() {
   const tab = signal("");
   /** @type {import("@preact/signals-core").Signal<Selection>} */
   const selection = signal(AUTO);
+  /** Whether the address had a selection that this browser does not know. */
+  const isSelectionLost = signal(false);
   const runFilterText = signal("");
   const tagFilterText = signal("");
   const groupRule = signal("");
@@ -79,6 +82,9 @@ export function createState() {
   const runFilter = computed(() => makeFilter(runFilterText.value));
   const tagFilter = computed(() => makeFilter(tagFilterText.value));
   const checked = computed(() => checkedRuns(selection.value, runs.value));
+  const selectionText = computed(() => selectionToText(selection.value));
+  /** As the address has it. */
+  const selectionShort = computed(() => shortText(selectionText.value));
   const overrides = openPreferences("#colors"); // no plugin has such a name
   const runColors = computed(() => colored(runs.value));
   /** @type {import("@preact/signals-core").ReadonlySignal<{ group?: (run: string) => string, error?: string }>} */
@@ -144,6 +150,8 @@ export function createState() {
     generations,
     tab,
     selection,
+    isSelectionLost,
+    isSelectionKept: computed(() => selectionShort.value !== selectionText.value),
     settings,
     theme,
     sortedRuns,
@@ -174,9 +182,9 @@ export function createState() {
     /** @param {readonly string[]} names @param {boolean} isChecked */
     checkRuns: (names, isChecked) => void (selection.value = setChecked(selection.value, names, isChecked, runs.value)),
     /** @param {string} name */
-    checkOnly: (name) => void (selection.value = onlyRuns([name])),
+    checkOnly: (name) => void (selection.value = onlyRuns([name], runs.value)),
     /** @param {readonly string[]} names */
-    checkOnlyThese: (names) => void (selection.value = onlyRuns(names)),
+    checkOnlyThese: (names) => void (selection.value = onlyRuns(names, runs.value)),
     /** @param {string} rule  "": not grouped */
     setGroupRule: (rule) => void (groupRule.value = rule),
     /** @param {string} name  of a run or a group @param {string | null} color  null: its own again */
@@ -234,7 +242,11 @@ export function createState() {
     const { runs: runsText, runFilter: runText = "", tagFilter: tagText = "", group = "", ...rest } = values;
     batch(() => {
       if (name !== "") tab.value = name;
-      if (selectionToText(selection.peek()) !== (runsText ?? null)) selection.value = selectionFromText(runsText);
+      if (selectionShort.peek() !== (runsText ?? null)) {
+        const text = longText(runsText);
+        selection.value = selectionFromText(text);
+        isSelectionLost.value = text === null;
+      }
       runFilterText.value = runText;
       tagFilterText.value = tagText;
       groupRule.value = group;
@@ -246,7 +258,7 @@ export function createState() {
   function currentAddress() {
     /** @type {Record<string, string>} */
     const values = {};
-    const runsText = selectionToText(selection.value);
+    const runsText = selectionShort.value;
     if (runFilterText.value !== "") values.runFilter = runFilterText.value;
     if (tagFilterText.value !== "") values.tagFilter = tagFilterText.value;
     if (groupRule.value !== "") values.group = groupRule.value;
@@ -263,6 +275,7 @@ export function createState() {
       const next = currentAddress();
       clearTimeout(timer);
       timer = setTimeout(() => {
+        keepText(selectionText.peek());
         if (next !== written) history.replaceState(null, "", (written = next));
       }, ADDRESS_MS);
     });

@@ -25,8 +25,8 @@ test("after one run was unchecked, new ones are still checked as they come", () 
 });
 
 test("after one run was chosen alone, new ones are not", () => {
-  assert.deepEqual([...checkedRuns(onlyRuns(["b"]), ["a", "b", "c"])], ["b"]);
-  const two = setChecked(onlyRuns(["b"]), ["c"], true, ["a", "b", "c", "d"]);
+  assert.deepEqual([...checkedRuns(onlyRuns(["b"], ["a", "b"]), ["a", "b", "c"])], ["b"]);
+  const two = setChecked(onlyRuns(["b"], ["a", "b"]), ["c"], true, ["a", "b", "c", "d"]);
   assert.deepEqual([...checkedRuns(two, ["a", "b", "c", "d", "e"])], ["b", "c"]);
 });
 
@@ -49,8 +49,21 @@ test("all and none are rules for runs to come", () => {
   assert.deepEqual([...checkedRuns(all, ["a", "b", "c"])], ["a", "b", "c"]);
 });
 
+test("of very many runs the shorter list is kept, of checked or of unchecked ones", () => {
+  const runs = Array.from({ length: 10_000 }, (_, i) => `r${i}`);
+  const all = setChecked(AUTO, runs, true, runs);
+  const few = setChecked(all, runs.slice(3), false, runs);
+  assert.equal(selectionToText(few), "r0,r1,r2");
+  assert.deepEqual([...checkedRuns(few, [...runs, "new"])], ["r0", "r1", "r2"]);
+  assert.equal(selectionToText(setChecked(few, runs.slice(0, -2), true, runs)), "!r9998,r9999");
+  assert.equal(selectionToText(onlyRuns(runs.slice(1), runs)), "!r0");
+  // Where there are few, the rule stays: whoever unchecks runs wants to see those to come.
+  const some = setChecked(AUTO, runs.slice(0, 90), false, runs.slice(0, 99));
+  assert.equal(some.base, "all");
+});
+
 test("a selection survives the address", () => {
-  const names = ["a,b", "!x", "~", "~1", "plain", "ü/ß", "x=1&y#2"];
+  const names = ["a,b", "!x", "~", "~1", "100%", "%2F", "a;b", "plain", "ü/ß", "x=1&y#2"];
   for (const base of /** @type {const} */ (["all", "none"])) {
     for (const except of [[], ["!x"], names]) {
       const text = selectionToText({ base, except: new Set(except) });

@@ -37,6 +37,22 @@ export function formatAddress({ tab, values }) {
   return parts.length === 1 && tab === "" ? "" : `#${parts.join("&")}`;
 }
 
+/** What separates or marks names in lists, `%`, which those of older links are written with, and the escape itself. */
+const MARKS = "~,!;%";
+
+/**
+ * A name as it stands in a list: `a,b` is `a~1b`. A slash stays one.
+ * @param {string} name
+ */
+export function escapeName(name) {
+  return name.replace(/[~,!;%]/g, (char) => `~${MARKS.indexOf(char)}`);
+}
+
+/** @param {string} text */
+export function unescapeName(text) {
+  return text.replace(/~([0-4])/g, (_, digit) => MARKS[Number(digit)]);
+}
+
 /**
  * Percent-encoding that leaves readable what needs none here: `/`, `:`, `,` and the like may stand in a fragment.
  * @param {string} text

@@ -2,6 +2,8 @@
  * Lists of names in the address, whatever the names are: tags, runs, groups. Pure.
  */
 
+import { escapeName, unescapeName } from "./address.js";
+
 /**
  * `a,b;c` is [[a, b], [c]].
  * @param {string | undefined} text
@@ -17,13 +19,15 @@ export function parseLists(text) {
  * @returns {string | null} null when there is nothing in them
  */
 export function formatLists(lists) {
-  const text = lists.map((list) => list.map((name) => encodeURIComponent(name)).join(",")).filter(Boolean).join(";");
+  const text = lists.map((list) => list.map(escapeName).join(",")).filter(Boolean).join(";");
   return text || null;
 }
 
 /** @param {string} text */
 function decode(text) {
+  if (!text.includes("%")) return unescapeName(text);
   try {
+    // Links from before names were written as they are.
     return decodeURIComponent(text);
   } catch {
     return text; // a `%` that was typed by hand

@@ -3,6 +3,8 @@
  * answer for runs that do not exist yet, and is short in a link. Pure.
  */
 
+import { escapeName, unescapeName } from "./address.js";
+
 /**
  * @typedef {object} Selection
  * @property {"auto" | "all" | "none"} base  `auto`: nobody has chosen yet, and the newest runs are checked
@@ -44,16 +46,31 @@ export function setChecked(selection, names, checked, runs) {
   }
   const all = runs.length > 0 && runs.every((run) => next.has(run));
   if (all) return { base: base === "all" ? "none" : "all", except: new Set() };
-  return { base, except: next };
+  return shorter({ base, except: next }, runs);
 }
 
 /**
  * Checks these runs and no others.
  * @param {Iterable<string>} names
+ * @param {readonly string[]} runs  all runs
  * @returns {Selection}
  */
-export function onlyRuns(names) {
-  return { base: "none", except: new Set(names) };
+export function onlyRuns(names, runs) {
+  return shorter({ base: "none", except: new Set(names) }, runs);
+}
+
+/**
+ * The same runs by the rule with fewer exceptions, where there are very many of them: nobody unchecks thousands to see
+ * each new run.
+ * @param {Selection} selection
+ * @param {readonly string[]} runs
+ * @returns {Selection}
+ */
+function shorter({ base, except }, runs) {
+  if (except.size <= AUTO_LIMIT) return { base, except };
+  const others = runs.filter((run) => !except.has(run));
+  if (others.length >= except.size) return { base, except };
+  return { base: base === "all" ? "none" : "all", except: new Set(others) };
 }
 
 /**
@@ -75,7 +92,7 @@ function explicit(selection, runs) {
  */
 export function selectionToText(selection) {
   if (selection.base === "auto") return null;
-  const names = Array.from(selection.except, encodeName).join(",");
+  const names = Array.from(selection.except, escapeName).join(",");
   return selection.base === "all" ? `!${names}` : names;
 }
 
@@ -87,18 +104,5 @@ export function selectionFromText(text) {
   if (text === null || text === undefined) return AUTO;
   const base = text.startsWith("!") ? "all" : "none";
   const names = (base === "all" ? text.slice(1) : text).split(",").filter((name) => name !== "");
-  return { base, except: new Set(names.map(decodeName)) };
-}
-
-/**
- * The three characters that would be misread: the separator, the mark of "all but", and the escape itself.
- * @param {string} name
- */
-function encodeName(name) {
-  return name.replace(/[~,!]/g, (char) => ({ "~": "~0", ",": "~1", "!": "~2" })[char] ?? char);
-}
-
-/** @param {string} text */
-function decodeName(text) {
-  return text.replace(/~([012])/g, (_, digit) => "~,!"[Number(digit)]);
+  return { base, except: new Set(names.map(unescapeName)) };
 }

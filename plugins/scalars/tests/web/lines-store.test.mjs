@@ -169,8 +169,10 @@ test("options of the address, and what is wrong in it", () => {
 });
 
 test("lists of tags in the address, whatever the tags are called", () => {
-  const lists = [["a,b;c", "d/e"], ["ü &%"]];
+  const lists = [["a,b;c", "d/e"], ["ü &%", "~1", "%2F!"]];
   assert.deepEqual(parseLists(formatLists(lists) ?? ""), lists);
   assert.equal(formatLists([[]]), null);
+  assert.equal(formatLists([["train/loss a"]]), "train/loss a"); // the address encodes what it must, once
+  assert.deepEqual(parseLists("train%2Floss%2C,b"), [["train/loss,", "b"]]); // as older links have it
   assert.deepEqual(parseLists(undefined), []);
 });
