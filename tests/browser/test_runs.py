@@ -130,6 +130,7 @@ def test_ages_live_runs_and_values_that_are_not_finite(
 
     os.utime(old, (hours_ago, hours_ago))
     write_run(logdir, "new", scalars={"loss": [1.0]}, wall_time=time.time())
+    write_run(logdir, "copied", scalars={"loss": [1.0]}, wall_time=hours_ago)
     server = serve(logdir)
     profile = tabs()
     page = profile.open(server.url)
@@ -142,6 +143,8 @@ def test_ages_live_runs_and_values_that_are_not_finite(
     live.get_by_role("img", name="live").wait_for(state="attached")
     assert "within the last 5 minutes" in live.locator(".tb-age").get_attribute("title")
     assert live.locator(".tb-nan").count() == 0
+    copied = page.locator(".tb-run[title=copied]")
+    assert copied.get_by_role("img", name="live").count() == 0
 
     write_run(logdir, "old", scalars={"loss": [0.5]}, wall_time=time.time())
     row.get_by_role("img", name="live").wait_for(state="attached")

@@ -9,13 +9,17 @@ const NOW = 1_700_000_000;
 /** @param {Partial<import("../../tbcore/web/lib/run-order.js").RunDetails>} fields */
 const details = (fields) => ({ start: null, last: null, modified: null, nonfinite: undefined, ...fields });
 
-test("a run is live when an event or its file is a few minutes old", () => {
-  assert.ok(isLive(details({ last: NOW - 200 }), NOW));
-  assert.ok(isLive(details({ last: NOW - 5000, modified: NOW - 10 }), NOW));
+test("a run is live when its file is a few minutes old and its last event was new then", () => {
+  assert.ok(isLive(details({ last: NOW - 200, modified: NOW - 100 }), NOW));
+  assert.ok(isLive(details({ last: NOW - 200 }), NOW)); // nobody knows the file's time
+  assert.ok(isLive(details({ last: NOW - 320, modified: NOW - 200 }), NOW)); // writers keep events back for a while
+  assert.ok(!isLive(details({ last: NOW - 5000, modified: NOW - 10 }), NOW)); // a copy of an old log
   assert.ok(!isLive(details({ last: NOW - 301, modified: NOW - 301 }), NOW));
+  assert.ok(!isLive(details({ modified: NOW }), NOW));
   assert.ok(!isLive(details({}), NOW));
-  assert.ok(isLive(details({ last: NOW + 30 }), NOW)); // clocks differ a little
+  assert.ok(isLive(details({ last: NOW + 30, modified: NOW + 5 }), NOW)); // clocks differ a little
   assert.ok(!isLive(details({ last: NOW + 5000, modified: NOW - 301 }), NOW)); // a wrong clock says nothing
+  assert.ok(!isLive(details({ last: NOW + 5000 }), NOW));
 });
 
 test("by time the newest run is first, by the minute, and runs without a time are last", () => {
@@ -39,6 +43,6 @@ test("all there is to say about a run", () => {
   const run = details({ start: 1, last: 2, nonfinite: { num_tags: 3, tags: ["loss", "acc"] } });
   assert.equal(
     describeRun(run, NOW, String),
-    "First event 1.\nLast event 2.\nFinished, or silent: its files have not changed for 5 minutes.\nNaN or infinite values in loss, acc and 1 more.",
+    "First event 1.\nLast event 2.\nFinished, or silent: no new event for 5 minutes.\nNaN or infinite values in loss, acc and 1 more.",
   );
 });

@@ -11,10 +11,16 @@ const ORDER_SECONDS = 60;
 
 /** @typedef {"name" | "start" | "last"} Sort */
 
-/** @param {RunDetails} details @param {number} now  seconds since the epoch */
+/**
+ * Whether the run is being written: its files changed lately, and what is in them was new then. The files alone would not
+ * do, for those of a copy are new whatever is in them; nor would the events, since the clocks of machines differ.
+ * @param {RunDetails} details
+ * @param {number} now  seconds since the epoch
+ */
 export function isLive({ last, modified }, now) {
-  const written = Math.max(last !== null && last <= now + LIVE_SECONDS ? last : -Infinity, modified ?? -Infinity);
-  return now - written < LIVE_SECONDS;
+  if (last === null) return false;
+  const written = modified ?? last;
+  return Math.abs(now - written) < LIVE_SECONDS && written - last < LIVE_SECONDS;
 }
 
 /**
@@ -62,8 +68,8 @@ export function describeRun(details, now, formatTime) {
   if (last !== null) lines.push(`Last event ${formatTime(last)}.`);
   lines.push(
     isLive(details, now)
-      ? `Live: its files changed within the last ${LIVE_SECONDS / 60} minutes.`
-      : `Finished, or silent: its files have not changed for ${LIVE_SECONDS / 60} minutes.`,
+      ? `Live: new events came within the last ${LIVE_SECONDS / 60} minutes.`
+      : `Finished, or silent: no new event for ${LIVE_SECONDS / 60} minutes.`,
   );
   if (nonfinite) lines.push(describeNonfinite(nonfinite));
   return lines.join("\n");
