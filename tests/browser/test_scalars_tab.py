@@ -362,6 +362,33 @@ def test_the_table_of_a_chart(page_of: Any) -> None:
     profile.check(server.url)
 
 
+def test_a_table_has_room_in_its_card_only(page_of: Any) -> None:
+    """Names stay where they are while values are scrolled; neighbours stay as high as they were."""
+    page, profile, server = page_of("#scalars&tagFilter=^loss/")
+    wait_for_curves(page, "loss/total", RUNS[0])
+    heights = """() => ['loss/head9', 'loss/head10', 'loss/total'].map(
+      (tag) => tb.card(tag).getBoundingClientRect().height)"""
+    before = page.evaluate(heights)
+    page.get_by_role("button", name="Table of loss/head9").click()
+    legend = page.get_by_role("region", name="loss/head9")
+    legend.get_by_role("row").nth(3).wait_for()
+    after = page.evaluate(heights)
+    assert after[0] > before[0]
+    assert after[1:] == before[1:]
+    left, scrolled, title = legend.evaluate(
+        """(box) => {
+          box.scrollLeft = 1000;
+          const name = box.querySelector('tbody th');
+          const left = name.getBoundingClientRect().left - box.getBoundingClientRect().left;
+          return [left, box.scrollLeft, name.title];
+        }"""
+    )
+    assert title in RUNS
+    assert scrolled > 0
+    assert left == 0
+    profile.check(server.url)
+
+
 def test_addresses_that_were_typed_by_hand(page_of: Any) -> None:
     """A lone % is what it is."""
     page, profile, server = page_of("#scalars&scalars.pinned=100%25&scalars.closed=50%25")
@@ -407,11 +434,22 @@ def test_pinned_cards_stand_at_the_top(page_of: Any) -> None:
     page.get_by_role("button", name="Pin loss/total").click()
     pinned = page.get_by_role("region", name="Pinned")
     pinned.locator("[aria-label='loss/total']").first.wait_for()
-    hash = page.evaluate("() => location.hash")
-    assert "scalars.pinned=loss" in hash or page.wait_for_function(
-        "() => location.hash.includes('scalars.pinned=loss')"
+    page.wait_for_function("() => location.hash === '#scalars&scalars.pinned=loss/total'")
+    page.evaluate(
+        """() => {
+          // Both before the page is drawn again.
+          for (const tag of ['accuracy', 'loss/head9']) {
+            tb.card(tag).querySelector('.pin').click();
+          }
+        }"""
     )
-    pinned.get_by_role("button", name="Pin loss/total").click()
+    page.wait_for_function(
+        "() => location.hash === '#scalars&scalars.pinned=loss/total,accuracy,loss/head9'"
+    )
+    old = profile.open(server.url, "#scalars&scalars.pinned=loss%252Ftotal")
+    old.get_by_role("region", name="Pinned").locator("[aria-label='loss/total']").first.wait_for()
+    for tag in ("accuracy", "loss/head9", "loss/total"):
+        pinned.get_by_role("button", name=f"Pin {tag}").click()
     pinned.wait_for(state="detached")
     profile.check(server.url)
 

@@ -542,6 +542,53 @@ def test_two_thousand_runs_stay_fast(serve: Any, tabs: Any, tmp_path: Path) -> N
     profile.check(server.url)
 
 
+def test_a_choice_among_two_thousand_runs(serve: Any, tabs: Any, tmp_path: Path) -> None:
+    """The shorter list is in the address; what is too long for one is kept in the browser."""
+    logdir = tmp_path / "runs"
+    for index in range(2000):
+        write_run(logdir, f"group{index % 20}/run{index}", scalars={"loss": [1.0, 0.5]})
+    server = serve(logdir)
+    profile = tabs()
+    page = profile.open(server.url, "#scalars&runs=!")
+    wait_for_text(page, "2000 of 2000")
+    box = page.get_by_label("Filter runs")
+
+    page.get_by_role("button", name="More of loss").click()
+    page.get_by_role("link", name="CSV of group0/run0", exact=True).wait_for()
+    assert page.get_by_role("link").count() < 100
+    page.get_by_role("searchbox", name="Find a run").fill("RUN1999")
+    page.get_by_role("link", name="JSON of group19/run1999", exact=True).wait_for()
+    assert page.get_by_role("link", name="CSV of").count() == 1
+    page.keyboard.press("Escape")
+
+    page.get_by_role("button", name="Group…").click()
+    page.get_by_role("button", name="Ignore trailing numbers").click()
+    wait_for_text(page, "2000")
+    page.get_by_label("Rule").fill("{}/*")
+    page.get_by_label("Rule").fill("*/{}")
+    wait_for_text(page, "and 16 more groups")
+    page.get_by_role("button", name="Cancel").click()
+
+    box.fill("run[1-9]")
+    page.get_by_role("checkbox", name="All matching").uncheck()
+    box.fill("")
+    page.wait_for_function("() => location.hash === '#scalars&runs=group0/run0'")
+
+    page.get_by_role("checkbox", name="All runs").check()
+    box.fill("[02468]$")
+    page.get_by_role("checkbox", name="All matching").uncheck()
+    box.fill("")
+    wait_for_text(page, "So many runs were picked that a link cannot list them.")
+    page.wait_for_function("() => location.hash.startsWith('#scalars&runs=~kept.')")
+    assert len(page.evaluate("() => location.hash")) < 50
+    page.reload()
+    wait_for_text(page, "1000 of 2000")
+    other = tabs().open(server.url, page.evaluate("() => location.hash"))
+    wait_for_text(other, "is kept in another browser")
+    wait_for_text(other, "100 of 2000")
+    profile.check(server.url)
+
+
 def test_the_tab_in_the_documentation_works(
     serve: Any, tabs: Any, logdir: Path, install_plugin: Callable[..., Path]
 ) -> None:

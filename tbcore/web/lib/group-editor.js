@@ -62,6 +62,7 @@ export function GroupEditor({ state, onClose }) {
       html`<p>${plural(preview.numGroups, "group")} of ${plural(runs.length, "run")}${preview.numAlone > 0 ? `, ${preview.numAlone} of a single run` : ""}</p>
         <ul>
           ${preview.groups.map(([name, members]) => html`<li title=${members.slice(0, 20).join("\n")}><span>${name}</span><small>${members.length}</small></li>`)}
+          ${preview.numMore > 0 && html`<li class="tb-dim">and ${plural(preview.numMore, "more group")}</li>`}
         </ul>`}
     </div>
     <details>
@@ -94,16 +95,18 @@ function titleOf(rule) {
  * What a rule would make: the largest groups first.
  * @param {string} rule
  * @param {readonly string[]} runs
- * @returns {{ error: string | null, groups: [string, string[]][], numGroups: number, numAlone: number }}
+ * @returns {{ error: string | null, groups: [string, string[]][], numMore: number, numGroups: number, numAlone: number }}
+ *   numMore: groups of several runs beyond those listed
  */
 function previewOf(rule, runs) {
-  const nothing = { error: null, groups: [], numGroups: 0, numAlone: 0 };
+  const nothing = { error: null, groups: [], numMore: 0, numGroups: 0, numAlone: 0 };
   if (rule === "") return nothing;
   try {
     const all = [...groupsOf(runs, compileRule(rule))];
     const groups = all.filter(([, members]) => members.length > 1).sort((a, b) => b[1].length - a[1].length);
     if (groups.length === 0) return { ...nothing, error: "This puts no two runs together." };
-    return { error: null, groups: groups.slice(0, NUM_EXAMPLES), numGroups: all.length, numAlone: all.length - groups.length };
+    const shown = groups.slice(0, NUM_EXAMPLES);
+    return { error: null, groups: shown, numMore: groups.length - shown.length, numGroups: all.length, numAlone: all.length - groups.length };
   } catch (error) {
     return { ...nothing, error: error instanceof Error ? error.message : String(error) };
   }

@@ -21,10 +21,10 @@ const COLUMNS = [
   ["smoothed", "Smoothed", formatValue],
   ["value", "Value", formatValue],
   ["step", "Step", formatStep],
-  ["wallTime", "Time", formatTime],
-  ["relative", "Relative", formatDuration],
   ["min", "Min", formatValue],
   ["max", "Max", formatValue],
+  ["relative", "Relative", formatDuration],
+  ["wallTime", "Time", formatTime],
   ["runs", "Runs", String],
 ];
 const ROW_HEIGHT = 24;
@@ -67,7 +67,7 @@ export function Legend({ label, rows, sort = null, onSort, onOnly, onHover, high
           ${columns.map(([column, title]) => {
             const order = sort?.column !== column ? null : sort.descending ? "descending" : "ascending";
             const next = { null: { column, descending: false }, ascending: { column, descending: true }, descending: null }[String(order)];
-            return html`<th scope="col" aria-sort=${order ?? "none"}>
+            return html`<th scope="col" data-column=${column} aria-sort=${order ?? "none"}>
               <button type="button" onClick=${() => onSort?.(next ?? null)}>${title}</button>
             </th>`;
           })}
@@ -85,13 +85,13 @@ export function Legend({ label, rows, sort = null, onSort, onOnly, onHover, high
               onPointerEnter=${() => onHover?.(row)}
             >
               <th scope="row" title=${row.name}>
-                <i style=${{ background: row.color }}></i><span>${row.name}</span>
+                <i style=${{ background: row.color }}></i><span><bdi>${row.name}</bdi></span>
                 ${onOnly && html`<button type="button" aria-label="Only ${row.name}" onClick=${() => onOnly(row)}>only</button>`}
               </th>
               ${columns.slice(1).map(([column, , format]) => {
                 const value = row[column];
                 // Without a point there is no step, and nothing to say of it.
-                return html`<td>${value === null || value === undefined || (Number.isNaN(row.step) && column !== "min" && column !== "max") ? "" : format(value)}</td>`;
+                return html`<td data-column=${column}>${value === null || value === undefined || (Number.isNaN(row.step) && column !== "min" && column !== "max") ? "" : format(value)}</td>`;
               })}
             </tr>`,
           )}

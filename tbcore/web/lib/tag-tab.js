@@ -89,14 +89,15 @@ export function TagTab({ host, tags, what, controls, size = "", renderCard, rend
  * @returns {{ closed: ReadonlySet<string>, onToggle: (name: string, open: boolean) => void }}
  */
 export function foldedGroups(host) {
-  const closed = new Set(parseLists(host.settings.value.closed).flat().map((name) => (name === "/" ? "" : name)));
+  const read = () => new Set(parseLists(host.settings.value.closed).flat().map((name) => (name === "/" ? "" : name)));
   /** @param {string} name @param {boolean} open */
   const onToggle = (name, open) => {
+    const closed = read(); // as of now: another group may have been folded since the tab was drawn
     if (open) closed.delete(name);
     else closed.add(name);
     host.settings.set("closed", formatLists([[...closed].map((group) => group || "/")]));
   };
-  return { closed, onToggle };
+  return { closed: read(), onToggle };
 }
 
 /**

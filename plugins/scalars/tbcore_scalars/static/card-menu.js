@@ -3,13 +3,16 @@
  */
 
 import { html } from "htm/preact";
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { Name } from "tbcore/lib/runs-panel.js";
 import { save } from "tbcore/lib/save.js";
+import { VirtualList } from "tbcore/lib/virtual-list.js";
 import { saveNumbers } from "./downloads.js";
 
-/** So many are listed; more are found by typing. */
+/** So many tags are listed; more are found by typing. */
 const MOST = 60;
+const ROW_HEIGHT = 26;
+const ROWS_IN_SIGHT = 8;
 
 /**
  * @param {object} props
@@ -43,21 +46,66 @@ export function CardMenu({ tab, parts, chart }) {
         </button>`,
       )}
     </section>
-    <ul class="downloads">
-      ${parts.flatMap((part) =>
-        part.runs.map(({ name, color }) => {
-          const name_ = `${name}_${part.tag}`.replace(/[^\w.-]+/g, "_");
-          const params = { run: name, tag: part.tag, samples: 0 };
-          return html`<li>
-            <i style=${{ background: color }}></i>
-            <span title=${name}><${Name} name=${name} /></span>
-            <a href=${host.url("scalars", { ...params, format: "csv" })} download="${name_}.csv" aria-label="CSV of ${name}">CSV</a>
-            <a href=${host.url("scalars", params)} download="${name_}.json" aria-label="JSON of ${name}">JSON</a>
-          </li>`;
-        }),
-      )}
-    </ul>
+    <${Downloads} host=${host} parts=${parts} />
   </div>`;
+}
+
+/**
+ * The numbers of each run. Only the rows in sight exist, since there may be thousands.
+ * @param {object} props
+ * @param {import("./types.js").Host} props.host
+ * @param {readonly import("./types.js").Part[]} props.parts
+ */
+function Downloads({ host, parts }) {
+  const [text, setText] = useState("");
+  const all = useMemo(() => parts.flatMap(({ tag, runs }) => runs.map(({ name, color }) => ({ tag, name, color }))), [parts]);
+  const found = useMemo(() => all.filter(({ name }) => name.toLowerCase().includes(text.toLowerCase())), [all, text]);
+  const height = `${Math.min(found.length, ROWS_IN_SIGHT) * ROW_HEIGHT + 8}px`;
+  return html`<section>
+    <h4>All points of one run</h4>
+    ${all.length > ROWS_IN_SIGHT && html`<${SearchBox} label="Find a run" value=${text} onInput=${setText} />`}
+    <div class="downloads" style=${{ height }}>
+      <${VirtualList}
+        items=${found}
+        rowHeight=${ROW_HEIGHT}
+        keyOf=${(/** @type {Row} */ { tag, name }) => JSON.stringify([tag, name])}
+        label="Runs"
+        renderRow=${(/** @type {Row} */ row) => html`<${Download} host=${host} row=${row} title=${parts.length > 1 ? `${row.name} · ${row.tag}` : row.name} />`}
+      />
+    </div>
+  </section>`;
+}
+
+/** @typedef {{ tag: string, name: string, color: string }} Row  a tag of a run */
+
+/** @param {{ host: import("./types.js").Host, row: Row, title: string }} props */
+function Download({ host, row: { tag, name, color }, title }) {
+  const file = `${name}_${tag}`.replace(/[^\w.-]+/g, "_");
+  const params = { run: name, tag, samples: 0 };
+  return html`<div class="download">
+    <i style=${{ background: color }}></i>
+    <span title=${title}><${Name} name=${title} /></span>
+    <a href=${host.url("scalars", { ...params, format: "csv" })} download="${file}.csv" aria-label="CSV of ${title}">CSV</a>
+    <a href=${host.url("scalars", params)} download="${file}.json" aria-label="JSON of ${title}">JSON</a>
+  </div>`;
+}
+
+/**
+ * @param {object} props
+ * @param {string} props.label
+ * @param {string} [props.hint]  more than the label
+ * @param {string} props.value
+ * @param {(text: string) => void} props.onInput
+ */
+function SearchBox({ label, hint = label, value, onInput }) {
+  return html`<input
+    class="tb-input"
+    type="search"
+    placeholder=${hint}
+    aria-label=${label}
+    value=${value}
+    onInput=${(/** @type {InputEvent} */ event) => onInput(/** @type {HTMLInputElement} */ (event.currentTarget).value)}
+  />`;
 }
 
 /**
@@ -71,14 +119,7 @@ function TagPicker({ tab, tags }) {
   const others = tab.tags.filter((tag) => !tags.includes(tag) && tag.toLowerCase().includes(text.toLowerCase()));
   return html`<section>
     <h4>Draw another tag in this chart</h4>
-    <input
-      class="tb-input"
-      type="search"
-      placeholder="Find a tag, or drag its card here"
-      aria-label="Find a tag"
-      value=${text}
-      onInput=${(/** @type {InputEvent} */ event) => setText(/** @type {HTMLInputElement} */ (event.currentTarget).value)}
-    />
+    <${SearchBox} label="Find a tag" hint="Find a tag, or drag its card here" value=${text} onInput=${setText} />
     <div class="picks">
       ${others.slice(0, MOST).map(
         (tag) => html`<button type="button" key=${tag} title=${tag} onClick=${() => tab.onCombine(tags, tag)}>${tag}</button>`,

@@ -73,8 +73,8 @@ function Dashboard({ host, store, tags }) {
   const { groups, runsOf, numTags } = useMemo(() => indexTags(tags.value, runs, filter.matches), [tags.value, runs, filter]);
   const stable = useStableRuns(runsOf);
   const { closed, onToggle } = foldedGroups(host);
-  const pinned = parseLists(settings.pinned).flat();
-  const combined = parseLists(settings.with);
+  const pinned = pinsOf(host);
+  const combined = combinedOf(host);
   const cursor = useMemo(makeCursor, []);
   /** @type {Map<string, import("./types.js").Link>} */
   const links = useMemo(() => new Map(), [options.x, options.link]);
@@ -104,17 +104,18 @@ function Dashboard({ host, store, tags }) {
     },
     /** @param {string} tag */
     onPin(tag) {
+      const pinned = pinsOf(host);
       const next = pinned.includes(tag) ? pinned.filter((other) => other !== tag) : [...pinned, tag];
       host.settings.set("pinned", formatLists([next]));
     },
     /** @param {readonly string[]} into @param {string} other */
     onCombine(into, other) {
       if (into.includes(other)) return;
-      host.settings.set("with", formatLists([...combined.filter(([first]) => first !== into[0]), [...into, other]]));
+      host.settings.set("with", formatLists([...combinedOf(host).filter(([first]) => first !== into[0]), [...into, other]]));
     },
     /** @param {readonly string[]} parts */
     onSplit(parts) {
-      host.settings.set("with", formatLists(combined.filter(([first]) => first !== parts[0])));
+      host.settings.set("with", formatLists(combinedOf(host).filter(([first]) => first !== parts[0])));
     },
   };
 
@@ -193,6 +194,18 @@ function Smoothing({ host, value }) {
     <input type="range" min="0" max="0.99" step="0.01" value=${value} aria-labelledby="smoothing" onInput=${onInput} />
     <input class="tb-input" type="number" min="0" max="0.999" step="0.01" value=${value} aria-labelledby="smoothing" onChange=${onInput} />
   </div>`;
+}
+
+// What the address has just now: a card may ask twice before it is drawn again.
+
+/** Tags whose cards stand at the top. @param {Host} host */
+function pinsOf(host) {
+  return parseLists(host.settings.value.pinned).flat();
+}
+
+/** Tags that share a chart, the first of which has the card. @param {Host} host */
+function combinedOf(host) {
+  return parseLists(host.settings.value.with);
 }
 
 /** @returns {(parts: import("./types.js").Part[]) => import("./types.js").Part[]} */
