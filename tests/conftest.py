@@ -34,6 +34,16 @@ START_LIMIT = 30.0
 """Seconds that a server may take until it answers: generous, for a busy machine."""
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves out what is run before a release only, unless -m names it."""
+    if "release" in config.option.markexpr:
+        return
+    left_out = [item for item in items if item.get_closest_marker("release")]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
+
+
 @pytest.fixture(scope="session")
 def real_logs() -> Path:
     """The directory with event files that other people's programs wrote; skips without it."""

@@ -269,6 +269,16 @@ def distributions_path(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return plugin_path("distributions", tmp_path_factory.mktemp("distributions"))
 
 
+@pytest.fixture(scope="session")
+def graphs_path(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    return plugin_path("graphs", tmp_path_factory.mktemp("graphs"))
+
+
+@pytest.fixture(scope="session")
+def hparams_path(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    return plugin_path("hparams", tmp_path_factory.mktemp("hparams"))
+
+
 @pytest.fixture
 def install_plugin(tmp_path: Path) -> Callable[..., Path]:
     """Installs a plugin that has only a module: `install_plugin("bad", "export default ...")`.
