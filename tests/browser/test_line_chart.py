@@ -23,12 +23,13 @@ import { LineChart } from "tbcore/lib/line-chart.js";
 globalThis.lab = { LineChart, cursor: makeCursor(), calls: [], hits: [] };
 const column = (numbers) => Float64Array.from(numbers, Number);
 // Lines of JSON: without steps they are 0, 1, 2 ..., and a point is logged every 10 seconds.
-lab.line = ({ name, color = "#3366cc", step, value, smoothed, ...more }) => ({
+lab.line = ({ name, color = "#3366cc", step, value, smoothed, overview, ...more }) => ({
   name, color,
   step: column(step ?? value.map((_, i) => i)),
   wallTime: column(value.map((_, i) => 1.6e9 + 10 * i)),
   value: column(value),
   ...(smoothed && { smoothed: column(smoothed) }),
+  ...(overview && { overview: lab.line({ name, value: overview, step: overview }) }),
   ...more,
 });
 lab.band = ({ name, color = "#3366cc", label, numRuns, key, dash, ...columns }) => ({
@@ -307,7 +308,13 @@ def test_logarithmic_axes_say_what_they_leave_out(page: Any) -> None:
     value = [10.0 ** (-i / 20) for i in range(100)] + [0.0]
     box = draw(page, [line("run", value)], xScale="log", yScale="log")
     note = page.locator(".tb-chart-note").inner_text()
-    assert note == "1 step ≤ 0 not shown, 1 value ≤ 0 not shown"
+    assert note == "steps ≤ 0 not shown, values ≤ 0 not shown"
+    over = page.evaluate(
+        "() => [tb.all('.tb-chart-note')[0], tb.all('.tb-chart-plot')[0]]"
+        ".map((part) => part.getBoundingClientRect())"
+    )
+    assert over[0]["bottom"] <= over[1]["top"]  # not over the curves
+    assert over[0]["top"] >= box["y"] - 24
     # The axis goes from 1 to 100 with 2 % of air: its middle is 10.
     assert hover(page, box, 0.5)[0][:3] == ["run", "0.316228", "10"]
     page.evaluate("() => { lab.it.setLines([lab.line({name: 'a', value: [-1, -2]})]); }")
@@ -370,6 +377,33 @@ def test_dragging_zooms_panning_moves_and_a_double_click_ends_it(page: Any) -> N
     assert page.evaluate("() => [lab.it.isZoomed, lab.calls.length]") == [True, before]
     page.evaluate("() => tb.frame()")
     assert hover(page, plot_of(page), 0.5)[0][2] == "15"
+
+
+def test_a_chart_that_is_zoomed_from_the_first_knows_everything(page: Any) -> None:
+    """Also on other axes, and when only rows of the view are there."""
+    part = line("run", list(range(40, 61)), step=list(range(40, 61)), overview=RISING[1:])
+    page.evaluate(
+        """([part]) => {
+          const chart = lab.it = lab.chart({label: 'loss'}, []);
+          chart.setView([40, 60]);
+          chart.setLines([lab.line(part)]);
+        }""",
+        [part],
+    )
+    page.wait_for_function("() => tb.canvas('loss').width > 300")
+    page.evaluate("() => tb.frame()")
+    assert page.evaluate("() => lab.it.xExtent") == [1, 100]
+    label = "loss by step from 40 to 60, of 1 to 100: run"
+    assert page.evaluate("() => tb.label('loss')") == label
+    description = page.locator(".tb-chart").get_attribute("aria-description")
+    assert description == "Last values in view: run 60"
+    page.evaluate("() => { lab.it.setAxes({ xScale: 'log' }); return tb.frame(); }")
+    assert page.evaluate("() => lab.it.xExtent") == pytest.approx([1, 100])
+    page.locator(".tb-chart").focus()
+    for _ in range(5):
+        page.keyboard.press("-")
+        page.evaluate("() => tb.frame()")
+    assert page.evaluate("() => lab.it.view") is None
 
 
 def test_a_pan_that_comes_back_has_an_end(page: Any) -> None:
@@ -521,6 +555,46 @@ def test_charts_share_a_cursor_and_the_run_that_is_pointed_at(page: Any) -> None
     assert page.evaluate(drawn)[1] == 0
 
 
+def test_lines_of_several_tags_are_known_by_their_run(page: Any) -> None:
+    """Where lines are called "run · tag", a run that is pointed at elsewhere is found too."""
+    few = [line("one", RISING, color=RED), line("other", RISING[::-1], color=BLUE)]
+    tags = [
+        line(f"{run} · {tag}", values, run=run, color=color)
+        for run, values, color in [("one", RISING, RED), ("other", RISING[::-1], BLUE)]
+        for tag in ("loss", "val")
+    ]
+    page.evaluate(
+        """([few, tags]) => {
+          lab.chart({label: 'few', cursor: lab.cursor}, few);
+          lab.chart({label: 'tags', cursor: lab.cursor}, tags);
+        }""",
+        [few, [*tags, *(line(f"more {i}", [50] * 101) for i in range(12))]],
+    )
+    page.wait_for_function("() => tb.canvas('tags').width > 300")
+    page.evaluate("() => tb.frame()")
+    drawn = """([label, color]) => {
+      const canvas = tb.card(label).querySelector('.tb-chart-overlay');
+      const wanted = [1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16));
+      const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+      let count = 0;
+      for (let i = 0; i < data.length; i += 4) {
+        if (data[i+3] > 200 && wanted.every((part, k) => Math.abs(part - data[i+k]) < 30)) count++;
+      }
+      return count;
+    }"""
+    page.evaluate("() => lab.cursor.highlight('one')")
+    assert page.evaluate(drawn, ["tags", RED]) > 300
+    assert page.evaluate(drawn, ["tags", BLUE]) == 0
+    page.evaluate("() => lab.cursor.highlight(null)")
+    hover(page, plot_of(page, "few"), 0.25, 0.75)  # the line that rises
+    assert page.evaluate("() => lab.hits[0].run") == "one"
+    assert page.evaluate(drawn, ["tags", RED]) > 10  # its dots at the shared place
+    assert page.evaluate(drawn, ["tags", BLUE]) == 0
+    page.mouse.move(2, 2)
+    hover(page, plot_of(page, "tags"), 0.25, 0.75)
+    assert page.evaluate(drawn, ["few", RED]) > 10
+
+
 # Legend and export -------------------------------------------------------------------------------
 
 
@@ -558,7 +632,7 @@ def test_a_chart_is_kept_as_svg_and_png(page: Any) -> None:
     """With title, axes, lines and names, which may hold anything."""
     name = 'a <b> & "c"'
     draw(page, [line(name, RISING, color=RED), line("b", [*RISING[::-1][:-1], math.nan])])
-    svg = page.evaluate("() => lab.it.toSVG()")
+    svg = page.evaluate("() => lab.it.toSVG('smoothed by 0.6')")
     parts = page.evaluate(
         """(svg) => {
           const parsed = new DOMParser().parseFromString(svg, 'image/svg+xml');
@@ -573,7 +647,7 @@ def test_a_chart_is_kept_as_svg_and_png(page: Any) -> None:
     texts, strokes = parts
     assert texts[0] == "loss"
     assert texts[-2:] == [name, "b"]
-    assert {"0", "50", "100"} <= set(texts)
+    assert {"0", "50", "100", "step", "value", "smoothed by 0.6"} <= set(texts)
     assert RED in strokes
     assert BLUE in strokes
     size = page.evaluate(

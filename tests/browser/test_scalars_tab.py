@@ -233,7 +233,7 @@ def test_each_series_can_be_downloaded(page_of: Any) -> None:
 
 def test_a_chart_and_all_charts_can_be_downloaded(page_of: Any) -> None:
     """Numbers as CSV and JSON, of all points; pictures as SVG and PNG."""
-    page, profile, server = page_of("#scalars&tagFilter=^loss/total$")
+    page, profile, server = page_of("#scalars&tagFilter=^loss/total$&scalars.smooth=0.6")
     wait_for_curves(page, "loss/total", RUNS[0])
     page.get_by_role("button", name="More of loss/total").click()
     files = {}
@@ -244,6 +244,7 @@ def test_a_chart_and_all_charts_can_be_downloaded(page_of: Any) -> None:
         files[kind] = Path(download.value.path()).read_bytes()
     assert files["PNG"].startswith(b"\x89PNG")
     drawing = ElementTree.fromstring(files["SVG"])
+    assert "smoothed by 0.6" in "".join(drawing.itertext())
     assert drawing.tag == "{http://www.w3.org/2000/svg}svg"
     assert all(run in "".join(drawing.itertext()) for run in RUNS)
     assert len(files["CSV"].splitlines()) == 1 + len(RUNS) * len(STEPS)
@@ -330,6 +331,7 @@ def test_showing_everything_again_shows_every_line(
     page.wait_for_function("() => location.hash.includes('scalars.zoom=loss,')")
     linked = profile.open(server.url, page.evaluate("() => location.hash"))
     linked.get_by_role("button", name="Show all of loss").wait_for()
+    linked.wait_for_function("() => tb.label('loss').includes(', of 0 to 29,999: long, short')")
     page.bring_to_front()
     page.locator(".tb-chart").focus()
     page.keyboard.press("0")
@@ -346,7 +348,13 @@ def test_the_table_of_a_chart(page_of: Any) -> None:
     rows = page.locator(".tb-legend tbody tr")
     rows.first.wait_for()
     assert rows.count() == 3
+    last = page.get_by_role("button", name="Last value", exact=True)
+    assert "as it was logged" in last.get_attribute("title")
+    hover(page, "accuracy", 250, 495)
+    page.get_by_role("button", name="Value", exact=True).wait_for()  # at the pointer
+    page.wait_for_function("() => tb.all('.tb-legend .tb-nearest').length === 1")
     rows.nth(1).hover()
+    last.wait_for()
     page.wait_for_function("() => document.querySelector('.tb-hovered')")
     rows.filter(has_text=RUNS[0]).get_by_role("button", name="Only").click(force=True)
     page.wait_for_function("() => tb.all('.tb-legend tbody tr').length === 1")

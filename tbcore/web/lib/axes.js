@@ -72,12 +72,13 @@ export function axisTicks(axis, length) {
  * @param {Axis} x
  * @param {Axis} y
  * @param {(text: string) => number} measure  width of a label
+ * @param {boolean} [hasNote]  leaves room for a line of text at the top
  * @param {Layout | null | false} [old]  whose y axis stays
  * @returns {Layout}
  */
-export function layOut(width, height, x, y, measure, old) {
+export function layOut(width, height, x, y, measure, hasNote, old) {
   if (old) return { ...old, xTicks: axisTicks(x, old.width) };
-  const top = 10;
+  const top = hasNote ? 22 : 10;
   const inner = height - top - 9 - LINE_HEIGHT * (x.kind === "wall_time" ? 2 : 1);
   const yTicks = axisTicks(y, inner);
   const left = yTicks.reduce((most, { label }) => Math.max(most, Math.ceil(measure(label)) + 12), 40);

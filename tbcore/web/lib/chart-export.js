@@ -11,6 +11,9 @@ import { PathData, escapeXML, svgToPNG, tenth } from "./svg.js";
 const TITLE_HEIGHT = 26;
 const NAME_HEIGHT = 17;
 const NAME_WIDTH = 210;
+/** Room for the title of an axis. */
+const AXIS_TITLE = 18;
+const AXES = { step: "step", relative: "relative time", wall_time: "wall time", value: "value" };
 
 /**
  * @param {Picture} picture
@@ -18,7 +21,9 @@ const NAME_WIDTH = 210;
  */
 export function chartSVG({ label, width, height, layout, x, y, items, marks, note, colors }) {
   const columns = Math.max(1, Math.floor((width - 24) / NAME_WIDTH));
-  const full = TITLE_HEIGHT + height + Math.ceil(items.length / columns) * NAME_HEIGHT + 14;
+  const names = TITLE_HEIGHT + height + AXIS_TITLE;
+  const full = names + Math.ceil(items.length / columns) * NAME_HEIGHT + 14;
+  const right = width + AXIS_TITLE;
   const toX = (/** @type {number} */ place) => shareOf(x.range, place) * layout.width;
   const toY = (/** @type {number} */ place) => (1 - shareOf(y.range, place)) * layout.height;
   /** @param {import("./chart-types.js").Item} item @param {Float64Array} column */
@@ -29,10 +34,10 @@ export function chartSVG({ label, width, height, layout, x, y, items, marks, not
   };
 
   const svg = [
-    `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${full}" viewBox="0 0 ${width} ${full}" font-family="${escapeXML(FONT)}" font-size="11">`,
-    `<title>${escapeXML(label)}</title><rect width="${width}" height="${full}" fill="${colors.surface}"/>`,
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${right}" height="${full}" viewBox="0 0 ${right} ${full}" font-family="${escapeXML(FONT)}" font-size="11">`,
+    `<title>${escapeXML(label)}</title><rect width="${right}" height="${full}" fill="${colors.surface}"/>`,
     `<text x="12" y="19" font-size="14" fill="${colors.text}">${escapeXML(label)}</text>`,
-    `<g transform="translate(${layout.left},${TITLE_HEIGHT + layout.top})">`,
+    `<g transform="translate(${layout.left + AXIS_TITLE},${TITLE_HEIGHT + layout.top})">`,
     `<clipPath id="plot"><rect width="${layout.width}" height="${layout.height}"/></clipPath>`,
   ];
   for (const { share, label: text } of layout.xTicks) {
@@ -47,6 +52,9 @@ export function chartSVG({ label, width, height, layout, x, y, items, marks, not
     svg.push(`<path d="M0,${at}h${layout.width}" stroke="${colors.grid}"/>`);
     svg.push(`<text x="-6" y="${at + 4}" text-anchor="end" fill="${colors.text}">${escapeXML(text)}</text>`);
   }
+  const below = height - layout.top + 8;
+  svg.push(`<text x="${layout.width / 2}" y="${below}" text-anchor="middle" fill="${colors.text}">${titleOf(x)}</text>`);
+  svg.push(`<text transform="translate(${-layout.left},${layout.height / 2})rotate(-90)" text-anchor="middle" fill="${colors.text}">${titleOf(y)}</text>`);
   svg.push('<g clip-path="url(#plot)" fill="none" stroke-linejoin="round">');
   for (const { band, color, xs, columns } of items) {
     if (!band) continue;
@@ -69,11 +77,11 @@ export function chartSVG({ label, width, height, layout, x, y, items, marks, not
     if (fill) svg.push(`<path d="${fill}" fill="${escapeXML(color)}"/>`);
     if (stroke) svg.push(`<path d="${stroke}" fill="none" stroke="${escapeXML(color)}" stroke-width="1.4"/>`);
   }
-  if (note) svg.push(`<text x="${layout.width - 4}" y="12" text-anchor="end" fill="${colors.text}">${escapeXML(note)}</text>`);
+  if (note) svg.push(`<text x="${layout.width}" y="-7" text-anchor="end" fill="${colors.text}">${escapeXML(note)}</text>`);
   svg.push("</g>");
   items.forEach(({ name, color }, i) => {
     const left = 12 + (i % columns) * NAME_WIDTH;
-    const top = TITLE_HEIGHT + height + 14 + Math.floor(i / columns) * NAME_HEIGHT;
+    const top = names + 14 + Math.floor(i / columns) * NAME_HEIGHT;
     const short = name.length > 32 ? `…${name.slice(-31)}` : name;
     svg.push(`<circle cx="${left + 4}" cy="${top - 4}" r="4" fill="${escapeXML(color)}"/>`);
     svg.push(`<text x="${left + 14}" y="${top}" fill="${colors.text}"><title>${escapeXML(name)}</title>${escapeXML(short)}</text>`);
@@ -89,4 +97,9 @@ export function chartSVG({ label, width, height, layout, x, y, items, marks, not
  */
 export function chartPNG(picture, scale) {
   return svgToPNG(chartSVG(picture), scale);
+}
+
+/** @param {import("./chart-types.js").Axis} axis */
+function titleOf({ kind, log }) {
+  return log ? `${AXES[kind]} (logarithmic)` : AXES[kind];
 }

@@ -18,12 +18,13 @@ export {};
  *
  * @typedef {object} LineOptions
  * @property {string} name  shown on hover
+ * @property {string} [run]  the run it is of, where the name says more; the name unless told
  * @property {string} color
  * @property {Float64Array | null} [smoothed]  drawn strong, with `value` faint behind it
  * @property {ArrayLike<number>} [segments]  first rows of segments, such as restarts; no line joins two
  * @property {number} [startTime]  when relative time begins, seconds since the epoch; at the first row unless told
  * @property {readonly number[]} [dash]  pixels on, pixels off
- * @property {number} [numPoints]  of the whole series, when these are not all
+ * @property {Columns} [overview]  rows of the whole series, when these are a part of it: "everything" reaches as far
  * @property {string} [key]  tells lines of one name apart
  * @property {boolean} [faint]  drawn thin behind all others, and without a say in what the axes show; of smoothed lines
  *   only these
@@ -42,6 +43,7 @@ export {};
  *   marked
  * @property {[low: Float64Array, high: Float64Array][]} [inner]  narrower bands inside it, drawn over it
  * @property {string} [label]  what low and high are
+ * @property {Float64Array} [overview]  x of the whole band, when this is a part of it
  * @property {readonly number[]} [dash]  of the mean: pixels on, pixels off
  * @property {string} [key]  tells bands of one name apart
  *
@@ -72,13 +74,14 @@ export {};
  * @property {Line | null} line
  * @property {Band | null} band
  * @property {string} name
+ * @property {string} run  of a band: its name
  * @property {string} color
  * @property {Float64Array} xs
  * @property {Float64Array} ys  drawn strong
  * @property {Float64Array | null} raw  drawn faint
  * @property {Float64Array[]} columns  all that is drawn
  * @property {Part[]} parts
- * @property {Range | null} xExtent
+ * @property {Range | null} xExtent  of the whole series
  * @property {Range | null} yExtent
  * @property {{ index: number, beside: number }[]} nonFinite
  *
@@ -86,6 +89,7 @@ export {};
  * @property {Line} [line]
  * @property {Band} [band]  instead of a line
  * @property {string} name
+ * @property {string} run  of a band: its name
  * @property {string} color
  * @property {number} index  of the point
  * @property {number} left  CSS pixels inside the plot
@@ -125,12 +129,12 @@ export {};
  * @property {{ text: string, grid: string, surface: string }} colors
  *
  * @typedef {object} CursorMember  a chart
- * @property {(x: number | null, name: string | null) => void} showCursor  another chart is pointed at, at this x and at
- *   the line of this name; null: no longer
- * @property {(name: string | null) => void} highlight
+ * @property {(x: number | null, run: string | null) => void} showCursor  another chart is pointed at, at this x and at
+ *   a line of this run; null: no longer
+ * @property {(run: string | null) => void} highlight
  *
  * @typedef {object} Cursor
  * @property {(member: CursorMember) => () => void} join  returns what leaves again
- * @property {(x: number | null, name: string | null, from: CursorMember) => void} move  tells all others
- * @property {(name: string | null) => void} highlight  draws the lines of a run strong in all charts, others faint
+ * @property {(x: number | null, run: string | null, from: CursorMember) => void} move  tells all others
+ * @property {(run: string | null) => void} highlight  draws the lines of a run strong in all charts, others faint
  */

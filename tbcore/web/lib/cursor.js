@@ -9,11 +9,11 @@ export function makeCursor() {
       members.add(member);
       return () => void members.delete(member);
     },
-    move(x, name, from) {
-      for (const member of members) if (member !== from) member.showCursor(x, name);
+    move(x, run, from) {
+      for (const member of members) if (member !== from) member.showCursor(x, run);
     },
-    highlight(name) {
-      for (const member of members) member.highlight(name);
+    highlight(run) {
+      for (const member of members) member.highlight(run);
     },
   };
 }

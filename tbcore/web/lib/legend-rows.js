@@ -2,12 +2,13 @@
  * The rows of a chart's legend. Pure.
  */
 
-import { extent, xColumn } from "./series.js";
+import { extent, lastIndex, xColumn } from "./series.js";
 
 /**
  * @typedef {object} LegendRow
  * @property {string} key
  * @property {string} name
+ * @property {string} run
  * @property {string} color
  * @property {number} value
  * @property {number | null} smoothed  null: not smoothed
@@ -36,14 +37,14 @@ export function legendRows(lines, hits, xAxis = "step") {
   const isHovered = hits !== null && hits.length > 0;
   const indexes = new Map(hits?.map(({ line, index }) => [line?.value, index]));
   return lines.map((line) => {
-    const { name, color, key = name, value, smoothed, step, wallTime, startTime = wallTime[0] } = line;
+    const { name, run = name, color, key = name, value, smoothed, step, wallTime, startTime = wallTime[0] } = line;
     const index = isHovered ? (indexes.get(value) ?? -1) : lastIndex(xColumn(line, xAxis === "relative" ? "wall_time" : xAxis));
     /** @param {Float64Array} column */
     const at = (column) => column[index] ?? NaN;
     let range = extents.get(value);
     if (!range) extents.set(value, (range = extent(value) ?? [NaN, NaN]));
     return {
-      ...{ key, name, color, value: at(value), smoothed: smoothed ? at(smoothed) : null, step: at(step) },
+      ...{ key, name, run, color, value: at(value), smoothed: smoothed ? at(smoothed) : null, step: at(step) },
       ...{ wallTime: at(wallTime), relative: at(wallTime) - startTime, min: range[0], max: range[1] },
     };
   });
@@ -65,14 +66,4 @@ export function sortRows(rows, sort) {
     if (Number.isNaN(a) || Number.isNaN(b)) return Number(Number.isNaN(a)) - Number(Number.isNaN(b));
     return a === b ? 0 : sign * (a < Number(b) ? -1 : 1);
   });
-}
-
-/**
- * The greatest x: the last row, unless a job was restarted.
- * @param {Float64Array} xs
- */
-function lastIndex(xs) {
-  let last = xs.length - 1;
-  for (let i = last - 1; i >= 0; i--) if (xs[i] > xs[last]) last = i;
-  return last;
 }

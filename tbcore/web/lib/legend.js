@@ -15,17 +15,17 @@ export { legendRows };
  * @typedef {import("./legend-rows.js").LegendSort} LegendSort
  */
 
-/** @type {[keyof LegendRow, string, (value: any) => string][]} */
+/** Name of the property, heading, how it is written, what it is. @type {[keyof LegendRow, string, (value: any) => string, string][]} */
 const COLUMNS = [
-  ["name", "Run", String],
-  ["smoothed", "Smoothed", formatValue],
-  ["value", "Value", formatValue],
-  ["step", "Step", formatStep],
-  ["min", "Min", formatValue],
-  ["max", "Max", formatValue],
-  ["relative", "Relative", formatDuration],
-  ["wallTime", "Time", formatTime],
-  ["runs", "Runs", String],
+  ["name", "Run", String, "The run, or a group of runs"],
+  ["smoothed", "Smoothed", formatValue, "The value on the smoothed line"],
+  ["value", "Value", formatValue, "The value as it was logged; of a group the mean"],
+  ["step", "Step", formatStep, "The step that the value was logged with"],
+  ["min", "Min", formatValue, "The lowest value of what the chart shows; of a group the lower edge of its band"],
+  ["max", "Max", formatValue, "The highest value of what the chart shows; of a group the upper edge of its band"],
+  ["relative", "Relative", formatDuration, "Time since the run's first point of this tag"],
+  ["wallTime", "Time", formatTime, "When the value was logged, on the clock"],
+  ["runs", "Runs", String, "How many runs of the group are in the mean"],
 ];
 const ROW_HEIGHT = 24;
 /** Of more rows only those in sight exist. */
@@ -36,13 +36,14 @@ const SPARE = 10;
  * @param {object} props
  * @param {string} props.label  what the table is of
  * @param {readonly LegendRow[]} props.rows
+ * @param {boolean} [props.isLast]  rows are of the ends of lines, not of a place that is pointed at
  * @param {LegendSort | null} [props.sort]  null: in the order of the lines
  * @param {(sort: LegendSort | null) => void} [props.onSort]  a heading was clicked: rising, falling, as before
  * @param {(row: LegendRow) => void} [props.onOnly]  only this run is wanted
  * @param {(row: LegendRow | null) => void} [props.onHover]
- * @param {string | null} [props.highlighted]  name of the run that is pointed at
+ * @param {string | null} [props.highlighted]  the run that is pointed at
  */
-export function Legend({ label, rows, sort = null, onSort, onOnly, onHover, highlighted = null }) {
+export function Legend({ label, rows, isLast = false, sort = null, onSort, onOnly, onHover, highlighted = null }) {
   const box = useRef(/** @type {HTMLElement | null} */ (null));
   const [view, setView] = useState({ top: 0, height: 240 });
   const isLong = rows.length > MANY;
@@ -64,11 +65,13 @@ export function Legend({ label, rows, sort = null, onSort, onOnly, onHover, high
     <table aria-rowcount=${rows.length + 1} onPointerLeave=${() => onHover?.(null)}>
       <thead>
         <tr>
-          ${columns.map(([column, title]) => {
+          ${columns.map(([column, title, , why]) => {
             const order = sort?.column !== column ? null : sort.descending ? "descending" : "ascending";
             const next = { null: { column, descending: false }, ascending: { column, descending: true }, descending: null }[String(order)];
             return html`<th scope="col" data-column=${column} aria-sort=${order ?? "none"}>
-              <button type="button" onClick=${() => onSort?.(next ?? null)}>${title}</button>
+              <button type="button" title=${why} onClick=${() => onSort?.(next ?? null)}>
+                ${column === "value" && isLast ? "Last value" : title}
+              </button>
             </th>`;
           })}
         </tr>
@@ -81,7 +84,7 @@ export function Legend({ label, rows, sort = null, onSort, onOnly, onHover, high
             (row, i) => html`<tr
               key=${row.key}
               aria-rowindex=${first + i + 2}
-              class=${row.name === highlighted ? "tb-nearest" : ""}
+              class=${row.run === highlighted ? "tb-nearest" : ""}
               onPointerEnter=${() => onHover?.(row)}
             >
               <th scope="row" title=${row.name}>

@@ -12,7 +12,7 @@
  */
 
 import { axisColumn, drawAxes, FONT, fromAxis, layOut, shareOf, toAxis } from "./axes.js";
-import { formatDuration, formatStep, formatTime, formatValue, plural } from "./format.js";
+import { formatDuration, formatStep, formatTime, formatValue } from "./format.js";
 import { drawNever, drawSoon } from "./frames.js";
 import { addGestures, at, limited } from "./gestures.js";
 import { dotPath, marksOf } from "./marks.js";
@@ -20,6 +20,7 @@ import { Raster } from "./raster.js";
 import {
   clipRange,
   extent,
+  lastIndex,
   lossPoints,
   nearestIndex,
   nonFinitePoints,
@@ -56,7 +57,7 @@ const FAINT = 0.28;
 const MEMBER = 0.6;
 const BAND = 0.18;
 /** Of a line or band: what its place on the axes depends on. */
-const KEPT = ["step", "wallTime", "smoothed", "segments", "startTime", "faint", "x", "low", "high", "inner", "nonfinite"];
+const KEPT = ["step", "wallTime", "smoothed", "segments", "startTime", "faint", "overview", "x", "low", "high", "inner", "nonfinite"];
 /** A line is read only where it has a point this near to the pointer, CSS pixels. */
 const REACH = 60;
 
@@ -84,8 +85,8 @@ export class LineChart {
   #leaveCursor = () => {};
   /** @type {{ name: string, index: number } | null} the point the arrow keys are at */ #reading = null;
   /** @type {{ left: number, top: number } | null} pointer, CSS pixels inside the plot */ #pointer = null;
-  /** @type {{ x: number, name: string | null } | null} the pointer in another chart */ #shared = null;
-  /** @type {string | null} */ #highlighted = null;
+  /** @type {{ x: number, run: string | null } | null} the pointer in another chart */ #shared = null;
+  /** @type {string | null} run */ #highlighted = null;
   #wasHovered = false;
   #colors = { text: "", grid: "", surface: "" };
 
@@ -100,8 +101,8 @@ export class LineChart {
     element.tabIndex = 0;
     element.setAttribute("role", "group");
     element.setAttribute("aria-roledescription", "line chart");
-    this.#plot.append(this.#overlay, this.#note);
-    element.append(this.#canvas, this.#plot);
+    this.#plot.append(this.#overlay);
+    element.append(this.#canvas, this.#plot, this.#note);
     this.#listen();
     this.#resizes = new ResizeObserver(() => this.#drawSoon(true));
     this.#resizes.observe(element);
@@ -158,6 +159,7 @@ export class LineChart {
     this.#view = view;
     this.#isMoving = !settled;
     this.#drawSoon();
+    if (settled) this.#describe();
     if (was !== this.isZoomed) this.#options.onZoom?.(this.isZoomed);
   }
 
@@ -182,21 +184,30 @@ export class LineChart {
     this.#show(null, true);
   }
 
-  /** Draws the lines of a run strong and all others faint. @param {string | null} name */
-  highlight(name) {
-    if (name === this.#highlighted) return;
-    this.#highlighted = name;
+  /** Draws the lines of a run strong and all others faint. @param {string | null} run */
+  highlight(run) {
+    if (run === this.#highlighted) return;
+    this.#highlighted = run;
     this.#drawOverlay();
   }
 
-  /** The chart as a document of SVG: title, axes, lines and their names. @returns {Promise<string>} */
-  async toSVG() {
-    return (await import("./chart-export.js")).chartSVG(this.#picture());
+  /**
+   * The chart as a document of SVG: title, axes, lines and their names.
+   * @param {string} [note]  what to know about the lines, such as their smoothing
+   * @returns {Promise<string>}
+   */
+  async toSVG(note) {
+    return (await import("./chart-export.js")).chartSVG(this.#picture(note));
   }
 
-  /** The same as pixels. @param {number} [scale]  pixels in a CSS pixel @returns {Promise<Blob>} image/png */
-  async toPNG(scale = 2) {
-    return (await import("./chart-export.js")).chartPNG(this.#picture(), scale);
+  /**
+   * The same as pixels.
+   * @param {number} [scale]  pixels in a CSS pixel
+   * @param {string} [note]
+   * @returns {Promise<Blob>} image/png
+   */
+  async toPNG(scale = 2, note) {
+    return (await import("./chart-export.js")).chartPNG(this.#picture(note), scale);
   }
 
   /** Takes the chart out of its element. */
@@ -207,8 +218,7 @@ export class LineChart {
     this.#resizes.disconnect();
     this.#tooltip?.destroy();
     drawNever(this.#draw);
-    this.#canvas.remove();
-    this.#plot.remove();
+    for (const part of [this.#canvas, this.#plot, this.#note]) part.remove();
   }
 
   // --- from columns to axes ----------------------------------------------------------------------------------------
@@ -230,14 +240,14 @@ export class LineChart {
       const band = line ? null : source;
       const item = old.get(source.value ?? source.mean);
       const was = /** @type {any} */ (item?.line ?? item?.band);
-      const { name, color } = source;
-      return item && KEPT.every((key) => was[key] === source[key]) ? { ...item, line, band, name, color } : this.#itemOf(line, band);
+      const { name, color, run = name } = source;
+      return item && KEPT.every((key) => was[key] === source[key]) ? { ...item, line, band, name, run, color } : this.#itemOf(line, band);
     };
     const faint = this.#lines.filter((line) => line.faint);
     const others = this.#lines.filter((line) => !line.faint);
     this.#items = [...faint, ...this.#bands, ...others].map(itemOf).filter(({ xs }) => xs.length > 0);
-    const extents = this.#framed().map(({ xExtent }) => xExtent);
-    this.#whole = this.#view ? this.#whole && union([this.#whole, ...extents]) : union(extents);
+    // What is known beyond the rows of a view stays known.
+    this.#whole = union([this.#view && this.#whole, ...this.#framed().map(({ xExtent }) => xExtent)]);
     this.#drawSoon();
     this.#describe();
   }
@@ -246,17 +256,18 @@ export class LineChart {
   #itemOf(line, band) {
     const { name, color } = /** @type {Line | Band} */ (line ?? band);
     const log = this.#axis("y").log;
-    const x = line ? xColumn(line, this.#options.xAxis, line.startTime) : /** @type {Band} */ (band).x;
-    const xs = axisColumn(x, this.#axis("x").log);
+    const toAxis = (/** @type {Float64Array} */ x) => axisColumn(x, this.#axis("x").log);
+    const xs = toAxis(line ? xColumn(line, this.#options.xAxis, line.startTime) : /** @type {Band} */ (band).x);
+    const whole = line?.overview ? xColumn(line.overview, this.#options.xAxis, line.startTime) : band?.overview;
     const parts = partsOf(xs, line?.segments);
     const columns = (line ? [line.smoothed ?? line.value, line.smoothed && line.value] : bandColumns(band))
       .filter((column) => column != null)
       .map((column) => axisColumn(column, log));
     return {
-      ...{ line, band, name, color, xs, columns, parts },
+      ...{ line, band, name, run: line?.run ?? name, color, xs, columns, parts },
       ys: columns[0],
       raw: line && !line.faint ? (columns[1] ?? null) : null,
-      xExtent: extent(xs),
+      xExtent: whole ? union([extent(toAxis(whole)), extent(xs)]) : extent(xs),
       yExtent: union(columns.map(extent)),
       nonFinite: line ? nonFinitePoints(line.value) : band ? lossPoints(band) : [],
     };
@@ -277,7 +288,7 @@ export class LineChart {
 
   /** @returns {Range} */
   #everything() {
-    return padded(this.#whole ?? union(this.#framed().map(({ xExtent }) => xExtent)), 0.02);
+    return padded(this.#whole, 0.02);
   }
 
   /** @returns {Range} */
@@ -319,14 +330,20 @@ export class LineChart {
     this.#plot.hidden = this.#items.length === 0;
     if (this.#plot.hidden) {
       this.#layout = null;
+      this.#note.textContent = "";
       this.#tooltip?.hide();
       return 0;
     }
     this.#x = this.#xRange();
     const old = this.#isMoving && this.#layout;
-    if (!old) this.#y = this.#yRange();
+    if (!old) {
+      this.#y = this.#yRange();
+      this.#note.textContent = this.#note.title = this.#notes();
+    }
     context.font = `11px ${FONT}`;
-    const layout = layOut(width, height, this.#axis("x"), this.#axis("y"), (text) => context.measureText(text).width, old);
+    const measure = (/** @type {string} */ text) => context.measureText(text).width;
+    const hasNote = this.#note.textContent !== "";
+    const layout = layOut(width, height, this.#axis("x"), this.#axis("y"), measure, hasNote, old);
     this.#layout = layout;
     drawAxes(context, layout, this.#colors, ratio);
     this.#place(layout, ratio);
@@ -350,16 +367,13 @@ export class LineChart {
     context.restore();
     context.save();
     context.translate(layout.left, layout.top);
-    let isCut = false;
-    for (const { color, fill, stroke, isCut: cut } of this.#marks(layout)) {
-      isCut ||= cut;
+    for (const { color, fill, stroke } of this.#marks(layout)) {
       context.fillStyle = context.strokeStyle = color;
       context.lineWidth = LINE_WIDTH;
       if (fill) context.fill(new Path2D(fill));
       if (stroke) context.stroke(new Path2D(stroke));
     }
     context.restore();
-    this.#note.textContent = this.#notes(isCut);
     this.#update();
     return later;
   };
@@ -459,36 +473,50 @@ export class LineChart {
     }));
   }
 
-  /** What the chart does not show. @param {boolean} isCut */
-  #notes(isCut) {
-    const notes = isCut ? ["outliers clipped"] : [];
-    for (const which of /** @type {const} */ (["x", "y"])) {
-      if (!this.#axis(which).log) continue;
-      let hidden = 0;
-      let all = 0;
-      for (const { xs, ys, line, band } of this.#items) {
-        const column = which === "x" ? xs : ys;
-        const value = line?.value ?? band?.mean ?? [];
-        all += column.length;
-        for (let i = 0; i < column.length; i++) {
-          if (!Number.isFinite(column[i]) && (which === "x" || Number.isFinite(value[i]))) hidden++;
+  /** What the chart does not show. Rows may be a selection of all points, so nothing is counted. */
+  #notes() {
+    /** @type {string[]} */
+    const notes = [];
+    const [bottom, top] = this.#y;
+    /** Of the points in sight; undefined: of no interest. @param {(item: Item, i: number) => boolean | undefined} test */
+    const foundIn = (test) => {
+      const found = new Set();
+      for (const item of this.#items) {
+        for (const part of item.parts) {
+          const [from, to] = windowOf(item.xs, part, ...this.#x);
+          for (let i = from; i < to && found.size < 2; i++) {
+            const is = test(item, i);
+            if (is !== undefined) found.add(is);
+          }
         }
       }
-      const what = which === "y" ? "value" : this.#options.xAxis === "step" ? "step" : "time";
-      if (hidden === all) notes.push(`no ${what} above 0 on a logarithmic axis`);
-      else if (hidden > 0) notes.push(`${plural(hidden, what)} ≤ 0 not shown`);
+      return found;
+    };
+    /** @param {string} what @param {(item: Item, i: number) => boolean | undefined} isHidden */
+    const addHidden = (what, isHidden) => {
+      const found = foundIn(isHidden);
+      if (found.has(true)) notes.push(found.has(false) ? `${what}s ≤ 0 not shown` : `no ${what} above 0 on a logarithmic axis`);
+    };
+    const isCut = (/** @type {number} */ y) => Number.isFinite(y) && (y < bottom || y > top);
+    if (this.#options.clip && foundIn(({ line, raw, ys }, i) => line !== null && isCut((raw ?? ys)[i])).has(true)) notes.push("outliers clipped");
+    if (this.#axis("x").log) addHidden(this.#options.xAxis === "step" ? "step" : "time", ({ xs }, i) => !Number.isFinite(xs[i]));
+    if (this.#axis("y").log) {
+      addHidden("value", ({ line, band, raw, ys }, i) => {
+        const value = line?.value ?? band?.mean;
+        return value && Number.isFinite(value[i]) ? !Number.isFinite((raw ?? ys)[i]) : undefined;
+      });
     }
     return notes.join(", ");
   }
 
-  /** What is shown, large enough to be read on its own. @returns {import("./chart-types.js").Picture} */
-  #picture() {
+  /** What is shown, large enough to be read on its own. @param {string} [more] @returns {import("./chart-types.js").Picture} */
+  #picture(more) {
     const width = Math.max(640, this.#element.clientWidth);
     const height = Math.max(360, this.#element.clientHeight);
     const axes = { x: this.#axis("x"), y: this.#axis("y") };
-    const layout = layOut(width, height, axes.x, axes.y, (text) => 6.5 * text.length);
+    const note = [more, this.#note.textContent].filter(Boolean).join(", ");
+    const layout = layOut(width, height, axes.x, axes.y, (text) => 6.5 * text.length, note !== "");
     const marks = this.#marks(layout);
-    const note = this.#note.textContent ?? "";
     return { label: this.#options.label, width, height, layout, ...axes, items: this.#items, marks, note, colors: this.#colors };
   }
 
@@ -502,16 +530,20 @@ export class LineChart {
     const { label, xAxis } = this.#options;
     const names = this.#items.slice(0, 3).map(({ name }) => name);
     const more = this.#items.length > names.length ? ` and ${this.#items.length - names.length} more` : "";
-    const [first, last] = this.xExtent ?? [0, 0];
     const format = { step: formatStep, relative: formatDuration, wall_time: formatTime }[xAxis];
+    const whole = this.xExtent ?? [0, 0];
+    const view = this.#view && [Math.max(this.#view[0], whole[0]), Math.min(this.#view[1], whole[1])];
+    const [all, part] = [whole, view].map((range) => range?.map(format).join(" to "));
     const axis = xAxis === "wall_time" ? "wall time" : xAxis;
-    const text = `${label} by ${axis} from ${format(first)} to ${format(last)}: ${names.join(", ")}${more}`;
+    const text = `${label} by ${axis} from ${part ? `${part}, of ${all}` : all}: ${names.join(", ")}${more}`;
     this.#element.setAttribute("aria-label", text);
-    const ends = this.#items.slice(0, 3).map(({ name, line, band }) => {
-      const values = line?.value ?? band?.mean ?? [];
-      return `${name} ${formatValue(values[values.length - 1])}`;
+    const end = this.#view ? toAxis(this.#axis("x"), this.#view[1]) : Infinity;
+    const ends = this.#items.slice(0, 3).map(({ name, line, band, xs }) => {
+      const last = lastIndex(xs, end);
+      return `${name} ${last < 0 ? "none" : formatValue((line?.value ?? band?.mean ?? [])[last])}`;
     });
-    this.#element.setAttribute("aria-description", ends.length > 0 ? `Last values: ${ends.join(", ")}${more}` : "");
+    const what = this.#view ? "Last values in view" : "Last values";
+    this.#element.setAttribute("aria-description", ends.length > 0 ? `${what}: ${ends.join(", ")}${more}` : "");
   }
 
   // --- hover, zoom, keys -------------------------------------------------------------------------------------------
@@ -552,10 +584,10 @@ export class LineChart {
   /**
    * Another chart with the same cursor is pointed at.
    * @param {number | null} x  null: no longer
-   * @param {string | null} name  of the nearest line there
+   * @param {string | null} run  of the nearest line there
    */
-  showCursor(x, name) {
-    this.#shared = x === null ? null : { x, name };
+  showCursor(x, run) {
+    this.#shared = x === null ? null : { x, run };
     this.#drawOverlay();
   }
 
@@ -577,7 +609,7 @@ export class LineChart {
     if (!this.#reading) {
       // It begins where the pointer is, or at an end of what is shown.
       const hit = this.#hits()[0];
-      const pointed = hit && this.#items.find(({ line, band }) => (line ?? band) === (hit.line ?? hit.band));
+      const pointed = hit && this.#items.find((item) => isOf(hit, item));
       if (pointed) return this.#read({ name: keyOf(pointed), index: hit.index });
       if (this.#view && count !== Infinity) {
         const item = this.#items[this.#items.length - 1];
@@ -647,7 +679,7 @@ export class LineChart {
     const layout = this.#layout;
     if (!hits || !isHovered || !layout) return cursor.move(null, null, this);
     const place = at(this.#x, (this.#pointer ?? hits[0]).left / layout.width);
-    cursor.move(fromAxis(this.#axis("x"), place), hits[0].name, this);
+    cursor.move(fromAxis(this.#axis("x"), place), hits[0].run, this);
   }
 
   /** The points that are read just now, the nearest first. @returns {Hit[]} */
@@ -687,8 +719,8 @@ export class LineChart {
   }
 
   /** @param {Item} item @param {number} index @param {number} left @param {number} top @returns {Hit} */
-  #hit({ line, band, name, color }, index, left, top) {
-    return { line: line ?? undefined, band: band ?? undefined, name, color, index, left, top };
+  #hit({ line, band, name, run, color }, index, left, top) {
+    return { line: line ?? undefined, band: band ?? undefined, name, run, color, index, left, top };
   }
 
   /** @param {Hit[]} [hits] */
@@ -701,8 +733,7 @@ export class LineChart {
     context.clearRect(0, 0, width, height);
     context.lineJoin = "round";
 
-    const strong = hits.length > 0 ? hits[0].name : this.#highlighted;
-    const items = this.#items.filter(({ name }) => name === strong);
+    const items = this.#items.filter((item) => (hits.length > 0 ? isOf(hits[0], item) : item.run === this.#highlighted));
     if (items.length > 0 && this.#items.length > items.length) {
       if (hits.length === 0) {
         context.fillStyle = surface;
@@ -726,8 +757,8 @@ export class LineChart {
     if (shared && points.length === 0) {
       const x = toAxis(this.#axis("x"), shared.x);
       left = toX(x);
-      points = this.#hitsAt(x, 0).filter(({ name }) => name === shared.name || this.#items.length <= MANY_LINES);
-      points.sort((a, b) => Number(b.name === shared.name) - Number(a.name === shared.name));
+      points = this.#hitsAt(x, 0).filter(({ run }) => run === shared.run || this.#items.length <= MANY_LINES);
+      points.sort((a, b) => Number(b.run === shared.run) - Number(a.run === shared.run));
     }
     if (!(left >= 0 && left <= width)) return;
     context.fillStyle = text;
@@ -755,6 +786,11 @@ function make(kind, className) {
 /** The mean, then low and high of each band. @param {Band | null} band */
 function bandColumns(band) {
   return [band?.mean, band?.low, band?.high, ...(band?.inner ?? []).flat()];
+}
+
+/** Whether a point is one of an item. @param {Hit} hit @param {Item} item */
+function isOf(hit, { line, band }) {
+  return (hit.line ?? hit.band) === (line ?? band);
 }
 
 /** @param {Item} item */

@@ -13,10 +13,10 @@ const GAP = 12;
  * @param {{ x: import("./chart-types.js").Axis, y: import("./chart-types.js").Axis, width: number, height: number }} plot
  * @param {boolean} showsPoints
  * @param {boolean} showsCuts
- * @returns {{ fill: string, stroke: string, isCut: boolean }}
+ * @returns {{ fill: string, stroke: string }}
  */
 export function marksOf({ line, xs, ys, raw, parts, nonFinite }, { x, y, width, height }, showsPoints, showsCuts) {
-  const marks = { fill: "", stroke: "", isCut: false };
+  const marks = { fill: "", stroke: "" };
   const toX = (/** @type {number} */ place) => shareOf(x.range, place) * width;
   const toY = (/** @type {number} */ place) => (1 - shareOf(y.range, place)) * height;
   for (const part of parts) {
@@ -56,7 +56,6 @@ export function marksOf({ line, xs, ys, raw, parts, nonFinite }, { x, y, width, 
     const isAbove = column[i] > y.range[1];
     if ((!isAbove && !(column[i] < y.range[0])) || !Number.isFinite(column[i])) continue;
     const left = toX(xs[i]);
-    marks.isCut ||= left >= 0 && left <= width;
     if (hasRoom(left, isAbove ? "above" : "below")) {
       marks.stroke += isAbove ? `M${left - 4},6l4,-4l4,4` : `M${left - 4},${height - 6}l4,4l4,-4`;
     }

@@ -104,6 +104,18 @@ export function nearestIndex(xs, x, parts = partsOf(xs)) {
 }
 
 /**
+ * The greatest x that is not beyond `to`: the last row, unless a job was restarted or a part is shown.
+ * @param {ArrayLike<number>} xs
+ * @param {number} [to]
+ * @returns {number} its index, of equal ones the last; -1 when there is none
+ */
+export function lastIndex(xs, to = Infinity) {
+  let last = -1;
+  for (let i = 0; i < xs.length; i++) if (xs[i] <= to && !(xs[i] < xs[last])) last = i;
+  return last;
+}
+
+/**
  * Smallest and largest finite number of a column.
  * @param {ArrayLike<number>} column
  * @returns {[min: number, max: number] | null} null when there is none

@@ -6,7 +6,6 @@ import { html } from "htm/preact";
 import { useMemo, useState } from "preact/hooks";
 import { Legend, legendRows } from "tbcore/lib/legend.js";
 import { xColumn } from "tbcore/lib/series.js";
-import { runOf } from "./feed.js";
 
 /**
  * @typedef {import("tbcore/lib/legend-rows.js").LegendRow} LegendRow
@@ -40,10 +39,12 @@ export function CardLegend({ host, title, lines, bands, hits, xAxis, view }) {
   return html`<${Legend}
     label=${title}
     rows=${rows}
+    isLast=${hits === null}
+    highlighted=${host.hoveredRun.value}
     sort=${sort}
     onSort=${setSort}
-    onOnly=${isGrouped ? undefined : (/** @type {LegendRow} */ row) => host.checkOnly(runOf(row))}
-    onHover=${(/** @type {LegendRow | null} */ row) => host.hoveredRun.set(row && !isGrouped ? runOf(row) : null)}
+    onOnly=${isGrouped ? undefined : (/** @type {LegendRow} */ row) => host.checkOnly(row.run)}
+    onHover=${(/** @type {LegendRow | null} */ row) => host.hoveredRun.set(row && !isGrouped ? row.run : null)}
   />`;
 }
 
@@ -83,7 +84,7 @@ function bandRow({ name, color, x, mean, low, high }, hits, xAxis, view) {
   /** @param {Float64Array} column */
   const at = (column) => column[index] ?? NaN;
   return {
-    ...{ key: name, name, color, value: at(mean), smoothed: null, min: at(low), max: at(high) },
+    ...{ key: name, name, run: name, color, value: at(mean), smoothed: null, min: at(low), max: at(high) },
     step: xAxis === "step" ? at(x) : NaN,
     wallTime: xAxis === "wall_time" ? at(x) : NaN,
     relative: xAxis === "relative" ? at(x) : NaN,

@@ -27,6 +27,7 @@ export function CardMenu({ tab, parts, chart }) {
   const runs = [...new Map(parts.flatMap((part) => part.runs).map((run) => [run.name, run])).values()];
   const names = runs.map(({ name }) => name);
   const file = tags.join("_");
+  const note = tab.options.smooth > 0 ? `smoothed by ${tab.options.smooth}` : "";
   /** @param {Promise<void>} task */
   const attempt = (task) => void task.catch((failure) => setError(failure.message));
 
@@ -35,8 +36,8 @@ export function CardMenu({ tab, parts, chart }) {
     <${TagPicker} tab=${tab} tags=${tags} />
     <section>
       <h4>Picture</h4>
-      <button class="tb-button" onClick=${() => chart && attempt(chart.toSVG().then((svg) => save(svg, `${file}.svg`, "image/svg+xml")))}>SVG</button>
-      <button class="tb-button" onClick=${() => chart && attempt(chart.toPNG().then((png) => save(png, `${file}.png`)))}>PNG</button>
+      <button class="tb-button" onClick=${() => chart && attempt(chart.toSVG(note).then((svg) => save(svg, `${file}.svg`, "image/svg+xml")))}>SVG</button>
+      <button class="tb-button" onClick=${() => chart && attempt(chart.toPNG(2, note).then((png) => save(png, `${file}.png`)))}>PNG</button>
     </section>
     <section>
       <h4>All points of this chart</h4>

@@ -9,7 +9,8 @@ import { Icon } from "tbcore/lib/icons.js";
 import { Later } from "tbcore/lib/later.js";
 import { useNear } from "tbcore/lib/lazy.js";
 import { LineChart } from "tbcore/lib/line-chart.js";
-import { knownLines, loadBands, loadLines, questionOf, runOf } from "./feed.js";
+import { knownLines, loadBands, loadLines, questionOf } from "./feed.js";
+import { covers } from "./lines-store.js";
 
 /**
  * @typedef {import("./types.js").Part} Part
@@ -82,6 +83,7 @@ export function ChartCard({ tab, parts, group, pinned, link }) {
   const showView = useRef(/** @type {import("./types.js").Move} */ (() => {}));
   showView.current = (next, settled) => {
     link?.move(next, settled, follow);
+    reach(next);
     if (settled) {
       setView(next);
       tab.onView(tags, next);
@@ -91,14 +93,24 @@ export function ChartCard({ tab, parts, group, pinned, link }) {
   const follow = useRef(/** @type {import("./types.js").Move} */ (() => {}));
   follow.current = (next, settled) => {
     chart.current?.setView(next, settled);
+    reach(next);
     if (settled) setView(next);
+  };
+  /** What is drawn, lines and bands: redrawn from coarser rows when a gesture leaves it, so that no part stays empty. */
+  const linesDrawn = useRef({ view: /** @type {View | null} */ (null), drawFor: (/** @type {View | null} */ _) => {} });
+  const bandsDrawn = useRef({ view: /** @type {View | null} */ (null), drawFor: (/** @type {View | null} */ _) => {} });
+  /** @param {View | null} next */
+  const reach = (next) => {
+    const scale = options.logX ? "log" : "linear";
+    if (!covers(linesDrawn.current.view, next, scale)) linesDrawn.current.drawFor(next);
+    if (!covers(bandsDrawn.current.view, next, scale, 0)) bandsDrawn.current.drawFor(next);
   };
   const needsHits = hasLegend ?? (options.legend || expanded);
   const onHoverLatest = useRef(/** @type {(found: import("tbcore/lib/line-chart.js").Hit[]) => void} */ (() => {}));
   onHoverLatest.current = (found) => {
     if (needsHits) setHits(found.length > 0 ? found : null);
     const nearest = found[0];
-    const run = nearest?.line ? runOf(nearest.line) : null;
+    const run = nearest?.line ? nearest.run : null;
     host.hoveredRun.set(run);
     if (groups) setHoveredGroup(nearest?.band ? nearest.band.name : run ? hoveredGroup : null);
   };
@@ -144,11 +156,14 @@ export function ChartCard({ tab, parts, group, pinned, link }) {
     let drawAt = 1;
     const views = view ? [...new Set([view, lastView.current, null])] : [null];
     const letGo = store.hold(lineParts.flatMap(({ tag }) => views.map((each) => questionOf(tag, options, each, pixels()))));
-    /** @param {boolean} isComplete */
-    const draw = (isComplete) => {
+    /** @param {boolean} isComplete @param {View | null} [wanted] */
+    const draw = (isComplete, wanted = view) => {
       clearTimeout(timer);
       timer = undefined;
-      const next = knownLines(store, lineParts, options, views, pixels());
+      const candidates = [...new Set([wanted, ...views])];
+      const next = knownLines(store, lineParts, options, candidates, pixels());
+      const best = views.find((each) => covers(each, wanted, options.logX ? "log" : "linear")) ?? null;
+      linesDrawn.current = { view: best, drawFor: (other) => draw(false, other) };
       chart.current?.setLines(next.lines);
       setShown(next);
       if (!groups) setHint(next.lines.length > 0 ? "" : isComplete ? "no points" : "loading");
@@ -182,6 +197,11 @@ export function ChartCard({ tab, parts, group, pinned, link }) {
     };
   }, [isNear, lineParts, view, options.x, options.logX, options.smooth]);
 
+  /** Bands of everything: until those of a view are there, and to know how far the axis goes. */
+  const wholeBands = useMemo(
+    () => ({ found: /** @type {import("tbcore/lib/chart-types.js").Band[] | null} */ (null) }),
+    [parts, groups, options.x, options.logX, options.smooth, options.spread],
+  );
   useEffect(() => {
     refreshBands.current = () => {};
     if (!isNear) return undefined;
@@ -191,21 +211,35 @@ export function ChartCard({ tab, parts, group, pinned, link }) {
       return undefined;
     }
     const leaving = new AbortController();
+    /** @param {View | null} part */
+    const ask = async (part) =>
+      (await Promise.all(tags.map((tag) => loadBands(host, tag, groups, options, part, pixels(), leaving.signal)))).flat();
+    /** @param {import("tbcore/lib/chart-types.js").Band[]} found @param {View | null} part */
+    const draw = (found, part) => {
+      if (leaving.signal.aborted) return;
+      const known = found.map((band) => ({ ...band, overview: wholeBands.found?.find((whole) => isSameBand(whole, band))?.x }));
+      chart.current?.setBands(known);
+      setBands(known);
+      bandsDrawn.current.view = part;
+    };
     const load = takingTurns(leaving.signal, async () => {
       try {
-        const found = await Promise.all(
-          tags.map((tag) => loadBands(host, tag, groups, options, view, pixels(), leaving.signal)),
-        );
+        if (!view || !wholeBands.found) {
+          wholeBands.found = await ask(null);
+          draw(wholeBands.found, null);
+        }
+        const found = view ? await ask(view) : wholeBands.found;
         if (leaving.signal.aborted) return;
-        setBands(found.flat());
-        chart.current?.setBands(found.flat());
-        setHint(found.flat().length > 0 ? "" : "no points");
+        if (view) draw(found, view);
+        setHint(found.length > 0 ? "" : "no points");
         setError("");
       } catch (failure) {
         if (!leaving.signal.aborted) setError(/** @type {Error} */ (failure).message);
       }
     });
     refreshBands.current = load;
+    bandsDrawn.current.drawFor = () => wholeBands.found && draw(wholeBands.found, null);
+    reach(view);
     setHint(bands.length > 0 ? "" : "loading");
     const settle = setTimeout(load, view ? SETTLE_MS : 0);
     return () => {
@@ -309,6 +343,11 @@ function takingTurns(signal, task) {
     }
     isRunning = false;
   };
+}
+
+/** @param {import("tbcore/lib/chart-types.js").Band} a @param {import("tbcore/lib/chart-types.js").Band} b */
+function isSameBand(a, b) {
+  return a.name === b.name && a.key === b.key;
 }
 
 /** @param {import("./types.js").Options} options */

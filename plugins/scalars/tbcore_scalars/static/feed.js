@@ -4,7 +4,7 @@
 
 import { readColumns } from "tbcore/lib/columns.js";
 import { xColumn } from "tbcore/lib/series.js";
-import { isWhole } from "./lines-store.js";
+import { covers, isWhole } from "./lines-store.js";
 
 /**
  * @typedef {import("./types.js").Host} Host
@@ -41,11 +41,11 @@ export function questionOf(tag, options, view, pixels) {
 }
 
 /**
- * The lines as far as they are known: those of the view, of the view before, or of everything.
+ * The lines as far as they are known: of each run the first rows that there are for all of the view.
  * @param {import("./lines-store.js").LinesStore} store
  * @param {readonly Part[]} parts
  * @param {Options} options
- * @param {readonly (View | null)[]} views  the best first; the last one is null
+ * @param {readonly (View | null)[]} views  first the one that is shown, then others whose rows may be there, the last null
  * @param {number} pixels
  * @returns {Shown}
  */
@@ -53,19 +53,23 @@ export function knownLines(store, parts, options, views, pixels) {
   /** @type {Shown} */
   const shown = { lines: [], numShown: 0, numInside: 0 };
   parts.forEach(({ tag, runs }, place) => {
-    const questions = views.map((view) => questionOf(tag, options, view, pixels));
+    const questions = views
+      .map((view) => questionOf(tag, options, view, pixels))
+      .filter(({ view, scale }) => covers(view, views[0], scale));
     for (const { name, color } of runs) {
       const all = store.get(questions[questions.length - 1], name);
       if (!all) continue;
-      const rows = isWhole(all) ? all : (questions.map((question) => store.get(question, name)).find(Boolean) ?? all);
+      const found = isWhole(all) ? all : (questions.map((question) => store.get(question, name)).find(Boolean) ?? all);
+      const rows = found.value.length > 0 ? found : all; // a line that ends before the view is one all the same
       if (rows.value.length === 0) continue;
       const numWhole = rows === all && isWhole(all) && views[0] ? countInside(rows, options.x, views[0]) : null;
-      shown.numShown += numWhole ?? rows.numShown;
-      shown.numInside += numWhole ?? rows.numInside;
-      const { step, wallTime, value, smoothed, segments, startTime, numPoints } = rows;
+      shown.numShown += numWhole ?? found.numShown;
+      shown.numInside += numWhole ?? found.numInside;
+      const { step, wallTime, value, smoothed, segments, startTime } = rows;
       shown.lines.push({
         key: JSON.stringify([name, tag]),
         name: parts.length > 1 ? `${name} · ${tag}` : name,
+        run: name,
         color,
         dash: DASHES[place % DASHES.length],
         step,
@@ -74,7 +78,7 @@ export function knownLines(store, parts, options, views, pixels) {
         smoothed,
         segments,
         startTime,
-        numPoints,
+        overview: rows === all ? undefined : all,
       });
     }
   });
@@ -90,15 +94,6 @@ function countInside(rows, xAxis, [from, to]) {
   let count = 0;
   for (const x of xColumn(rows, xAxis, rows.startTime)) if (x >= from && x <= to) count++;
   return count;
-}
-
-/**
- * The run of a line that `knownLines` made.
- * @param {{ key?: string, name: string }} line
- * @returns {string}
- */
-export function runOf({ key, name }) {
-  return key ? JSON.parse(key)[0] : name;
 }
 
 /**

@@ -26,11 +26,11 @@ import { OPTIONS, parseOptions } from "./options.js";
  * @typedef {import("./types.js").Run} Run
  */
 
-/** @type {[value: Options["x"], title: string][]} */
+/** @type {[value: Options["x"], title: string, why: string][]} */
 const X_AXES = [
-  ["step", "Step"],
-  ["relative", "Relative"],
-  ["wall_time", "Wall time"],
+  ["step", "Step", "The number that each value was logged with"],
+  ["relative", "Relative", "Time since each run's first point of the tag"],
+  ["wall_time", "Wall time", "When each value was logged, on the clock"],
 ];
 const PINNED = " pinned";
 
@@ -147,7 +147,7 @@ function Dashboard({ host, store, tags }) {
       <fieldset class="tb-segments">
         <legend class="tb-hidden">Horizontal axis</legend>
         ${X_AXES.map(
-          ([value, title]) => html`<label>
+          ([value, title, why]) => html`<label title=${why}>
             <input type="radio" name="x" checked=${options.x === value} onChange=${() => OPTIONS.set(host, "x", value)} />${title}
           </label>`,
         )}

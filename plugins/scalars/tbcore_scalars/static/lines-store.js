@@ -168,6 +168,20 @@ export function isWhole(rows) {
 }
 
 /**
+ * Whether what was fetched for a view is there for all of another.
+ * @param {import("./types.js").View | null} fetched  null: everything
+ * @param {import("./types.js").View | null} wanted
+ * @param {Question["scale"]} scale
+ * @param {number} [margin]  share of the view that was fetched beyond each of its edges
+ */
+export function covers(fetched, wanted, scale, margin = MARGIN) {
+  if (!fetched || !wanted) return !fetched;
+  const [from, to, first, last] = [...fetched, ...wanted].map(scale === "log" ? Math.log : Number);
+  const more = (to - from) * margin;
+  return first >= from - more && last <= to + more;
+}
+
+/**
  * Each segment by itself, for a restarted job begins anew.
  * @param {Rows} rows
  * @param {number} weight

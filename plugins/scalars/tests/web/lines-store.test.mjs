@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { knownLines, loadLines, questionOf, runOf } from "../../tbcore_scalars/static/feed.js";
-import { LinesStore, isWhole } from "../../tbcore_scalars/static/lines-store.js";
+import { knownLines, loadLines, questionOf } from "../../tbcore_scalars/static/feed.js";
+import { LinesStore, covers, isWhole } from "../../tbcore_scalars/static/lines-store.js";
 import { formatLists, parseLists } from "../../../../tbcore/web/lib/name-lists.js";
 import { parseOptions } from "../../tbcore_scalars/static/options.js";
 
@@ -136,7 +136,21 @@ test("zooming asks for the rows of long runs alone, and shows what it has meanwh
   assert.equal(part.lines[0].step.length, 4);
   const next = knownLines(store, parts, OPTIONS, [[11, 13], [10, 12], null], 300);
   assert.deepEqual([...next.lines[1].step], [10, 11, 12]); // until the rows of the new view are there
+  const out = knownLines(store, parts, OPTIONS, [[0, 50], [10, 12], null], 300);
+  assert.deepEqual([...out.lines[1].step], [0, 1, 2, 99]); // those of everything, rather than a part of the view
+  assert.deepEqual([...(next.lines[1].overview?.step ?? [])], [0, 1, 2, 99]); // what there is to see when zooming out
+  assert.equal(next.lines[0].overview, undefined);
   assert.equal(isWhole(/** @type {any} */ (store.get(questionOf("loss", OPTIONS, null, 300), "short"))), true);
+});
+
+test("what was fetched for a view reaches half as far again", () => {
+  assert.ok(covers([10, 20], [5, 25], "linear"));
+  assert.ok(!covers([10, 20], [4, 25], "linear"));
+  assert.ok(!covers([10, 20], [5, 25], "linear", 0));
+  assert.ok(covers([10, 1000], [1.001, 9999], "log"));
+  assert.ok(!covers([10, 1000], [0.9, 100], "log"));
+  assert.ok(covers(null, [1, 2], "linear") && covers(null, null, "linear"));
+  assert.ok(!covers([1, 2], null, "linear"));
 });
 
 test("short series are smoothed in the page, long ones by the server", async () => {
@@ -159,7 +173,7 @@ test("several tags in one chart have names and dashes of their own", async () =>
   const parts = [{ tag: "loss", runs }, { tag: "val", runs }];
   await loadLines(store, parts, OPTIONS, null, 300, () => "1", signal, () => {});
   const { lines } = knownLines(store, parts, OPTIONS, [null], 300);
-  assert.deepEqual(lines.map((line) => [line.name, runOf(line), line.dash]), [["a · loss", "a", undefined], ["a · val", "a", [6, 3]]]);
+  assert.deepEqual(lines.map((line) => [line.name, line.run, line.dash]), [["a · loss", "a", undefined], ["a · val", "a", [6, 3]]]);
 });
 
 test("options of the address, and what is wrong in it", () => {
