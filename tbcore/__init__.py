@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tbcore.kinds import Claim, Claims, Kind
     from tbcore.store.items import Item
     from tbcore.store.multiplexer import Multiplexer
-    from tbcore.store.series import ScalarSeries
+    from tbcore.store.series import LastPoints, ScalarSeries
 
 __version__ = "0.1.0"
 
@@ -36,6 +36,7 @@ __all__ = [
     "DecodeError",
     "Item",
     "Kind",
+    "LastPoints",
     "LegacyApi",
     "Multiplexer",
     "NotFoundError",
@@ -61,7 +62,7 @@ _HOMES = {
     "kinds": ("Claim", "Claims", "Kind"),
     "store.items": ("Item",),
     "store.multiplexer": ("Multiplexer",),
-    "store.series": ("ScalarSeries",),
+    "store.series": ("LastPoints", "ScalarSeries"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -25,6 +25,7 @@ from tbcore.store.series import (
     STEP,
     VALUE,
     WALL_TIME,
+    LastPoints,
     Rows,
     ScalarSeries,
     Series,
@@ -189,6 +190,25 @@ class Multiplexer:
         if not series and claims is None:
             raise NotFoundError(f"tag {_shown(tag)} of run {_shown(run)} holds no numbers")
         return _merged_scalars(series, samples)
+
+    def last_points(self, run: str, claims: Claims) -> LastPoints:
+        """The last point of each tag of the run, of the series that one of the claims matches.
+
+        Much faster than asking for the points of each tag. Raises NotFoundError for an unknown run.
+        """
+        view = self._run(run)
+        claimed = {kind for kind in view.kinds() if kind.is_scalar and matches(claims, kind)}
+        tags, points = [], []
+        for tag, tag_view in view.tags.items():
+            series = [s for s in tag_view.series if s.length and s.kind in claimed]
+            if series:
+                last = series[0] if len(series) == 1 else max(series, key=_last_ordinal)
+                tags.append(tag)
+                points.append(last.last_point())
+        step, wall_time, value = zip(*points, strict=True) if points else ((), (), ())
+        return LastPoints(
+            tags, np.array(step, np.int64), np.array(wall_time, float), np.array(value, float)
+        )
 
     def items(self, run: str, tag: str, claims: Claims, *, samples: int = 0) -> list[Item]:
         """The items of one tag, sampled likewise; their bytes are not read yet.
@@ -438,6 +458,10 @@ def _merged_scalars(all_series: Sequence[Series], samples: int) -> ScalarSeries:
         order = np.argsort(ordinals)
         ordinals, columns = ordinals[order], [column[order] for column in columns]
     return _scalar_series(ordinals, columns)
+
+
+def _last_ordinal(series: Series) -> int:
+    return int(series.ordinals_between(len(series) - 1, len(series))[0])
 
 
 def _scalar_series(ordinals: Rows, columns: Sequence[NDArray[Any]]) -> ScalarSeries:

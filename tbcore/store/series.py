@@ -16,9 +16,10 @@ is made by appending.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +55,18 @@ class ScalarSeries:
         return len(self.step)
 
 
+class LastPoints(NamedTuple):
+    """The last point of each tag of a run, as columns."""
+
+    tags: list[str]
+    """In order of first appearance; those without any point are left out."""
+    step: NDArray[np.int64]
+    """Shape (n,), as the others."""
+    wall_time: NDArray[np.float64]
+    """Seconds since the epoch."""
+    value: NDArray[np.float64]
+
+
 class Layout:
     """The columns of a block."""
 
@@ -80,6 +93,12 @@ REFERENCE = Layout("i8", "f8", "i8", "u4", "u4", "u4", "u4")
 
 
 _NO_BLOCK = np.empty(0, np.uint8)
+
+_FORMATS = {
+    np.dtype(name).char: struct.Struct(f"={code}")
+    for name, code in (("i8", "q"), ("f8", "d"), ("f4", "f"))
+}
+"""How one number of a scalar column is read."""
 
 
 class Ordinals:
@@ -216,6 +235,16 @@ class Series:
         if not 0 <= row < self.length:
             return None
         return row if int(self.ordinals_between(row, row + 1)[0]) == ordinal else None
+
+    def last_point(self) -> tuple[int, float, float]:
+        """Step, wall time and value of the last row of a scalar series that has one."""
+        # Without making views of the columns: somebody may ask this of each of 100,000 series.
+        row, data = self.length - 1, self.block.data
+        step, wall_time, value = (
+            _FORMATS[dtype.char].unpack_from(data, self.capacity * at + row * size)[0]
+            for dtype, size, at in self.layout.columns
+        )
+        return step, wall_time, value
 
     def highest_step(self) -> int | None:
         """Of all rows, None if there are none; the loader's thread only."""

@@ -96,6 +96,38 @@ def test_the_first_metadata_of_a_tag_gives_its_kind(tmp_path: Path) -> None:
     assert multiplexer.metadata("run", "x").plugin_data.plugin_name == "scalars"
 
 
+def test_the_last_point_of_each_tag_is_the_one_written_last(tmp_path: Path) -> None:
+    """Whatever came before: other forms under the tag, values that need float64, restarts."""
+    write_run(tmp_path, "run", scalars={"a": [(0, 1.0), (9, 0.5, 7.5)], "gone": [(5, 1.0)]})
+    with EventFileWriter(tmp_path / "run" / "z.tfevents") as writer:
+        writer.add_scalar("both", 1.0, 0)
+        writer.add_scalar("both", 0.1, 1, dtype="float64")
+        writer.add_scalar("both", 3.0, 2)
+        writer.add_scalar("exact", 0.1, 2**62 + 1, dtype="float64")
+        writer.add_histogram("h", [1.0], 0)
+    multiplexer = load(tmp_path)
+
+    for claims in (SCALARS, (Claim("simple_value"),), ANY):
+        last = multiplexer.last_points("run", claims)
+        for tag, *point in zip(*last, strict=True):
+            series = multiplexer.scalars("run", tag, claims=claims)
+            assert point == [series.step[-1], series.wall_time[-1], series.value[-1]], (claims, tag)
+    last = multiplexer.last_points("run", SCALARS)
+    assert last.tags == ["a", "gone", "both", "exact"]
+    assert last.step.tolist() == [9, 5, 2, 2**62 + 1]
+    assert last.value.tolist() == [0.5, 1.0, 3.0, 0.1]
+    assert last.wall_time[0] == 7.5
+    assert multiplexer.last_points("run", HISTOGRAMS).tags == []
+    with pytest.raises(NotFoundError, match="no run 'ran'; close: 'run'"):
+        multiplexer.last_points("ran", SCALARS)
+
+    write_run(tmp_path, "late", scalars={"a": [(0, 1.0), (1, 2.0)], "gone": [(1, 1.0)]})
+    write_run(tmp_path, "late", scalars={"b": [(1, 4.0)]}, restart_at=1)
+    multiplexer = load(tmp_path)
+    last = multiplexer.last_points("late", SCALARS)
+    assert (last.tags, last.value.tolist()) == (["a", "b"], [1.0, 4.0])
+
+
 def test_metadata_without_a_value_is_there(tmp_path: Path) -> None:
     """Hyperparameters are written so."""
     write_run(tmp_path, "run", hparams={"_hparams_/session_start_info": b"\x12\x00"})
