@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from starlette.routing import Route
 
-from tbcore import Claim, Multiplexer, PluginInfo, PluginOptions, hookimpl
-
-CLAIMS = (Claim(plugin_name="hparams"),)
+from tbcore import Multiplexer, PluginInfo, PluginOptions, hookimpl
+from tbcore_hparams.logged import CLAIMS
+from tbcore_hparams.routes import make_routes
 
 
 @hookimpl
@@ -30,4 +30,4 @@ def is_active(multiplexer: Multiplexer) -> bool:
 
 @hookimpl
 def routes(multiplexer: Multiplexer, options: PluginOptions) -> Sequence[Route]:
-    return []
+    return make_routes(multiplexer, options.samples)

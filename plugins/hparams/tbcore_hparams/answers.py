@@ -1,0 +1,230 @@
+"""The answers of the API in JSON: what protobuf would write of its messages, made from columns.
+
+A study of thousands of sessions has a million cells. Each becomes a text once, a column at a time,
+and nothing else is made for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from tbcore.http import json_response
+from tbcore_hparams.aggregate import Aggregate
+from tbcore_hparams.experiment import Experiment, HParamInfo, MetricInfo
+from tbcore_hparams.metrics import MetricName
+from tbcore_hparams.proto import api_pb2
+from tbcore_hparams.study import Groups, Study
+from tbcore_hparams.values import BOOL, NULL, NUMBER, OTHER, STRING, Rows, Values
+
+Cells = Sequence[str]
+"""Members of a JSON array or object, one a row, without the commas; "" where there is none."""
+
+
+def experiment_message(experiment: Experiment) -> dict[str, Any]:
+    """The message Experiment, for `json_response`."""
+    return {
+        "name": experiment.name,
+        "description": experiment.description,
+        "user": experiment.user,
+        "timeCreatedSecs": experiment.time_created_secs,
+        "hparamInfos": [_hparam_info(info) for info in experiment.hparams],
+        "metricInfos": [_metric_info(info) for info in experiment.metrics],
+    }
+
+
+def session_groups_json(
+    study: Study,
+    groups: Groups,
+    metrics: Aggregate,
+    chosen: Rows,
+    *,
+    total_size: int,
+    hparams: Collection[str] | None = None,
+) -> bytes:
+    """The message ListSessionGroupsResponse, with the chosen groups.
+
+    It tells of the metrics that `metrics` has, and of the hyperparameters that are named; None: of
+    all.
+    """
+    first = groups.first[chosen]
+    columns = study.sessions.hparams
+    hparam_cells = [
+        _hparam_cells(name, column.taken(first))
+        for name, column in columns.items()
+        if hparams is None or name in hparams
+    ]
+    metric_cells = [
+        _metric_cells(name, *(column[chosen] for column in rows))
+        for name, *rows in zip(
+            metrics.names,
+            metrics.num_sessions > 0,
+            metrics.value,
+            metrics.step,
+            metrics.wall_time,
+            strict=True,
+        )
+    ]
+    rows = zip(
+        [_text(groups.names[group]) for group in chosen.tolist()],
+        _joined(hparam_cells, len(chosen)),
+        _joined(metric_cells, len(chosen), metrics.place[:, chosen]),
+        _sessions_of(study, groups, metrics.names, chosen),
+        [_text(study.sessions.all[place].monitor_url) for place in first.tolist()],
+        strict=True,
+    )
+    texts = [
+        f'{{"name":{name},"hparams":{{{hparams_}}},"metricValues":[{metrics_}],'
+        f'"sessions":[{sessions}],"monitorUrl":{monitor_url}}}'
+        for name, hparams_, metrics_, sessions, monitor_url in rows
+    ]
+    return f'{{"sessionGroups":[{",".join(texts)}],"totalSize":{total_size}}}'.encode()
+
+
+# Experiments -------------------------------------------------------------------------------------
+
+
+def _hparam_info(info: HParamInfo) -> dict[str, Any]:
+    message: dict[str, Any] = {
+        "name": info.name,
+        "displayName": info.display_name,
+        "description": info.description,
+        "type": _enum_name(api_pb2.DataType, info.type),
+        "differs": info.differs,
+    }
+    if info.values is not None:
+        message["domainDiscrete"] = info.values
+    if info.interval is not None:
+        message["domainInterval"] = {"minValue": info.interval[0], "maxValue": info.interval[1]}
+    return message
+
+
+def _metric_info(info: MetricInfo) -> dict[str, Any]:
+    return {
+        "name": info.name._asdict(),
+        "displayName": info.display_name,
+        "description": info.description,
+        "datasetType": _enum_name(api_pb2.DatasetType, info.dataset_type),
+    }
+
+
+def _enum_name(enum: Any, number: int) -> str | int:
+    """The name; the number itself where only a later version has a name for it."""
+    return enum.Name(number) if number in enum.values() else number
+
+
+# Groups and sessions -----------------------------------------------------------------------------
+
+
+def _sessions_of(
+    study: Study, groups: Groups, names: Sequence[MetricName], chosen: Rows
+) -> list[str]:
+    """The sessions of each chosen group, in one text."""
+    sizes = groups.sizes[chosen]
+    ends = np.cumsum(sizes)
+    starts = ends - sizes
+    inside = np.arange(int(sizes.sum())) - np.repeat(starts, sizes)
+    texts = _session_texts(
+        study, names, groups.sessions[inside + np.repeat(groups.starts[chosen], sizes)]
+    )
+    return [
+        ",".join(texts[start:end])
+        for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
+    ]
+
+
+def _session_texts(study: Study, names: Sequence[MetricName], places: Rows) -> list[str]:
+    """The message Session of each."""
+    metric_cells = [
+        _metric_cells(name, *(column[places] for column in columns))
+        for name, *columns in zip(*study.metrics, strict=True)
+        if names
+    ]
+    sessions = [study.sessions.all[place] for place in places.tolist()]
+    rows = zip(
+        sessions,
+        _number_texts(np.array([session.start for session in sessions], np.float64)),
+        _number_texts(np.array([session.end for session in sessions], np.float64)),
+        _joined(metric_cells, len(sessions)),
+        strict=True,
+    )
+    return [
+        f'{{"name":{_text(session.name)},"startTimeSecs":{start},"endTimeSecs":{end},'
+        f'"status":{_text(_enum_name(api_pb2.Status, session.status))},'
+        f'"modelUri":{_text(session.model_uri)},"metricValues":[{metrics}],'
+        f'"monitorUrl":{_text(session.monitor_url)}}}'
+        for session, start, end, metrics in rows
+    ]
+
+
+# Cells -------------------------------------------------------------------------------------------
+
+
+def _metric_cells(
+    name: MetricName,
+    present: NDArray[np.bool_],
+    value: NDArray[np.float64],
+    step: Rows,
+    wall_time: NDArray[np.float64],
+) -> Cells:
+    """The message MetricValue in each row."""
+    prefix = f'{{"name":{_text(name._asdict())},"value":'
+    columns = [_number_texts(column) for column in (value, step, wall_time)]
+    cells = [
+        f'{prefix}{value_},"trainingStep":{step_},"wallTimeSecs":{wall_time_}}}'
+        for value_, step_, wall_time_ in zip(*columns, strict=True)
+    ]
+    return cells if present.all() else np.where(present, np.array(cells, object), "").tolist()
+
+
+def _hparam_cells(name: str, values: Values) -> Cells:
+    """The name and the value in each row."""
+    texts = np.full(len(values.kind), None, object)
+    is_number = values.kind == NUMBER
+    texts[is_number] = _number_texts(values.number[is_number])
+    texts[values.kind == NULL] = "null"
+    is_bool = values.kind == BOOL
+    texts[is_bool] = np.where(values.number[is_bool] != 0, "true", "false")
+    is_string = values.kind == STRING
+    codes, places = np.unique(values.code[is_string], return_inverse=True)
+    strings = np.array([_text(values.strings[code]) for code in codes.tolist()], object)
+    texts[is_string] = strings[places]
+    for row in np.flatnonzero(values.kind == OTHER).tolist():
+        assert values.others is not None
+        texts[row] = bytes(json_response(values.others[row]).body).decode()
+    prefix = f"{_text(name)}:"
+    return [prefix + text if text is not None else "" for text in texts.tolist()]
+
+
+def _joined(columns: Sequence[Cells], num_rows: int, place: Rows | None = None) -> list[str]:
+    """The cells of each row in one text.
+
+    They are in the order of the columns, or of `place`, of the shape (number of columns, num_rows).
+    """
+    rows: Iterable[Cells] = zip(*columns, strict=True) if columns else [()] * num_rows
+    if place is not None and (place[1:] < place[:-1]).any():
+        order = np.argsort(place, axis=0, kind="stable").T.tolist()
+        rows = (
+            [row[column] for column in columns_] for row, columns_ in zip(rows, order, strict=True)
+        )
+    return [",".join(filter(None, row)) for row in rows]
+
+
+def _number_texts(numbers: NDArray[Any]) -> list[str]:
+    """Each number in JSON; those that JSON lacks as the texts "NaN", "Infinity" and "-Infinity"."""
+    if not len(numbers):
+        return []
+    contiguous = np.ascontiguousarray(numbers)
+    texts = orjson.dumps(contiguous, option=orjson.OPT_SERIALIZE_NUMPY)[1:-1].decode().split(",")
+    for row in np.flatnonzero(~np.isfinite(numbers)).tolist():
+        number = numbers[row]
+        texts[row] = '"NaN"' if np.isnan(number) else '"Infinity"' if number > 0 else '"-Infinity"'
+    return texts
+
+
+def _text(value: str | int | dict[str, str]) -> str:
+    return orjson.dumps(value).decode()

@@ -1,0 +1,114 @@
+"""Tables to keep: the groups as rows, hyperparameters and metrics as columns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Sequence
+from itertools import compress
+from typing import Any, NamedTuple
+
+from starlette.responses import Response
+
+from tbcore.http import csv_response, json_response
+from tbcore_hparams.aggregate import Aggregate
+from tbcore_hparams.experiment import Experiment
+from tbcore_hparams.study import Groups, Sessions
+from tbcore_hparams.values import Rows
+
+
+class Download(NamedTuple):
+    """A table of Python values."""
+
+    header: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+
+
+def download(
+    experiment: Experiment,
+    sessions: Sessions,
+    groups: Groups,
+    metrics: Aggregate,
+    chosen: Rows,
+    *,
+    hparams: Collection[str] | None,
+    visible: Sequence[bool],
+) -> Download:
+    """The visible ones of the columns of hyperparameters and metrics, for the chosen groups.
+
+    A hyperparameter that a group does not have is an empty text, a metric None. Columns behind the
+    end of `visible` are left out. With `hparams`, nothing is told of others than these.
+    """
+    first = groups.first[chosen]
+    header: list[str] = []
+    columns: list[list[Any]] = []
+    shown = list(visible)
+    for info in compress(experiment.hparams, shown):
+        header.append(info.display_name or info.name)
+        values = sessions.hparam(info.name).taken(first)
+        is_missing = values.is_missing.tolist()
+        if hparams is not None and info.name not in hparams:
+            is_missing = [True] * len(first)
+        columns.append(
+            ["" if m else value for m, value in zip(is_missing, values.to_list(), strict=True)]
+        )
+    numbers = {name: number for number, name in enumerate(metrics.names)}
+    for metric in compress(experiment.metrics, shown[len(experiment.hparams) :]):
+        if metric.name not in numbers:
+            continue
+        header.append(metric.display_name or metric.name.tag)
+        number = numbers[metric.name]
+        values_ = metrics.value[number, chosen].tolist()
+        is_there = (metrics.num_sessions[number, chosen] > 0).tolist()
+        columns.append([v if there else None for there, v in zip(is_there, values_, strict=True)])
+    rows = list(zip(*columns, strict=True)) if columns else [()] * len(chosen)
+    return Download(header, rows)
+
+
+def _json(table: Download) -> Response:
+    return json_response(table._asdict())
+
+
+def _csv(table: Download) -> Response:
+    return csv_response(table.header, table.rows)
+
+
+def _latex(table: Download) -> Response:
+    lines = [
+        r"\begin{table}[tbp]",
+        rf"\begin{{tabular}}{{{'l' * len(table.header)}}}",
+        " & ".join(map(_in_latex, table.header)) + r" \\ \hline",
+        *(" & ".join(map(_in_latex, row)) + r" \\" for row in table.rows),
+        r"\hline",
+        r"\end{tabular}",
+        r"\end{table}",
+    ]
+    body = "\n".join([*lines, ""]).encode()
+    return Response(body, headers={"content-type": "application/x-latex; charset=utf-8"})
+
+
+def _in_latex(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, str):
+        return value.translate(_LATEX_ESCAPES)
+    if isinstance(value, bool):
+        return f"${value:d}$"
+    if math.isnan(value):
+        return r"$\mathrm{NaN}$"
+    if math.isinf(value):
+        return rf"${'-' if value < 0 else '+'}\infty$"
+    coefficient, _, exponent = f"{value:.3g}".partition("e")
+    return rf"${coefficient}\cdot 10^{{{int(exponent)}}}$" if exponent else f"${coefficient}$"
+
+
+_LATEX_ESCAPES = str.maketrans(
+    {
+        **{character: rf"\{character}" for character in "_%&#${}"},
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+    }
+)
+
+FORMATS: dict[str, Callable[[Download], Response]] = {"json": _json, "csv": _csv, "latex": _latex}
+"""What a table can be kept as."""

@@ -1,0 +1,138 @@
+"""The experiment: which hyperparameters and metrics there are, as logged or as found."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tbcore_hparams.logged import plain
+from tbcore_hparams.metrics import MetricName
+from tbcore_hparams.proto import api_pb2
+from tbcore_hparams.values import BOOL, NONFINITE, NUMBER, STRING, Values
+
+MAX_CHOICES = 10
+"""Texts that are listed as all there are; pages offer a search among more of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class HParamInfo:
+    """What is known of one hyperparameter."""
+
+    name: str
+    display_name: str = ""
+    description: str = ""
+    type: int = api_pb2.DATA_TYPE_UNSET
+    values: Sequence[Any] | None = None
+    """The choices there are."""
+    interval: tuple[float, float] | None = None
+    """The lowest and the highest value. At most one of these two is there."""
+    differs: bool = False
+    """Whether sessions have different values."""
+
+
+@dataclass(frozen=True, slots=True)
+class MetricInfo:
+    """What is known of one metric."""
+
+    name: MetricName
+    display_name: str = ""
+    description: str = ""
+    dataset_type: int = api_pb2.DATASET_UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """What all sessions have in common."""
+
+    name: str = ""
+    description: str = ""
+    user: str = ""
+    time_created_secs: float = 0.0
+    hparams: Sequence[HParamInfo] = field(default_factory=list)
+    metrics: Sequence[MetricInfo] = field(default_factory=list)
+
+
+def logged_experiment(logged: Sequence[api_pb2.Experiment]) -> Experiment:
+    """What was logged, at least once, in order.
+
+    Some programs log one for each session. Of hyperparameters and metrics with the same name the
+    first one counts.
+    """
+    hparams: dict[str, HParamInfo] = {}
+    metrics: dict[MetricName, MetricInfo] = {}
+    for experiment in logged:
+        for hparam in experiment.hparam_infos:
+            if hparam.name not in hparams:
+                hparams[hparam.name] = _hparam_info(hparam)
+        for metric in experiment.metric_infos:
+            name = MetricName(metric.name.group, metric.name.tag)
+            if name not in metrics:
+                metrics[name] = MetricInfo(
+                    name, metric.display_name, metric.description, metric.dataset_type
+                )
+    first = logged[0]
+    return Experiment(
+        first.name,
+        first.description,
+        first.user,
+        first.time_created_secs,
+        list(hparams.values()),
+        list(metrics.values()),
+    )
+
+
+def found_experiment(columns: Mapping[str, Values], metrics: Iterable[MetricName]) -> Experiment:
+    """What there is in the sessions, hyperparameters by name; without any there are no metrics."""
+    found = (_found_hparam(name, columns[name]) for name in sorted(columns))
+    hparams = [info for info in found if info is not None]
+    return Experiment(hparams=hparams, metrics=[MetricInfo(name) for name in metrics if hparams])
+
+
+def _hparam_info(info: api_pb2.HParamInfo) -> HParamInfo:
+    domain = info.WhichOneof("domain")
+    return HParamInfo(
+        info.name,
+        info.display_name,
+        info.description,
+        info.type,
+        [plain(value) for value in info.domain_discrete.values]
+        if domain == "domain_discrete"
+        else None,
+        (info.domain_interval.min_value, info.domain_interval.max_value)
+        if domain == "domain_interval"
+        else None,
+        info.differs,
+    )
+
+
+def _found_hparam(name: str, column: Values) -> HParamInfo | None:
+    """None where nothing is a number, a text or a boolean."""
+    kinds = set(np.unique(column.kind).tolist()) & {BOOL, NUMBER, STRING, NONFINITE}
+    if not kinds:
+        return None
+    numbers = np.unique(column.number[column.kind == NUMBER])
+    if kinds <= {NUMBER, NONFINITE}:
+        others = np.unique(column.number[column.kind == NONFINITE])
+        interval = (float(numbers[0]), float(numbers[-1])) if len(numbers) else None
+        return HParamInfo(
+            name,
+            type=api_pb2.DATA_TYPE_FLOAT64,
+            interval=interval,
+            differs=len(numbers) + len(others) > 1,
+        )
+    bools = [value != 0 for value in np.unique(column.number[column.kind == BOOL]).tolist()]
+    if kinds == {BOOL}:
+        return HParamInfo(name, type=api_pb2.DATA_TYPE_BOOL, values=bools, differs=len(bools) > 1)
+    # Of several types: all are told as texts.
+    texts = {column.strings[code] for code in np.unique(column.code[column.kind == STRING])}
+    texts |= {json.dumps(value) for value in [*numbers.tolist(), *bools]}
+    return HParamInfo(
+        name,
+        type=api_pb2.DATA_TYPE_STRING,
+        values=sorted(texts) if len(texts) <= MAX_CHOICES else None,
+        differs=len(texts) > 1,
+    )

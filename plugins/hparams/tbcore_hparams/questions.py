@@ -1,0 +1,102 @@
+"""What is asked: messages of the API, read from a request and checked."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import orjson
+from google.protobuf import json_format
+from google.protobuf.message import Message
+from starlette.requests import Request
+
+from tbcore import BadRequestError
+from tbcore.http import optional, request_body, required
+from tbcore_hparams.aggregate import AVG, MAX, MEDIAN, MIN
+from tbcore_hparams.downloads import FORMATS
+from tbcore_hparams.proto.api_pb2 import (
+    AggregationType,
+    ListSessionGroupsRequest,
+    SortOrder,
+)
+
+M = TypeVar("M", bound=Message)
+
+_AGGREGATIONS = {"avg": AVG, "min": MIN, "max": MAX, "median": MEDIAN}
+
+
+def message(request: Request, kind: type[M]) -> M:
+    """The message in the body of a POST, or in the parameter `request`.
+
+    Raises BadRequestError where there is none.
+    """
+    text: str | bytes
+    text = request_body(request) if request.method == "POST" else required(request, "request")
+    try:
+        found: M = json_format.Parse(text, kind())
+    except (json_format.Error, ValueError, TypeError, AttributeError, RecursionError) as error:
+        # json_format has errors of its own for most, but not for all that can be sent.
+        reason = " ".join(str(error).split())
+        raise BadRequestError(
+            f"a {kind.DESCRIPTOR.name} in JSON is needed: {reason[:300]}"
+        ) from None
+    return found
+
+
+def session_groups_message(request: Request) -> ListSessionGroupsRequest:
+    """The message, with columns that say which one they are and numbers that have a meaning."""
+    question = message(request, ListSessionGroupsRequest)
+    if question.aggregation_type not in AggregationType.values():
+        raise BadRequestError(f"unknown aggregationType {question.aggregation_type}")
+    for params in question.col_params:
+        if params.WhichOneof("name") is None:
+            raise BadRequestError('a member of colParams needs "metric" or "hparam"')
+        if params.order not in SortOrder.values():
+            raise BadRequestError(f"unknown order {params.order}")
+    return question
+
+
+def wanted_hparams(question: ListSessionGroupsRequest) -> set[str] | None:
+    """The hyperparameters to tell of; None: all.
+
+    As soon as one column says whether to include it, only columns of the request are told of.
+    """
+    if not any(params.HasField("include_in_result") for params in question.col_params):
+        return None
+    return {
+        params.hparam
+        for params in question.col_params
+        if params.include_in_result or not params.HasField("include_in_result")
+    }
+
+
+def download_format(request: Request) -> str:
+    """One of FORMATS."""
+    name = required(request, "format")
+    if name not in FORMATS:
+        raise BadRequestError(f'"format" must be one of {", ".join(FORMATS)}, got {name[:100]!r}')
+    return name
+
+
+def visible_columns(request: Request) -> list[bool]:
+    """Which columns of a download are wanted."""
+    text = required(request, "columnsVisibility")
+    try:
+        visible = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        visible = None
+    if not isinstance(visible, list) or not all(isinstance(entry, bool) for entry in visible):
+        raise BadRequestError(
+            f'"columnsVisibility" must be a JSON array of true and false, got {text[:100]!r}'
+        )
+    return visible
+
+
+def aggregation(request: Request) -> int:
+    """How a table makes one value of several; a number of the enum AggregationType."""
+    name = optional(request, "aggregation", "avg")
+    if name not in _AGGREGATIONS:
+        known = ", ".join(_AGGREGATIONS)
+        raise BadRequestError(f'"aggregation" must be one of {known}, got {name[:100]!r}')
+    if name != "avg":
+        required(request, "tag")
+    return _AGGREGATIONS[name]

@@ -1,0 +1,130 @@
+"""The whole study for a page: a header in JSON, and tables of numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tbcore_hparams.aggregate import Aggregate
+from tbcore_hparams.experiment import HParamInfo
+from tbcore_hparams.proto import api_pb2
+from tbcore_hparams.study import Groups, Study
+from tbcore_hparams.values import BOOL, MISSING, NONFINITE, NULL, NUMBER, STRING, Values
+
+Table = dict[str, NDArray[Any]]
+
+_TYPES = {
+    frozenset({BOOL}): "bool",
+    frozenset({NUMBER}): "number",
+    frozenset({NONFINITE}): "number",
+    frozenset({NUMBER, NONFINITE}): "number",
+    frozenset({STRING}): "string",
+}
+_DECLARED: dict[int, str] = {api_pb2.DATA_TYPE_BOOL: "bool", api_pb2.DATA_TYPE_FLOAT64: "number"}
+_STATUSES: dict[int, str] = {
+    api_pb2.STATUS_SUCCESS: "success",
+    api_pb2.STATUS_FAILURE: "failure",
+    api_pb2.STATUS_RUNNING: "running",
+}
+
+
+def header_of(study: Study, groups: Groups) -> dict[str, Any]:
+    """What is no column of numbers; the HTTP API's page has its fields."""
+    experiment, sessions = study.experiment, study.sessions.all
+    columns = [study.sessions.hparam(info.name).taken(groups.first) for info in experiment.hparams]
+    hparams = [
+        _hparam(info, column) for info, column in zip(experiment.hparams, columns, strict=True)
+    ]
+    return {
+        "generation": study.generation,
+        "experiment": {
+            "name": experiment.name,
+            "description": experiment.description,
+            "user": experiment.user,
+            "time_created_secs": experiment.time_created_secs,
+        },
+        "hparams": hparams,
+        "metrics": [
+            {
+                **info.name._asdict(),
+                "display_name": info.display_name,
+                "description": info.description,
+            }
+            for info in experiment.metrics
+        ],
+        "sessions": {
+            "names": [session.name for session in sessions],
+            "group": _group_of_sessions(groups),
+            "status": [_STATUSES.get(session.status, "unknown") for session in sessions],
+            "start": [session.start for session in sessions],
+            "end": [session.end for session in sessions],
+            "model_uri": [session.model_uri for session in sessions],
+            "monitor_url": [session.monitor_url for session in sessions],
+        },
+        "groups": {
+            "names": groups.names,
+            "monitor_url": [sessions[place].monitor_url for place in groups.first.tolist()],
+        },
+        "strings": {
+            str(number): column.to_list()
+            for number, (hparam, column) in enumerate(zip(hparams, columns, strict=True))
+            if hparam["type"] != "number"
+        },
+    }
+
+
+def tables_of(study: Study, groups: Groups, metrics: Aggregate) -> list[Table]:
+    """The tables of groups and of sessions; the HTTP API's page has their columns."""
+    by_group: Table = {}
+    for number, info in enumerate(study.experiment.hparams):
+        column = study.sessions.hparam(info.name).taken(groups.first)
+        if _type_of(info, column) == "number":
+            by_group[f"h{number}"] = column.number
+    by_session: Table = {}
+    for number in range(len(metrics.names)):
+        by_group[f"m{number}"] = metrics.value[number]
+        by_group[f"m{number}.step"] = metrics.step[number]
+        by_group[f"m{number}.sessions"] = metrics.num_sessions[number]
+        by_session[f"m{number}"] = study.metrics.value[number]
+        by_session[f"m{number}.step"] = study.metrics.step[number]
+        by_session[f"m{number}.wall_time"] = study.metrics.wall_time[number]
+    return [by_group, by_session]
+
+
+def _hparam(info: HParamInfo, column: Values) -> dict[str, Any]:
+    described: dict[str, Any] = {
+        "name": info.name,
+        "display_name": info.display_name,
+        "description": info.description,
+        "type": _type_of(info, column),
+        "differs": _differs(column),
+    }
+    if info.values is not None:
+        described["values"] = info.values
+    if info.interval is not None:
+        described["interval"] = info.interval
+    is_nan = (column.kind == NONFINITE) & np.isnan(column.number)
+    if described["type"] == "number" and is_nan.any():
+        described["nan"] = np.flatnonzero(is_nan)
+    return described
+
+
+def _type_of(info: HParamInfo, column: Values) -> str:
+    """Of the values that there are; where there are none, as it was declared."""
+    kinds = frozenset(np.unique(column.kind).tolist()) - {MISSING, NULL}
+    return _TYPES.get(kinds, "mixed") if kinds else _DECLARED.get(info.type, "string")
+
+
+def _differs(column: Values) -> bool:
+    """Whether there is more than one value; a number is not a boolean."""
+    there = column.taken(np.flatnonzero((column.kind != MISSING) & (column.kind != NULL)))
+    kind = np.where(there.kind == NONFINITE, NUMBER, there.kind)
+    return len(set(zip(kind.tolist(), there.to_list(), strict=True))) > 1
+
+
+def _group_of_sessions(groups: Groups) -> NDArray[np.int64]:
+    group = np.empty(len(groups.sessions), np.int64)
+    group[groups.sessions] = np.repeat(np.arange(len(groups.names)), groups.sizes)
+    return group

@@ -1,0 +1,123 @@
+"""Shared by the tests of hyperparameters: sessions as programs log them, and a client."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import pytest
+
+import tbcore_hparams
+from tbcore.testing import TbcoreClient, write_run
+from tbcore_hparams.proto.api_pb2 import Experiment
+from tbcore_hparams.proto.plugin_data_pb2 import HParamsPluginData
+
+MakeClient = Callable[..., TbcoreClient]
+ALL_STATUSES = [0, 1, 2, 3]
+
+
+class WriteSession(Protocol):
+    """Writes an event file with the hyperparameters of a session, and scalars of its own run."""
+
+    def __call__(
+        self,
+        name: str,
+        hparams: Mapping[str, Any] | None = None,
+        *,
+        group: str = "",
+        status: int | None = None,
+        end: float = 0.0,
+        start: float = 0.0,
+        model_uri: str = "",
+        monitor_url: str = "",
+        scalars: Mapping[str, Sequence[Any]] | None = None,
+    ) -> None: ...
+
+
+class Asking:
+    """A client of the plugin's routes on a log directory."""
+
+    def __init__(self, client: TbcoreClient) -> None:
+        self.client = client
+
+    def post(self, route: str, body: Any) -> Any:
+        """The answer to a message."""
+        response = self.client.post(f"data/plugin/hparams/{route}", json=body)
+        assert response.status_code == 200, response.text
+        return response.json()
+
+    def groups(self, *columns: Mapping[str, Any], **question: Any) -> Any:
+        """The answer about session groups: all of them, unless the question says otherwise."""
+        whole = {"allowedStatuses": ALL_STATUSES, "sliceSize": 1_000_000, "colParams": columns}
+        return self.post("session_groups", whole | question)
+
+    def names(self, *columns: Mapping[str, Any], **question: Any) -> list[str]:
+        """The names of the groups that pass, in order."""
+        return [group["name"] for group in self.groups(*columns, **question)["sessionGroups"]]
+
+
+def set_hparams(target: Any, hparams: Mapping[str, Any]) -> None:
+    """Fills a map of name to google.protobuf.Value."""
+    for name, value in hparams.items():
+        if value is None:
+            target[name].null_value = 0
+        elif isinstance(value, bool):
+            target[name].bool_value = value
+        elif isinstance(value, (int, float)):
+            target[name].number_value = value
+        elif isinstance(value, str):
+            target[name].string_value = value
+        elif isinstance(value, list):
+            target[name].list_value.extend(value)
+        else:
+            target[name].struct_value.update(value)
+
+
+@pytest.fixture
+def write_session(tbcore_logdir: Path) -> WriteSession:
+    def write(
+        name: str,
+        hparams: Mapping[str, Any] | None = None,
+        *,
+        group: str = "",
+        status: int | None = None,
+        end: float = 0.0,
+        start: float = 0.0,
+        model_uri: str = "",
+        monitor_url: str = "",
+        scalars: Mapping[str, Sequence[Any]] | None = None,
+    ) -> None:
+        data = HParamsPluginData()
+        info = data.session_start_info
+        info.SetInParent()
+        set_hparams(info.hparams, hparams or {})
+        info.group_name, info.start_time_secs = group, start
+        info.model_uri, info.monitor_url = model_uri, monitor_url
+        contents = {"_hparams_/session_start_info": data.SerializeToString()}
+        if status is not None:
+            contents["_hparams_/session_end_info"] = end_content(status, end)
+        write_run(tbcore_logdir, name, hparams=contents, scalars=scalars)
+
+    return write
+
+
+def end_content(status: int, end: float = 0.0) -> bytes:
+    """What is logged when a session ends."""
+    data = HParamsPluginData()
+    data.session_end_info.status = status  # type: ignore[assignment]
+    data.session_end_info.end_time_secs = end
+    data.session_end_info.SetInParent()
+    return data.SerializeToString()
+
+
+def write_experiment(logdir: Path, run: str, experiment: Experiment) -> None:
+    """Writes an event file that says what the experiment is."""
+    content = HParamsPluginData(experiment=experiment).SerializeToString()
+    write_run(logdir, run, hparams={"_hparams_/experiment": content})
+
+
+@pytest.fixture
+def asking(tbcore_logdir: Path, tbcore_client: MakeClient) -> Callable[[], Asking]:
+    """Makes a client of what was written so far."""
+    return lambda: Asking(tbcore_client(tbcore_logdir, plugins=[tbcore_hparams]))

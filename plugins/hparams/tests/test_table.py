@@ -1,0 +1,186 @@
+"""The table: everything at once, for a page that filters and sorts by itself."""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tbcore.testing import write_run
+
+NAN = math.nan
+
+
+def read(content: bytes) -> tuple[dict[str, Any], list[dict[str, list[float]]]]:
+    """The header and the tables of an answer of columns."""
+    (length,) = struct.unpack_from("<I", content)
+    text = json.loads(content[4 : 4 + length])
+    offset, tables = 4 + length, []
+    for shape in text["tables"]:
+        table = {}
+        for name in shape["columns"]:
+            table[name] = np.frombuffer(content, "<f8", shape["rows"], offset).tolist()
+            offset += 8 * shape["rows"]
+        tables.append(table)
+    assert offset == len(content)
+    return text["header"], tables
+
+
+def table(asking: Any, query: str = "") -> tuple[dict[str, Any], list[dict[str, list[float]]]]:
+    response = asking.client.get(f"data/plugin/hparams/table?{query}")
+    assert response.status_code == 200, response.text
+    return read(response.content)
+
+
+def write_study(write_session: Any) -> None:
+    """Two sessions of one group and one of another, and a hyperparameter of each type."""
+    write_session(
+        "b", {"lr": 0.1, "n": 1, "opt": "adam", "flag": True, "any": 1}, group="g", status=1,
+        start=10, end=20, monitor_url="http://m/b",
+        scalars={"loss": [(7, 0.5, 99.0)], "acc": [0.25]},
+    )  # fmt: skip
+    write_session(
+        "a", {"lr": 0.1, "n": 1, "opt": "adam", "flag": True, "any": 1}, group="g",
+        model_uri="/models/a", scalars={"loss": [(0, 9.0), (3, 0.25, 98.0)]},
+    )  # fmt: skip
+    write_session("c", {"lr": math.nan, "opt": "sgd", "any": "x"}, status=3)
+
+
+def test_the_header_describes_columns_sessions_and_groups(
+    write_session: Any, asking: Callable[[], Any]
+) -> None:
+    """In the order of names."""
+    write_study(write_session)
+
+    header, _ = table(asking())
+
+    assert [(h["name"], h["type"], h["differs"]) for h in header["hparams"]] == [
+        ("any", "mixed", True),
+        ("flag", "bool", False),
+        ("lr", "number", True),
+        ("n", "number", False),
+        ("opt", "string", True),
+    ]
+    assert header["hparams"][2]["nan"] == [0]
+    assert [(m["group"], m["tag"]) for m in header["metrics"]] == [("", "acc"), ("", "loss")]
+    assert header["groups"] == {"names": ["c", "g"], "monitor_url": ["", ""]}
+    assert header["sessions"] == {
+        "names": ["a", "b", "c"],
+        "group": [1, 1, 0],
+        "status": ["unknown", "success", "running"],
+        "start": [0.0, 10.0, 0.0],
+        "end": [0.0, 20.0, 0.0],
+        "model_uri": ["/models/a", "", ""],
+        "monitor_url": ["", "http://m/b", ""],
+    }
+    assert header["strings"] == {"0": ["x", 1.0], "1": [None, True], "4": ["sgd", "adam"]}
+    assert header["experiment"] == {
+        "name": "",
+        "description": "",
+        "user": "",
+        "time_created_secs": 0.0,
+    }
+
+
+def test_the_tables_hold_numbers_of_groups_and_of_sessions(
+    write_session: Any, asking: Callable[[], Any]
+) -> None:
+    """NaN stands where there is nothing."""
+    write_study(write_session)
+
+    _, (groups, sessions) = table(asking())
+
+    np.testing.assert_equal(
+        groups,
+        {
+            "h2": [NAN, 0.1],
+            "h3": [NAN, 1.0],
+            "m0": [NAN, 0.25],
+            "m0.step": [0.0, 0.0],
+            "m0.sessions": [0.0, 1.0],
+            "m1": [NAN, 0.375],
+            "m1.step": [0.0, 5.0],
+            "m1.sessions": [0.0, 2.0],
+        },
+    )
+    np.testing.assert_equal(sessions["m1"], [0.25, 0.5, NAN])
+    np.testing.assert_equal(sessions["m1.step"], [3.0, 7.0, 0.0])
+    np.testing.assert_equal(sessions["m1.wall_time"], [98.0, 99.0, NAN])
+    np.testing.assert_equal(sessions["m0"], [NAN, 0.25, NAN])
+    assert list(sessions) == [f"m{i}{part}" for i in (0, 1) for part in ("", ".step", ".wall_time")]
+
+
+def test_one_session_stands_for_its_group(write_session: Any, asking: Callable[[], Any]) -> None:
+    """With what else it has, and without what it lacks."""
+    write_study(write_session)
+
+    found = {how: table(asking(), f"aggregation={how}&tag=loss")[1][0] for how in ("min", "max")}
+
+    np.testing.assert_equal(found["min"]["m1"], [NAN, 0.25])
+    np.testing.assert_equal(found["min"]["m0"], [NAN, NAN])
+    np.testing.assert_equal(found["min"]["m0.sessions"], [0.0, 0.0])
+    np.testing.assert_equal(found["max"]["m1"], [NAN, 0.5])
+    np.testing.assert_equal(found["max"]["m0"], [NAN, 0.25])
+    np.testing.assert_equal(found["max"]["m1.step"], [0.0, 7.0])
+
+
+def test_a_logged_nan_is_no_missing_value(write_session: Any, asking: Callable[[], Any]) -> None:
+    """The number of sessions, and the wall time, tell them apart."""
+    write_session("a", {"x": 1}, scalars={"loss": [math.nan]})
+    write_session("b", {"x": 2})
+
+    _, (groups, sessions) = table(asking())
+
+    np.testing.assert_equal(groups["m0"], [NAN, NAN])
+    assert groups["m0.sessions"] == [1.0, 0.0]
+    assert np.isnan(sessions["m0.wall_time"]).tolist() == [False, True]
+
+
+def test_without_sessions_there_is_nothing(asking: Callable[[], Any]) -> None:
+    """Lists that are empty, and no error."""
+    header, (groups, sessions) = table(asking())
+
+    assert header["hparams"] == header["metrics"] == header["groups"]["names"] == []
+    assert header["strings"] == groups == sessions == {}
+
+
+def test_what_the_client_has_is_not_sent_again(
+    tbcore_logdir: Any, write_session: Any, asking: Callable[[], Any]
+) -> None:
+    """Not until something changes that the table shows."""
+    write_study(write_session)
+    write_run(tbcore_logdir, "elsewhere", scalars={"other": [1.0]})
+    asked = asking()
+    generation = table(asked)[0]["generation"]
+    unchanged = ({"generation": generation, "unchanged": True}, [])
+    assert table(asked, f"known={generation}") == unchanged
+
+    write_run(tbcore_logdir, "elsewhere", scalars={"other": [(1, 2.0)]})
+    asked.client.reload()
+    assert table(asked, f"known={generation}") == unchanged
+
+    write_run(tbcore_logdir, "a", scalars={"loss": [(9, 0.125)]})
+    asked.client.reload()
+    header, (_, sessions) = table(asked, f"known={generation}")
+    assert header["generation"] != generation
+    assert sessions["m1"][0] == 0.125
+
+
+def test_what_is_asked_wrongly_is_said(write_session: Any, asking: Callable[[], Any]) -> None:
+    """In one line."""
+    write_study(write_session)
+    client = asking().client
+
+    for query, status, words in (
+        ("aggregation=sum", 400, '"aggregation" must be one of avg, min, max, median'),
+        ("aggregation=min", 400, 'query parameter "tag" is required'),
+        ("aggregation=min&tag=los", 404, "no metric with group '' and tag 'los'"),
+    ):
+        response = client.get(f"data/plugin/hparams/table?{query}")
+        assert response.status_code == status
+        assert words in response.text
+        assert "\n" not in response.text.strip()
