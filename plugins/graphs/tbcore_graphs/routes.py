@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from itertools import chain
+from typing import Any
 
+from google.protobuf.message import Message
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
@@ -12,6 +14,9 @@ from starlette.routing import Route
 from tbcore import BadRequestError, LegacyApi, Multiplexer
 from tbcore.http import json_response, optional, optional_int, required
 from tbcore_graphs import sources, wire
+from tbcore_graphs.cache import TextCache
+from tbcore_graphs.graph import Graph
+from tbcore_graphs.library import Library
 from tbcore_graphs.proto.graph_pb2 import GraphDef
 from tbcore_graphs.proto.run_metadata_pb2 import RunMetadata
 from tbcore_graphs.text import Limit, graph_text, message_text
@@ -21,24 +26,59 @@ Handler = Callable[[Request], Response]
 _MEDIA_TYPE = "text/x-protobuf; charset=utf-8"
 _WHOLE_BYTES = 1 << 20
 """Text that is shorter is sent as a whole, with its length."""
+_CACHED_TEXT_BYTES = 64 << 20
+_MAX_CHILDREN = 2000
 
 
 def make_routes(multiplexer: Multiplexer) -> list[Route]:
-    """/runs, /graph, /run_metadata and /run_metadata_tags."""
+    """/runs, /graph, /run_metadata, /run_metadata_tags; /overview, /scope, /node and /search."""
+    library = Library(multiplexer)
 
     def runs(request: Request) -> Response:
-        return json_response(
-            [run for run, tags in multiplexer.tags(sources.GRAPHS).items() if tags]
-        )
+        listing = multiplexer.tags(sources.GRAPHS)
+        return json_response([run for run, tags in listing.items() if tags])
 
     def run_metadata_tags(request: Request) -> Response:
         return json_response(multiplexer.tags(sources.RUN_METADATA))
+
+    def overview(request: Request) -> Response:
+        return json_response(library.overview(required(request, "run")))
+
+    def scope(request: Request) -> Response:
+        graph, sums = _asked(request)
+        answer = graph.scope(
+            optional(request, "path", ""),
+            sums,
+            limit=optional_int(request, "limit", _MAX_CHILDREN, minimum=1),
+            offset=optional_int(request, "offset", 0, minimum=0),
+            series=optional(request, "series", ""),
+        )
+        return json_response(answer)
+
+    def node(request: Request) -> Response:
+        run, name = required(request, "run", "name")
+        graph, tag = optional(request, "graph"), optional(request, "tag")
+        return json_response(library.node(run, graph, name, tag))
+
+    def search(request: Request) -> Response:
+        graph, _ = _asked(request)
+        text, op = optional(request, "text", ""), optional(request, "op")
+        limit = optional_int(request, "limit", 100, minimum=0)
+        return json_response(graph.search(text, op, limit))
+
+    def _asked(request: Request) -> tuple[Graph, Any]:
+        run, graph = required(request, "run"), optional(request, "graph")
+        return library.graph(run, graph), library.sums(run, graph, optional(request, "tag"))
 
     return [
         Route("/runs", runs),
         Route("/graph", _graph(multiplexer)),
         Route("/run_metadata", _run_metadata(multiplexer)),
         Route("/run_metadata_tags", run_metadata_tags),
+        Route("/overview", overview),
+        Route("/scope", scope),
+        Route("/node", node),
+        Route("/search", search),
     ]
 
 
@@ -57,21 +97,35 @@ def make_legacy_api(multiplexer: Multiplexer) -> LegacyApi:
 
 
 def _graph(multiplexer: Multiplexer) -> Handler:
+    texts = TextCache(_CACHED_TEXT_BYTES)
+
     def graph(request: Request) -> Response:
         run, limit = required(request, "run"), _limit(request)
-        data = sources.source(multiplexer, run, optional(request, "graph")).read()
-        wire.check(GraphDef, data)
-        return _text_response(graph_text(data, limit))
+        source = sources.source(multiplexer, run, optional(request, "graph"))
+        return _text_response(
+            texts,
+            (source.item.etag, source.id, limit),
+            GraphDef,
+            source.read,
+            lambda data: graph_text(data, limit),
+        )
 
     return graph
 
 
 def _run_metadata(multiplexer: Multiplexer) -> Handler:
+    texts = TextCache(_CACHED_TEXT_BYTES)
+
     def run_metadata(request: Request) -> Response:
         tag, run = required(request, "tag", "run")
-        data = sources.blob(sources.run_metadata(multiplexer, run, tag).read())
-        wire.check(RunMetadata, data)
-        return _text_response(message_text(RunMetadata, data))
+        item = sources.run_metadata(multiplexer, run, tag)
+        return _text_response(
+            texts,
+            item.etag,
+            RunMetadata,
+            lambda: sources.blob(item.read()),
+            lambda data: message_text(RunMetadata, data),
+        )
 
     return run_metadata
 
@@ -90,13 +144,26 @@ def _limit(request: Request) -> Limit | None:
     return Limit(max_bytes, key)
 
 
-def _text_response(chunks: Iterator[bytes]) -> Response:
+def _text_response(
+    texts: TextCache,
+    key: Hashable,
+    message_type: type[Message],
+    read: Callable[[], bytes],
+    text_of: Callable[[bytes], Iterator[bytes]],
+) -> Response:
     """Text that is made while it is sent, unless it is short."""
+    chunks = texts.get(key)
+    if chunks is None:
+        data = read()
+        # Once text is on its way it is too late for an error.
+        wire.check(message_type, data)
+        chunks = texts.keep(key, text_of(data))
+    headers = {"content-type": _MEDIA_TYPE}
     start, size = [], 0
     for chunk in chunks:
         start.append(chunk)
         size += len(chunk)
         if size > _WHOLE_BYTES:
-            return StreamingResponse(chain(start, chunks), headers={"content-type": _MEDIA_TYPE})
+            return StreamingResponse(chain(start, chunks), headers=headers)
     # Pages read up to the end of a line, for ever where there is none.
-    return Response(b"".join(start) or b"\n", headers={"content-type": _MEDIA_TYPE})
+    return Response(b"".join(start) or b"\n", headers=headers)

@@ -34,6 +34,7 @@ CLAIMS = (*GRAPHS, RUN_METADATA[0], RUN_METADATA[1])
 
 MAIN = "graph"
 """The id of the graph that belongs to the run as a whole."""
+_FUNCTION = "function:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ def sources(multiplexer: Multiplexer, run: str) -> list[Source]:
     """The graphs of a run, the one of the run as a whole first.
 
     Of several under one name the last one counts, and a graph_def before a meta_graph_def. Raises
-    NotFoundError for an unknown run, and for one that has no graph.
+    NotFoundError for an unknown run.
     """
     found = []
     main = [
@@ -80,14 +81,15 @@ def sources(multiplexer: Multiplexer, run: str) -> list[Source]:
         found.append(Source(f"keras:{tag}", f"Keras model {tag}", "keras", item))
     for tag, item in _last_of_each(multiplexer, run, _PROFILES).items():
         found.append(Source(f"run_metadata:{tag}", f"Function {tag}", "run_metadata", item))
-    if not found:
-        raise NotFoundError(f"run {run!r} has no graph")
     return found
 
 
 def source(multiplexer: Multiplexer, run: str, graph: str | None) -> Source:
-    """The graph with this id; without one the first of the run. Raises NotFoundError likewise."""
+    """The graph with this id; without one the first of the run. Raises NotFoundError likewise, and
+    when there is no such graph."""
     found = sources(multiplexer, run)
+    if not found:
+        raise NotFoundError(f"run {run!r} has no graph")
     if graph is None:
         return found[0]
     for candidate in found:
@@ -95,6 +97,24 @@ def source(multiplexer: Multiplexer, run: str, graph: str | None) -> Source:
             return candidate
     names = ", ".join(repr(candidate.id) for candidate in found[:20])
     raise NotFoundError(f"run {run!r} has no graph {graph[:200]!r}; it has {names}")
+
+
+def function(multiplexer: Multiplexer, run: str, graph: str | None) -> tuple[Source, str | None]:
+    """The graph that an id names, and which function of its library is meant; None for none.
+
+    Functions have ids of their own: that of the graph, `/function:` and the name; those of the main
+    graph are `function:<name>` for short. Raises NotFoundError likewise.
+    """
+    known = sources(multiplexer, run)
+    if graph is None or any(candidate.id == graph for candidate in known):
+        return source(multiplexer, run, graph), None
+    if graph.startswith(_FUNCTION):
+        return source(multiplexer, run, MAIN), graph.removeprefix(_FUNCTION)
+    for candidate in known:
+        prefix = f"{candidate.id}/{_FUNCTION}"
+        if graph.startswith(prefix):
+            return candidate, graph.removeprefix(prefix)
+    return source(multiplexer, run, graph), None
 
 
 def run_metadata_tags(multiplexer: Multiplexer, run: str) -> dict[str, int]:

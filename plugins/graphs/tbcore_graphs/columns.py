@@ -1,0 +1,278 @@
+"""Columns: the nodes and edges of a graph as arrays, for questions about all of them at once.
+
+Attributes stay in the file: of each node it is known where it stands in the serialized graph.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tbcore_graphs import wire
+from tbcore_graphs.proto.attr_value_pb2 import AttrValue
+from tbcore_graphs.proto.graph_pb2 import FunctionDef, GraphDef, NodeDef
+from tbcore_graphs.proto.tensor_pb2 import TensorShapeProto
+
+UNKNOWN = -1
+"""The output of a node that an input inside a function names in words."""
+
+_NODE = 1
+_LIBRARY = 2
+_FUNCTION = 1
+_FUNCTION_NODE = 3
+"""Numbers of fields."""
+_SHAPES = "_output_shapes"
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """A graph of N nodes and E edges. Codes are places in the list of texts of that name."""
+
+    names: list[str]
+    """N, all different: a second `x` is `x (2)`."""
+    op: NDArray[np.int32]
+    """N codes."""
+    ops: list[str]
+    device: NDArray[np.int32]
+    """N codes; 0 is no device."""
+    devices: list[str]
+    start: NDArray[np.int64]
+    """N: where the node's message begins in the serialized graph; -1 for what has none."""
+    end: NDArray[np.int64]
+    source: NDArray[np.int32]
+    """E: the node that an edge comes from, as its place in `names`."""
+    target: NDArray[np.int32]
+    """E, in ascending order; the edges of one node are in the order of its inputs."""
+    output: NDArray[np.int32]
+    """E: which output of `source`; UNKNOWN where that is not a number."""
+    control: NDArray[np.bool_]
+    """E: whether only the order matters, and nothing flows."""
+    shape: NDArray[np.int32]
+    """E codes; 0 is not known."""
+    shapes: list[str]
+    num_missing: int
+    """Inputs that name no node, and are no edges."""
+    functions: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """The name of each function in the library to where its message lies."""
+    index: dict[str, int] = field(default_factory=dict)
+    """Name in the log to the node."""
+
+    @property
+    def num_bytes(self) -> int:
+        """What this needs in memory, roughly."""
+        texts = sum(map(len, self.names)) + 200 * len(self.names)
+        return texts + 24 * len(self.names) + 17 * len(self.source) + 200 * len(self.functions)
+
+
+def columns_of(data: bytes) -> Columns:
+    """The columns of a serialized GraphDef; raises DecodeError where the bytes are none."""
+    table = _Table()
+    functions: dict[str, tuple[int, int]] = {}
+    for number, message, field_ in _in_batches(GraphDef, data, 0, len(data)):
+        if number == _NODE:
+            table.add(message, field_.content, field_.end)
+        elif number == _LIBRARY:
+            functions.update(_functions(data, field_))
+    return table.columns(functions)
+
+
+def columns_of_function(data: bytes, start: int, end: int) -> Columns:
+    """The same of a function in the library, which is in `data[start:end]`.
+
+    What it takes and returns become nodes too, with the ops `input_arg` and `output_arg`.
+    """
+    table = _Table()
+    # Its nodes are left to the loop below: there may be a hundred thousand.
+    rest = b"".join(
+        data[found.start : found.end]
+        for found in wire.fields(data, start, end)
+        if found.number != _FUNCTION_NODE
+    )
+    function = wire.decode(FunctionDef, rest)
+    for argument in function.signature.input_arg:
+        table.add(NodeDef(name=argument.name, op="input_arg"), -1, -1)
+    for number, message, field_ in _in_batches(FunctionDef, data, start, end):
+        if number == _FUNCTION_NODE:
+            table.add(message, field_.content, field_.end)
+    for argument in function.signature.output_arg:
+        returned = function.ret.get(argument.name)
+        inputs = [] if returned is None else [returned]
+        table.add(NodeDef(name=argument.name, op="output_arg", input=inputs), -1, -1)
+    return table.columns({})
+
+
+def resolve(index: dict[str, int], text: str) -> tuple[int, int, bool]:
+    """The node that an input names (-1 if there is none), its output, and whether it is control.
+
+    Inputs are `node`, `node:1` or `^node`, inside functions also `node:output:1`.
+    """
+    node = index.get(text)
+    if node is not None:
+        return node, 0, False
+    if text.startswith("^"):
+        return index.get(text[1:], -1), 0, True
+    name, _, output = text.rpartition(":")
+    if name in index and output.isdecimal():
+        return index[name], min(int(output[:9]), 2**31 - 1), False
+    return index.get(text.partition(":")[0], -1), UNKNOWN, False
+
+
+def shape_text(shape: TensorShapeProto) -> str:
+    """Such as `?x784`; `scalar` without any dimension, `?` when not even their number is known."""
+    if shape.unknown_rank:
+        return "?"
+    sizes = ["?" if dim.size < 0 else str(dim.size) for dim in shape.dim]
+    return "x".join(sizes) or "scalar"
+
+
+class _Table:
+    """Columns while they grow."""
+
+    def __init__(self) -> None:
+        self._names: list[str] = []
+        self._ops: dict[str, int] = {}
+        self._devices: dict[str, int] = {"": 0}
+        self._shapes: dict[str, int] = {"": 0}
+        self._op, self._device = array("i"), array("i")
+        self._start, self._end = array("q"), array("q")
+        self._inputs: list[str] = []
+        self._num_inputs = array("i")
+        self._outputs: dict[bytes, list[int]] = {}
+        """A serialized list of shapes to their codes: many nodes have the same."""
+        self._shape_codes = array("i")
+        """Of all outputs of all nodes, one after the other."""
+        self._num_outputs = array("i")
+
+    def add(self, node: NodeDef, start: int, end: int) -> None:
+        self._names.append(node.name)
+        self._op.append(self._ops.setdefault(node.op, len(self._ops)))
+        self._device.append(self._devices.setdefault(node.device, len(self._devices)))
+        self._start.append(start)
+        self._end.append(end)
+        inputs = node.input
+        self._inputs += inputs
+        self._num_inputs.append(len(inputs))
+        num_outputs = 0
+        if _SHAPES in node.attr:
+            codes = self._codes_of(node.attr[_SHAPES])
+            self._shape_codes.extend(codes)
+            num_outputs = len(codes)
+        self._num_outputs.append(num_outputs)
+
+    def columns(self, functions: dict[str, tuple[int, int]]) -> Columns:
+        index: dict[str, int] = {}
+        for node, name in enumerate(self._names):
+            if index.setdefault(name, node) != node:
+                self._names[node] = _another(name, index)
+                index[self._names[node]] = node
+        source, output, control = _sources(index, self._inputs)
+        is_edge = source >= 0
+        source, output, control = source[is_edge], output[is_edge], control[is_edge]
+        num_inputs = np.frombuffer(self._num_inputs, np.int32)
+        target = np.repeat(np.arange(len(num_inputs), dtype=np.int32), num_inputs)[is_edge]
+        return Columns(
+            names=self._names,
+            op=np.frombuffer(self._op, np.int32),
+            ops=list(self._ops),
+            device=np.frombuffer(self._device, np.int32),
+            devices=list(self._devices),
+            start=np.frombuffer(self._start, np.int64),
+            end=np.frombuffer(self._end, np.int64),
+            source=source,
+            target=target,
+            output=output,
+            control=control,
+            shape=self._shapes_of(source, output, control),
+            shapes=list(self._shapes),
+            num_missing=len(is_edge) - len(source),
+            functions=functions,
+            index=index,
+        )
+
+    def _codes_of(self, value: AttrValue) -> list[int]:
+        # Shapes are what is repeated most in a graph: each list is looked at once.
+        key = value.SerializeToString()
+        codes = self._outputs.get(key)
+        if codes is None:
+            texts = [shape_text(shape) for shape in value.list.shape]
+            codes = [self._shapes.setdefault(text, len(self._shapes)) for text in texts]
+            self._outputs[key] = codes
+        return codes
+
+    def _shapes_of(
+        self, source: NDArray[np.int32], output: NDArray[np.int32], control: NDArray[np.bool_]
+    ) -> NDArray[np.int32]:
+        codes = np.frombuffer(self._shape_codes, np.int32)
+        counts = np.frombuffer(self._num_outputs, np.int32)
+        first = np.cumsum(counts) - counts
+        # A node that has one output only: no matter what the edge calls it.
+        output = np.where((output == UNKNOWN) & (counts[source] == 1), 0, output)
+        known = ~control & (output >= 0) & (output < counts[source])
+        shape = np.zeros(len(source), np.int32)
+        shape[known] = codes[(first[source] + output)[known]]
+        return shape
+
+
+def _sources(
+    index: dict[str, int], inputs: Sequence[str]
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]:
+    """For each input the node (-1 if there is none), its output, whether it is control."""
+    # Nearly all inputs are the bare name of a node.
+    source = np.fromiter((index.get(text, -1) for text in inputs), np.int32, len(inputs))
+    output = np.zeros(len(inputs), np.int32)
+    control = np.zeros(len(inputs), bool)
+    for place in np.flatnonzero(source < 0).tolist():
+        source[place], output[place], control[place] = resolve(index, inputs[place])
+    return source, output, control
+
+
+def _another(name: str, taken: dict[str, int]) -> str:
+    """A name that no other node has."""
+    number = 2
+    while f"{name} ({number})" in taken:
+        number += 1
+    return f"{name} ({number})"
+
+
+def _functions(data: bytes, library: wire.Field) -> Iterator[tuple[str, tuple[int, int]]]:
+    for found in wire.fields(data, library.content, library.end):
+        if found.number != _FUNCTION or found.wire_type != wire.LENGTH_DELIMITED:
+            continue
+        signature = b"".join(
+            data[inner.start : inner.end]
+            for inner in wire.fields(data, found.content, found.end)
+            if inner.number == 1
+        )
+        name = wire.decode(FunctionDef, signature).signature.name
+        yield name, (found.content, found.end)
+
+
+def _in_batches(
+    message_type: Any, data: bytes, start: int, end: int
+) -> Iterator[tuple[int, Any, wire.Field]]:
+    """The repeated NodeDefs of a message, decoded many at once; other fields with None."""
+    number = _NODE if message_type is GraphDef else _FUNCTION_NODE
+    batch: list[wire.Field] = []
+
+    def decoded() -> Iterable[tuple[int, Any, wire.Field]]:
+        if batch:
+            whole = data[batch[0].start : batch[-1].end]
+            message = wire.decode(message_type, whole)
+            nodes = message.node if message_type is GraphDef else message.node_def
+            yield from ((number, node, found) for node, found in zip(nodes, batch, strict=True))
+            batch.clear()
+
+    for found in wire.fields(data, start, end):
+        if found.number == number and found.wire_type == wire.LENGTH_DELIMITED:
+            batch.append(found)
+            if found.end - batch[0].start >= wire.PART_BYTES:
+                yield from decoded()
+        else:
+            yield from decoded()
+            yield found.number, None, found
+    yield from decoded()
