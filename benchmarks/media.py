@@ -134,7 +134,7 @@ def load(logdir: Path) -> None:
     times = {}
     for name, path in {
         "listing of all steps, ms": f"images?run={run}&tag=pictures/7",
-        "index of all steps, ms": f"steps?run={run}&tag=pictures/7",
+        "last step, ms": f"step?run={run}&tag=pictures/7",
         "one picture, ms": f"individualImage?run={run}&tag=pictures/7&index={num_pictures // 400}",
     }.items():
         started = time.perf_counter()

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tbcore.kinds import Claim, Claims, Kind
     from tbcore.store.items import Item
     from tbcore.store.multiplexer import Multiplexer
-    from tbcore.store.series import LastPoints, ScalarSeries
+    from tbcore.store.series import ItemSeries, LastPoints, ScalarSeries
 
 __version__ = "0.1.0"
 
@@ -35,6 +35,7 @@ __all__ = [
     "DataLossError",
     "DecodeError",
     "Item",
+    "ItemSeries",
     "Kind",
     "LastPoints",
     "LegacyApi",
@@ -62,7 +63,7 @@ _HOMES = {
     "kinds": ("Claim", "Claims", "Kind"),
     "store.items": ("Item",),
     "store.multiplexer": ("Multiplexer",),
-    "store.series": ("LastPoints", "ScalarSeries"),
+    "store.series": ("ItemSeries", "LastPoints", "ScalarSeries"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

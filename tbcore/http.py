@@ -17,11 +17,11 @@ import hashlib
 import io
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import date, datetime, time
 from enum import Enum
-from typing import Any, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 from urllib.parse import parse_qsl, urlencode
 from uuid import UUID
 
@@ -32,6 +32,10 @@ from starlette.responses import Response
 
 from tbcore.errors import BadRequestError
 from tbcore.eventfiles.logdir import one_line
+
+if TYPE_CHECKING:
+    from tbcore.kinds import Claims
+    from tbcore.store.multiplexer import Multiplexer
 
 __all__ = [
     "ItemAddress",
@@ -45,7 +49,9 @@ __all__ = [
     "request_body",
     "required",
     "safe_content_type",
+    "series_response",
     "text_error",
+    "unchanged",
 ]
 
 SAFE_CONTENT_TYPES = frozenset(
@@ -104,14 +110,60 @@ BODY_KEY = "tbcore.body"
 _QUERY_KEY = "tbcore.query"
 
 
-def json_response(data: Any, *, status: int = 200) -> Response:
+def json_response(data: Any, *, status: int = 200, etag: str | None = None) -> Response:
     """JSON of anything made of mappings, iterables, numpy arrays and scalars, texts and numbers.
 
     Dataclasses become mappings, enumerated values what they stand for, and times text. Non-finite
     numbers at any depth become the strings "NaN", "Infinity" and "-Infinity". float32 is widened to
-    float64, so 0.1 is 0.10000000149011612. Keys of mappings are texts.
+    float64, so 0.1 is 0.10000000149011612. Keys of mappings are texts. With an `etag` the client
+    asks the next time whether what it has is still good, which `unchanged` answers.
     """
-    return Response(to_json(data), status_code=status, media_type="application/json")
+    headers = {} if etag is None else {"etag": _entity_tag(etag)}
+    return Response(to_json(data), status, headers, media_type="application/json")
+
+
+def unchanged(request: Request, etag: str) -> Response | None:
+    """The answer 304 for a client that has what `etag` names; None for all others.
+
+    if answer := unchanged(request, etag):
+        return answer
+    return json_response(slowly_worked_out(), etag=etag)
+    """
+    tag = _entity_tag(etag)
+    if not etag_matches(request.headers.get("if-none-match"), tag):
+        return None
+    return Response(status_code=304, headers={"cache-control": "no-cache", "etag": tag})
+
+
+def series_response(
+    request: Request,
+    multiplexer: Multiplexer,
+    claims: Claims,
+    read: Callable[[str, str, int], Sequence[Any]],
+    *,
+    samples: int,
+) -> Response:
+    """As much of a series of items as a page draws, and how much there is.
+
+    `read(run, tag, samples)` gives a row for each item that can be read, of at most so many (0:
+    all). It is not called for a client that has them already. The request has `run` and `tag`, and
+    may have `samples` in place of the default here.
+    """
+    run, tag = required(request, "run", "tag")
+    wanted = optional_int(request, "samples", samples, minimum=0)
+    etag = f"{wanted} {multiplexer.items_etag(run, tag, claims)}"
+    if answer := unchanged(request, etag):
+        return answer
+    num_steps = len(multiplexer.item_series(run, tag, claims))
+    rows = read(run, tag, wanted)
+    # Items that could not be read may be readable the next time.
+    is_whole = len(rows) >= min(wanted or num_steps, num_steps)
+    return json_response({"num_steps": num_steps, "rows": rows}, etag=etag if is_whole else None)
+
+
+def _entity_tag(etag: str) -> str:
+    # Texts of any kind make one: its characters are limited, and so is its length.
+    return f'"{hashlib.sha256(etag.encode("utf-8", "surrogatepass")).hexdigest()[:32]}"'
 
 
 def to_json(data: Any) -> bytes:
@@ -299,8 +351,7 @@ def bytes_response(
     }
     tag = None
     if etag is not None:
-        # Texts of any kind make an entity tag: its characters are limited, and so is its length.
-        tag = f'"{hashlib.sha256(etag.encode("utf-8", "surrogatepass")).hexdigest()[:32]}"'
+        tag = _entity_tag(etag)
         headers["etag"] = tag
     if request is None:
         return Response(data, headers=headers)

@@ -22,6 +22,7 @@ ROOMS = {
     "values": 2,
     "store": 2,
     "http": 3,
+    "media": 3,
     "hookspecs": 3,
     "plugins": 3,
     "config": 3,
@@ -38,7 +39,7 @@ ROOMS = {
 APART = {"values": {"store"}, "store": {"values"}}
 """Rooms of one column that do not know each other: the core does not interpret what it stores."""
 
-PUBLIC = {"tbcore", "tbcore.http", "tbcore.values", "tbcore.testing"}
+PUBLIC = {"tbcore", "tbcore.http", "tbcore.media", "tbcore.values", "tbcore.testing"}
 """What plugins import, they and their tests."""
 
 IMPORT_MAP = {

@@ -55,15 +55,15 @@ SCALAR_ROUTES = [
 MEDIA_ROUTES = [
     f"data/plugin/{plugin}/{route}"
     for plugin, routes in {
-        "histograms": ["tags", "histograms?run=media&tag=h"],
-        "distributions": ["tags", "distributions?run=media&tag=h"],
+        "histograms": ["tags", "histograms?run=media&tag=h", "series?run=media&tag=h"],
+        "distributions": ["tags", "distributions?run=media&tag=h", "series?run=media&tag=h"],
         "images": [
-            "tags", "images?run=media&tag=i", "steps?run=media&tag=i",
-            "step?index=0&tagname=i&run=media", "individualImage?index=0&tagname=i&run=media",
+            "tags", "images?run=media&tag=i", "step?run=media&tag=i",
+            "individualImage?index=0&tagname=i&run=media",
         ],
         "audio": [
-            "tags", "audio?run=media&tag=a", "steps?run=media&tag=a",
-            "step?index=0&tagname=a&run=media", "individualAudio?index=0&tagname=a&run=media",
+            "tags", "audio?run=media&tag=a", "step?run=media&tag=a",
+            "individualAudio?index=0&tagname=a&run=media",
         ],
     }.items()
     for route in routes

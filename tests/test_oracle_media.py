@@ -194,7 +194,7 @@ def test_every_picture_is_the_one_in_the_file(client: TbcoreClient, logged: Seri
             if theirs.value.WhichOneof("value") == "image"
             else list(theirs.value.tensor.string_val[2:])
         )
-        step = client.get(f"data/plugin/images/step?{ours['query']}").json()
+        step = step_of(client, ours)
         assert len(step) == len(pictures)
         for entry, data in zip(step, pictures, strict=True):
             answer = client.get(f"data/plugin/images/individualImage?{entry['query']}")
@@ -205,6 +205,17 @@ def test_every_picture_is_the_one_in_the_file(client: TbcoreClient, logged: Seri
         assert (ours["width"], ours["height"]) == (step[0]["width"], step[0]["height"])
 
     compared(client, logged, "images", "images/images", check)
+
+
+def step_of(client: TbcoreClient, ours: dict[str, Any]) -> Any:
+    """The samples of a listed step, among those that were logged with the same number."""
+    query = parse_qs(ours["query"])
+    params: dict[str, Any] = {"run": query["run"], "tag": query["tagname"], "step": ours["step"]}
+    for nth in range(1000):
+        found = client.get("data/plugin/images/step", params={**params, "nth": nth}).json()
+        if found["index"] == int(query["index"][0]):
+            return found["samples"]
+    raise AssertionError(f"no step has index {query['index'][0]}")
 
 
 def test_every_clip_is_the_one_in_the_file(client: TbcoreClient, logged: Series) -> None:

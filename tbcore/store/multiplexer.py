@@ -6,6 +6,7 @@ needs no lock; a commit puts another state in its place.
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -22,9 +23,15 @@ from tbcore.kinds import Claims, Kind, matches
 from tbcore.store.items import Item, Unreadable, items_at, read_all
 from tbcore.store.sampling import positions_of
 from tbcore.store.series import (
+    CRC,
+    FILE,
+    INDEX,
+    LENGTH,
+    OFFSET,
     STEP,
     VALUE,
     WALL_TIME,
+    ItemSeries,
     LastPoints,
     Rows,
     ScalarSeries,
@@ -189,7 +196,33 @@ class Multiplexer:
         ]
         if not series and claims is None:
             raise NotFoundError(f"tag {_shown(tag)} of run {_shown(run)} holds no numbers")
-        return _merged_scalars(series, samples)
+        return ScalarSeries(*_merged(series, samples, (STEP, WALL_TIME, VALUE)))
+
+    def item_series(self, run: str, tag: str, claims: Claims) -> ItemSeries:
+        """The steps and times of all items of one tag, without the items.
+
+        Cheap, however many there are. Raises NotFoundError like `scalars`.
+        """
+        _, view = self._find(run, tag, claims)
+        return ItemSeries(*_merged(_references(view, claims), 0, (STEP, WALL_TIME)))
+
+    def items_etag(self, run: str, tag: str, claims: Claims) -> str:
+        """Names all items of one tag: another text wherever there may be others.
+
+        What follows from the items alone need not be worked out, nor sent, a second time while this
+        is the same. Other tags of the run do not change it. Raises NotFoundError like `scalars`.
+        """
+        run_view, view = self._find(run, tag, claims)
+        digest = hashlib.blake2b(digest_size=16)
+        for series in _references(view, claims):
+            ordinals = series.ordinals_between(0, len(series))
+            files = series.column(FILE)
+            for column in (ordinals, files, *map(series.column, (OFFSET, LENGTH, INDEX, CRC))):
+                digest.update(column.tobytes())
+            for number in np.unique(files).tolist():
+                file = run_view.files[number]
+                digest.update(f"{number} {file.device:x} {file.inode:x} ".encode())
+        return digest.hexdigest()
 
     def last_points(self, run: str, claims: Claims) -> LastPoints:
         """The last point of each tag of the run, of the series that one of the claims matches.
@@ -216,7 +249,7 @@ class Multiplexer:
         Numbers are no items and are left out. Raises NotFoundError like `scalars`.
         """
         run_view, view = self._find(run, tag, claims)
-        series = [s for s in view.series if not s.kind.is_scalar and matches(claims, s.kind)]
+        series = _references(view, claims)
         items = []
         for picked in _pick(series, samples):
             items += items_at(picked.series, picked.rows, picked.ordinals, run_view.files)
@@ -228,9 +261,7 @@ class Multiplexer:
         Raises NotFoundError like `scalars`, and when there is no such item.
         """
         run_view, view = self._find(run, tag, claims)
-        for series in view.series:
-            if series.kind.is_scalar or not matches(claims, series.kind):
-                continue
+        for series in _references(view, claims):
             row = series.row_of(ordinal)
             if row is not None:
                 rows = np.array([row], np.int64)
@@ -441,33 +472,36 @@ def _pick(all_series: Sequence[Series], samples: int) -> list[_Picked]:
     return picked
 
 
-def _merged_scalars(all_series: Sequence[Series], samples: int) -> ScalarSeries:
-    if len(all_series) == 1 and (samples == 0 or len(all_series[0]) <= samples):
-        series = all_series[0]
-        # Without a copy: there may be millions.
-        ordinals = series.ordinals_between(0, len(series))
-        columns = [series.column(number) for number in (STEP, WALL_TIME, VALUE)]
-        return _scalar_series(ordinals, columns)
-    parts = _pick(all_series, samples)
-    ordinals = np.concatenate([part.ordinals for part in parts] or [np.empty(0, np.int64)])
-    columns = [
-        np.concatenate([part.series.column(number)[part.rows] for part in parts] or [empty])
-        for number, empty in enumerate((np.empty(0, np.int64), np.empty(0), np.empty(0)))
-    ]
-    if len(parts) > 1:
-        order = np.argsort(ordinals)
-        ordinals, columns = ordinals[order], [column[order] for column in columns]
-    return _scalar_series(ordinals, columns)
-
-
 def _last_ordinal(series: Series) -> int:
     return int(series.ordinals_between(len(series) - 1, len(series))[0])
 
 
-def _scalar_series(ordinals: Rows, columns: Sequence[NDArray[Any]]) -> ScalarSeries:
-    for column in (ordinals, *columns):
+def _references(view: TagView, claims: Claims) -> list[Series]:
+    """Those of the tag's series whose elements are items that one of the claims matches."""
+    return [s for s in view.series if not s.kind.is_scalar and matches(claims, s.kind)]
+
+
+def _merged(
+    all_series: Sequence[Series], samples: int, numbers: Sequence[int]
+) -> Iterator[NDArray[Any]]:
+    """Ordinals, and the columns with these numbers, of all series taken together; read-only."""
+    if len(all_series) == 1 and (samples == 0 or len(all_series[0]) <= samples):
+        series = all_series[0]
+        # Without a copy: there may be millions.
+        merged = [series.ordinals_between(0, len(series)), *map(series.column, numbers)]
+    else:
+        parts = _pick(all_series, samples)
+        merged = [np.concatenate([part.ordinals for part in parts] or [np.empty(0, np.int64)])]
+        for number in numbers:
+            empty = np.empty(0, np.int64 if number == STEP else np.float64)
+            columns = [part.series.column(number)[part.rows] for part in parts]
+            merged.append(np.concatenate(columns or [empty]))
+        if len(parts) > 1:
+            order = np.argsort(merged[0])
+            merged = [column[order] for column in merged]
+    for column in merged:
         column.flags.writeable = False
-    return ScalarSeries(ordinals, *columns)
+    return iter(merged)
 
 
 def _summarize(runs: Mapping[str, RunView]) -> list[KindSummary]:

@@ -67,6 +67,19 @@ class LastPoints(NamedTuple):
     value: NDArray[np.float64]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class ItemSeries:
+    """Items of one tag, in the order they were written; what they hold is not here."""
+
+    ordinal: NDArray[np.int64]
+    """As of ScalarSeries, and so are the others."""
+    step: NDArray[np.int64]
+    wall_time: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.step)
+
+
 class Layout:
     """The columns of a block."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import struct
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -227,4 +229,107 @@ def test_real_clips_play(
         }"""
     )
     page.wait_for_function("() => tb.all('audio')[0].currentTime > 0")
+    profile.check(server.url)
+
+
+def mp3(num_frames: int) -> bytes:
+    """Silence: frames of 128 kbit/s at 44,100 Hz in which every sample is zero."""
+    return (b"\xff\xfb\x90\xc4" + bytes(413)) * num_frames
+
+
+def ogg_page(packets: list[bytes], number: int, position: int, flags: int) -> bytes:
+    lacing = b"".join(b"\xff" * (len(one) // 255) + bytes([len(one) % 255]) for one in packets)
+    head = struct.pack("<4sBBqIII", b"OggS", 0, flags, position, 1, number, 0)
+    page = head + bytes([len(lacing)]) + lacing + b"".join(packets)
+    crc = 0
+    for byte in page:
+        crc ^= byte << 24
+        for _ in range(8):
+            crc = (crc << 1 ^ (0x04C11DB7 if crc >> 31 else 0)) & 0xFFFFFFFF
+    return page[:22] + struct.pack("<I", crc) + page[26:]
+
+
+def opus(num_frames: int) -> bytes:
+    """Silence in Ogg: frames of 20 ms."""
+    head = struct.pack("<8sBBHIhB", b"OpusHead", 1, 1, 0, 48000, 0, 0)
+    tags = struct.pack("<8sI1sI", b"OpusTags", 1, b"t", 0)
+    sound = ogg_page([b"\xf8\xff\xfe"] * num_frames, 2, 960 * num_frames, 4)
+    return ogg_page([head], 0, 0, 2) + ogg_page([tags], 1, 0, 0) + sound
+
+
+def flac(num_frames: int) -> bytes:
+    """Silence: frames of 4,096 samples that are all the same, at 44,100 Hz."""
+
+    def crc(data: bytes, polynomial: int, bits: int) -> int:
+        rest = 0
+        for byte in data:
+            rest ^= byte << (bits - 8)
+            for _ in range(8):
+                rest = (rest << 1 ^ (polynomial if rest >> (bits - 1) else 0)) & ((1 << bits) - 1)
+        return rest
+
+    format_bits = 44100 << 44 | 15 << 36 | 4096 * num_frames
+    info = struct.pack(">HH", 4096, 4096) + bytes(6) + format_bits.to_bytes(8, "big") + bytes(16)
+    stream = b"fLaC\x80\0\0\x22" + info
+    for number in range(num_frames):
+        head = bytes([0xFF, 0xF8, 0xC9, 0x08, number])
+        frame = head + bytes([crc(head, 0x07, 8)]) + bytes(3)
+        stream += frame + crc(frame, 0x8005, 16).to_bytes(2, "big")
+    return stream
+
+
+def recorded_by_the_browser(page: Any) -> bytes:
+    """WebM with Opus, which only the browser can write."""
+    text = page.evaluate(
+        """async () => {
+          const context = new AudioContext();
+          const tone = context.createOscillator();
+          const target = context.createMediaStreamDestination();
+          tone.connect(target);
+          tone.start();
+          const recorder = new MediaRecorder(target.stream, { mimeType: 'audio/webm;codecs=opus' });
+          const parts = [];
+          recorder.ondataavailable = ({ data }) => parts.push(data);
+          const done = new Promise((resolve) => (recorder.onstop = resolve));
+          recorder.start();
+          await new Promise((resolve) => setTimeout(resolve, 1500));
+          recorder.stop();
+          await done;
+          const bytes = new Uint8Array(await new Blob(parts).arrayBuffer());
+          return btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''));
+        }"""
+    )
+    return base64.b64decode(text)
+
+
+def test_every_format_is_played(
+    page_of: Any, serve: Callable[..., Any], tabs: Callable[..., Any], tmp_path: Path,
+    audio_path: list[Path],
+) -> None:  # fmt: skip
+    """By the type that was logged with it; and the file that is downloaded has its ending."""
+    maker, _, _ = page_of()
+    maker.mouse.click(700, 450)  # sounds need a gesture
+    sounds = {
+        "mp3": (mp3(80), "audio/mpeg", ".mp3"),
+        "ogg": (opus(100), "audio/ogg; codecs=opus", ".ogg"),
+        "flac": (flac(22), "audio/flac", ".flac"),
+        "webm": (recorded_by_the_browser(maker), "audio/webm", ".webm"),
+    }
+    with EventFileWriter(tmp_path / "run" / "a.tfevents") as writer:
+        for tag, (data, content_type, _) in sounds.items():
+            writer.add_summary(0, summaries.audio(tag, data, content_type=content_type))
+        # A tensor does not say what it holds, and the browser finds out.
+        writer.add_summary(0, summaries.string_tensor("tensor", [mp3(80)], plugin_name="audio"))
+    server = serve(tmp_path, python_path=audio_path)
+    profile = tabs()
+    profile.context.add_init_script(HELPERS)
+    page = profile.open(server.url, "#audio")
+    for tag in (*sounds, "tensor"):
+        wait_for_clips(page, tag, "run", [0])
+        play(page, tag, "run")
+    for tag, (data, _, ending) in sounds.items():
+        with page.expect_download() as download:
+            page.get_by_role("link", name=f"Download clip of run, {tag}").click()
+        assert download.value.suggested_filename == f"run_{tag}_step0{ending}"
+        assert Path(download.value.path()).read_bytes() == data
     profile.check(server.url)

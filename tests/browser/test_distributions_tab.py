@@ -188,15 +188,15 @@ def test_what_is_shown_can_be_downloaded(page_of: Any) -> None:
     wait_for_bands(page, "layer1/weights")
     page.get_by_role("button", name=f"Download {card('layer1/weights')}").click()
     files = {}
-    for kind, role in (("CSV", "link"), ("JSON", "link"), ("SVG", "button"), ("PNG", "button")):
+    for kind, role in (("CSV", "button"), ("JSON", "link"), ("SVG", "button"), ("PNG", "button")):
         with page.expect_download() as download:
             page.get_by_role(role, name=kind, exact=True).click()
         assert download.value.suggested_filename == f"sweep_a_train_layer1_weights.{kind.lower()}"
         files[kind] = Path(download.value.path()).read_bytes()
     lines = files["CSV"].decode().splitlines()
-    assert lines[0].startswith("Wall time,Step,Edge 0 basis points,Edge 0 value")
+    assert lines[0].startswith("Wall time,Step,0 %,6.68 %,15.87 %")
     assert len(lines) == 1 + len(STEPS)
-    assert [row[1] for row in json.loads(files["JSON"])] == list(STEPS)
+    assert [row[1] for row in json.loads(files["JSON"])["rows"]] == list(STEPS)
     drawing = ElementTree.fromstring(files["SVG"])
     bands = [path for path in drawing.iter() if path.get("fill-opacity") == "0.18"]
     assert len(bands) == 4
@@ -250,7 +250,7 @@ def test_new_steps_appear_and_only_runs_that_changed_are_asked_again(
     write("moves", 400)
     page.wait_for_function("() => tb.label('weights in moves').includes('from 0 to 400')")
     assert page.evaluate("(canvas) => canvas === tb.canvas('weights in moves')", canvas)
-    asked = [url for url in profile.addresses if "/distributions/distributions?" in url]
+    asked = [url for url in profile.addresses if "/distributions/series?" in url]
     assert sum("run=still" in url for url in asked) == 1
     assert sum("run=moves" in url for url in asked) == 2
     profile.check(server.url)

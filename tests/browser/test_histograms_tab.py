@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -226,12 +227,12 @@ def test_the_keyboard_reads_buckets_and_steps(page_of: Any) -> None:
 
 
 def test_what_is_shown_can_be_downloaded(page_of: Any) -> None:
-    """Every bucket as CSV, the server's rows as JSON, the chart as PNG."""
+    """Every bucket as CSV, the server's rows as JSON, the chart as SVG and PNG."""
     page, profile, server = page_of("&tagFilter=layer1&runFilter=sweep/a")
     wait_for_ridges(page, "layer1/weights")
     page.get_by_role("button", name=f"Download {card('layer1/weights')}").click()
     files = {}
-    for kind, role in (("CSV", "button"), ("JSON", "link"), ("PNG", "button")):
+    for kind, role in (("CSV", "button"), ("JSON", "link"), ("SVG", "button"), ("PNG", "button")):
         with page.expect_download() as download:
             page.get_by_role(role, name=kind, exact=True).click()
         assert download.value.suggested_filename == f"sweep_a_train_layer1_weights.{kind.lower()}"
@@ -240,8 +241,36 @@ def test_what_is_shown_can_be_downloaded(page_of: Any) -> None:
     assert lines[0] == "Wall time,Step,Left,Right,Count"
     assert len(lines) == 1 + len(STEPS) * BUCKETS
     assert lines[1 + PEAK] == f"1700000000,0,{PEAK},{PEAK + 1},60"
-    assert [row[1] for row in json.loads(files["JSON"])] == list(STEPS)
+    assert [row[1] for row in json.loads(files["JSON"])["rows"]] == list(STEPS)
+    drawing = ElementTree.fromstring(files["SVG"])
+    fills = [path for path in drawing.iter("{*}path") if path.get("fill", "none") != "none"]
+    assert len(fills) == len(STEPS)
+    assert all((path.get("d") or "").count("L") > BUCKETS for path in fills)
     assert files["PNG"].startswith(b"\x89PNG")
+    profile.check(server.url)
+
+
+def test_every_step_can_be_shown(
+    serve: Callable[..., Any],
+    tabs: Callable[..., Any],
+    tmp_path: Path,
+    histograms_path: list[Path],
+) -> None:
+    """A sample says of how many steps it is one; all of them are a choice away."""
+    rng = np.random.default_rng(0)
+    steps = [rng.normal(step / 30, 1.0, 100) for step in range(120)]
+    write_run(tmp_path / "long", "run", histograms={"w": steps})
+    server = serve(tmp_path / "long", python_path=histograms_path)
+    profile = tabs()
+    page = profile.open(server.url, "#histograms")
+    wait_for_ridges(page, "w", "run")
+    page.get_by_text("50 of 120 steps", exact=True).wait_for()
+    page.get_by_label("Steps").select_option("All")
+    page.wait_for_function(
+        "() => tb.label('w in run').includes('120 histograms from step 0 to 119')"
+    )
+    page.get_by_text("50 of 120 steps", exact=True).wait_for(state="detached")
+    page.wait_for_function("() => location.hash.includes('histograms.samples=0')")
     profile.check(server.url)
 
 
@@ -299,7 +328,7 @@ def test_new_steps_appear_and_only_runs_that_changed_are_asked_again(
     page.wait_for_function(
         "() => tb.label('weights in moves').includes('2 histograms from step 0 to 400')"
     )
-    asked = [url for url in profile.addresses if "/histograms/histograms?" in url]
+    asked = [url for url in profile.addresses if "/histograms/series?" in url]
     assert sum("run=still" in url for url in asked) == 1
     assert sum("run=moves" in url for url in asked) == 2
     write("late", 0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import struct
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -333,6 +335,172 @@ def test_a_file_that_is_gone_is_said_to_be(
     assert path.name in message
     # The browser logs the 404, and nothing else is wrong.
     assert all("404" in fault for fault in profile.faults)
+
+
+def gif(width: int, height: int, num_frames: int = 1) -> bytes:
+    """A GIF of two colours whose codes are never compressed."""
+    clear, end = 4, 5
+    # Of three bits each; cleared before the table would need codes of four.
+    codes = [code for _ in range(width * height) for code in (clear, 1)] + [end]
+    bits = sum(code << (3 * place) for place, code in enumerate(codes))
+    data = bits.to_bytes((3 * len(codes) + 7) // 8, "little")
+    blocks = b"".join(
+        bytes([len(data[i : i + 255])]) + data[i : i + 255] for i in range(0, len(data), 255)
+    )
+    frame = b"\x21\xf9\x04\x00\x0a\x00\x00\x00" + struct.pack(
+        "<cHHHHB", b",", 0, 0, width, height, 0
+    )
+    colors = bytes([0, 0, 0, 200, 40, 40, 0, 0, 0, 0, 0, 0])
+    screen = b"GIF89a" + struct.pack("<HHBBB", width, height, 0xF1, 0, 0) + colors
+    return screen + (frame + b"\x02" + blocks + b"\0") * num_frames + b";"
+
+
+def bmp(width: int, height: int) -> bytes:
+    """A BMP of 24 bits a pixel; a negative height puts its uppermost row first."""
+    rows = (bytes([40, 40, 200]) * width + bytes(-3 * width % 4)) * abs(height)
+    header = struct.pack("<IiiHHIIiiII", 40, width, height, 1, 24, 0, len(rows), 0, 0, 0, 0)
+    return struct.pack("<2sIHHI", b"BM", 54 + len(rows), 0, 0, 54) + header + rows
+
+
+def drawn_by_the_browser(page: Any, content_type: str, width: int, height: int) -> bytes:
+    """A picture in a format that only the browser can write."""
+    url = page.evaluate(
+        """([type, width, height]) => {
+          const canvas = Object.assign(document.createElement('canvas'), { width, height });
+          const context = canvas.getContext('2d');
+          context.fillStyle = 'teal';
+          context.fillRect(0, 0, width, height);
+          return canvas.toDataURL(type);
+        }""",
+        [content_type, width, height],
+    )
+    head, _, data = url.partition(",")
+    assert head == f"data:{content_type};base64"
+    return base64.b64decode(data)
+
+
+def test_every_format_is_shown_in_its_own_size(
+    page_of: Any, serve: Callable[..., Any], tabs: Callable[..., Any], tmp_path: Path,
+    images_path: list[Path],
+) -> None:  # fmt: skip
+    """Whatever the writer said of the size; also animated, upside down, or of one pixel."""
+    maker, _, _ = page_of()
+    pictures = {
+        "jpeg": (drawn_by_the_browser(maker, "image/jpeg", 31, 17), "image/jpeg", 31, 17),
+        "webp": (drawn_by_the_browser(maker, "image/webp", 32, 18), "image/webp", 32, 18),
+        "gif": (gif(33, 19), "image/gif", 33, 19),
+        "animated": (gif(34, 20, num_frames=3), "image/gif", 34, 20),
+        "bmp": (bmp(35, 21), "image/bmp", 35, 21),
+        "upside down": (bmp(36, -22), "image/bmp", 36, 22),
+        "pixel": (summaries.png(1, 1), "image/png", 1, 1),
+        "line": (summaries.png(900, 1), "image/png", 900, 1),
+    }
+    with EventFileWriter(tmp_path / "run" / "a.tfevents") as writer:
+        for tag, (data, *_) in pictures.items():
+            writer.add_summary(0, summaries.image(tag, data, width=1, height=1))
+    server = serve(tmp_path, python_path=images_path)
+    profile = tabs()
+    profile.context.add_init_script(HELPERS)
+    page = profile.open(server.url, "#images&images.size=1")
+    for tag, (_, content_type, width, height) in pictures.items():
+        wait_for_widths(page, tag, "run", [width])
+        shown = page.evaluate(
+            """async (tag) => {
+              const [image] = pictures.images(tag, 'run');
+              const { headers } = await fetch(image.src);
+              return [headers.get('content-type'), image.naturalHeight];
+            }""",
+            tag,
+        )
+        assert shown == [content_type, height]
+    profile.check(server.url)
+
+
+def test_what_could_run_in_a_page_does_not(
+    serve: Callable[..., Any], tabs: Callable[..., Any], tmp_path: Path, images_path: list[Path]
+) -> None:
+    """SVG and HTML are no pictures, whatever they are called; opened alone they are a download."""
+    script = b"<script>globalThis.ran = true; fetch('/ran')</script>"
+    svg = b'<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9">' + script + b"</svg>"
+    with EventFileWriter(tmp_path / "run" / "a.tfevents") as writer:
+        for tag, data in {"svg": svg, "html": b"<!doctype html>" + script, "none": b""}.items():
+            writer.add_summary(0, summaries.image(tag, data, width=9, height=9))
+        huge = summaries.png(1, 1).replace(
+            struct.pack(">II", 1, 1), struct.pack(">II", 60000, 60000)
+        )
+        writer.add_summary(0, summaries.image("huge", huge, width=1, height=1))
+    server = serve(tmp_path, python_path=images_path)
+    profile = tabs()
+    profile.context.add_init_script(HELPERS)
+    page = profile.open(server.url, "#images&images.size=1")
+    for tag in ("svg", "html", "none", "huge"):
+        page.wait_for_function(
+            "(tag) => pictures.text(tag, 'run').includes('cannot show this picture')", arg=tag
+        )
+    assert page.evaluate("() => globalThis.ran") is None
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= 1400
+    with page.expect_download():
+        page.evaluate("() => { location.href = pictures.images('html', 'run')[0].src; }")
+    assert not any(url.endswith("/ran") for url in profile.addresses)
+
+
+def test_the_slider_has_the_steps_of_cards_out_of_sight(
+    serve: Callable[..., Any], tabs: Callable[..., Any], tmp_path: Path, images_path: list[Path]
+) -> None:
+    """In one request, without asking for what is in them; each cell asks once."""
+    many = {f"t/{i:03}": [(i, picture(10 + i, 60))] for i in range(60)}
+    write_run(tmp_path, "run", images=many)
+    server = serve(tmp_path, python_path=images_path)
+    profile = tabs()
+    profile.context.add_init_script(HELPERS)
+    page = profile.open(server.url, "#images")
+    wait_for_widths(page, "t/000", "run", [10])
+    everything = page.get_by_role("slider", name="Step of all pictures")
+    assert everything.get_attribute("max") == "59"
+    asked = [url for url in profile.addresses if "/images/step?" in url]
+    assert len(asked) == len(set(asked)) < 48
+    assert not any("t%2F047" in url for url in asked)
+    profile.check(server.url)
+
+
+def test_the_next_step_is_there_before_it_is_asked_for(page_of: Any) -> None:
+    """In the direction in which the reader goes, and not before the reader goes anywhere."""
+    page, profile, server = page_of("#images&runFilter=train&tagFilter=digit&images.step=100")
+
+    def asked(index: int) -> bool:
+        return any(
+            "individualImage" in url and f"index={index}&" in url for url in profile.addresses
+        )
+
+    wait_for_widths(page, "input/digit", "train", [20])
+    assert not asked(9)
+    assert not asked(11)
+    with page.expect_response(lambda answer: "index=12&" in answer.url):
+        page.get_by_role("slider", name="Step of input/digit").press("ArrowRight")
+    wait_for_widths(page, "input/digit", "train", [21])
+    with page.expect_response(lambda answer: "index=9&" in answer.url):
+        page.get_by_role("slider", name="Step of input/digit").press("ArrowLeft")
+    assert not asked(13)
+    profile.check(server.url)
+
+
+def test_runs_of_a_group_stand_together(
+    serve: Callable[..., Any], tabs: Callable[..., Any], tmp_path: Path, images_path: list[Path]
+) -> None:
+    """Side by side, with the name of the group."""
+    for run in ("a-one", "a-two", "b-one", "b-two"):
+        write_run(tmp_path, run, images={"i": [picture(10)]})
+    server = serve(tmp_path, python_path=images_path)
+    profile = tabs()
+    profile.context.add_init_script(HELPERS)
+    page = profile.open(server.url, "#images&group=re:-(.*)")
+    page.wait_for_function("() => tb.all('.tb-run-group').length === 4")
+    cells = page.evaluate(
+        """() => tb.all('.tb-step-cell').map((cell) => [
+          cell.getAttribute('aria-label'), cell.querySelector('.tb-run-group').textContent])"""
+    )
+    assert cells == [["a-one", "one"], ["b-one", "one"], ["a-two", "two"], ["b-two", "two"]]
+    profile.check(server.url)
 
 
 def test_real_pictures_are_shown(

@@ -10,10 +10,12 @@ function makeHost() {
     asked: /** @type {string[]} */ ([]),
     generation: "1",
     status: 200,
+    etag: "",
     /** @param {string} path */
     async fetch(path) {
       host.asked.push(path);
-      return new Response(host.status === 200 ? JSON.stringify(host.asked.length) : "no such tag", { status: host.status });
+      const headers = host.etag ? { etag: host.etag } : undefined;
+      return new Response(host.status === 200 ? JSON.stringify(host.asked.length) : "no such tag", { status: host.status, headers });
     },
     generations: {
       get value() {
@@ -26,25 +28,49 @@ function makeHost() {
 }
 
 const never = new AbortController().signal;
+const still = { run: "still", tag: "a/b" };
+const moves = { run: "moves", tag: "a/b" };
 
 test("a run that did not change is asked once", async () => {
   const host = makeHost();
   const answers = new Answers(host, "numbers", (number) => number * 10);
-  assert.equal(answers.get("still", "a/b"), undefined);
-  assert.equal(await answers.load("still", "a/b", never), 10);
+  assert.equal(answers.get(still), undefined);
+  assert.equal(await answers.load(still, never), 10);
   assert.deepEqual(host.asked, ["numbers?run=still&tag=a%2Fb"]);
-  await answers.load("moves", "a/b", never);
+  await answers.load(moves, never);
   host.generation = "2";
-  assert.equal(await answers.load("still", "a/b", never), 10);
-  assert.equal(await answers.load("moves", "a/b", never), 30);
+  assert.equal(await answers.load(still, never), 10);
+  assert.equal(await answers.load(moves, never), 30);
   assert.equal(host.asked.length, 3);
 });
 
 test("an error is what the server said, and what was known stays", async () => {
   const host = makeHost();
   const answers = new Answers(host, "numbers", (number) => number);
-  await answers.load("moves", "a", never);
+  await answers.load(moves, never);
   [host.generation, host.status] = ["2", 404];
-  await assert.rejects(answers.load("moves", "a", never), /^Error: no such tag$/);
-  assert.equal(answers.get("moves", "a"), 1);
+  await assert.rejects(answers.load(moves, never), /^Error: no such tag$/);
+  assert.equal(answers.get(moves), 1);
+});
+
+test("questions differ by all their parameters, and those that are undefined are left out", async () => {
+  const host = makeHost();
+  const answers = new Answers(host, "numbers");
+  await answers.load({ ...still, step: undefined, nth: 2 }, never);
+  assert.deepEqual(host.asked, ["numbers?run=still&tag=a%2Fb&nth=2"]);
+  assert.equal(answers.get(still), undefined);
+  assert.equal(answers.get({ ...still, nth: 2 }), 1);
+});
+
+test("an answer that is what it was is not read again", async () => {
+  const host = makeHost();
+  let numRead = 0;
+  const answers = new Answers(host, "numbers", () => ({ number: ++numRead }));
+  host.etag = '"x"';
+  const first = await answers.load(moves, never);
+  host.generation = "2";
+  assert.equal(await answers.load(moves, never), first);
+  [host.generation, host.etag] = ["3", '"y"'];
+  assert.deepEqual(await answers.load(moves, never), { number: 2 });
+  assert.equal(host.asked.length, 3);
 });

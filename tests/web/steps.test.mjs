@@ -1,40 +1,19 @@
-// Steps of series, and places that several share.
+// Places that several series share.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { findPlace, formatPlace, formatPlaces, orderSteps, parsePlace, parsePlaces, unitePlaces } from "../../tbcore/web/lib/steps.js";
+import { expandPlaces, findPlace, formatPlace, formatPlaces, parsePlace, parsePlaces } from "../../tbcore/web/lib/steps.js";
 
-/** @param {...number} steps */
-const series = (...steps) => orderSteps({ index: steps.map((_, k) => k), step: steps, wall_time: steps.map(() => 1) });
+const places = expandPlaces({ step: [-5, 0, 10, 30], count: [1, 1, 2, 1] });
 
-test("items stand in the order of their steps, those of one step as they were logged", () => {
-  const items = series(10, 0, 10, -5);
-  assert.deepEqual(
-    items.map(({ step, nth, index }) => [step, nth, index]),
-    [
-      [-5, 0, 3],
-      [0, 0, 1],
-      [10, 0, 0],
-      [10, 1, 2],
-    ],
-  );
+test("a step that was logged twice has two places", () => {
+  assert.deepEqual(places.map(formatPlace), ["-5", "0", "10", "10~1", "30"]);
+  assert.deepEqual(expandPlaces({ step: [], count: [] }), []);
 });
 
-test("wall times that are no numbers arrive as texts", () => {
-  const [item] = orderSteps({ index: [0], step: [3], wall_time: ["NaN"] });
-  assert.equal(item.step, 3);
-  assert.ok(Number.isNaN(item.wallTime));
-});
-
-test("a shared control has every item of every series as a place", () => {
-  assert.deepEqual(unitePlaces([series(0, 10, 10), series(5, 10), series()]).map(formatPlace), ["0", "5", "10", "10~1"]);
-  assert.deepEqual(unitePlaces([]), []);
-});
-
-test("a series shows what it had last at a place", () => {
-  const items = series(0, 10, 10, 30);
-  const at = (/** @type {string} */ text) => findPlace(items, parsePlace(text));
-  assert.deepEqual(["-1", "0", "9", "10", "10~1", "10~5", "29", "30", "99", "last"].map(at), [-1, 0, 0, 1, 2, 2, 2, 3, 3, 3]);
+test("what is shown at a place is the last that does not come after it", () => {
+  const at = (/** @type {string} */ text) => findPlace(places, parsePlace(text));
+  assert.deepEqual(["-9", "-1", "9", "10", "10~1", "10~5", "29", "30", "99", "last"].map(at), [-1, 0, 1, 2, 3, 3, 3, 4, 4, 4]);
   assert.equal(findPlace([], null), -1);
 });
 

@@ -1,58 +1,29 @@
-"""The addresses of audio: those of the HTTP API, two for pages, and those of the earlier API."""
+"""The addresses of audio: those of the HTTP API, those for pages, and those of the earlier API."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from tbcore import Claims, LegacyApi, Multiplexer
-from tbcore.http import bytes_response, item_address, json_response, optional_int, required
-from tbcore_audio import reader
-
-Handler = Callable[[Request], Response]
+from tbcore.http import json_response, optional_int, required
+from tbcore.media import Media
+from tbcore_audio.reader import clips
 
 
 def make_routes(multiplexer: Multiplexer, claims: Claims, samples: int) -> list[Route]:
-    """/tags, /audio, /individualAudio, /steps and /step.
+    """/audio, /individualAudio, and /tags, /steps and /step for pages.
 
-    In /audio a series is sampled to at most `samples` steps (0: all); /steps has all of them.
+    In /audio a series is sampled to at most `samples` steps (0: all).
     """
-
-    def tags(request: Request) -> Response:
-        return json_response(multiplexer.tags(claims))
-
-    def steps(request: Request) -> Response:
-        run, tag = required(request, "run", "tag")
-        items = reader.steps(multiplexer, claims, run, tag)
-        return json_response(
-            {
-                "index": [item.ordinal for item in items],
-                "step": [item.step for item in items],
-                "wall_time": [item.wall_time for item in items],
-            }
-        )
-
-    def step(request: Request) -> Response:
-        return json_response(reader.entries_of_step(multiplexer, claims, item_address(request)))
-
-    return [
-        Route("/tags", tags),
-        Route("/audio", _audio(multiplexer, claims, samples)),
-        Route("/individualAudio", _individual_audio(multiplexer, claims)),
-        Route("/steps", steps),
-        Route("/step", step),
-    ]
+    media = Media(multiplexer, claims, clips)
+    return [*_routes(media, samples), *media.routes()]
 
 
 def make_legacy_api(multiplexer: Multiplexer, claims: Claims, samples: int) -> LegacyApi:
     """data/audio and data/individualAudio, and both without data/ as the document has them."""
-    routes = [
-        Route("/audio", _audio(multiplexer, claims, samples)),
-        Route("/individualAudio", _individual_audio(multiplexer, claims)),
-    ]
+    routes = _routes(Media(multiplexer, claims, clips), samples)
     return LegacyApi(
         routes=routes,
         tag_types={"audio": lambda run: multiplexer.tags(claims).get(run, [])},
@@ -60,20 +31,20 @@ def make_legacy_api(multiplexer: Multiplexer, claims: Claims, samples: int) -> L
     )
 
 
-def _audio(multiplexer: Multiplexer, claims: Claims, samples: int) -> Handler:
+def _routes(media: Media, samples: int) -> list[Route]:
     def audio(request: Request) -> Response:
         run, tag = required(request, "run", "tag")
         sample = optional_int(request, "sample", 0)
         return json_response(
-            reader.entries(multiplexer, claims, run, tag, sample=sample, samples=samples)
+            [
+                {
+                    "wall_time": item.wall_time,
+                    "step": item.step,
+                    "content_type": clip.content_type,
+                    "query": query,
+                }
+                for item, clip, query in media.listing(run, tag, sample=sample, samples=samples)
+            ]
         )
 
-    return audio
-
-
-def _individual_audio(multiplexer: Multiplexer, claims: Claims) -> Handler:
-    def individual_audio(request: Request) -> Response:
-        data, content_type, etag = reader.encoded(multiplexer, claims, item_address(request))
-        return bytes_response(data, content_type, etag=etag, request=request)
-
-    return individual_audio
+    return [Route("/audio", audio), Route("/individualAudio", media.individual)]

@@ -86,20 +86,17 @@ def test_several_clips_of_one_step(client: TbcoreClient) -> None:
     assert listing(client, "eval", "batch", sample=-1) == []
 
 
-def test_all_steps_and_one_step(client: TbcoreClient) -> None:
-    """What a step control needs: every step without reading any, then the clips of one."""
-    steps = client.get("data/plugin/audio/steps?run=eval&tag=batch").json()
-    assert steps["index"] == [0, 1]
-    assert steps["step"] == [1, 2]
-    assert steps["wall_time"] == [1700000001.0, 1700000002.0]
-
-    first, second = client.get("data/plugin/audio/step?index=0&tagname=batch&run=eval").json()
+def test_the_clips_of_one_step(client: TbcoreClient) -> None:
+    """What a step control needs: each with its label and type."""
+    names = {"runs": ["eval"], "tags": ["batch"]}
+    assert client.post("data/plugin/audio/steps", json=names).json()["step"] == [1, 2]
+    found = client.get("data/plugin/audio/step?tag=batch&run=eval&step=1").json()
+    first, second = found["samples"]
     assert first == {
-        "label": "", "content_type": "audio/wav", "wall_time": 1700000001.0, "step": 1,
-        "query": "index=0&tagname=batch&run=eval",
+        "label": "", "content_type": "audio/wav", "query": "index=0&tagname=batch&run=eval",
     }  # fmt: skip
     assert second["label"] == "é <b>"
-    assert second["query"] == "index=0&tagname=batch&run=eval&sample=1"
+    assert client.get(f"{INDIVIDUAL}?{second['query']}").content == SECOND
 
 
 @pytest.mark.parametrize(
@@ -159,7 +156,7 @@ def test_tensors_of_other_writers(
         return
     entries = listing(client, "run", "a")
     assert [entry["content_type"] for entry in entries] == ["application/octet-stream"] * 2
-    clips = client.get(f"data/plugin/audio/step?{entries[1]['query']}").json()
+    clips = client.get("data/plugin/audio/step?run=run&tag=a").json()["samples"]
     assert [clip["label"] for clip in clips] == (["", "x"] if shape else [""] * 4)
     assert client.get(f"{INDIVIDUAL}?{clips[1]['query']}").content == (SECOND if shape else b"")
 

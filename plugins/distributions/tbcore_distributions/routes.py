@@ -1,27 +1,33 @@
-"""The addresses of distributions: those of the HTTP API, and that of the earlier API."""
+"""The addresses of distributions: of the HTTP API, of pages, and of the earlier API."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from tbcore import Claims, LegacyApi, Multiplexer
-from tbcore.http import csv_response, json_response, optional, required
+from tbcore.http import csv_response, json_response, optional, required, series_response
 from tbcore_distributions import reader
 
 
 def make_routes(multiplexer: Multiplexer, claims: Claims, samples: int) -> list[Route]:
-    """/tags and /distributions, of each tag at most `samples` steps (0: all)."""
+    """/tags, /distributions and /series, of each tag at most `samples` steps (0: all)."""
 
     def tags(request: Request) -> Response:
         return json_response(multiplexer.tags(claims))
 
+    def series(request: Request) -> Response:
+        read = partial(reader.rows, multiplexer, claims)
+        return series_response(request, multiplexer, claims, read, samples=samples)
+
     return [
         Route("/tags", tags),
         Route("/distributions", _distributions(multiplexer, claims, samples)),
+        Route("/series", series),
     ]
 
 

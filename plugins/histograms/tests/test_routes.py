@@ -118,3 +118,48 @@ def test_the_earlier_index_lists_histograms(client: TbcoreClient) -> None:
 
     assert index["eval"]["histograms"] == ["foo_histogram", "bar_histogram"]
     assert index["numbers"]["histograms"] == []
+
+
+def test_a_page_draws_as_many_steps_as_it_wants(
+    tbcore_logdir: Path, tbcore_client: MakeClient
+) -> None:
+    """Of the same rows as ever, and it learns of how many they are."""
+    write_run(tbcore_logdir, "run", histograms={"h": [[float(step)] for step in range(80)]})
+    plugins, few = [tbcore_histograms], {"histograms": 5}
+    client = tbcore_client(tbcore_logdir, plugins=plugins, samples_per_plugin=few)
+    rows = client.get("data/plugin/histograms/histograms?run=run&tag=h").json()
+    path = "data/plugin/histograms/series?run=run&tag=h"
+
+    assert client.get(path).json() == {"num_steps": 80, "rows": rows}
+    for samples, expected in ((1, 1), (30, 30), (99, 80), (0, 80)):
+        answer = client.get(f"{path}&samples={samples}").json()
+        assert (answer["num_steps"], len(answer["rows"])) == (80, expected)
+        assert answer["rows"][-1] == rows[-1]
+    for samples in ("-1", "x", "1.5"):
+        assert client.get(f"{path}&samples={samples}").status_code == 400
+
+
+def test_a_series_that_did_not_change_is_not_read_again(
+    tbcore_logdir: Path, tbcore_client: MakeClient
+) -> None:
+    """Whatever else the run logs; what could not be read is asked for again."""
+    path = write_run(tbcore_logdir, "run", histograms={"h": [[1.0], [2.0]]})
+    client = tbcore_client(tbcore_logdir, plugins=[tbcore_histograms])
+    address = "data/plugin/histograms/series?run=run&tag=h"
+    etag = client.get(address).headers["etag"]
+
+    def status() -> int:
+        return client.get(address, headers={"If-None-Match": etag}).status_code
+
+    write_run(tbcore_logdir, "run", scalars={"loss": [0.5]}, histograms={"other": [[3.0]]})
+    client.reload()
+    assert status() == 304
+    assert client.get(f"{address}&samples=1", headers={"If-None-Match": etag}).status_code == 200
+    write_run(tbcore_logdir, "run", histograms={"h": [(2, [4.0])]})
+    client.reload()
+    assert status() == 200
+    data = path.read_bytes()
+    path.write_bytes(data[:-20] + bytes(20))  # the end of a record that was read before
+    answer = client.get(address)
+    assert (answer.status_code, len(answer.json()["rows"])) == (200, 2)
+    assert "etag" not in answer.headers

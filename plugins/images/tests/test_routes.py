@@ -96,23 +96,18 @@ def test_several_pictures_of_one_step(client: TbcoreClient) -> None:
     assert listing(client, "eval", "batch", sample=2) == []
 
 
-def test_all_steps_and_one_step(client: TbcoreClient, tbcore_logdir: Path) -> None:
-    """What a step control needs: every step without reading any, then what is in one."""
-    many = [FIRST] * 30
-    write_run(tbcore_logdir, "long", images={"i": many})
-    client.reload()
-
-    steps = client.get("data/plugin/images/steps?run=long&tag=i").json()
-    assert steps["index"] == steps["step"] == list(range(30))
-    assert len(steps["wall_time"]) == 30
-
-    first, second = client.get("data/plugin/images/step?index=0&tagname=batch&run=eval").json()
+def test_the_pictures_of_one_step(client: TbcoreClient) -> None:
+    """What a step control needs: each with its size and type."""
+    names = {"runs": ["eval"], "tags": ["batch"]}
+    assert client.post("data/plugin/images/steps", json=names).json()["step"] == [1, 2, 3]
+    found = client.get("data/plugin/images/step?tag=batch&run=eval&step=1").json()
+    first, second = found["samples"]
     assert first == {
         "width": 28, "height": 14, "content_type": "image/png",
-        "wall_time": 1700000001.0, "step": 1, "query": "index=0&tagname=batch&run=eval",
+        "query": "index=0&tagname=batch&run=eval",
     }  # fmt: skip
-    assert second["query"] == "index=0&tagname=batch&run=eval&sample=1"
-    assert client.get("data/plugin/images/step?index=2&tag=batch&run=eval").json() == []
+    assert client.get(f"{INDIVIDUAL}?{second['query']}").content == SECOND
+    assert client.get("data/plugin/images/step?tag=batch&run=eval").json()["samples"] == []
 
 
 def test_the_size_and_the_type_are_those_of_the_picture(
@@ -207,7 +202,7 @@ def test_errors_of_one_picture(
     assert len(response.text.splitlines()) == 1
 
 
-@pytest.mark.parametrize("path", [IMAGES, "data/images", "data/plugin/images/steps"])
+@pytest.mark.parametrize("path", [IMAGES, "data/images", "data/plugin/images/step"])
 @pytest.mark.parametrize(
     ("query", "status", "part"),
     [

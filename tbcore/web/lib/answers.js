@@ -3,7 +3,7 @@
  * run has changed. What was fetched stays on the screen until what is newer is there.
  *
  *     const answers = new Answers(host, "numbers", (json) => json.map(readRow)); // once, in render
- *     const { value, error } = useAnswer(answers, run, tag, isNear); // in a component
+ *     const { value, error } = useAnswer(answers, { run, tag }, isNear); // in a component
  */
 
 import { useEffect, useState } from "preact/hooks";
@@ -15,8 +15,13 @@ const LIMIT = 5;
 const KEPT_LENGTH = 60_000_000;
 
 /**
+ * @typedef {{ run: string, tag: string, [name: string]: string | number | undefined }} Question  the parameters of a
+ *   request; those that are undefined are left out
+ */
+
+/**
  * @template T
- * @typedef {{ generation: string, value: T, length: number }} Answer
+ * @typedef {{ generation: string, etag: string | null, value: T, length: number }} Answer
  */
 
 /** @template T */
@@ -30,7 +35,7 @@ export class Answers {
 
   /**
    * @param {Pick<import("tbcore/host.js").Host, "fetch" | "generations">} host
-   * @param {string} path  below `data/plugin/<name>/`; gets the parameters `run` and `tag`
+   * @param {string} path  below `data/plugin/<name>/`
    * @param {(json: any) => T} [read]  makes of an answer what is drawn; what JSON has, unless told
    */
   constructor(host, path, read = (json) => json) {
@@ -44,43 +49,50 @@ export class Answers {
     return this.#host.generations.value;
   }
 
-  /** What is known, however old. @param {string} run @param {string} tag @returns {T | undefined} */
-  get(run, tag) {
-    return this.#answers.get(keyOf(run, tag))?.value;
+  /** What is known, however old. @param {Question} question @returns {T | undefined} */
+  get(question) {
+    return this.#answers.get(keyOf(question))?.value;
   }
 
   /**
-   * What the server has; asked only when the run has changed.
-   * @param {string} run
-   * @param {string} tag
+   * What the server has; asked only when the run has changed. An answer that is what it was, by its ETag, is not read again.
+   * @param {Question} question
    * @param {AbortSignal} signal  ends the asking
    * @returns {Promise<T>} rejects with what the server said
    */
-  async load(run, tag, signal) {
-    const key = keyOf(run, tag);
-    const generation = this.generations.of(run);
+  async load(question, signal) {
+    const key = keyOf(question);
+    const generation = this.generations.of(question.run);
     const known = this.#answers.get(key);
     if (known?.generation === generation) {
       this.#answers.delete(key);
       this.#answers.set(key, known); // used last
       return known.value;
     }
-    const text = await this.#queue.add(async (ending) => {
-      const query = new URLSearchParams({ run, tag });
-      const response = await this.#host.fetch(`${this.#path}?${query}`, { signal: ending });
-      const said = await response.text();
-      if (!response.ok) throw new Error(said.trim() || `status ${response.status}`);
-      return said;
-    }, signal);
-    const value = this.#read(JSON.parse(text));
+    const answer = await this.#queue.add((ending) => this.#ask(key, known, ending), signal);
     this.#forget(key);
-    this.#answers.set(key, { generation, value, length: text.length });
-    this.#length += text.length;
+    this.#answers.set(key, { ...answer, generation });
+    this.#length += answer.length;
     for (const old of this.#answers.keys()) {
       if (this.#length <= KEPT_LENGTH || old === key) break;
       this.#forget(old);
     }
-    return value;
+    return answer.value;
+  }
+
+  /**
+   * @param {string} query
+   * @param {Answer<T> | undefined} known
+   * @param {AbortSignal} signal
+   * @returns {Promise<Omit<Answer<T>, "generation">>}
+   */
+  async #ask(query, known, signal) {
+    const response = await this.#host.fetch(`${this.#path}?${query}`, { signal });
+    const etag = response.headers.get("etag");
+    const text = await response.text();
+    if (!response.ok) throw new Error(text.trim() || `status ${response.status}`);
+    if (known && etag !== null && etag === known.etag) return known;
+    return { etag, value: this.#read(JSON.parse(text)), length: text.length };
   }
 
   /** @param {string} key */
@@ -94,32 +106,34 @@ export class Answers {
  * What the server has of a tag in a run, now and whenever the run changes.
  * @template T
  * @param {Answers<T>} answers
- * @param {string} run
- * @param {string} tag
+ * @param {Question} question
  * @param {boolean} isWanted  false: nothing is asked, as of cards far away
  * @returns {{ value: T | undefined, error: string }} `value` may be older than `error`
  */
-export function useAnswer(answers, run, tag, isWanted) {
-  const [error, setError] = useState("");
+export function useAnswer(answers, question, isWanted) {
+  const key = keyOf(question);
+  const [failed, setFailed] = useState({ key, error: "" });
   const [, setValue] = useState(/** @type {T | undefined} */ (undefined));
-  const generation = answers.generations.of(run);
+  const generation = answers.generations.of(question.run);
   useEffect(() => {
     if (!isWanted) return undefined;
     const leaving = new AbortController();
-    answers.load(run, tag, leaving.signal).then(
+    answers.load(question, leaving.signal).then(
       (value) => {
         if (leaving.signal.aborted) return;
         setValue(value);
-        setError("");
+        setFailed({ key, error: "" });
       },
-      (failure) => leaving.signal.aborted || setError(failure.message),
+      (failure) => leaving.signal.aborted || setFailed({ key, error: failure.message }),
     );
     return () => leaving.abort();
-  }, [answers, run, tag, isWanted, generation]);
-  return { value: answers.get(run, tag), error };
+  }, [answers, key, isWanted, generation]);
+  return { value: answers.get(question), error: failed.key === key ? failed.error : "" };
 }
 
-/** @param {string} run @param {string} tag */
-function keyOf(run, tag) {
-  return JSON.stringify([run, tag]);
+/** @param {Question} question */
+function keyOf(question) {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(question)) if (value !== undefined) query.set(name, String(value));
+  return query.toString();
 }

@@ -2,9 +2,8 @@
  * A whole tab of what is looked at one step at a time, such as pictures: a card for each tag, and in it what each run
  * logged at the step chosen, side by side. One slider moves all cards, and each has its own.
  *
- * The plugin's server has these routes, as those of images do: `tags`, `steps?run=R&tag=T` with the columns `index`,
- * `step` and `wall_time`, `step?run=R&tag=T&index=I` with an entry for each sample, and one for the bytes of a sample. Only
- * what is near the visible part of the page is asked for.
+ * The plugin's server has the routes of `tbcore.media`: `tags`, `steps`, `step`, and one for the bytes of a sample. Only
+ * what is near the visible part of the page is asked for, and once a reader goes over the steps, the next one ahead.
  *
  * In the address: `step`, of all cards; `at`, of those that have their own; `closed`, the groups that are folded.
  */
@@ -13,25 +12,32 @@ import "@preact/signals";
 import { html } from "htm/preact";
 import { render } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { Answers, useAnswer } from "./answers.js";
 import { Card } from "./card.js";
-import { formatStep, formatTime, plural } from "./format.js";
+import { formatStep, formatTime, plural, toNumber } from "./format.js";
 import { Icon } from "./icons.js";
 import { useNear } from "./lazy.js";
-import { Name } from "./runs-panel.js";
 import { describePlace, StepSlider, stepTo } from "./step-slider.js";
-import { StepStore } from "./step-store.js";
-import { comparePlaces, findPlace, formatPlace, formatPlaces, parsePlace, parsePlaces, unitePlaces } from "./steps.js";
-import { TagTab, watchTags } from "./tag-tab.js";
+import { usePlaces } from "./step-places.js";
+import { comparePlaces, findPlace, formatPlace, formatPlaces, parsePlace, parsePlaces } from "./steps.js";
+import { RunLabel, runsByGroup, TagTab, watchTags } from "./tag-tab.js";
 
 /**
  * @typedef {import("tbcore/host.js").Host} Host
  * @typedef {import("tbcore/host.js").Run} Run
  * @typedef {import("./steps.js").Place} Place
- * @typedef {import("./steps.js").StepItem} StepItem
  *
  * @typedef {object} Entry  one sample of a step, as the server's `step` lists them; it may say more
  * @property {string} content_type
  * @property {string} [label]  what the writer called it
+ *
+ * @typedef {object} Found  what was logged together, as the server's `step` has it
+ * @property {number | null} first_step  of the series
+ * @property {number | null} index  as the server counts; null: nothing was logged so early
+ * @property {number} step
+ * @property {number} nth
+ * @property {number} wall_time  seconds since the epoch
+ * @property {Entry[]} samples
  *
  * @typedef {object} Kind  what the tab shows
  * @property {string} noun  in the singular: "picture"
@@ -39,6 +45,7 @@ import { TagTab, watchTags } from "./tag-tab.js";
  * @property {(props: SampleProps) => unknown} Sample  a component
  * @property {(props: { host: Host }) => unknown} [Controls]  a component: what else stands in the toolbar
  * @property {(contentType: string) => string} ending  of the name of a file
+ * @property {(url: string) => void} [fetchAhead]  fetches the bytes of a sample that may be shown next
  * @property {boolean} [stays]  whether samples stay when they are scrolled out of sight, as what plays must
  *
  * @typedef {object} SampleProps  what a component of one sample is given
@@ -53,7 +60,7 @@ import { TagTab, watchTags } from "./tag-tab.js";
  * @typedef {object} Tab  what the cards share
  * @property {Host} host
  * @property {Kind} kind
- * @property {StepStore} store
+ * @property {Answers<Found>} answers
  * @property {Place | null} place  of all cards; null: the end
  * @property {ReadonlyMap<string, Place | null>} own  of the cards that have their own
  * @property {(tag: string, place: Place | null | undefined) => void} onMove  undefined: as all
@@ -74,8 +81,13 @@ const SETTLE_MS = 60;
  */
 export async function renderStepTab(host, kind) {
   const [tags] = await Promise.all([watchTags(host), host.css(new URL("./step-tab.css", import.meta.url))]);
-  render(html`<${Dashboard} host=${host} kind=${kind} tags=${tags} store=${new StepStore(host)} />`, host.element);
+  render(html`<${Dashboard} host=${host} kind=${kind} tags=${tags} answers=${new Answers(host, "step", readFound)} />`, host.element);
   return () => render(null, host.element);
+}
+
+/** @param {any} json @returns {Found} */
+function readFound(json) {
+  return { ...json, wall_time: toNumber(json.wall_time) };
 }
 
 /**
@@ -83,17 +95,17 @@ export async function renderStepTab(host, kind) {
  * @param {Host} props.host
  * @param {Kind} props.kind
  * @param {Awaited<ReturnType<typeof watchTags>>} props.tags
- * @param {StepStore} props.store
+ * @param {Answers<Found>} props.answers
  */
-function Dashboard({ host, kind, tags, store }) {
-  const runs = host.runs.value;
+function Dashboard({ host, kind, tags, answers }) {
+  const runs = runsByGroup(host);
   const filter = host.tagFilter.value;
   const settings = host.settings.value;
-  const version = store.version.value;
-  const places = useMemo(() => {
-    const names = new Set(runs.map(({ name }) => name));
-    return unitePlaces(store.known((run, tag) => names.has(run) && filter.matches(tag)));
-  }, [runs, filter, version]);
+  const shown = useMemo(() => {
+    const all = new Set(runs.flatMap(({ name }) => tags.value[name] ?? []));
+    return [...all].filter(filter.matches);
+  }, [tags.value, runs, filter]);
+  const places = usePlaces(host, runs, shown, shown.length > 0);
   const place = parsePlace(settings.step);
   const own = parsePlaces(settings.at);
 
@@ -105,7 +117,7 @@ function Dashboard({ host, kind, tags, store }) {
   const tab = {
     host,
     kind,
-    store,
+    answers,
     place,
     own,
     /** @type {Tab["onMove"]} */
@@ -152,24 +164,17 @@ function Dashboard({ host, kind, tags, store }) {
  * @param {readonly Run[]} props.runs
  */
 function StepCard({ tab, tag, group, runs }) {
-  const { host, store } = tab;
+  const { host } = tab;
   const body = useRef(/** @type {HTMLElement | null} */ (null));
   const isNear = useNear(body);
   const [expanded, setExpanded] = useState(false);
   const [numShown, setNumShown] = useState(PAGE);
-  const generations = host.generations.value;
-  const version = store.version.value;
   const shown = useMemo(() => runs.slice(0, numShown), [runs, numShown]);
-  const places = useMemo(() => unitePlaces(shown.map(({ name }) => store.of(name, tag)?.items ?? [])), [shown, version]);
+  const tags = useMemo(() => [tag], [tag]);
+  const places = usePlaces(host, shown, tags, isNear);
   const isOwn = tab.own.has(tag);
   const place = isOwn ? (tab.own.get(tag) ?? null) : tab.place;
-
-  useEffect(() => {
-    if (!isNear) return undefined;
-    const leaving = new AbortController();
-    for (const { name } of shown) store.load(name, tag, generations.of(name), leaving.signal);
-    return () => leaving.abort();
-  }, [isNear, shown, generations]);
+  const ahead = useAhead(places, place);
 
   /** @param {KeyboardEvent} event */
   const onKeyDown = (event) => {
@@ -205,7 +210,7 @@ function StepCard({ tab, tag, group, runs }) {
       ${places.length > 1 &&
       html`<${StepSlider} places=${places} value=${place} onChange=${(/** @type {Place | null} */ next) => tab.onMove(tag, next)} label="Step of ${tag}" />`}
       <div class="tb-step-cells">
-        ${shown.map((run) => html`<${Cell} key=${run.name} tab=${tab} run=${run} tag=${tag} place=${place} expanded=${expanded} />`)}
+        ${shown.map((run) => html`<${Cell} key=${run.name} tab=${tab} run=${run} tag=${tag} place=${place} ahead=${ahead} expanded=${expanded} />`)}
       </div>
       ${rest > 0 &&
       html`<button type="button" class="tb-button tb-more" onClick=${() => setNumShown(numShown + PAGE)}>
@@ -216,94 +221,104 @@ function StepCard({ tab, tag, group, runs }) {
 }
 
 /**
+ * The place that comes next, when the reader goes on in the same direction.
+ * @param {readonly Place[]} places
+ * @param {Place | null} place
+ * @returns {Place | undefined} undefined while nobody moves
+ */
+function useAhead(places, place) {
+  const moved = useRef({ place, ahead: /** @type {Place | undefined} */ (undefined) });
+  const { current } = moved;
+  if (!isSame(current.place, place)) {
+    const [from, to] = [findPlace(places, current.place), findPlace(places, place)];
+    current.place = place;
+    current.ahead = to === from ? undefined : places[to + Math.sign(to - from)];
+  }
+  return current.ahead;
+}
+
+/**
  * What one run logged at the step, or last before it.
  * @param {object} props
  * @param {Tab} props.tab
  * @param {Run} props.run
  * @param {string} props.tag
  * @param {Place | null} props.place
+ * @param {Place | undefined} props.ahead  what may be asked for next
  * @param {boolean} props.expanded
  */
-function Cell({ tab, run, tag, place, expanded }) {
-  const { host, kind, store } = tab;
+function Cell({ tab, run, tag, place, ahead, expanded }) {
+  const { host, kind, answers } = tab;
   const body = useRef(/** @type {HTMLElement | null} */ (null));
   const isNear = useNear(body);
   const isDrawn = isNear || kind.stays === true;
   const height = useHeight(body, isDrawn);
-  const [loaded, setLoaded] = useState(/** @type {{ item: StepItem, entries: Entry[], error: string } | null} */ (null));
   const [numShown, setNumShown] = useState(SAMPLES);
-  const [attempt, setAttempt] = useState(0);
-  const generation = host.generations.value.of(run.name);
-  const series = store.of(run.name, tag);
-  const items = series?.items ?? [];
-  const item = items[findPlace(items, place)];
+  const [broken, setBroken] = useState({ of: /** @type {Found | undefined} */ (undefined), error: "" });
+  /** @param {Place | null} at */
+  const questionOf = (at) => ({ run: run.name, tag, step: at?.step, nth: at?.nth || undefined });
+  const settled = useSettled(place);
+  const { value: found, error } = useAnswer(answers, questionOf(settled), isNear);
+  const last = useRef(found);
+  if (found) last.current = found;
+  const shown = last.current;
+  const isLate = shown !== undefined && (found === undefined || settled !== place);
 
   useEffect(() => {
-    if (!isNear || !item) return undefined;
+    if (!isNear || !found || !ahead || !kind.fetchAhead) return undefined;
     const leaving = new AbortController();
-    const settle = setTimeout(
-      () =>
-        store.entries(run.name, tag, item, leaving.signal).then(
-          (entries) => leaving.signal.aborted || setLoaded({ item, entries, error: "" }),
-          (failure) => leaving.signal.aborted || setLoaded({ item, entries: [], error: failure.message }),
-        ),
-      loaded ? SETTLE_MS : 0,
+    answers.load(questionOf(ahead), leaving.signal).then(
+      (next) => next.samples.slice(0, numShown).forEach((_, sample) => kind.fetchAhead?.(urlOf(next, sample))),
+      () => {}, // it says so when it is shown
     );
-    return () => {
-      leaving.abort();
-      clearTimeout(settle);
-    };
-  }, [isNear, item?.index, item?.wallTime, attempt]);
-  useEffect(() => {
-    if (loaded?.error) setAttempt(attempt + 1);
-  }, [generation]);
+    return () => leaving.abort();
+  }, [isNear, found, ahead]);
 
-  /** @param {Entry} entry */
-  const onBroken = async (entry) => {
-    if (!loaded) return;
-    const { error } = await store.entries(run.name, tag, loaded.item, host.signal).then(
-      () => ({ error: `The browser cannot show this ${kind.noun}. Its type is ${entry.content_type}.` }),
-      (failure) => ({ error: failure.message }),
-    );
-    setLoaded((now) => (now?.item === loaded.item ? { ...now, error } : now));
+  // The time is for the browser: what it keeps under this address is not that of a file which was replaced.
+  /** @param {Found} of @param {number} sample */
+  const urlOf = ({ index, wall_time }, sample) =>
+    host.url(kind.bytes, { run: run.name, tag, index: String(index), sample, time: wall_time });
+
+  /** @param {Found} of @param {Entry} entry @param {number} sample */
+  const onBroken = async (of, entry, sample) => {
+    const fault = await whyBroken(urlOf(of, sample), host.signal);
+    setBroken({ of, error: fault || `The browser cannot show this ${kind.noun}. Its type is ${entry.content_type}.` });
   };
 
-  const shown = item && loaded ? loaded : null;
-  const rest = (shown?.entries.length ?? 0) - numShown;
+  const entries = shown?.samples ?? [];
+  const rest = entries.length - numShown;
+  const fault = error || (broken.of === shown ? broken.error : "");
   return html`<section
-    class="tb-step-cell ${host.hoveredRun.value === run.name ? "tb-nearest" : ""} ${shown && shown.item.index !== item.index ? "tb-late" : ""}"
+    class="tb-step-cell ${host.hoveredRun.value === run.name ? "tb-nearest" : ""} ${isLate ? "tb-late" : ""}"
     aria-label=${run.name}
     ref=${body}
     onPointerEnter=${() => host.hoveredRun.set(run.name)}
     onPointerLeave=${() => host.hoveredRun.set(null)}
   >
     <header title=${run.name}>
-      <i style=${{ background: run.color }}></i>
-      <${Name} name=${run.name} />
-      ${shown && html`<${At} item=${shown.item} place=${place} />`}
+      <${RunLabel} run=${run} />
+      ${shown && shown.index !== null && html`<${At} found=${shown} place=${place} />`}
     </header>
-    ${shown && expanded && html`<p class="tb-step-note">${formatTime(shown.item.wallTime)}</p>`}
-    ${series?.error && html`<p class="tb-step-error" role="status">${series.error}</p>`}
-    ${series?.items && !item && html`<p class="tb-step-note">Nothing up to ${place && `step ${formatStep(place.step)}`}: its first is step ${formatStep(items[0]?.step)}.</p>`}
-    ${shown?.error && html`<p class="tb-step-error" role="status">${shown.error}</p>`}
-    ${shown?.entries.length === 0 && !shown.error && html`<p class="tb-step-note">There is no ${kind.noun} in this step.</p>`}
+    ${shown && shown.index !== null && expanded && html`<p class="tb-step-note">${formatTime(shown.wall_time)}</p>`}
+    ${shown?.index === null && html`<p class="tb-step-note">${whyNone(shown.first_step, settled)}</p>`}
+    ${fault && html`<p class="tb-step-error" role="status">${fault}</p>`}
+    ${shown && shown.index !== null && entries.length === 0 && html`<p class="tb-step-note">There is no ${kind.noun} in this step.</p>`}
     <div class="tb-step-samples" style=${isDrawn || height === 0 ? undefined : { height: `${height}px` }}>
       ${isDrawn &&
-      shown?.entries.slice(0, numShown).map((entry, sample) => {
-        const { index, wallTime } = shown.item;
-        // The time is for the browser: what it keeps under this address is not that of a file which was replaced.
-        const url = host.url(kind.bytes, { run: run.name, tag, index, sample, time: wallTime });
-        const title = [entry.label, shown.entries.length > 1 && `${sample + 1} of ${shown.entries.length}`].filter(Boolean).join(" · ");
-        const file = [run.name, tag, `step${shown.item.step}`, ...(shown.entries.length > 1 ? [sample + 1] : [])].join("_");
+      shown &&
+      entries.slice(0, numShown).map((entry, sample) => {
+        const url = urlOf(shown, sample);
+        const title = [entry.label, entries.length > 1 && `${sample + 1} of ${entries.length}`].filter(Boolean).join(" · ");
+        const file = [run.name, tag, `step${shown.step}`, ...(entries.length > 1 ? [sample + 1] : [])].join("_");
         return html`<figure key=${sample}>
           <${kind.Sample}
             host=${host}
             entry=${entry}
             url=${url}
-            label="${tag}, ${run.name}, step ${formatStep(shown.item.step)}${title && `, ${title}`}"
+            label="${tag}, ${run.name}, step ${formatStep(shown.step)}${title && `, ${title}`}"
             expanded=${expanded}
-            alone=${shown.entries.length === 1}
-            onBroken=${() => onBroken(entry)}
+            alone=${entries.length === 1}
+            onBroken=${() => onBroken(shown, entry, sample)}
           />
           <figcaption>
             <span title=${title}>${title}</span>
@@ -326,14 +341,56 @@ function Cell({ tab, run, tag, place, expanded }) {
 }
 
 /**
- * Which step is shown, and that it is not the one asked for.
- * @param {{ item: StepItem, place: Place | null }} props
+ * A place once it stands still.
+ * @param {Place | null} place
  */
-function At({ item, place }) {
-  const isEarlier = place !== null && comparePlaces(item, place) !== 0;
+function useSettled(place) {
+  const [settled, setSettled] = useState(place);
+  useEffect(() => {
+    const timer = setTimeout(setSettled, SETTLE_MS, place);
+    return () => clearTimeout(timer);
+  }, [place?.step, place?.nth]);
+  return isSame(settled, place) ? place : settled;
+}
+
+/** @param {Place | null} a @param {Place | null} b */
+function isSame(a, b) {
+  return a === b || (a !== null && b !== null && comparePlaces(a, b) === 0);
+}
+
+/**
+ * Why the server does not give the bytes.
+ * @param {string} url
+ * @param {AbortSignal} signal
+ * @returns {Promise<string>} "" when it does
+ */
+async function whyBroken(url, signal) {
+  try {
+    const response = await fetch(url, { signal, headers: { Range: "bytes=0-0" } });
+    return response.ok || response.status === 416 ? "" : await response.text();
+  } catch {
+    return "The server cannot be reached.";
+  }
+}
+
+/**
+ * @param {number | null} first
+ * @param {Place | null} place
+ */
+function whyNone(first, place) {
+  if (first === null || place === null) return "Nothing was logged.";
+  return `Nothing up to step ${formatStep(place.step)}: its first is step ${formatStep(first)}.`;
+}
+
+/**
+ * Which step is shown, and that it is not the one asked for.
+ * @param {{ found: Found, place: Place | null }} props
+ */
+function At({ found, place }) {
+  const isEarlier = place !== null && comparePlaces(found, place) !== 0;
   const why = isEarlier ? `\nNothing was logged at step ${formatStep(place.step)}: this is the last before it.` : "";
-  return html`<span class="tb-step-at ${isEarlier ? "tb-earlier" : ""}" title="${formatTime(item.wallTime)}${why}">
-    ${describePlace(item)}
+  return html`<span class="tb-step-at ${isEarlier ? "tb-earlier" : ""}" title="${formatTime(found.wall_time)}${why}">
+    ${describePlace(found)}
   </span>`;
 }
 

@@ -1,50 +1,23 @@
 /**
- * The steps of a series, and places on a step control that several series share. Pure.
+ * Places on a step control that several series share. Pure.
  *
  * A step may have been logged more than once, so a place is a step and how many were logged with it before: every single
  * item can be reached.
  */
 
-import { toNumber } from "./format.js";
-
 /**
  * @typedef {object} Place
  * @property {number} step
  * @property {number} nth  of those that one series logged with this step, from 0
- *
- * @typedef {object} StepItem  one item of a series
- * @property {number} step
- * @property {number} nth
- * @property {number} index  as the server counts
- * @property {number} wallTime  seconds since the epoch
  */
 
 /**
- * The items of a series by step; those with the same step as they were logged.
- * @param {{ index: number[], step: (number | string)[], wall_time: (number | string | null)[] }} columns  as the server has
- *   them, in order of arrival
- * @returns {StepItem[]}
- */
-export function orderSteps({ index, step, wall_time }) {
-  const items = index.map((place, k) => ({ step: Number(step[k]), nth: 0, index: place, wallTime: toNumber(wall_time[k]) }));
-  items.sort((a, b) => a.step - b.step || a.index - b.index);
-  for (let k = 1; k < items.length; k++) if (items[k].step === items[k - 1].step) items[k].nth = items[k - 1].nth + 1;
-  return items;
-}
-
-/**
- * All places that any of the series has, in order.
- * @param {Iterable<readonly Place[]>} series
+ * All places, in order.
+ * @param {{ step: number[], count: number[] }} columns  the steps, rising, and how many of each there are
  * @returns {Place[]}
  */
-export function unitePlaces(series) {
-  /** @type {Map<number, number>} step to how many one series has of it at most */
-  const most = new Map();
-  for (const places of series) {
-    for (const { step, nth } of places) if (nth >= (most.get(step) ?? 0)) most.set(step, nth + 1);
-  }
-  const steps = [...most.keys()].sort((a, b) => a - b);
-  return steps.flatMap((step) => Array.from({ length: most.get(step) ?? 0 }, (_, nth) => ({ step, nth })));
+export function expandPlaces({ step, count }) {
+  return step.flatMap((one, i) => Array.from({ length: count[i] }, (_, nth) => ({ step: one, nth })));
 }
 
 /**

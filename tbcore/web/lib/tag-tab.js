@@ -12,6 +12,7 @@ import { useMemo, useState } from "preact/hooks";
 import { FilterBox } from "./filter-box.js";
 import { plural } from "./format.js";
 import { formatLists, parseLists } from "./name-lists.js";
+import { Name } from "./runs-panel.js";
 import { TagGroups } from "./tag-groups.js";
 import { indexTags } from "./tag-index.js";
 
@@ -56,7 +57,7 @@ export async function watchTags(host) {
  *   for all runs of a tag; give it a key
  */
 export function TagTab({ host, tags, what, controls, size = "", renderCard, renderTag }) {
-  const runs = host.runs.value;
+  const runs = runsByGroup(host);
   const filter = host.tagFilter.value;
   const { groups, runsOf, numTags } = useMemo(() => indexTags(tags.value, runs, filter.matches), [tags.value, runs, filter]);
   const { closed, onToggle } = foldedGroups(host);
@@ -80,6 +81,27 @@ export function TagTab({ host, tags, what, controls, size = "", renderCard, rend
       />
     </div>
   `;
+}
+
+/**
+ * The runs to show; where they are grouped those of a group together.
+ * @param {Host} host
+ * @returns {readonly Run[]} the same array as long as nothing changes
+ */
+export function runsByGroup(host) {
+  const grouping = host.groups.value;
+  const runs = host.runs.value;
+  return useMemo(() => grouping?.groups.flatMap((group) => group.runs) ?? runs, [grouping, runs]);
+}
+
+/**
+ * A run in the line that says what is shown: its colour, its group, its name.
+ * @param {{ run: Run }} props
+ */
+export function RunLabel({ run }) {
+  return html`<i style=${{ background: run.color }}></i>
+    ${run.group !== null && run.group !== run.name && html`<span class="tb-run-group">${run.group}</span>`}
+    <${Name} name=${run.name} />`;
 }
 
 /**
@@ -136,6 +158,26 @@ export function Choice({ label, name, choices, value, onChange }) {
       </label>`,
     )}
   </fieldset>`;
+}
+
+/**
+ * A choice of several in the bar, of which one is seen.
+ * @param {object} props
+ * @param {string} props.label
+ * @param {readonly (readonly [value: unknown, title: string, why?: string])[]} props.choices
+ * @param {unknown} props.value
+ * @param {(value: any) => void} props.onChange
+ */
+export function Pick({ label, choices, value, onChange }) {
+  const at = choices.findIndex(([choice]) => choice === value);
+  /** @param {Event} event */
+  const onInput = (event) => onChange(choices[/** @type {HTMLSelectElement} */ (event.currentTarget).selectedIndex][0]);
+  return html`<label class="tb-pick" title=${choices[at]?.[2]}>
+    ${label}
+    <select class="tb-input" onChange=${onInput}>
+      ${choices.map(([choice, title, why], i) => html`<option value=${String(choice)} title=${why} selected=${i === at}>${title}</option>`)}
+    </select>
+  </label>`;
 }
 
 /**

@@ -9,7 +9,8 @@ import { useMemo } from "preact/hooks";
 import { Answers } from "tbcore/lib/answers.js";
 import { makeCursor } from "tbcore/lib/cursor.js";
 import { Options } from "tbcore/lib/options.js";
-import { Choice, TagTab, watchTags } from "tbcore/lib/tag-tab.js";
+import { SAMPLES, seriesOf } from "tbcore/lib/series-card.js";
+import { Choice, Pick, TagTab, watchTags } from "tbcore/lib/tag-tab.js";
 import { DistributionCard } from "./distribution-card.js";
 import { readPercentiles } from "./percentiles.js";
 
@@ -35,8 +36,9 @@ const SIZES = [
   ["large", "Large"],
 ];
 
-const OPTIONS = new Options(/** @type {TabOptions} */ ({ x: "step", tails: true, size: "medium" }), {
+const OPTIONS = new Options(/** @type {TabOptions} */ ({ x: "step", tails: true, samples: "", size: "medium" }), {
   x: AXES.map(([axis]) => axis),
+  samples: SAMPLES.map(([samples]) => samples),
   size: ["medium", "large"],
 });
 
@@ -44,7 +46,7 @@ export default {
   /** @param {Host} host */
   async render(host) {
     const [tags] = await Promise.all([watchTags(host), host.css("./distributions.css")]);
-    const answers = new Answers(host, "distributions", readPercentiles);
+    const answers = new Answers(host, "series", seriesOf(readPercentiles));
     OPTIONS.recall(host);
     host.keys([{ key: "f", label: "Full size: the card that has the focus" }]);
     render(html`<${Tab} host=${host} tags=${tags} answers=${answers} />`, host.element);
@@ -66,6 +68,7 @@ function Tab({ host, tags, answers }) {
   const controls = html`
     <${Choice} label="Horizontal axis" name="x" choices=${AXES} value=${options.x} onChange=${setter("x")} />
     <${Choice} label="Bands" name="tails" choices=${TAILS} value=${options.tails} onChange=${setter("tails")} />
+    <${Pick} label="Steps" choices=${SAMPLES} value=${options.samples} onChange=${setter("samples")} />
     <${Choice} label="Cards" name="size" choices=${SIZES} value=${options.size} onChange=${setter("size")} />
   `;
   return html`<${TagTab}

@@ -78,6 +78,17 @@ export function readOutOf({ points, values, step, wallTime }, index, { name, col
   };
 }
 
+/**
+ * One row for each step, to be saved.
+ * @param {Percentiles} percentiles
+ */
+export function percentileTable({ points, values, step, wallTime }) {
+  return {
+    header: ["Wall time", "Step", ...points.map((point) => `${point / 100} %`)],
+    rows: Array.from(step, (one, i) => [wallTime[i], one, ...values.map((column) => column[i])]),
+  };
+}
+
 /** @param {number} point  hundredths of a percent */
 export function nameOf(point) {
   return NAMES.get(point) ?? `${formatValue(point / 100)} %`;

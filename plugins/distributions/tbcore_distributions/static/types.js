@@ -19,5 +19,6 @@ export {};
  * @typedef {object} Options  how the tab shows distributions
  * @property {XAxis} x
  * @property {boolean} tails  with the least and the greatest sample
+ * @property {string} samples  how many steps, as `SAMPLES` of the library has it
  * @property {"medium" | "large"} size
  */

@@ -7,7 +7,8 @@ import { html } from "htm/preact";
 import { render } from "preact";
 import { Answers } from "tbcore/lib/answers.js";
 import { Options } from "tbcore/lib/options.js";
-import { Choice, TagTab, watchTags } from "tbcore/lib/tag-tab.js";
+import { SAMPLES, seriesOf } from "tbcore/lib/series-card.js";
+import { Choice, Pick, TagTab, watchTags } from "tbcore/lib/tag-tab.js";
 import { readHistogram } from "./buckets.js";
 import { HistogramCard } from "./histogram-card.js";
 
@@ -46,15 +47,21 @@ const SIZES = [
 ];
 
 const OPTIONS = new Options(
-  /** @type {TabOptions} */ ({ mode: "offset", y: "step", trim: 0, root: false, size: "medium" }),
-  { mode: MODES.map(([mode]) => mode), y: AXES.map(([axis]) => axis), trim: TRIMS.map(([trim]) => trim), size: ["medium", "large"] },
+  /** @type {TabOptions} */ ({ mode: "offset", y: "step", trim: 0, root: false, samples: "", size: "medium" }),
+  {
+    mode: MODES.map(([mode]) => mode),
+    y: AXES.map(([axis]) => axis),
+    trim: TRIMS.map(([trim]) => trim),
+    samples: SAMPLES.map(([samples]) => samples),
+    size: ["medium", "large"],
+  },
 );
 
 export default {
   /** @param {Host} host */
   async render(host) {
     const [tags] = await Promise.all([watchTags(host), host.css("./histograms.css")]);
-    const answers = new Answers(host, "histograms", (rows) => rows.map(readHistogram));
+    const answers = new Answers(host, "series", seriesOf((rows) => rows.map(readHistogram)));
     OPTIONS.recall(host);
     host.keys([{ key: "f", label: "Full size: the card that has the focus" }]);
     render(html`<${Tab} host=${host} tags=${tags} answers=${answers} />`, host.element);
@@ -75,18 +82,9 @@ function Tab({ host, tags, answers }) {
   const controls = html`
     <${Choice} label="Drawn as" name="mode" choices=${MODES} value=${options.mode} onChange=${setter("mode")} />
     <${Choice} label="Placed by" name="y" choices=${AXES} value=${options.y} onChange=${setter("y")} />
-    <label class="pick" title="What the axis of values leaves out at both ends">
-      Trim
-      <select class="tb-input" onChange=${(/** @type {Event} */ event) => setter("trim")(Number(valueOf(event)))}>
-        ${TRIMS.map(([value, title, why]) => html`<option value=${value} title=${why} selected=${options.trim === value}>${title}</option>`)}
-      </select>
-    </label>
-    <label class="pick" title="Roots show what is low beside a high peak">
-      Heights
-      <select class="tb-input" onChange=${(/** @type {Event} */ event) => setter("root")(valueOf(event) === "true")}>
-        ${HEIGHTS.map(([value, title, why]) => html`<option value=${String(value)} title=${why} selected=${options.root === value}>${title}</option>`)}
-      </select>
-    </label>
+    <${Pick} label="Trim" choices=${TRIMS} value=${options.trim} onChange=${setter("trim")} />
+    <${Pick} label="Heights" choices=${HEIGHTS} value=${options.root} onChange=${setter("root")} />
+    <${Pick} label="Steps" choices=${SAMPLES} value=${options.samples} onChange=${setter("samples")} />
     <${Choice} label="Cards" name="size" choices=${SIZES} value=${options.size} onChange=${setter("size")} />
   `;
   return html`<${TagTab}
@@ -98,9 +96,4 @@ function Tab({ host, tags, answers }) {
     renderCard=${(/** @type {{ tag: string, run: import("./types.js").Run, group: string }} */ { tag, run, group }) =>
       html`<${HistogramCard} key=${run.name} host=${host} answers=${answers} tag=${tag} run=${run} group=${group} options=${options} />`}
   />`;
-}
-
-/** @param {Event} event */
-function valueOf(event) {
-  return /** @type {HTMLSelectElement} */ (event.currentTarget).value;
 }

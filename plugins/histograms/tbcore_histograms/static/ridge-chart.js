@@ -129,18 +129,28 @@ export class RidgeChart {
     this.#show(null);
   }
 
-  /** What is shown, as pixels. @returns {Promise<Blob>} image/png */
-  toPNG() {
-    const canvas = document.createElement("canvas");
-    canvas.width = this.#canvas.width;
-    canvas.height = this.#canvas.height;
-    const context = /** @type {Context} */ (canvas.getContext("2d"));
-    context.fillStyle = this.#colors.surface;
-    context.fillRect(0, 0, canvas.width, canvas.height);
-    context.drawImage(this.#canvas, 0, 0);
-    return new Promise((done, fail) => {
-      canvas.toBlob((blob) => (blob ? done(blob) : fail(new Error("the browser makes no PNG of this size"))), "image/png");
+  /** What is shown, as a document of SVG. @returns {Promise<string>} */
+  async toSVG() {
+    const [{ frameSVG }, { PathData }] = await Promise.all([import("tbcore/lib/chart-export.js"), import("tbcore/lib/svg.js")]);
+    const layout = this.#layout ?? { left: 40, top: 10, width: 100, height: 100, xTicks: [], yTicks: [] };
+    const { clientWidth: width, clientHeight: height } = this.#element;
+    const ridges = this.#histograms.map((_, row) => {
+      const path = new PathData();
+      traceRidge(path, this.#heights[row], 1 / devicePixelRatio, this.#baselines[row]);
+      const strokes = this.#strokesOf(row).map(({ color, width: thick }) => `<path d="${path.data}" stroke="${color}" stroke-width="${thick}"/>`);
+      const fill = this.#options.mode === "offset" ? `<path d="${path.data}" fill="${this.#color(row)}"/>` : "";
+      return strokes[0] + fill + strokes.slice(1).join("");
     });
+    const down = this.#options.mode === "overlay" ? "density" : { step: "step", relative: "relative time", wall_time: "wall time" }[this.#options.y];
+    /** @type {[string, string]} */
+    const titles = ["value", down];
+    const frame = { label: this.#label, width, height, layout, titles, note: this.#notes(), colors: this.#colors };
+    return frameSVG(frame, ridges, [this.#run]);
+  }
+
+  /** The same as pixels. @returns {Promise<Blob>} image/png */
+  async toPNG() {
+    return (await import("tbcore/lib/svg.js")).svgToPNG(await this.toSVG(), 2);
   }
 
   /** Takes the chart out of its element. */
@@ -286,20 +296,32 @@ export class RidgeChart {
     const path = new Path2D();
     traceRidge(path, this.#heights[row], 1 / ratio, this.#baselines[row]);
     context.lineJoin = "round";
-    if (this.#options.mode === "overlay") {
-      context.strokeStyle = this.#color(row);
-      context.lineWidth = this.#histograms.length > 12 ? 1 : 1.4;
-    } else {
-      // The light edge lies around it: inside, it would wipe out what is one pixel wide.
-      context.strokeStyle = this.#colors.surface;
-      const apart = (this.#baselines[this.#baselines.length - 1] - this.#baselines[0]) / this.#baselines.length;
-      context.lineWidth = 0.8 + Math.min(1.8, Math.max(0.6, apart / 4));
-      context.stroke(path);
-      context.fillStyle = context.strokeStyle = this.#color(row);
+    const [first, ...others] = this.#strokesOf(row);
+    stroke(first);
+    if (this.#options.mode === "offset") {
+      context.fillStyle = this.#color(row);
       context.fill(path);
-      context.lineWidth = 0.8;
     }
-    context.stroke(path);
+    others.forEach(stroke);
+
+    /** @param {{ color: string, width: number }} pen */
+    function stroke({ color, width }) {
+      context.strokeStyle = color;
+      context.lineWidth = width;
+      context.stroke(path);
+    }
+  }
+
+  /** The outlines of a ridge: those after the first lie over what fills it. @param {number} row */
+  #strokesOf(row) {
+    const color = this.#color(row);
+    if (this.#options.mode === "overlay") return [{ color, width: this.#histograms.length > 12 ? 1 : 1.4 }];
+    // The light edge lies around it: inside, it would wipe out what is one pixel wide.
+    const apart = (this.#baselines[this.#baselines.length - 1] - this.#baselines[0]) / this.#baselines.length;
+    return [
+      { color: this.#colors.surface, width: 0.8 + Math.min(1.8, Math.max(0.6, apart / 4)) },
+      { color, width: 0.8 },
+    ];
   }
 
   /** What the chart does not show. */

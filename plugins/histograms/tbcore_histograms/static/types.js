@@ -30,6 +30,7 @@ export {};
  * @property {XAxis} y  what the histograms are placed by
  * @property {number} trim  percent of the samples left out at both ends
  * @property {boolean} root  heights are square roots
+ * @property {string} samples  how many steps, as `SAMPLES` of the library has it
  * @property {"medium" | "large"} size
  *
  * @typedef {object} Reading  a bucket of a histogram that is read just now

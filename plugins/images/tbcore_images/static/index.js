@@ -17,6 +17,15 @@ export default {
       for (const name of KEPT) if (name in host.preferences.value) host.settings.set(name, host.preferences.value[name]);
     }
     await host.css("./images.css");
-    return renderStepTab(host, { noun: "picture", bytes: "individualImage", Sample: Picture, Controls, ending: endingOf });
+    return renderStepTab(host, {
+      noun: "picture",
+      bytes: "individualImage",
+      Sample: Picture,
+      Controls,
+      ending: endingOf,
+      fetchAhead(url) {
+        new Image().src = url;
+      },
+    });
   },
 };

@@ -1,0 +1,184 @@
+"""Answers for pages that go over the steps of pictures and the like, from real event files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from starlette.requests import Request
+from starlette.responses import Response
+
+from tbcore import BadRequestError, Claim
+from tbcore.http import BODY_KEY, query_of
+from tbcore.media import Media, Metadata, Sample, in_order, place_of, unite
+from tbcore.testing import EventFileWriter, TbcoreClient, make_client, summaries, write_run
+from tbcore.values import Value, image
+
+CLAIMS = (Claim("image"), Claim("tensor", plugin_name="images", is_scalar=False))
+steps_of = st.lists(st.integers(-3, 6), max_size=12)
+
+
+def letters(value: Value, metadata: Metadata) -> list[Sample]:
+    """Any bytes, and how many they are."""
+    return [Sample(data, "text/plain", {"size": len(data)}) for data in image(value).encoded]
+
+
+def log(run: Path, tag: str, *points: tuple[int, Any]) -> None:
+    with EventFileWriter(run / f"{tag}.tfevents") as writer:
+        for step, data in points:
+            logged = data if isinstance(data, list) else [data]
+            value = summaries.image(tag, logged, width=1, height=1, as_tensor=True)
+            writer.add_summary(step, value)
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> TbcoreClient:
+    """Steps out of order, and some that were logged several times."""
+    log(tmp_path / "train", "i", (10, b"a"), (0, b"bb"), (10, b"ccc"), (30, b"dddd"))
+    log(tmp_path / "train", "j", (5, b"e"), (10, b"f"))
+    log(tmp_path / "eval", "i", (10, b"x"), (10, b"y"), (10, b"z"))
+    log(tmp_path / "eval", "many", (2**62, [b"1", b"22"]))
+    write_run(tmp_path, "numbers", scalars={"i": [0.5]})
+    return make_client(tmp_path, plugins=[])
+
+
+@pytest.fixture
+def media(client: TbcoreClient) -> Media:
+    return Media(client.multiplexer, CLAIMS, letters)
+
+
+def ask(media: Media, route: str, query: str = "", body: bytes = b"", **headers: str) -> Response:
+    (found,) = [one for one in media.routes() if one.path == f"/{route}"]
+    raw = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
+    scope: dict[str, Any] = {"type": "http", "method": "GET", "query_string": query.encode()}
+    answer: Response = found.endpoint(Request({**scope, "headers": raw, BODY_KEY: body}))
+    return answer
+
+
+def data_of(answer: Response) -> Any:
+    import orjson
+
+    assert answer.status_code == 200
+    return orjson.loads(bytes(answer.body))
+
+
+def test_a_slider_has_every_step_of_every_series(media: Media) -> None:
+    """Of the runs and tags that are asked for; those that do not exist are left out."""
+
+    def steps(runs: str, tags: str) -> Any:
+        names = f'{{"runs": {runs}, "tags": {tags}}}'.replace("'", '"')
+        answer = data_of(ask(media, "steps", body=names.encode()))
+        return dict(zip(answer["step"], answer["count"], strict=True))
+
+    assert steps("['train']", "['i']") == {0: 1, 10: 2, 30: 1}
+    assert steps("['train', 'eval', 'numbers', 'gone']", "['i', 'j', 'k', 'i']") == {
+        0: 1, 5: 1, 10: 3, 30: 1,
+    }  # fmt: skip
+    assert steps("['eval']", "['many']") == {2**62: 1}
+    assert steps("[]", "['i']") == {}
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"[]", b"{}", b"\xff", b'{"runs": [1], "tags": []}', b'{"runs": "a", "tags": []}']
+)
+def test_a_body_that_names_nothing(media: Media, body: bytes) -> None:
+    with pytest.raises(BadRequestError, match="the body must be"):
+        ask(media, "steps", body=body)
+
+
+@pytest.mark.parametrize(
+    ("place", "expected"),
+    [
+        ("", (3, 30, 0)),
+        ("&step=30", (3, 30, 0)),
+        ("&step=31", (3, 30, 0)),
+        ("&step=29", (2, 10, 1)),
+        ("&step=10", (0, 10, 0)),
+        ("&step=10&nth=1", (2, 10, 1)),
+        ("&step=10&nth=7", (2, 10, 1)),
+        ("&step=10&nth=-1", (1, 0, 0)),
+        ("&step=9", (1, 0, 0)),
+        ("&step=0", (1, 0, 0)),
+        ("&step=" + "9" * 40, (3, 30, 0)),
+        ("&step=-1", None),
+        ("&step=-" + "9" * 40, None),
+    ],
+)
+def test_a_place_is_the_last_that_does_not_come_after_it(
+    media: Media, place: str, expected: Any
+) -> None:
+    found = data_of(ask(media, "step", f"run=train&tag=i{place}"))
+    if expected is None:
+        assert found == {"first_step": 0, "index": None, "samples": []}
+        return
+    index, step, nth = expected
+    assert (found["index"], found["step"], found["nth"]) == (index, step, nth)
+    assert found["first_step"] == 0
+    assert found["samples"] == [
+        {
+            "size": index + 1,
+            "content_type": "text/plain",
+            "query": f"index={index}&tagname=i&run=train",
+        }
+    ]
+
+
+def test_a_step_that_did_not_change_is_not_read_again(
+    client: TbcoreClient, media: Media, tmp_path: Path
+) -> None:
+    """Each item has a name of its own; more of the series changes what is its end."""
+    last = ask(media, "step", "run=train&tag=i").headers["etag"]
+    assert ask(media, "step", "run=train&tag=i&step=30").headers["etag"] == last
+    assert ask(media, "step", "run=train&tag=i&step=29").headers["etag"] != last
+    again = ask(media, "step", "run=train&tag=i", if_none_match=last)
+    assert (again.status_code, again.body) == (304, b"")
+    log(tmp_path / "train", "i", (40, b"new"))
+    client.reload()
+    assert ask(media, "step", "run=train&tag=i&step=30", if_none_match=last).status_code == 304
+    assert data_of(ask(media, "step", "run=train&tag=i", if_none_match=last))["step"] == 40
+
+
+def test_bytes_are_those_of_the_sample(media: Media) -> None:
+    found = data_of(ask(media, "step", "run=eval&tag=many"))
+    for sample, expected in zip(found["samples"], (b"1", b"22"), strict=True):
+        scope = {
+            "type": "http",
+            "method": "GET",
+            "query_string": sample["query"].encode(),
+            "headers": [],
+        }
+        answer = media.individual(Request(scope))
+        assert answer.body == expected
+        assert query_of(Request(scope))["run"] == "eval"
+
+
+@given(steps_of)
+def test_items_have_an_order_and_a_number_of_their_own(steps: list[int]) -> None:
+    """By step, then as logged; those of one step are counted."""
+    order, nths = in_order(np.array(steps, np.int64))
+    assert order.tolist() == sorted(range(len(steps)), key=lambda i: (steps[i], i))
+    expected = [sum(steps[other] == steps[i] for other in range(i)) for i in order.tolist()]
+    assert nths.tolist() == expected
+
+
+@given(steps_of, st.integers(-4, 7) | st.none(), st.integers(0, 4))
+def test_places_are_found_as_by_looking_at_all(
+    steps: list[int], step: int | None, nth: int
+) -> None:
+    order, nths = in_order(np.array(steps, np.int64))
+    ordered = np.array(steps, np.int64)[order]
+    places = list(zip(ordered.tolist(), nths.tolist(), strict=True))
+    below = [i for i, place in enumerate(places) if step is None or place <= (step, nth)]
+    assert place_of(ordered, nths, step, nth) == (below[-1] if below else -1)
+
+
+@given(st.lists(steps_of, max_size=4))
+def test_united_steps_have_room_for_every_series(series: list[list[int]]) -> None:
+    steps, counts = unite([np.array(one, np.int64) for one in series])
+    everything = sorted({step for one in series for step in one})
+    assert steps.tolist() == everything
+    assert counts.tolist() == [max(one.count(step) for one in series) for step in everything]
