@@ -243,7 +243,7 @@ def test_what_is_shown_can_be_downloaded(page_of: Any) -> None:
     assert lines[1 + PEAK] == f"1700000000,0,{PEAK},{PEAK + 1},60"
     assert [row[1] for row in json.loads(files["JSON"])["rows"]] == list(STEPS)
     drawing = ElementTree.fromstring(files["SVG"])
-    fills = [path for path in drawing.iter("{*}path") if path.get("fill", "none") != "none"]
+    fills = [path for path in drawing.findall(".//{*}path") if path.get("fill", "none") != "none"]
     assert len(fills) == len(STEPS)
     assert all((path.get("d") or "").count("L") > BUCKETS for path in fills)
     assert files["PNG"].startswith(b"\x89PNG")
