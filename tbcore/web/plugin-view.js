@@ -11,8 +11,9 @@ import { Icon } from "./lib/icons.js";
  * @param {object} props
  * @param {import("./state.js").State} props.state
  * @param {import("./state.js").Plugin} props.plugin
+ * @param {(isOpening: boolean) => void} props.onOpening  whether the tab has not drawn anything yet
  */
-export function PluginView({ state, plugin }) {
+export function PluginView({ state, plugin, onOpening }) {
   const [attempt, setAttempt] = useState(0);
   const [error, setError] = useState(/** @type {unknown} */ (null));
   const retry = () => {
@@ -23,7 +24,7 @@ export function PluginView({ state, plugin }) {
   if (error !== null) {
     return html`<${Failure} title="The tab “${plugin.title}” stopped" text=${messageOf(error, plugin)} details=${stackOf(error, plugin)} onRetry=${retry} />`;
   }
-  return html`<${Mount} key=${attempt} state=${state} plugin=${plugin} attempt=${attempt} onError=${setError} onRetry=${retry} />`;
+  return html`<${Mount} key=${attempt} state=${state} plugin=${plugin} attempt=${attempt} onError=${setError} onRetry=${retry} onOpening=${onOpening} />`;
 }
 
 /**
@@ -33,23 +34,27 @@ export function PluginView({ state, plugin }) {
  * @param {number} props.attempt
  * @param {(error: unknown) => void} props.onError
  * @param {() => void} props.onRetry
+ * @param {(isOpening: boolean) => void} props.onOpening
  */
-function Mount({ state, plugin, attempt, onError, onRetry }) {
+function Mount({ state, plugin, attempt, onError, onRetry, onOpening }) {
   const container = useRef(/** @type {HTMLElement | null} */ (null));
-  const [isReady, setReady] = useState(false);
   const [stray, setStray] = useState(/** @type {Error | null} */ (null));
   const { module } = plugin;
 
   useEffect(() => {
     if (!container.current || module === null) return undefined;
+    onOpening(true);
     return openPlugin({
       state,
       plugin: { ...plugin, module },
       container: container.current,
       attempt,
-      onError: (error) => onError(error ?? new Error("unknown error")),
+      onError: (error) => {
+        onOpening(false);
+        onError(error ?? new Error("unknown error"));
+      },
       onStrayError: setStray,
-      onReady: () => setReady(true),
+      onReady: () => onOpening(false),
     });
   }, []);
 
@@ -59,10 +64,27 @@ function Mount({ state, plugin, attempt, onError, onRetry }) {
       <${Icon} name="warning" /><span>${messageOf(stray, plugin)}</span>
       <button type="button" class="tb-button" onClick=${onRetry}>Reload this tab</button>
     </div>`}
-    ${!isReady && html`<div class="opening" role="status" aria-label="Opening ${plugin.title}"></div>`}
     <h1 class="tb-hidden">${plugin.title}</h1>
     <div class="plugin" data-plugin=${plugin.name} ref=${container}></div>
   `;
+}
+
+/**
+ * The outlines of cards, until there is something to show. They come after a moment only.
+ * @param {{ title?: string }} props  of the tab
+ */
+export function Opening({ title }) {
+  return html`<div class="opening" role="status" aria-label=${title ? `Opening ${title}` : "Connecting"}>
+    <div class="tb-toolbar"><div class="tb-input"></div></div>
+    <div class="tb-content">
+      ${[1, 2].map(
+        (section) => html`<div class="tb-group" key=${section}>
+          <h2></h2>
+          <div class="tb-grid">${[1, 2, 3].map((card) => html`<div class="tb-card" key=${card}></div>`)}</div>
+        </div>`,
+      )}
+    </div>
+  </div>`;
 }
 
 /**

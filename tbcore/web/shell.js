@@ -9,7 +9,7 @@ import { useEffect, useState } from "preact/hooks";
 import { ignoreClosedTabs } from "./host.js";
 import { watchKeys } from "./keys.js";
 import { Later } from "./lib/later.js";
-import { PluginView } from "./plugin-view.js";
+import { Opening, PluginView } from "./plugin-view.js";
 import { Sidebar } from "./sidebar.js";
 import { createState } from "./state.js";
 import { keepInSync } from "./sync.js";
@@ -28,9 +28,12 @@ const DIALOGS = {
 function Page({ state, sync }) {
   const [showsRuns, setShowsRuns] = useState(false);
   const [dialog, setDialog] = useState(/** @type {"info" | "help" | null} */ (null));
+  const [isTabOpening, setTabOpening] = useState(true);
   const frontends = state.frontends.value;
   const plugin = orderTabs(frontends?.plugins ?? []).find(({ name }) => name === state.tab.value);
   const empty = findEmptyState(state, plugin);
+  const isConnecting = empty === "connecting" && !state.refusal.value;
+  const isOpening = isConnecting || (empty === null && plugin?.error === null && isTabOpening);
 
   useEffect(() => openFirstTab(state));
   useEffect(() => watchKeys({ state, onRuns: () => setShowsRuns(true), onHelp: () => setDialog("help") }), []);
@@ -52,12 +55,13 @@ function Page({ state, sync }) {
     <div class="body">
       <${Sidebar} state=${state} isOpen=${showsRuns} onClose=${() => setShowsRuns(false)} onInfo=${() => setDialog("info")} />
       <main>
-        <div id="content" role="tabpanel" aria-labelledby=${plugin && `tab-${plugin.name}`}>
-          ${empty === "connecting" && !state.refusal.value
-            ? html`<div class="opening" role="status" aria-label="Connecting"></div>`
+        ${isOpening && html`<${Opening} key="opening" title=${plugin?.title} />`}
+        <div key="content" id="content" role="tabpanel" aria-labelledby=${plugin && `tab-${plugin.name}`}>
+          ${isConnecting
+            ? null
             : empty
               ? html`<${Later} key="empty" load=${() => import("./empty-states.js")} of="EmptyState" what=${empty} state=${state} plugin=${plugin} />`
-              : plugin && html`<${PluginView} key=${plugin.name} state=${state} plugin=${plugin} />`}
+              : plugin && html`<${PluginView} key=${plugin.name} state=${state} plugin=${plugin} onOpening=${setTabOpening} />`}
         </div>
       </main>
     </div>

@@ -189,6 +189,8 @@ export function createState() {
     setGroupRule: (rule) => void (groupRule.value = rule),
     /** @param {string} name  of a run or a group @param {string | null} color  null: its own again */
     setColor: (name, color) => overrides.set(name, color),
+    /** A link to what the page shows. */
+    link: () => new URL(currentAddress(), location.href).href,
     openTab,
     setSetting,
     toggleTheme,

@@ -3,10 +3,12 @@
  */
 
 import { html } from "htm/preact";
-import { useRef } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { formatBytes, plural } from "./lib/format.js";
 import { Icon } from "./lib/icons.js";
 import { address } from "./server.js";
+
+const COPIED_MS = 2000;
 
 /**
  * Plugins that have a tab: those with something to show, then the failed and the empty ones.
@@ -47,6 +49,7 @@ export function TopBar({ state, showsRuns, onRuns, onInfo, onHelp, onReload, onR
     </a>
     <${Tabs} state=${state} />
     <${StatusChip} state=${state} onInfo=${onInfo} onRetry=${onRetry} />
+    <${CopyLink} state=${state} />
     <button type="button" class="tb-icon-button" aria-label="Reload" title="Ask the server for everything again" onClick=${onReload}>
       <${Icon} name="reload" />
     </button>
@@ -69,6 +72,10 @@ function Tabs({ state }) {
   const list = useRef(/** @type {HTMLElement | null} */ (null));
   const tabs = orderTabs(state.frontends.value?.plugins ?? []);
   const isOpen = tabs.some(({ name }) => name === state.tab.value);
+  useEffect(() => {
+    const tab = list.current?.querySelector("[aria-selected=true]");
+    tab?.scrollIntoView({ block: "nearest", inline: "nearest" }); // it may be one of those that need scrolling
+  }, [isOpen, state.tab.value]);
 
   /** Arrow keys walk over the tabs and open them. @param {KeyboardEvent} event */
   const onKeyDown = (event) => {
@@ -106,6 +113,33 @@ function Tabs({ state }) {
       </button>`;
     })}
   </div>`;
+}
+
+/**
+ * Says that the address is a link to what the page shows, by copying it.
+ * @param {{ state: import("./state.js").State }} props
+ */
+function CopyLink({ state }) {
+  const [isCopied, setCopied] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(setCopied, COPIED_MS, false);
+    return () => clearTimeout(timer);
+  }, [isCopied]);
+  const onClick = async () => {
+    const { copy } = await import("./lib/copy.js");
+    await copy(state.link());
+    setCopied(true);
+  };
+  return html`<button
+    type="button"
+    class="tb-icon-button link-button"
+    aria-label=${isCopied ? "Link copied" : "Copy link"}
+    aria-live="polite"
+    title="Copy a link to this view: tab, runs, filters, groups and zoom are in the page's address"
+    onClick=${onClick}
+  >
+    <${Icon} name=${isCopied ? "check" : "link"} />
+  </button>`;
 }
 
 /**

@@ -672,6 +672,90 @@ def test_menus_are_as_wide_as_what_is_in_them(
     profile.check(server.url)
 
 
+def test_the_frame_is_there_before_the_server_answers(serve: Any, tabs: Any, logdir: Path) -> None:
+    """Bars first, then outlines of cards; both stay where they are when the content comes."""
+    server = serve(logdir)
+    profile = tabs()
+    page = profile.context.new_page()
+    held: list[Any] = []
+    for path in ("runs", "plugin/scalars/tags"):
+        # A method of a list cannot carry the mark that Playwright leaves on handlers.
+        page.route(f"**/data/{path}", lambda route: held.append(route))
+    page.goto(server.url)
+    places = """() => ['.top-bar', 'aside', 'main'].map(
+      (name) => JSON.stringify(document.querySelector(name).getBoundingClientRect()))"""
+    before = page.evaluate(places)
+    outline = page.locator(".opening .tb-card").first
+    outline.wait_for(state="visible")
+    page.wait_for_function("() => document.querySelector('[aria-label=Connecting]')")
+    held.pop(0).continue_()
+    page.get_by_role("status", name="Opening Scalars").wait_for()
+    assert outline.is_visible()
+    while not held:
+        page.wait_for_timeout(50)
+    place = outline.bounding_box()
+    held.pop(0).continue_()
+    wait_for_curve(page, "loss", "train")
+    assert page.locator(".opening").count() == 0
+    assert page.evaluate(places) == before
+    card = page.locator(".tb-card").first.bounding_box()
+    assert [card[side] for side in ("x", "width")] == [place[side] for side in ("x", "width")]
+    assert abs(card["y"] - place["y"]) < 8
+    assert abs(card["height"] - place["height"]) < 8
+    profile.check(server.url)
+
+
+def test_the_link_to_a_view_is_copied(serve: Any, tabs: Any, logdir: Path) -> None:
+    server = serve(logdir)
+    profile = tabs()
+    profile.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page = profile.open(server.url)
+    wait_for_curve(page, "loss", "train")
+    page.get_by_label("Filter tags").fill("loss")
+    page.get_by_role("button", name="Copy link").click()
+    page.get_by_role("button", name="Link copied").wait_for()
+    expected = f"{server.url}/#scalars&tagFilter=loss"
+    assert page.evaluate("() => navigator.clipboard.readText()") == expected
+    page.get_by_role("button", name="Copy link").wait_for()
+    profile.check(server.url)
+
+
+def test_a_menu_stays_on_the_page(serve: Any, tabs: Any, logdir: Path) -> None:
+    """Also where its content comes after it was opened, and at the lower edge."""
+    server = serve(logdir)
+    profile = tabs(viewport={"width": 400, "height": 600})
+    page = profile.open(server.url, "#scalars&tagFilter=loss")
+    wait_for_curve(page, "loss", "train")
+    page.get_by_role("button", name="More of loss").click()
+    page.get_by_role("button", name="CSV", exact=True).wait_for()
+    page.wait_for_function(
+        """() => {
+          const { left, right, top, bottom } =
+            tb.all('.tb-menu:popover-open')[0].getBoundingClientRect();
+          return left >= 0 && right <= 400 && top >= 0 && bottom <= 600;
+        }"""
+    )
+    profile.check(server.url)
+
+
+def test_a_tab_beyond_the_edge_is_brought_into_sight(
+    serve: Any, tabs: Any, logdir: Path, install_plugin: Callable[..., Path]
+) -> None:
+    module = "export default { render(host) { host.element.textContent = host.name; } };"
+    names = [f"long_name_{letter}" for letter in "abcdef"]
+    server = serve(logdir, python_path=[install_plugin(name, module) for name in names])
+    profile = tabs(viewport={"width": 400, "height": 700})
+    page = profile.open(server.url, f"#{names[-1]}")
+    page.wait_for_function(
+        """() => {
+          const tab = document.querySelector('[aria-selected=true]')?.getBoundingClientRect();
+          const list = document.querySelector('.tabs').getBoundingClientRect();
+          return tab && tab.left >= list.left - 1 && tab.right <= list.right + 1;
+        }"""
+    )
+    profile.check(server.url)
+
+
 def test_narrow_pages(serve: Any, tabs: Any, logdir: Path) -> None:
     """At 400 pixels nothing has to be scrolled sideways, and the run list slides in."""
     server = serve(logdir)

@@ -86,14 +86,21 @@ export function Menu({ label, icon, content }) {
   /** @param {ToggleEvent} event */
   const onToggle = (event) => setOpen(event.newState === "open");
 
-  // When the content is there: below the button, ending where it ends unless that leaves the page on the other side.
+  // Below the button, ending where it ends unless that leaves the page. Again when the size changes: content may come late.
   useLayoutEffect(() => {
-    if (!open || !button.current || !box.current) return;
+    const { current: menu } = box;
+    if (!open || !button.current || !menu) return undefined;
     const anchor = button.current.getBoundingClientRect();
-    const room = document.documentElement.clientWidth;
-    const widest = room - 4 - box.current.getBoundingClientRect().width;
-    box.current.style.top = `${anchor.bottom + 4}px`;
-    box.current.style.right = `${Math.max(4, Math.min(room - anchor.right, widest))}px`;
+    const { clientWidth, clientHeight } = document.documentElement;
+    const place = () => {
+      const { width, height } = menu.getBoundingClientRect();
+      menu.style.top = `${Math.max(4, Math.min(anchor.bottom + 4, clientHeight - height - 4))}px`;
+      menu.style.right = `${Math.max(4, Math.min(clientWidth - anchor.right, clientWidth - width - 4))}px`;
+    };
+    place();
+    const sizes = new ResizeObserver(place);
+    sizes.observe(menu);
+    return () => sizes.disconnect();
   }, [open]);
 
   return html`<button

@@ -6,6 +6,7 @@
 
 import { html } from "htm/preact";
 import { useEffect, useRef } from "preact/hooks";
+import { copy } from "./copy.js";
 
 /**
  * @param {object} props
@@ -98,19 +99,4 @@ export function RunMenu({ state, menu: { row, x, y }, onClose }) {
 function pathOf(logdir, name) {
   if (logdir === "" || logdir.includes(",") || /^[^/\\]{2,}:/.test(logdir)) return null;
   return name === "." ? logdir : `${logdir.replace(/\/+$/, "")}/${name.replace(/\/$/, "")}`;
-}
-
-/** @param {string} text */
-async function copy(text) {
-  try {
-    await navigator.clipboard.writeText(text);
-  } catch {
-    // Not allowed, or a page that did not come over https: the old way.
-    const box = document.createElement("textarea");
-    box.value = text;
-    document.body.append(box);
-    box.select();
-    document.execCommand("copy");
-    box.remove();
-  }
 }

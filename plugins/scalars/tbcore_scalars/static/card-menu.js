@@ -33,20 +33,17 @@ export function CardMenu({ tab, parts, chart }) {
 
   return html`<div class="card-menu">
     ${error && html`<p class="error" role="alert">${error}</p>`}
-    <${TagPicker} tab=${tab} tags=${tags} />
     <section>
-      <h4>Picture</h4>
+      <h4>Download this chart: a picture, or all points</h4>
       <button class="tb-button" onClick=${() => chart && attempt(chart.toSVG(note).then((svg) => save(svg, `${file}.svg`, "image/svg+xml")))}>SVG</button>
       <button class="tb-button" onClick=${() => chart && attempt(chart.toPNG(2, note).then((png) => save(png, `${file}.png`)))}>PNG</button>
-    </section>
-    <section>
-      <h4>All points of this chart</h4>
       ${/** @type {const} */ (["csv", "json"]).map(
         (format) => html`<button class="tb-button" onClick=${() => attempt(saveNumbers(host, tags, names, format, file))}>
           ${format.toUpperCase()}
         </button>`,
       )}
     </section>
+    <${TagPicker} tab=${tab} tags=${tags} />
     <${Downloads} host=${host} parts=${parts} />
   </div>`;
 }
