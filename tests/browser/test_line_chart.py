@@ -36,7 +36,8 @@ lab.band = ({ name, color = "#3366cc", label, numRuns, key, dash, ...columns }) 
   name, color, label, numRuns, key, dash,
   ...Object.fromEntries(Object.entries(columns).map(([key, numbers]) => [key, column(numbers)])),
 });
-lab.chart = (options, lines, bands = []) => {
+lab.pins = [];
+lab.chart = ({ pins, ...options }, lines, bands = []) => {
   const card = document.createElement("article");
   card.className = "tb-card";
   card.setAttribute("aria-label", options.label);
@@ -46,6 +47,7 @@ lab.chart = (options, lines, bands = []) => {
   const chart = new LineChart(element, {
     onView: (view, settled) => lab.calls.push([view, settled]),
     onHover: (hits) => { lab.hits = hits; },
+    ...(pins && { onPin: (...call) => lab.pins.push([options.label, ...call]) }),
     ...options,
   });
   chart.setLines(lines.map(lab.line));
@@ -593,6 +595,103 @@ def test_lines_of_several_tags_are_known_by_their_run(page: Any) -> None:
     page.mouse.move(2, 2)
     hover(page, plot_of(page, "tags"), 0.25, 0.75)
     assert page.evaluate(drawn, ["few", RED]) > 10
+
+
+def test_a_click_pins_a_step_in_all_charts(page: Any) -> None:
+    """Its handle is dragged and walked, and taken away; a double click pins nothing."""
+    page.evaluate(
+        """(lines) => {
+          for (const label of ['a', 'b']) lab.chart({label, pins: true, cursor: lab.cursor}, lines);
+          lab.chart({label: 'alone'}, lines);
+        }""",
+        [line("one", RISING), line("other", RISING[::-1], color=BLUE)],
+    )
+    page.wait_for_function("() => tb.canvas('alone').width > 300")
+    page.evaluate("() => tb.frame()")
+    box = plot_of(page, "a")
+    rows = hover(page, box, 0.25)
+    assert rows[0][2] == "24"
+    tip = page.locator(".tb-chart-tooltip:popover-open")
+    assert "click to pin" in tip.inner_text()
+    page.mouse.dblclick(box["x"] + 0.5 * box["width"], box["y"] + 40)
+    page.mouse.click(box["x"] + 0.25 * box["width"], box["y"] + 40)
+    page.wait_for_function("() => lab.pins.length > 0")
+    assert page.evaluate("() => lab.pins") == [["a", 24, True, True], ["b", 24, True, False]]
+    handles = page.get_by_role("slider", name="Pinned step")
+    assert handles.count() == 2
+    assert [handle.inner_text() for handle in handles.all()] == ["24", "24"]
+    grip = handles.first.bounding_box()
+    line_at = grip["x"] + grip["width"] / 2
+    assert line_at == pytest.approx(box["x"] + 26 / 104 * box["width"], abs=12)
+    assert grip["y"] >= box["bottom"] - 1  # below the plot, not over the curves
+
+    page.mouse.move(line_at, grip["y"] + 8)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.6 * box["width"], box["y"] + 30, steps=4)
+    assert page.evaluate("() => lab.pins.at(-1).slice(2)") == [False, False]
+    page.mouse.up()
+    label, x, settled, _ = page.evaluate("() => lab.pins.at(-1)")
+    assert (label, settled) == ("b", True)
+    assert x == pytest.approx(60, abs=1)
+    assert page.evaluate("() => lab.calls.length") == 0  # nothing was selected
+
+    handles.first.focus()
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate("() => lab.pins.at(-1)[1]") == x + 1
+    assert handles.nth(1).get_attribute("aria-valuetext") == str(x + 1)
+    page.keyboard.press("Delete")
+    assert page.evaluate("() => lab.pins.at(-1)[1]") is None
+    assert page.locator(".tb-chart-pin:visible").count() == 0
+    page.keyboard.press("Home")
+    page.keyboard.press("Enter")
+    assert handles.first.inner_text() == "0"
+    page.evaluate(
+        """() => {
+          const line = {name: 'one', value: [1, 2]};
+          lab.chart({label: 'late', pins: true, cursor: lab.cursor}, [line]);
+        }"""
+    )
+    page.wait_for_function("() => lab.pins.at(-1)[0] === 'late'")
+    page.get_by_role("button", name="Unpin").first.click()
+    assert page.evaluate("() => lab.pins.at(-1)[1]") is None
+
+
+def test_the_window_of_values_does_not_cover_the_chart(page: Any) -> None:
+    """It lies below the card, or above it, or beside; with many lines it has the nearest."""
+    lines = [line(f"run {i}", [i + x for x in RISING]) for i in range(30)]
+    page.evaluate(
+        """(lines) => {
+          lab.root.style.cssText = 'display: grid; padding-right: 700px';
+          lab.it = lab.chart({label: 'loss'}, lines);
+        }""",
+        lines,
+    )
+    page.wait_for_function("() => tb.canvas('loss').width > 250")
+    page.evaluate("() => tb.frame()")
+    rects = """() => [tb.card('loss'), tb.all('.tb-chart-tooltip')[0]].map(
+      (part) => part.getBoundingClientRect().toJSON())"""
+
+    def is_apart() -> bool:
+        card, tip = page.evaluate(rects)
+        size = page.viewport_size
+        assert 0 <= tip["left"] < tip["right"] <= size["width"]
+        assert 0 <= tip["top"] < tip["bottom"] <= size["height"]
+        return bool(
+            tip["top"] >= card["bottom"]
+            or tip["bottom"] <= card["top"]
+            or tip["left"] >= card["right"]
+            or tip["right"] <= card["left"]
+        )
+
+    for space, height in ((250, 900), (250, 640), (0, 400)):  # room below, above, at the side
+        page.set_viewport_size({"width": 1400, "height": height})
+        page.evaluate("(space) => { lab.root.style.paddingTop = `${space}px`; }", space)
+        page.mouse.move(2, 2)
+        page.evaluate("() => tb.frame()")
+        for x in (0.02, 0.5, 0.98):
+            assert len(hover(page, plot_of(page), x)) == 8
+            assert is_apart(), (height, x)
+    assert "the nearest 8 of 30" in page.locator(".tb-chart-tooltip:popover-open").inner_text()
 
 
 # Legend and export -------------------------------------------------------------------------------

@@ -397,6 +397,39 @@ def test_a_table_has_room_in_its_card_only(page_of: Any) -> None:
     profile.check(server.url)
 
 
+def test_a_step_is_pinned_in_all_charts_and_in_the_address(page_of: Any) -> None:
+    """The table of the chart says its values, whatever is pointed at; another axis ends it."""
+    page, profile, server = page_of("#scalars&tagFilter=^accuracy$|^loss/total$")
+    wait_for_curves(page, "loss/total", RUNS[0])
+    hover(page, "accuracy", 250, 495)
+    page.mouse.down()
+    page.mouse.up()
+    handles = page.get_by_role("slider", name="Pinned step")
+    handles.nth(1).wait_for()
+    page.wait_for_function("() => location.hash.includes('scalars.at=250')")
+    table = page.locator(".tb-legend")
+    table.wait_for()
+    hover(page, "accuracy", 50, 495)
+    assert f"{value_at(RUNS[0], 250):.6g}" in table.inner_text()
+    assert f"{value_at(RUNS[0], 50):.6g}" not in table.inner_text()
+
+    again = profile.open(server.url, page.evaluate("() => location.hash"))
+    linked = again.get_by_role("slider", name="Pinned step")
+    linked.nth(1).wait_for()
+    assert linked.first.inner_text() == "250"
+    linked.first.focus()
+    again.keyboard.press("ArrowRight")
+    again.wait_for_function("() => location.hash.includes('scalars.at=255')")
+    again.get_by_text("Relative", exact=True).first.click()
+    again.wait_for_function("() => !location.hash.includes('scalars.at=')")
+    assert linked.count() == 0
+    page.bring_to_front()
+    page.get_by_role("button", name="Unpin").first.click()
+    page.wait_for_function("() => !location.hash.includes('scalars.at=')")
+    table.wait_for(state="detached")
+    profile.check(server.url)
+
+
 def test_addresses_that_were_typed_by_hand(page_of: Any) -> None:
     """A lone % is what it is."""
     page, profile, server = page_of("#scalars&scalars.pinned=100%25&scalars.closed=50%25")

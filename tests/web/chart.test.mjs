@@ -8,7 +8,7 @@ import { makeCursor } from "../../tbcore/web/lib/cursor.js";
 import { limited, moved, zoomed } from "../../tbcore/web/lib/gestures.js";
 import { legendRows, sortRows } from "../../tbcore/web/lib/legend-rows.js";
 import { marksOf } from "../../tbcore/web/lib/marks.js";
-import { extent, lossPoints, nonFinitePoints, partsOf } from "../../tbcore/web/lib/series.js";
+import { extent, lossPoints, nonFinitePoints, partsOf, rowAt } from "../../tbcore/web/lib/series.js";
 
 /** @param {string} name @param {number[]} value @param {number[]} [step] @param {object} [more] */
 function line(name, value, step = value.map((_, i) => i), more = {}) {
@@ -95,6 +95,7 @@ test("a cursor tells all members but the one that moves", () => {
   const member = (/** @type {string} */ id) => ({
     showCursor: (/** @type {number | null} */ x, /** @type {string | null} */ run) => calls.push([id, x, run]),
     highlight: (/** @type {string | null} */ name) => calls.push([id, name]),
+    showPin: (/** @type {number | null} */ x, /** @type {boolean} */ settled, /** @type {boolean} */ here) => calls.push([id, x, settled, here]),
   });
   const a = member("a");
   const leave = cursor.join(a);
@@ -104,6 +105,30 @@ test("a cursor tells all members but the one that moves", () => {
   leave();
   cursor.move(null, null, member("c"));
   assert.deepEqual(calls, [["b", 3, "run"], ["a", "run"], ["b", "run"], ["b", null, null]]);
+});
+
+test("a pinned x is told to all, and to those that join later", () => {
+  const cursor = makeCursor();
+  /** @type {unknown[]} */
+  const calls = [];
+  const member = (/** @type {string} */ id) => ({
+    showCursor: () => {},
+    highlight: () => {},
+    showPin: (/** @type {number | null} */ x, /** @type {boolean} */ settled, /** @type {boolean} */ here) => calls.push([id, x, settled, here]),
+  });
+  const a = member("a");
+  cursor.join(a);
+  cursor.pin(3, false, a);
+  cursor.join(member("b"));
+  cursor.pin(null, true);
+  cursor.join(member("c"));
+  assert.deepEqual(calls, [["a", 3, false, true], ["b", 3, true, false], ["a", null, true, false], ["b", null, true, false]]);
+});
+
+test("a row holds at an x between its neighbours, and a little beyond the ends", () => {
+  const xs = [0, 10, 20, 100];
+  assert.deepEqual([4, 6, 20, 59, 61, 180, 181, -10, -11].map((x) => rowAt(xs, x)), [0, 1, 2, 2, 3, 3, -1, 0, -1]);
+  assert.deepEqual([rowAt([5], 5), rowAt([5], 6), rowAt([], 1)], [0, -1, -1]);
 });
 
 test("legend rows are of the cursor, or of the last point", () => {

@@ -11,10 +11,12 @@ import { cell, readOutNodes, span, Tooltip } from "./tooltip.js";
 const MOST_ROWS = 8;
 
 export class ChartTooltip {
+  #owner;
   #tooltip;
 
-  /** @param {HTMLElement} owner  the chart */
+  /** @param {HTMLElement} owner  the chart; the window lies outside the card it is in */
   constructor(owner) {
+    this.#owner = owner;
     this.#tooltip = new Tooltip(owner);
   }
 
@@ -23,12 +25,14 @@ export class ChartTooltip {
    * @param {{ left: number, top: number }} anchor  in the viewport
    * @param {boolean} speak  whether to read the nearest point aloud
    * @param {import("./chart-types.js").XAxis} xAxis
+   * @param {string} hint  what else can be done there; may be empty
    * @param {import("./chart-types.js").Callbacks["readOut"]} [readOut]  says it otherwise
    */
-  show(hits, anchor, speak, xAxis, readOut) {
+  show(hits, anchor, speak, xAxis, hint, readOut) {
+    const beside = (this.#owner.closest(".tb-card") ?? this.#owner).getBoundingClientRect();
     const said = readOut?.(hits);
-    if (said) this.#tooltip.show(readOutNodes(said), anchor, speak ? said.spoken : null);
-    else this.#tooltip.show(nodesOf(hits, xAxis), anchor, speak ? spokenOf(hits[0], xAxis) : null);
+    if (said) this.#tooltip.show(readOutNodes(said), anchor, speak ? said.spoken : null, beside);
+    else this.#tooltip.show(nodesOf(hits, xAxis, hint), anchor, speak ? spokenOf(hits[0], xAxis) : null, beside);
   }
 
   hide() {
@@ -43,9 +47,10 @@ export class ChartTooltip {
 /**
  * @param {readonly Hit[]} hits  the nearest first
  * @param {import("./chart-types.js").XAxis} xAxis
+ * @param {string} hint
  * @returns {Node[]}
  */
-function nodesOf(hits, xAxis) {
+function nodesOf(hits, xAxis, hint) {
   const nearest = hits[0];
   const rows = hits.slice(0, MOST_ROWS).sort((a, b) => order(a) - order(b));
   const lines = rows.filter(({ line }) => line);
@@ -53,8 +58,9 @@ function nodesOf(hits, xAxis) {
   const isSmoothed = lines.some(({ line }) => line?.smoothed);
   const titles = ["Run", ...(isSmoothed ? ["Smoothed"] : []), "Value", "Step", "Relative"];
   const time = document.createElement("p");
-  const more = hits.length > MOST_ROWS ? ` · ${hits.length - MOST_ROWS} more` : "";
-  time.textContent = (nearest.line ? formatTime(nearest.line.wallTime[nearest.index]) : placeOf(nearest, xAxis)) + more;
+  const place = nearest.line ? formatTime(nearest.line.wallTime[nearest.index]) : placeOf(nearest, xAxis);
+  const more = hits.length > MOST_ROWS ? `the nearest ${MOST_ROWS} of ${hits.length}` : "";
+  time.textContent = [more, place, hint].filter(Boolean).join(" · ");
   return [
     ...(bands.length > 0 ? [table(bands, nearest, ["Group", "Mean", "Low", "High", "Runs"], bandTexts)] : []),
     ...(lines.length > 0 ? [table(lines, nearest, titles, (hit) => lineTexts(hit, isSmoothed))] : []),

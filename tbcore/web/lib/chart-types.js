@@ -67,6 +67,8 @@ export {};
  * @property {(hits: Hit[]) => void} [onHover]  what is pointed at, the nearest first; empty: nothing any more
  * @property {(hits: readonly Hit[]) => ReadOut} [readOut]  what to say of what is pointed at, instead of a table of values
  * @property {Cursor} [cursor]  shared with other charts
+ * @property {(x: number | null, settled: boolean, here: boolean) => void} [onPin]  an x was pinned, moved or let go, here
+ *   or in a chart with the same cursor; `settled` at the end of a gesture. Without it the reader can pin nothing
  * @property {(isZoomed: boolean) => void} [onZoom]
  * @typedef {Callbacks & Partial<Axes>} LineChartOptions
  *
@@ -114,6 +116,7 @@ export {};
  * @property {() => Range | null} range  of the x axis, as it is laid out; null while there is nothing
  * @property {(range: Range | null, settled: boolean) => void} show  null: everything; `settled` at the end of a gesture
  * @property {(point: { left: number, top: number } | null) => void} point  pointed at, CSS pixels inside the plot
+ * @property {(point: { left: number, top: number }) => void} [click]  clicked once, CSS pixels inside the plot
  * @property {(event: KeyboardEvent) => boolean} key  whether a key was of use otherwise
  *
  * @typedef {object} Picture
@@ -132,9 +135,12 @@ export {};
  * @property {(x: number | null, run: string | null) => void} showCursor  another chart is pointed at, at this x and at
  *   a line of this run; null: no longer
  * @property {(run: string | null) => void} highlight
+ * @property {(x: number | null, settled: boolean, here: boolean) => void} showPin  marks an x; null: none. `here`: it was
+ *   done in this chart
  *
  * @typedef {object} Cursor
  * @property {(member: CursorMember) => () => void} join  returns what leaves again
  * @property {(x: number | null, run: string | null, from: CursorMember) => void} move  tells all others
+ * @property {(x: number | null, settled: boolean, from?: CursorMember) => void} pin  tells all, also those that join later
  * @property {(run: string | null) => void} highlight  draws the lines of a run strong in all charts, others faint
  */

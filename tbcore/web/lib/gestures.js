@@ -8,6 +8,8 @@
 
 /** A drag shorter than this is a click, CSS pixels. */
 const DRAG = 5;
+/** A second click so soon makes it a double click, milliseconds. */
+const TWICE = 250;
 /** A wheel that stood still so long has come to its end, milliseconds. */
 const WHEEL_END = 160;
 
@@ -27,6 +29,8 @@ export function addGestures(element, plot, target, signal) {
   let pinch = null;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let wheeling;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let clicking;
 
   /** @param {{ clientX: number, clientY: number }} event */
   const placeOf = ({ clientX, clientY }) => {
@@ -62,11 +66,17 @@ export function addGestures(element, plot, target, signal) {
 
   /** @param {PointerEvent} event */
   const onUp = (event) => {
-    const { left, width } = placeOf(event);
+    const { left, top, width } = placeOf(event);
     const was = drag;
     endDrag();
     if (was?.pans) return target.show(moved(was.range, (was.left - left) / width), true);
-    if (!was || Math.abs(left - was.left) < DRAG) return;
+    if (!was) return;
+    if (Math.abs(left - was.left) < DRAG) {
+      onMove(event);
+      clearTimeout(clicking);
+      clicking = setTimeout(() => signal.aborted || target.click?.({ left, top }), TWICE);
+      return;
+    }
     const [from, to] = [was.left, Math.min(width, Math.max(0, left))].sort((a, b) => a - b);
     target.show([at(was.range, from / width), at(was.range, to / width)], true);
   };
@@ -142,7 +152,11 @@ export function addGestures(element, plot, target, signal) {
   element.addEventListener("pointerleave", (event) => event.pointerType === "touch" || leave(), options);
   document.addEventListener("pointerdown", (event) => event.composedPath().includes(element) || leave(), options);
   element.addEventListener("blur", leave, options);
-  element.addEventListener("dblclick", () => target.show(null, true), options);
+  const onDoubleClick = () => {
+    clearTimeout(clicking);
+    target.show(null, true);
+  };
+  element.addEventListener("dblclick", onDoubleClick, options);
   element.addEventListener("keydown", onKey, options);
   element.addEventListener("wheel", onWheel, { ...options, passive: false });
   for (const kind of /** @type {const} */ (["touchstart", "touchmove", "touchend", "touchcancel"])) {

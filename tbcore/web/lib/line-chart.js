@@ -14,6 +14,7 @@
 import { axisColumn, drawAxes, FONT, fromAxis, layOut, shareOf, toAxis } from "./axes.js";
 import { formatDuration, formatStep, formatTime, formatValue } from "./format.js";
 import { drawNever, drawSoon } from "./frames.js";
+import { ChartPin } from "./chart-pin.js";
 import { addGestures, at, limited } from "./gestures.js";
 import { dotPath, marksOf } from "./marks.js";
 import { Raster } from "./raster.js";
@@ -58,6 +59,8 @@ const MEMBER = 0.6;
 const BAND = 0.18;
 /** Of a line or band: what its place on the axes depends on. */
 const KEPT = ["step", "wallTime", "smoothed", "segments", "startTime", "faint", "overview", "x", "low", "high", "inner", "nonfinite"];
+/** How a place on the x axis is written. */
+const FORMATS = { step: formatStep, relative: formatDuration, wall_time: formatTime };
 /** A line is read only where it has a point this near to the pointer, CSS pixels. */
 const REACH = 60;
 
@@ -85,6 +88,8 @@ export class LineChart {
   #leaveCursor = () => {};
   /** @type {{ name: string, index: number } | null} the point the arrow keys are at */ #reading = null;
   /** @type {{ left: number, top: number } | null} pointer, CSS pixels inside the plot */ #pointer = null;
+  /** @type {number | null} an x that stays marked */ #pinned = null;
+  /** @type {ChartPin | null} */ #pin = null;
   /** @type {{ x: number, run: string | null } | null} the pointer in another chart */ #shared = null;
   /** @type {string | null} run */ #highlighted = null;
   #wasHovered = false;
@@ -132,7 +137,10 @@ export class LineChart {
     const { xAxis, xScale, yScale, clip } = options;
     Object.assign(options, axes);
     if (options.xAxis === xAxis && options.xScale === xScale && options.yScale === yScale && options.clip === clip) return;
-    if (options.xAxis !== xAxis) this.setView(null);
+    if (options.xAxis !== xAxis) {
+      this.setView(null);
+      this.#pinned = null;
+    }
     if (options.xAxis !== xAxis || options.xScale !== xScale) this.#whole = null;
     this.#items = [];
     this.#prepare();
@@ -374,6 +382,7 @@ export class LineChart {
       if (stroke) context.stroke(new Path2D(stroke));
     }
     context.restore();
+    this.#placePin();
     this.#update();
     return later;
   };
@@ -530,7 +539,7 @@ export class LineChart {
     const { label, xAxis } = this.#options;
     const names = this.#items.slice(0, 3).map(({ name }) => name);
     const more = this.#items.length > names.length ? ` and ${this.#items.length - names.length} more` : "";
-    const format = { step: formatStep, relative: formatDuration, wall_time: formatTime }[xAxis];
+    const format = FORMATS[xAxis];
     const whole = this.xExtent ?? [0, 0];
     const view = this.#view && [Math.max(this.#view[0], whole[0]), Math.min(this.#view[1], whole[1])];
     const [all, part] = [whole, view].map((range) => range?.map(format).join(" to "));
@@ -560,6 +569,10 @@ export class LineChart {
           this.#pointer = point;
           this.#reading = null;
           this.#update();
+        },
+        click: ({ left, top }) => {
+          const hit = this.#layout && this.#hitsAt(at(this.#x, left / this.#layout.width), top)[0];
+          if (hit) this.#movePin(this.#xOf(hit), true);
         },
         key: (event) => this.#onKey(event),
       },
@@ -591,6 +604,71 @@ export class LineChart {
     this.#drawOverlay();
   }
 
+  /**
+   * Marks an x with a line and a handle, in this chart alone; `cursor.pin` does it in all.
+   * @param {number | null} x  null: none
+   * @param {boolean} [settled]  false while it is dragged
+   * @param {boolean} [here]  whether the reader did it in this chart
+   */
+  showPin(x, settled = true, here = false) {
+    this.#pinned = x;
+    this.#placePin();
+    this.#drawOverlay();
+    this.#options.onPin?.(x, settled, here);
+  }
+
+  /** As the reader does. @param {number | null} x @param {boolean} settled */
+  #movePin(x, settled) {
+    const { cursor, onPin } = this.#options;
+    if (!onPin) return;
+    if (cursor) cursor.pin(x, settled, this);
+    else this.showPin(x, settled, true);
+  }
+
+  /** To the point that is nearest to a place. @param {number} left  CSS pixels inside the plot @param {boolean} settled */
+  #dragPin(left, settled) {
+    if (!this.#layout) return;
+    const far = (/** @type {Hit} */ hit) => Math.abs(hit.left - left);
+    const hits = this.#hitsAt(at(this.#x, left / this.#layout.width), 0).sort((a, b) => far(a) - far(b));
+    if (hits.length > 0) this.#movePin(this.#xOf(hits[0]), settled);
+    else if (settled) this.#movePin(this.#pinned, true);
+  }
+
+  /** To the next point of any line. @param {-1 | 1} direction */
+  #walkPin(direction) {
+    const place = toAxis(this.#axis("x"), this.#pinned ?? NaN);
+    let next = NaN;
+    for (const { xs } of this.#framed()) {
+      for (const x of xs) {
+        // Not the same x once more, come out of a logarithm a little otherwise.
+        const isBeyond = direction * (x - place) > Math.abs(place) * 1e-14;
+        if (isBeyond && Number.isFinite(x) && !(direction * (x - next) >= 0)) next = x;
+      }
+    }
+    if (Number.isFinite(next)) this.#movePin(rounded(fromAxis(this.#axis("x"), next)), true);
+  }
+
+  /** Where a point is, in units of the x axis. @param {Hit} hit */
+  #xOf(hit) {
+    const item = /** @type {Item} */ (this.#items.find((each) => isOf(hit, each)));
+    return rounded(fromAxis(this.#axis("x"), item.xs[hit.index]));
+  }
+
+  #placePin() {
+    if (this.#pinned === null || !this.#layout) return this.#pin?.hide();
+    this.#pin ??= new ChartPin(this.#plot, {
+      drag: (left, settled) => this.#dragPin(left, settled),
+      walk: (direction) => this.#walkPin(direction),
+      remove: () => {
+        this.#movePin(null, true);
+        this.#element.focus({ preventScroll: true });
+      },
+    });
+    const { xAxis } = this.#options;
+    const left = this.#mapping().toX(toAxis(this.#axis("x"), this.#pinned));
+    this.#pin.place(left, this.#pinned, FORMATS[xAxis](this.#pinned), xAxis === "step" ? "step" : "time");
+  }
+
   /** @param {KeyboardEvent} event */
   #onKey({ key }) {
     if (key === "Escape") {
@@ -600,6 +678,10 @@ export class LineChart {
     } else if (key === "ArrowLeft" || key === "ArrowRight") this.#walk(key === "ArrowLeft" ? -1 : 1, 1);
     else if (key === "ArrowUp" || key === "ArrowDown") this.#changeLine(key === "ArrowUp" ? -1 : 1);
     else if (key === "Home" || key === "End") this.#walk(key === "Home" ? -1 : 1, Infinity);
+    else if (key === "Enter" && this.#reading && this.#options.onPin) {
+      const x = this.#xOf(this.#hits()[0]);
+      this.#movePin(x === this.#pinned ? null : x, true);
+    } else if ((key === "Delete" || key === "Backspace") && this.#pinned !== null) this.#movePin(null, true);
     else return false;
     return true;
   }
@@ -664,8 +746,10 @@ export class LineChart {
     }
     const plot = this.#plot.getBoundingClientRect();
     const { left, top } = this.#pointer ?? hits[0];
-    const { xAxis, readOut } = this.#options;
-    this.#tooltip.show(hits, { left: plot.left + left, top: plot.top + (top || 0) }, this.#reading !== null, xAxis, readOut);
+    const { xAxis, readOut, onPin } = this.#options;
+    const isRead = this.#reading !== null;
+    const hint = onPin && this.#pinned === null ? `${isRead ? "Enter" : "click"} to pin` : "";
+    this.#tooltip.show(hits, { left: plot.left + left, top: plot.top + (top || 0) }, isRead, xAxis, hint, readOut);
   }
 
   /** Tells others. @param {Hit[] | null} hits */
@@ -751,6 +835,12 @@ export class LineChart {
         context.stroke(path);
       }
     }
+    if (this.#pinned !== null && this.#items.length <= MANY_LINES) {
+      for (const { left, top, color } of this.#hitsAt(toAxis(this.#axis("x"), this.#pinned), 0)) {
+        context.fillStyle = color;
+        if (!Number.isNaN(top)) context.fill(new Path2D(dotPath(left, top, 3)));
+      }
+    }
     let points = hits.slice(0, 8);
     let left = points[0]?.left;
     const shared = this.#shared;
@@ -786,6 +876,11 @@ function make(kind, className) {
 /** The mean, then low and high of each band. @param {Band | null} band */
 function bandColumns(band) {
   return [band?.mean, band?.low, band?.high, ...(band?.inner ?? []).flat()];
+}
+
+/** Without what logarithms add in the last digits. @param {number} x */
+function rounded(x) {
+  return Number(x.toPrecision(15));
 }
 
 /** Whether a point is one of an item. @param {Hit} hit @param {Item} item */

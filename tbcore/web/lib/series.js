@@ -116,6 +116,18 @@ export function lastIndex(xs, to = Infinity) {
 }
 
 /**
+ * The row that holds at an x: the nearest one, beyond the ends of a series at most as far as its points are apart there.
+ * @param {ArrayLike<number>} xs
+ * @param {number} x
+ * @returns {number} its index; -1 when there is none
+ */
+export function rowAt(xs, x) {
+  const index = nearestIndex(xs, x);
+  const reach = Math.max(...[index - 1, index + 1].map((other) => Math.abs(xs[other] - xs[index]) || 0));
+  return Math.abs(xs[index] - x) <= reach ? index : -1;
+}
+
+/**
  * Smallest and largest finite number of a column.
  * @param {ArrayLike<number>} column
  * @returns {[min: number, max: number] | null} null when there is none

@@ -4,6 +4,8 @@
 
 /** Distance from the pointer, CSS pixels. */
 const GAP = 14;
+/** Distance from what is not to be covered, and from the edge of the window. */
+const EDGE = 4;
 
 export class Tooltip {
   /** @type {HTMLElement} */ #owner;
@@ -19,12 +21,13 @@ export class Tooltip {
    * @param {readonly Node[]} content
    * @param {{ left: number, top: number }} anchor  in the viewport
    * @param {string | null} [spoken]  read aloud: for readers with the keyboard
+   * @param {DOMRect | null} [beside]  of what is not to be covered, where there is room around it
    */
-  show(content, anchor, spoken = null) {
+  show(content, anchor, spoken = null, beside = null) {
     const box = (this.#box ??= this.#makeBox());
     box.replaceChildren(...content);
     if (!box.matches(":popover-open")) box.showPopover();
-    place(box, anchor);
+    place(box, anchor, beside);
     if (spoken !== null) this.#speak(spoken);
   }
 
@@ -78,19 +81,31 @@ export function readOutNodes({ name, color, rows, note }) {
 }
 
 /**
- * Beside the anchor, wherever there is room.
+ * Below a rectangle or above it, at its sides, or else beside the anchor: wherever there is room.
  * @param {HTMLElement} box
  * @param {{ left: number, top: number }} anchor
+ * @param {DOMRect | null} beside
  */
-function place(box, anchor) {
+function place(box, anchor, beside) {
   const { width, height } = box.getBoundingClientRect();
-  const room = document.documentElement.clientWidth;
-  const right = anchor.left + GAP;
-  const left = right + width <= room - 4 ? right : anchor.left - GAP - width;
+  const right = document.documentElement.clientWidth - EDGE;
+  const bottom = window.innerHeight - EDGE;
   const below = anchor.top + GAP;
-  const top = below + height <= window.innerHeight - 4 ? below : anchor.top - GAP - height;
-  box.style.left = `${Math.max(4, Math.min(left, room - width - 4))}px`;
-  box.style.top = `${Math.max(4, top)}px`;
+  let left = anchor.left + GAP + width <= right ? anchor.left + GAP : anchor.left - GAP - width;
+  let top = below + height <= bottom ? below : anchor.top - GAP - height;
+  if (beside) {
+    const isBelow = beside.bottom + EDGE + height <= bottom;
+    const isRight = beside.right + EDGE + width <= right;
+    if (isBelow || beside.top - EDGE - height >= EDGE) {
+      top = isBelow ? beside.bottom + EDGE : beside.top - EDGE - height;
+      left = anchor.left - width / 2;
+    } else if (isRight || beside.left - EDGE - width >= EDGE) {
+      left = isRight ? beside.right + EDGE : beside.left - EDGE - width;
+      top = Math.min(anchor.top - height / 2, bottom - height);
+    }
+  }
+  box.style.left = `${Math.max(EDGE, Math.min(left, right - width))}px`;
+  box.style.top = `${Math.max(EDGE, top)}px`;
 }
 
 /**

@@ -5,7 +5,7 @@
 import { html } from "htm/preact";
 import { useMemo, useState } from "preact/hooks";
 import { Legend, legendRows } from "tbcore/lib/legend.js";
-import { xColumn } from "tbcore/lib/series.js";
+import { rowAt, xColumn } from "tbcore/lib/series.js";
 
 /**
  * @typedef {import("tbcore/lib/legend-rows.js").LegendRow} LegendRow
@@ -23,23 +23,25 @@ import { xColumn } from "tbcore/lib/series.js";
  * @param {readonly Line[]} props.lines
  * @param {readonly Band[]} props.bands  of groups of runs; these have rows in place of lines
  * @param {readonly Hit[] | null} props.hits
+ * @param {number | null} props.pin  an x whose values are shown, whatever is pointed at
  * @param {XAxis} props.xAxis
  * @param {View | null} props.view
  */
-export function CardLegend({ host, title, lines, bands, hits, xAxis, view }) {
+export function CardLegend({ host, title, lines, bands, hits, pin, xAxis, view }) {
   const [sort, setSort] = useState(/** @type {import("tbcore/lib/legend-rows.js").LegendSort | null} */ (null));
   const inView = useMemo(() => lines.map((line) => partOf(line, xAxis, view)), [lines, xAxis, view]);
   const rows = useMemo(() => {
-    if (bands.length > 0) return bands.map((band) => bandRow(band, hits, xAxis, view));
+    if (bands.length > 0) return bands.map((band) => bandRow(band, hits, pin, xAxis, view));
     const last = legendRows(inView, null, xAxis);
-    if (!hits) return last;
-    return legendRows(lines, hits, xAxis).map((row, index) => ({ ...row, min: last[index].min, max: last[index].max }));
-  }, [lines, bands, inView, hits, xAxis, view]);
+    if (!hits && pin === null) return last;
+    const rows = pin === null ? legendRows(lines, hits, xAxis) : lines.map((line) => pinnedRow(line, pin, xAxis));
+    return rows.map((row, index) => ({ ...row, min: last[index].min, max: last[index].max }));
+  }, [lines, bands, inView, hits, pin, xAxis, view]);
   const isGrouped = bands.length > 0;
   return html`<${Legend}
     label=${title}
     rows=${rows}
-    isLast=${hits === null}
+    isLast=${hits === null && pin === null}
     highlighted=${host.hoveredRun.value}
     sort=${sort}
     onSort=${setSort}
@@ -70,16 +72,35 @@ function partOf(line, xAxis, view) {
 }
 
 /**
+ * The row of a line at a pinned x, also where that is out of sight.
+ * @param {Line} line
+ * @param {number} pin
+ * @param {XAxis} xAxis
+ */
+function pinnedRow(line, pin, xAxis) {
+  let shown = line;
+  let index = rowAt(xColumn(shown, xAxis, line.startTime), pin);
+  if (index < 0 && line.overview) {
+    shown = { ...line, smoothed: null, ...line.overview };
+    index = rowAt(xColumn(shown, xAxis, line.startTime), pin);
+  }
+  const { name, color } = line;
+  return legendRows([shown], [{ line: shown, name, run: line.run ?? name, color, index, left: NaN, top: NaN }], xAxis)[0];
+}
+
+/**
  * The mean of a group where it is pointed at, or the last one, with the ends of its band.
  * @param {Band} band
  * @param {readonly Hit[] | null} hits
+ * @param {number | null} pin
  * @param {XAxis} xAxis
  * @param {View | null} view
  * @returns {LegendRow}
  */
-function bandRow({ name, color, x, mean, low, high }, hits, xAxis, view) {
+function bandRow({ name, color, x, mean, low, high }, hits, pin, xAxis, view) {
   let index = x.length - 1;
-  if (hits) index = hits.find((hit) => hit.band?.name === name)?.index ?? -1;
+  if (pin !== null) index = rowAt(x, pin);
+  else if (hits) index = hits.find((hit) => hit.band?.name === name)?.index ?? -1;
   else if (view) while (index > 0 && x[index] > view[1]) index--;
   /** @param {Float64Array} column */
   const at = (column) => column[index] ?? NaN;

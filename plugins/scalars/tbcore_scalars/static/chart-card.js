@@ -71,6 +71,7 @@ export function ChartCard({ tab, parts, group, pinned, link }) {
       cursor,
       onView: (next, settled) => showView.current(next, settled),
       onHover: (found) => onHoverLatest.current(found),
+      onPin: (x, settled, here) => onPinLatest.current(x, settled, here),
     });
     chart.current = made;
     return () => {
@@ -105,7 +106,16 @@ export function ChartCard({ tab, parts, group, pinned, link }) {
     if (!covers(linesDrawn.current.view, next, scale)) linesDrawn.current.drawFor(next);
     if (!covers(bandsDrawn.current.view, next, scale, 0)) bandsDrawn.current.drawFor(next);
   };
-  const needsHits = hasLegend ?? (options.legend || expanded);
+  /** An x whose values the table shows. */
+  const [pin, setPin] = useState(/** @type {number | null} */ (null));
+  /** The reader pinned it here, and wants to know the values. */
+  const [asksPin, setAsksPin] = useState(false);
+  const needsHits = hasLegend ?? (options.legend || expanded || (asksPin && pin !== null));
+  const onPinLatest = useRef(/** @type {(x: number | null, settled: boolean, here: boolean) => void} */ (() => {}));
+  onPinLatest.current = (x, settled, here) => {
+    if (settled || needsHits) setPin(x);
+    if (settled && here) setAsksPin(true);
+  };
   const onHoverLatest = useRef(/** @type {(found: import("tbcore/lib/line-chart.js").Hit[]) => void} */ (() => {}));
   onHoverLatest.current = (found) => {
     if (needsHits) setHits(found.length > 0 ? found : null);
@@ -321,7 +331,7 @@ export function ChartCard({ tab, parts, group, pinned, link }) {
     ${error && html`<p class="error" role="status">${error}</p>`}
     ${needsHits &&
     isNear &&
-    html`<${Later} load=${() => import("./card-legend.js")} of="CardLegend" host=${host} title=${title} lines=${shown.lines} bands=${bands} hits=${hits} xAxis=${options.x} view=${view} />`}
+    html`<${Later} load=${() => import("./card-legend.js")} of="CardLegend" host=${host} title=${title} lines=${shown.lines} bands=${bands} hits=${hits} pin=${pin} xAxis=${options.x} view=${view} />`}
   <//>`;
 }
 

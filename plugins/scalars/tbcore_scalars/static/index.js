@@ -49,6 +49,7 @@ export default {
       { key: "f", label: "Full size: the card that has the focus" },
       { key: "p", label: "Pin that card to the top" },
       { key: "← →", label: "Read the points of a chart; ↑ ↓ for other lines" },
+      { key: "click", label: "Pin a step in all charts (Enter while reading); Delete or × unpins, ← → and dragging move its handle" },
       { key: "+ − 0", label: "Zoom in, out, show everything; Shift ← → moves" },
       { key: "drag", label: "Zoom to a part; Shift moves, Ctrl or ⌘ and the wheel zooms, double click shows everything" },
     ]);
@@ -79,6 +80,21 @@ function Dashboard({ host, store, tags }) {
   /** @type {Map<string, import("./types.js").Link>} */
   const links = useMemo(() => new Map(), [options.x, options.link]);
   useEffect(() => host.hoveredRun.subscribe((name) => cursor.highlight(name)), [cursor]);
+  // The x that is pinned is kept in the address; while it is dragged the charts alone know it.
+  const at = settings.at && Number.isFinite(Number(settings.at)) ? Number(settings.at) : null;
+  useEffect(() => cursor.pin(at, true), [cursor, at]);
+  useEffect(() => {
+    const keep = (/** @type {number | null} */ x, /** @type {boolean} */ settled) => {
+      const text = x === null ? null : String(x);
+      if (settled && text !== (host.settings.value.at ?? null)) host.settings.set("at", text);
+    };
+    return cursor.join({ showCursor: () => {}, highlight: () => {}, showPin: keep });
+  }, [cursor]);
+  /** @param {Options["x"]} x */
+  const setAxis = (x) => {
+    OPTIONS.set(host, "x", x);
+    host.settings.set("at", null); // it is of the axis
+  };
 
   /** The same list as before where it is equal: what a card has fetched is then not asked for again. */
   const partsOf = useRef(rememberParts()).current;
@@ -148,7 +164,7 @@ function Dashboard({ host, store, tags }) {
         <legend class="tb-hidden">Horizontal axis</legend>
         ${X_AXES.map(
           ([value, title, why]) => html`<label title=${why}>
-            <input type="radio" name="x" checked=${options.x === value} onChange=${() => OPTIONS.set(host, "x", value)} />${title}
+            <input type="radio" name="x" checked=${options.x === value} onChange=${() => setAxis(value)} />${title}
           </label>`,
         )}
       </fieldset>
