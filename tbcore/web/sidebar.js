@@ -26,11 +26,15 @@ export function Sidebar({ state, isOpen, onClose, onInfo }) {
 
   useEffect(() => {
     if (!isOpen) return undefined;
+    const before = document.activeElement;
     aside.current?.querySelector("input")?.focus();
     /** @param {KeyboardEvent} event */
     const onKey = (event) => event.key === "Escape" && onClose();
     document.addEventListener("keydown", onKey);
-    return () => document.removeEventListener("keydown", onKey);
+    return () => {
+      document.removeEventListener("keydown", onKey);
+      if (before instanceof HTMLElement) before.focus();
+    };
   }, [isOpen]);
 
   return html`

@@ -225,6 +225,9 @@ def test_runs_are_grouped(probe: Any, tabs: Any) -> None:
     page.get_by_role("button", name="Group…").click()
     page.get_by_role("button", name="Ignore seeds 3 groups").click()
     page.get_by_text("3 groups of 5 runs, 1 of a single run").wait_for()
+    page.keyboard.press("Escape")
+    page.wait_for_function("() => document.activeElement.textContent.trim() === 'Group…'")
+    page.keyboard.press("Enter")
     rule = page.get_by_label("Rule")
     rule.fill("exp/{seed")
     page.get_by_text("unclosed {").wait_for()
@@ -312,4 +315,21 @@ def test_at_400_pixels_the_list_has_all_it_has(probe: Any, tabs: Any) -> None:
     page.get_by_role("menuitem", name="Show only this run").tap()
     page.wait_for_function("() => globalThis.seen?.runs.length === 1")
     assert page.evaluate("() => document.documentElement.scrollWidth") <= 400
+    profile.check(probe.url)
+
+
+def test_a_checked_box_has_a_tick_also_without_colours(probe: Any, tabs: Any) -> None:
+    profile = tabs(forced_colors="active")
+    page = profile.open(probe.url, "#probe&runs=other,exp/a_s1/train")
+    mark = """(box) => {
+      const { content, clipPath, backgroundColor } = getComputedStyle(box, '::before');
+      const isSeen = backgroundColor !== getComputedStyle(box).backgroundColor;
+      return content === 'none' ? '' : isSeen ? clipPath.split('(')[0] : 'unseen';
+    }"""
+    box = page.get_by_role("checkbox", name="other")
+    box.wait_for()
+    assert box.evaluate(mark) == "polygon"
+    assert page.get_by_role("checkbox", name="exp/a_s2/train").evaluate(mark) == ""
+    assert page.get_by_role("checkbox", name="exp/, 4 runs").evaluate(mark) == "inset"
+    assert page.evaluate("() => new Set(Object.values(tb.colors())).size") == len(SEEDS)
     profile.check(probe.url)

@@ -517,7 +517,7 @@ def test_two_thousand_runs_stay_fast(serve: Any, tabs: Any, tmp_path: Path) -> N
     server = serve(logdir)
     profile = tabs()
     page = profile.open(server.url)
-    wait_for_text(page, "100 of 2000")
+    wait_for_text(page, "100 of 2,000")
     wait_for_text(page, "The newest 100 runs are shown.")
     assert page.locator(".tb-run").count() < 80
     milliseconds = page.evaluate(
@@ -530,7 +530,7 @@ def test_two_thousand_runs_stay_fast(serve: Any, tabs: Any, tmp_path: Path) -> N
           return performance.now() - start;
         }"""
     )
-    wait_for_text(page, "(of 2000)")
+    wait_for_text(page, "(of 2,000)")
     assert milliseconds < 1000
     page.locator(".tb-run input").first.focus()
     page.keyboard.press("End")
@@ -550,7 +550,7 @@ def test_a_choice_among_two_thousand_runs(serve: Any, tabs: Any, tmp_path: Path)
     server = serve(logdir)
     profile = tabs()
     page = profile.open(server.url, "#scalars&runs=!")
-    wait_for_text(page, "2000 of 2000")
+    wait_for_text(page, "2,000 of 2,000")
     box = page.get_by_label("Filter runs")
 
     page.get_by_role("button", name="More of loss").click()
@@ -563,8 +563,6 @@ def test_a_choice_among_two_thousand_runs(serve: Any, tabs: Any, tmp_path: Path)
 
     page.get_by_role("button", name="Group…").click()
     page.get_by_role("button", name="Ignore trailing numbers").click()
-    wait_for_text(page, "2000")
-    page.get_by_label("Rule").fill("{}/*")
     page.get_by_label("Rule").fill("*/{}")
     wait_for_text(page, "and 16 more groups")
     page.get_by_role("button", name="Cancel").click()
@@ -582,10 +580,10 @@ def test_a_choice_among_two_thousand_runs(serve: Any, tabs: Any, tmp_path: Path)
     page.wait_for_function("() => location.hash.startsWith('#scalars&runs=~kept.')")
     assert len(page.evaluate("() => location.hash")) < 50
     page.reload()
-    wait_for_text(page, "1000 of 2000")
+    wait_for_text(page, "1,000 of 2,000")
     other = tabs().open(server.url, page.evaluate("() => location.hash"))
     wait_for_text(other, "is kept in another browser")
-    wait_for_text(other, "100 of 2000")
+    wait_for_text(other, "100 of 2,000")
     profile.check(server.url)
 
 
@@ -769,4 +767,5 @@ def test_narrow_pages(serve: Any, tabs: Any, logdir: Path) -> None:
     wait_for_curve(page, "loss", "train")
     page.keyboard.press("Escape")
     page.get_by_label("Filter runs (regular expression)").wait_for(state="hidden")
+    page.wait_for_function("() => document.activeElement.ariaLabel === 'Runs'")
     profile.check(server.url)

@@ -44,8 +44,13 @@ export function RunsPanel({ state }) {
   const shown = useMemo(() => runs.filter(filter.matches), [runs, filter]);
   const hasFolders = useMemo(() => treeRows(byName, () => true).length > byName.length, [byName]);
   const [isGrouping, setGrouping] = useState(false);
+  const groupButton = useRef(/** @type {HTMLElement | null} */ (null));
   const [menu, setMenu] = useState(/** @type {Menu | null} */ (null));
 
+  const closeGroups = () => {
+    setGrouping(false);
+    groupButton.current?.focus();
+  };
   const [isOpen, toggle] = useOpen(filter);
   const rows = useMemo(() => {
     if (groupOf) return groupRows(shown, groupOf, isOpen);
@@ -86,6 +91,7 @@ export function RunsPanel({ state }) {
         type="button"
         class="tb-button ${groupOf ? "tb-on" : ""}"
         title="Show runs that belong together, such as seeds, in one colour"
+        ref=${groupButton}
         aria-expanded=${isGrouping}
         onClick=${() => setGrouping(!isGrouping)}
       >
@@ -93,7 +99,7 @@ export function RunsPanel({ state }) {
       </button>
     </div>
     ${isGrouping &&
-    html`<${Later} load=${() => import("./group-editor.js")} of="GroupEditor" state=${state} onClose=${() => setGrouping(false)} />`}
+    html`<${Later} load=${() => import("./group-editor.js")} of="GroupEditor" state=${state} onClose=${closeGroups} />`}
     <div class="tb-runs-all">
       <label>
         <${CheckBox}
@@ -270,6 +276,7 @@ function RunRow({ state, row, index, numChecked, color, isCurrent, isHovered, on
             type="button"
             class="tb-twist"
             tabindex="-1"
+            title=${row.isOpen ? "Close (←)" : "Open (→)"}
             aria-label="${row.isOpen ? "Close" : "Open"} ${name}"
             onClick=${() => onToggle(row.key)}
           >
@@ -292,7 +299,7 @@ function RunRow({ state, row, index, numChecked, color, isCurrent, isHovered, on
       </label>
     </span>
     <span role="gridcell" class="tb-run-info">
-      ${isRun ? html`<${Age} state=${state} run=${name} />` : html`<span title=${plural(runs.length, "run")}>${runs.length}</span>`}
+      ${isRun ? html`<${Age} state=${state} run=${name} />` : html`<span title=${plural(runs.length, "run")}>${runs.length.toLocaleString("en")}</span>`}
     </span>
     <span role="gridcell" class="tb-run-actions">
       <button type="button" class="tb-run-only" tabindex="-1" onClick=${() => state.checkOnlyThese(runs)} aria-label="Only ${name}">only</button>
@@ -384,5 +391,6 @@ function countChecked(runs, checked) {
  */
 function countText(numChecked, numShown, numRuns) {
   if (numRuns === 0) return "";
-  return numShown < numRuns ? `${numChecked} of ${numShown} (of ${numRuns})` : `${numChecked} of ${numRuns}`;
+  const [some, shown, all] = [numChecked, numShown, numRuns].map((count) => count.toLocaleString("en"));
+  return numShown < numRuns ? `${some} of ${shown} (of ${all})` : `${some} of ${all}`;
 }
