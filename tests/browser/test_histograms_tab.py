@@ -168,6 +168,7 @@ def test_overlay_time_axes_and_trim_are_kept_in_the_address(page_of: Any) -> Non
     page.wait_for_function("() => location.hash.includes('histograms.trim=5')")
     name = card("layer1/weights")
     page.wait_for_function("(name) => tb.card(name).textContent.includes('5 % left out')", arg=name)
+    page.get_by_role("button", name="Settings").click()
     page.get_by_label("Heights").select_option("Root")
     page.wait_for_function("() => location.hash.includes('histograms.root=true')")
     hash = page.evaluate("() => location.hash")

@@ -73,7 +73,11 @@ def _compress_table(histograms: Sequence[HistogramValue]) -> Floats:
                 of(before) != 0, np.maximum(of(edges, np.maximum(bucket - 1, 0)), least), least
             )
             right = np.minimum(of(edges), greatest)
-            inside = left + (point - of(before)) * (right - left) / (of(shares) - of(before))
+            above, part = point - of(before), of(shares) - of(before)
+            inside = left + above * (right - left) / part
+            # Edges can be so far apart that no double is their distance.
+            by_shares = left * (1 - above / part) + right * (above / part)
+            inside = np.where(np.isfinite(inside), inside, by_shares)
             values[:, [column]] = np.where(bucket < width - 1, inside, greatest)
     values[num[:, 0] == 0] = 0.0
     return values

@@ -43,6 +43,11 @@ SEED_COUNTS = [0.0, 1.0] * 8 + [0.0]
 
 
 CASES = [
+        pytest.param(
+            logged(-LARGEST, LARGEST, [LARGEST], [4]),
+            [LARGEST * (point / 5000 - 1) for point in BASIS_POINTS],
+            id="edges further apart than any double",
+        ),
         pytest.param(logged(0, 0, [], [], 0), [0] * 9, id="no samples, no buckets"),
         pytest.param(logged(1, 2, [1, 2], [3, 4])._replace(num=0), [0] * 9, id="no samples"),
         pytest.param(

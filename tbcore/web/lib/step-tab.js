@@ -282,7 +282,8 @@ function Cell({ tab, run, tag, place, ahead, expanded }) {
   /** @param {Found} of @param {Entry} entry @param {number} sample */
   const onBroken = async (of, entry, sample) => {
     const fault = await whyBroken(urlOf(of, sample), host.signal);
-    setBroken({ of, error: fault || `The browser cannot show this ${kind.noun}. Its type is ${entry.content_type}.` });
+    const which = of.samples.length > 1 ? `${sample + 1} of ${of.samples.length}: ` : "";
+    setBroken({ of, error: which + (fault || `The browser cannot show this ${kind.noun}. Its type is ${entry.content_type}.`) });
   };
 
   const entries = shown?.samples ?? [];

@@ -7,6 +7,7 @@ import { html } from "htm/preact";
 import { render } from "preact";
 import { useMemo } from "preact/hooks";
 import { Answers } from "tbcore/lib/answers.js";
+import { Menu } from "tbcore/lib/card.js";
 import { makeCursor } from "tbcore/lib/cursor.js";
 import { Options } from "tbcore/lib/options.js";
 import { SAMPLES, seriesOf } from "tbcore/lib/series-card.js";
@@ -69,7 +70,13 @@ function Tab({ host, tags, answers }) {
     <${Choice} label="Horizontal axis" name="x" choices=${AXES} value=${options.x} onChange=${setter("x")} />
     <${Choice} label="Bands" name="tails" choices=${TAILS} value=${options.tails} onChange=${setter("tails")} />
     <${Pick} label="Steps" choices=${SAMPLES} value=${options.samples} onChange=${setter("samples")} />
-    <${Choice} label="Cards" name="size" choices=${SIZES} value=${options.size} onChange=${setter("size")} />
+    <${Menu}
+      icon="settings"
+      label="Settings"
+      content=${() => html`<div class="tb-settings">
+        <${Pick} label="Cards" choices=${SIZES} value=${options.size} onChange=${setter("size")} />
+      </div>`}
+    />
   `;
   return html`<${TagTab}
     host=${host}

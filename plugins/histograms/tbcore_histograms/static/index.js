@@ -6,6 +6,7 @@ import "@preact/signals";
 import { html } from "htm/preact";
 import { render } from "preact";
 import { Answers } from "tbcore/lib/answers.js";
+import { Menu } from "tbcore/lib/card.js";
 import { Options } from "tbcore/lib/options.js";
 import { SAMPLES, seriesOf } from "tbcore/lib/series-card.js";
 import { Choice, Pick, TagTab, watchTags } from "tbcore/lib/tag-tab.js";
@@ -83,9 +84,15 @@ function Tab({ host, tags, answers }) {
     <${Choice} label="Drawn as" name="mode" choices=${MODES} value=${options.mode} onChange=${setter("mode")} />
     <${Choice} label="Placed by" name="y" choices=${AXES} value=${options.y} onChange=${setter("y")} />
     <${Pick} label="Trim" choices=${TRIMS} value=${options.trim} onChange=${setter("trim")} />
-    <${Pick} label="Heights" choices=${HEIGHTS} value=${options.root} onChange=${setter("root")} />
     <${Pick} label="Steps" choices=${SAMPLES} value=${options.samples} onChange=${setter("samples")} />
-    <${Choice} label="Cards" name="size" choices=${SIZES} value=${options.size} onChange=${setter("size")} />
+    <${Menu}
+      icon="settings"
+      label="Settings"
+      content=${() => html`<div class="tb-settings">
+        <${Pick} label="Heights" choices=${HEIGHTS} value=${options.root} onChange=${setter("root")} />
+        <${Pick} label="Cards" choices=${SIZES} value=${options.size} onChange=${setter("size")} />
+      </div>`}
+    />
   `;
   return html`<${TagTab}
     host=${host}

@@ -10,6 +10,7 @@ import { filterOf, parseLook, widthOf } from "./look.js";
 export function Picture({ host, entry, url, label, expanded, alone, onBroken }) {
   const image = useRef(/** @type {HTMLImageElement | null} */ (null));
   const [isActual, setActual] = useState(false);
+  const [brokenUrl, setBrokenUrl] = useState("");
   const look = parseLook(host.settings.value);
   const isToggled = look.size === "1" ? "fit" : "1";
   const size = isActual ? isToggled : look.size;
@@ -28,10 +29,16 @@ export function Picture({ host, entry, url, label, expanded, alone, onBroken }) 
   }, []);
   useEffect(sharpen, [look.smooth]);
 
+  const onError = () => {
+    setBrokenUrl(url);
+    onBroken();
+  };
+
   return html`<div class="frame">
     <button
       type="button"
       class="picture ${expanded ? "large" : ""} ${alone ? "" : "several"}"
+      hidden=${brokenUrl === url}
       aria-label="${label}, ${entry.width} by ${entry.height} pixels"
       title="${entry.width} × ${entry.height} pixels. Click for ${size === "1" ? "the size that fits" : "the actual size"}"
       aria-pressed=${isActual}
@@ -47,7 +54,7 @@ export function Picture({ host, entry, url, label, expanded, alone, onBroken }) 
         draggable="false"
         style=${{ filter: filterOf(look) }}
         onLoad=${sharpen}
-        onError=${onBroken}
+        onError=${onError}
       />
     </button>
   </div>`;
