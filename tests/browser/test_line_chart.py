@@ -617,6 +617,7 @@ def test_a_click_pins_a_step_in_all_charts(page: Any) -> None:
     page.mouse.click(box["x"] + 0.25 * box["width"], box["y"] + 40)
     page.wait_for_function("() => lab.pins.length > 0")
     assert page.evaluate("() => lab.pins") == [["a", 24, True, True], ["b", 24, True, False]]
+    assert page.locator(".tb-chart-tooltip:popover-open").count() == 0
     handles = page.get_by_role("slider", name="Pinned step")
     assert handles.count() == 2
     assert [handle.inner_text() for handle in handles.all()] == ["24", "24"]
@@ -691,6 +692,19 @@ def test_the_window_of_values_does_not_cover_the_chart(page: Any) -> None:
         for x in (0.02, 0.5, 0.98):
             assert len(hover(page, plot_of(page), x)) == 8
             assert is_apart(), (height, x)
+    page.evaluate(
+        """() => {
+          const table = document.createElement('div');
+          table.style.height = '500px';
+          tb.card('loss').append(table);
+          lab.root.style.padding = 0;
+        }"""
+    )
+    page.set_viewport_size({"width": 500, "height": 640})
+    page.evaluate("() => tb.frame()")
+    hover(page, plot_of(page), 0.5)
+    tip = page.locator(".tb-chart-tooltip:popover-open").bounding_box()
+    assert tip["y"] >= plot_of(page)["bottom"]  # over the rest of a large card
     assert "the nearest 8 of 30" in page.locator(".tb-chart-tooltip:popover-open").inner_text()
 
 

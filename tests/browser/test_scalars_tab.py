@@ -341,6 +341,49 @@ def test_showing_everything_again_shows_every_line(
     profile.check(server.url)
 
 
+def test_zooming_out_leaves_no_hole(
+    serve: Callable[..., Any], tabs: Callable[..., Any], tmp_path: Path
+) -> None:
+    """Until the rows of a wider view are there, coarser ones fill it, not those of a part of it."""
+    logdir = tmp_path / "wide"
+    write_run(logdir, "r", scalars={"loss": np.random.default_rng(0).random(30_000)})
+    server = serve(logdir)
+    profile = tabs()
+    page = profile.open(server.url, "#scalars&scalars.zoom=loss,14900,15100")
+    wait_for_curves(page, "loss", "r")
+    # Of the rows of this view all are there.
+    page.wait_for_function("() => !tb.card('loss').textContent.includes('points shown')")
+    edges = """() => {
+      const canvas = tb.canvas('loss');
+      const box = tb.all('.tb-chart-plot')[0].getBoundingClientRect();
+      const left = box.left - canvas.getBoundingClientRect().left;
+      const colored = (from) => {
+        const { data } = canvas.getContext('2d').getImageData(left + from * box.width, 0,
+          0.1 * box.width, canvas.height - 30);
+        let count = 0;
+        for (let i = 0; i < data.length; i += 4) {
+          const parts = [data[i], data[i + 1], data[i + 2]];
+          if (data[i+3] > 128 && Math.max(...parts) - Math.min(...parts) > 60) count++;
+        }
+        return count;
+      };
+      return [colored(0.05), colored(0.85)];
+    }"""
+    page.route("**/plugin/scalars/window", lambda _route: None)  # no answer comes any more
+    box = page.locator(".tb-chart-plot").bounding_box()
+    page.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + 0.5 * box["height"])
+    page.keyboard.down("Control")
+    for _ in range(6):
+        page.mouse.wheel(0, 240)
+    page.evaluate("() => tb.frame()")
+    assert min(page.evaluate(edges)) > 50  # while the wheel turns
+    page.keyboard.up("Control")
+    page.wait_for_function("() => !location.hash.includes('14900')")
+    page.evaluate("() => tb.frame()")
+    assert min(page.evaluate(edges)) > 50  # and when it stands
+    profile.check(server.url)
+
+
 def test_the_table_of_a_chart(page_of: Any) -> None:
     """Its rows point at their run, choose it alone, and are of what is shown; so with groups."""
     page, profile, server = page_of("#scalars&tagFilter=^accuracy$&scalars.legend=true")

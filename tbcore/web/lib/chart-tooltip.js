@@ -14,7 +14,7 @@ export class ChartTooltip {
   #owner;
   #tooltip;
 
-  /** @param {HTMLElement} owner  the chart; the window lies outside the card it is in */
+  /** @param {HTMLElement} owner  the chart; the window lies outside the card it is in, or at least outside of it */
   constructor(owner) {
     this.#owner = owner;
     this.#tooltip = new Tooltip(owner);
@@ -29,10 +29,10 @@ export class ChartTooltip {
    * @param {import("./chart-types.js").Callbacks["readOut"]} [readOut]  says it otherwise
    */
   show(hits, anchor, speak, xAxis, hint, readOut) {
-    const beside = (this.#owner.closest(".tb-card") ?? this.#owner).getBoundingClientRect();
+    const kept = [this.#owner.closest(".tb-card") ?? this.#owner, this.#owner].map((element) => element.getBoundingClientRect());
     const said = readOut?.(hits);
-    if (said) this.#tooltip.show(readOutNodes(said), anchor, speak ? said.spoken : null, beside);
-    else this.#tooltip.show(nodesOf(hits, xAxis, hint), anchor, speak ? spokenOf(hits[0], xAxis) : null, beside);
+    if (said) this.#tooltip.show(readOutNodes(said), anchor, speak ? said.spoken : null, kept);
+    else this.#tooltip.show(nodesOf(hits, xAxis, hint), anchor, speak ? spokenOf(hits[0], xAxis) : null, kept);
   }
 
   hide() {

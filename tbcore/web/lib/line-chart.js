@@ -614,6 +614,7 @@ export class LineChart {
     this.#pinned = x;
     this.#placePin();
     this.#drawOverlay();
+    if (here) this.#tooltip?.hide(); // it may lie where the table of the values comes
     this.#options.onPin?.(x, settled, here);
   }
 

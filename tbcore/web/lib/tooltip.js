@@ -21,13 +21,13 @@ export class Tooltip {
    * @param {readonly Node[]} content
    * @param {{ left: number, top: number }} anchor  in the viewport
    * @param {string | null} [spoken]  read aloud: for readers with the keyboard
-   * @param {DOMRect | null} [beside]  of what is not to be covered, where there is room around it
+   * @param {readonly DOMRect[]} [kept]  what is not to be covered, the first of them that has room around it
    */
-  show(content, anchor, spoken = null, beside = null) {
+  show(content, anchor, spoken = null, kept = []) {
     const box = (this.#box ??= this.#makeBox());
     box.replaceChildren(...content);
     if (!box.matches(":popover-open")) box.showPopover();
-    place(box, anchor, beside);
+    place(box, anchor, kept);
     if (spoken !== null) this.#speak(spoken);
   }
 
@@ -81,27 +81,30 @@ export function readOutNodes({ name, color, rows, note }) {
 }
 
 /**
- * Below a rectangle or above it, at its sides, or else beside the anchor: wherever there is room.
+ * Below a rectangle that is kept free, or above it, or at its sides; beside the anchor where no rectangle has room.
  * @param {HTMLElement} box
  * @param {{ left: number, top: number }} anchor
- * @param {DOMRect | null} beside
+ * @param {readonly DOMRect[]} kept
  */
-function place(box, anchor, beside) {
+function place(box, anchor, kept) {
   const { width, height } = box.getBoundingClientRect();
   const right = document.documentElement.clientWidth - EDGE;
   const bottom = window.innerHeight - EDGE;
   const below = anchor.top + GAP;
   let left = anchor.left + GAP + width <= right ? anchor.left + GAP : anchor.left - GAP - width;
   let top = below + height <= bottom ? below : anchor.top - GAP - height;
-  if (beside) {
-    const isBelow = beside.bottom + EDGE + height <= bottom;
-    const isRight = beside.right + EDGE + width <= right;
-    if (isBelow || beside.top - EDGE - height >= EDGE) {
-      top = isBelow ? beside.bottom + EDGE : beside.top - EDGE - height;
+  for (const free of kept) {
+    const isBelow = free.bottom + EDGE + height <= bottom;
+    const isRight = free.right + EDGE + width <= right;
+    if (isBelow || free.top - EDGE - height >= EDGE) {
+      top = isBelow ? free.bottom + EDGE : free.top - EDGE - height;
       left = anchor.left - width / 2;
-    } else if (isRight || beside.left - EDGE - width >= EDGE) {
-      left = isRight ? beside.right + EDGE : beside.left - EDGE - width;
+      break;
+    }
+    if (isRight || free.left - EDGE - width >= EDGE) {
+      left = isRight ? free.right + EDGE : free.left - EDGE - width;
       top = Math.min(anchor.top - height / 2, bottom - height);
+      break;
     }
   }
   box.style.left = `${Math.max(EDGE, Math.min(left, right - width))}px`;
