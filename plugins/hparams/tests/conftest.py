@@ -111,10 +111,30 @@ def end_content(status: int, end: float = 0.0) -> bytes:
     return data.SerializeToString()
 
 
-def write_experiment(logdir: Path, run: str, experiment: Experiment) -> None:
-    """Writes an event file that says what the experiment is."""
-    content = HParamsPluginData(experiment=experiment).SerializeToString()
-    write_run(logdir, run, hparams={"_hparams_/experiment": content})
+@pytest.fixture
+def write_experiment(tbcore_logdir: Path) -> Callable[..., None]:
+    """Writes an event file that says what the experiment is.
+
+    `hparams` are fields of HParamInfo, `metrics` pairs of group and tag.
+    """
+
+    def write(
+        run: str,
+        *,
+        hparams: Sequence[Mapping[str, Any]] = (),
+        metrics: Sequence[tuple[str, str]] = (),
+        **fields: Any,
+    ) -> None:
+        experiment = Experiment(**fields)
+        for info in hparams:
+            experiment.hparam_infos.add(**info)
+        for group, tag in metrics:
+            name = experiment.metric_infos.add().name
+            name.group, name.tag = group, tag
+        content = HParamsPluginData(experiment=experiment).SerializeToString()
+        write_run(tbcore_logdir, run, hparams={"_hparams_/experiment": content})
+
+    return write
 
 
 @pytest.fixture

@@ -1,0 +1,290 @@
+"""The experiment: what was logged of it, or what is found in the sessions."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from google.protobuf.struct_pb2 import ListValue
+
+from tbcore.testing import write_run
+from tbcore_hparams.proto.api_pb2 import DATASET_VALIDATION, Interval
+
+EMPTY = {
+    "name": "",
+    "description": "",
+    "user": "",
+    "timeCreatedSecs": 0.0,
+    "hparamInfos": [],
+    "metricInfos": [],
+}
+
+
+def choices(*values: Any) -> ListValue:
+    result = ListValue()
+    result.extend(values)
+    return result
+
+
+def infos(asked: Any, **question: Any) -> dict[str, dict[str, Any]]:
+    """Name to what is said of a hyperparameter, without what nobody said."""
+    found = asked.post("experiment", question)["hparamInfos"]
+    return {
+        info["name"]: {k: v for k, v in info.items() if k != "name" and v != ""} for info in found
+    }
+
+
+def test_without_sessions_there_is_an_empty_one(
+    tbcore_logdir: Path, asking: Callable[[], Any]
+) -> None:
+    """Whatever else is in the logs."""
+    write_run(tbcore_logdir, "train", scalars={"loss": [1.0]})
+
+    assert asking().post("experiment", {"experimentName": "anything"}) == EMPTY
+
+
+VALUES: list[tuple[list[Any], dict[str, Any] | None]] = [
+    ([3, 1, 2], {"type": "FLOAT64", "domainInterval": (1.0, 3.0), "differs": True}),
+    ([1, 1.0], {"type": "FLOAT64", "domainInterval": (1.0, 1.0), "differs": False}),
+    ([0.01, 0.1, math.nan], {"type": "FLOAT64", "domainInterval": (0.01, 0.1), "differs": True}),
+    ([math.inf, 5], {"type": "FLOAT64", "domainInterval": (5.0, 5.0), "differs": True}),
+    ([math.nan, math.nan], {"type": "FLOAT64", "differs": False}),
+    ([math.nan, math.inf], {"type": "FLOAT64", "differs": True}),
+    ([True, False], {"type": "BOOL", "domainDiscrete": [False, True], "differs": True}),
+    ([True, True], {"type": "BOOL", "domainDiscrete": [True], "differs": False}),
+    (["b", "a", "b"], {"type": "STRING", "domainDiscrete": ["a", "b"], "differs": True}),
+    (["a"], {"type": "STRING", "domainDiscrete": ["a"], "differs": False}),
+    (
+        [*"kjihgfedcba"[1:]],
+        {"type": "STRING", "domainDiscrete": [*"abcdefghij"], "differs": True},
+    ),
+    ([*"kjihgfedcba"], {"type": "STRING", "differs": True}),
+    (
+        ['a"b', 1, True, math.nan, 0.5, None],
+        {"type": "STRING", "domainDiscrete": ["0.5", "1.0", 'a"b', "true"], "differs": True},
+    ),
+    ([1, True], {"type": "STRING", "domainDiscrete": ["1.0", "true"], "differs": True}),
+    (["", None], {"type": "STRING", "domainDiscrete": [""], "differs": False}),
+    ([None], None),
+    ([[1], {"a": 1}], None),
+]
+
+
+@pytest.mark.parametrize(("values", "expected"), VALUES, ids=repr)
+def test_type_and_domain_follow_from_the_values(
+    values: list[Any], expected: dict[str, Any] | None, write_session: Any, asking: Any
+) -> None:
+    """Of all sessions; a hyperparameter without any that can be told is not there."""
+    for number, value in enumerate(values):
+        write_session(f"s{number:02}", {"x": value})
+
+    found = infos(asking())
+
+    if expected is None:
+        assert found == {}
+        return
+    wanted = {**expected, "type": f"DATA_TYPE_{expected['type']}"}
+    if "domainInterval" in expected:
+        low, high = expected["domainInterval"]
+        wanted["domainInterval"] = {"minValue": low, "maxValue": high}
+    assert found == {"x": wanted}
+
+
+def test_what_is_found_is_sorted(write_session: Any, tbcore_logdir: Path, asking: Any) -> None:
+    """Hyperparameters by name, metrics by tag and then group."""
+    write_session("s", {"b": 1, "B": 1, "a": 1, "é": 1}, scalars={"y": [1.0], "x": [1.0]})
+    write_run(tbcore_logdir, "s/eval", scalars={"x": [1.0]})
+    write_run(tbcore_logdir, "other", scalars={"z": [1.0]})
+    asked = asking()
+
+    assert list(infos(asked)) == ["B", "a", "b", "é"]
+    assert list(infos(asked, hparamsLimit=2)) == ["B", "a"]
+    assert len(infos(asked, hparamsLimit=0)) == len(infos(asked, hparamsLimit=-1)) == 4
+    found = asked.post("experiment", {"includeMetrics": True})["metricInfos"]
+    assert [(info["name"]["tag"], info["name"]["group"]) for info in found] == [
+        ("x", ""),
+        ("x", "eval"),
+        ("y", ""),
+    ]
+    assert found[0] == {
+        "name": {"group": "", "tag": "x"},
+        "displayName": "",
+        "description": "",
+        "datasetType": "DATASET_UNKNOWN",
+    }
+    assert asked.post("experiment", {"includeMetrics": False})["metricInfos"] == []
+
+
+def test_what_was_logged_is_told_as_it_is(
+    write_session: Any, write_experiment: Any, asking: Any
+) -> None:
+    """In its order, with no more hyperparameters and metrics than it names."""
+    write_experiment(
+        ".",
+        hparams=[
+            {"name": "opt", "display_name": "Optimizer", "description": "**md**", "type": 1,
+             "domain_discrete": choices("sgd", "adam", 1, True)},
+            {"name": "lr", "type": 3, "differs": True,
+             "domain_interval": Interval(min_value=-math.inf, max_value=1)},
+            {"name": "new", "type": 9},
+        ],
+        metrics=[("", "loss"), ("val", "loss")],
+        name="n", description="d", user="u", time_created_secs=1.5,
+    )  # fmt: skip
+    write_session("s", {"lr": 5, "unnamed": 1}, scalars={"loss": [1.0], "unnamed": [1.0]})
+    asked = asking()
+
+    found = asked.post("experiment", {})
+
+    assert {k: found[k] for k in ("name", "description", "user", "timeCreatedSecs")} == {
+        "name": "n",
+        "description": "d",
+        "user": "u",
+        "timeCreatedSecs": 1.5,
+    }
+    assert infos(asked) == {
+        "opt": {
+            "displayName": "Optimizer",
+            "description": "**md**",
+            "type": "DATA_TYPE_STRING",
+            "domainDiscrete": ["sgd", "adam", 1.0, True],
+            "differs": False,
+        },
+        "lr": {
+            "type": "DATA_TYPE_FLOAT64",
+            "domainInterval": {"minValue": "-Infinity", "maxValue": 1.0},
+            "differs": True,
+        },
+        "new": {"type": 9, "differs": False},
+    }
+    assert [info["name"]["group"] for info in found["metricInfos"]] == ["", "val"]
+    assert list(infos(asked, hparamsLimit=1)) == ["opt"]
+    [group] = asked.groups()["sessionGroups"]
+    assert group["hparams"] == {"lr": 5.0, "unnamed": 1.0}
+    assert [metric["name"]["tag"] for metric in group["metricValues"]] == ["loss"]
+
+
+def test_experiments_of_several_sessions_are_one(
+    write_session: Any, write_experiment: Any, asking: Any
+) -> None:
+    """Some programs log one in each. Of the same name the first one counts, by order of runs."""
+    write_experiment(
+        "s1", hparams=[{"name": "lr", "type": 3}], metrics=[("", "a"), ("", "a")], user="first"
+    )
+    write_experiment(
+        "s2", hparams=[{"name": "n", "type": 3}, {"name": "lr", "type": 1}], metrics=[("", "b")]
+    )
+    write_session("s1", {"lr": 1}, scalars={"a": [1.0]})
+    write_session("s2", {"n": 1}, scalars={"b": [2.0]})
+    asked = asking()
+
+    assert {name: info["type"] for name, info in infos(asked).items()} == {
+        "lr": "DATA_TYPE_FLOAT64",
+        "n": "DATA_TYPE_FLOAT64",
+    }
+    experiment = asked.post("experiment", {})
+    assert [info["name"]["tag"] for info in experiment["metricInfos"]] == ["a", "b"]
+    assert experiment["user"] == "first"
+    found = asked.groups()["sessionGroups"]
+    assert [[m["name"]["tag"] for m in group["metricValues"]] for group in found] == [["a"], ["b"]]
+
+
+def test_everything_follows_the_disk(tbcore_logdir: Path, write_session: Any, asking: Any) -> None:
+    """New sessions, metrics and values, and runs that are deleted."""
+    write_session("a", {"x": 1}, scalars={"loss": [1.0]})
+    asked = asking()
+    assert infos(asked)["x"]["domainInterval"]["maxValue"] == 1.0
+
+    write_session("b", {"x": 2, "y": "new"}, scalars={"acc": [0.5]})
+    write_run(tbcore_logdir, "a", scalars={"loss": [(1, 3.0)]})
+    asked.client.reload()
+    assert list(infos(asked)) == ["x", "y"]
+    assert infos(asked)["x"]["domainInterval"]["maxValue"] == 2.0
+    first, second = asked.groups()["sessionGroups"]
+    assert first["metricValues"][0]["value"] == 3.0
+    assert second["metricValues"][0]["name"]["tag"] == "acc"
+
+    for path in (tbcore_logdir / "b").iterdir():
+        path.unlink()
+    asked.client.reload()
+    assert list(infos(asked)) == ["x"]
+    assert asked.names() == ["a"]
+
+
+START = "_hparams_/session_start_info"
+BAD: list[tuple[str, bytes, str]] = [
+    (START, b"\x0f\xff", "it cannot be decoded"),
+    (START, b"\x1a\x05\x0a\x03\x0a\x01\xff", "it cannot be decoded"),
+    (START, b"\x08\x01\x1a\x00", "its version is 1, and only 0 is known"),
+    (START, b"\x12\x00", "it has no session_start_info, but experiment"),
+    (START, b"", "it has no session_start_info, but nothing"),
+    ("_hparams_/experiment", b"\x0f", "it cannot be decoded"),
+    (
+        "_hparams_/session_end_info",
+        b"\x1a\x00",
+        "it has no session_end_info, but session_start_info",
+    ),
+]
+
+
+@pytest.mark.parametrize(("tag", "content", "problem"), BAD, ids=lambda value: str(value)[-40:])
+def test_what_cannot_be_read_is_left_out(
+    tag: str, content: bytes, problem: str, tbcore_logdir: Path, write_session: Any, asking: Any,
+    caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
+    """And said once, however often somebody asks; the rest is there."""
+    write_session("good", {"x": 1}, scalars={"loss": [0.5]})
+    if tag == START:
+        write_run(tbcore_logdir, "bad", hparams={tag: content})
+    else:
+        write_session("bad", {"x": 2})
+        write_run(tbcore_logdir, "bad", hparams={tag: content})
+    asked = asking()
+
+    with caplog.at_level(logging.WARNING, logger="tbcore_hparams"):
+        names = asked.names()
+        write_run(tbcore_logdir, "bad", scalars={"loss": [0.25]})
+        asked.client.reload()
+        asked.names()
+
+    assert names == (["good"] if tag == START else ["bad", "good"])
+    assert list(infos(asked)) == ["x"]
+    [line] = caplog.messages
+    assert line == f"run 'bad': what is logged as {tag} is left out: {problem}"
+
+
+def test_tags_that_nobody_knows_are_left_alone(
+    tbcore_logdir: Path, write_session: Any, asking: Any
+) -> None:
+    """Another version may write them."""
+    write_session("s", {"x": 1})
+    write_run(tbcore_logdir, "s", hparams={"_hparams_/later": b"\xff"})
+
+    assert asking().names() == ["s"]
+
+
+def test_validation_metrics_say_so(write_experiment: Any, tbcore_logdir: Path, asking: Any) -> None:
+    """With a name to show."""
+    from tbcore_hparams.proto.plugin_data_pb2 import HParamsPluginData
+
+    data = HParamsPluginData()
+    data.experiment.metric_infos.add(
+        display_name="Loss", description="lower is better", dataset_type=DATASET_VALIDATION
+    ).name.tag = "loss"
+    write_run(tbcore_logdir, ".", hparams={"_hparams_/experiment": data.SerializeToString()})
+
+    assert asking().post("experiment", {}) == {
+        **EMPTY,
+        "metricInfos": [
+            {
+                "name": {"group": "", "tag": "loss"},
+                "displayName": "Loss",
+                "description": "lower is better",
+                "datasetType": "DATASET_VALIDATION",
+            }
+        ],
+    }

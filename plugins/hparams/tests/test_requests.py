@@ -1,0 +1,390 @@
+"""What is asked wrongly, and the routes beside those of groups and of the experiment."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+import tbcore_hparams
+from tbcore.testing import TbcoreClient, write_run
+
+MakeClient = Callable[..., TbcoreClient]
+MESSAGES = ["experiment", "session_groups", "metric_evals"]
+ALL = {"allowedStatuses": [0, 1, 2, 3], "sliceSize": 1000}
+
+
+@pytest.fixture
+def client(tbcore_logdir: Path, write_session: Any, tbcore_client: MakeClient) -> TbcoreClient:
+    """A session with a value of each type, answered as users are: with statuses, not exceptions."""
+    write_session("s", {"lr": 0.5, "opt": "adam"}, scalars={"loss": [1.0, 0.5]})
+    return tbcore_client(tbcore_logdir, plugins=[tbcore_hparams], dev=False)
+
+
+def assert_refused(response: Any, *words: str) -> None:
+    """400 with one line of plain text."""
+    assert response.status_code == 400, response.text
+    assert response.headers["content-type"].startswith("text/plain")
+    assert "\n" not in response.text.strip()
+    assert len(response.text) < 700
+    for word in words:
+        assert word in response.text
+
+
+# Messages ----------------------------------------------------------------------------------------
+
+
+BODIES: list[tuple[bytes, str]] = [
+    (b"", ""),
+    (b"{", ""),
+    (b"nothing", ""),
+    (b'"x"', ""),
+    (b"3", ""),
+    (b"null", ""),
+    (b'{"unknownField": 1}', "unknownField"),
+    (b'{"experimentName": 1}', "experimentName"),
+    (b'{"experimentName": "a", "experimentName": "b"}', ""),
+    (b'{"experimentName": "\\ud800"}', ""),
+    (b'{"experimentName": "\xff"}', ""),
+    (b"\xff\xfe", ""),
+    (b"[" * 100_000, ""),
+    (b'{"a":' * 100_000, ""),
+    (b"1" * 100_000, ""),
+]
+
+
+@pytest.mark.parametrize("route", MESSAGES)
+@pytest.mark.parametrize(("body", "words"), BODIES, ids=lambda value: repr(value)[:30])
+def test_a_body_that_is_no_message_is_refused(
+    client: TbcoreClient, route: str, body: bytes, words: str
+) -> None:
+    """The line names the message, and what is wrong with it."""
+    names = {
+        "experiment": "GetExperimentRequest",
+        "session_groups": "ListSessionGroupsRequest",
+        "metric_evals": "ListMetricEvalsRequest",
+    }
+    assert_refused(client.post(f"data/plugin/hparams/{route}", content=body), names[route], words)
+    if len(body) < 1000 and b"\xff" not in body:  # which the core replaces in an address
+        text = quote(body)
+        assert_refused(client.get(f"data/plugin/hparams/{route}?request={text}"), words)
+
+
+@pytest.mark.parametrize("route", [*MESSAGES, "download_data?format=csv&columnsVisibility=[]"])
+def test_a_get_needs_its_parameter(client: TbcoreClient, route: str) -> None:
+    """There is no request without it."""
+    assert_refused(client.get(f"data/plugin/hparams/{route}"), '"request" is required')
+
+
+COLUMN = {"hparam": "lr"}
+QUESTIONS: list[tuple[dict[str, Any], str]] = [
+    ({"colParams": [{}]}, '"metric" or "hparam"'),
+    ({"colParams": [{"order": "ORDER_ASC"}]}, '"metric" or "hparam"'),
+    ({"colParams": [{**COLUMN, "order": 9}]}, "unknown order 9"),
+    ({"colParams": [{**COLUMN, "order": "ORDER_UP"}]}, "ORDER_UP"),
+    ({"colParams": [{**COLUMN, "metric": {"tag": "x"}}]}, ""),
+    ({"colParams": [{**COLUMN, "filterRegexp": "x", "filterDiscrete": []}]}, ""),
+    ({"colParams": [{**COLUMN, "filterInterval": {"minValue": "low"}}]}, "low"),
+    ({"colParams": [{**COLUMN, "filterDiscrete": "x"}]}, ""),
+    ({"colParams": "x"}, "colParams"),
+    ({"aggregationType": 77}, "unknown aggregationType 77"),
+    ({"aggregationType": "AGGREGATION_SUM"}, "AGGREGATION_SUM"),
+    ({"allowedStatuses": ["STATUS_DONE"]}, "STATUS_DONE"),
+    ({"sliceSize": 2**31}, ""),
+    ({"sliceSize": 1.5}, "sliceSize"),
+    ({"startIndex": "x"}, "startIndex"),
+    (
+        {"colParams": [{**COLUMN, "filterRegexp": "x"}]},
+        "a regular expression cannot filter 'lr': one value is 0.5",
+    ),
+    (
+        {"colParams": [{"metric": {"tag": "loss"}, "filterRegexp": "x"}]},
+        "a regular expression cannot filter 'loss': one value is 0.5",
+    ),
+    (
+        {"colParams": [{"hparam": "opt", "filterInterval": {}}]},
+        "an interval cannot filter 'opt': one value is 'adam'",
+    ),
+    ({"colParams": [{"hparam": "opt", "filterRegexp": "("}]}, "missing ): ("),
+    ({"colParams": [{"hparam": "opt", "filterRegexp": "a\n("}]}, "missing ): a"),
+    ({"colParams": [{"hparam": "opt", "filterRegexp": "(?=a)"}]}, "invalid perl operator: (?="),
+    ({"colParams": [{"hparam": "opt", "filterRegexp": r"(a)\1"}]}, r"invalid escape sequence: \1"),
+    ({"colParams": [{"hparam": "opt", "filterRegexp": "a" * 10_001}]}, "10000 characters"),
+]
+
+
+@pytest.mark.parametrize(("question", "words"), QUESTIONS, ids=lambda value: str(value)[:60])
+@pytest.mark.parametrize("route", ["session_groups", "download_data"])
+def test_a_question_without_a_meaning_is_refused(
+    client: TbcoreClient, question: dict[str, Any], words: str, route: str
+) -> None:
+    """The line says what it is about."""
+    query = "?format=csv&columnsVisibility=[true]" if route == "download_data" else ""
+    path = f"data/plugin/hparams/{route}{query}"
+    assert_refused(client.post(path, json=ALL | question), words)
+
+
+def test_a_filter_that_meets_no_value_it_does_not_fit_passes(
+    write_session: Any, asking: Any
+) -> None:
+    """Groups that an earlier filter has put aside are not looked at."""
+    write_session("a", {"x": "text"})
+    write_session("b", {"x": 1})
+    asked = asking()
+
+    only_texts = {"hparam": "x", "filterDiscrete": ["text"]}
+    assert asked.names(only_texts, {"hparam": "x", "filterRegexp": "t"}) == ["a"]
+    assert asked.names({"hparam": "x", "filterRegexp": "t"}, allowedStatuses=[1]) == []
+
+
+def test_a_body_has_a_limit(client: TbcoreClient) -> None:
+    """Just below it is read; above it is not."""
+    column = {"hparam": "opt", "filterDiscrete": ["x" * 1000] * 900 + ["adam"]}
+    response = client.post(
+        "data/plugin/hparams/session_groups", json={**ALL, "colParams": [column]}
+    )
+    assert response.json()["totalSize"] == 1
+
+    response = client.post("data/plugin/hparams/session_groups", content=b" " * (1 << 20) + b"{}")
+    assert response.status_code == 413
+    assert "1048576 bytes" in response.text
+
+
+@pytest.mark.parametrize("route", ["experiment", "session_groups", "metric_evals", "table"])
+def test_other_methods_are_refused(client: TbcoreClient, route: str) -> None:
+    """Nothing here can be changed."""
+    for method in ("PUT", "DELETE", *(["POST"] if route == "table" else [])):
+        assert client.request(method, f"data/plugin/hparams/{route}").status_code == 405
+
+
+HOSTILE = [
+    ("(a*)*b", "a" * 5000),
+    ("(a|aa)+$", "a" * 5000 + "!"),
+    ("(x+x+)+y", "x" * 5000),
+    ("^(([a-z])+.)+[A-Z]([a-z])+$", "a" * 5000),
+    ("(a?){500}a{500}", "a" * 499),
+    ("(a?){200}[ab]{500}c", "ab" * 20_000),
+    ("(.*)(.*)(.*)(.*)(.*)(.*)(.*)(.*)(.*)[^>]", ">" * 20_000),
+    ("|".join(f"(a{{{n}}}b?){{3}}" for n in range(1, 200)), "a" * 20_000),
+]
+
+
+@pytest.mark.parametrize(("pattern", "text"), HOSTILE, ids=lambda value: value[:30])
+def test_no_expression_stalls_the_server(
+    pattern: str, text: str, write_session: Any, asking: Any
+) -> None:
+    """It is answered, or refused with a reason, long before anybody gives up.
+
+    Python's own expressions need years for some of these. The limit is generous: a test machine may
+    be busy, and the promise is one second of an idle one.
+    """
+    for number in range(20):
+        write_session(f"s{number}", {"x": text + str(number)})
+    client = asking().client
+    question = {**ALL, "colParams": [{"hparam": "x", "filterRegexp": pattern}]}
+
+    started = time.process_time()
+    response = client.post("data/plugin/hparams/session_groups", json=question)
+    assert time.process_time() - started < 10
+    if response.status_code != 200:
+        assert_refused(response, "takes too long", "on these values") if (
+            "too long" in response.text
+        ) else assert_refused(response, "pattern too large")
+
+
+# Curves ------------------------------------------------------------------------------------------
+
+
+def test_a_curve_has_rows_of_time_step_and_value(
+    tbcore_logdir: Path, write_session: Any, asking: Any
+) -> None:
+    """Also from a run below, and without the plugin of scalars."""
+    write_session("exp/s", {"x": 1}, scalars={"loss": [(1, 0.5, 10.5), (2, math.nan, 11.5)]})
+    write_run(tbcore_logdir, "exp/s/val/deep", scalars={"loss": [(3, 2.0, 12.5)]})
+    asked = asking()
+
+    def curve(session: str, group: str, tag: str = "loss") -> Any:
+        question = {"sessionName": session, "metricName": {"group": group, "tag": tag}}
+        return asked.post("metric_evals", question)
+
+    assert curve("exp/s", "") == [[10.5, 1, 0.5], [11.5, 2, "NaN"]]
+    for session, group in (
+        ("exp/s", "val/deep"),
+        ("exp/s", "/val/deep/"),
+        ("./exp/s", "./val/deep"),
+    ):
+        assert curve(session, group) == [[12.5, 3, 2.0]]
+
+
+def test_a_curve_is_sampled(tbcore_logdir: Path, write_session: Any, tbcore_client: Any) -> None:
+    """1000 points unless it is said otherwise."""
+    write_session("s", {"x": 1}, scalars={"loss": [float(n) for n in range(1500)]})
+    question = {"sessionName": "s", "metricName": {"tag": "loss"}}
+    for samples, length in ((None, 1000), (0, 1500), (3, 3)):
+        config = {} if samples is None else {"samples_per_plugin": {"hparams": samples}}
+        client = tbcore_client(tbcore_logdir, plugins=[tbcore_hparams], **config)
+        rows = client.post("data/plugin/hparams/metric_evals", json=question).json()
+        assert (len(rows), rows[-1][1]) == (length, 1499)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        {},
+        {"sessionName": "s"},
+        {"sessionName": "nobody", "metricName": {"tag": "loss"}},
+        {"sessionName": "s", "metricName": {"tag": "lost"}},
+        {"sessionName": "s", "metricName": {"group": "../s", "tag": "loss"}},
+        {"sessionName": "s", "metricName": {"group": "val", "tag": "loss"}},
+        {"sessionName": "s", "metricName": {"tag": "_hparams_/session_start_info"}},
+    ],
+)
+def test_a_curve_that_does_not_exist_is_not_found(
+    client: TbcoreClient, question: dict[str, Any]
+) -> None:
+    """With what comes close."""
+    response = client.post("data/plugin/hparams/metric_evals", json=question)
+
+    assert response.status_code == 404
+    assert "\n" not in response.text.strip()
+
+
+# Downloads ---------------------------------------------------------------------------------------
+
+
+def download(client: TbcoreClient, kind: str, visible: Any, **question: Any) -> Any:
+    text = quote(json.dumps({**ALL, **question}))
+    path = f"data/plugin/hparams/download_data?request={text}&format={kind}"
+    return client.get(f"{path}&columnsVisibility={quote(json.dumps(visible))}")
+
+
+@pytest.fixture
+def varied(write_session: Any, write_experiment: Any, asking: Any) -> TbcoreClient:
+    """Values of each kind, some of them missing."""
+    write_experiment(
+        ".",
+        hparams=[{"name": "opt", "display_name": "Optimizer_%"}, {"name": "lr"}, {"name": "flag"}],
+        metrics=[("", "loss"), ("val", "loss")],
+    )
+    write_session("a", {"opt": 'x,"y"', "lr": 1e-7, "flag": True}, scalars={"loss": [0.5]})
+    write_session("b", {"opt": "a_b%", "lr": 1}, scalars={"loss": [math.nan]})
+    write_session("c", {"lr": None, "flag": False}, scalars={"loss": [math.inf]})
+    asked = asking()
+    client: TbcoreClient = asked.client
+    return client
+
+
+def test_csv(varied: TbcoreClient) -> None:
+    """CRLF, quotes where they are needed, as Python writes values."""
+    response = download(varied, "csv", [True] * 5)
+
+    assert response.headers["content-type"] == "text/csv; charset=utf-8"
+    assert response.text == (
+        "Optimizer_%,lr,flag,loss,loss\r\n"
+        '"x,""y""",1e-07,True,0.5,\r\n'
+        "a_b%,1.0,,nan,\r\n"
+        ",,False,inf,\r\n"
+    )
+    assert len(list(csv.reader(io.StringIO(response.text)))) == 4
+
+
+def test_json(varied: TbcoreClient) -> None:
+    """What is missing is an empty text, or null for a metric."""
+    response = download(varied, "json", [True, True, True, True, True])
+
+    assert response.headers["content-type"] == "application/json"
+    assert response.json() == {
+        "header": ["Optimizer_%", "lr", "flag", "loss", "loss"],
+        "rows": [
+            ['x,"y"', 1e-07, True, 0.5, None],
+            ["a_b%", 1.0, "", "NaN", None],
+            ["", "", False, "Infinity", None],
+        ],
+    }
+
+
+def test_latex(varied: TbcoreClient) -> None:
+    """Three digits, powers of ten, and nothing in a text that LaTeX would take for its own."""
+    response = download(varied, "latex", [True, True, True, True, True])
+
+    assert response.headers["content-type"].startswith("application/x-latex")
+    assert response.text == "\n".join(
+        [
+            r"\begin{table}[tbp]",
+            r"\begin{tabular}{lllll}",
+            r"Optimizer\_\% & lr & flag & loss & loss \\ \hline",
+            r'x,"y" & $1\cdot 10^{-7}$ & $1$ & $0.5$ & - \\',
+            r"a\_b\% & $1$ &  & $\mathrm{NaN}$ & - \\",
+            r" &  & $0$ & $+\infty$ & - \\",
+            r"\hline",
+            r"\end{tabular}",
+            r"\end{table}",
+            "",
+        ]
+    )
+
+
+def test_latex_runs_nothing_from_a_log(write_session: Any, asking: Any) -> None:
+    """Somebody may have called a hyperparameter so."""
+    write_session("s", {"x": r"\input{/etc/passwd} & $ # ~ ^ {"})
+
+    row = download(asking().client, "latex", [True]).text.splitlines()[3]
+
+    assert row == (
+        r"\textbackslash{}input\{/etc/passwd\} \& \$ \# \textasciitilde{} \textasciicircum{} \{ \\"
+    )
+
+
+def test_only_visible_columns_and_groups_that_pass_are_kept(varied: TbcoreClient) -> None:
+    """A list that is too short hides the rest; the request filters, sorts and slices."""
+    assert download(varied, "csv", [False, True]).text == 'lr\r\n1e-07\r\n1.0\r\n""\r\n'
+    assert download(varied, "json", []).json() == {"header": [], "rows": [[], [], []]}
+    by_rate = {"hparam": "lr", "order": "ORDER_DESC", "excludeMissingValues": True}
+    found = download(varied, "json", [False, True, False, True], colParams=[by_rate], sliceSize=1)
+    assert found.json() == {"header": ["lr", "loss"], "rows": [[1.0, "NaN"]]}
+    for filtering in (
+        {"hparam": "opt", "filterRegexp": "_", "excludeMissingValues": True},
+        {"hparam": "opt", "filterDiscrete": ["a_b%"], "excludeMissingValues": True},
+        {
+            "hparam": "lr",
+            "filterInterval": {"minValue": 1, "maxValue": 1},
+            "excludeMissingValues": True,
+        },
+    ):
+        rows = download(varied, "json", [False, True], colParams=[filtering]).json()["rows"]
+        assert rows == [[1.0]]
+    only = download(
+        varied, "json", [True] * 5, colParams=[{"hparam": "lr", "includeInResult": True}]
+    )
+    assert only.json()["rows"][0] == ["", 1e-07, "", 0.5, None]
+    without = download(varied, "json", [True] * 5, includeMetrics=False).json()
+    assert without["header"] == ["Optimizer_%", "lr", "flag"]
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("columnsVisibility=[]", '"format" is required'),
+        ("format=csv", '"columnsVisibility" is required'),
+        ("format=pdf&columnsVisibility=[]", "one of json, csv, latex"),
+        ("format=CSV&columnsVisibility=[]", "one of json, csv, latex"),
+        ("format=csv&columnsVisibility=true", "a JSON array of true and false"),
+        ("format=csv&columnsVisibility=[1]", "a JSON array of true and false"),
+        ("format=csv&columnsVisibility=[", "a JSON array of true and false"),
+        ("format=csv&columnsVisibility=", "a JSON array of true and false"),
+    ],
+)
+def test_a_download_that_is_asked_for_wrongly_is_refused(
+    client: TbcoreClient, query: str, words: str
+) -> None:
+    """The line says what it may be."""
+    path = f"data/plugin/hparams/download_data?{query}&request={quote(json.dumps(ALL))}"
+    assert_refused(client.get(path), words)
