@@ -17,6 +17,7 @@ import hashlib
 import io
 import math
 import re
+import zlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import date, datetime, time
@@ -108,6 +109,8 @@ MAX_INT = 2**63 - 1
 BODY_KEY = "tbcore.body"
 """Where the guard puts a request's body in the ASGI scope."""
 _QUERY_KEY = "tbcore.query"
+MAX_UNPACKED_BYTES = 16 << 20
+"""Of a body that was sent compressed."""
 
 
 def json_response(data: Any, *, status: int = 200, etag: str | None = None) -> Response:
@@ -541,6 +544,29 @@ def query_of(request: Request) -> dict[str, str]:
 
 
 def request_body(request: Request) -> bytes:
-    """The body of the request, at most 1 MB; it was read before the handler was called."""
+    """The body of the request; it was read before the handler was called.
+
+    A body has at most 1 MB. One with `Content-Encoding: gzip` is unpacked, to at most 16 MB; raises
+    BadRequestError where that cannot be done.
+    """
     body: bytes = request.scope.get(BODY_KEY, b"")
-    return body
+    encoding = request.headers.get("content-encoding", "identity").strip().lower()
+    if encoding == "identity":
+        return body
+    if encoding != "gzip":
+        raise BadRequestError(f"the body must be plain or gzip, got {encoding[:100]!r}")
+    return _unpacked(body)
+
+
+def _unpacked(body: bytes) -> bytes:
+    # Never more than that is made, whatever the body claims to be.
+    unpacker = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
+    try:
+        data = unpacker.decompress(body, MAX_UNPACKED_BYTES + 1)
+    except zlib.error as error:
+        raise BadRequestError(f"the body is no gzip: {error}") from None
+    if len(data) > MAX_UNPACKED_BYTES:
+        raise BadRequestError(f"the body has more than {MAX_UNPACKED_BYTES} bytes when unpacked")
+    if not unpacker.eof or unpacker.unused_data:
+        raise BadRequestError("the body is no gzip: it does not end where it should")
+    return data

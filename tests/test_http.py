@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import math
 from collections import OrderedDict, deque
@@ -372,6 +373,31 @@ def test_the_minimum_of_an_integer() -> None:
 def test_a_request_without_a_body_has_an_empty_one() -> None:
     """A GET, for instance."""
     assert request_body(make_request()) == b""
+
+
+def test_a_body_is_unpacked_within_bounds() -> None:
+    """What says to be gzip is, and a small body cannot become a huge one."""
+
+    def read(body: bytes, encoding: str = "gzip") -> bytes:
+        request = make_request(method="POST", content_encoding=encoding)
+        request.scope["tbcore.body"] = body
+        return request_body(request)
+
+    packed = gzip.compress(b"hello" * 100_000)
+    assert read(packed) == b"hello" * 100_000
+    assert read(b"hello", "identity") == b"hello"
+    assert read(gzip.compress(bytes(16 << 20))) == bytes(16 << 20)
+    for body, encoding, message in [
+        (b"hello", "gzip", "the body is no gzip: "),
+        (b"", "gzip", "the body is no gzip: it does not end"),
+        (packed[:-1], "gzip", "the body is no gzip: it does not end"),
+        (packed + b"x", "gzip", "the body is no gzip: it does not end"),
+        (gzip.compress(bytes((16 << 20) + 1)), "gzip", "the body has more than 16777216 bytes"),
+        (packed, "br", "the body must be plain or gzip, got 'br'"),
+    ]:
+        with pytest.raises(BadRequestError, match=f"^{message}") as raised:
+            read(body, encoding)
+        assert "\n" not in str(raised.value)
 
 
 @pytest.mark.parametrize(

@@ -97,9 +97,15 @@ class Charts:
         answer = Answer({"tag": question.tag, "x": window.axis, "from": start, "to": stop}, [])
         answer.header["groups"] = []
         for name, lines in groups.items():
-            rows = [(line.x, value) for line, value in lines]
-            band = band_of(rows, start, stop, window.pixels, question.spread, window.scale)
-            answer.header["groups"].append({"group": name, "num_runs": len(rows)})
+            band = band_of(lines, start, stop, window.pixels, question.spread, window.scale)
+            answer.header["groups"].append(
+                {
+                    "group": name,
+                    "num_runs": len(lines),
+                    "num_inside": band.num_inside,
+                    "reduced": band.is_reduced,
+                }
+            )
             answer.tables.append(
                 {
                     "x": band.x,
@@ -107,6 +113,7 @@ class Charts:
                     "low": band.low,
                     "high": band.high,
                     "count": band.count,
+                    "nonfinite": band.nonfinite,
                 }
             )
         return answer

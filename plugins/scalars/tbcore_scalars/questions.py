@@ -84,6 +84,7 @@ def bands_question(request: Request) -> BandsQuestion:
     groups = body.get("groups")
     if not isinstance(groups, dict) or not all(map(_is_names, groups.values())):
         raise _bad("groups", "an object of name to an array of runs", groups)
+    groups = {name: list(dict.fromkeys(runs)) for name, runs in groups.items()}
     spread = _choice(body, "spread", get_args(Spread))
     return BandsQuestion(_tag(body), groups, _window(body), spread)
 

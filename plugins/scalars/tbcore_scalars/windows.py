@@ -65,7 +65,7 @@ class Line:
         """Smallest and largest finite x; None when there is none."""
         ends = []
         for start, stop in self.bounds():
-            start, stop = _finite_part(self.x, start, stop)
+            start, stop = finite_part(self.x, start, stop)
             if start < stop:
                 ends += [float(self.x[start]), float(self.x[stop - 1])]
         return (min(ends), max(ends)) if ends else None
@@ -115,10 +115,10 @@ def _spans(line: Line, start: float, stop: float) -> list[tuple[int, int, int, i
     """Of each segment: its first place, first and end place between two x, and its end place."""
     spans = []
     for first, end in line.bounds():
-        first, end = _finite_part(line.x, first, end)
+        first, end = finite_part(line.x, first, end)
         x = line.x[first:end]
-        inside = first + int(np.searchsorted(x, _as_x(start, x, "left"), "left"))
-        outside = first + int(np.searchsorted(x, _as_x(stop, x, "right"), "right"))
+        inside = first + int(np.searchsorted(x, as_x(start, x, "left"), "left"))
+        outside = first + int(np.searchsorted(x, as_x(stop, x, "right"), "right"))
         spans.append((first, inside, outside, end))
     return spans
 
@@ -142,8 +142,8 @@ def _reduced(line: Line, span: tuple[int, int], edges: NDArray[np.float64]) -> R
     x, value = line.x[first:end], line.value[first:end]
     # The rows next to the part are in no column of pixels.
     cuts = np.append(
-        np.searchsorted(x, _as_x(edges[:-1], x, "left"), "left"),
-        np.searchsorted(x, _as_x(edges[-1], x, "right"), "right"),
+        np.searchsorted(x, as_x(edges[:-1], x, "left"), "left"),
+        np.searchsorted(x, as_x(edges[-1], x, "right"), "right"),
     )
     starts = np.unique(np.concatenate([[0], cuts[cuts < len(x)]]))
     lasts = np.concatenate([starts[1:], [len(x)]]) - 1
@@ -220,7 +220,7 @@ def _order(x: NDArray[Any], starts: Rows) -> Rows | None:
     return np.lexsort((x, np.cumsum(segment)))
 
 
-def _finite_part(x: NDArray[Any], start: int, stop: int) -> tuple[int, int]:
+def finite_part(x: NDArray[Any], start: int, stop: int) -> tuple[int, int]:
     """Of sorted places those with a finite x: NaN comes last, infinities at the ends."""
     if x.dtype.kind != "f":
         return start, stop
@@ -229,7 +229,7 @@ def _finite_part(x: NDArray[Any], start: int, stop: int) -> tuple[int, int]:
     return start + first, start + max(first, int(np.searchsorted(part, np.inf, "left")))
 
 
-def _as_x(bound: Any, x: NDArray[Any], side: Literal["left", "right"]) -> Any:
+def as_x(bound: Any, x: NDArray[Any], side: Literal["left", "right"]) -> Any:
     """Bounds in the type of x, so that searching does not convert all of x."""
     if x.dtype.kind == "f":
         return bound

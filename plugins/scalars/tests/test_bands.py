@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from tbcore import ScalarSeries
 from tbcore_scalars.bands import band_of
+from tbcore_scalars.windows import Line, line_of, pixel_edges
 
 
-def rows(x: Any, value: Any) -> tuple[Any, Any]:
-    return np.asarray(x), np.asarray(value, np.float64)
+def rows(step: Any, value: Any) -> tuple[Line, Any]:
+    """A run as it was logged, a row a second."""
+    value = np.asarray(value, np.float64)
+    count = np.arange(len(value))
+    line = line_of(ScalarSeries(count, np.asarray(step, np.int64), count + 1e9, value), "step")
+    return line, line.value
 
 
 def test_runs_logged_at_the_same_steps() -> None:
@@ -63,15 +72,186 @@ def test_a_part_is_the_same_as_in_the_whole() -> None:
     np.testing.assert_allclose(part.high, whole.high[inside])
 
 
-def test_what_is_not_finite_is_left_out() -> None:
+def test_a_run_does_not_count_where_its_value_is_not_finite() -> None:
     band = band_of(
         [rows([0, 1, 2], [1, np.nan, 3]), rows([0, 1, 2], [1, 8, np.inf])], 0, 2, 9, "range"
     )
-    assert band.mean.tolist() == [1, 5, 3]
-    assert band.count.tolist() == [2, 2, 1]
+    assert band.mean.tolist() == [1, 8, 3]
+    assert band.count.tolist() == [2, 1, 1]
+    assert band.nonfinite.tolist() == [0, 1, 1]
 
 
-@pytest.mark.parametrize("runs", [[], [rows([], [])], [rows([1, 2], [np.nan, np.nan])]])
+def test_nothing_is_made_up_beside_a_value_that_is_not_finite() -> None:
+    """Between it and the next rows nobody knows what the run had."""
+    seldom, often = rows([0, 4, 8, 12], [1, 1, np.nan, 1]), rows(range(0, 13, 2), [3] * 7)
+    band = band_of([seldom, often], 0, 12, 100, "range")
+    assert band.x.tolist() == [0, 2, 4, 6, 8, 10, 12]
+    assert band.mean.tolist() == [2, 2, 2, 3, 3, 3, 2]
+    assert band.count.tolist() == [2, 2, 2, 1, 1, 1, 2]
+    assert band.nonfinite.tolist() == [0, 0, 0, 1, 1, 1, 0]
+
+
+def test_runs_that_all_diverge_leave_points_without_a_mean() -> None:
+    """They say where it happened. A run that just ended says nothing."""
+    gone = [rows([0, 1, 2], [1, np.nan, np.nan]), rows([0, 1, 2], [3, 3, -np.inf])]
+    band = band_of([*gone, rows([0], [5])], 0, 2, 100, "range")
+    np.testing.assert_array_equal(band.mean, [3, 3, np.nan])
+    np.testing.assert_array_equal(band.low, [1, 3, np.nan])
+    assert band.count.tolist() == [3, 1, 0]
+    assert band.nonfinite.tolist() == [0, 1, 2]
+
+
+def test_the_last_row_at_a_step_counts() -> None:
+    band = band_of([rows([0, 1, 1, 1, 2], [0, 9, 8, 1, 2])], 0, 2, 100, "range")
+    assert band.mean.tolist() == [0, 1, 2]
+    assert band.num_inside == 3
+
+
+def test_a_restarted_job_counts_with_its_new_rows() -> None:
+    """From where they begin, as if the writer had marked the restart; by wall time all count."""
+    steps = [0, 1, 2, 3, 4, 2, 3, 4, 5, 6, 4, 5]
+    values = [0, 1, 2, 3, 4, 20, 30, 40, 50, 60, 400, 500]
+    restarted, plain = rows(steps, values), rows([0, 6], [0, 0])
+    band = band_of([restarted], 0, 6, 100, "range")
+    assert band.x.tolist() == [0, 1, 2, 3, 4, 5]
+    assert band.mean.tolist() == [0, 1, 20, 30, 400, 500]
+    with_other = band_of([restarted, plain], 0, 6, 100, "range")
+    assert with_other.count.tolist() == [2, 2, 2, 2, 2, 2, 1]
+
+    count = np.arange(len(steps))
+    series = ScalarSeries(count, np.asarray(steps), count + 1e9, np.asarray(values, np.float64))
+    by_time = line_of(series, "wall")
+    band = band_of([(by_time, by_time.value)], 1e9, 1e9 + 20, 100, "range")
+    assert band.mean.tolist() == values
+
+
+def test_reduced_runs_keep_the_finite_rows_of_a_column_and_say_that_there_are_others() -> None:
+    value = np.ones(10_000)
+    value[2_050] = np.nan
+    value[5_000:] = np.nan
+    band = band_of([rows(range(10_000), value)] * 2, 0, 9_999, 100, "range")
+    assert band.is_reduced
+    assert len(band.x) == 100
+    assert band.count.tolist() == [2] * 50 + [0] * 50
+    odd = np.flatnonzero(band.nonfinite).tolist()
+    assert odd == [20, *range(50, 100)]
+    assert (band.mean[:50] == 1).all()
+
+
+@pytest.mark.parametrize("runs", [[], [rows([], [])]])
 def test_nothing_to_show(runs: Any) -> None:
     band = band_of(runs, 0, 5, 10, "quartiles")
     assert len(band.x) == len(band.mean) == len(band.low) == len(band.count) == 0
+
+
+# A plain reference, one row and one point after the other ----------------------------------------
+
+
+def counted(line: Line) -> list[tuple[float, float]]:
+    """The rows that count, by x: each row replaces those at its x, each start all from there on."""
+    kept: dict[float, float] = {}
+    for first, end in line.bounds():
+        for place in range(first, end):
+            x = float(line.x[place])
+            if not math.isfinite(x):
+                continue
+            if place == first:
+                kept = {other: value for other, value in kept.items() if other < x}
+            kept[x] = float(line.value[place])
+    return sorted(kept.items())
+
+
+def value_at(x: float, pairs: list[tuple[float, float]]) -> float | None:
+    """None beyond the ends, NaN where it is not known."""
+    if not pairs or not pairs[0][0] <= x <= pairs[-1][0]:
+        return None
+    for (left, low), (right, high) in zip(pairs, [*pairs[1:], pairs[-1]], strict=True):
+        if x in (left, right):
+            value = low if x == left else high
+        elif left < x < right:
+            value = low + (high - low) * (x - left) / (right - left)
+        else:
+            continue
+        return value if math.isfinite(value) else math.nan
+    raise AssertionError
+
+
+@st.composite
+def any_run(draw: st.DrawFn) -> tuple[Line, Any]:
+    value = draw(st.lists(st.one_of(st.integers(-9, 9).map(float), st.just(math.nan)), max_size=14))
+    step = np.cumsum(draw(st.lists(st.integers(0, 4), min_size=len(value), max_size=len(value))))
+    if draw(st.booleans()) and len(value):
+        back = draw(st.integers(0, len(value) - 1))
+        step[back:] -= draw(st.integers(0, 12))
+    return rows(step, value)
+
+
+@settings(deadline=None)
+@given(st.lists(any_run(), max_size=4), st.data())
+def test_bands_are_those_of_the_contract(runs: list[tuple[Line, Any]], data: st.DataObject) -> None:
+    start, stop = sorted(data.draw(st.tuples(*[st.integers(-15, 60)] * 2)))
+    pairs = [counted(line) for line, _ in runs]
+    points = sorted({x for each in pairs for x, _ in each if start <= x <= stop})
+
+    band = band_of(runs, start, stop, 500, "range")
+
+    expected = []
+    for x in points:
+        values = [value for each in pairs if (value := value_at(x, each)) is not None]
+        finite = [value for value in values if math.isfinite(value)]
+        ends = (sum(finite) / len(finite), min(finite), max(finite)) if finite else (math.nan,) * 3
+        expected.append([x, *ends, len(finite), len(values) - len(finite)])
+    columns = [band.x, band.mean, band.low, band.high, band.count, band.nonfinite]
+    np.testing.assert_allclose(np.transpose(columns), np.reshape(expected, (-1, 6)), atol=1e-9)
+    assert band.num_inside == sum(start <= x <= stop for each in pairs for x, _ in each)
+    assert not band.is_reduced
+
+
+@settings(deadline=None)
+@given(st.lists(any_run(), min_size=1, max_size=3), st.integers(1, 4))
+def test_columns_of_pixels_have_the_means_of_their_own_rows(
+    runs: list[tuple[Line, Any]], pixels: int
+) -> None:
+    """Of the finite ones; where a run has no row, those beside it are joined."""
+    pairs = [counted(line) for line, _ in runs]
+    steps = [x for each in pairs for x, _ in each]
+    start, stop = min(steps, default=0) - 0.5, max(steps, default=0) + 0.5
+    band = band_of(runs, start, stop, pixels, "range")
+    if len(set(steps)) <= 2 * pixels:
+        assert not band.is_reduced
+        return
+    edges = pixel_edges(start, stop, pixels, "linear").tolist()
+    rows_of = []  # of each run: column to mean x and mean value, and whether a value is not finite
+    for each in pairs:
+        columns: dict[int, list[tuple[float, float]]] = {}
+        for x, value in each:
+            columns.setdefault(sum(edge <= x for edge in edges[1:-1]), []).append((x, value))
+        rows_of.append(
+            {
+                column: (
+                    sum(x for x, _ in own) / len(own),
+                    float(np.mean([v for _, v in own if math.isfinite(v)] or [math.nan])),
+                    any(not math.isfinite(v) for _, v in own),
+                )
+                for column, own in columns.items()
+            }
+        )
+    expected = []
+    for column in range(pixels):
+        middle = (edges[column] + edges[column + 1]) / 2
+        means, num_odd = [], 0
+        for columns_of_run in rows_of:
+            if column in columns_of_run:
+                _, value, is_odd = columns_of_run[column]
+            else:
+                read = value_at(middle, [(x, v) for x, v, _ in columns_of_run.values()])
+                if read is None:
+                    continue
+                value, is_odd = read, math.isnan(read)
+            means += [value] if math.isfinite(value) else []
+            num_odd += is_odd
+        if means or num_odd:
+            ends = (np.mean(means), min(means), max(means)) if means else (math.nan,) * 3
+            expected.append([middle, *ends, len(means), num_odd])
+    got = [band.x, band.mean, band.low, band.high, band.count, band.nonfinite]
+    np.testing.assert_allclose(np.transpose(got), np.reshape(expected, (-1, 6)), atol=1e-9)

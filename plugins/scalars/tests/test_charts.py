@@ -169,12 +169,16 @@ def test_segments_of_a_restarted_job(tbcore_logdir: Path, tbcore_client: MakeCli
 
 def test_bands_of_groups(client: TbcoreClient) -> None:
     header, tables = ask(
-        client, "bands", tag="loss", groups={"both": ["a", "b"], "none": ["c"]}, spread="range"
+        client, "bands", tag="loss", groups={"both": ["a", "b", "a"], "none": ["c"]}, spread="range"
     )
-    assert header["groups"] == [{"group": "both", "num_runs": 2}, {"group": "none", "num_runs": 0}]
+    assert header["groups"] == [
+        {"group": "both", "num_runs": 2, "num_inside": 5, "reduced": False},
+        {"group": "none", "num_runs": 0, "num_inside": 0, "reduced": False},
+    ]
     assert tables[0]["x"].tolist() == [10, 20, 30]
     assert tables[0]["mean"].tolist() == [6, 4, float(np.float32(0.1))]
     assert tables[0]["count"].tolist() == [2, 2, 1]
+    assert tables[0]["nonfinite"].tolist() == [0, 0, 0]
     assert tables[1]["x"].tolist() == []
 
 

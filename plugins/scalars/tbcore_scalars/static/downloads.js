@@ -2,6 +2,7 @@
  * Numbers for the reader's own disk.
  */
 
+import { post } from "tbcore/lib/post.js";
 import { save } from "tbcore/lib/save.js";
 
 /**
@@ -13,7 +14,6 @@ import { save } from "tbcore/lib/save.js";
  * @param {string} name  of the file, without its ending
  */
 export async function saveNumbers(host, tags, runs, format, name) {
-  const response = await host.fetch("download", { method: "POST", body: JSON.stringify({ tags, runs, format }) });
-  if (!response.ok) throw new Error((await response.text()).trim());
+  const response = await post(host, "download", { tags, runs, format });
   save(await response.blob(), `${name}.${format}`);
 }

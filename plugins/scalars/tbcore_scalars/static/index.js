@@ -12,6 +12,7 @@ import { FilterBox } from "tbcore/lib/filter-box.js";
 import { plural } from "tbcore/lib/format.js";
 import { Later } from "tbcore/lib/later.js";
 import { formatLists, parseLists } from "tbcore/lib/name-lists.js";
+import { post } from "tbcore/lib/post.js";
 import { TagGroups } from "tbcore/lib/tag-groups.js";
 import { indexTags } from "tbcore/lib/tag-index.js";
 import { foldedGroups, watchTags, whyNothing } from "tbcore/lib/tag-tab.js";
@@ -38,11 +39,7 @@ export default {
   /** @param {Host} host */
   async render(host) {
     const [tags] = await Promise.all([watchTags(host), host.css("./scalars.css")]);
-    const store = new LinesStore(async (body, ending) => {
-      const response = await host.fetch("window", { method: "POST", body: JSON.stringify(body), signal: ending });
-      if (!response.ok) throw new Error((await response.text()).trim() || `status ${response.status}`);
-      return response.arrayBuffer();
-    });
+    const store = new LinesStore(async (question, ending) => (await post(host, "window", question, ending)).arrayBuffer());
     OPTIONS.recall(host);
 
     host.keys([
