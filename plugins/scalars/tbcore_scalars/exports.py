@@ -9,10 +9,11 @@ from typing import Any
 
 from tbcore import Claims, Multiplexer, NotFoundError, ScalarSeries
 from tbcore.http import json_response
+from tbcore_scalars import reader
 from tbcore_scalars.questions import DownloadQuestion
-from tbcore_scalars.reader import rows
 
-COLUMNS = ("run", "tag", "wall_time", "step", "value")
+COLUMNS = ("run", "tag", *reader.COLUMNS)
+"""Those of a single series, behind whose it is."""
 PIECE_ROWS = 50_000
 
 
@@ -44,14 +45,14 @@ def export(multiplexer: Multiplexer, claims: Claims, question: DownloadQuestion)
 def _csv_run(run: str, found: list[tuple[str, ScalarSeries]]) -> Iterator[bytes]:
     for tag, series in found:
         for part in _parts(series):
-            yield _csv_text([run, tag, *row] for row in rows(part))
+            yield _csv_text([run, tag, *row] for row in reader.rows(part))
 
 
 def _json_run(found: list[tuple[str, ScalarSeries]]) -> Iterator[bytes]:
     for number, (tag, series) in enumerate(found):
         yield (b",\n" if number else b"\n") + _json(tag) + b":["
         for place, part in enumerate(_parts(series)):
-            yield (b"," if place else b"") + _json(rows(part))[1:-1]
+            yield (b"," if place else b"") + _json(reader.rows(part))[1:-1]
         yield b"]"
 
 

@@ -104,7 +104,8 @@ def _body(request: Request, allowed: set[str]) -> dict[str, Any]:
         raise BadRequestError("the body must be a JSON object")
     unknown = sorted(body.keys() - allowed)
     if unknown:
-        raise BadRequestError(f'unknown field "{unknown[0]}"; known: {", ".join(sorted(allowed))}')
+        known = ", ".join(sorted(allowed))
+        raise BadRequestError(f'unknown field "{unknown[0][:100]}"; known: {known}')
     return body
 
 

@@ -6,16 +6,18 @@ import csv
 import io
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import tbcore_scalars
-from tbcore.testing import TbcoreClient, write_run
+from tbcore.testing import TbcoreClient, make_client, write_run
 
 MakeClient = Callable[..., TbcoreClient]
 
@@ -212,6 +214,94 @@ def test_bad_questions_are_answered_in_one_line(
     assert "\n" not in response.text
 
 
+json_values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**64 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.sampled_from(
+        ["step", "log", "wall", "range", "loss", "a", "b", "json", "\n", "\x00", "\u2028"]
+    )
+    | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+bounds = st.one_of(
+    st.none(), st.sampled_from([0, -0.0, 5e-324, 10, 20.5, 1e300, -1e300, 2**63, 1e19]), st.floats()
+)
+fields = {
+    "tag": st.sampled_from(["loss", "odd"]),
+    "tags": st.lists(st.sampled_from(["loss", "odd"])),
+    "runs": st.lists(st.sampled_from(["a", "b", "c", "missing"])),
+    "groups": st.dictionaries(st.text(max_size=2), st.lists(st.sampled_from(["a", "b", "c"]))),
+    "x": st.sampled_from(["step", "relative", "wall"]),
+    "from": bounds,
+    "to": bounds,
+    "pixels": st.integers(1, 30) | st.just(20_000),
+    "scale": st.sampled_from(["linear", "log"]),
+    "smoothing": st.sampled_from([0, 0.5, 0.999, math.nextafter(1, 0), 5e-324]),
+    "margin": st.sampled_from([0, 0.5, 1]),
+    "known": st.dictionaries(st.sampled_from(["a", "b"]), st.text(max_size=3)),
+    "spread": st.sampled_from(["range", "deviation", "quartiles"]),
+    "format": st.sampled_from(["csv", "json"]),
+}
+OWN_FIELDS = {
+    "window": ["tag", "runs", "x", "from", "to", "pixels", "scale", "smoothing", "margin", "known"],
+    "bands": ["tag", "groups", "x", "from", "to", "pixels", "scale", "smoothing", "spread"],
+    "download": ["tags", "runs", "format"],
+}
+
+
+@st.composite
+def questions(draw: st.DrawFn) -> tuple[str, bytes]:
+    """A route and a body: a good question, or one that is spoilt in one of many ways."""
+    route = draw(st.sampled_from(sorted(OWN_FIELDS)))
+    body = {name: draw(fields[name]) for name in OWN_FIELDS[route]}
+    fault = draw(st.sampled_from(["none", "none", "value", "missing", "unknown", "bytes"]))
+    if fault == "value":
+        body[draw(st.sampled_from(OWN_FIELDS[route]))] = draw(json_values)
+    elif fault == "missing":
+        del body[draw(st.sampled_from(OWN_FIELDS[route]))]
+    elif fault == "unknown":
+        body[draw(st.text()) * draw(st.sampled_from([1, 1000]))] = draw(json_values)
+    text = json.dumps(body, ensure_ascii=draw(st.booleans())).encode("utf-8", "surrogatepass")
+    if fault == "bytes":
+        text = text[: draw(st.integers(0, len(text)))] + draw(st.binary(max_size=3))
+    return route, text
+
+
+@pytest.fixture(scope="module")
+def odd_client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TbcoreClient]:
+    """Runs with every kind of step, clock and value."""
+    logdir = tmp_path_factory.mktemp("odd")
+    many = [(step, math.sin(step)) for step in range(500)]
+    extremes = [(-(2**63), 1.7e308), (-5, -1.7e308), (0, math.nan), (2**63 - 1, 1.7e308)]
+    clocks = [(0, 1.0, math.nan), (1, math.inf, math.inf), (2, 3.0, -1e300), (2, 4.0, 1e300)]
+    write_run(logdir, "a", scalars={"loss": many + many[:40], "odd": extremes})
+    write_run(logdir, "b", scalars={"loss": clocks, "odd": [(7, -math.inf)]})
+    write_run(logdir, "c", scalars={"other": [1.0]})
+    with make_client(logdir, plugins=[tbcore_scalars], purge_orphaned_data=False) as client:
+        yield client
+
+
+@settings(deadline=None, max_examples=150)
+@given(questions())
+def test_any_body_has_an_answer(odd_client: TbcoreClient, question: tuple[str, bytes]) -> None:
+    """What was asked for, or one line that says what is wrong; never a fault of the server."""
+    route, body = question
+    response = odd_client.post(f"data/plugin/scalars/{route}", content=body)
+    assert response.status_code in (200, 400), response.text
+    if response.status_code == 400:
+        assert response.text.strip()
+        assert len(response.text.strip().splitlines()) == 1
+        assert len(response.text) < 1000
+    elif route != "download":
+        tables = read(response.content).tables
+        assert all(len({len(column) for column in table.values()}) <= 1 for table in tables)
+
+
 def test_bad_questions_about_bands(client: TbcoreClient) -> None:
     for question, message in [
         ({"tag": "t"}, '"groups" must be an object'),
@@ -233,7 +323,7 @@ def test_downloads_have_all_points(tbcore_logdir: Path, tbcore_client: MakeClien
     response = client.post("data/plugin/scalars/download", json=question)
     assert response.headers["content-type"] == "text/csv; charset=utf-8"
     lines = list(csv.reader(io.StringIO(response.text, newline="")))
-    assert lines[0] == ["run", "tag", "wall_time", "step", "value"]
+    assert lines[0] == ["run", "tag", "Wall time", "step", "value"]
     assert len(lines) == 1 + 120_001 + 2 + 1
     assert [line[3] for line in lines[1:120_002]] == [str(step) for step in range(120_001)]
     assert lines[70_001][:2] + lines[70_001][3:] == ['r,"1"', "loss", "70000", "nan"]

@@ -86,12 +86,12 @@ function placeOf({ band, index }, xAxis) {
   const place = xAxis === "step" ? `step ${formatStep(x)}` : xAxis === "relative" ? formatDuration(x) : formatTime(x);
   const { count, numRuns = count[index], nonfinite } = band;
   const odd = nonfinite?.[index] ? `, ${nonfinite[index]} not finite` : "";
-  const runs = count[index] < numRuns || odd ? `mean of ${runsOf(band, index)} runs${odd}` : "mean";
+  const runs = count[index] < numRuns || odd ? `mean of ${countText(band, index)} runs${odd}` : "mean";
   return [place, ...(band.label ? [band.label] : []), runs].join(" · ");
 }
 
 /** How many runs of a band's group have a part in it. @param {import("./chart-types.js").Band} band @param {number} index */
-function runsOf({ count, numRuns = 0 }, index) {
+export function countText({ count, numRuns = 0 }, index) {
   return count[index] < numRuns ? `${count[index]} of ${numRuns}` : String(count[index]);
 }
 
@@ -137,7 +137,7 @@ function lineTexts({ line, index }, isSmoothed) {
 
 /** @param {Hit} hit  of a band */
 function bandTexts({ band, index }) {
-  return band ? [...[band.mean, band.low, band.high].map((column) => formatValue(column[index])), runsOf(band, index)] : [];
+  return band ? [...[band.mean, band.low, band.high].map((column) => formatValue(column[index])), countText(band, index)] : [];
 }
 
 /** Rows stand in the order of the lines on the screen. @param {Hit} hit */

@@ -490,7 +490,7 @@ export class LineChart {
     /** Of the points in sight; undefined: of no interest. @param {(item: Item, i: number) => boolean | undefined} test */
     const foundIn = (test) => {
       const found = new Set();
-      for (const item of this.#items) {
+      for (const item of this.#framed()) {
         for (const part of item.parts) {
           const [from, to] = windowOf(item.xs, part, ...this.#x);
           for (let i = from; i < to && found.size < 2; i++) {

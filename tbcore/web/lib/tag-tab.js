@@ -32,12 +32,23 @@ const PAGE = 24;
  */
 export async function watchTags(host) {
   let { lists } = host.generations.value;
-  const tags = signal(/** @type {RunToTags} */ (await host.fetchJSON("tags")));
-  host.onReload(async (generations) => {
+  let numAsked = 0;
+  let newest = 0;
+  const ask = async () => {
+    const number = ++numAsked;
+    const answer = await host.fetchJSON("tags");
+    if (number < newest) return; // an answer to a later request has overtaken it
+    newest = number;
+    tags.value = answer;
+  };
+  const tags = signal(/** @type {RunToTags} */ ({}));
+  await ask();
+  // Called at once, too: there may be something new since it was asked.
+  host.generations.subscribe(async (generations) => {
     if (generations.lists === lists) return;
     ({ lists } = generations);
     try {
-      tags.value = await host.fetchJSON("tags");
+      await ask();
     } catch {
       lists = ""; // the shell says that the server is away; asked again with the next reload
     }

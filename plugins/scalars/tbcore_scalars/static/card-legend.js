@@ -4,6 +4,7 @@
 
 import { html } from "htm/preact";
 import { useMemo, useState } from "preact/hooks";
+import { countText } from "tbcore/lib/chart-tooltip.js";
 import { Legend, legendRows } from "tbcore/lib/legend.js";
 import { rowAt, xColumn } from "tbcore/lib/series.js";
 
@@ -21,7 +22,7 @@ import { rowAt, xColumn } from "tbcore/lib/series.js";
  * @param {import("./types.js").Host} props.host
  * @param {string} props.title
  * @param {readonly Line[]} props.lines
- * @param {readonly Band[]} props.bands  of groups of runs; these have rows in place of lines
+ * @param {readonly Band[]} props.bands  of groups of runs; they have rows in place of their members
  * @param {readonly Hit[] | null} props.hits
  * @param {number | null} props.pin  an x whose values are shown, whatever is pointed at
  * @param {XAxis} props.xAxis
@@ -29,14 +30,15 @@ import { rowAt, xColumn } from "tbcore/lib/series.js";
  */
 export function CardLegend({ host, title, lines, bands, hits, pin, xAxis, view }) {
   const [sort, setSort] = useState(/** @type {import("tbcore/lib/legend-rows.js").LegendSort | null} */ (null));
-  const inView = useMemo(() => lines.map((line) => partOf(line, xAxis, view)), [lines, xAxis, view]);
+  const own = useMemo(() => lines.filter((line) => !line.faint), [lines]);
+  const inView = useMemo(() => own.map((line) => partOf(line, xAxis, view)), [own, xAxis, view]);
   const rows = useMemo(() => {
-    if (bands.length > 0) return bands.map((band) => bandRow(band, hits, pin, xAxis, view));
+    const ofBands = bands.map((band) => bandRow(band, hits, pin, xAxis, view));
     const last = legendRows(inView, null, xAxis);
-    if (!hits && pin === null) return last;
-    const rows = pin === null ? legendRows(lines, hits, xAxis) : lines.map((line) => pinnedRow(line, pin, xAxis));
-    return rows.map((row, index) => ({ ...row, min: last[index].min, max: last[index].max }));
-  }, [lines, bands, inView, hits, pin, xAxis, view]);
+    if (!hits && pin === null) return [...ofBands, ...last];
+    const here = pin === null ? legendRows(own, hits, xAxis) : own.map((line) => pinnedRow(line, pin, xAxis));
+    return [...ofBands, ...here.map((row, index) => ({ ...row, min: last[index].min, max: last[index].max }))];
+  }, [own, bands, inView, hits, pin, xAxis, view]);
   const isGrouped = bands.length > 0;
   return html`<${Legend}
     label=${title}
@@ -46,7 +48,7 @@ export function CardLegend({ host, title, lines, bands, hits, pin, xAxis, view }
     sort=${sort}
     onSort=${setSort}
     onOnly=${isGrouped ? undefined : (/** @type {LegendRow} */ row) => host.checkOnly(row.run)}
-    onHover=${(/** @type {LegendRow | null} */ row) => host.hoveredRun.set(row && !isGrouped ? row.run : null)}
+    onHover=${(/** @type {LegendRow | null} */ row) => host.hoveredRun.set(row && row.runs === undefined ? row.run : null)}
   />`;
 }
 
@@ -97,17 +99,19 @@ function pinnedRow(line, pin, xAxis) {
  * @param {View | null} view
  * @returns {LegendRow}
  */
-function bandRow({ name, color, x, mean, low, high }, hits, pin, xAxis, view) {
+function bandRow(band, hits, pin, xAxis, view) {
+  const { key = band.name, name, color, x, mean, low, high } = band;
   let index = x.length - 1;
   if (pin !== null) index = rowAt(x, pin);
-  else if (hits) index = hits.find((hit) => hit.band?.name === name)?.index ?? -1;
+  else if (hits) index = hits.find((hit) => hit.band && hit.band.key === band.key)?.index ?? -1;
   else if (view) while (index > 0 && x[index] > view[1]) index--;
   /** @param {Float64Array} column */
   const at = (column) => column[index] ?? NaN;
   return {
-    ...{ key: name, name, run: name, color, value: at(mean), smoothed: null, min: at(low), max: at(high) },
+    ...{ key, name, run: name, color, value: at(mean), smoothed: null, min: at(low), max: at(high) },
     step: xAxis === "step" ? at(x) : NaN,
     wallTime: xAxis === "wall_time" ? at(x) : NaN,
     relative: xAxis === "relative" ? at(x) : NaN,
+    runs: index < 0 ? "" : countText(band, index),
   };
 }

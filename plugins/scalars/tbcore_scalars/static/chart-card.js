@@ -5,11 +5,12 @@
 import { html } from "htm/preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Card, Menu } from "tbcore/lib/card.js";
+import { plural } from "tbcore/lib/format.js";
 import { Icon } from "tbcore/lib/icons.js";
 import { Later } from "tbcore/lib/later.js";
 import { useNear } from "tbcore/lib/lazy.js";
 import { LineChart } from "tbcore/lib/line-chart.js";
-import { knownLines, loadBands, loadLines, questionOf } from "./feed.js";
+import { groupOf, groupsOf, knownLines, loadBands, loadLines, questionOf } from "./feed.js";
 import { covers } from "./lines-store.js";
 
 /**
@@ -23,8 +24,10 @@ import { covers } from "./lines-store.js";
  * the latest after this time. All draws together cost about twice the last one.
  */
 const DRAW_MS = 1000;
-/** How long a view must stand until its rows are fetched. */
+/** How long a view, a smoothing weight or the pointer must stand still until rows are fetched for it. */
 const SETTLE_MS = 120;
+/** @type {import("./types.js").ShownBands} */
+const NO_BANDS = { bands: [], numShown: 0, numInside: 0 };
 
 /**
  * @param {object} props
@@ -35,7 +38,8 @@ const SETTLE_MS = 120;
  * @param {import("./types.js").Link | null} props.link  the charts that zoom together; null: this one zooms alone
  */
 export function ChartCard({ tab, parts, group, pinned, link }) {
-  const { host, store, options, cursor, groups } = tab;
+  const { host, store, options, cursor } = tab;
+  const isGrouped = tab.groups !== null;
   const tags = parts.map(({ tag }) => tag);
   const title = tags.join(" + ");
   const body = useRef(/** @type {HTMLElement | null} */ (null));
@@ -45,22 +49,29 @@ export function ChartCard({ tab, parts, group, pinned, link }) {
   const [view, setView] = useState(() => tab.viewOf(tags));
   /** The view whose rows were fetched last: drawn until those of the next are there. */
   const lastView = useRef(/** @type {View | null} */ (null));
-  const [error, setError] = useState("");
-  /** What the place of the chart says instead of one. */
-  const [hint, setHint] = useState("");
+  /** The weight that was asked for last. */
+  const lastSmooth = useRef(options.smooth);
+  const [lineError, setLineError] = useState("");
+  const [bandError, setBandError] = useState("");
+  const [hasLines, setHasLines] = useState(false);
+  const [hasBands, setHasBands] = useState(false);
   const [shown, setShown] = useState(/** @type {import("./types.js").Shown} */ ({ lines: [], numShown: 0, numInside: 0 }));
-  const [bands, setBands] = useState(/** @type {import("tbcore/lib/chart-types.js").Band[]} */ ([]));
+  const [shownBands, setBands] = useState(NO_BANDS);
   const [hits, setHits] = useState(/** @type {import("tbcore/lib/line-chart.js").Hit[] | null} */ (null));
   const [hoveredGroup, setHoveredGroup] = useState(/** @type {string | null} */ (null));
   const [hasLegend, setLegend] = useState(/** @type {boolean | null} */ (null));
   const generations = host.generations.value;
   const theme = host.theme.value;
   const pixels = () => chart.current?.pixels ?? 0;
-  /** With groups only the members of the one that is pointed at have lines. */
+  const grouped = useMemo(() => (isGrouped ? parts.map(groupsOf) : null), [parts, isGrouped]);
+  /** With groups only runs that are alone in theirs have lines, and the members of the one that is pointed at. */
   const lineParts = useMemo(
     () =>
-      groups ? parts.map(({ tag, runs }) => ({ tag, runs: runs.filter((run) => run.group === hoveredGroup && run.group !== null) })) : parts,
-    [parts, groups, hoveredGroup],
+      grouped?.map(({ groups, single }) => {
+        const members = groups.find(({ name }) => name === hoveredGroup)?.runs ?? [];
+        return { tag: single.tag, runs: [...members, ...single.runs] };
+      }) ?? parts,
+    [parts, grouped, hoveredGroup],
   );
 
   useEffect(() => {
@@ -122,7 +133,7 @@ export function ChartCard({ tab, parts, group, pinned, link }) {
     const nearest = found[0];
     const run = nearest?.line ? nearest.run : null;
     host.hoveredRun.set(run);
-    if (groups) setHoveredGroup(nearest?.band ? nearest.band.name : run ? hoveredGroup : null);
+    setHoveredGroup(nearest?.band ? groupOf(nearest.band) : nearest?.line?.faint ? hoveredGroup : null);
   };
 
   useEffect(() => {
@@ -171,12 +182,12 @@ export function ChartCard({ tab, parts, group, pinned, link }) {
       clearTimeout(timer);
       timer = undefined;
       const candidates = [...new Set([wanted, ...views])];
-      const next = knownLines(store, lineParts, options, candidates, pixels());
+      const next = knownLines(store, lineParts, options, candidates, pixels(), hoveredGroup);
       const best = views.find((each) => covers(each, wanted, options.logX ? "log" : "linear")) ?? null;
       linesDrawn.current = { view: best, drawFor: (other) => draw(false, other) };
       chart.current?.setLines(next.lines);
       setShown(next);
-      if (!groups) setHint(next.lines.length > 0 ? "" : isComplete ? "no points" : "loading");
+      setHasLines(isComplete);
     };
     const onAnswer = () => {
       if (++numAnswers < drawAt) timer ??= setTimeout(draw, DRAW_MS, false);
@@ -186,19 +197,21 @@ export function ChartCard({ tab, parts, group, pinned, link }) {
       }
     };
     const load = takingTurns(leaving.signal, async () => {
+      lastSmooth.current = options.smooth;
       try {
         await loadLines(store, lineParts, options, view, pixels(), host.generations.value.of, leaving.signal, onAnswer);
         if (leaving.signal.aborted) return;
         lastView.current = view;
-        setError("");
+        setLineError("");
         draw(true);
       } catch (failure) {
-        if (!leaving.signal.aborted) setError(/** @type {Error} */ (failure).message);
+        if (!leaving.signal.aborted) setLineError(/** @type {Error} */ (failure).message);
       }
     });
     refreshLines.current = load;
     draw(false);
-    const settle = setTimeout(load, view ? SETTLE_MS : 0);
+    const isMoving = view !== null || hoveredGroup !== null || options.smooth !== lastSmooth.current;
+    const settle = setTimeout(load, isMoving ? SETTLE_MS : 0);
     return () => {
       leaving.abort();
       letGo();
@@ -209,26 +222,27 @@ export function ChartCard({ tab, parts, group, pinned, link }) {
 
   /** Bands of everything: until those of a view are there, and to know how far the axis goes. */
   const wholeBands = useMemo(
-    () => ({ found: /** @type {import("tbcore/lib/chart-types.js").Band[] | null} */ (null) }),
-    [parts, groups, options.x, options.logX, options.smooth, options.spread],
+    () => ({ found: /** @type {import("./types.js").ShownBands | null} */ (null) }),
+    [grouped, options.x, options.logX, options.smooth, options.spread],
   );
   useEffect(() => {
     refreshBands.current = () => {};
     if (!isNear) return undefined;
-    if (!groups) {
-      setBands([]);
+    if (!grouped?.some(({ groups }) => groups.length > 0)) {
+      setBands(NO_BANDS);
+      setHasBands(true);
       chart.current?.setBands([]);
       return undefined;
     }
+    const bandParts = grouped.map(({ single, groups }) => ({ tag: single.tag, groups }));
     const leaving = new AbortController();
-    /** @param {View | null} part */
-    const ask = async (part) =>
-      (await Promise.all(tags.map((tag) => loadBands(host, tag, groups, options, part, pixels(), leaving.signal)))).flat();
-    /** @param {import("tbcore/lib/chart-types.js").Band[]} found @param {View | null} part */
+    const ask = (/** @type {View | null} */ part) => loadBands(host, bandParts, options, part, pixels(), leaving.signal);
+    /** @param {import("./types.js").ShownBands} found @param {View | null} part */
     const draw = (found, part) => {
       if (leaving.signal.aborted) return;
-      const known = found.map((band) => ({ ...band, overview: wholeBands.found?.find((whole) => isSameBand(whole, band))?.x }));
-      chart.current?.setBands(known);
+      const overviews = new Map(wholeBands.found?.bands.map(({ key, x }) => [key, x]));
+      const known = { ...found, bands: found.bands.map((band) => ({ ...band, overview: overviews.get(band.key) })) };
+      chart.current?.setBands(known.bands);
       setBands(known);
       bandsDrawn.current.view = part;
     };
@@ -238,25 +252,24 @@ export function ChartCard({ tab, parts, group, pinned, link }) {
           wholeBands.found = await ask(null);
           draw(wholeBands.found, null);
         }
-        const found = view ? await ask(view) : wholeBands.found;
+        if (view) draw(await ask(view), view);
         if (leaving.signal.aborted) return;
-        if (view) draw(found, view);
-        setHint(found.length > 0 ? "" : "no points");
-        setError("");
+        setHasBands(true);
+        setBandError("");
       } catch (failure) {
-        if (!leaving.signal.aborted) setError(/** @type {Error} */ (failure).message);
+        if (!leaving.signal.aborted) setBandError(/** @type {Error} */ (failure).message);
       }
     });
     refreshBands.current = load;
     bandsDrawn.current.drawFor = () => wholeBands.found && draw(wholeBands.found, null);
     reach(view);
-    setHint(bands.length > 0 ? "" : "loading");
-    const settle = setTimeout(load, view ? SETTLE_MS : 0);
+    setHasBands(false);
+    const settle = setTimeout(load, view || options.smooth !== lastSmooth.current ? SETTLE_MS : 0);
     return () => {
       leaving.abort();
       clearTimeout(settle);
     };
-  }, [isNear, parts, groups, view, options.x, options.logX, options.smooth, options.spread]);
+  }, [isNear, grouped, view, options.x, options.logX, options.smooth, options.spread]);
 
   const wasExpanded = useRef(false);
   useEffect(() => {
@@ -312,6 +325,10 @@ export function ChartCard({ tab, parts, group, pinned, link }) {
       content=${() => html`<${Later} load=${() => import("./card-menu.js")} of="CardMenu" tab=${tab} parts=${parts} chart=${chart.current} />`}
     />
   `;
+  const error = lineError || bandError;
+  const isEmpty = shown.lines.length === 0 && shownBands.bands.length === 0;
+  /** What the place of the chart says instead of one. */
+  const hint = !isEmpty || !isNear || error ? "" : hasLines && hasBands ? "no points" : "loading";
   const dimmed = group !== "" && parts.length === 1 && title.startsWith(`${group}/`) ? group.length + 1 : 0;
   return html`<${Card}
     title=${title}
@@ -328,10 +345,14 @@ export function ChartCard({ tab, parts, group, pinned, link }) {
     html`<p class="note" title="A chart has fewer pixels than there are points. Of each column of pixels the first, lowest, highest and last are drawn, which looks the same; zoom in to see every single one.">
       ${shown.numShown.toLocaleString("en")} of ${shown.numInside.toLocaleString("en")} points shown
     </p>`}
+    ${shownBands.numInside > 0 &&
+    html`<p class="note" title="A chart has fewer pixels than there are points. Each mean is of a column of pixels: of what each run of the group has there. Zoom in to see every single point.">
+      ${plural(shownBands.numShown, "mean")} of ${plural(shownBands.numInside, "point")} shown
+    </p>`}
     ${error && html`<p class="error" role="status">${error}</p>`}
     ${needsHits &&
     isNear &&
-    html`<${Later} load=${() => import("./card-legend.js")} of="CardLegend" host=${host} title=${title} lines=${shown.lines} bands=${bands} hits=${hits} pin=${pin} xAxis=${options.x} view=${view} />`}
+    html`<${Later} load=${() => import("./card-legend.js")} of="CardLegend" host=${host} title=${title} lines=${shown.lines} bands=${shownBands.bands} hits=${hits} pin=${pin} xAxis=${options.x} view=${view} />`}
   <//>`;
 }
 
@@ -353,11 +374,6 @@ function takingTurns(signal, task) {
     }
     isRunning = false;
   };
-}
-
-/** @param {import("tbcore/lib/chart-types.js").Band} a @param {import("tbcore/lib/chart-types.js").Band} b */
-function isSameBand(a, b) {
-  return a.name === b.name && a.key === b.key;
 }
 
 /** @param {import("./types.js").Options} options */

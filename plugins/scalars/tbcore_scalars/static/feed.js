@@ -1,8 +1,9 @@
 /**
- * What a chart draws: the lines of some tags and runs, or the bands of groups of runs.
+ * What a chart draws: the lines of some tags and runs, and the bands of groups of runs.
  */
 
 import { readColumns } from "tbcore/lib/columns.js";
+import { post } from "tbcore/lib/post.js";
 import { xColumn } from "tbcore/lib/series.js";
 import { covers, isWhole } from "./lines-store.js";
 
@@ -11,8 +12,11 @@ import { covers, isWhole } from "./lines-store.js";
  * @typedef {import("./types.js").Options} Options
  * @typedef {import("./types.js").Part} Part
  * @typedef {import("./types.js").Question} Question
+ * @typedef {import("./types.js").RunGroup} RunGroup
  * @typedef {import("./types.js").Shown} Shown
+ * @typedef {import("./types.js").ShownBands} ShownBands
  * @typedef {import("./types.js").View} View
+ * @typedef {{ group: string, num_runs: number, num_inside: number, reduced: boolean }} GroupEntry  as the server has it
  */
 
 /** Of several tags in one chart each has its own dashes. */
@@ -41,37 +45,63 @@ export function questionOf(tag, options, view, pixels) {
 }
 
 /**
+ * The runs of a tag by group, in the order of their first runs. A run that is alone in its group has a line, not a band.
+ * @param {Part} part
+ * @returns {{ groups: RunGroup[], single: Part }}
+ */
+export function groupsOf({ tag, runs }) {
+  /** @type {Map<string, RunGroup>} */
+  const groups = new Map();
+  for (const run of runs) {
+    const name = run.group ?? run.name;
+    const group = groups.get(name);
+    if (group) group.runs.push(run);
+    else groups.set(name, { name, color: run.color, runs: [run] });
+  }
+  const all = [...groups.values()];
+  return {
+    groups: all.filter((group) => group.runs.length > 1),
+    single: { tag, runs: all.flatMap((group) => (group.runs.length > 1 ? [] : group.runs)) },
+  };
+}
+
+/**
  * The lines as far as they are known: of each run the first rows that there are for all of the view.
  * @param {import("./lines-store.js").LinesStore} store
  * @param {readonly Part[]} parts
  * @param {Options} options
  * @param {readonly (View | null)[]} views  first the one that is shown, then others whose rows may be there, the last null
  * @param {number} pixels
+ * @param {string | null} [members]  the group whose runs are drawn faintly: their mean is there
  * @returns {Shown}
  */
-export function knownLines(store, parts, options, views, pixels) {
+export function knownLines(store, parts, options, views, pixels, members = null) {
   /** @type {Shown} */
   const shown = { lines: [], numShown: 0, numInside: 0 };
   parts.forEach(({ tag, runs }, place) => {
     const questions = views
       .map((view) => questionOf(tag, options, view, pixels))
       .filter(({ view, scale }) => covers(view, views[0], scale));
-    for (const { name, color } of runs) {
+    for (const { name, color, group } of runs) {
       const all = store.get(questions[questions.length - 1], name);
       if (!all) continue;
       const found = isWhole(all) ? all : (questions.map((question) => store.get(question, name)).find(Boolean) ?? all);
       const rows = found.value.length > 0 ? found : all; // a line that ends before the view is one all the same
       if (rows.value.length === 0) continue;
+      const faint = members !== null && group === members;
       const numWhole = rows === all && isWhole(all) && views[0] ? countInside(rows, options.x, views[0]) : null;
-      shown.numShown += numWhole ?? found.numShown;
-      shown.numInside += numWhole ?? found.numInside;
+      if (!faint) {
+        shown.numShown += numWhole ?? found.numShown;
+        shown.numInside += numWhole ?? found.numInside;
+      }
       const { step, wallTime, value, smoothed, segments, startTime } = rows;
       shown.lines.push({
         key: JSON.stringify([name, tag]),
-        name: parts.length > 1 ? `${name} · ${tag}` : name,
+        name: nameOf(name, tag, parts),
         run: name,
         color,
         dash: DASHES[place % DASHES.length],
+        faint,
         step,
         wallTime,
         value,
@@ -86,6 +116,16 @@ export function knownLines(store, parts, options, views, pixels) {
 }
 
 /**
+ * Of several tags in one chart each line says which.
+ * @param {string} name  of a run or a group
+ * @param {string} tag
+ * @param {readonly unknown[]} parts
+ */
+function nameOf(name, tag, parts) {
+  return parts.length > 1 ? `${name} · ${tag}` : name;
+}
+
+/**
  * @param {import("./types.js").Rows} rows
  * @param {import("./types.js").XAxis} xAxis
  * @param {View} view
@@ -94,6 +134,15 @@ function countInside(rows, xAxis, [from, to]) {
   let count = 0;
   for (const x of xColumn(rows, xAxis, rows.startTime)) if (x >= from && x <= to) count++;
   return count;
+}
+
+/**
+ * The group of a band that `loadBands` made.
+ * @param {{ key?: string, name: string }} band
+ * @returns {string}
+ */
+export function groupOf({ key, name }) {
+  return key ? JSON.parse(key)[0] : name;
 }
 
 /**
@@ -125,30 +174,44 @@ export async function loadLines(store, parts, options, view, pixels, generationO
 }
 
 /**
+ * The bands of all groups of a chart.
  * @param {Host} host
- * @param {string} tag
- * @param {readonly import("./types.js").RunGroup[]} groups
+ * @param {readonly { tag: string, groups: readonly RunGroup[] }[]} parts  the tags of the chart, in the order of their dashes
  * @param {Options} options
  * @param {View | null} view
  * @param {number} pixels
  * @param {AbortSignal} signal
- * @returns {Promise<import("tbcore/lib/chart-types.js").Band[]>}
+ * @returns {Promise<ShownBands>}
  */
-export async function loadBands(host, tag, groups, options, view, pixels, signal) {
-  const { view: _, ...question } = questionOf(tag, options, view, pixels);
-  const body = {
-    ...question,
-    from: view?.[0] ?? null,
-    to: view?.[1] ?? null,
-    spread: options.spread,
-    groups: Object.fromEntries(groups.map(({ name, runs }) => [name, runs.map((run) => run.name)])),
+export async function loadBands(host, parts, options, view, pixels, signal) {
+  const found = await Promise.all(
+    parts.map(async ({ tag, groups }, place) => {
+      if (groups.length === 0) return [];
+      const { view: _, ...question } = questionOf(tag, options, view, pixels);
+      const runsOf = groups.map(({ name, runs }) => [name, runs.map((run) => run.name)]);
+      const [from, to] = view ?? [null, null];
+      const body = { ...question, from, to, spread: options.spread, groups: Object.fromEntries(runsOf) };
+      const { header, tables } = readColumns(await (await post(host, "bands", body, signal)).arrayBuffer());
+      return header.groups.map((/** @type {GroupEntry} */ entry, /** @type {number} */ index) => {
+        const { name, color } = /** @type {RunGroup} */ (groups.find((group) => group.name === entry.group));
+        const { x, mean, low, high, count, nonfinite } = tables[index];
+        /** @type {import("tbcore/lib/chart-types.js").Band} */
+        const band = {
+          key: JSON.stringify([name, tag]),
+          name: nameOf(name, tag, parts),
+          color,
+          dash: DASHES[place % DASHES.length],
+          ...{ x, mean, low, high, count, nonfinite, numRuns: entry.num_runs, label: SPREADS[options.spread] },
+        };
+        return { band, numInside: entry.reduced ? entry.num_inside : 0 };
+      });
+    }),
+  );
+  const all = found.flat().filter(({ band }) => band.x.length > 0);
+  const reduced = all.filter(({ numInside }) => numInside > 0);
+  return {
+    bands: all.map(({ band }) => band),
+    numShown: reduced.reduce((sum, { band }) => sum + band.x.length, 0),
+    numInside: reduced.reduce((sum, { numInside }) => sum + numInside, 0),
   };
-  const response = await host.fetch("bands", { method: "POST", body: JSON.stringify(body), signal });
-  if (!response.ok) throw new Error((await response.text()).trim());
-  const { header, tables } = readColumns(await response.arrayBuffer());
-  return header.groups.flatMap((/** @type {{ group: string, num_runs: number }} */ entry, /** @type {number} */ index) => {
-    const group = groups.find(({ name }) => name === entry.group);
-    const { x, mean, low, high, count } = tables[index];
-    return group && x.length > 0 ? [{ name: group.name, color: group.color, x, mean, low, high, count, label: SPREADS[options.spread] }] : [];
-  });
 }

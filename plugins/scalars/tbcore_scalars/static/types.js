@@ -35,6 +35,11 @@ export {};
  * @property {number} numShown  points drawn
  * @property {number} numInside  points logged, in the same part of the axis
  *
+ * @typedef {object} ShownBands  of groups of runs
+ * @property {import("tbcore/lib/chart-types.js").Band[]} bands
+ * @property {number} numShown  means drawn, of those groups that have more points than these
+ * @property {number} numInside  points logged, of these groups, in the same part of the axis
+ *
  * @typedef {object} Question  what a chart shows; equal questions have equal answers while a run does not change
  * @property {string} tag
  * @property {"step" | "relative" | "wall"} x

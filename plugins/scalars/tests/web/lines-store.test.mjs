@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { knownLines, loadLines, questionOf } from "../../tbcore_scalars/static/feed.js";
+import { groupOf, groupsOf, knownLines, loadBands, loadLines, questionOf } from "../../tbcore_scalars/static/feed.js";
 import { LinesStore, covers, isWhole } from "../../tbcore_scalars/static/lines-store.js";
 import { formatLists, parseLists } from "../../../../tbcore/web/lib/name-lists.js";
 import { parseOptions } from "../../tbcore_scalars/static/options.js";
@@ -174,6 +174,47 @@ test("several tags in one chart have names and dashes of their own", async () =>
   await loadLines(store, parts, OPTIONS, null, 300, () => "1", signal, () => {});
   const { lines } = knownLines(store, parts, OPTIONS, [null], 300);
   assert.deepEqual(lines.map((line) => [line.name, line.run, line.dash]), [["a · loss", "a", undefined], ["a · val", "a", [6, 3]]]);
+});
+
+test("a run that is alone in its group is a line, and the others are groups", () => {
+  const run = (/** @type {string} */ name, /** @type {string | null} */ group) => ({ name, color: "#123456", group });
+  const runs = [run("a1", "a"), run("b1", "b"), run("a2", "a"), run("c", null)];
+  const { groups, single } = groupsOf({ tag: "loss", runs });
+  assert.deepEqual(groups, [{ name: "a", color: "#123456", runs: [runs[0], runs[2]] }]);
+  assert.deepEqual(single, { tag: "loss", runs: [runs[1], runs[3]] });
+});
+
+test("bands of several tags have keys, names and dashes of their own, and say what they leave out", async () => {
+  /** @type {any[]} */
+  const asked = [];
+  const host = {
+    async fetch(/** @type {string} */ path, /** @type {any} */ init) {
+      const body = JSON.parse(init.body);
+      asked.push([path, body.tag, body.groups]);
+      const groups = Object.keys(body.groups).map((group) => ({ group, num_runs: 2, num_inside: 900, reduced: body.tag === "loss" }));
+      const columns = { x: [1, 2], mean: [1, 2], low: [0, 1], high: [2, 3], count: [2, 1], nonfinite: [0, 1] };
+      return new Response(answerOf({ groups }, groups.map(() => columns)));
+    },
+  };
+  const runs = ["s1", "s2"].map((name) => ({ name, color: "#123456", group: "10" }));
+  const parts = ["loss", "val", "rare"].map((tag) => ({ tag, groups: tag === "rare" ? [] : [{ name: "10", color: "#123456", runs }] }));
+  const { bands, numShown, numInside } = await loadBands(/** @type {any} */ (host), parts, OPTIONS, null, 300, signal);
+  assert.deepEqual(asked, ["loss", "val"].map((tag) => ["bands", tag, { 10: ["s1", "s2"] }]));
+  assert.deepEqual(bands.map(({ name, dash }) => [name, dash]), [["10 · loss", undefined], ["10 · val", [6, 3]]]);
+  assert.deepEqual(bands.map(groupOf), ["10", "10"]);
+  assert.notEqual(bands[0].key, bands[1].key);
+  assert.deepEqual(bands.map(({ numRuns, nonfinite }) => [numRuns, [...(nonfinite ?? [])]]), [[2, [0, 1]], [2, [0, 1]]]);
+  assert.deepEqual([numShown, numInside], [2, 900]); // only the tag that is reduced
+});
+
+test("members of the group that is pointed at are faint and not counted", async () => {
+  const store = new LinesStore(serverOf({ a1: 100, b: 100 }, []));
+  const runs = [{ name: "a1", color: "#123456", group: "a" }, { name: "b", color: "#654321", group: "b" }];
+  const parts = [{ tag: "loss", runs }];
+  await loadLines(store, parts, OPTIONS, null, 300, () => "1", signal, () => {});
+  const shown = knownLines(store, parts, OPTIONS, [null], 300, "a");
+  assert.deepEqual(shown.lines.map(({ name, faint }) => [name, faint]), [["a1", true], ["b", false]]);
+  assert.deepEqual([shown.numShown, shown.numInside], [4, 100]);
 });
 
 test("options of the address, and what is wrong in it", () => {
