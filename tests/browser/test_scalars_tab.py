@@ -550,6 +550,102 @@ def test_groups_of_runs_are_drawn_as_bands(page_of: Any) -> None:
     profile.check(server.url)
 
 
+@pytest.fixture(scope="module")
+def seeds(serve_for_all: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Five seeds, of which one diverges and one ends early, and a run without others."""
+    logdir = tmp_path_factory.mktemp("seeds")
+    for seed in range(5):
+        value = [float(seed)] * (40 if seed == 4 else 100)
+        if seed == 1:
+            value[60:] = [math.nan] * 40
+        long = np.random.default_rng(seed).random(20_000)
+        write_run(logdir, f"ppo/seed={seed}", scalars={"reward": value, "val": value, "long": long})
+    write_run(logdir, "sac/seed=0", scalars={"reward": [2.5] * 100})
+    return serve_for_all(logdir)
+
+
+def test_a_band_says_which_runs_are_in_it(seeds: Any, tabs: Callable[..., Any]) -> None:
+    """A run drops out where it diverged and where it ended; one that is alone is a line."""
+    profile = tabs()
+    page = profile.open(seeds.url, "#scalars&tagFilter=^reward$&group=seeds&scalars.legend=true")
+    page.wait_for_function("() => tb.label('reward').includes('ppo/*, sac/seed=0')")
+    for step, runs, text in [
+        (10, "5", "minimum to maximum · mean"),
+        (50, "4 of 5", "mean of 4 of 5 runs"),
+        (80, "3 of 5", "mean of 3 of 5 runs, 1 not finite"),
+    ]:
+        rows = hover(page, "reward", step, 99, 0.5)
+        assert rows[0][0] == "ppo/*"
+        assert rows[0][-1] == runs
+        assert text in page.evaluate("() => tb.all('.tb-chart-tooltip')[0].textContent")
+        page.wait_for_function(
+            "(runs) => tb.all('.tb-legend tbody tr')[0].lastElementChild.textContent === runs",
+            arg=runs,
+        )
+    names = page.evaluate("() => tb.all('.tb-legend tbody th').map((cell) => cell.title)")
+    assert names == ["ppo/*", "sac/seed=0"]
+    profile.check(seeds.url)
+
+
+def test_members_of_a_group_come_faintly(seeds: Any, tabs: Callable[..., Any]) -> None:
+    """Where the pointer is, without a change of the axes; and means say that they are."""
+    profile = tabs()
+    page = profile.open(seeds.url, "#scalars&tagFilter=^long$&group=seeds")
+    page.wait_for_function("() => tb.card('long')?.textContent.includes('of 100,000 points shown')")
+    note = page.evaluate("() => tb.card('long').querySelector('.note').textContent.trim()")
+    assert note == "500 means of 100,000 points shown"
+    axis = """() => {
+      const canvas = tb.canvas('long');
+      const width = tb.card('long').querySelector('.tb-chart-plot').getBoundingClientRect().left
+        - canvas.getBoundingClientRect().left;
+      const left = Math.floor((width - 2) * devicePixelRatio);
+      return canvas.getContext('2d').getImageData(0, 0, left, canvas.height).data.join();
+    }"""
+    before = page.evaluate(axis)
+    hover(page, "long", 10_000, 19_999, 0.5)
+    page.wait_for_function("() => tb.label('long').includes('ppo/seed=')")
+    page.evaluate("() => tb.frame()")
+    assert page.evaluate(axis) == before
+    profile.check(seeds.url)
+
+
+def test_bands_of_several_tags_are_told_apart(seeds: Any, tabs: Callable[..., Any]) -> None:
+    profile = tabs()
+    page = profile.open(seeds.url, "#scalars&group=seeds&scalars.with=reward,val")
+    page.wait_for_function("() => tb.label('reward + val').includes('ppo/* · reward, ppo/* · val')")
+    profile.check(seeds.url)
+
+
+def test_dragging_the_smoothing_slider_asks_once(seeds: Any, tabs: Callable[..., Any]) -> None:
+    """The server is asked when the slider stands still, with the last weight."""
+    profile = tabs()
+    page = profile.open(seeds.url, "#scalars&tagFilter=^long$")
+    page.wait_for_function("() => tb.card('long')?.textContent.includes('points shown')")
+    asked: list[float] = []
+    page.on(
+        "request",
+        lambda request: (
+            request.url.endswith("/window")
+            and asked.append(json.loads(request.post_data)["smoothing"])
+        ),
+    )
+    page.evaluate(
+        """async () => {
+          const slider = tb.all('.smoothing input[type=range]')[0];
+          for (let i = 1; i <= 30; i++) {
+            slider.value = i / 50;
+            slider.dispatchEvent(new InputEvent('input', { bubbles: true }));
+            await new Promise(requestAnimationFrame);
+          }
+        }"""
+    )
+    page.wait_for_function("() => tb.card('long') && location.hash.includes('scalars.smooth=0.6')")
+    page.wait_for_timeout(1000)
+    assert asked[-1] == 0.6
+    assert len(asked) <= 3  # 30 without waiting; a busy machine may pause for longer than it waits
+    profile.check(seeds.url)
+
+
 def test_charts_of_a_group_zoom_together_on_request(page_of: Any) -> None:
     page, profile, server = page_of("#scalars&tagFilter=^loss/&scalars.link=true")
     wait_for_curves(page, "loss/total", RUNS[0])

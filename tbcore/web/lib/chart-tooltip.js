@@ -52,20 +52,29 @@ export class ChartTooltip {
  */
 function nodesOf(hits, xAxis, hint) {
   const nearest = hits[0];
-  const rows = hits.slice(0, MOST_ROWS).sort((a, b) => order(a) - order(b));
+  const rows = hits.slice(0, MOST_ROWS);
+  const band = hits.find((hit) => hit.band); // the nearest; its members may be many, and nearer
+  if (band && !rows.includes(band)) rows[MOST_ROWS - 1] = band;
+  rows.sort((a, b) => order(a) - order(b));
   const lines = rows.filter(({ line }) => line);
   const bands = rows.filter(({ band }) => band);
   const isSmoothed = lines.some(({ line }) => line?.smoothed);
   const titles = ["Run", ...(isSmoothed ? ["Smoothed"] : []), "Value", "Step", "Relative"];
-  const time = document.createElement("p");
-  const place = nearest.line ? formatTime(nearest.line.wallTime[nearest.index]) : placeOf(nearest, xAxis);
-  const more = hits.length > MOST_ROWS ? `the nearest ${MOST_ROWS} of ${hits.length}` : "";
-  time.textContent = [more, place, hint].filter(Boolean).join(" · ");
+  const more = hits.length > rows.length ? `the nearest ${rows.length} of ${hits.length}` : "";
+  const time = nearest.line ? formatTime(nearest.line.wallTime[nearest.index]) : "";
+  const below = [more, time, hint].filter(Boolean).join(" · ");
   return [
-    ...(bands.length > 0 ? [table(bands, nearest, ["Group", "Mean", "Low", "High", "Runs"], bandTexts)] : []),
+    ...(band ? [table(bands, nearest, ["Group", "Mean", "Low", "High", "Runs"], bandTexts), paragraph(placeOf(band, xAxis))] : []),
     ...(lines.length > 0 ? [table(lines, nearest, titles, (hit) => lineTexts(hit, isSmoothed))] : []),
-    time,
+    ...(below ? [paragraph(below)] : []),
   ];
+}
+
+/** @param {string} text */
+function paragraph(text) {
+  const made = document.createElement("p");
+  made.textContent = text;
+  return made;
 }
 
 /** @param {Hit} hit @param {import("./chart-types.js").XAxis} xAxis */
