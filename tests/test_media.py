@@ -156,6 +156,28 @@ def test_bytes_are_those_of_the_sample(media: Media) -> None:
         assert query_of(Request(scope))["run"] == "eval"
 
 
+def test_both_forms_under_one_tag_are_one_series(tmp_path: Path) -> None:
+    """In the order in which they were written, whichever form each has."""
+    with EventFileWriter(tmp_path / "run" / "a.tfevents") as writer:
+        for step in range(6):
+            value = summaries.image("i", bytes(step), width=1, height=1, as_tensor=step % 2 == 1)
+            writer.add_summary(10 - step, value)
+    multiplexer = make_client(tmp_path, plugins=[]).multiplexer
+    media = Media(multiplexer, CLAIMS, letters)
+
+    series = multiplexer.item_series("run", "i", CLAIMS)
+    assert series.ordinal.tolist() == list(range(6))
+    assert series.step.tolist() == [10, 9, 8, 7, 6, 5]
+    assert len(series) == len(series.wall_time) == 6
+    for step in range(5, 11):
+        found = data_of(ask(media, "step", f"run=run&tag=i&step={step}"))
+        assert (found["index"], found["samples"][0]["size"]) == (10 - step, 10 - step)
+    legacy = multiplexer.items_etag("run", "i", CLAIMS[:1])
+    assert (
+        len({legacy, *(multiplexer.items_etag("run", "i", c) for c in (CLAIMS, CLAIMS[1:]))}) == 3
+    )
+
+
 @given(steps_of)
 def test_items_have_an_order_and_a_number_of_their_own(steps: list[int]) -> None:
     """By step, then as logged; those of one step are counted."""

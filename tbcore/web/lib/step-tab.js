@@ -261,7 +261,7 @@ function Cell({ tab, run, tag, place, ahead, expanded }) {
   const { value: found, error } = useAnswer(answers, questionOf(settled), isNear);
   const last = useRef(found);
   if (found) last.current = found;
-  const shown = last.current;
+  const shown = error && !found ? undefined : last.current;
   const isLate = shown !== undefined && (found === undefined || settled !== place);
 
   useEffect(() => {
