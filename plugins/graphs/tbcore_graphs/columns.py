@@ -165,11 +165,7 @@ class _Table:
         self._num_outputs.append(num_outputs)
 
     def columns(self, functions: dict[str, tuple[int, int]]) -> Columns:
-        index: dict[str, int] = {}
-        for node, name in enumerate(self._names):
-            if index.setdefault(name, node) != node:
-                self._names[node] = _another(name, index)
-                index[self._names[node]] = node
+        index = self._index()
         source, output, control = _sources(index, self._inputs)
         is_edge = source >= 0
         source, output, control = source[is_edge], output[is_edge], control[is_edge]
@@ -193,6 +189,23 @@ class _Table:
             functions=functions,
             index=index,
         )
+
+    def _index(self) -> dict[str, int]:
+        """Names to nodes. A second node of one name gets another."""
+        index: dict[str, int] = {}
+        again = [
+            node for node, name in enumerate(self._names) if index.setdefault(name, node) != node
+        ]
+        counts: dict[str, int] = {}
+        for node in again:
+            name = self._names[node]
+            shown = name
+            while shown in index:
+                counts[name] = counts.get(name, 1) + 1
+                shown = f"{name} ({counts[name]})"
+            self._names[node] = shown
+            index[shown] = node
+        return index
 
     def _codes_of(self, value: AttrValue) -> list[int]:
         # Shapes are what is repeated most in a graph: each list is looked at once.
@@ -229,14 +242,6 @@ def _sources(
     for place in np.flatnonzero(source < 0).tolist():
         source[place], output[place], control[place] = resolve(index, inputs[place])
     return source, output, control
-
-
-def _another(name: str, taken: dict[str, int]) -> str:
-    """A name that no other node has."""
-    number = 2
-    while f"{name} ({number})" in taken:
-        number += 1
-    return f"{name} ({number})"
 
 
 def _functions(data: bytes, library: wire.Field) -> Iterator[tuple[str, tuple[int, int]]]:

@@ -41,11 +41,11 @@ def graph_def(data: bytes) -> GraphDef:
     """
     try:
         model = json.loads(data)
+        if not isinstance(model, dict) or not isinstance(model.get("config"), (dict, list)):
+            raise DecodeError("it is no Keras model: it has no config")
+        return GraphDef(node=_Converter().nodes(model, "", []))
     except (ValueError, RecursionError) as error:
         raise DecodeError(f"it is no Keras model: {error}") from None
-    if not isinstance(model, dict) or not isinstance(model.get("config"), (dict, list)):
-        raise DecodeError("it is no Keras model: it has no config")
-    return GraphDef(node=_Converter().nodes(model, "", []))
 
 
 class _Converter:

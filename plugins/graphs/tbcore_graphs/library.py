@@ -63,8 +63,9 @@ class Library:
         item = sources.run_metadata(self._multiplexer, run, tag)
 
         def make() -> Sums:
-            data = sources.blob(item.read())
-            return self._graph(source, function).sums(costs(data))
+            graph = self._graph(source, function)
+            with sources.reading(f"run metadata {tag!r}"):
+                return graph.sums(costs(sources.blob(item.read())))
 
         key = (source.item.etag, source.id, function, item.etag)
         return self._sums.get(key, make, lambda sums: sum(column.nbytes for column in sums))
@@ -103,11 +104,13 @@ class Library:
     def _graph(self, source: Source, function: str | None) -> Graph:
         def make() -> Graph:
             if function is None:
-                return Graph(columns_of(source.read()))
+                with sources.reading(f"graph {source.id!r}"):
+                    return Graph(columns_of(source.read()))
             place = self._graph(source, None).columns.functions.get(function)
             if place is None:
                 raise NotFoundError(f"the graph has no function {function[:200]!r}")
-            return Graph(columns_of_function(source.read(), *place))
+            with sources.reading(f"function {function[:200]!r}"):
+                return Graph(columns_of_function(source.read(), *place))
 
         key = (source.item.etag, source.id, function)
         return self._graphs.get(key, make, lambda graph: graph.num_bytes)

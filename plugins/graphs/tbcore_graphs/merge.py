@@ -11,6 +11,8 @@ from tbcore_graphs.proto.graph_pb2 import FunctionDefLibrary, GraphDef, NodeDef
 def graphs(serialized: Sequence[bytes]) -> bytes:
     """A serialized GraphDef with the nodes of all, below `graph_1`, `graph_2` and so on.
 
+    The same ones always give the same bytes.
+
     Functions become `graph_1_<name>`, and so do the calls of them. A single graph is returned as it
     is; versions are those of the first. Raises DecodeError where one is none.
     """
@@ -43,7 +45,7 @@ def _below(prefix: str, data: bytes, *, with_versions: bool) -> Iterator[bytes]:
             for name in node.input
         ]
         _rename_calls([node], prefix, functions)
-        yield GraphDef(node=[node]).SerializeToString()
+        yield GraphDef(node=[node]).SerializeToString(deterministic=True)
     for function in library.function:
         function.signature.name = f"{prefix}_{function.signature.name}"
         _rename_calls(function.node_def, prefix, functions)
@@ -52,7 +54,7 @@ def _below(prefix: str, data: bytes, *, with_versions: bool) -> Iterator[bytes]:
         gradient.gradient_func = f"{prefix}_{gradient.gradient_func}"
     for registered in library.registered_gradients:
         registered.gradient_func = f"{prefix}_{registered.gradient_func}"
-    yield GraphDef(library=library).SerializeToString()
+    yield GraphDef(library=library).SerializeToString(deterministic=True)
     if with_versions:
         yield from rest
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from itertools import chain
 from typing import Any
 
@@ -103,6 +103,8 @@ def _graph(multiplexer: Multiplexer) -> Handler:
         run, limit = required(request, "run"), _limit(request)
         source = sources.source(multiplexer, run, optional(request, "graph"))
         return _text_response(
+            request,
+            f"graph {source.id!r}",
             texts,
             (source.item.etag, source.id, limit),
             GraphDef,
@@ -120,6 +122,8 @@ def _run_metadata(multiplexer: Multiplexer) -> Handler:
         tag, run = required(request, "tag", "run")
         item = sources.run_metadata(multiplexer, run, tag)
         return _text_response(
+            request,
+            f"run metadata {tag!r}",
             texts,
             item.etag,
             RunMetadata,
@@ -145,6 +149,8 @@ def _limit(request: Request) -> Limit | None:
 
 
 def _text_response(
+    request: Request,
+    name: str,
     texts: TextCache,
     key: Hashable,
     message_type: type[Message],
@@ -154,9 +160,10 @@ def _text_response(
     """Text that is made while it is sent, unless it is short."""
     chunks = texts.get(key)
     if chunks is None:
-        data = read()
-        # Once text is on its way it is too late for an error.
-        wire.check(message_type, data)
+        with sources.reading(name):
+            data = read()
+            # Once text is on its way it is too late for an error.
+            wire.check(message_type, data)
         chunks = texts.keep(key, text_of(data))
     headers = {"content-type": _MEDIA_TYPE}
     start, size = [], 0
@@ -164,6 +171,8 @@ def _text_response(
         start.append(chunk)
         size += len(chunk)
         if size > _WHOLE_BYTES:
-            return StreamingResponse(chain(start, chunks), headers=headers)
+            # Nobody gets the text in answer to HEAD.
+            rest: Iterable[bytes] = chain(start, chunks) if request.method == "GET" else ()
+            return StreamingResponse(rest, headers=headers)
     # Pages read up to the end of a line, for ever where there is none.
     return Response(b"".join(start) or b"\n", headers=headers)

@@ -6,6 +6,7 @@ A graph is a serialized GraphDef here, whatever it was logged as.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from tbcore import Claim, DecodeError, Item, Multiplexer, NotFoundError
@@ -50,8 +51,11 @@ class Source:
     item: Item
 
     def read(self) -> bytes:
-        """The serialized GraphDef; not checked. Raises NotFoundError or DataError as `Item.read`
-        does, and DecodeError when there is no graph in it."""
+        """The serialized GraphDef, each time the same bytes; not checked.
+
+        Raises NotFoundError or DataError as `Item.read` does, and DecodeError when there is no
+        graph in it.
+        """
         data = blob(self.item.read())
         match self.kind:
             case "meta_graph_def":
@@ -60,7 +64,7 @@ class Source:
             case "run_metadata":
                 return _graph_of_run_metadata(data)
             case "keras":
-                return keras.graph_def(data).SerializeToString()
+                return keras.graph_def(data).SerializeToString(deterministic=True)
         return data
 
 
@@ -137,6 +141,15 @@ def blob(value: Value) -> bytes:
     if not strings:
         raise DecodeError(f"value of tag {value.tag!r} is no graph: it holds no bytes")
     return strings[0]
+
+
+@contextmanager
+def reading(what: str) -> Iterator[None]:
+    """Has a DecodeError say what it is that cannot be decoded."""
+    try:
+        yield
+    except DecodeError as error:
+        raise DecodeError(f"{what} cannot be decoded: {error}") from None
 
 
 def _last_of_each(multiplexer: Multiplexer, run: str, claims: tuple[Claim, ...]) -> dict[str, Item]:

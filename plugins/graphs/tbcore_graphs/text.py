@@ -25,9 +25,9 @@ from tbcore_graphs.proto.graph_pb2 import GraphDef, NodeDef
 CHUNK_BYTES = 1 << 16
 _LONG_BYTES = 1 << 16
 """From here on bytes are escaped in bulk, and messages printed in pieces."""
-_MAX_REMEMBERED_BYTES = 1 << 12
-_MAX_REMEMBERED = 20_000
-"""Attributes whose text is kept while one graph is printed: 80 MB at most, 1 MB in practice."""
+_MAX_REMEMBERED_BYTES = 1 << 10
+_MAX_REMEMBERED = 10_000
+"""Attributes whose text is kept while one graph is printed: 50 MB at most, 1 MB in practice."""
 
 _PLAIN = re.compile(r"[ !#-&(-\[\]-~]*")
 """Texts in which nothing is escaped."""
