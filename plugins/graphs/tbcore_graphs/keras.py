@@ -77,14 +77,16 @@ class _Converter:
     def _functional(
         self, model: Json, layers: list[Json], scope: str, inputs: Sequence[str]
     ) -> Iterator[NodeDef]:
-        siblings = {_name(layer): layer for layer in layers}
-        entries = [name for name, _ in _references(model["config"].get("input_layers"), siblings)]
-        from_outside = dict(zip(entries, inputs, strict=False))
+        siblings = _by_name(layers)
+        entries = _references(model["config"].get("input_layers"), siblings)
+        from_outside = {
+            id(siblings[name]): taken for (name, _), taken in zip(entries, inputs, strict=False)
+        }
         for layer in layers:
             inbound = _references(layer.get("inbound_nodes"), siblings)
             taken = [self._output(siblings[name], scope, index) for name, index in inbound]
-            if _name(layer) in from_outside:
-                taken.append(from_outside[_name(layer)])
+            if id(layer) in from_outside:
+                taken.append(from_outside[id(layer)])
             # A layer that is used twice takes what it takes once.
             yield from self.nodes(layer, scope, list(dict.fromkeys(taken)))
 
@@ -95,7 +97,7 @@ class _Converter:
             return [name]
         if not _is_functional(layer):
             return self.outputs(layers[-1], name)
-        siblings = {_name(inner): inner for inner in layers}
+        siblings = _by_name(layers)
         named = _references(layer["config"].get("output_layers"), siblings)
         return [self._output(siblings[inner], name, index) for inner, index in named]
 
@@ -168,8 +170,15 @@ def _is_functional(model: Json) -> bool:
     )
 
 
+def _by_name(layers: list[Json]) -> dict[str, Json]:
+    """Layers by what others call them: the name beside the config, which is mostly the same as that
+    inside."""
+    inside = {_name(layer): layer for layer in layers}
+    return inside | {str(layer["name"]): layer for layer in layers if layer.get("name")}
+
+
 def _name(layer: Json) -> str:
-    """What a model calls one of its layers."""
+    """What a layer calls itself."""
     config = layer.get("config")
     named = config.get("name") if isinstance(config, dict) else None
     return str(named or layer.get("name") or layer.get("class_name") or "layer")
