@@ -22,6 +22,7 @@ import pytest
 
 import tbcore_audio
 import tbcore_distributions
+import tbcore_graphs
 import tbcore_histograms
 import tbcore_images
 import tbcore_scalars
@@ -65,6 +66,11 @@ MEDIA_ROUTES = [
             "tags", "audio?run=media&tag=a", "step?run=media&tag=a",
             "individualAudio?index=0&tagname=a&run=media",
         ],
+        "graphs": [
+            "runs", "graph?run=media", "run_metadata?run=media&tag=r", "run_metadata_tags",
+            "overview?run=media", "scope?run=media&tag=r", "node?run=media&name=x&tag=r",
+            "search?run=media&text=x",
+        ],
     }.items()
     for route in routes
 ]  # fmt: skip
@@ -78,6 +84,9 @@ EARLIER_MEDIA_ROUTES = [
     "audio?run=media&tag=a",
     "individualImage?index=0&tagname=i&run=media",
     "individualAudio?index=0&tagname=a&run=media",
+    "data/graph?run=media",
+    "data/run_metadata?run=media&tag=r",
+    "graph?run=media",
 ]
 
 
@@ -105,10 +114,12 @@ def full_client(tbcore_logdir: Path, tbcore_client: MakeClient) -> TbcoreClient:
     write_run(
         tbcore_logdir, "media", wall_time=4.0,
         histograms={"h": [[1.0, 2.0]]}, images={"i": [summaries.png()]},
-        audio={"a": [summaries.wav()]},
+        audio={"a": [summaries.wav()]}, graph=b"\x0a\x06\x0a\x01x\x12\x01X",
+        run_metadata={"r": b"\x0a\x00"},
     )  # fmt: skip
     plugins = [
-        tbcore_audio, tbcore_distributions, tbcore_histograms, tbcore_images, tbcore_scalars,
+        tbcore_audio, tbcore_distributions, tbcore_graphs, tbcore_histograms, tbcore_images,
+        tbcore_scalars,
     ]  # fmt: skip
     return tbcore_client(tbcore_logdir, plugins=plugins, dev=False)
 

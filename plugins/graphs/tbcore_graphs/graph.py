@@ -226,13 +226,15 @@ class Graph:
             if len(members.get(series, ())) < MIN_SERIES:
                 raise NotFoundError(f"the scope has no series {series[:200]!r}")
             return members[series]
-        folded = []
-        for name, found in members.items():
-            if len(found) < MIN_SERIES:
-                folded += found
-            else:
-                folded.append(_Row(name, "series", [row.children[0] for row in found]))
-        return folded
+        folded = {}
+        for row in rows:
+            name = _series_of(row.name)
+            if len(members[name]) < MIN_SERIES:
+                folded["op", row.name] = row
+            elif ("series", name) not in folded:
+                entries = [member.children[0] for member in members[name]]
+                folded["series", name] = _Row(name, "series", entries)
+        return list(folded.values())
 
     def _table(self, rows: list[_Row], sums: Sums | None) -> Answer:
         tree, columns = self.tree, self.columns

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from itertools import chain
-from typing import Any
 
 from google.protobuf.message import Message
 from starlette.requests import Request
@@ -15,7 +14,6 @@ from tbcore import BadRequestError, LegacyApi, Multiplexer
 from tbcore.http import json_response, optional, optional_int, required
 from tbcore_graphs import sources, wire
 from tbcore_graphs.cache import TextCache
-from tbcore_graphs.graph import Graph
 from tbcore_graphs.library import Library
 from tbcore_graphs.proto.graph_pb2 import GraphDef
 from tbcore_graphs.proto.run_metadata_pb2 import RunMetadata
@@ -45,10 +43,10 @@ def make_routes(multiplexer: Multiplexer) -> list[Route]:
         return json_response(library.overview(required(request, "run")))
 
     def scope(request: Request) -> Response:
-        graph, sums = _asked(request)
-        answer = graph.scope(
+        run, graph = required(request, "run"), optional(request, "graph")
+        answer = library.graph(run, graph).scope(
             optional(request, "path", ""),
-            sums,
+            library.sums(run, graph, optional(request, "tag")),
             limit=optional_int(request, "limit", _MAX_CHILDREN, minimum=1),
             offset=optional_int(request, "offset", 0, minimum=0),
             series=optional(request, "series", ""),
@@ -61,14 +59,10 @@ def make_routes(multiplexer: Multiplexer) -> list[Route]:
         return json_response(library.node(run, graph, name, tag))
 
     def search(request: Request) -> Response:
-        graph, _ = _asked(request)
+        graph = library.graph(required(request, "run"), optional(request, "graph"))
         text, op = optional(request, "text", ""), optional(request, "op")
         limit = optional_int(request, "limit", 100, minimum=0)
         return json_response(graph.search(text, op, limit))
-
-    def _asked(request: Request) -> tuple[Graph, Any]:
-        run, graph = required(request, "run"), optional(request, "graph")
-        return library.graph(run, graph), library.sums(run, graph, optional(request, "tag"))
 
     return [
         Route("/runs", runs),
