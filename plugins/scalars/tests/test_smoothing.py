@@ -66,3 +66,19 @@ def test_the_weight_means_the_same_share_of_the_axis() -> None:
     assert followed[0] == pytest.approx(followed[1], abs=0.01)
     assert 0.5 < followed[0] < 0.95
     assert point_weight(0.6, 1000) == 0.6
+
+
+def test_a_long_series_is_smoothed_as_tensorboard_smooths_its_sample() -> None:
+    """Also where the distances between steps are not equal: points count, not distances."""
+    rng = np.random.default_rng(0)
+    num_points = 40_000
+    signal = np.sin(np.arange(num_points) / 3000)
+    value = signal + 0.3 * rng.normal(size=num_points)
+    sample = np.sort(rng.choice(num_points, 1000, replace=False))
+
+    of_all = smoothed(value, point_weight(0.9, num_points))[sample]
+    of_sample = smoothed(value[sample], 0.9)
+
+    # Both lag behind the signal alike; the sample is noisier, since it has fewer points.
+    assert np.sqrt(np.mean((of_all - of_sample)[50:] ** 2)) < 0.1
+    assert abs(np.mean((of_all - of_sample)[50:])) < 0.02
