@@ -24,7 +24,7 @@ def point_weight(weight: float, num_points: int) -> float:
     """The weight for each point of a series of `num_points`.
 
     Longer series have more points, so that each counts less: a weight smooths over the same share
-    of the points, as in TensorBoard, which smooths a random sample of 1,000 of them, point by point.
+    of the points, as in TensorBoard, which smooths a random sample of 1,000 of them.
 
     Points are counted, and distances in x are not. Distances would smooth series of fewer than
     1,000 points less than TensorBoard does, give one series other curves by step and by time, and
