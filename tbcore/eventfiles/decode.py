@@ -96,7 +96,7 @@ class Decoder:
     def __init__(self, *, blocks: bool = True) -> None:
         self.buffer = bytearray(BUFFER_BYTES + SLACK_BYTES)
         """Filled by the caller before `decode`, with at least SLACK_BYTES to spare."""
-        self._piece_bytes = BUFFER_BYTES
+        self._growth = 1
         self._num_rows = self._num_columns = 0
         """Of references in the last piece."""
         self._blocks = blocks
@@ -109,11 +109,13 @@ class Decoder:
     def make_room(self) -> int:
         """How long the next piece may be; the buffer may be another one from then on."""
         is_scattered = _MANY_ROWS <= self._num_rows < _FEW_ROWS_EACH * self._num_columns
-        if is_scattered and self._piece_bytes == BUFFER_BYTES:
-            self._piece_bytes *= _GROWTH
-            self.buffer = bytearray(self._piece_bytes + SLACK_BYTES)
+        if is_scattered:
+            self._growth = _GROWTH
+        piece_bytes = BUFFER_BYTES * self._growth
+        if len(self.buffer) < piece_bytes + SLACK_BYTES:
+            self.buffer = bytearray(piece_bytes + SLACK_BYTES)
         self._num_rows = self._num_columns = 0
-        return self._piece_bytes
+        return piece_bytes
 
     def decode(
         self,

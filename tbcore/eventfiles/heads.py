@@ -114,8 +114,11 @@ class _Cursors:
         return _Cursors(self._buffer, self.at[picked], self.ends[picked])
 
     def inside(self, size: NDArray[np.int64]) -> _Cursors:
-        """Cursors in the messages of `size` bytes that begin here."""
-        return _Cursors(self._buffer, self.at, np.minimum(self.at + size, self.ends))
+        """Cursors in the messages of `size` bytes that begin here; wrong where there are fewer."""
+        ends = self.at + size
+        cursors = _Cursors(self._buffer, self.at, np.minimum(ends, self.ends))
+        cursors.is_right = ends <= self.ends
+        return cursors
 
     def has(self, key: int) -> NDArray[np.bool_]:
         """Which stand in front of this key."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tbcore.eventfiles import decode, periods, records
@@ -361,8 +361,13 @@ def test_rows_longer_than_the_buffer(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert len(read_all(path, blocks=True).rows) == 5 * 99 + 2
 
 
+BEYOND_ITS_SHAPE = b"\x2a\x0f\x0a\x0d\x0a\x03tag\x42\x06\x08\x07\x12\x02\x12\x01"
+"""A tensor with a dimension that claims a byte more than its shape has."""
+
+
 @SETTINGS
 @given(st.lists(altered(), min_size=2, max_size=40))
+@example([BEYOND_ITS_SHAPE] * 2)
 def test_same_references_of_any_bytes(tmp_path: Path, payloads: list[bytes]) -> None:
     """Whatever a checksum vouches for: bytes that are no message are refused on both ways."""
     path = tmp_path / "a.tfevents"
