@@ -210,7 +210,9 @@ def _is_repeated(field: Any) -> bool:
 def _quoted(text: str) -> str:
     if _PLAIN.fullmatch(text):
         return f'"{text}"'
-    return f'"{text_encoding.CEscape(text.encode(), True)}"'
+    # Newer versions of protobuf take bytes as well, and say so; older ones need the text.
+    escape: Any = text_encoding.CEscape
+    return f'"{escape(text, True)}"'
 
 
 def _escapes() -> tuple[Any, Any]:
