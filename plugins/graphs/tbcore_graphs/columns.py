@@ -5,12 +5,12 @@ Attributes stay in the file: of each node it is known where it stands in the ser
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import chain
 
 import numpy as np
+from google.protobuf.message import Message
 from numpy.typing import NDArray
 
 from tbcore_graphs import wire
@@ -27,6 +27,7 @@ _FUNCTION = 1
 _FUNCTION_NODE = 3
 """Numbers of fields."""
 _SHAPES = "_output_shapes"
+_NOWHERE = (-1, -1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +74,9 @@ def columns_of(data: bytes) -> Columns:
     """The columns of a serialized GraphDef; raises DecodeError where the bytes are none."""
     table = _Table()
     functions: dict[str, tuple[int, int]] = {}
-    for number, message, field_ in _in_batches(GraphDef, data, 0, len(data)):
-        if number == _NODE:
-            table.add(message, field_.content, field_.end)
-        elif number == _LIBRARY:
-            functions.update(_functions(data, field_))
+    for found in table.add_all(GraphDef, data, 0, len(data)):
+        if found.number == _LIBRARY:
+            functions.update(_functions(data, found))
     return table.columns(functions)
 
 
@@ -87,22 +86,19 @@ def columns_of_function(data: bytes, start: int, end: int) -> Columns:
     What it takes and returns become nodes too, with the ops `input_arg` and `output_arg`.
     """
     table = _Table()
-    # Its nodes are left to the loop below: there may be a hundred thousand.
-    rest = b"".join(
+    rest = [
         data[found.start : found.end]
         for found in wire.fields(data, start, end)
         if found.number != _FUNCTION_NODE
-    )
-    function = wire.decode(FunctionDef, rest)
+    ]
+    function = wire.decode(FunctionDef, b"".join(rest))
     for argument in function.signature.input_arg:
-        table.add(NodeDef(name=argument.name, op="input_arg"), -1, -1)
-    for number, message, field_ in _in_batches(FunctionDef, data, start, end):
-        if number == _FUNCTION_NODE:
-            table.add(message, field_.content, field_.end)
+        table.add([NodeDef(name=argument.name, op="input_arg")], [_NOWHERE])
+    table.add_all(FunctionDef, data, start, end)
     for argument in function.signature.output_arg:
         returned = function.ret.get(argument.name)
         inputs = [] if returned is None else [returned]
-        table.add(NodeDef(name=argument.name, op="output_arg", input=inputs), -1, -1)
+        table.add([NodeDef(name=argument.name, op="output_arg", input=inputs)], [_NOWHERE])
     return table.columns({})
 
 
@@ -138,47 +134,78 @@ class _Table:
         self._ops: dict[str, int] = {}
         self._devices: dict[str, int] = {"": 0}
         self._shapes: dict[str, int] = {"": 0}
-        self._op, self._device = array("i"), array("i")
-        self._start, self._end = array("q"), array("q")
+        self._op: list[int] = []
+        self._device: list[int] = []
+        self._places: list[tuple[int, int]] = []
         self._inputs: list[str] = []
-        self._num_inputs = array("i")
+        self._num_inputs: list[int] = []
         self._outputs: dict[bytes, list[int]] = {}
         """A serialized list of shapes to their codes: many nodes have the same."""
-        self._shape_codes = array("i")
+        self._shape_codes: list[int] = []
         """Of all outputs of all nodes, one after the other."""
-        self._num_outputs = array("i")
+        self._num_outputs: list[int] = []
 
-    def add(self, node: NodeDef, start: int, end: int) -> None:
-        self._names.append(node.name)
-        self._op.append(self._ops.setdefault(node.op, len(self._ops)))
-        self._device.append(self._devices.setdefault(node.device, len(self._devices)))
-        self._start.append(start)
-        self._end.append(end)
-        inputs = node.input
-        self._inputs += inputs
-        self._num_inputs.append(len(inputs))
-        num_outputs = 0
-        if _SHAPES in node.attr:
-            codes = self._codes_of(node.attr[_SHAPES])
-            self._shape_codes.extend(codes)
-            num_outputs = len(codes)
-        self._num_outputs.append(num_outputs)
+    def add(self, nodes: Sequence[NodeDef], places: Iterable[tuple[int, int]]) -> None:
+        """Adds nodes, and where their messages lie."""
+        ops, devices = self._ops, self._devices
+        self._names += [node.name for node in nodes]
+        self._op += [ops.setdefault(node.op, len(ops)) for node in nodes]
+        self._device += [devices.setdefault(node.device, len(devices)) for node in nodes]
+        self._places += places
+        inputs = [node.input for node in nodes]
+        self._inputs += chain.from_iterable(inputs)
+        self._num_inputs += map(len, inputs)
+        shapes = [
+            self._codes_of(node.attr[_SHAPES]) if _SHAPES in node.attr else () for node in nodes
+        ]
+        self._shape_codes += chain.from_iterable(shapes)
+        self._num_outputs += map(len, shapes)
+
+    def add_all(
+        self, message_type: type[Message], data: bytes, start: int, end: int
+    ) -> list[wire.Field]:
+        """Adds the nodes of a serialized GraphDef or FunctionDef; returns its other fields.
+
+        The nodes are decoded many at once, but never so many that nobody else gets a turn.
+        """
+        number = _NODE if message_type is GraphDef else _FUNCTION_NODE
+        batch: list[wire.Field] = []
+        others: list[wire.Field] = []
+        for found in wire.fields(data, start, end):
+            if found.number != number or found.wire_type != wire.LENGTH_DELIMITED:
+                others.append(found)
+                continue
+            if batch and (
+                batch[-1].end != found.start or found.end - batch[0].start > wire.PART_BYTES
+            ):
+                self._add_batch(message_type, data, batch)
+                batch = []
+            batch.append(found)
+        if batch:
+            self._add_batch(message_type, data, batch)
+        return others
+
+    def _add_batch(self, message_type: type[Message], data: bytes, batch: list[wire.Field]) -> None:
+        message = wire.decode(message_type, data[batch[0].start : batch[-1].end])
+        nodes = message.node if message_type is GraphDef else message.node_def
+        self.add(nodes, [(found.content, found.end) for found in batch])
 
     def columns(self, functions: dict[str, tuple[int, int]]) -> Columns:
         index = self._index()
         source, output, control = _sources(index, self._inputs)
         is_edge = source >= 0
         source, output, control = source[is_edge], output[is_edge], control[is_edge]
-        num_inputs = np.frombuffer(self._num_inputs, np.int32)
+        num_inputs = np.array(self._num_inputs, np.int32)
+        places = np.array(self._places, np.int64).reshape(-1, 2)
         target = np.repeat(np.arange(len(num_inputs), dtype=np.int32), num_inputs)[is_edge]
         return Columns(
             names=self._names,
-            op=np.frombuffer(self._op, np.int32),
+            op=np.array(self._op, np.int32),
             ops=list(self._ops),
-            device=np.frombuffer(self._device, np.int32),
+            device=np.array(self._device, np.int32),
             devices=list(self._devices),
-            start=np.frombuffer(self._start, np.int64),
-            end=np.frombuffer(self._end, np.int64),
+            start=places[:, 0],
+            end=places[:, 1],
             source=source,
             target=target,
             output=output,
@@ -220,8 +247,8 @@ class _Table:
     def _shapes_of(
         self, source: NDArray[np.int32], output: NDArray[np.int32], control: NDArray[np.bool_]
     ) -> NDArray[np.int32]:
-        codes = np.frombuffer(self._shape_codes, np.int32)
-        counts = np.frombuffer(self._num_outputs, np.int32)
+        codes = np.array(self._shape_codes, np.int32)
+        counts = np.array(self._num_outputs, np.int32)
         first = np.cumsum(counts) - counts
         # A node that has one output only: no matter what the edge calls it.
         output = np.where((output == UNKNOWN) & (counts[source] == 1), 0, output)
@@ -255,29 +282,3 @@ def _functions(data: bytes, library: wire.Field) -> Iterator[tuple[str, tuple[in
         )
         name = wire.decode(FunctionDef, signature).signature.name
         yield name, (found.content, found.end)
-
-
-def _in_batches(
-    message_type: Any, data: bytes, start: int, end: int
-) -> Iterator[tuple[int, Any, wire.Field]]:
-    """The repeated NodeDefs of a message, decoded many at once; other fields with None."""
-    number = _NODE if message_type is GraphDef else _FUNCTION_NODE
-    batch: list[wire.Field] = []
-
-    def decoded() -> Iterable[tuple[int, Any, wire.Field]]:
-        if batch:
-            whole = data[batch[0].start : batch[-1].end]
-            message = wire.decode(message_type, whole)
-            nodes = message.node if message_type is GraphDef else message.node_def
-            yield from ((number, node, found) for node, found in zip(nodes, batch, strict=True))
-            batch.clear()
-
-    for found in wire.fields(data, start, end):
-        if found.number == number and found.wire_type == wire.LENGTH_DELIMITED:
-            batch.append(found)
-            if found.end - batch[0].start >= wire.PART_BYTES:
-                yield from decoded()
-        else:
-            yield from decoded()
-            yield found.number, None, found
-    yield from decoded()
