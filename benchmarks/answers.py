@@ -31,7 +31,10 @@ NUM_REQUESTS = 200
 
 
 @contextmanager
-def serving(command: list[str], port: int) -> Iterator[http.client.HTTPConnection]:
+def serving(
+    command: list[str], port: int, num_runs: int = 50
+) -> Iterator[http.client.HTTPConnection]:
+    """A connection to a server that has loaded this many runs."""
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
@@ -39,7 +42,7 @@ def serving(command: list[str], port: int) -> Iterator[http.client.HTTPConnectio
             time.sleep(0.1)
             try:
                 connection.request("GET", "/data/runs")
-                if len(json.loads(connection.getresponse().read())) == 50:
+                if len(json.loads(connection.getresponse().read())) == num_runs:
                     break
             except (OSError, http.client.HTTPException, ValueError):
                 connection.close()

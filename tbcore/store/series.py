@@ -107,11 +107,7 @@ REFERENCE = Layout("i8", "f8", "i8", "u4", "u4", "u4", "u4")
 
 _NO_BLOCK = np.empty(0, np.uint8)
 
-_FORMATS = {
-    np.dtype(name).char: struct.Struct(f"={code}")
-    for name, code in (("i8", "q"), ("f8", "d"), ("f4", "f"))
-}
-"""How one number of a scalar column is read."""
+_INT64, _FLOAT64, _FLOAT32 = map(struct.Struct, ("=q", "=d", "=f"))
 
 
 class Ordinals:
@@ -252,11 +248,12 @@ class Series:
     def last_point(self) -> tuple[int, float, float]:
         """Step, wall time and value of the last row of a scalar series that has one."""
         # Without making views of the columns: somebody may ask this of each of 100,000 series.
-        row, data = self.length - 1, self.block.data
-        step, wall_time, value = (
-            _FORMATS[dtype.char].unpack_from(data, self.capacity * at + row * size)[0]
-            for dtype, size, at in self.layout.columns
-        )
+        data, last, capacity = self.block.data, self.length - 1, self.capacity
+        (_, _, step_at), (_, _, wall_time_at), (_, size, value_at) = self.layout.columns
+        [step] = _INT64.unpack_from(data, capacity * step_at + last * 8)
+        [wall_time] = _FLOAT64.unpack_from(data, capacity * wall_time_at + last * 8)
+        float_ = _FLOAT32 if size == 4 else _FLOAT64
+        [value] = float_.unpack_from(data, capacity * value_at + last * size)
         return step, wall_time, value
 
     def highest_step(self) -> int | None:

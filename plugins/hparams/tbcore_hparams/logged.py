@@ -82,7 +82,8 @@ def read_run(multiplexer: Multiplexer, run: str, tags: Sequence[str], tell: Tell
     end: SessionEndInfo = message(END_TAG) or SessionEndInfo()
     session = Session(
         name=run,
-        hparams={name: plain(value) for name, value in start.hparams.items()},
+        # Protobuf makes the items of a map by a loop in Python.
+        hparams={name: plain(start.hparams[name]) for name in start.hparams},
         group=start.group_name or run,
         model_uri=start.model_uri,
         monitor_url=start.monitor_url,
@@ -95,19 +96,12 @@ def read_run(multiplexer: Multiplexer, run: str, tags: Sequence[str], tell: Tell
 
 def plain(value: Value) -> Any:
     """The value as JSON has it: a float, text, bool, None, list or dict."""
-    match value.WhichOneof("kind"):
-        case "number_value":
-            return value.number_value
-        case "string_value":
-            return value.string_value
-        case "bool_value":
-            return value.bool_value
-        case "list_value":
-            return [plain(element) for element in value.list_value.values]
-        case "struct_value":
-            return {name: plain(field) for name, field in value.struct_value.fields.items()}
-        case _:
-            return None
+    kind = value.WhichOneof("kind")
+    if kind == "list_value":
+        return [plain(element) for element in value.list_value.values]
+    if kind == "struct_value":
+        return {name: plain(field) for name, field in value.struct_value.fields.items()}
+    return None if kind is None or kind == "null_value" else getattr(value, kind)
 
 
 def _contents(multiplexer: Multiplexer, run: str, tag: str) -> Iterator[bytes]:

@@ -19,27 +19,32 @@ MAX_WORK = 30_000_000
 """Instructions of the compiled expression times bytes of one text. The slowest of the engine's
 methods looks at each of them about once, in 15 ns or so."""
 TIME_LIMIT_S = 0.5
-"""For all texts together."""
+"""For all expressions of a request, on all texts."""
 
 
-def matching(pattern: str, texts: Sequence[str]) -> NDArray[np.bool_]:
-    """Which texts have a part that matches, of the shape (num_texts,).
+class Matcher:
+    """The expressions of one request, which share its time."""
 
-    The syntax is RE2's, whose time is linear in the text, and which leaves other threads running.
-    Raises BadRequestError for what it does not take, and when it would take too long.
-    """
-    compiled = _compiled(pattern)
-    size = max(compiled.programsize, compiled.reverseprogramsize)
-    deadline = time.monotonic() + TIME_LIMIT_S
-    matches = np.zeros(len(texts), bool)
-    for place, text in enumerate(texts):
-        encoded = text.encode()
-        if size * len(encoded) > MAX_WORK or time.monotonic() > deadline:
-            raise BadRequestError(
-                f"the regular expression {_shown(pattern)} takes too long on these values"
-            )
-        matches[place] = compiled.search(encoded) is not None
-    return matches
+    def __init__(self) -> None:
+        self._deadline = time.monotonic() + TIME_LIMIT_S
+
+    def matching(self, pattern: str, texts: Sequence[str]) -> NDArray[np.bool_]:
+        """Which texts have a part that matches, of the shape (num_texts,).
+
+        The syntax is RE2's, whose time is linear in the text, and which leaves other threads
+        running. Raises BadRequestError for what it does not take, and when time is over.
+        """
+        compiled = _compiled(pattern)
+        size = max(compiled.programsize, compiled.reverseprogramsize)
+        matches = np.zeros(len(texts), bool)
+        for place, text in enumerate(texts):
+            encoded = text.encode()
+            if size * len(encoded) > MAX_WORK or time.monotonic() > self._deadline:
+                raise BadRequestError(
+                    f"the regular expression {_shown(pattern)} takes too long on these values"
+                )
+            matches[place] = compiled.search(encoded) is not None
+        return matches
 
 
 def _compiled(pattern: str) -> re2._Regexp:

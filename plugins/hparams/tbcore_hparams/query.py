@@ -12,7 +12,7 @@ from tbcore import BadRequestError
 from tbcore_hparams.aggregate import Aggregate
 from tbcore_hparams.logged import plain
 from tbcore_hparams.metrics import MetricName
-from tbcore_hparams.patterns import matching
+from tbcore_hparams.patterns import Matcher
 from tbcore_hparams.proto.api_pb2 import ORDER_DESC, ORDER_UNSPECIFIED, ColParams, Interval
 from tbcore_hparams.study import Groups, Sessions
 from tbcore_hparams.values import BOOL, NUMBER, STRING, Rows, Values
@@ -23,6 +23,7 @@ Mask = NDArray[np.bool_]
 class Column(NamedTuple):
     """A column of the groups, and what is asked of it."""
 
+    name: str | MetricName
     params: ColParams
     values: Values
 
@@ -31,13 +32,21 @@ def columns_of(
     all_params: Sequence[ColParams], sessions: Sessions, groups: Groups, metrics: Aggregate
 ) -> list[Column]:
     """The columns that are named, with the values of the groups."""
+    found: dict[str | MetricName, Values] = {}
     columns = []
     for params in all_params:
+        name: str | MetricName
         if params.WhichOneof("name") == "hparam":
-            values = sessions.hparam(params.hparam).taken(groups.first)
+            name = params.hparam
         else:
-            values = _metric(MetricName(params.metric.group, params.metric.tag), metrics)
-        columns.append(Column(params, values))
+            name = MetricName(params.metric.group, params.metric.tag)
+        if name not in found:
+            found[name] = (
+                sessions.hparam(name).taken(groups.first)
+                if isinstance(name, str)
+                else _metric(name, metrics)
+            )
+        columns.append(Column(name, params, found[name]))
     return columns
 
 
@@ -46,13 +55,17 @@ def selected(columns: Sequence[Column], num_groups: int) -> Rows:
 
     Raises BadRequestError for a filter that does not fit a value that it meets.
     """
+    matcher = Matcher()
     passing = np.ones(num_groups, bool)
     for column in columns:
-        passing[passing] = _passing(column, np.flatnonzero(passing))
+        passing[passing] = _passing(column, np.flatnonzero(passing), matcher)
     rows = np.flatnonzero(passing)
     keys: list[NDArray[np.float64] | NDArray[np.int8] | Mask] = []
+    sorted_by = set()
     for column in columns:
-        if column.params.order != ORDER_UNSPECIFIED:
+        # What is equal in a column stays equal when it is sorted by that once more.
+        if column.params.order != ORDER_UNSPECIFIED and column.name not in sorted_by:
+            sorted_by.add(column.name)
             keys += _sort_keys(column, rows)
     # The last key is the primary one for numpy.
     return rows[np.lexsort(keys[::-1])] if keys else rows
@@ -68,7 +81,7 @@ def _metric(name: MetricName, metrics: Aggregate) -> Values:
 # Filters -----------------------------------------------------------------------------------------
 
 
-def _passing(column: Column, rows: Rows) -> Mask:
+def _passing(column: Column, rows: Rows, matcher: Matcher) -> Mask:
     """Which of these groups pass the filter of the column."""
     params = column.params
     kind = params.WhichOneof("filter")
@@ -81,26 +94,26 @@ def _passing(column: Column, rows: Rows) -> Mask:
         passes[~is_missing] = True
         return passes
     there = np.flatnonzero(~is_missing)
-    passes[there] = _FILTERS[kind](params, values.taken(there))
+    passes[there] = _FILTERS[kind](params, values.taken(there), matcher)
     return passes
 
 
-def _by_pattern(params: ColParams, values: Values) -> Mask:
+def _by_pattern(params: ColParams, values: Values, matcher: Matcher) -> Mask:
     if (values.kind != STRING).any():
         raise _misfit(params, "a regular expression", values, STRING)
     codes, places = np.unique(values.code, return_inverse=True)
     texts = [values.strings[code] for code in codes.tolist()]
-    return matching(params.filter_regexp, texts)[places]
+    return matcher.matching(params.filter_regexp, texts)[places]
 
 
-def _by_interval(params: ColParams, values: Values) -> Mask:
+def _by_interval(params: ColParams, values: Values, matcher: Matcher) -> Mask:
     if (values.kind == STRING).any():
         raise _misfit(params, "an interval", values, NUMBER, BOOL)
     interval: Interval = params.filter_interval
     return (interval.min_value <= values.number) & (values.number <= interval.max_value)
 
 
-def _by_choice(params: ColParams, values: Values) -> Mask:
+def _by_choice(params: ColParams, values: Values, matcher: Matcher) -> Mask:
     choices = [plain(choice) for choice in params.filter_discrete.values]
     # As in Python, 1, 1.0 and true are equal.
     numbers = [float(choice) for choice in choices if isinstance(choice, (float, bool))]
@@ -112,7 +125,7 @@ def _by_choice(params: ColParams, values: Values) -> Mask:
     return passes
 
 
-_FILTERS: dict[str, Callable[[ColParams, Values], Mask]] = {
+_FILTERS: dict[str, Callable[[ColParams, Values, Matcher], Mask]] = {
     "filter_regexp": _by_pattern,
     "filter_interval": _by_interval,
     "filter_discrete": _by_choice,

@@ -21,6 +21,8 @@ from tbcore_hparams.proto.api_pb2 import (
 
 M = TypeVar("M", bound=Message)
 
+MAX_COLUMNS = 10_000
+"""Members of `colParams`: pages send one for each column. Each of them takes some time."""
 _AGGREGATIONS = {"avg": AVG, "min": MIN, "max": MAX, "median": MEDIAN}
 
 
@@ -47,6 +49,10 @@ def session_groups_message(request: Request) -> ListSessionGroupsRequest:
     question = message(request, ListSessionGroupsRequest)
     if question.aggregation_type not in AggregationType.values():
         raise BadRequestError(f"unknown aggregationType {question.aggregation_type}")
+    if len(question.col_params) > MAX_COLUMNS:
+        raise BadRequestError(
+            f"colParams may have {MAX_COLUMNS} members, and these are {len(question.col_params)}"
+        )
     for params in question.col_params:
         if params.WhichOneof("name") is None:
             raise BadRequestError('a member of colParams needs "metric" or "hparam"')

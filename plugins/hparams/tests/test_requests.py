@@ -200,6 +200,28 @@ def test_no_expression_stalls_the_server(
         ) else assert_refused(response, "pattern too large")
 
 
+def test_many_columns_share_the_time_of_a_request(write_session: Any, asking: Any) -> None:
+    """One expression is quick, ten thousand slow ones are refused as one would be."""
+    for number in range(20):
+        write_session(f"s{number}", {"x": "ab" * 2000 + str(number)})
+    client = asking().client
+    path = "data/plugin/hparams/session_groups"
+
+    slow = [{"hparam": "x", "filterRegexp": f"(a?){{200}}[ab]{{500}}{n}"} for n in range(10_000)]
+    started = time.process_time()
+    response = client.post(path, json={**ALL, "colParams": slow})
+    assert time.process_time() - started < 10
+    assert_refused(response, "takes too long")
+
+    quick = {"hparam": "x", "filterRegexp": "b1", "order": "ORDER_DESC"}
+    answer = client.post(path, json={**ALL, "colParams": [quick] * 500}).json()
+    assert [group["name"] for group in answer["sessionGroups"]] == ["s19", "s18", "s17", "s16",
+        "s15", "s14", "s13", "s12", "s11", "s10", "s1"]  # fmt: skip
+    assert_refused(
+        client.post(path, json={**ALL, "colParams": [{"hparam": "x"}] * 10_001}), "10000 members"
+    )
+
+
 # Curves ------------------------------------------------------------------------------------------
 
 

@@ -1,0 +1,150 @@
+"""Hyperparameters of many sessions over HTTP, beside TensorBoard's on the same files.
+
+    python benchmarks/hparams.py [LOGS] [--tensorboard COMMAND] [--sessions N]
+
+2,000 sessions x 50 hyperparameters x 20 metrics of 3 steps, every second pair of sessions a group.
+Each server is asked over one kept-alive connection for JSON that is not compressed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import json
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+ROOT = Path(__file__).parent.parent
+sys.path[:0] = [
+    str(Path(__file__).parent),
+    str(ROOT),
+    *map(str, sorted((ROOT / "plugins").glob("*/"))),
+]
+
+from answers import free_port, serving
+
+from tbcore.testing import EventFileWriter, summaries
+from tbcore_hparams.proto.plugin_data_pb2 import HParamsPluginData
+
+NUM_HPARAMS, NUM_METRICS, NUM_STEPS = 50, 20, 3
+OPTIMIZERS = ["adam", "sgd", "rmsprop", "lion"]
+
+ALL = {"allowedStatuses": [0, 1, 2, 3], "sliceSize": 1_000_000}
+SORTED = [
+    {"hparam": "hparam_07", "order": "ORDER_ASC"},
+    {"metric": {"group": "", "tag": "metric_03"}, "order": "ORDER_DESC"},
+]
+REGEXP = {**SORTED[0], "filterRegexp": "adam|sgd"}
+INTERVAL = {"hparam": "hparam_01", "filterInterval": {"minValue": 0.2, "maxValue": 0.9}}
+QUESTIONS: dict[str, tuple[str, dict[str, Any]]] = {
+    "experiment": ("experiment", {}),
+    "groups, filter, 2 sort keys": ("session_groups", {**ALL, "colParams": [REGEXP, SORTED[1]]}),
+    "2 filters, 2 sort keys": (
+        "session_groups",
+        {**ALL, "colParams": [REGEXP, SORTED[1], INTERVAL]},
+    ),
+    "all groups, 2 sort keys": ("session_groups", {**ALL, "colParams": SORTED}),
+    "the first 100 of them": ("session_groups", {**ALL, "colParams": SORTED, "sliceSize": 100}),
+}
+
+
+def write_sessions(logdir: Path, num_sessions: int) -> None:
+    """Numbers, texts and booleans, and a success each."""
+    rng = np.random.default_rng(0)
+    for number in range(num_sessions):
+        data = HParamsPluginData()
+        info = data.session_start_info
+        if number % 4 < 2:
+            info.group_name = f"group_{number // 2:05}"
+        for place in range(NUM_HPARAMS):
+            value = info.hparams[f"hparam_{place:02}"]
+            if place % 10 < 7:
+                value.number_value = rng.random() if place % 2 else float(rng.integers(10))
+            elif place % 10 < 9:
+                value.string_value = f"{rng.choice(OPTIMIZERS)}{rng.integers(20)}"
+            else:
+                value.bool_value = bool(rng.random() < 0.5)
+        end = HParamsPluginData()
+        end.session_end_info.status = 1  # type: ignore[assignment]
+        path = logdir / f"session_{number:05}" / "events.out.tfevents.1"
+        with EventFileWriter(path, wall_time=1e9 + number) as writer:
+            for tag, message in (("start", data), ("end", end)):
+                writer.add_summary(
+                    0,
+                    summaries.metadata_only(
+                        f"_hparams_/session_{tag}_info", "hparams", message.SerializeToString()
+                    ),
+                )
+            for step in range(NUM_STEPS):
+                values = rng.random(NUM_METRICS).tolist()
+                writer.add_summary(
+                    step,
+                    *(summaries.scalar(f"metric_{i:02}", value) for i, value in enumerate(values)),
+                )
+
+
+def ask(
+    connection: http.client.HTTPConnection, method: str, path: str, body: str | None = None
+) -> tuple[float, bytes]:
+    """Milliseconds, and the answer."""
+    started = time.perf_counter()
+    connection.request(method, path, body)
+    response = connection.getresponse()
+    answer = response.read()
+    if response.status != 200:
+        raise SystemExit(f"{path} answered {response.status}: {answer[:200]!r}")
+    return (time.perf_counter() - started) * 1000, answer
+
+
+def measure(name: str, connection: http.client.HTTPConnection, num_requests: int) -> None:
+    def report(title: str, times: list[float], size: int) -> None:
+        print(f"{name:12}{title:30}{statistics.median(times):10.1f}{size / 1e6:10.2f}", flush=True)
+
+    for first, (title, (route, question)) in enumerate(QUESTIONS.items()):
+        path, body = f"/data/plugin/hparams/{route}", json.dumps(question)
+        took, answer = ask(connection, "POST", path, body)
+        if not first:
+            report("the first question of all", [took], len(answer))
+        times = [ask(connection, "POST", path, body)[0] for _ in range(num_requests)]
+        report(title, times, len(answer))
+    if name == "tbcore":
+        for query in ("", "?aggregation=max&tag=metric_03"):
+            times = []
+            for _ in range(num_requests):
+                took, answer = ask(connection, "GET", f"/data/plugin/hparams/table{query}")
+                times.append(took)
+            report(f"table{query[:16]}", times, len(answer))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("logs", type=Path, nargs="?")
+    parser.add_argument("--tensorboard", default="tensorboard")
+    parser.add_argument("--sessions", type=int, default=2000)
+    arguments = parser.parse_args()
+    logs = arguments.logs or Path(tempfile.gettempdir()) / "tbcore-benchmark-logs"
+    logdir = logs / f"hparams-{arguments.sessions}"
+    if not logdir.exists():
+        write_sessions(logdir, arguments.sessions)
+    ours, theirs = free_port(), free_port()
+    command = [sys.executable, "-m", "tbcore", "serve", "--logdir", str(logdir), f"--port={ours}"]
+    print(f"{'':12}{'answer':30}{'median ms':>10}{'MB':>10}")
+    with serving(command, ours, arguments.sessions) as connection:
+        measure("tbcore", connection, 20)
+    if shutil.which(arguments.tensorboard):
+        command = [arguments.tensorboard, "--logdir", str(logdir), f"--port={theirs}"]
+        with serving(command, theirs, arguments.sessions) as connection:
+            measure("tensorboard", connection, 3)
+
+
+if __name__ == "__main__":
+    main()
