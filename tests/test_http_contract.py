@@ -24,6 +24,7 @@ import tbcore_audio
 import tbcore_distributions
 import tbcore_graphs
 import tbcore_histograms
+import tbcore_hparams
 import tbcore_images
 import tbcore_scalars
 from tbcore.testing import EventFileWriter, TbcoreClient, summaries, write_run
@@ -57,6 +58,7 @@ MEDIA_ROUTES = [
     f"data/plugin/{plugin}/{route}"
     for plugin, routes in {
         "histograms": ["tags", "histograms?run=media&tag=h", "series?run=media&tag=h"],
+        "hparams": ["table"],
         "distributions": ["tags", "distributions?run=media&tag=h", "series?run=media&tag=h"],
         "images": [
             "tags", "images?run=media&tag=i", "step?run=media&tag=i",
@@ -116,10 +118,11 @@ def full_client(tbcore_logdir: Path, tbcore_client: MakeClient) -> TbcoreClient:
         histograms={"h": [[1.0, 2.0]]}, images={"i": [summaries.png()]},
         audio={"a": [summaries.wav()]}, graph=b"\x0a\x06\x0a\x01x\x12\x01X",
         run_metadata={"r": b"\x0a\x00"},
+        hparams={"_hparams_/session_start_info": b"\x1a\x00"},
     )  # fmt: skip
     plugins = [
-        tbcore_audio, tbcore_distributions, tbcore_graphs, tbcore_histograms, tbcore_images,
-        tbcore_scalars,
+        tbcore_audio, tbcore_distributions, tbcore_graphs, tbcore_histograms, tbcore_hparams,
+        tbcore_images, tbcore_scalars,
     ]  # fmt: skip
     return tbcore_client(tbcore_logdir, plugins=plugins, dev=False)
 
@@ -329,12 +332,15 @@ def test_no_query_makes_the_server_fail(full_client: TbcoreClient) -> None:
     client = full_client
     pick = random.Random(5)
     pieces = [
-        "run", "tag", "format", "sample_count", "index", "sample", "tagname", "media", "i",
+        "run", "tag", "format", "request", "{}", "known", "aggregation", "max",
+        "sample_count", "index", "sample", "tagname", "media", "i",
         "=", "=", "&", "&", "eval", "recall", "csv", "%",
         "%ff", "%00", "+", ";", "#", "?", "é", "-1", "0", "9" * 30, "1e9", "NaN", "[", "]", " ",
     ]  # fmt: skip
     paths = [
         "data/plugin/scalars/scalars", "data/plugin/scalars/tags", "data/scalars", "data/runs",
+        "data/plugin/hparams/experiment", "data/plugin/hparams/session_groups",
+        "data/plugin/hparams/metric_evals", "data/plugin/hparams/download_data",
         *(path.partition("?")[0] for path in MEDIA_ROUTES + EARLIER_MEDIA_ROUTES),
     ]  # fmt: skip
     for _ in range(1000):

@@ -6,7 +6,9 @@ import csv
 import io
 import json
 import math
+import random
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -220,6 +222,48 @@ def test_many_columns_share_the_time_of_a_request(write_session: Any, asking: An
     assert_refused(
         client.post(path, json={**ALL, "colParams": [{"hparam": "x"}] * 10_001}), "10000 members"
     )
+
+
+FIELDS = [
+    "allowedStatuses", "colParams", "metric", "hparam", "group", "tag", "order", "filterRegexp",
+    "filterInterval", "minValue", "maxValue", "filterDiscrete", "excludeMissingValues", "sliceSize",
+    "startIndex", "aggregationType", "aggregationMetric", "includeMetrics", "includeInResult",
+    "sessionName", "metricName", "hparamsLimit",
+]  # fmt: skip
+LEAVES = [
+    None, True, False, 0, 1, 2, -1, 0.5, 1e400, 2**31, -(2**31), 2**63, 10**30, "", "lr", "opt",
+    "loss", "s", "NaN", "Infinity", "(", "a", "ORDER_ASC", "AGGREGATION_MIN", "STATUS_UNKNOWN",
+    "\ud800",
+]  # fmt: skip
+
+
+def nonsense(pick: random.Random, depth: int = 0) -> Any:
+    """Anything that JSON can be, with the names that messages have."""
+    kind = pick.random()
+    if depth == 0 or (depth < 5 and kind < 0.35):
+        return {pick.choice(FIELDS): nonsense(pick, depth + 1) for _ in range(pick.randrange(6))}
+    if depth < 5 and kind < 0.6:
+        return [nonsense(pick, depth + 1) for _ in range(pick.randrange(4))]
+    return pick.choice(LEAVES)
+
+
+def test_no_message_makes_the_server_fail(client: TbcoreClient) -> None:
+    """Whatever it says: 200, 400 or 404, in one line where it is refused."""
+    pick = random.Random(7)
+    answers = Counter[int]()
+    for number in range(1500):
+        route = pick.choice([*MESSAGES, "download_data?format=json&columnsVisibility=[true,true]"])
+        question = nonsense(pick)
+        if number % 2:
+            # Most nonsense has a field that is wrong; this is a question but for one.
+            column = {"hparam": pick.choice(["lr", "opt"]), pick.choice(FIELDS): nonsense(pick, 3)}
+            question = {**ALL, "colParams": [column], pick.choice(FIELDS): nonsense(pick, 3)}
+        response = client.post(f"data/plugin/hparams/{route}", content=json.dumps(question))
+        answers[response.status_code] += 1
+        assert response.status_code in (200, 400, 404), (route, question, response.text)
+        if response.status_code != 200:
+            assert len(response.text.splitlines()) == 1
+    assert min(answers[200], answers[400]) > 50
 
 
 # Curves ------------------------------------------------------------------------------------------
