@@ -11,6 +11,7 @@ after any other answer.
 
 from __future__ import annotations
 
+import io
 import mimetypes
 import re
 import subprocess
@@ -238,6 +239,26 @@ def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def sweep(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three sessions of different hyperparameters, with a metric in a run below each."""
+    from tensorboard.plugins.hparams import plugin_data_pb2, summary_v2
+
+    folder = tmp_path_factory.mktemp("sweep")
+    for i, rate in enumerate((0.1, 0.01, 0.001)):
+        session = folder / f"sweep/session {i}"
+        data = summary_v2.hparams_pb({"rate": rate, "optimizer": "adam", "deep": i == 1})
+        with EventFileWriter(session / "events.tfevents.1.host") as writer:
+            for value in data.value:
+                content = value.metadata.plugin_data.content
+                assert plugin_data_pb2.HParamsPluginData.FromString(content).session_start_info
+                writer.add_summary(0, summaries.metadata_only(value.tag, "hparams", content))
+        with EventFileWriter(session / "validation" / "events.tfevents.1.host") as writer:
+            for step in range(STEPS):
+                writer.add_scalar("accuracy", 1 - rate / (step + 1), step)
+    return folder
+
+
 @pytest.fixture
 def serve_all(
     serve: Callable[..., Any],
@@ -281,6 +302,16 @@ PLAYERS = """() => [...document.querySelectorAll('audio')]
 NODES = """() => new Set([...document.querySelectorAll('tf-graph-scene g.node')]
   .map((node) => node.dataset.name).filter((name) => name)).size"""
 """Boxes of the graph: input, layer and loss."""
+
+
+SESSIONS = """() => new Set([...document.querySelectorAll('vaadin-grid-cell-content')]
+  .map((cell) => cell.textContent.trim())
+  .filter((text) => ['0.99167', '0.99917', '0.99992'].includes(text))).size"""
+"""Accuracies in the table."""
+
+CURVES_OF_A_SESSION = """() => [...document.querySelectorAll('vz-line-chart2')]
+  .filter((chart) => [...chart.querySelectorAll('path')]
+    .some((path) => (path.getAttribute('d') ?? '').length > 100)).length"""
 
 
 def look_at_all_tabs(page: OldPage, prefix: Callable[[str], str]) -> None:
@@ -336,3 +367,21 @@ def test_the_page_of_tensorboard_0_1(
     page.open()
     names = {"graphs": "graph"}
     look_at_all_tabs(page, lambda plugin: f"/data/plugin/{plugin}/{names.get(plugin, plugin)}")
+
+
+def test_the_hparams_page_of_tensorboard_1_14(
+    sweep: Path,
+    serve_all: Callable[..., str],
+    old_page: Callable[..., OldPage],
+    wheel: Callable[..., zipfile.ZipFile],
+) -> None:
+    """The first page with that tab: June 2019."""
+    inside = wheel("tensorboard==1.14.0").read("tensorboard/webfiles.zip")
+    files = zipfile.ZipFile(io.BytesIO(inside))
+    page = old_page(serve_all(sweep), lambda path: files.read(path or "index.html"))
+    page.open("#hparams")
+    page.count(3, SESSIONS)
+    page.page.locator("vaadin-grid paper-checkbox:visible").first.click()
+    page.count(1, CURVES_OF_A_SESSION)
+    page.check()
+    assert page.asked("/data/plugin/hparams/metric_evals") == 1
