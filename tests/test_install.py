@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tarfile
 import time
 import tomllib
 import urllib.error
@@ -312,6 +313,26 @@ def test_a_wheel_can_be_built_from_the_sdist(distributions: Distributions, tmp_p
     pip("wheel", "--no-deps", "--wheel-dir", str(tmp_path), str(distributions.sdist))
     built = names_in(only(tmp_path, "*.whl"))
     assert built == names_in(distributions.core)
+
+
+def test_a_plugin_with_a_library_of_its_own_can_be_built_from_its_sdist_alone(
+    distributions: Distributions, tmp_path: Path
+) -> None:
+    """The wheel has the library and its licences; the sdist has what fetches them."""
+    built = names_in(distributions.plugins["graphs"])
+    vendor = {"dagre.mjs", "LICENSE-dagre", "LICENSE-graphlib"}
+    assert vendor <= {name.rpartition("/")[2] for name in built if "/static/vendor/" in name}
+    folder = REPOSITORY / "plugins" / "graphs"
+    run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", str(tmp_path)], cwd=folder
+    )
+    sdist = only(tmp_path, "*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        archive.extractall(tmp_path, filter="data")
+    source = only(tmp_path, "tbcore_graphs-*[0-9]")
+    shutil.rmtree(source / "tbcore_graphs" / "static" / "vendor")
+    pip("wheel", "--no-deps", "--wheel-dir", str(tmp_path), str(source))
+    assert names_in(only(tmp_path, "*.whl")) == built
 
 
 def names_in(wheel: Path) -> list[str]:

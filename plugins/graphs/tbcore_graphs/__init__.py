@@ -16,7 +16,6 @@ def plugin_info() -> PluginInfo:
     return PluginInfo(
         title="Graphs",
         claims=CLAIMS,
-        module=None,
         order=40,
         description="The operations of a model, scope by scope, with their time and memory.",
     )

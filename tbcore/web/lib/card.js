@@ -74,12 +74,10 @@ export function Card({ title, label = title, dimmed = 0, expanded, onExpand, act
  * A button that opens a small window below it. The content is made when it opens.
  * @param {object} props
  * @param {string} props.label
- * @param {Parameters<typeof Icon>[0]["name"]} [props.icon]
- * @param {unknown} [props.text]  on the button, which is an icon alone otherwise
- * @param {string} [props.className]  of the button
+ * @param {Parameters<typeof Icon>[0]["name"]} props.icon
  * @param {() => unknown} props.content
  */
-export function Menu({ label, icon, text, className = text ? "tb-button" : "tb-icon-button", content }) {
+export function Menu({ label, icon, content }) {
   const button = useRef(/** @type {HTMLElement | null} */ (null));
   const box = useRef(/** @type {HTMLElement | null} */ (null));
   const id = useId();
@@ -107,13 +105,13 @@ export function Menu({ label, icon, text, className = text ? "tb-button" : "tb-i
 
   return html`<button
       type="button"
-      class=${className}
+      class="tb-icon-button"
       ref=${button}
       aria-label=${label}
       title=${label}
       popovertarget=${id}
     >
-      ${icon && html`<${Icon} name=${icon} />`}${text}
+      <${Icon} name=${icon} />
     </button>
     <div class="tb-menu" id=${id} popover="auto" ref=${box} onToggle=${onToggle}>${open && content()}</div>`;
 }

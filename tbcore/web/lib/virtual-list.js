@@ -56,7 +56,7 @@ export function VirtualList({ items, rowHeight, renderRow, keyOf, label, showInd
   const first = Math.max(0, Math.floor(view.top / rowHeight) - SPARE);
   const last = Math.min(items.length, Math.ceil((view.top + view.height) / rowHeight) + SPARE);
   return html`<div class="tb-list" ref=${scroller} onKeyDown=${onKeyDown}>
-    <ul role=${role} aria-label=${label} aria-rowcount=${role && items.length} style=${{ height: `${items.length * rowHeight}px` }}>
+    <ul role=${role} aria-label=${label} aria-rowcount=${role?.endsWith("grid") ? items.length : undefined} style=${{ height: `${items.length * rowHeight}px` }}>
       ${items.slice(first, last).map(
         (item, offset) => html`<li
           key=${keyOf(item)}

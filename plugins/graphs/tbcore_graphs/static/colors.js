@@ -1,0 +1,101 @@
+/**
+ * What the boxes' colours say. Pure.
+ */
+
+import { colorsOf } from "tbcore/lib/colors.js";
+import { formatBytes } from "tbcore/lib/format.js";
+
+/**
+ * @typedef {import("./scene.js").Box} Box
+ * @typedef {"structure" | "device" | "compute" | "memory"} ColorBy
+ * @typedef {{ color: string, strength: number }} Paint  how much of the colour covers the box, 0 to 1
+ *
+ * @typedef {object} Coloring
+ * @property {(box: Box) => Paint | null} paintOf
+ * @property {{ color: string, label: string }[]} swatches
+ * @property {{ color: string, from: string, to: string } | null} scale
+ * @property {string} note
+ */
+
+/** Light enough for dark text on it, and dark enough for light text. */
+const HEAT = { light: "#f08a24", dark: "#b3541e" };
+const STRENGTH = 0.22;
+const MAX_SWATCHES = 8;
+
+/**
+ * @param {ColorBy} by
+ * @param {Iterable<Box>} boxes  that are shown
+ * @param {"light" | "dark"} theme
+ * @returns {Coloring}
+ */
+export function colorBoxes(by, boxes, theme) {
+  const shown = [...boxes];
+  if (by === "structure") return byName(shown, theme, (box) => (box.structure > 0 ? String(box.structure) : ""), structureNote);
+  if (by === "device") return byName(shown, theme, (box) => box.device, deviceNote);
+  const valueOf = (/** @type {Box} */ box) => (by === "compute" ? box.computeMicros : box.bytes);
+  const format = by === "compute" ? formatMicros : formatBytes;
+  const values = shown.filter(({ open }) => !open).flatMap((box) => valueOf(box) ?? []);
+  if (values.length === 0) {
+    return { paintOf: () => null, swatches: [], scale: null, note: `Nothing is known of ${by === "compute" ? "compute time" : "memory"}` };
+  }
+  const most = Math.max(...values, 1);
+  const color = HEAT[theme];
+  return {
+    paintOf(box) {
+      const value = valueOf(box);
+      // The square root tells the small ones apart; zero is known, and unlike what is not known.
+      return value === null || box.open ? null : { color, strength: 0.06 + 0.84 * Math.sqrt(value / most) };
+    },
+    swatches: [],
+    scale: { color, from: format(0), to: format(most) },
+    note: "",
+  };
+}
+
+/**
+ * @param {readonly Box[]} boxes
+ * @param {"light" | "dark"} theme
+ * @param {(box: Box) => string} nameOf  "" for none
+ * @param {(names: readonly string[], boxes: readonly Box[]) => Pick<Coloring, "swatches" | "note">} legendOf
+ * @returns {Coloring}
+ */
+function byName(boxes, theme, nameOf, legendOf) {
+  const names = [...new Set(boxes.map(nameOf))].filter((name) => name !== "");
+  const colors = colorsOf(names, theme);
+  const legend = legendOf(names, boxes);
+  return {
+    paintOf(box) {
+      const color = colors.get(nameOf(box));
+      return color === undefined ? null : { color, strength: STRENGTH };
+    },
+    swatches: legend.swatches.map(({ label, color }) => ({ label, color: colors.get(color) ?? "" })),
+    scale: null,
+    note: legend.note,
+  };
+}
+
+/** @param {readonly string[]} names */
+function structureNote(names) {
+  return { swatches: [], note: names.length > 0 ? "Same colour: same structure" : "No two scopes have the same structure" };
+}
+
+/** @param {readonly string[]} names */
+function deviceNote(names) {
+  const swatches = names.slice(0, MAX_SWATCHES).map((name) => ({ label: shortDevice(name), color: name }));
+  const more = names.length - swatches.length;
+  if (names.length === 0) return { swatches, note: "The graph names no devices" };
+  return { swatches, note: more > 0 ? `and ${more} more` : "No colour: none, or several" };
+}
+
+/** `/job:localhost/replica:0/task:0/device:GPU:0` says `GPU:0` on most machines. @param {string} device */
+export function shortDevice(device) {
+  const local = device.replace(/^\/job:localhost\/replica:0\/task:0/, "");
+  return local.replace(/^\/(device:)?/, "") || device;
+}
+
+/** @param {number} micros */
+export function formatMicros(micros) {
+  if (micros < 1000) return `${Math.round(micros)} µs`;
+  const [value, unit] = micros < 1e6 ? [micros / 1000, "ms"] : [micros / 1e6, "s"];
+  return `${value >= 99.95 ? Math.round(value) : Number(value.toPrecision(3))} ${unit}`;
+}

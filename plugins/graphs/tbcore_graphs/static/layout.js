@@ -1,0 +1,264 @@
+/**
+ * Where the children of one name scope lie, and how the edges between them run. Data flows from the bottom to the top.
+ * Runs in a worker; pure.
+ */
+
+/** @typedef {import("./types.js").Job} Job @typedef {import("./types.js").Layout} Layout */
+
+/** Gaps, in pixels of the drawing. */
+const GAP = { node: 22, edge: 10, rank: 44, part: 36, apart: 56 };
+/** What stands alone, or beside the flow, fills an area of about this shape: width by height. */
+const ASPECT = 1.7;
+
+/**
+ * @typedef {object} Part  laid out by itself, with its left top corner at 0, 0
+ * @property {number} width
+ * @property {number} height
+ * @property {[node: number, x: number, y: number][]} nodes  left top corners
+ * @property {[edge: number, points: number[]][]} edges
+ * @property {{ kind: "in" | "out", port: number, x: number, lines: number[][] }[]} ports
+ */
+
+/**
+ * @param {any} dagre  the library; a worker and a test find it in different places
+ * @param {Job} job
+ * @returns {Layout}
+ */
+export function layOut(dagre, job) {
+  const { numNodes, groups } = findParts(job);
+  const parts = groups.map((group) => (isAlone(group) ? single(job, group.nodes[0]) : flow(dagre, job, group)));
+  // What ports lead to comes first: nothing may stand between it and the edges of the box.
+  const [through, beside] = [parts.filter(({ ports }) => ports.length > 0), parts.filter(({ ports }) => ports.length === 0)];
+  /** @type {Layout} */
+  const layout = {
+    width: 0,
+    height: 0,
+    x: new Array(numNodes).fill(0),
+    y: new Array(numNodes).fill(0),
+    edges: new Array(job.edges.length).fill(null),
+    ins: job.ins.map(() => ({ x: 0, lines: [] })),
+    outs: job.outs.map(() => ({ x: 0, lines: [] })),
+    apart: null,
+  };
+  const height = Math.max(0, ...through.map((part) => part.height));
+  for (const part of through) {
+    place(layout, part, layout.width > 0 ? layout.width + GAP.part : 0, 0);
+    layout.width = Math.max(layout.width, ...part.nodes.map(([node, x]) => layout.x[node] - x + part.width));
+  }
+  layout.height = height;
+  const core = pack(beside, height);
+  const left = layout.width > 0 && beside.length > 0 ? layout.width + GAP.part : layout.width;
+  for (const [part, x, y] of core.places) place(layout, part, left + x, y);
+  layout.width = left + core.width;
+  layout.height = Math.max(height, core.height);
+  // All rows stand on the ground.
+  if (core.height < height) for (const [part] of core.places) shift(layout, part, height - core.height);
+
+  const apart = job.apart.flatMap((isApart, node) => (isApart ? [single(job, node)] : []));
+  if (apart.length > 0) {
+    const column = stack(apart, Math.max(layout.height, 160));
+    layout.apart = layout.width > 0 ? layout.width + GAP.apart / 2 : 0;
+    const start = layout.width > 0 ? layout.width + GAP.apart : 0;
+    for (const [part, x, y] of column.places) place(layout, part, start + x, y);
+    layout.width = start + column.width;
+    const higher = column.height - layout.height;
+    if (higher > 0) layout.height = column.height;
+  }
+  return layout;
+}
+
+/**
+ * Groups of children that edges or ports connect. All that ports lead to is one group.
+ * @param {Job} job
+ */
+function findParts(job) {
+  const numNodes = job.width.length;
+  const parents = Array.from({ length: numNodes + 1 }, (_, node) => node);
+  const ports = numNodes; // stands for all of them
+  /** @param {number} node */
+  const rootOf = (node) => {
+    while (parents[node] !== node) node = parents[node] = parents[parents[node]];
+    return node;
+  };
+  /** @param {number} a @param {number} b */
+  const join = (a, b) => void (parents[rootOf(a)] = rootOf(b));
+  for (const [from, to] of job.edges) if (!job.apart[from] && !job.apart[to]) join(from, to);
+  for (const nodes of [...job.ins, ...job.outs]) for (const node of nodes) join(node, ports);
+
+  /** @type {Map<number, { nodes: number[], edges: number[], hasPorts: boolean }>} */
+  const groups = new Map();
+  for (let node = 0; node < numNodes; node++) {
+    if (job.apart[node]) continue;
+    const root = rootOf(node);
+    const group = groups.get(root) ?? { nodes: [], edges: [], hasPorts: root === rootOf(ports) };
+    group.nodes.push(node);
+    groups.set(root, group);
+  }
+  job.edges.forEach(([from, to], edge) => {
+    if (!job.apart[from] && !job.apart[to]) groups.get(rootOf(from))?.edges.push(edge);
+  });
+  return { numNodes, groups: [...groups.values()] };
+}
+
+/** @param {{ nodes: number[], hasPorts: boolean }} group */
+function isAlone(group) {
+  return group.nodes.length === 1 && !group.hasPorts;
+}
+
+/** @param {Job} job @param {number} node @returns {Part} */
+function single(job, node) {
+  return { width: job.width[node], height: job.height[node], nodes: [[node, 0, 0]], edges: [], ports: [] };
+}
+
+/**
+ * Lays out what is connected, in ranks.
+ *
+ * Ports are nodes without a size. Below those of the inputs lies one more, and above those of the outputs as well: heavy
+ * edges hold the ports beside it, and light ones keep everything else on its other side. Where edges close a circle, the
+ * lightest go down.
+ * @param {any} dagre
+ * @param {Job} job
+ * @param {{ nodes: number[], edges: number[], hasPorts: boolean }} group
+ * @returns {Part}
+ */
+function flow(dagre, job, group) {
+  const graph = new dagre.Graph();
+  graph.setGraph({ rankdir: "BT", nodesep: GAP.node, edgesep: GAP.edge, ranksep: GAP.rank, acyclicer: "greedy" });
+  const hasInput = new Set();
+  const hasOutput = new Set();
+  for (const node of group.nodes) graph.setNode(`n${node}`, { width: job.width[node], height: job.height[node] });
+  for (const edge of group.edges) {
+    const [from, to, weight, label] = job.edges[edge];
+    hasOutput.add(from);
+    hasInput.add(to);
+    graph.setEdge(`n${from}`, `n${to}`, { weight, width: label, height: label > 0 ? 12 : 0, labelpos: "c" });
+  }
+  const sides = /** @type {const} */ ([["in", job.ins], ["out", job.outs]]);
+  for (const [kind, ports] of group.hasPorts ? sides : []) {
+    if (ports.length === 0) continue;
+    /** @param {string} inner @param {string} outer @param {object} how */
+    const connect = (inner, outer, how) => (kind === "in" ? graph.setEdge(outer, inner, how) : graph.setEdge(inner, outer, how));
+    graph.setNode(kind, { width: 1, height: 0 });
+    ports.forEach((nodes, port) => {
+      const name = `${kind}${port}`;
+      graph.setNode(name, { width: 8, height: 0 });
+      connect(name, kind, { weight: 100, width: 0, height: 0 });
+      for (const node of nodes) connect(`n${node}`, name, { weight: 1, width: 0, height: 0 });
+    });
+    const linked = new Set(ports.flat());
+    const inner = kind === "in" ? hasInput : hasOutput;
+    for (const node of group.nodes) {
+      if (!linked.has(node) && !inner.has(node)) connect(`n${node}`, kind, { weight: 0, width: 0, height: 0 });
+    }
+  }
+  dagre.layout(graph);
+
+  // The box of what is drawn: without the nodes below and above the ports.
+  const bounds = { left: Infinity, top: Infinity, right: -Infinity, bottom: -Infinity };
+  /** @param {number} x @param {number} y */
+  const include = (x, y) => {
+    bounds.left = Math.min(bounds.left, x);
+    bounds.right = Math.max(bounds.right, x);
+    bounds.top = Math.min(bounds.top, y);
+    bounds.bottom = Math.max(bounds.bottom, y);
+  };
+  for (const node of group.nodes) {
+    const { x, y, width, height } = graph.node(`n${node}`);
+    include(x - width / 2, y - height / 2);
+    include(x + width / 2, y + height / 2);
+  }
+  /** @param {string} from @param {string} to @returns {number[]} */
+  const pointsOf = (from, to) => graph.edge(from, to).points.flatMap((/** @type {{ x: number, y: number }} */ { x, y }) => (include(x, y), [x, y]));
+  const edges = group.edges.map((edge) => /** @type {[number, number[]]} */ ([edge, pointsOf(`n${job.edges[edge][0]}`, `n${job.edges[edge][1]}`)]));
+  /** @type {Part["ports"]} */
+  const ports = [];
+  for (const [kind, all] of group.hasPorts ? sides : []) {
+    all.forEach((nodes, port) => {
+      const name = `${kind}${port}`;
+      const lines = nodes.map((node) => (kind === "in" ? pointsOf(name, `n${node}`) : pointsOf(`n${node}`, name)));
+      ports.push({ kind, port, x: graph.node(name).x, lines });
+    });
+  }
+  const { left, top } = bounds;
+  /** @param {number[]} points */
+  const moved = (points) => points.map((value, i) => value - (i % 2 === 0 ? left : top));
+  return {
+    width: bounds.right - left,
+    height: bounds.bottom - top,
+    nodes: group.nodes.map((node) => {
+      const { x, y, width, height } = graph.node(`n${node}`);
+      return [node, x - width / 2 - left, y - height / 2 - top];
+    }),
+    edges: edges.map(([edge, points]) => [edge, moved(points)]),
+    ports: ports.map(({ x, lines, ...port }) => ({ ...port, x: x - left, lines: lines.map(moved) })),
+  };
+}
+
+/** @param {Layout} layout @param {Part} part @param {number} left @param {number} top */
+function place(layout, part, left, top) {
+  for (const [node, x, y] of part.nodes) {
+    layout.x[node] = left + x;
+    layout.y[node] = top + y;
+  }
+  /** @param {number[]} points */
+  const moved = (points) => points.map((value, i) => value + (i % 2 === 0 ? left : top));
+  for (const [edge, points] of part.edges) layout.edges[edge] = moved(points);
+  for (const { kind, port, x, lines } of part.ports) {
+    layout[kind === "in" ? "ins" : "outs"][port] = { x: left + x, lines: lines.map(moved) };
+  }
+}
+
+/** Moves a part without ports down. @param {Layout} layout @param {Part} part @param {number} by */
+function shift(layout, part, by) {
+  for (const [node] of part.nodes) layout.y[node] += by;
+  for (const [edge] of part.edges) {
+    layout.edges[edge] = /** @type {number[]} */ (layout.edges[edge]).map((value, i) => value + (i % 2 === 0 ? 0 : by));
+  }
+}
+
+/** @typedef {{ width: number, height: number, places: [part: Part, x: number, y: number][] }} Packed */
+
+/**
+ * In rows, the highest first.
+ * @param {readonly Part[]} parts
+ * @param {number} height  that there is anyway
+ * @returns {Packed}
+ */
+function pack(parts, height) {
+  const area = parts.reduce((sum, part) => sum + (part.width + GAP.part) * (part.height + GAP.part), 0);
+  const byShape = Math.sqrt(area * ASPECT);
+  const room = Math.max(Math.min(byShape, height > 0 ? Math.max(area / height, 200) : Infinity), ...parts.map((part) => part.width), 0);
+  /** @type {Packed} */
+  const packed = { width: 0, height: 0, places: [] };
+  let [x, y, row] = [0, 0, 0];
+  for (const part of [...parts].sort((a, b) => b.height - a.height)) {
+    if (x > 0 && x + part.width > room) [x, y, row] = [0, y + row + GAP.part, 0];
+    packed.places.push([part, x, y]);
+    x += part.width + (part.nodes.length > 1 ? GAP.part : GAP.node);
+    row = Math.max(row, part.height);
+    packed.width = Math.max(packed.width, packed.places[packed.places.length - 1][1] + part.width);
+    packed.height = Math.max(packed.height, y + row);
+  }
+  return packed;
+}
+
+/**
+ * In columns.
+ * @param {readonly Part[]} parts
+ * @param {number} height  of a column, unless one part is higher
+ * @returns {Packed}
+ */
+function stack(parts, height) {
+  /** @type {Packed} */
+  const packed = { width: 0, height: 0, places: [] };
+  let [x, y, column] = [0, 0, 0];
+  for (const part of parts) {
+    if (y > 0 && y + part.height > height) [x, y, column] = [x + column + GAP.node, 0, 0];
+    packed.places.push([part, x, y]);
+    packed.height = Math.max(packed.height, y + part.height);
+    y += part.height + 12;
+    column = Math.max(column, part.width);
+    packed.width = Math.max(packed.width, x + column);
+  }
+  return packed;
+}

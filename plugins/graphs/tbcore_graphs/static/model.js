@@ -1,0 +1,319 @@
+/**
+ * What the tab shows: the run, the graph, the scopes that are open, and the drawing that is made of them. What the reader
+ * chooses is in the address; everything else follows from it.
+ */
+
+import { batch, computed, effect, signal } from "@preact/signals-core";
+import { formatLists, parseLists } from "tbcore/lib/name-lists.js";
+import { Options } from "tbcore/lib/options.js";
+import { Queue } from "tbcore/lib/queue.js";
+import { Layouter } from "./layouter.js";
+import { scopeOf, scopesAround, seriesOf } from "./paths.js";
+import { MAX_CHILDREN, makeScene } from "./scene.js";
+
+/**
+ * @typedef {import("./types.js").Host} Host
+ * @typedef {import("./types.js").Scope} Scope
+ * @typedef {import("./types.js").Kind} Kind
+ * @typedef {import("./types.js").Overview} Overview
+ * @typedef {import("./scene.js").Scene} Scene
+ *
+ * @typedef {object} Place  a graph, and the metadata that goes with it
+ * @property {string} run
+ * @property {string} graph  its id
+ * @property {string} tag  of run metadata; "" where there is none
+ *
+ * @typedef {object} Shown  a drawing, and how to get to it from the one before
+ * @property {Scene} scene
+ * @property {string} of  tells graphs apart
+ * @property {string | null} keep  what stays where it is; "" for everything
+ * @property {string | null} show  what is brought into the middle
+ */
+
+export const options = new Options({ color: "structure" }, { color: ["structure", "device", "compute", "memory"] });
+
+const FUNCTION = "function:";
+/** What is chosen in one graph means nothing in another. */
+const NOTHING_CHOSEN = { node: null, open: null, in: null, apart: null };
+
+export class Model {
+  /** @type {Host} */ host;
+  /** Names of the runs that have a graph. */
+  runs = signal(/** @type {string[]} */ ([]));
+  overview = signal(/** @type {Overview | null} */ (null));
+  shown = signal(/** @type {Shown | null} */ (null));
+  error = signal("");
+  isBusy = signal(true);
+
+  run = computed(() => {
+    const wanted = this.host.settings.value.run;
+    const runs = this.runs.value;
+    if (runs.includes(wanted)) return wanted;
+    return this.host.runs.value.find(({ name }) => runs.includes(name))?.name ?? runs[0] ?? "";
+  });
+  /** The place as text: a place that is chosen again is no change. */
+  #placeText = computed(() => {
+    const overview = this.overview.value;
+    if (!overview || this.#overviewOf !== this.run.value || overview.graphs.length === 0) return "";
+    const { graph: wanted, tag } = this.host.settings.value;
+    const ids = graphChoices(overview).map(({ id }) => id);
+    const tags = overview.metadata_tags.map((entry) => entry.tag);
+    return JSON.stringify([this.run.value, ids.includes(wanted) ? wanted : ids[0], tags.includes(tag) ? tag : (tags[0] ?? "")]);
+  });
+  /** @type {import("@preact/signals-core").ReadonlySignal<Place | null>} */
+  place = computed(() => {
+    if (this.#placeText.value === "") return null;
+    const [run, graph, tag] = JSON.parse(this.#placeText.value);
+    return { run, graph, tag };
+  });
+  selected = computed(() => this.host.settings.value.node ?? null);
+  open = this.#namesIn("open");
+  broughtIn = this.#namesIn("in");
+  setApart = this.#namesIn("apart");
+
+  #overviewOf = "";
+  /** @type {Map<string, Promise<Scope>>} */ #scopes = new Map();
+  #scopesOf = "";
+  #queue = new Queue(4);
+  #layouter = new Layouter();
+  /** @type {(text: string, font: "label" | "small") => number} */ #measure;
+  /** @type {Pick<Shown, "keep" | "show">} */ #next = { keep: null, show: null };
+  #turn = 0;
+
+  /**
+   * @param {Host} host
+   * @param {(text: string, font: "label" | "small") => number} measure
+   */
+  constructor(host, measure) {
+    this.host = host;
+    this.#measure = measure;
+    options.recall(host);
+  }
+
+  /** Fetches, and follows the address and the server until the tab closes. @returns {Promise<void>} */
+  async start() {
+    this.runs.value = await this.host.fetchJSON("runs");
+    let { lists } = this.host.generations.value;
+    const stops = [
+      effect(() => void this.#loadOverview(this.run.value)),
+      effect(() => {
+        const wishes = { open: this.open.value, broughtIn: this.broughtIn.value, setApart: this.setApart.value };
+        // What has changed in the log is drawn anew, too.
+        if (this.overview.value && this.place.value) void this.#draw(this.place.value, wishes);
+      }),
+      this.host.onReload(async (generations) => {
+        if (generations.lists !== lists) {
+          ({ lists } = generations);
+          this.runs.value = await this.host.fetchJSON("runs").catch(() => this.runs.value);
+        }
+        void this.#loadOverview(this.run.value);
+      }),
+    ];
+    this.host.signal.addEventListener("abort", () => {
+      for (const stop of stops) stop();
+      this.#layouter.stop();
+    });
+  }
+
+  /** @param {string} run */
+  chooseRun(run) {
+    this.#set({ run, graph: null, tag: null, ...NOTHING_CHOSEN });
+  }
+
+  /** @param {string} graph */
+  chooseGraph(graph) {
+    this.#set({ graph, ...NOTHING_CHOSEN });
+  }
+
+  /** @param {string} tag */
+  chooseTag(tag) {
+    this.#next = { keep: "", show: null };
+    this.#set({ tag });
+  }
+
+  /** @param {string | null} name */
+  select(name) {
+    this.#set({ node: name });
+  }
+
+  /** Opens a scope, or closes it with all that is open inside. @param {string} name */
+  toggle(name) {
+    const open = this.open.peek();
+    const isOpen = open.has(name);
+    const rest = [...open].filter((other) => other !== name && !(isOpen && other.startsWith(`${name}/`)));
+    this.#next = { keep: name, show: null };
+    this.#set({ open: formatLists([isOpen ? rest : [...rest, name]]) });
+  }
+
+  closeAll() {
+    this.#set({ open: null });
+  }
+
+  /** Draws a child apart from the flow, or in it. @param {string} name @param {boolean} isApart */
+  moveApart(name, isApart) {
+    const without = (/** @type {ReadonlySet<string>} */ names) => [...names].filter((other) => other !== name);
+    const [inside, apart] = [without(this.broughtIn.peek()), without(this.setApart.peek())];
+    (isApart ? apart : inside).push(name);
+    this.#next = { keep: name, show: null };
+    this.#set({ in: formatLists([inside]), apart: formatLists([apart]) });
+  }
+
+  /** Opens what a node is in, and brings it into sight. @param {string} name */
+  async reveal(name) {
+    const place = this.place.peek();
+    if (!place) return;
+    const open = new Set(this.open.peek());
+    let path = "";
+    /** @type {Kind} */
+    let kind = "scope";
+    for (const part of [...scopesAround(name), name]) {
+      const { children } = await this.fetchScope(place, path, kind);
+      if (!children.name.includes(part) && children.name.includes(seriesOf(part))) {
+        open.add(seriesOf(part));
+        await this.fetchScope(place, seriesOf(part), "series");
+      }
+      if (part !== name) open.add(part);
+      [path, kind] = [part, "scope"];
+    }
+    if (open.size === this.open.peek().size) {
+      const shown = this.shown.peek();
+      if (shown) this.shown.value = { ...shown, keep: "", show: name };
+      this.select(name);
+    } else {
+      this.#next = { keep: null, show: name };
+      this.#set({ node: name, open: formatLists([[...open]]) });
+    }
+  }
+
+  retry() {
+    this.error.value = "";
+    this.#overviewOf = "";
+    void this.#loadOverview(this.run.peek());
+  }
+
+  /**
+   * @param {Place} place
+   * @param {string} name
+   * @param {Kind} kind
+   * @returns {Promise<Scope>}
+   */
+  fetchScope(place, name, kind) {
+    const of = `${keyOf(place)} ${contentOf(this.overview.peek())}`;
+    if (of !== this.#scopesOf) this.#scopes.clear();
+    this.#scopesOf = of;
+    const key = `${kind} ${name}`;
+    let scope = this.#scopes.get(key);
+    if (!scope) {
+      const params = { ...paramsOf(place), path: kind === "series" ? scopeOf(name) : name, series: kind === "series" ? name : undefined };
+      scope = this.#queue.add(() => this.host.fetchJSON("scope", { ...params, limit: MAX_CHILDREN }), this.host.signal);
+      this.#scopes.set(key, scope);
+      scope.catch(() => this.#scopes.delete(key));
+    }
+    return scope;
+  }
+
+  /** @param {string} run */
+  async #loadOverview(run) {
+    if (run === "") {
+      this.isBusy.value = false;
+      return;
+    }
+    const isNew = this.#overviewOf !== run;
+    if (isNew) {
+      this.isBusy.value = true;
+      this.error.value = "";
+    }
+    try {
+      /** @type {Overview} */
+      const overview = await this.host.fetchJSON("overview", { run });
+      if (run !== this.run.peek()) return;
+      const isSame = !isNew && contentOf(overview) === contentOf(this.overview.peek());
+      this.#overviewOf = run;
+      if (isSame) return;
+      if (!isNew) this.#next = { keep: "", show: null };
+      this.overview.value = overview;
+      if (overview.graphs.length === 0) this.#fail(new Error(`The run “${run}” has no graph.`));
+    } catch (error) {
+      // What is drawn stays while the server is away.
+      if (isNew && run === this.run.peek()) this.#fail(error);
+    }
+  }
+
+  /**
+   * @param {Place} place
+   * @param {import("./scene.js").Wishes} wishes
+   */
+  async #draw(place, wishes) {
+    const turn = ++this.#turn;
+    const next = this.#next;
+    this.#next = { keep: null, show: null };
+    const of = keyOf(place);
+    const isNew = this.shown.peek()?.of !== of;
+    if (isNew && this.isBusy.peek()) this.#layouter.stop(); // of another graph
+    this.isBusy.value = true;
+    this.error.value = "";
+    try {
+      const scene = await makeScene(wishes, {
+        fetchScope: (name, kind) => this.fetchScope(place, name, kind),
+        layOut: (job) => this.#layouter.layOut(job),
+        measure: this.#measure,
+      });
+      if (turn !== this.#turn) return;
+      this.shown.value = { scene, of, ...next };
+      this.isBusy.value = false;
+      const selected = this.selected.peek();
+      if (isNew && selected !== null && !scene.boxes.has(selected)) await this.reveal(selected).catch(() => this.select(null));
+    } catch (error) {
+      if (turn === this.#turn) this.#fail(error);
+    }
+  }
+
+  /** @param {unknown} error */
+  #fail(error) {
+    if (error instanceof DOMException && error.name === "AbortError") return;
+    this.error.value = error instanceof Error ? error.message : String(error);
+    this.isBusy.value = false;
+  }
+
+  /** @param {string} setting */
+  #namesIn(setting) {
+    const text = computed(() => this.host.settings.value[setting]);
+    return computed(() => /** @type {ReadonlySet<string>} */ (new Set(parseLists(text.value).flat())));
+  }
+
+  /** Changes the address once. @param {Record<string, string | null>} settings */
+  #set(settings) {
+    batch(() => {
+      for (const [name, value] of Object.entries(settings)) this.host.settings.set(name, value);
+    });
+  }
+}
+
+/** The graphs of a run, and those of the functions in their libraries. @param {Overview} overview */
+export function graphChoices({ graphs }) {
+  const functions = [...new Set(graphs.flatMap((graph) => graph.functions))];
+  return [
+    ...graphs.map(({ id, title }) => ({ id, title, isFunction: false })),
+    ...functions.map((name) => ({ id: FUNCTION + name, title: name, isFunction: true })),
+  ];
+}
+
+/** The id of the graph of a function. @param {string} name */
+export function functionGraph(name) {
+  return FUNCTION + name;
+}
+
+/** What the server's routes are asked with. @param {Place} place */
+export function paramsOf({ run, graph, tag }) {
+  return { run, graph, tag: tag || undefined };
+}
+
+/** @param {Place} place */
+function keyOf({ run, graph, tag }) {
+  return JSON.stringify([run, graph, tag]);
+}
+
+/** Equal for two that say the same; the generation rises with every point that is logged. @param {Overview | null} overview */
+function contentOf(overview) {
+  return JSON.stringify([overview?.graphs, overview?.metadata_tags]);
+}

@@ -1,0 +1,130 @@
+/**
+ * Finding nodes by name and op.
+ */
+
+import { html } from "htm/preact";
+import { useEffect, useState } from "preact/hooks";
+import { plural } from "tbcore/lib/format.js";
+import { Icon } from "tbcore/lib/icons.js";
+import { VirtualList } from "tbcore/lib/virtual-list.js";
+import { paramsOf } from "./model.js";
+import { lastPart, scopeOf } from "./paths.js";
+
+/**
+ * @typedef {object} Search
+ * @property {string} text
+ * @property {(text: string) => void} setText
+ * @property {import("./types.js").Found | null} found  null while nothing is known
+ * @property {string} error
+ */
+
+const WAIT_MS = 180;
+const LIMIT = 500;
+
+/**
+ * The text and what it finds.
+ * @param {import("./model.js").Model} model
+ * @returns {Search}
+ */
+export function useSearch(model) {
+  const [text, setText] = useState("");
+  const [state, setState] = useState({ found: /** @type {import("./types.js").Found | null} */ (null), error: "" });
+  const place = model.place.value;
+  useEffect(() => {
+    if (text.trim() === "" || !place) {
+      setState({ found: null, error: "" });
+      return undefined;
+    }
+    let isWanted = true;
+    const timer = setTimeout(async () => {
+      try {
+        const found = await model.host.fetchJSON("search", { ...paramsOf(place), tag: undefined, ...readQuery(text), limit: LIMIT });
+        if (isWanted) setState({ found, error: "" });
+      } catch (error) {
+        if (isWanted) setState({ found: null, error: error instanceof Error ? error.message : String(error) });
+      }
+    }, WAIT_MS);
+    return () => {
+      isWanted = false;
+      clearTimeout(timer);
+    };
+  }, [text, place]);
+  return { text, setText, ...state };
+}
+
+/**
+ * `conv op:Conv2D` asks for names with "conv" of ops Conv2D.
+ * @param {string} text
+ * @returns {{ text: string, op: string | undefined }}
+ */
+export function readQuery(text) {
+  const op = /(?:^|\s)op:(\S+)/.exec(text)?.[1];
+  return { text: text.replace(/(?:^|\s)op:\S*/, "").trim(), op };
+}
+
+/** @param {{ search: Search }} props */
+export function SearchBox({ search }) {
+  const label = "Search nodes; op:MatMul finds ops";
+  return html`<div class="tb-filter">
+    <${Icon} name="search" />
+    <input
+      class="tb-input"
+      type="search"
+      spellcheck="false"
+      autocomplete="off"
+      aria-label=${label}
+      placeholder=${label}
+      value=${search.text}
+      onInput=${(/** @type {InputEvent} */ event) => search.setText(/** @type {HTMLInputElement} */ (event.currentTarget).value)}
+      onKeyDown=${(/** @type {KeyboardEvent} */ event) => {
+        if (event.key === "Escape") search.setText("");
+        if (event.key !== "ArrowDown" && event.key !== "Enter") return;
+        const root = /** @type {ShadowRoot} */ (/** @type {Element} */ (event.currentTarget).getRootNode());
+        const first = /** @type {HTMLElement | null} */ (root.querySelector(".results button"));
+        first?.focus();
+        if (event.key === "Enter") first?.click();
+        event.preventDefault();
+      }}
+    />
+  </div>`;
+}
+
+/**
+ * @param {object} props
+ * @param {Search} props.search
+ * @param {string | null} props.selected
+ * @param {(name: string) => void} props.onChoose
+ */
+export function SearchResults({ search: { found, error, setText }, selected, onChoose }) {
+  const rows = found?.names.map((name, row) => ({ name, op: found.ops[row], kind: found.kinds[row] })) ?? [];
+  const more = found && found.total > rows.length ? `, the first ${rows.length.toLocaleString("en")} shown` : "";
+  /** Up and down go through the results. @param {KeyboardEvent} event */
+  const onKeyDown = (event) => {
+    if (event.key === "Escape") setText("");
+    if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;
+    const item = /** @type {Element} */ (event.target).closest("li");
+    const next = event.key === "ArrowDown" ? item?.nextElementSibling : item?.previousElementSibling;
+    next?.querySelector("button")?.focus();
+    event.preventDefault();
+  };
+  return html`<header>
+      <p role="status">${error || (found ? `${plural(found.total, "match", "matches")}${more}` : "searching")}</p>
+      <button type="button" class="tb-icon-button" aria-label="Close the results" title="Close" onClick=${() => setText("")}>
+        <${Icon} name="close" />
+      </button>
+    </header>
+    <div class="results">
+      <${VirtualList}
+        items=${rows}
+        rowHeight=${40}
+        label="Nodes that were found"
+        keyOf=${(/** @type {{ name: string }} */ row) => row.name}
+        onKeyDown=${onKeyDown}
+        renderRow=${(/** @type {{ name: string, op: string, kind: string }} */ { name, op, kind }) =>
+          html`<button type="button" class="node" title=${name} aria-pressed=${name === selected} onClick=${() => onChoose(name)}>
+            <span><b>${lastPart(name)}</b> <small>${kind === "op" ? op : "scope"}</small></span>
+            <small class="path">${scopeOf(name) || "in no scope"}</small>
+          </button>`}
+      />
+    </div>`;
+}

@@ -1,0 +1,302 @@
+/**
+ * What is around the drawing: the bar, the legend, the pane with details and the outline.
+ */
+
+import { html } from "htm/preact";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { Menu } from "tbcore/lib/card.js";
+import { formatBytes, plural } from "tbcore/lib/format.js";
+import { Icon } from "tbcore/lib/icons.js";
+import { save } from "tbcore/lib/save.js";
+import { svgToPNG } from "tbcore/lib/svg.js";
+import { Choice } from "tbcore/lib/tag-tab.js";
+import { Tooltip, readOutNodes } from "tbcore/lib/tooltip.js";
+import { colorBoxes, formatMicros, shortDevice } from "./colors.js";
+import { Details } from "./details.js";
+import { graphChoices, options } from "./model.js";
+import { Outline } from "./outline.js";
+import { sceneSVG } from "./paint.js";
+import { SearchBox, SearchResults, useSearch } from "./search.js";
+
+/**
+ * @typedef {import("./model.js").Model} Model
+ * @typedef {import("./graph-view.js").GraphView} GraphView
+ * @typedef {import("./paint.js").Colors} Colors
+ * @typedef {import("./scene.js").Box} Box
+ */
+
+/** What boxes are coloured by; the last two need run metadata. */
+const COLORS = [["structure", "Structure"], ["device", "Device"], ["compute", "Compute time"], ["memory", "Memory"]];
+
+/**
+ * @param {object} props
+ * @param {Model} props.model
+ * @param {GraphView} props.view
+ * @param {HTMLElement} props.canvas  that the view draws in
+ * @param {import("./graph-view.js").Callbacks} props.callbacks  of the view
+ */
+export function Tab({ model, view, canvas, callbacks }) {
+  const { host } = model;
+  const frame = useRef(/** @type {HTMLElement | null} */ (null));
+  const [hovered, setHovered] = useState(/** @type {string | null} */ (null));
+  const [pane, setPane] = useState(/** @type {"details" | "outline" | null} */ (innerWidth > 760 ? "details" : null));
+  const search = useSearch(model);
+  const shown = model.shown.value;
+  const { color } = options.parse(host.settings.value);
+  const theme = host.theme.value;
+  const selected = model.selected.value;
+  const by = /** @type {import("./colors.js").ColorBy} */ (color);
+  const coloring = useMemo(() => colorBoxes(by, shown?.scene.boxes.values() ?? [], theme), [shown, color, theme]);
+  const found = useMemo(() => new Set(search.found?.names), [search.found]);
+  const tooltip = useMemo(() => new Tooltip(canvas), []);
+
+  useEffect(() => {
+    frame.current?.prepend(canvas);
+    return () => tooltip.destroy();
+  }, []);
+  useEffect(() => {
+    if (shown) view.setScene(shown.scene, shown);
+  }, [shown]);
+  useEffect(() => {
+    view.setLook({ colors: readColors(canvas), paintOf: coloring.paintOf, selected, hovered, found });
+  }, [coloring, selected, hovered, found, theme, shown]);
+
+  Object.assign(callbacks, {
+    onSelect: (/** @type {string | null} */ name) => {
+      model.select(name);
+      if (name !== null) setPane("details");
+    },
+    onToggle: (/** @type {string} */ name) => model.toggle(name),
+    onHover: (/** @type {Box | null} */ box, /** @type {{ left: number, top: number }} */ at) => {
+      setHovered(box?.name ?? null);
+      if (box) tooltip.show(readOutNodes(readOutOf(box, coloring.paintOf(box)?.color ?? "transparent")), at);
+      else tooltip.hide();
+    },
+  });
+  useEffect(() => {
+    host.keys([
+      { key: "f", label: "Show the whole graph", act: () => view.fit() },
+      { key: "+", label: "Zoom in", act: () => view.zoomBy(1.4) },
+      { key: "-", label: "Zoom out", act: () => view.zoomBy(1 / 1.4) },
+      { key: "↑ ↓ ← →", label: "Go through the outline; → and ← open and close" },
+      { key: "Enter", label: "Open or close the scope, in the outline" },
+      { key: "Double click", label: "Open or close a scope" },
+      { key: "Wheel", label: "Zoom at the pointer" },
+    ]);
+  }, []);
+  /** @param {string} name */
+  const reveal = (name) => {
+    void model.reveal(name).catch((error) => void (model.error.value = error.message));
+    setPane("details");
+  };
+
+  if (model.runs.value.length === 0) {
+    return html`<p class="tb-nothing">No run has a graph. <code>add_graph</code> of a SummaryWriter and the TensorBoard callback of Keras log one.</p>`;
+  }
+  return html`<div class="graphs">
+    <${Bar} model=${model} search=${search} color=${color} view=${view} pane=${pane} setPane=${setPane} coloring=${coloring} canvas=${canvas} />
+    <div class="stage">
+      <div
+        class="frame"
+        ref=${frame}
+        role="group"
+        aria-label="Drawing of the graph; the outline lists what is in it"
+        aria-busy=${model.isBusy.value}
+      >
+        ${model.error.value !== "" &&
+        html`<div class="message" role="alert">
+          <p>${model.error.value}</p>
+          <button type="button" class="tb-button" onClick=${() => model.retry()}>Try again</button>
+        </div>`}
+        ${model.isBusy.value && html`<p class="busy" role="status">${shown ? "laying out" : "loading"}</p>`}
+        ${shown?.scene.message && html`<div class="message" role="status"><p>${shown.scene.message}.</p><p>Search for a node by its name, or by its op as in <code>op:MatMul</code>.</p></div>`}
+        <${Legend} coloring=${coloring} />
+        <div class="zoom">
+          <button type="button" class="tb-icon-button" aria-label="Zoom in" title="Zoom in (+)" onClick=${() => view.zoomBy(1.4)}>+</button>
+          <button type="button" class="tb-icon-button" aria-label="Zoom out" title="Zoom out (-)" onClick=${() => view.zoomBy(1 / 1.4)}>−</button>
+          <button type="button" class="tb-icon-button" aria-label="Show the whole graph" title="Show the whole graph (f)" onClick=${() => view.fit()}>
+            <${Icon} name="expand" />
+          </button>
+        </div>
+      </div>
+      ${(pane || search.text !== "") &&
+      html`<aside class="pane" aria-label="About the graph">
+        ${search.text !== ""
+          ? html`<${SearchResults} search=${search} selected=${selected} onChoose=${reveal} />`
+          : html`<header>
+                <${Choice}
+                  label="What the pane shows"
+                  name="pane"
+                  choices=${[["details", "Details"], ["outline", "Outline"]]}
+                  value=${pane}
+                  onChange=${setPane}
+                />
+                <button type="button" class="tb-icon-button" aria-label="Close the pane" title="Close" onClick=${() => setPane(null)}>
+                  <${Icon} name="close" />
+                </button>
+              </header>
+              ${pane === "outline"
+                ? html`<${Outline} model=${model} view=${view} />`
+                : html`<${Details} model=${model} onReveal=${reveal} />`}`}
+      </aside>`}
+    </div>
+  </div>`;
+}
+
+/**
+ * @param {object} props
+ * @param {Model} props.model
+ * @param {ReturnType<typeof useSearch>} props.search
+ * @param {string} props.color
+ * @param {GraphView} props.view
+ * @param {HTMLElement} props.canvas
+ * @param {"details" | "outline" | null} props.pane
+ * @param {(pane: "details" | "outline" | null) => void} props.setPane
+ * @param {import("./colors.js").Coloring} props.coloring
+ */
+function Bar({ model, search, color, view, canvas, pane, setPane, coloring }) {
+  const overview = model.overview.value;
+  const place = model.place.value;
+  const choices = overview ? graphChoices(overview) : [];
+  const tags = overview?.metadata_tags ?? [];
+  return html`<div class="tb-toolbar" role="toolbar" aria-label="Graphs">
+    <${SearchBox} search=${search} />
+    <${Select} label="Run" value=${model.run.value} onChange=${(/** @type {string} */ run) => model.chooseRun(run)}>
+      ${model.runs.value.map((run) => html`<option key=${run} value=${run}>${run}</option>`)}
+    <//>
+    ${choices.length > 1 &&
+    html`<${Select} label="Graph" value=${place?.graph} onChange=${(/** @type {string} */ id) => model.chooseGraph(id)}>
+      ${choices.filter(({ isFunction }) => !isFunction).map(({ id, title }) => html`<option key=${id} value=${id}>${title}</option>`)}
+      ${choices.some(({ isFunction }) => isFunction) &&
+      html`<optgroup label="Functions">
+        ${choices.filter(({ isFunction }) => isFunction).map(({ id, title }) => html`<option key=${id} value=${id}>${title}</option>`)}
+      </optgroup>`}
+    <//>`}
+    ${tags.length > 0 &&
+    html`<${Select} label="Metadata" value=${place?.tag} onChange=${(/** @type {string} */ tag) => model.chooseTag(tag)}>
+      ${tags.map(({ tag }) => html`<option key=${tag} value=${tag}>${tag}</option>`)}
+    <//>`}
+    <${Select} label="Colour" value=${color} onChange=${(/** @type {string} */ value) => options.set(model.host, "color", value)}>
+      ${COLORS.slice(0, tags.length > 0 ? 4 : 2).map(([value, title]) => html`<option key=${value} value=${value}>${title}</option>`)}
+    <//>
+    <div class="tools">
+      <button
+        type="button"
+        class="tb-icon-button"
+        aria-label="Close all scopes"
+        title="Close all scopes"
+        disabled=${model.open.value.size === 0}
+        onClick=${() => model.closeAll()}
+      >
+        <${Icon} name="shrink" />
+      </button>
+      <button
+        type="button"
+        class="tb-icon-button"
+        aria-label="Details and outline"
+        title="Details and outline"
+        aria-expanded=${pane !== null}
+        onClick=${() => setPane(pane === null ? "outline" : null)}
+      >
+        <${Icon} name="menu" />
+      </button>
+      <${Menu}
+        icon="download"
+        label="Download the drawing"
+        content=${() => html`<${Downloads} model=${model} view=${view} canvas=${canvas} coloring=${coloring} />`}
+      />
+    </div>
+  </div>`;
+}
+
+/**
+ * @param {object} props
+ * @param {string} props.label
+ * @param {string | undefined} props.value
+ * @param {(value: string) => void} props.onChange
+ * @param {unknown} props.children
+ */
+function Select({ label, value, onChange, children }) {
+  return html`<label class="choose"
+    ><span>${label}</span
+    ><select value=${value} title=${value} onChange=${(/** @type {Event} */ event) => onChange(/** @type {HTMLSelectElement} */ (event.currentTarget).value)}>
+      ${children}
+    </select></label
+  >`;
+}
+
+/**
+ * @param {object} props
+ * @param {Model} props.model
+ * @param {GraphView} props.view
+ * @param {HTMLElement} props.canvas
+ * @param {import("./colors.js").Coloring} props.coloring
+ */
+function Downloads({ model, view, canvas, coloring }) {
+  const [error, setError] = useState("");
+  const place = model.place.value;
+  if (!view.scene || !place) return html`<p class="downloads">Nothing is drawn yet.</p>`;
+  const name = `graph_${place.run}`;
+  const picture = () => {
+    const look = { colors: readColors(canvas), paintOf: coloring.paintOf, selected: null, hovered: null, found: new Set() };
+    return sceneSVG(/** @type {import("./scene.js").Scene} */ (view.scene), look, place.run);
+  };
+  return html`<div class="downloads">
+    <p>The drawing as it is now, all of it.</p>
+    <button type="button" class="tb-button" onClick=${() => save(picture(), `${name}.svg`, "image/svg+xml")}>SVG</button>
+    <button
+      type="button"
+      class="tb-button"
+      onClick=${() => svgToPNG(picture(), 2).then((png) => save(png, `${name}.png`), (failure) => setError(String(failure.message ?? failure)))}
+    >
+      PNG
+    </button>
+    <p>The graph as it was logged, as text.</p>
+    <a class="tb-button" href=${model.host.url("graph", { run: place.run, graph: place.graph })} download="${name}.pbtxt">pbtxt</a>
+    ${error && html`<p class="tb-card-error" role="alert">${error}</p>`}
+  </div>`;
+}
+
+/** @param {{ coloring: import("./colors.js").Coloring }} props */
+function Legend({ coloring: { swatches, scale, note } }) {
+  return html`<div class="legend">
+    ${swatches.map(({ color, label }) => html`<p key=${label}><i style=${{ background: color }}></i>${label}</p>`)}
+    ${scale &&
+    html`<p><span>${scale.from}</span><b style=${{ background: `linear-gradient(90deg, transparent, ${scale.color})` }}></b><span>${scale.to}</span></p>`}
+    ${note && html`<p>${note}</p>`}
+  </div>`;
+}
+
+/**
+ * What the window beside the pointer says.
+ * @param {Box} box
+ * @param {string} color
+ */
+function readOutOf(box, color) {
+  /** @type {[string, string][]} */
+  const rows = [];
+  if (box.kind === "op") rows.push(["Op", box.op]);
+  else rows.push([box.kind === "series" ? "Series" : "Scope", plural(box.nodes, "node")]);
+  if (box.device !== "") rows.push(["Device", shortDevice(box.device)]);
+  if (box.computeMicros !== null) rows.push(["Compute time", formatMicros(box.computeMicros)]);
+  if (box.bytes !== null) rows.push(["Memory", formatBytes(box.bytes)]);
+  if (box.numHidden > 0) rows.push(["Not drawn", plural(box.numHidden, "edge")]);
+  const note = box.kind === "op" ? "" : `Double click ${box.open ? "closes" : "opens"} it`;
+  return { name: box.name, color, rows, note, spoken: "" };
+}
+
+/** The theme's colours; a canvas does not follow style sheets. @param {HTMLElement} element @returns {Colors} */
+function readColors(element) {
+  const style = getComputedStyle(element);
+  const of = (/** @type {string} */ name) => style.getPropertyValue(name).trim();
+  return {
+    ground: of("--tb-ground"),
+    surface: of("--tb-surface"),
+    raised: of("--tb-ground"),
+    ink: of("--tb-ink"),
+    dim: of("--tb-ink-3"),
+    line: of("--tb-line"),
+    accent: of("--tb-accent"),
+    edge: of("--edge"),
+  };
+}

@@ -1,0 +1,141 @@
+// Boxes within boxes, and lines that go on across the border of a scope.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { findApart } from "../../tbcore_graphs/static/apart.js";
+import { layOut } from "../../tbcore_graphs/static/layout.js";
+import { svgPen, paint } from "../../tbcore_graphs/static/paint.js";
+import { MAX_CHILDREN, labelOf, makeScene, widthOf } from "../../tbcore_graphs/static/scene.js";
+
+const dagre = await import("../../tbcore_graphs/static/vendor/dagre.mjs");
+
+/**
+ * @param {string} path
+ * @param {Record<string, string>} children  name to op; "" for a scope
+ * @param {[from: number, to: number, shape?: string, control?: boolean, count?: number][]} edges
+ * @param {[child: number, outside: string][]} [ins]
+ * @param {[child: number, outside: string][]} [outs]
+ */
+function scopeOf(path, children, edges, ins = [], outs = []) {
+  const names = Object.keys(children);
+  const crossing = (/** @type {[number, string][]} */ rows) => ({
+    child: rows.map(([child]) => child),
+    outside: rows.map(([, outside]) => outside),
+    count: rows.map(() => 1),
+    control: rows.map(() => false),
+    shape: rows.map(() => ""),
+  });
+  return {
+    path,
+    total: names.length,
+    children: {
+      name: names,
+      kind: names.map((name) => (children[name] === "" ? "scope" : "op")),
+      op: names.map((name) => children[name]),
+      nodes: names.map(() => 1),
+      device: names.map(() => ""),
+      structure: names.map(() => 0),
+      compute_us: names.map(() => null),
+      bytes: names.map(() => null),
+    },
+    edges: {
+      from: edges.map(([from]) => from),
+      to: edges.map(([, to]) => to),
+      shape: edges.map(([, , shape]) => shape ?? ""),
+      control: edges.map(([, , , control]) => control ?? false),
+      count: edges.map(([, , , , count]) => count ?? 1),
+    },
+    ins: crossing(ins),
+    outs: crossing(outs),
+  };
+}
+
+const SCOPES = {
+  "": scopeOf("", { x: "Placeholder", a: "", b: "", y: "Mean" }, [[0, 1, "?x3"], [1, 2], [2, 3]]),
+  a: scopeOf("a", { "a/in": "MatMul", "a/out": "Relu" }, [[0, 1, "2x2", false, 3]], [[0, "x"]], [[1, "b"]]),
+  b: scopeOf("b", { "b/c": "" }, [], [[0, "a"]], [[0, "y"]]),
+  "b/c": scopeOf("b/c", { "b/c/d": "Add" }, [], [[0, "a"]], [[0, "y"]]),
+};
+
+/** @param {Record<string, any>} scopes @param {string[]} open */
+const sceneOf = (scopes, ...open) =>
+  makeScene(
+    { open: new Set(open), broughtIn: new Set(), setApart: new Set() },
+    {
+      fetchScope: async (name) => scopes[name],
+      layOut: async (job) => layOut(dagre, job),
+      measure: (text) => text.length * 6,
+    },
+  );
+
+test("an open scope holds its children, and only open ones do", async () => {
+  const closed = await sceneOf(SCOPES);
+  assert.deepEqual([...closed.boxes.keys()], ["x", "a", "b", "y"]);
+  const { boxes } = await sceneOf(SCOPES, "a", "b", "b/c", "gone");
+  assert.deepEqual([...boxes.keys()], ["x", "a", "a/in", "a/out", "b", "b/c", "b/c/d", "y"]);
+  for (const [name, outer] of [["a/in", "a"], ["a/out", "a"], ["b/c", "b"], ["b/c/d", "b/c"]]) {
+    const [inside, around] = [boxes.get(name), boxes.get(outer)];
+    assert.ok(inside.x > around.x && inside.x + inside.width < around.x + around.width, name);
+    assert.ok(inside.y > around.y && inside.y + inside.height < around.y + around.height, name);
+    assert.equal(inside.depth, around.depth + 1);
+  }
+});
+
+test("a line from outside goes on inside from the place where it ends", async () => {
+  const { items } = await sceneOf(SCOPES, "a", "b", "b/c");
+  const lines = items.filter(({ type }) => type === "line");
+  const of = (/** @type {string} */ from, /** @type {string} */ to) => lines.find((line) => line.from === from && line.to === to).points;
+  const end = (/** @type {number[]} */ points) => points.slice(-2).map(Math.round);
+  const start = (/** @type {number[]} */ points) => points.slice(0, 2).map(Math.round);
+  assert.deepEqual(end(of("x", "a")), start(of("x", "a/in")));
+  assert.deepEqual(end(of("a/out", "b")), start(of("a", "b")));
+  assert.deepEqual(end(of("a", "b")), start(of("a", "b/c")));
+  assert.deepEqual(end(of("a", "b/c")), start(of("a", "b/c/d")));
+  assert.deepEqual(lines.filter(({ arrow }) => arrow).map(({ to }) => to).sort(), ["a/in", "a/out", "b/c/d", "y"]);
+});
+
+test("what is painted is text, whatever it looks like", async () => {
+  const scene = await sceneOf({ "": scopeOf("", { "<b>": "Op & op", z: "Z" }, [[0, 1, "2x3"]]) });
+  const pen = svgPen();
+  const colors = { ground: "#fff", surface: "#fff", raised: "#eee", ink: "#000", dim: "#555", line: "#ccc", accent: "#00f", edge: "#999" };
+  const look = { colors, paintOf: () => null, selected: null, hovered: null, found: new Set() };
+  paint(pen, scene, look, { scale: 1, left: -Infinity, top: -Infinity, right: Infinity, bottom: Infinity });
+  const svg = pen.elements.join("");
+  assert.match(svg, />&#60;b&#62;</);
+  assert.match(svg, />Op &#38; op</);
+  assert.match(svg, />2×3</);
+});
+
+test("too many children are counted, not drawn", async () => {
+  const many = scopeOf("", { a: "A" }, []);
+  const scene = await sceneOf({ "": { ...many, total: MAX_CHILDREN + 1 } });
+  assert.match(scene.message, /^601 nodes in one scope/);
+  assert.equal(scene.boxes.size, 0);
+});
+
+test("lines say what flows: shapes, how many, and thicker where it is more", () => {
+  const pair = { from: 0, to: 1, count: 1, control: false, shape: "?x64" };
+  assert.equal(labelOf(pair), "?×64");
+  assert.equal(labelOf({ ...pair, count: 3 }), "?×64 (3)");
+  assert.equal(labelOf({ ...pair, count: 3, shape: "" }), "3 tensors");
+  assert.equal(labelOf({ ...pair, control: true }), "");
+  assert.ok(widthOf({ ...pair, shape: "64x1000" }) > widthOf(pair));
+  assert.ok(widthOf({ ...pair, count: 8 }) > widthOf(pair));
+  assert.equal(widthOf({ ...pair, control: true, count: 400 }), 1);
+});
+
+test("apart stands what only sets up, and what far more are connected with than is usual", () => {
+  /** @type {Record<string, string>} */
+  const children = { step: "VariableV2", wait: "Identity", save: "" };
+  for (let i = 0; i < 12; i++) children[`layer_${i}`] = "";
+  /** @type {[number, number][]} */
+  const edges = Array.from({ length: 11 }, (_, i) => [3 + i, 4 + i]);
+  const hub = Array.from({ length: 12 }, (_, i) => /** @type {[number, number]} */ ([0, 3 + i]));
+  const scope = scopeOf("", children, [...edges, ...hub]);
+  const apart = findApart(scope, new Set(), new Set());
+  assert.deepEqual(apart.slice(0, 4), [true, false, true, false]);
+  assert.deepEqual(findApart(scope, new Set(["save"]), new Set(["layer_3"])).flatMap((is, row) => (is ? [row] : [])), [0, 6]);
+  // An operation that is only waited for.
+  const control = scopeOf("", children, [...edges, [3, 1, "", true]]);
+  assert.equal(findApart(control, new Set(), new Set())[1], true);
+});

@@ -1,0 +1,388 @@
+"""The graphs tab in a real browser, on real event files and a real server."""
+
+from __future__ import annotations
+
+import json
+import urllib.parse
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tbcore.testing import write_run
+
+graph_pb2 = pytest.importorskip("tbcore_graphs.proto.graph_pb2")
+
+pytestmark = pytest.mark.browser
+
+LONG_TASK_MS = 200
+"""How long the page may not answer to the reader at a time."""
+
+HELPERS = """
+globalThis.graphs = {
+  root: () => document.querySelector('.plugin')?.shadowRoot,
+  isDrawn: () => graphs.root()?.querySelector('.frame')?.getAttribute('aria-busy') === 'false',
+  rows: () => [...(graphs.root()?.querySelectorAll('[role=treeitem]') ?? [])],
+  names: () => graphs.rows().map((row) => row.title),
+  row: (name) => graphs.rows().find((row) => row.title === name),
+  text: (selector) => graphs.root()?.querySelector(selector)?.innerText ?? '',
+  // Goes over the drawing until the window beside the pointer names a box.
+  find: (name) => {
+    const canvas = graphs.root().querySelector('canvas');
+    const { left, top, right, bottom } = canvas.getBoundingClientRect();
+    for (let y = top + 5; y < bottom; y += 6) {
+      for (let x = right - 5; x > left; x -= 12) {
+        canvas.dispatchEvent(new PointerEvent('pointermove', { clientX: x, clientY: y }));
+        const isOpen = graphs.root().querySelector('.tb-chart-tooltip:popover-open');
+        if (isOpen && graphs.text('.tb-chart-heading') === name) return { x, y };
+      }
+    }
+    return null;
+  },
+  // How many pixels of the drawing are not background.
+  inked: () => {
+    const canvas = graphs.root()?.querySelector('canvas');
+    if (!canvas?.width) return 0;
+    const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+    let count = 0;
+    for (let i = 3; i < data.length; i += 4) if (data[i] > 40) count++;
+    return count;
+  },
+};
+"""
+
+
+def small_graph() -> Any:
+    """A model of two layers that are made alike, what saves it, and a scope in a scope."""
+    graph = graph_pb2.GraphDef()
+
+    def add(name: str, op: str, *inputs: str, shape: tuple[int, ...] = (-1, 64)) -> None:
+        node = graph.node.add(name=name, op=op, input=inputs, device="/device:CPU:0")
+        dims = node.attr["_output_shapes"].list.shape.add().dim
+        for size in shape:
+            dims.add(size=size)
+
+    add("input", "Placeholder")
+    before = "input"
+    for layer in ("layer_1", "layer_2"):
+        add(f"{layer}/weights/kernel", "VariableV2", shape=(64, 64))
+        add(f"{layer}/weights/read", "Identity", f"{layer}/weights/kernel", shape=(64, 64))
+        add(f"{layer}/MatMul", "MatMul", before, f"{layer}/weights/read")
+        add(f"{layer}/Relu", "Relu", f"{layer}/MatMul")
+        before = f"{layer}/Relu"
+    add("loss/<i>mean", "Mean", before, shape=())
+    for name in ("a", "b"):
+        add(f"head_{name}", "Identity", before)
+    add("save/restore", "RestoreV2")
+    add("init", "NoOp", "^layer_1/weights/kernel")
+    return graph
+
+
+def large_graph(num_nodes: int = 100_000) -> Any:
+    """Blocks of layers of operations, each of which takes what the one before gave."""
+    graph = graph_pb2.GraphDef()
+    before = ""
+    for index in range(num_nodes):
+        block, layer, place = index // 5000, index // 100 % 50, index % 100
+        name = f"block_{block:02}/layer_{layer:02}/op_{place:02}"
+        node = graph.node.add(name=name, op=("MatMul", "Add", "Relu", "Mul")[place % 4])
+        if before:
+            node.input.append(before)
+        if place % 10 == 9:
+            node.input.append(f"block_{block:02}/layer_{layer:02}/op_{place - 7:02}")
+        before = name
+    return graph
+
+
+@pytest.fixture(scope="module")
+def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    logdir = tmp_path_factory.mktemp("logdir")
+    write_run(logdir, "small", graph=small_graph().SerializeToString())
+    write_run(logdir, "large", graph=large_graph().SerializeToString())
+    flat = graph_pb2.GraphDef()
+    for index in range(3000):
+        flat.node.add(name="".join(chr(97 + index // 26**k % 26) for k in range(4)), op="NoOp")
+    write_run(logdir, "flat", graph=flat.SerializeToString())
+    write_run(logdir, "scalars", scalars={"loss": [1.0]})
+    return logdir
+
+
+@pytest.fixture(scope="module")
+def server(serve_for_all: Callable[..., Any], logdir: Path, graphs_path: list[Path]) -> Any:
+    return serve_for_all(logdir, python_path=graphs_path)
+
+
+@pytest.fixture
+def page_of(server: Any, tabs: Callable[..., Any]) -> Any:
+    """Opens a graph of the module's server; returns the page, its profile and the server."""
+
+    def open_page(
+        run: str, settings: str = "", *, wait: bool = True, **options: Any
+    ) -> tuple[Any, Any, Any]:
+        profile = tabs(**options)
+        profile.context.add_init_script(HELPERS)
+        page = profile.open(server.url, f"#graphs&graphs.run={run}{settings}")
+        if wait:
+            wait_for_drawing(page)
+        return page, profile, server
+
+    return open_page
+
+
+def wait_for_drawing(page: Any) -> None:
+    page.wait_for_function("() => graphs.isDrawn() && graphs.inked() > 300")
+
+
+def open_outline(page: Any) -> None:
+    page.get_by_text("Outline", exact=True).click()
+    page.wait_for_function("() => graphs.rows().length > 0")
+
+
+def choose(page: Any, name: str) -> None:
+    """Selects a row of the outline."""
+    page.evaluate("(name) => graphs.row(name).click()", name)
+    page.wait_for_function("(name) => graphs.row(name).ariaSelected === 'true'", arg=name)
+
+
+def wait_for_setting(page: Any, name: str, value: str | None) -> None:
+    """Waits until the address says so: it follows a moment later."""
+    page.wait_for_function(
+        """([name, value]) => (new URLSearchParams(location.hash.slice(1)).get(name) === value)""",
+        arg=[f"graphs.{name}", value],
+    )
+
+
+def test_scopes_are_collapsed_at_first_and_opened_from_the_outline(page_of: Any) -> None:
+    """The keyboard reaches everything: enter opens, the arrows walk and close."""
+    page, profile, server = page_of("small")
+    open_outline(page)
+    assert page.evaluate("() => graphs.names()") == [
+        "input", "layer_1", "layer_2", "loss", "head_a", "head_b", "save", "init",
+    ]  # fmt: skip
+    choose(page, "layer_1")
+    page.evaluate("() => graphs.row('layer_1').focus()")
+    page.keyboard.press("Enter")
+    page.wait_for_function("() => graphs.names().includes('layer_1/MatMul')")
+    wait_for_setting(page, "open", "layer_1")
+    page.keyboard.press("ArrowDown")
+    page.wait_for_function("() => graphs.row('layer_1/weights').ariaSelected === 'true'")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("() => graphs.names().includes('layer_1/weights/kernel')")
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_function("() => !graphs.names().includes('layer_1/MatMul')")
+    wait_for_setting(page, "open", None)
+    profile.check(server.url)
+
+
+def find_box(page: Any, name: str) -> tuple[float, float]:
+    """A place of the drawing where the window beside the pointer names this box."""
+    page.mouse.move(0, 0)
+    place = page.evaluate("(name) => graphs.find(name)", name)
+    assert place is not None, f"no box {name!r} under the pointer anywhere"
+    return place["x"], place["y"]
+
+
+def test_a_double_click_opens_a_scope_and_a_click_tells_everything(page_of: Any) -> None:
+    """What was under the pointer stays in sight."""
+    page, profile, server = page_of("small")
+    x, y = find_box(page, "layer_2")
+    page.mouse.dblclick(x, y)
+    wait_for_setting(page, "open", "layer_2")
+    page.wait_for_function("() => graphs.isDrawn()")
+    page.wait_for_timeout(400)  # until the boxes stand still
+    page.mouse.click(*find_box(page, "layer_2/MatMul"))
+    page.wait_for_function("() => graphs.text('.details').includes('MatMul')")
+    details = page.evaluate("() => graphs.text('.details')")
+    for text in ("/device:CPU:0", "layer_1/Relu", "layer_2/weights/read", "64×64", "?×64"):
+        assert text in details
+    wait_for_setting(page, "node", "layer_2/MatMul")
+    profile.check(server.url)
+
+
+def test_a_link_restores_what_was_open_and_chosen(page_of: Any) -> None:
+    """Also where the node that was chosen lies in scopes that the link does not open."""
+    page, profile, server = page_of("small", "&graphs.node=layer_2/weights/kernel")
+    page.wait_for_function("() => graphs.text('.details h2') === 'kernel'")
+    wait_for_setting(page, "open", "layer_2,layer_2/weights")
+    open_outline(page)
+    assert page.evaluate("() => graphs.row('layer_2/weights/kernel').ariaSelected") == "true"
+    profile.check(server.url)
+
+
+def test_search_finds_names_and_ops_and_shows_where_they_are(page_of: Any) -> None:
+    """Names of nodes are text, whatever they look like."""
+    page, profile, server = page_of("small")
+    page.keyboard.press("/")
+    page.keyboard.type("MEAN")
+    page.wait_for_function("() => graphs.text('.pane header').includes('1 match')")
+    page.keyboard.press("Enter")
+    page.wait_for_function("() => location.hash.includes('graphs.open=loss')")
+    page.keyboard.press("/")
+    page.keyboard.type("op:MatMul")
+    page.wait_for_function("() => graphs.text('.pane header').includes('2 matches')")
+    page.keyboard.press("Escape")
+    page.wait_for_function("() => graphs.text('.details h2') === '<i>mean'")
+    profile.check(server.url)
+
+
+def test_what_saves_and_sets_up_stands_apart_and_can_be_brought_in(page_of: Any) -> None:
+    """And is said to be auxiliary where it cannot be seen."""
+    page, profile, server = page_of("small")
+    open_outline(page)
+    apart = "() => graphs.rows().filter((row) => row.ariaLabel.includes('auxiliary'))"
+    assert page.evaluate(f"() => ({apart})().map((row) => row.title)") == ["save", "init"]
+    choose(page, "init")
+    page.get_by_text("Details", exact=True).click()
+    page.get_by_role("button", name="Bring into the flow").click()
+    page.wait_for_function("() => graphs.isDrawn()")
+    open_outline(page)
+    page.wait_for_function(f"() => ({apart})().length === 1")
+    wait_for_setting(page, "in", "init")
+    profile.check(server.url)
+
+
+def test_the_drawing_is_saved_as_svg_and_png(page_of: Any, tmp_path: Path) -> None:
+    """All of it, however little is in sight."""
+    page, profile, server = page_of("small", "&graphs.open=layer_1")
+    for kind, start in (("SVG", b"<svg "), ("PNG", b"\x89PNG")):
+        page.get_by_role("button", name="Download the drawing").click()
+        with page.expect_download() as download:
+            page.get_by_role("button", name=kind).click()
+        path = tmp_path / kind
+        download.value.save_as(path)
+        assert path.read_bytes().startswith(start)
+        page.keyboard.press("Escape")
+    svg = (tmp_path / "SVG").read_text(encoding="utf-8")
+    for text in (">layer_1<", ">MatMul<", ">layer_2<", "64×64"):
+        assert text in svg
+    profile.check(server.url)
+
+
+def test_a_scope_with_too_many_nodes_says_so(page_of: Any) -> None:
+    """And search still finds each of them."""
+    page, profile, server = page_of("flat", wait=False)
+    page.wait_for_function("() => graphs.text('.message').includes('3,000 nodes in one scope')")
+    page.keyboard.press("/")
+    page.keyboard.type("zaaa")
+    page.wait_for_function("() => graphs.text('.pane header').includes('1 match')")
+    profile.check(server.url)
+
+
+def test_a_hundred_thousand_nodes_open_without_holding_the_page_up(
+    page_of: Any, chromium: Any, tmp_path: Path
+) -> None:
+    """No task of the page takes longer than the reader would notice.
+
+    The browser's own trace tells the processor time of each: what other programs do at the same
+    time does not count.
+    """
+    page, profile, server = page_of("small")
+    page.goto("about:blank")
+    chromium.start_tracing(page=page, categories=["toplevel"])
+    page.goto(f"{server.url}/#graphs&graphs.run=large")
+    page.wait_for_function("() => graphs.isDrawn()")
+    open_outline(page)
+    assert page.evaluate("() => graphs.names().length") == 20
+    for scope, child in (("block_03", "layer_07"), ("block_03/layer_07", "op_00")):
+        choose(page, scope)
+        page.evaluate("(name) => graphs.row(name).focus()", scope)
+        page.keyboard.press("Enter")
+        page.wait_for_function("(name) => graphs.names().includes(name)", arg=f"{scope}/{child}")
+    page.mouse.move(700, 500)
+    for _ in range(10):
+        page.mouse.wheel(0, -120)
+    page.wait_for_function("() => tb.frame().then(() => true)")
+    events = json.loads(chromium.stop_tracing())["traceEvents"]
+    assert page.evaluate("() => graphs.inked()") > 300
+    longest = longest_task_ms(events)
+    assert 0 < longest < LONG_TASK_MS
+    profile.check(server.url)
+
+
+def longest_task_ms(events: list[dict[str, Any]]) -> float:
+    """The most processor time of one task on the main thread of a page, in milliseconds."""
+    threads = {
+        (event["pid"], event["tid"])
+        for event in events
+        if event["name"] == "thread_name" and event["args"]["name"] == "CrRendererMain"
+    }
+    tasks = [
+        event["tdur"] / 1000
+        for event in events
+        if event["name"] == "ThreadControllerImpl::RunTask"
+        and (event["pid"], event["tid"]) in threads
+        and "tdur" in event
+    ]
+    return max(tasks, default=0.0)
+
+
+def test_narrow_pages_have_the_details_in_a_sheet(page_of: Any) -> None:
+    """The drawing has all the room until something is chosen, and the page does not scroll."""
+    page, profile, server = page_of("small", viewport={"width": 400, "height": 800})
+    assert page.evaluate("() => graphs.root().querySelector('.pane')") is None
+    page.mouse.click(*find_box(page, "loss"))
+    page.wait_for_function("() => graphs.text('.details h2') === 'loss'")
+    pane = page.evaluate(
+        "() => graphs.root().querySelector('.pane').getBoundingClientRect().toJSON()"
+    )
+    assert pane["width"] == 400
+    assert page.evaluate("() => document.documentElement.scrollWidth") == 400
+    profile.check(server.url)
+
+
+@pytest.fixture(scope="module")
+def real_server(serve_for_all: Callable[..., Any], graphs_path: list[Path], real_logs: Path) -> Any:
+    return serve_for_all(real_logs, python_path=graphs_path)
+
+
+def test_all_real_graphs_open_and_so_does_a_scope_in_them(
+    real_server: Any, tabs: Callable[..., Any]
+) -> None:
+    """Every graph of every run, those of Keras models and functions too."""
+    profile = tabs()
+    profile.context.add_init_script(HELPERS)
+    page = profile.open(real_server.url, "#graphs")
+    num_opened = 0
+    for run in answer(real_server, "runs"):
+        graphs = answer(real_server, "overview", run=run)["graphs"]
+        assert graphs
+        for graph in graphs:
+            scope = answer(real_server, "scope", run=run, graph=graph["id"])["children"]
+            where = {"graphs.run": run, "graphs.graph": graph["id"]}
+            scopes = [
+                name
+                for name, kind in zip(scope["name"], scope["kind"], strict=True)
+                if kind == "scope"
+            ]
+            settings = urllib.parse.urlencode(where, quote_via=urllib.parse.quote)
+            page.goto("about:blank")
+            page.goto(f"{real_server.url}/#graphs&{settings}")
+            if not scope["name"]:
+                page.wait_for_function("() => graphs.text('.message').includes('Nothing')")
+                continue
+            wait_for_drawing(page)
+            open_outline(page)
+            names = page.evaluate("() => graphs.names()")
+            assert names == scope["name"][: len(names)]
+            if not scopes or scopes[0] not in names:
+                continue
+            choose(page, scopes[0])
+            page.evaluate("(name) => graphs.row(name).focus()", scopes[0])
+            page.keyboard.press("Enter")
+            page.wait_for_function(
+                "(name) => graphs.isDrawn() && graphs.row(name).ariaExpanded === 'true'",
+                arg=scopes[0],
+            )
+            num_opened += 1
+    assert num_opened >= 20
+    profile.check(real_server.url)
+
+
+def answer(server: Any, route: str, **params: str) -> Any:
+    query = urllib.parse.urlencode(params)
+    with urllib.request.urlopen(f"{server.url}/data/plugin/graphs/{route}?{query}") as response:
+        return json.load(response)
