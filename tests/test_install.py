@@ -323,9 +323,8 @@ def test_a_plugin_with_a_library_of_its_own_can_be_built_from_its_sdist_alone(
     vendor = {"dagre.mjs", "LICENSE-dagre", "LICENSE-graphlib"}
     assert vendor <= {name.rpartition("/")[2] for name in built if "/static/vendor/" in name}
     folder = REPOSITORY / "plugins" / "graphs"
-    run(
-        [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", str(tmp_path)], cwd=folder
-    )
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", str(tmp_path)]
+    run(command, cwd=folder)
     sdist = only(tmp_path, "*.tar.gz")
     with tarfile.open(sdist) as archive:
         archive.extractall(tmp_path, filter="data")

@@ -1,20 +1,21 @@
 """Decoding: a piece of an event file becomes columns.
 
-Three ways lead to the same rows, from the fastest to the most general, and each record takes the
+Four ways lead to the same rows, from the fastest to the most general, and each record takes the
 first that is proven to fit it, byte by byte:
 
   periods   rows of the same records again and again: compared and sliced as one matrix
-  layouts   records walked one by one, then matched and gathered by the million
-  protobuf  whatever is left: graphs, images, histograms, restarts, unusual writers
+  layouts   scalars walked one by one, then matched and gathered by the million
+  heads     pictures, histograms and texts: what stands before the bulk, for many at once
+  protobuf  whatever is left: graphs, sounds, restarts, unusual writers
 
-Checksums are verified on all three.
+Checksums are verified on all four.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from google.protobuf.message import DecodeError as ProtobufDecodeError
@@ -29,6 +30,7 @@ from tbcore.eventfiles.batch import (
     ScalarColumn,
     SessionStart,
 )
+from tbcore.eventfiles.heads import FIELDS, Heads, find_heads
 from tbcore.eventfiles.layouts import (
     WALL_TIME_OFFSET,
     LayoutBook,
@@ -37,11 +39,16 @@ from tbcore.eventfiles.layouts import (
 )
 from tbcore.eventfiles.periods import MIN_ROWS, Period, as_value_column, find_period
 from tbcore.eventfiles.proto.event_pb2 import Event, SessionLog
+from tbcore.eventfiles.proto.summary_pb2 import SummaryMetadata
 from tbcore.eventfiles.records import HEADER_BYTES, Frames, find_damaged, find_frames
 from tbcore.eventfiles.tensors import scalar_of
 
 BUFFER_BYTES = 1 << 22
 """Size of a piece of a file. Records that are longer are not decoded as bytes in memory."""
+_GROWTH = 4
+"""How much larger pieces are of files with many tags and long records: there is a cost to each
+column, and from such a piece come many with a row or two."""
+_MANY_ROWS, _FEW_ROWS_EACH = 500, 32
 SLACK_BYTES = 64
 """Behind the data in the buffer, so that words may be read at any of its bytes."""
 
@@ -57,9 +64,16 @@ _MAX_ATTEMPTS = 4
 """To go on with a known period, in each round."""
 _MAX_PERIODS = 256
 
+_HEALTH_PILL = "__health_pill__/"
+"""What a debugger logged under such tags is for nobody else."""
 _GRAPH_FIELDS = ("graph_def", "meta_graph_def", "tagged_run_metadata")
 
+_ARRAYS_FROM = 4
+"""What comes in a column from here on, behind the positions, are arrays."""
+
+_ReferenceRow = tuple[int, int, float, int, int, int, int]
 Item = Batch | FileVersion | SessionStart
+Column = TypeVar("Column", ScalarColumn, ReferenceColumn)
 
 
 class End(NamedTuple):
@@ -82,12 +96,26 @@ class Decoder:
     def __init__(self, *, blocks: bool = True) -> None:
         self.buffer = bytearray(BUFFER_BYTES + SLACK_BYTES)
         """Filled by the caller before `decode`, with at least SLACK_BYTES to spare."""
+        self._growth = 1
+        self._num_rows = self._num_columns = 0
+        """Of references in the last piece."""
         self._blocks = blocks
         self._book = LayoutBook()
         self._periods: dict[bytes, Period] = {}
         self._period: Period | None = None
         self._cycles: dict[int, tuple[NDArray[np.int64], int]] = {}
         """For the number of a layout the cycle it was last seen in, and its place there."""
+
+    def make_room(self) -> int:
+        """How long the next piece may be; the buffer may be another one from then on."""
+        is_scattered = _MANY_ROWS <= self._num_rows < _FEW_ROWS_EACH * self._num_columns
+        if is_scattered:
+            self._growth = _GROWTH
+        piece_bytes = BUFFER_BYTES * self._growth
+        if len(self.buffer) < piece_bytes + SLACK_BYTES:
+            self.buffer = bytearray(piece_bytes + SLACK_BYTES)
+        self._num_rows = self._num_columns = 0
+        return piece_bytes
 
     def decode(
         self,
@@ -222,6 +250,10 @@ class Decoder:
         buffer = memoryview(self.buffer)
         begin, end = 0, len(numbers)
         general = np.setdiff1d(np.flatnonzero(numbers < 0), damaged, assume_unique=True)
+        references: _References | None = None
+        if self._blocks and len(general) >= _FEW_RECORDS:
+            references = _References.of(self.buffer, frames, general, base)
+            general = np.setdiff1d(general, references.indices, assume_unique=True)
         for i in general.tolist():
             start, length = int(frames.starts[i]), int(frames.lengths[i])
             behind = start + HEADER_BYTES + length
@@ -238,6 +270,8 @@ class Decoder:
             if control is not None:
                 for group in matched:
                     self._add_matched(rows, group, numbers, frames.starts + base, begin, i)
+                if references is not None:
+                    self._num_columns += references.add_to(rows, begin, i)
                 yield from rows.batch()
                 yield control
                 rows = _Rows()
@@ -247,6 +281,9 @@ class Decoder:
                 break
         for group in matched:
             self._add_matched(rows, group, numbers, frames.starts + base, begin, end)
+        if references is not None:
+            self._num_columns += references.add_to(rows, begin, end)
+            self._num_rows += len(references.indices)
         yield from rows.batch()
         position = int(frames.starts[end]) if end < len(numbers) else frames.end
         problems.extend(line for start, line in sorted(found) if start < position)
@@ -324,19 +361,133 @@ def _control(event: Event) -> FileVersion | SessionStart | None:
     return None
 
 
+class _References:
+    """Records of a piece of a file that were read by their heads alone."""
+
+    def __init__(
+        self,
+        indices: NDArray[np.int64],
+        keys: NDArray[np.int64],
+        names: list[tuple[str, str]],
+        metadata: NDArray[np.int64],
+        texts: list[bytes],
+        columns: tuple[NDArray[Any], ...],
+    ) -> None:
+        self.indices = indices
+        """Of the frames, rising."""
+        self._keys = keys
+        self._names = names
+        """Tag and field, by key."""
+        self._metadata = metadata
+        """Which of the texts; -1 where there is none."""
+        self._texts = texts
+        self._columns = columns
+        """Of ReferenceColumn, from `position` on."""
+
+    @classmethod
+    def of(
+        cls, buffer: bytearray, frames: Frames, picked: NDArray[np.int64], base: int
+    ) -> _References:
+        """Those of the picked frames that have a head which means the same to protobuf."""
+        starts, lengths = frames.starts[picked], frames.lengths[picked]
+        heads = find_heads(buffer, starts + HEADER_BYTES, lengths)
+        keys, names = _name(buffer, heads)
+        metadata, texts = _describe(buffer, heads)
+        right = np.flatnonzero((keys >= 0) & (metadata >= -1))
+        found = heads.indices[right]
+        starts, lengths = starts[found], lengths[found]
+        crcs = np.ndarray((len(buffer) - 3,), "<u4", buffer, strides=(1,))
+        columns = (
+            starts + base,
+            heads.step[right],
+            heads.wall_time[right],
+            starts + base,
+            lengths.astype(np.uint32),
+            np.zeros(len(right), np.uint32),
+            crcs[starts + lengths + HEADER_BYTES],
+        )
+        return cls(picked[found], keys[right], names, metadata[right], texts, columns)
+
+    def add_to(self, rows: _Rows, begin: int, end: int) -> int:
+        """Adds those whose frame is in begin..end; returns in how many columns."""
+        piece = slice(*np.searchsorted(self.indices, (begin, end)).tolist())
+        keys = self._keys[piece]
+        order = np.argsort(keys, kind="stable")
+        keys, metadata = keys[order], self._metadata[piece][order]
+        columns = [column[piece][order] for column in self._columns]
+        if not len(keys):
+            return 0
+        cuts = [0, *(np.flatnonzero(np.diff(keys)) + 1).tolist(), len(keys)]
+        for first, behind in pairwise(cuts):
+            some = slice(first, behind)
+            described = np.flatnonzero(metadata[some] >= 0)
+            found = None
+            if len(described):
+                place = first + int(described[0])
+                found = FirstMetadata(int(columns[0][place]), self._texts[metadata[place]])
+            tag, field = self._names[keys[first]]
+            rows.add_references(
+                ReferenceColumn(tag, field, found, *(column[some] for column in columns))
+            )
+        return len(cuts) - 1
+
+
+def _name(buffer: bytearray, heads: Heads) -> tuple[NDArray[np.int64], list[tuple[str, str]]]:
+    """For each head a number, and for each number tag and field. -1: not for us to name."""
+    numbers: dict[tuple[bytes, int], int] = {}
+    data = memoryview(buffer)
+    pairs = [
+        (bytes(data[begin:end]), key)
+        for (begin, end), key in zip(heads.tag.tolist(), heads.key.tolist(), strict=True)
+    ]
+    keys = np.array([numbers.setdefault(pair, len(numbers)) for pair in pairs], np.int64)
+    names = []
+    for number, (raw, key) in enumerate(numbers):
+        field = FIELDS[key]
+        try:
+            names.append((raw.decode(), field))
+        except UnicodeDecodeError:
+            names.append(("", field))
+            keys[keys == number] = -1
+        if field == "tensor" and raw.startswith(_HEALTH_PILL.encode()):
+            keys[keys == number] = -1
+    return keys, names
+
+
+def _describe(buffer: bytearray, heads: Heads) -> tuple[NDArray[np.int64], list[bytes]]:
+    """For each head which of the metadata it carries; -1: none, -2: one that is malformed."""
+    which = np.full(len(heads.indices), -1, np.int64)
+    numbers: dict[bytes, int] = {}
+    texts: list[bytes] = []
+    for i in np.flatnonzero(heads.metadata[:, 0]).tolist():
+        begin, end = heads.metadata[i].tolist()
+        raw = bytes(buffer[begin:end])
+        if raw not in numbers:
+            try:
+                texts.append(SummaryMetadata.FromString(raw).SerializeToString())
+                numbers[raw] = len(texts) - 1
+            except ProtobufDecodeError:
+                numbers[raw] = -2
+        which[i] = numbers[raw]
+    return which, texts
+
+
 class _Rows:
     """Rows of a batch in the making."""
 
     def __init__(self) -> None:
         self._scalar_columns: dict[tuple[str, str], list[ScalarColumn]] = {}
+        self._reference_columns: dict[tuple[str, str], list[ReferenceColumn]] = {}
         self._scalars: dict[tuple[str, str], list[tuple[int, int, float, Any]]] = {}
-        self._references: dict[tuple[str, str], list[tuple[int, int, float, int, int, int, int]]]
-        self._references = {}
+        self._references: dict[tuple[str, str], list[_ReferenceRow]] = {}
         self._metadata: dict[tuple[str, str, bool], FirstMetadata] = {}
         self._bare: list[BareEvent] = []
 
     def add_column(self, column: ScalarColumn) -> None:
         self._scalar_columns.setdefault((column.tag, column.field), []).append(column)
+
+    def add_references(self, column: ReferenceColumn) -> None:
+        self._reference_columns.setdefault((column.tag, column.field), []).append(column)
 
     def add(self, event: Event, offset: int, length: int, crc: int) -> None:
         """Add the values of an event that is no control."""
@@ -359,7 +510,7 @@ class _Rows:
                 scalar = np.float32(value.simple_value)
             elif field == "tensor":
                 tag = tag or value.node_name
-                if tag.startswith("__health_pill__/"):
+                if tag.startswith(_HEALTH_PILL):
                     continue
                 scalar = scalar_of(value.tensor)
             added = True
@@ -394,19 +545,16 @@ class _Rows:
                     np.array(value, np.float32 if is_single else np.float64),
                 )
             )
-        references = [
-            self._reference_column(tag, field, rows)
-            for (tag, field), rows in self._references.items()
-        ]
+        for (tag, field), found in self._references.items():
+            self.add_references(self._reference_column(tag, field, found))
+        references = [_merged(columns) for columns in self._reference_columns.values()]
         scalars = [_merged(columns) for columns in self._scalar_columns.values()]
         if scalars or references or self._bare:
             scalars.sort(key=lambda column: column.position[0])
             references.sort(key=lambda column: column.position[0])
             yield Batch(scalars, references, self._bare)
 
-    def _reference_column(
-        self, tag: str, field: str, rows: list[tuple[int, int, float, int, int, int, int]]
-    ) -> ReferenceColumn:
+    def _reference_column(self, tag: str, field: str, rows: list[_ReferenceRow]) -> ReferenceColumn:
         position, step, wall_time, offset, length, index, crc = zip(*rows, strict=True)
         return ReferenceColumn(
             tag,
@@ -422,19 +570,15 @@ class _Rows:
         )
 
 
-def _merged(columns: list[ScalarColumn]) -> ScalarColumn:
+def _merged(columns: list[Column]) -> Column:
     """One column of several of the same series, in file order."""
     if len(columns) == 1:
         return columns[0]
     position = np.concatenate([np.asarray(c.position, np.int64) for c in columns])
     order = np.argsort(position, kind="stable")
     found = [c.metadata for c in columns if c.metadata is not None]
-    return ScalarColumn(
-        columns[0].tag,
-        columns[0].field,
-        min(found) if found else None,
-        position[order],
-        np.concatenate([c.step for c in columns])[order],
-        np.concatenate([c.wall_time for c in columns])[order],
-        np.concatenate([c.value for c in columns])[order],
-    )
+    first = columns[0]
+    rest = zip(*(c[_ARRAYS_FROM:] for c in columns), strict=True)
+    arrays = [np.concatenate(parts)[order] for parts in rest]
+    made = type(first)(first.tag, first.field, min(found, default=None), position[order], *arrays)
+    return made

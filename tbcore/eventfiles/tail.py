@@ -103,7 +103,7 @@ class FileTail:
         if self._stuck and length_at(_pread(descriptor, HEADER_BYTES, self.offset), 0) is None:
             self.caught_up = True
             return
-        size = self._fill(descriptor, min(left, BUFFER_BYTES))
+        size = self._fill(descriptor, min(left, decoder.make_room()))
         length = length_at(decoder.buffer, 0) if size >= HEADER_BYTES else None
         if length is not None and size < length + FRAME_BYTES <= left:
             yield from self._read_long(descriptor, length, left)

@@ -187,6 +187,7 @@ function makeHost({ state, plugin, moduleUrl, root, element, signal, fail }) {
       else await adoptStyles(root, new URL(textOrUrl, moduleUrl));
     },
     runs: readable(state.shownRuns, same),
+    wantedRuns: readable(state.wantedRuns, same),
     groups: readable(state.groups, same),
     hoveredRun: withSet(readable(state.hoveredRun, same), (/** @type {string | null} */ name) => void (state.hoveredRun.value = name)),
     checkOnly: state.checkOnly,

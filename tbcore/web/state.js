@@ -108,12 +108,15 @@ export function createState() {
     const byGroup = colored([...new Set(groupOf.value.values())]);
     return new Map(Array.from(groupOf.value, ([run, group]) => [run, byGroup.get(group) ?? "#888888"]));
   });
+  /** Without the limit that holds while nobody has chosen. @type {import("@preact/signals-core").ReadonlySignal<readonly Run[]>} */
+  const wantedRuns = computed(() => {
+    const isChecked = (/** @type {string} */ name) => selection.value.base === "auto" || checked.value.has(name);
+    return sortedRuns.value
+      .filter((name) => isChecked(name) && runFilter.value.matches(name))
+      .map((name) => ({ name, color: colors.value.get(name) ?? "#888888", group: groupOf.value?.get(name) ?? null }));
+  });
   /** @type {import("@preact/signals-core").ReadonlySignal<readonly Run[]>} checked and let through by the filter */
-  const shownRuns = computed(() =>
-    sortedRuns.value
-      .filter((name) => checked.value.has(name) && runFilter.value.matches(name))
-      .map((name) => ({ name, color: colors.value.get(name) ?? "#888888", group: groupOf.value?.get(name) ?? null })),
-  );
+  const shownRuns = computed(() => wantedRuns.value.filter(({ name }) => checked.value.has(name)));
   /** @type {import("@preact/signals-core").ReadonlySignal<Grouping | null>} of the shown runs; null: not grouped */
   const groups = computed(() => {
     if (!groupOf.value) return null;
@@ -160,6 +163,7 @@ export function createState() {
     checked,
     colors,
     shownRuns,
+    wantedRuns,
     groups,
     groupOf,
     groupRule,

@@ -51,6 +51,8 @@
  * @property {(textOrUrl: string | URL) => Promise<void>} css  adds a style sheet to the plugin's shadow root: CSS text, or
  *   an address relative to the module
  * @property {Readable<readonly Run[]>} runs  the runs to show, with their colours, in natural order
+ * @property {Readable<readonly Run[]>} wantedRuns  the same without the limit to the newest runs that holds while the reader
+ *   has not chosen any: for a tab that can show any number
  * @property {Readable<Grouping | null>} groups  the same runs by group; null when the reader has not grouped them
  * @property {Readable<string | null> & { set(name: string | null): void }} hoveredRun  the run pointed at, in the run
  *   list or in a chart: draw it strong, and set it when the pointer is on a run of yours

@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from tbcore.eventfiles import decode, periods, records, tail
+from tbcore.eventfiles import decode, periods, records
 from tbcore.eventfiles.batch import Batch, FirstMetadata
 from tbcore.eventfiles.decode import Decoder
+from tbcore.eventfiles.heads import find_heads
 from tbcore.eventfiles.proto.event_pb2 import Event, SessionLog
 from tbcore.eventfiles.proto.summary_pb2 import Summary, SummaryMetadata
 from tbcore.eventfiles.tail import FileTail
@@ -221,6 +222,49 @@ def assert_equal_paths(path: Path, sizes: list[int]) -> None:
         )
 
 
+@st.composite
+def references(draw: st.DrawFn) -> Event:
+    """What writers of pictures, histograms, texts and tensors log."""
+    event = Event(wall_time=draw(st.sampled_from([0.0, 1.7e9])), step=draw(steps))
+    value = event.summary.value.add(tag=draw(tags))
+    form = draw(st.sampled_from(["image", "histo", "strings", "numbers"]))
+    if form == "image":
+        value.image.width, value.image.height = draw(st.tuples(*[st.integers(0, 300)] * 2))
+        value.image.encoded_image_string = draw(st.binary(max_size=300))
+    elif form == "histo":
+        value.histo.min, value.histo.num = draw(st.tuples(floats, floats))
+        for edges in (value.histo.bucket_limit, value.histo.bucket):
+            edges.extend(draw(st.lists(floats, max_size=3)))
+    elif form == "strings":
+        texts = np.array(draw(st.lists(st.binary(max_size=9), max_size=4)), object)
+        value.tensor.CopyFrom(numpy_to_tensor(texts))
+    else:
+        shape = draw(st.lists(st.integers(0, 2), max_size=3))
+        value.tensor.CopyFrom(numpy_to_tensor(np.zeros(shape, draw(st.sampled_from(["f8", "?"])))))
+        value.tensor.version_number = draw(st.integers(0, 1))
+    if draw(st.booleans()):
+        value.metadata.CopyFrom(SCALARS_METADATA)
+    return event
+
+
+@st.composite
+def altered(draw: st.DrawFn) -> bytes:
+    """A reference as a writer with a fault would log it, here and there."""
+    payload = bytearray(draw(references()).SerializeToString())
+    for _ in range(draw(st.sampled_from([0, 0, 1, 2]))):
+        place = draw(st.integers(0, len(payload) - 1))
+        form = draw(st.sampled_from(["flip", "flip", "cut", "insert"]))
+        if form == "flip":
+            payload[place] ^= 1 << draw(st.integers(0, 7))
+        elif form == "cut":
+            del payload[place : place + draw(st.integers(1, 3))]
+        else:
+            payload[place:place] = draw(st.binary(min_size=1, max_size=3))
+        if not payload:
+            break
+    return bytes(payload)
+
+
 SETTINGS = settings(
     max_examples=max(150, settings().max_examples),
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
@@ -237,7 +281,7 @@ def test_same_rows_on_any_stream_and_growth(
     buffer_bytes: int,
 ) -> None:
     """Any events, read while the file grows by any pieces, through buffers of any size."""
-    monkeypatch.setattr(tail, "BUFFER_BYTES", buffer_bytes)
+    monkeypatch.setattr(decode, "BUFFER_BYTES", buffer_bytes)
     content = b"".join(map(record_bytes, payloads))
     path = tmp_path / "a.tfevents"
     path.write_bytes(content)
@@ -255,7 +299,7 @@ def test_same_rows_with_damage(
     buffer_bytes: int,
 ) -> None:
     """Bits flipped anywhere: the same records are left out, and none is invented."""
-    monkeypatch.setattr(tail, "BUFFER_BYTES", buffer_bytes)
+    monkeypatch.setattr(decode, "BUFFER_BYTES", buffer_bytes)
     content = bytearray(b"".join(map(record_bytes, payloads)))
     path = tmp_path / "a.tfevents"
     path.write_bytes(content)
@@ -313,5 +357,47 @@ def test_rows_longer_than_the_buffer(tmp_path: Path, monkeypatch: pytest.MonkeyP
     path = tmp_path / "a.tfevents"
     path.write_bytes(b"".join(map(record_bytes, payloads)))
     for buffer_bytes in (150, 240, 260, 1000):
-        monkeypatch.setattr(tail, "BUFFER_BYTES", buffer_bytes)
+        monkeypatch.setattr(decode, "BUFFER_BYTES", buffer_bytes)
         assert len(read_all(path, blocks=True).rows) == 5 * 99 + 2
+
+
+BEYOND_ITS_SHAPE = b"\x2a\x0f\x0a\x0d\x0a\x03tag\x42\x06\x08\x07\x12\x02\x12\x01"
+"""A tensor with a dimension that claims a byte more than its shape has."""
+
+
+@SETTINGS
+@given(st.lists(altered(), min_size=2, max_size=40))
+@example([BEYOND_ITS_SHAPE] * 2)
+def test_same_references_of_any_bytes(tmp_path: Path, payloads: list[bytes]) -> None:
+    """Whatever a checksum vouches for: bytes that are no message are refused on both ways."""
+    path = tmp_path / "a.tfevents"
+    path.write_bytes(b"".join(map(record_bytes, payloads)))
+    assert_equal_paths(path, [])
+
+
+def test_references_as_written_have_heads() -> None:
+    """None of what writers log takes the long way."""
+    image = Event(wall_time=1.5, step=300)
+    image.summary.value.add(tag="a/picture").image.encoded_image_string = b"png" * 500
+    histo = Event(wall_time=2.5)
+    histo.summary.value.add(tag="b").histo.bucket.extend([1.0, 2.0])
+    histo.summary.value[0].metadata.CopyFrom(SCALARS_METADATA)
+    text = Event(wall_time=3.5, step=2**40)
+    text.summary.value.add(tag="c").tensor.CopyFrom(numpy_to_tensor(np.array([b"x", b""], object)))
+    matrix = Event(wall_time=4.5, step=1)
+    matrix.summary.value.add(tag="d").tensor.CopyFrom(numpy_to_tensor(np.ones((3, 3))))
+    number = Event(wall_time=5.5, step=1)
+    number.summary.value.add(tag="e").tensor.CopyFrom(numpy_to_tensor(np.ones((1, 1))))
+    payloads = [e.SerializeToString() for e in (image, histo, text, matrix, number)]
+    lengths = np.array([len(payload) for payload in payloads])
+    buffer = bytearray(b"".join(payloads) + bytes(64))
+
+    heads = find_heads(buffer, np.cumsum(lengths) - lengths, lengths)
+
+    assert heads.indices.tolist() == [0, 1, 2, 3]  # the last one is a scalar
+    assert heads.wall_time.tolist() == [1.5, 2.5, 3.5, 4.5]
+    assert heads.step.tolist() == [300, 0, 2**40, 1]
+    assert [buffer[a:b] for a, b in heads.tag.tolist()] == [b"a/picture", b"b", b"c", b"d"]
+    begin, end = heads.metadata[1].tolist()
+    assert SummaryMetadata.FromString(bytes(buffer[begin:end])) == SCALARS_METADATA
+    assert not heads.metadata[[0, 2, 3]].any()

@@ -12,7 +12,7 @@ import google_crc32c
 import numpy as np
 import pytest
 
-from tbcore.eventfiles import long_records, tail
+from tbcore.eventfiles import decode, long_records, tail
 from tbcore.eventfiles.batch import Batch
 from tbcore.eventfiles.crc32c import mask, masked_length_crc
 from tbcore.eventfiles.decode import Decoder
@@ -82,6 +82,7 @@ def test_long_records_give_the_rows_of_short_ones(
     path = tmp_path / "a.tfevents"
     write_everything(path)
     expected, plain = rows_of(path)
+    monkeypatch.setattr(decode, "BUFFER_BYTES", buffer_bytes)
     monkeypatch.setattr(tail, "BUFFER_BYTES", buffer_bytes)
     found, long = rows_of(path)
     assert without_metadata(found) == without_metadata(expected)
@@ -95,7 +96,7 @@ def test_a_damaged_long_record_costs_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The last one of a file may be on its way; and another copy of the file goes on there."""
-    monkeypatch.setattr(tail, "BUFFER_BYTES", 100)
+    monkeypatch.setattr(decode, "BUFFER_BYTES", 100)
     records = [
         record_bytes(Event(step=step, graph_def=bytes([step]) * 500).SerializeToString())
         for step in (1, 2, 3)
@@ -183,7 +184,7 @@ def test_an_event_of_very_many_fields_is_given_up(
     real = long_records._Window.varint
     monkeypatch.setattr(long_records._Window, "varint", lambda *a: reads.append(0) or real(*a))
     monkeypatch.setattr(long_records, "MAX_SKELETON_BYTES", 1 << 12)
-    monkeypatch.setattr(tail, "BUFFER_BYTES", 100)
+    monkeypatch.setattr(decode, "BUFFER_BYTES", 100)
     path = tmp_path / "a.tfevents"
     for payload in (b"\x78\x01" * 10_000, b"\x7a\x01x" * 10_000, b"\x7a\x80\x7dx" + bytes(15_999)):
         path.write_bytes(record_bytes(payload))

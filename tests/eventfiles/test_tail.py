@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tbcore.eventfiles import tail
+from tbcore.eventfiles import decode
 from tbcore.eventfiles.batch import Batch
 from tbcore.eventfiles.crc32c import masked_crc
 from tbcore.eventfiles.decode import Decoder
@@ -73,7 +73,7 @@ def test_many_small_appends_to_a_long_file(path: Path) -> None:
 
 
 def test_a_record_longer_than_the_buffer(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tail, "BUFFER_BYTES", 1000)
+    monkeypatch.setattr(decode, "BUFFER_BYTES", 1000)
     big = Event(wall_time=1, step=7, graph_def=b"g" * 50_000)
     path.write_bytes(record(1) + record_bytes(big.SerializeToString()) + record(8))
     assert steps_of(open_tail(path)) == [1, 7, 8]
@@ -232,7 +232,7 @@ def test_a_file_that_is_rewritten_between_two_pieces(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing of the new one is taken for the old one's."""
-    monkeypatch.setattr(tail, "BUFFER_BYTES", 1000)
+    monkeypatch.setattr(decode, "BUFFER_BYTES", 1000)
     path.write_bytes(b"".join(record(step, value=1.0) for step in range(1, 100)))
     file = open_tail(path)
     values = []

@@ -233,14 +233,14 @@ def test_turns_go_to_the_newest_run_first(logs: Logs, small_turns: None) -> None
 def test_a_turn_ends_in_time_however_few_bytes_it_read(
     logs: Logs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Some bytes take long: images and restarts are taken one by one. Others get their turn
+    """Some bytes take long: sounds and restarts are taken one by one. Others get their turn
     meanwhile, and nothing comes twice."""
     monkeypatch.setattr(reader_module, "TURN_SECONDS", 0)
     monkeypatch.setattr(loader_module, "COMMIT_SECONDS", 0)
     with EventFileWriter(logs.path / "slow" / "a.tfevents") as writer:
         for step in range(100):
             writer.add_scalar("loss", step, step)
-            writer.add_image("image", summaries.png(), step)
+            writer.add_audio("sound", summaries.wav(), step)
             if step % 10 == 9:
                 writer.add_session_log("START", step)
     logs.write("good/a.tfevents", 1)
@@ -252,11 +252,11 @@ def test_a_turn_ends_in_time_however_few_bytes_it_read(
     at_once = Logs(logs.path)
     monkeypatch.undo()
     at_once.load()
-    images = [
-        [(item.ordinal, item.step) for item in some.multiplexer.items("slow", "image", (Claim(),))]
+    sounds = [
+        [(item.ordinal, item.step) for item in some.multiplexer.items("slow", "sound", (Claim(),))]
         for some in (logs, at_once)
     ]
-    assert images[0] == images[1]
+    assert sounds[0] == sounds[1]
     assert logs.steps("slow") == at_once.steps("slow")
 
 

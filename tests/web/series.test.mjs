@@ -142,6 +142,13 @@ test("a band is one outline", () => {
   assert.deepEqual(path.calls, [["M", 0, 5], ["L", 9, 6], ["L", 9, 2], ["L", 0, 1]]);
 });
 
+test("a band whose steps begin anew has an outline for each stretch", () => {
+  const path = new Path();
+  traceBand(path, Float64Array.of(0, 50, 100, 0, 50), Float64Array.of(1, 1, 1, 3, 3), Float64Array.of(2, 2, 2, 4, 4), same, same);
+  const outlines = path.calls.map(([what, x, y]) => `${what}${x},${y}`).join("");
+  assert.equal(outlines, "M0,2L50,2L100,2L100,1L50,1L0,1M0,4L50,4L50,3L0,3");
+});
+
 test("outliers are left out of a range, and nothing else", () => {
   const values = Float64Array.from({ length: 100 }, (_, i) => i);
   values[50] = 1e9;

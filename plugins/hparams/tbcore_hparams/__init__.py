@@ -18,7 +18,6 @@ def plugin_info() -> PluginInfo:
         claims=CLAIMS,
         samples=1000,
         order=70,
-        module=None,
         description="Hyperparameters and metrics of all sessions.",
     )
 

@@ -74,10 +74,12 @@ export function Card({ title, label = title, dimmed = 0, expanded, onExpand, act
  * A button that opens a small window below it. The content is made when it opens.
  * @param {object} props
  * @param {string} props.label
- * @param {Parameters<typeof Icon>[0]["name"]} props.icon
+ * @param {Parameters<typeof Icon>[0]["name"]} [props.icon]
+ * @param {unknown} [props.text]  on the button, which is an icon alone otherwise
+ * @param {string} [props.className]  of the button
  * @param {() => unknown} props.content
  */
-export function Menu({ label, icon, content }) {
+export function Menu({ label, icon, text, className = text ? "tb-button" : "tb-icon-button", content }) {
   const button = useRef(/** @type {HTMLElement | null} */ (null));
   const box = useRef(/** @type {HTMLElement | null} */ (null));
   const id = useId();
@@ -105,13 +107,13 @@ export function Menu({ label, icon, content }) {
 
   return html`<button
       type="button"
-      class="tb-icon-button"
+      class=${className}
       ref=${button}
       aria-label=${label}
       title=${label}
       popovertarget=${id}
     >
-      <${Icon} name=${icon} />
+      ${icon && html`<${Icon} name=${icon} />`}${text}
     </button>
     <div class="tb-menu" id=${id} popover="auto" ref=${box} onToggle=${onToggle}>${open && content()}</div>`;
 }

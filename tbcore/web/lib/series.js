@@ -295,6 +295,12 @@ export function traceBand(path, xs, low, high, toX, toY) {
     const toSide = (/** @type {number} */ i) => toX(xs[0]) + (i === 0 ? -HALF_BAND : HALF_BAND);
     return traceBand(path, Float64Array.of(0, 1), Float64Array.of(low[0], low[0]), Float64Array.of(high[0], high[0]), toSide, toY);
   }
+  const runs = risingRuns(xs, 0, xs.length);
+  if (runs.length > 1) {
+    // After a restart the band begins anew: each stretch has an outline of its own.
+    for (const range of runs) traceBand(path, xs.subarray(...range), low.subarray(...range), high.subarray(...range), toX, toY);
+    return;
+  }
   tracePath(path, xs, high, toX, toY);
   const lineTo = path.lineTo.bind(path);
   tracePath({ moveTo: lineTo, lineTo }, xs.slice().reverse(), low.slice().reverse(), toX, toY);

@@ -1,0 +1,51 @@
+/**
+ * The menu of an axis: its filter, its scale, its place.
+ */
+
+import { html } from "htm/preact";
+import { ColumnFilterForm } from "./column-filter.js";
+import { ImportanceMark } from "./importance-mark.js";
+import { canBeLog } from "./scales.js";
+import { moveKey } from "./order.js";
+
+/**
+ * @param {object} props
+ * @param {import("./tab.js").Tab} props.tab
+ * @param {import("./types.js").Column} props.column
+ */
+export function AxisSettings({ tab, column }) {
+  const keys = tab.view.axes.map(({ key }) => key);
+  const at = keys.indexOf(column.key);
+  /** @param {number} by */
+  const move = (by) => tab.setAxes(moveKey(keys, column.key, keys[at + by]));
+  return html`<div class="axis-settings">
+    <h4>${column.label}</h4>
+    ${column.description && html`<p class="tb-dim">${column.description}</p>`}
+    <${ImportanceMark} tab=${tab} column=${column} isExplained />
+    <${ColumnFilterForm} column=${column} filter=${tab.filterOf(column.key)} onFilter=${(/** @type {any} */ filter) => tab.setFilter(column.key, filter)} />
+    ${canBeLog(column) && html`<${LogSwitch} tab=${tab} column=${column} />`}
+    <div class="buttons">
+      <button type="button" class="tb-button" disabled=${at === 0} onClick=${() => move(-1)}>← Move</button>
+      <button type="button" class="tb-button" disabled=${at === keys.length - 1} onClick=${() => move(1)}>Move →</button>
+      <button type="button" class="tb-button" disabled=${keys.length < 2} onClick=${() => tab.setAxes(keys.filter((key) => key !== column.key))}>Hide</button>
+    </div>
+  </div>`;
+}
+
+/**
+ * @param {object} props
+ * @param {import("./tab.js").Tab} props.tab
+ * @param {import("./types.js").Column} props.column
+ * @param {boolean} [props.short]
+ */
+export function LogSwitch({ tab, column, short = false }) {
+  return html`<label class="switch" title="Logarithmic axis for ${column.label}">
+    <input
+      type="checkbox"
+      class="tb-check"
+      checked=${tab.view.isLog(column)}
+      onChange=${(/** @type {Event} */ event) => tab.setLog(column, /** @type {HTMLInputElement} */ (event.currentTarget).checked)}
+    />
+    ${short ? "log" : "Logarithmic axis"}
+  </label>`;
+}

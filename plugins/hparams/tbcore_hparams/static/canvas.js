@@ -1,0 +1,56 @@
+/**
+ * What the two plots share: canvases as sharp as the screen, their size, and the colours of the theme.
+ */
+
+import { useLayoutEffect, useState } from "preact/hooks";
+
+/**
+ * The size of an element, CSS pixels; 0 at first.
+ * @param {{ current: HTMLElement | null }} ref
+ */
+export function useSize(ref) {
+  const [size, setSize] = useState({ width: 0, height: 0 });
+  useLayoutEffect(() => {
+    const element = ref.current;
+    if (!element) return undefined;
+    const measure = () => {
+      const { clientWidth: width, clientHeight: height } = element;
+      setSize((old) => (old.width === width && old.height === height ? old : { width, height }));
+    };
+    measure();
+    const resizes = new ResizeObserver(measure);
+    resizes.observe(element);
+    return () => resizes.disconnect();
+  }, []);
+  return size;
+}
+
+/**
+ * An empty canvas of this size, whose units are CSS pixels.
+ * @param {HTMLCanvasElement | null} canvas
+ * @param {number} width
+ * @param {number} height
+ * @returns {CanvasRenderingContext2D | null}
+ */
+export function contextOf(canvas, width, height) {
+  if (!canvas || width === 0 || height === 0) return null;
+  const ratio = devicePixelRatio;
+  const [wide, high] = [Math.round(width * ratio), Math.round(height * ratio)];
+  if (canvas.width !== wide || canvas.height !== high) Object.assign(canvas, { width: wide, height: high });
+  const context = canvas.getContext("2d");
+  context?.setTransform(ratio, 0, 0, ratio, 0, 0);
+  context?.clearRect(0, 0, width, height);
+  return context;
+}
+
+/**
+ * The colours of the theme in force.
+ * @param {HTMLElement} element
+ * @returns {import("./parallel-paint.js").Paints}
+ */
+export function paintsOf(element) {
+  const style = getComputedStyle(element);
+  /** @param {string} name */
+  const read = (name) => style.getPropertyValue(`--tb-${name}`).trim();
+  return { text: read("ink-2"), line: read("ink-3"), faint: read("line"), plain: read("ink-3"), ink: read("ink"), surface: read("surface") };
+}

@@ -1,0 +1,140 @@
+/**
+ * The small window in which a column is filtered: an interval of numbers, a list of values, or a regular expression.
+ */
+
+import { html } from "htm/preact";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { makeFilter } from "tbcore/lib/filter.js";
+import { FilterBox } from "tbcore/lib/filter-box.js";
+import { formatValue } from "tbcore/lib/format.js";
+import { countCells } from "./order.js";
+import { extentOf, isNumeric, labelOf } from "./scales.js";
+
+/**
+ * @typedef {import("./types.js").Cell} Cell
+ * @typedef {import("./types.js").Column} Column
+ * @typedef {import("./types.js").ColumnFilter} ColumnFilter
+ */
+
+/** Of more different values only those that are searched for can be listed. */
+const MOST_VALUES = 200;
+/** So few numbers are listed as well: two batch sizes of four are no interval. */
+const FEW_NUMBERS = 12;
+
+/**
+ * @param {object} props
+ * @param {Column} props.column
+ * @param {ColumnFilter | null} props.filter
+ * @param {(filter: ColumnFilter | null) => void} props.onFilter
+ */
+export function ColumnFilterForm({ column, filter, onFilter }) {
+  const values = useMemo(() => countCells(column.cells), [column]);
+  const isList = column.kind !== "metric" && (!isNumeric(column) || values.length <= FEW_NUMBERS);
+  return html`<div class="filter-form">
+    ${column.type === "number" && html`<${Interval} column=${column} filter=${filter} onFilter=${onFilter} />`}
+    ${isList && column.type !== "time" && column.type !== "duration" && html`<${ValueList} column=${column} values=${values} filter=${filter} onFilter=${onFilter} />`}
+    ${!isNumeric(column) && column.type !== "bool" && html`<${Pattern} column=${column} filter=${filter} onFilter=${onFilter} />`}
+    <button type="button" class="tb-button" disabled=${filter === null} onClick=${() => onFilter(null)}>Clear the filter</button>
+  </div>`;
+}
+
+/** @param {Parameters<typeof ColumnFilterForm>[0]} props */
+function Interval({ column, filter, onFilter }) {
+  const [low, high] = extentOf(column.cells);
+  const { min, max } = filter && "min" in filter ? filter : { min: null, max: null };
+  /** @param {number | null} from @param {number | null} to */
+  const change = (from, to) => onFilter(from === null && to === null ? null : { key: column.key, min: from, max: to });
+  return html`<div class="interval">
+    <${Bound} title="From" label="${column.label}, least value" hint=${formatValue(low)} value=${min} onChange=${(/** @type {any} */ next) => change(next, max)} />
+    <${Bound} title="To" label="${column.label}, greatest value" hint=${formatValue(high)} value=${max} onChange=${(/** @type {any} */ next) => change(min, next)} />
+  </div>`;
+}
+
+/**
+ * A number that may be left out. What is typed stays until it is done, whatever is drawn meanwhile.
+ * @param {object} props
+ * @param {string} props.title
+ * @param {string} props.label
+ * @param {string} props.hint
+ * @param {number | null} props.value
+ * @param {(value: number | null) => void} props.onChange
+ */
+function Bound({ title, label, hint, value, onChange }) {
+  const [text, setText] = useState(String(value ?? ""));
+  useEffect(() => setText(String(value ?? "")), [value]);
+  const onDone = () => {
+    const next = text.trim() === "" || Number.isNaN(Number(text)) ? null : Number(text);
+    if (next !== value) onChange(next);
+  };
+  return html`<label>
+    <span>${title}</span>
+    <input
+      class="tb-input"
+      type="number"
+      step="any"
+      aria-label=${label}
+      placeholder=${hint}
+      value=${text}
+      onInput=${(/** @type {Event} */ event) => setText(/** @type {HTMLInputElement} */ (event.currentTarget).value)}
+      onChange=${onDone}
+    />
+  </label>`;
+}
+
+/**
+ * @param {object} props
+ * @param {Column} props.column
+ * @param {readonly { value: Cell, count: number }[]} props.values
+ * @param {ColumnFilter | null} props.filter
+ * @param {(filter: ColumnFilter | null) => void} props.onFilter
+ */
+function ValueList({ column, values, filter, onFilter }) {
+  const chosen = filter && "values" in filter ? new Set(filter.values) : null;
+  /** @param {Cell} value @param {boolean} isChecked */
+  const onCheck = (value, isChecked) => {
+    const next = values.map((entry) => entry.value).filter((other) => (other === value ? isChecked : (chosen?.has(other) ?? true)));
+    onFilter(next.length === values.length ? null : { key: column.key, values: next });
+  };
+  const listed = values.slice(0, MOST_VALUES);
+  return html`<fieldset class="values">
+    <legend class="tb-hidden">Values of ${column.label}</legend>
+    ${listed.map(
+      ({ value, count }) => html`<div class="value">
+        <label>
+          <input
+            type="checkbox"
+            class="tb-check"
+            checked=${chosen?.has(value) ?? true}
+            onChange=${(/** @type {Event} */ event) => onCheck(value, /** @type {HTMLInputElement} */ (event.currentTarget).checked)}
+          />
+          <span class=${value === null ? "tb-dim" : ""}>${valueText(column, value)}</span>
+        </label>
+        <button type="button" class="only" aria-label="Only ${valueText(column, value)}" onClick=${() => onFilter({ key: column.key, values: [value] })}>only</button>
+        <small>${count}</small>
+      </div>`,
+    )}
+    ${values.length > listed.length && html`<p class="tb-dim">and ${values.length - listed.length} more: search below</p>`}
+  </fieldset>`;
+}
+
+/** @param {Parameters<typeof ColumnFilterForm>[0]} props */
+function Pattern({ column, filter, onFilter }) {
+  const [text, setText] = useState(filter && "text" in filter ? filter.text : "");
+  useEffect(() => {
+    if (filter === null || !("text" in filter)) setText("");
+  }, [filter]);
+  const pattern = makeFilter(text);
+  /** @param {string} next */
+  const onInput = (next) => {
+    setText(next);
+    onFilter(next === "" ? null : { key: column.key, text: next });
+  };
+  return html`<${FilterBox} filter=${pattern} onInput=${onInput} label="Matches (regular expression)" />`;
+}
+
+/** A cell in words. @param {Column} column @param {Cell} cell */
+export function valueText(column, cell) {
+  if (cell === null) return "— (missing)";
+  if (typeof cell === "number") return labelOf(column, cell);
+  return cell === "" ? "“” (empty)" : String(cell);
+}

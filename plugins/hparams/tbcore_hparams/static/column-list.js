@@ -1,0 +1,93 @@
+/**
+ * A list of columns to choose from and to put in order, by dragging or with the keyboard.
+ */
+
+import { html } from "htm/preact";
+import { useState } from "preact/hooks";
+import { moveKey } from "./order.js";
+
+/** @typedef {import("./types.js").Column} Column */
+
+const DRAGGED = "application/x-tbcore-column";
+const KINDS = { info: "", hparam: "", metric: "metric" };
+
+/**
+ * @param {object} props
+ * @param {string} props.label
+ * @param {readonly Column[]} props.columns  all that there are
+ * @param {readonly Column[]} props.chosen  in their order
+ * @param {(keys: readonly string[] | null) => void} props.onChoose  null: as at first
+ */
+export function ColumnList({ label, columns, chosen, onChoose }) {
+  const [search, setSearch] = useState("");
+  const keys = chosen.map(({ key }) => key);
+  const rest = columns.filter((column) => !chosen.includes(column));
+  const wanted = [...chosen, ...rest].filter((column) => column.label.toLowerCase().includes(search.toLowerCase()));
+  /** @param {Column} column @param {boolean} isChecked */
+  const onCheck = (column, isChecked) => onChoose(isChecked ? [...keys, column.key] : keys.filter((key) => key !== column.key));
+  /** @param {KeyboardEvent} event @param {Column} column */
+  const onKeyDown = (event, column) => {
+    const by = event.altKey && { ArrowUp: -1, ArrowDown: 1 }[event.key];
+    if (!by) return;
+    event.preventDefault();
+    const target = keys[keys.indexOf(column.key) + by];
+    if (target !== undefined) onChoose(moveKey(keys, column.key, target));
+  };
+  return html`<div class="column-list">
+    <input
+      class="tb-input"
+      type="search"
+      aria-label="Search ${label}"
+      placeholder="Search"
+      value=${search}
+      onInput=${(/** @type {Event} */ event) => setSearch(/** @type {HTMLInputElement} */ (event.currentTarget).value)}
+    />
+    <ul aria-label=${label}>
+      ${wanted.map((column) => {
+        const isChosen = keys.includes(column.key);
+        return html`<li
+          key=${column.key}
+          draggable=${isChosen}
+          onDragStart=${(/** @type {DragEvent} */ event) => startDrag(event, column.key)}
+          onDragOver=${(/** @type {DragEvent} */ event) => isChosen && allowDrop(event)}
+          onDrop=${(/** @type {DragEvent} */ event) => onDropped(event, (key) => onChoose(moveKey(keys, key, column.key)))}
+        >
+          <label title=${column.description || column.label}>
+            <input
+              type="checkbox"
+              class="tb-check"
+              checked=${isChosen}
+              onChange=${(/** @type {Event} */ event) => onCheck(column, /** @type {HTMLInputElement} */ (event.currentTarget).checked)}
+              onKeyDown=${(/** @type {KeyboardEvent} */ event) => onKeyDown(event, column)}
+            />
+            <span>${column.label}</span>
+          </label>
+          <small>${KINDS[column.kind]}${column.kind === "hparam" && !column.differs ? "same in all" : ""}</small>
+        </li>`;
+      })}
+    </ul>
+    <footer>
+      <button type="button" class="tb-button" onClick=${() => onChoose(null)}>Reset</button>
+      <button type="button" class="tb-button" onClick=${() => onChoose([...keys, ...rest.map(({ key }) => key)])}>All</button>
+    </footer>
+    <p class="tb-dim">Drag to put in order, or Alt ↑ ↓.</p>
+  </div>`;
+}
+
+/** @param {DragEvent} event @param {string} key */
+export function startDrag(event, key) {
+  event.dataTransfer?.setData(DRAGGED, key);
+}
+
+/** @param {DragEvent} event */
+export function allowDrop(event) {
+  if (event.dataTransfer?.types.includes(DRAGGED)) event.preventDefault();
+}
+
+/** @param {DragEvent} event @param {(key: string) => void} onKey */
+export function onDropped(event, onKey) {
+  const key = event.dataTransfer?.getData(DRAGGED);
+  if (!key) return;
+  event.preventDefault();
+  onKey(key);
+}

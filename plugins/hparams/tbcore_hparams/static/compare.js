@@ -1,0 +1,121 @@
+/**
+ * What two or more rows have in common and what not: their hyperparameters and metrics side by side, their curves together.
+ */
+
+import { html } from "htm/preact";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { Icon } from "tbcore/lib/icons.js";
+import { formatValue } from "tbcore/lib/format.js";
+import { colorsOf } from "tbcore/lib/colors.js";
+import { MetricChart } from "./curves.js";
+import { bestRow } from "./goals.js";
+import { orderedMetrics } from "./row-details.js";
+import { Cell } from "./trials-table.js";
+import { goalOf } from "./view.js";
+
+/**
+ * @typedef {import("./types.js").Column} Column
+ */
+
+/** So many curves at first. */
+const FIRST_CURVES = 6;
+
+/**
+ * @param {object} props
+ * @param {import("./tab.js").Tab} props.tab
+ * @param {() => void} props.onClose
+ */
+export function Compare({ tab, onClose }) {
+  const { sweep, view, picked } = tab;
+  const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
+  const [isAll, setAll] = useState(false);
+  const [numCurves, setNumCurves] = useState(FIRST_CURVES);
+  useEffect(() => {
+    if (dialog.current && !dialog.current.open) dialog.current.showModal();
+  }, []);
+  // Rows of one colour could not be told apart here, whatever they have in the list of runs.
+  const colors = useMemo(() => colorsOf(picked.map((row) => sweep.groups[row].name), tab.theme), [picked, sweep, tab.theme]);
+  const members = useMemo(
+    () =>
+      picked.flatMap((row) => {
+        const { name, sessions } = sweep.groups[row];
+        return sessions.map((session) => ({ session, name: session.name, color: colors.get(name) ?? "#888888" }));
+      }),
+    [picked, sweep, colors],
+  );
+  const hparams = sweep.columns.filter(({ kind }) => kind === "hparam");
+  const differing = hparams.filter((column) => isDifferent(column, picked));
+  const same = hparams.filter((column) => !differing.includes(column));
+  const metrics = orderedMetrics(tab).filter(({ cells }) => picked.some((row) => cells[row] !== null));
+  const numColumns = picked.length + 1 + (picked.length === 2 ? 1 : 0);
+  /** @param {readonly Column[]} columns */
+  const lines = (columns) => columns.map((column) => html`<${Line} key=${column.key} tab=${tab} column=${column} rows=${picked} />`);
+
+  return html`<dialog class="compare" ref=${dialog} aria-label="Comparison" onClose=${onClose} onClick=${(/** @type {Event} */ event) => event.target === dialog.current && dialog.current?.close()}>
+    <div class="compare-window">
+      <header>
+        <h2>Compare ${picked.length} rows</h2>
+        <button type="button" class="tb-icon-button" aria-label="Close" title="Close" onClick=${() => dialog.current?.close()}><${Icon} name="close" /></button>
+      </header>
+      <div class="compare-table" tabindex="0" role="region" aria-label="Values side by side">
+        <table>
+          <thead>
+            <tr>
+              <td></td>
+              ${picked.map((row) => {
+                const { name, label } = sweep.groups[row];
+                return html`<th scope="col" title=${label}><span><i style=${{ background: colors.get(name) }}></i>${label}</span></th>`;
+              })}
+              ${picked.length === 2 && html`<th scope="col" title="second less first">Difference</th>`}
+            </tr>
+          </thead>
+          <tbody>
+            <tr class="section"><th colspan=${numColumns} scope="rowgroup">Hyperparameters that differ${differing.length === 0 ? ": none" : ""}</th></tr>
+            ${lines(differing)}
+            ${same.length > 0 &&
+            html`<tr class="section">
+              <th colspan=${numColumns} scope="rowgroup">
+                <button type="button" aria-expanded=${isAll} onClick=${() => setAll(!isAll)}><${Icon} name="chevron" />The same in all (${same.length})</button>
+              </th>
+            </tr>`}
+            ${isAll && lines(same)}
+            ${metrics.length > 0 && html`<tr class="section"><th colspan=${numColumns} scope="rowgroup">Metrics</th></tr>`}
+            ${lines(metrics)}
+          </tbody>
+        </table>
+      </div>
+      <div class="tb-grid">
+        ${metrics.slice(0, numCurves).map((metric) => html`<${MetricChart} key=${metric.key} tab=${tab} metric=${metric} members=${members} />`)}
+      </div>
+      ${metrics.length > numCurves && html`<button type="button" class="tb-button" onClick=${() => setNumCurves(metrics.length)}>Show all ${metrics.length} curves</button>`}
+    </div>
+  </dialog>`;
+}
+
+/** @param {Column} column @param {readonly number[]} rows */
+function isDifferent({ cells }, rows) {
+  return rows.some((row) => !Object.is(cells[row], cells[rows[0]]));
+}
+
+/**
+ * @param {object} props
+ * @param {import("./tab.js").Tab} props.tab
+ * @param {Column} props.column
+ * @param {readonly number[]} props.rows
+ */
+function Line({ tab, column, rows }) {
+  const { view } = tab;
+  const goal = column === view.metric ? view.goal : column.kind === "metric" ? goalOf(column) : null;
+  const best = goal ? bestRow(rows, column, goal) : null;
+  const [a, b] = rows.map((row) => column.cells[row]);
+  const difference = rows.length === 2 && typeof a === "number" && typeof b === "number" ? b - a : NaN;
+  return html`<tr>
+    <th scope="row" title=${column.description || column.label}>${column.label}</th>
+    ${rows.map((row) =>
+      best === row && isDifferent(column, rows)
+        ? html`<td class="number best" title="the best of these">${html`<${Icon} name="star" />`}${tab.write(column, column.cells[row])}</td>`
+        : html`<${Cell} column=${column} cell=${column.cells[row]} />`,
+    )}
+    ${rows.length === 2 && html`<td class="number tb-dim">${Number.isFinite(difference) && difference !== 0 ? `${difference > 0 ? "+" : "−"}${formatValue(Math.abs(difference), 4)}` : ""}</td>`}
+  </tr>`;
+}

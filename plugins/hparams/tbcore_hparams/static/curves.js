@@ -1,0 +1,101 @@
+/**
+ * The curves of a metric: what each session logged of it, fetched once it is in sight.
+ */
+
+import { html } from "htm/preact";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { formatStep, toNumber } from "tbcore/lib/format.js";
+import { useNear } from "tbcore/lib/lazy.js";
+import { LineChart } from "tbcore/lib/line-chart.js";
+import { runOf } from "./sweep.js";
+import { shortText } from "./texts.js";
+
+/**
+ * @typedef {import("./types.js").Column} Column
+ * @typedef {import("./types.js").Session} Session
+ * @typedef {{ step: Float64Array, wallTime: Float64Array, value: Float64Array }} Curve
+ */
+
+/** An answer of `metric_evals` as columns. @param {[number, number, number | string][]} rows @returns {Curve} */
+export function readCurve(rows) {
+  return {
+    wallTime: Float64Array.from(rows, ([wallTime]) => wallTime),
+    step: Float64Array.from(rows, ([, step]) => step),
+    value: Float64Array.from(rows, ([, , value]) => toNumber(value)),
+  };
+}
+
+/**
+ * What to ask for. The generation of the run, which has the metric, says when there is more; the route reads the request.
+ * @param {Session} session
+ * @param {Column} metric
+ */
+function questionOf({ name }, { metric }) {
+  const run = runOf(name, metric?.group ?? "");
+  return { run, tag: metric?.tag ?? "", request: JSON.stringify({ sessionName: name, metricName: metric }) };
+}
+
+/**
+ * @param {object} props
+ * @param {import("./tab.js").Tab} props.tab
+ * @param {Column} props.metric
+ * @param {readonly { session: Session, color: string, name: string }[]} props.members
+ */
+export function MetricChart({ tab, metric, members }) {
+  const box = useRef(/** @type {HTMLElement | null} */ (null));
+  const chart = useRef(/** @type {LineChart | null} */ (null));
+  const isNear = useNear(box);
+  const [curves, setCurves] = useState(/** @type {readonly (Curve | null)[] | null} */ (null));
+  const [error, setError] = useState("");
+  const generations = members.map(({ session }) => tab.answers.generations.of(questionOf(session, metric).run)).join("\n");
+  const asked = members.map(({ session }) => session.name).join("\n");
+
+  useEffect(() => {
+    if (!isNear) return undefined;
+    const leaving = new AbortController();
+    const loading = members.map(({ session }) => (tab.hasMetric(metric, session) ? tab.answers.load(questionOf(session, metric), leaving.signal) : null));
+    Promise.all(loading).then(
+      (loaded) => {
+        if (leaving.signal.aborted) return;
+        setCurves(loaded);
+        setError("");
+      },
+      (failure) => leaving.signal.aborted || setError(failure.message),
+    );
+    return () => leaving.abort();
+  }, [isNear, asked, metric.key, generations]);
+
+  const lines = useMemo(
+    () => curves?.flatMap((curve, i) => (curve && members[i] ? [{ name: members[i].name, color: members[i].color, ...curve }] : [])) ?? [],
+    [curves, asked, members.map(({ color }) => color).join()],
+  );
+  const isCurve = lines.some(({ step }) => step.length > 1);
+  useLayoutEffect(() => {
+    if (!isCurve || !box.current) return undefined;
+    chart.current = new LineChart(box.current, { label: metric.label });
+    return () => {
+      chart.current?.destroy();
+      chart.current = null;
+    };
+  }, [isCurve, metric.key]);
+  useLayoutEffect(() => chart.current?.setLines(lines), [lines, isCurve]);
+  useEffect(() => chart.current?.restyle(), [tab.theme]);
+
+  return html`<article class="tb-card curve" aria-label=${metric.label}>
+    <header><h3 title=${metric.label}>${metric.label}</h3></header>
+    <div class="tb-card-chart" data-hint=${curves || error ? "" : "loading"}>
+      <div class=${isCurve ? "" : "single"} ref=${box} key=${String(isCurve)}>${!isCurve && sayPoints(lines)}</div>
+    </div>
+    ${error && html`<p class="tb-card-error">${error}</p>`}
+  </article>`;
+
+  /** @param {typeof lines} single */
+  function sayPoints(single) {
+    return single.map(
+      ({ name, color, value, step }) => html`<p class="tb-card-run">
+        <i style=${{ background: color }}></i><span class="tb-name" title=${name}>${name}</span>
+        <b>${shortText(metric, value[0] ?? null)}</b>${value.length > 0 && html` at step ${formatStep(step[0])}`}
+      </p>`,
+    );
+  }
+}

@@ -1,0 +1,138 @@
+/**
+ * Filters of columns: which cells they let through, and how they stand in the address. Pure.
+ *
+ *     h.lr,in,0.001,*;h.optimizer,is,adam,sgd;name,has,seed
+ */
+
+import { formatValue } from "tbcore/lib/format.js";
+import { formatLists, parseLists } from "tbcore/lib/name-lists.js";
+
+/**
+ * @typedef {import("./types.js").Cell} Cell
+ * @typedef {import("./types.js").Column} Column
+ * @typedef {import("./types.js").ColumnFilter} ColumnFilter
+ */
+
+/** Instead of a bound that there is not: lists in the address have no empty names. */
+const UNBOUND = "*";
+
+/**
+ * What a filter lets through. A cell that is missing passes only where it is among the values.
+ * @param {ColumnFilter} filter
+ * @param {(text: string) => { matches: (name: string) => boolean }} compile  makes a filter of a regular expression
+ * @returns {(cell: Cell) => boolean}
+ */
+export function testOf(filter, compile) {
+  if ("values" in filter) {
+    const values = new Set(filter.values);
+    return (cell) => values.has(cell);
+  }
+  if ("text" in filter) {
+    const { matches } = compile(filter.text);
+    return (cell) => cell !== null && matches(textOf(cell));
+  }
+  const { min, max } = filter;
+  return (cell) => typeof cell === "number" && (min === null || cell >= min) && (max === null || cell <= max) && !Number.isNaN(cell);
+}
+
+/**
+ * The rows that all filters let through, in their order.
+ * @param {readonly number[]} rows
+ * @param {readonly ColumnFilter[]} filters
+ * @param {ReadonlyMap<string, Column>} byKey
+ * @param {Parameters<typeof testOf>[1]} compile
+ */
+export function filterRows(rows, filters, byKey, compile) {
+  const tests = filters.flatMap((filter) => {
+    const column = byKey.get(filter.key);
+    return column ? [{ cells: column.cells, test: testOf(filter, compile) }] : [];
+  });
+  return tests.length === 0 ? rows : rows.filter((row) => tests.every(({ cells, test }) => test(cells[row])));
+}
+
+/**
+ * The filters with the one of a column replaced.
+ * @param {readonly ColumnFilter[]} filters
+ * @param {string} key
+ * @param {ColumnFilter | null} filter  null: none any more
+ * @returns {ColumnFilter[]}
+ */
+export function replaceFilter(filters, key, filter) {
+  const at = filters.findIndex((other) => other.key === key);
+  if (at < 0) return filter ? [...filters, filter] : [...filters];
+  return filters.flatMap((other, i) => (i !== at ? [other] : filter ? [filter] : []));
+}
+
+/** @param {readonly ColumnFilter[]} filters @returns {string | null} for the address */
+export function formatFilters(filters) {
+  return formatLists(
+    filters.map((filter) => {
+      if ("values" in filter) return [filter.key, "is", ...filter.values.map(formatCell)];
+      if ("text" in filter) return [filter.key, "has", filter.text];
+      return [filter.key, "in", formatBound(filter.min), formatBound(filter.max)];
+    }),
+  );
+}
+
+/** What cannot be read is left out. @param {string | undefined} text @returns {ColumnFilter[]} */
+export function parseFilters(text) {
+  return parseLists(text).flatMap(([key, kind, ...rest]) => parseOne(key, kind, rest));
+}
+
+/** @param {string} key @param {string} kind @param {readonly string[]} rest @returns {readonly ColumnFilter[]} none or one */
+function parseOne(key, kind, rest) {
+  if (kind === "is") return [{ key, values: rest.map(parseCell) }];
+  if (kind === "has" && rest.length === 1) return [{ key, text: rest[0] }];
+  if (kind !== "in" || rest.length !== 2) return [];
+  const [min, max] = rest.map((bound) => (bound === UNBOUND ? null : Number(bound)));
+  return Number.isNaN(min) || Number.isNaN(max) || (min === null && max === null) ? [] : [{ key, min, max }];
+}
+
+/** @param {number | null} bound */
+function formatBound(bound) {
+  return bound === null ? UNBOUND : String(bound);
+}
+
+/** As JSON has it, texts without quotes where they are read as texts all the same. @param {Cell} cell */
+function formatCell(cell) {
+  if (typeof cell === "number" && !Number.isFinite(cell)) return `#${cell}`;
+  if (typeof cell !== "string") return String(cell);
+  return cell !== "" && !cell.startsWith("#") && parseCell(cell) === cell ? cell : JSON.stringify(cell);
+}
+
+/** @param {string} text @returns {Cell} */
+function parseCell(text) {
+  if (text.startsWith("#")) return Number(text.slice(1));
+  try {
+    const value = JSON.parse(text);
+    return value === null || typeof value !== "object" ? value : text;
+  } catch {
+    return text;
+  }
+}
+
+/**
+ * A cell as it is matched, drawn on axes and written into files: exact.
+ * @param {NonNullable<Cell>} cell
+ */
+export function textOf(cell) {
+  if (cell === Infinity || cell === -Infinity) return cell > 0 ? "∞" : "−∞";
+  return String(cell);
+}
+
+/**
+ * A filter in words, for the chip that takes it away.
+ * @param {ColumnFilter} filter
+ * @param {(value: number) => string} [format]
+ */
+export function describeFilter(filter, format = (value) => formatValue(value)) {
+  if ("values" in filter) {
+    const names = filter.values.map((value) => (value === null ? "—" : typeof value === "number" ? format(value) : String(value)));
+    return names.length === 0 ? "nothing" : names.length > 4 ? `${names.slice(0, 3).join(", ")} and ${names.length - 3} more` : names.join(", ");
+  }
+  if ("text" in filter) return `matches “${filter.text}”`;
+  const { min, max } = filter;
+  if (min === null) return `≤ ${format(Number(max))}`;
+  if (max === null) return `≥ ${format(min)}`;
+  return `${format(min)} to ${format(max)}`;
+}

@@ -1,0 +1,27 @@
+/**
+ * How much a hyperparameter goes with the metric: a short bar and a number, explained in its title.
+ */
+
+import { html } from "htm/preact";
+import { explainImportance, formatImportance } from "./importance.js";
+
+/**
+ * @param {object} props
+ * @param {import("./tab.js").Tab} props.tab
+ * @param {import("./types.js").Column} props.column
+ * @param {boolean} [props.isExplained]  in words below it
+ */
+export function ImportanceMark({ tab, column, isExplained = false }) {
+  const importance = tab.importance.get(column.key);
+  const { metric, goal } = tab.view;
+  if (column === metric) {
+    return html`<small class="importance">${goal === "min" ? "less is better" : "more is better"}</small>`;
+  }
+  if (!importance || !metric) return html`<small class="importance"></small>`;
+  const why = explainImportance(importance, metric.label);
+  return html`<small class="importance" title=${why}>
+      <span class="bar"><i style=${{ width: `${Math.round(importance.share * 100)}%` }}></i></span>
+      ${formatImportance(importance)}
+    </small>
+    ${isExplained && html`<p class="tb-dim">${why}</p>`}`;
+}

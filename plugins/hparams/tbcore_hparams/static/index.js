@@ -1,0 +1,83 @@
+/**
+ * The tab of hyperparameters: which settings gave the best result, and why. A table, parallel coordinates and a scatter
+ * plot of the same rows, which are filtered together.
+ */
+
+import "@preact/signals";
+import { html } from "htm/preact";
+import { render } from "preact";
+import { useEffect } from "preact/hooks";
+import { Answers } from "tbcore/lib/answers.js";
+import { Compare } from "./compare.js";
+import { readCurve } from "./curves.js";
+import { NoHparams, NoRows } from "./empty.js";
+import { ParallelPlot } from "./parallel.js";
+import { ScatterPlot } from "./scatter.js";
+import { Source } from "./source.js";
+import { aggregationOf, useTab } from "./tab.js";
+import { StatusLine, Toolbar } from "./toolbar.js";
+import { TrialsTable } from "./trials-table.js";
+
+/** @typedef {import("./types.js").Host} Host */
+
+export default {
+  /** @param {Host} host */
+  async render(host) {
+    const source = new Source(host);
+    await Promise.all([source.ask({ aggregation: "avg" }), host.css("./hparams.css")]);
+    if (!source.sweep.value) throw new Error(source.error.value);
+    const answers = new Answers(host, "metric_evals", readCurve);
+    host.keys([
+      { key: "↑ ↓", label: "From row to row, on the button or the box of a row" },
+      { key: "Shift click", label: "Sort by several columns" },
+      { key: "Alt ← →", label: "Move a column, on its heading" },
+      { key: "drag", label: "Filter by a part of an axis, or of the scatter plot; a click takes it away" },
+    ]);
+    render(html`<${Page} host=${host} source=${source} answers=${answers} />`, host.element);
+    return () => render(null, host.element);
+  },
+};
+
+/**
+ * @param {object} props
+ * @param {Host} props.host
+ * @param {Source} props.source
+ * @param {Answers<import("./curves.js").Curve>} props.answers
+ */
+function Page({ host, source, answers }) {
+  const sweep = source.sweep.value;
+  if (!sweep || sweep.groups.length === 0) return html`<${NoHparams} />`;
+  return html`<${Dashboard} host=${host} source=${source} sweep=${sweep} answers=${answers} />`;
+}
+
+/**
+ * @param {object} props
+ * @param {Host} props.host
+ * @param {Source} props.source
+ * @param {import("./types.js").Sweep} props.sweep
+ * @param {Answers<import("./curves.js").Curve>} props.answers
+ */
+function Dashboard({ host, source, sweep, answers }) {
+  const tab = useTab(host, sweep, answers);
+  const { view, candidates, rows, picked } = tab;
+  const aggregation = aggregationOf(host.settings.value);
+  const by = aggregation === "avg" ? null : view.metric;
+  useEffect(() => void source.ask({ aggregation, ...by?.metric }), [aggregation, by?.key]);
+
+  const isCompared = host.settings.value.compare === "true" && picked.length > 1;
+  const hasPlots = candidates.length > 0 && (view.parts.has("parallel") || view.parts.has("scatter"));
+  return html`<div class="hparams">
+    <${Toolbar} tab=${tab} />
+    ${source.error.value && html`<p class="tb-card-error" role="alert">${source.error.value}</p>`}
+    ${sweep.metrics.length === 0 &&
+    html`<p class="note">These sessions have hyperparameters but no metrics. A metric is any scalar that is logged in a session's own directory or below it.</p>`}
+    <${StatusLine} tab=${tab} />
+    ${hasPlots &&
+    html`<div class="plots">
+      ${view.parts.has("parallel") && html`<${ParallelPlot} tab=${tab} />`}
+      ${view.parts.has("scatter") && html`<${ScatterPlot} tab=${tab} />`}
+    </div>`}
+    ${rows.length === 0 ? html`<${NoRows} tab=${tab} />` : view.parts.has("table") && html`<${TrialsTable} tab=${tab} />`}
+    ${isCompared && html`<${Compare} tab=${tab} onClose=${() => tab.set("compare", null)} />`}
+  </div>`;
+}

@@ -1,0 +1,104 @@
+/**
+ * The order of cells and of rows. Pure.
+ */
+
+import { compareNames } from "tbcore/lib/names.js";
+
+/**
+ * @typedef {import("./types.js").Cell} Cell
+ * @typedef {import("./types.js").Column} Column
+ * @typedef {import("./types.js").Sort} Sort
+ */
+
+/**
+ * Booleans before numbers before texts, as they are in a column of mixed types; false first, texts in natural order.
+ * @param {NonNullable<Cell>} a  no NaN
+ * @param {NonNullable<Cell>} b
+ */
+export function compareCells(a, b) {
+  if (typeof a !== typeof b) return rankOf(a) - rankOf(b);
+  if (typeof a === "string") return compareNames(a, /** @type {string} */ (b));
+  return Number(a) - Number(b);
+}
+
+/** @param {NonNullable<Cell>} cell */
+function rankOf(cell) {
+  return { boolean: 0, number: 1, string: 2 }[/** @type {"boolean" | "number" | "string"} */ (typeof cell)];
+}
+
+/**
+ * Rows in order: by the first column, where that is equal by the second, and so on; else as they were. NaN and then what
+ * is missing comes last either way: neither is ever the best.
+ * @param {readonly number[]} rows
+ * @param {readonly Sort[]} sorts
+ * @param {ReadonlyMap<string, Column>} byKey
+ * @returns {number[]}
+ */
+export function sortRows(rows, sorts, byKey) {
+  const keys = sorts.flatMap(({ key, descending }) => {
+    const column = byKey.get(key);
+    return column ? [{ cells: column.cells, sign: descending ? -1 : 1 }] : [];
+  });
+  return [...rows].sort((one, other) => {
+    for (const { cells, sign } of keys) {
+      const a = cells[one];
+      const b = cells[other];
+      const byPlace = lastness(a) - lastness(b);
+      if (byPlace !== 0) return byPlace;
+      if (a === null || b === null || lastness(a) > 0) continue;
+      const order = compareCells(a, b);
+      if (order !== 0) return sign * order;
+    }
+    return one - other;
+  });
+}
+
+/** @param {Cell} cell */
+function lastness(cell) {
+  return cell === null ? 2 : Number.isNaN(cell) ? 1 : 0;
+}
+
+/**
+ * The sorting after a heading was clicked: rising, falling, not at all. A click with shift adds to what there is.
+ * @param {readonly Sort[]} sorts
+ * @param {string} key
+ * @param {boolean} isAdded
+ * @returns {Sort[]}
+ */
+export function nextSort(sorts, key, isAdded) {
+  const old = sorts.find((sort) => sort.key === key);
+  const next = old === undefined ? [{ key, descending: false }] : old.descending ? [] : [{ key, descending: true }];
+  if (!isAdded) return next;
+  return old ? sorts.flatMap((sort) => (sort === old ? next : [sort])) : [...sorts, ...next];
+}
+
+/**
+ * Distinct cells in order, a missing one last.
+ * @param {Iterable<Cell>} cells
+ * @returns {{ value: Cell, count: number }[]}
+ */
+export function countCells(cells) {
+  /** @type {Map<Cell, number>} */
+  const counts = new Map();
+  for (const cell of cells) counts.set(cell, (counts.get(cell) ?? 0) + 1);
+  return Array.from(counts, ([value, count]) => ({ value, count })).sort(({ value: a }, { value: b }) => {
+    const byPlace = lastness(a) - lastness(b);
+    return byPlace !== 0 || a === null || b === null ? byPlace : compareCells(a, b);
+  });
+}
+
+/**
+ * The keys with one of them moved to where another one is.
+ * @param {readonly string[]} keys
+ * @param {string} key
+ * @param {string} target
+ * @returns {string[]}
+ */
+export function moveKey(keys, key, target) {
+  const from = keys.indexOf(key);
+  const to = keys.indexOf(target);
+  if (from < 0 || to < 0 || from === to) return [...keys];
+  const next = keys.filter((other) => other !== key);
+  next.splice(to, 0, key);
+  return next;
+}

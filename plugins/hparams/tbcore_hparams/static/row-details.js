@@ -1,0 +1,114 @@
+/**
+ * A row that was opened: its sessions, and the curves of their metrics.
+ */
+
+import { html } from "htm/preact";
+import { useMemo, useState } from "preact/hooks";
+import { formatDuration, formatStep, formatTime, plural } from "tbcore/lib/format.js";
+import { MetricChart } from "./curves.js";
+import { exactText, shortText } from "./texts.js";
+
+/**
+ * @typedef {import("./types.js").Column} Column
+ * @typedef {import("./types.js").Group} Group
+ * @typedef {import("./types.js").Session} Session
+ */
+
+/** So many curves at first. */
+const FIRST_CURVES = 6;
+/** Columns of metrics in the table of sessions. */
+const FIRST_METRICS = 8;
+
+/**
+ * @param {object} props
+ * @param {import("./tab.js").Tab} props.tab
+ * @param {Group} props.group
+ */
+export function RowDetails({ tab, group }) {
+  const [isAll, setAll] = useState(false);
+  const { sessions } = group;
+  const metrics = orderedMetrics(tab).filter((metric) => sessions.some((session) => tab.hasMetric(metric, session)));
+  const shown = isAll ? metrics : metrics.slice(0, FIRST_CURVES);
+  const members = useMemo(
+    () => sessions.map((session) => ({ session, name: session.name, color: tab.runColors.get(session.name) ?? "#888888" })),
+    [sessions, tab.runColors],
+  );
+  return html`
+    <${Sessions} tab=${tab} group=${group} metrics=${metrics.slice(0, FIRST_METRICS)} />
+    ${metrics.length === 0 && html`<p class="tb-dim">No metrics: no scalar was logged in ${sessions.length === 1 ? "this run" : "these runs"} or below.</p>`}
+    <div class="tb-grid">${shown.map((metric) => html`<${MetricChart} key=${metric.key} tab=${tab} metric=${metric} members=${members} />`)}</div>
+    ${metrics.length > shown.length &&
+    html`<button type="button" class="tb-button" onClick=${() => setAll(true)}>Show all ${plural(metrics.length, "metric")}</button>`}
+  `;
+}
+
+/** The one that is optimised first. @param {import("./tab.js").Tab} tab @returns {Column[]} */
+export function orderedMetrics({ sweep, view }) {
+  const others = sweep.metrics.filter((metric) => metric !== view.metric);
+  return view.metric ? [view.metric, ...others] : others;
+}
+
+/**
+ * @param {object} props
+ * @param {import("./tab.js").Tab} props.tab
+ * @param {Group} props.group
+ * @param {readonly Column[]} props.metrics
+ */
+function Sessions({ tab, group: { sessions }, metrics }) {
+  const has = {
+    start: sessions.some(({ start }) => !Number.isNaN(start)),
+    end: sessions.some(({ start, end }) => end >= start),
+    links: sessions.some(({ modelUri, monitorUrl }) => modelUri || monitorUrl),
+  };
+  return html`<div class="sessions">
+    <table aria-label="Sessions of this row">
+      <thead>
+        <tr>
+          <th scope="col">Session</th>
+          <th scope="col">Status</th>
+          ${has.start && html`<th scope="col">Started</th>`}
+          ${has.end && html`<th scope="col">Duration</th>`}
+          ${metrics.map((metric) => html`<th scope="col" class="number" title="its last value">${metric.label}</th>`)}
+          ${metrics.length > 0 && html`<th scope="col" class="number">Step</th>`}
+          ${has.links && html`<th scope="col">Links</th>`}
+        </tr>
+      </thead>
+      <tbody>
+        ${sessions.map((session) => {
+          const { name, status, start, end } = session;
+          return html`<tr key=${name} onPointerEnter=${() => tab.host.hoveredRun.set(name)}>
+            <th scope="row" title=${name}><i style=${{ background: tab.runColors.get(name) ?? "#888888" }}></i>${name}</th>
+            <td>${status}</td>
+            ${has.start && html`<td>${Number.isNaN(start) ? "—" : formatTime(start)}</td>`}
+            ${has.end && html`<td>${end >= start ? formatDuration(end - start) : "—"}</td>`}
+            ${metrics.map((metric) => {
+              const cell = tab.hasMetric(metric, session) ? tab.sweep.ofSessions[metric.index].value[session.index] : null;
+              return html`<td class="number" title=${exactText(metric, cell)}>${shortText(metric, cell)}</td>`;
+            })}
+            ${metrics.length > 0 && html`<td class="number">${stepOf(tab, metrics, session)}</td>`}
+            ${has.links && html`<td><${Links} session=${session} /></td>`}
+          </tr>`;
+        })}
+      </tbody>
+    </table>
+  </div>`;
+}
+
+/** The last of its metrics. @param {import("./tab.js").Tab} tab @param {readonly Column[]} metrics @param {Session} session */
+function stepOf(tab, metrics, session) {
+  const steps = metrics.filter((metric) => tab.hasMetric(metric, session)).map(({ index }) => tab.sweep.ofSessions[index].step[session.index]);
+  return steps.length > 0 ? formatStep(Math.max(...steps)) : "—";
+}
+
+/** What was logged may be any text: only addresses of the web become links. @param {{ session: Session }} props */
+function Links({ session: { modelUri, monitorUrl } }) {
+  return html`${[
+    ["model", modelUri],
+    ["monitor", monitorUrl],
+  ].map(([title, address]) => {
+    if (!address) return null;
+    return /^https?:\/\//i.test(address)
+      ? html`<a href=${address} target="_blank" rel="noopener noreferrer" title=${address}>${title}</a> `
+      : html`<code title=${title}>${address}</code> `;
+  })}`;
+}

@@ -1,0 +1,183 @@
+/**
+ * The sweep: what the route `table` says, as columns with a cell for each group of sessions. Pure.
+ */
+
+/**
+ * @typedef {import("./types.js").Cell} Cell
+ * @typedef {import("./types.js").Column} Column
+ * @typedef {import("./types.js").Group} Group
+ * @typedef {import("./types.js").Session} Session
+ * @typedef {import("./types.js").Sweep} Sweep
+ */
+
+/** Names of groups that are made of their hyperparameters say nothing to a reader. */
+const HASH = /^[0-9a-f]{32,}$/;
+const HASH_LENGTH = 8;
+
+/**
+ * @param {{ header: any, tables: Record<string, Float64Array>[] }} answer  as readColumns gives it
+ * @returns {Sweep}
+ */
+export function readSweep({ header, tables: [byGroup, bySession] }) {
+  const sessions = readSessions(header.sessions);
+  /** @type {Session[][]} */
+  const members = header.groups.names.map(() => []);
+  header.sessions.group.forEach((/** @type {number} */ group, /** @type {number} */ i) => members[group].push(sessions[i]));
+  /** @type {Group[]} */
+  const groups = header.groups.names.map((/** @type {string} */ name, /** @type {number} */ i) => ({
+    name,
+    label: members[i].length === 1 ? members[i][0].name : HASH.test(name) ? name.slice(0, HASH_LENGTH) : name,
+    sessions: members[i],
+  }));
+
+  /** @type {Column[]} */
+  const hparams = header.hparams.map((/** @type {any} */ info, /** @type {number} */ i) => ({
+    key: `h.${info.name}`,
+    kind: "hparam",
+    index: i,
+    label: info.display_name || info.name,
+    description: info.description,
+    type: info.type,
+    differs: info.differs,
+    cells: header.strings[i] ?? numbersOf(byGroup[`h${i}`], info.nan),
+    metric: null,
+  }));
+  /** @type {Column[]} */
+  const metrics = header.metrics.map((/** @type {any} */ info, /** @type {number} */ i) => ({
+    key: `m.${info.group.replace(/[\\.]/g, "\\$&")}.${info.tag}`, // no two are alike: the first bare point ends the group
+    kind: "metric",
+    index: i,
+    label: info.display_name || (info.group ? `${info.group}.${info.tag}` : info.tag),
+    description: info.description,
+    type: "number",
+    differs: true,
+    cells: Array.from(byGroup[`m${i}`], (value, row) => (byGroup[`m${i}.sessions`][row] > 0 ? value : null)),
+    metric: { group: info.group, tag: info.tag },
+  }));
+  const differing = hparams.filter(({ differs }) => differs);
+  const same = hparams.filter(({ differs }) => !differs);
+  const columns = [...infoColumns(groups), ...differing, ...same, ...metrics];
+  return {
+    columns,
+    byKey: new Map(columns.map((column) => [column.key, column])),
+    metrics,
+    groups,
+    sessions,
+    ofSessions: metrics.map((_, i) => ({
+      value: bySession[`m${i}`],
+      step: bySession[`m${i}.step`],
+      wallTime: bySession[`m${i}.wall_time`],
+    })),
+    description: header.experiment?.description ?? "",
+  };
+}
+
+/**
+ * NaN stands for no value, but where NaN was logged.
+ * @param {Float64Array} values
+ * @param {readonly number[]} [nan]  rows
+ */
+function numbersOf(values, nan = []) {
+  /** @type {Cell[]} */
+  const cells = Array.from(values, (value) => (Number.isNaN(value) ? null : value));
+  for (const row of nan) cells[row] = NaN;
+  return cells;
+}
+
+/** @param {any} columns @returns {Session[]} */
+function readSessions(columns) {
+  return columns.names.map((/** @type {string} */ name, /** @type {number} */ index) => ({
+    name,
+    index,
+    status: String(columns.status[index] ?? "unknown").replace(/^STATUS_/, "").toLowerCase(),
+    start: columns.start[index] || NaN,
+    end: columns.end[index] || NaN,
+    modelUri: columns.model_uri[index] ?? "",
+    monitorUrl: columns.monitor_url[index] ?? "",
+  }));
+}
+
+/**
+ * What is known of a group beside its hyperparameters and metrics.
+ * @param {readonly Group[]} groups
+ * @returns {Column[]}
+ */
+function infoColumns(groups) {
+  /** @type {[key: string, label: string, type: Column["type"], description: string, read: (group: Group) => Cell][]} */
+  const columns = [
+    ["name", "Name", "string", "The run of the session, or the group of sessions with the same hyperparameters", ({ label }) => label],
+    ["status", "Status", "string", "What the job said at its end", ({ sessions }) => statusOf(sessions)],
+    ["sessions", "Sessions", "number", "How many runs have these hyperparameters", ({ sessions }) => sessions.length],
+    ["start", "Started", "time", "When the first of its sessions began", ({ sessions }) => least(sessions.map(({ start }) => start))],
+    ["duration", "Duration", "duration", "From start to end, the mean of its sessions", ({ sessions }) => meanDuration(sessions)],
+  ];
+  return columns.map(([key, label, type, description, read], index) => {
+    const cells = groups.map(read);
+    return { key, kind: "info", index, label, description, type, differs: new Set(cells).size > 1, cells, metric: null };
+  });
+}
+
+/** @param {readonly Session[]} sessions */
+function statusOf(sessions) {
+  /** @type {Map<string, number>} */
+  const counts = new Map();
+  for (const { status } of sessions) counts.set(status, (counts.get(status) ?? 0) + 1);
+  if (counts.size === 1) return sessions[0].status;
+  return Array.from(counts, ([status, count]) => `${count} ${status}`).join(", ");
+}
+
+/** @param {readonly number[]} values */
+function least(values) {
+  const known = values.filter(Number.isFinite);
+  return known.length > 0 ? Math.min(...known) : null;
+}
+
+/** @param {readonly Session[]} sessions */
+function meanDuration(sessions) {
+  const known = sessions.map(({ start, end }) => end - start).filter((duration) => duration >= 0);
+  return known.length > 0 ? known.reduce((sum, duration) => sum + duration, 0) / known.length : null;
+}
+
+/**
+ * The run that has a metric of a session: `exp/a` and `eval` is `exp/a/eval`.
+ * @param {string} session
+ * @param {string} group  of the metric
+ */
+export function runOf(session, group) {
+  const path = group.split("/").filter(Boolean).join("/");
+  if (path === "") return session;
+  return session === "." ? path : `${session}/${path}`;
+}
+
+/**
+ * Which sessions are shown, and in which colour: those that are a run that is shown, or that have one below them.
+ * @param {readonly { name: string, color: string }[]} runs
+ * @returns {Map<string, string>} folder or run, to a colour
+ */
+export function colorsOfRuns(runs) {
+  /** @type {Map<string, string>} */
+  const colors = new Map();
+  for (const { name, color } of runs) {
+    for (let slash = name.lastIndexOf("/"); slash > 0; slash = name.lastIndexOf("/", slash - 1)) {
+      const parent = name.slice(0, slash);
+      if (colors.has(parent)) break; // and so have those above it
+      colors.set(parent, color);
+    }
+    if (!colors.has(".")) colors.set(".", color);
+  }
+  for (const { name, color } of runs) colors.set(name, color);
+  return colors;
+}
+
+/**
+ * The session that a run belongs to: itself, or the nearest above it.
+ * @param {string} run
+ * @param {ReadonlyMap<string, unknown>} sessions  by name
+ * @returns {string | null}
+ */
+export function sessionOf(run, sessions) {
+  for (let name = run; ; name = name.slice(0, name.lastIndexOf("/"))) {
+    if (sessions.has(name)) return name;
+    if (!name.includes("/")) return sessions.has(".") ? "." : null;
+  }
+}

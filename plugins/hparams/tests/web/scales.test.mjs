@@ -1,0 +1,146 @@
+// Axes, colours, and how much a hyperparameter goes with a metric.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { importanceOf, ranks } from "../../tbcore_hparams/static/importance.js";
+import { geometryOf, hitRow, shareAt, yOf } from "../../tbcore_hparams/static/parallel-paint.js";
+import { gradesOf, NUM_COLORS, rampOf } from "../../tbcore_hparams/static/ramp.js";
+import { isLogAtFirst, makeScale } from "../../tbcore_hparams/static/scales.js";
+
+/** @typedef {import("../../tbcore_hparams/static/types.js").Cell} Cell */
+
+/** @param {readonly Cell[]} cells @returns {import("../../tbcore_hparams/static/types.js").Column} */
+const column = (cells, type = "number", kind = "hparam") => /** @type {any} */ ({ key: "h.a", kind, type, label: "a", cells });
+/** @param {readonly number[]} values */
+const rounded = (values) => values.map((value) => Number(value.toFixed(6)));
+
+test("numbers lie between the least and the greatest, others nowhere", () => {
+  const scale = makeScale(column([1, 2, 3, NaN, null, Infinity]), false);
+  assert.deepEqual([1, 2, 3].map(scale.place), [0, 0.5, 1]);
+  assert.deepEqual([NaN, null, Infinity, "2"].map(scale.place), [NaN, NaN, NaN, NaN]);
+  assert.equal(scale.unplaced, "— NaN ∞");
+});
+
+test("the largest numbers there are have places too", () => {
+  const scale = makeScale(column([-1.7e308, 0, 1.7e308]), false);
+  assert.deepEqual([-1.7e308, 0, 1.7e308].map(scale.place), [0, 0.5, 1]);
+});
+
+test("a logarithmic axis has no place for zero and says so", () => {
+  const scale = makeScale(column([0, 0.001, 0.1, 10]), true);
+  assert.deepEqual(rounded([0.001, 0.1, 10].map(scale.place)), [0, 0.5, 1]);
+  assert.ok(Number.isNaN(scale.place(0)));
+  assert.equal(scale.unplaced, "≤ 0");
+});
+
+test("settings that span two powers of ten are logarithmic at first, results that span three", () => {
+  assert.equal(isLogAtFirst(column([0.001, 0.1])), true);
+  assert.equal(isLogAtFirst(column([0.002, 0.1])), false);
+  assert.equal(isLogAtFirst(column([0, 0.1])), false);
+  assert.equal(isLogAtFirst(column([0.001, 0.1], "number", "metric")), false);
+  assert.equal(isLogAtFirst(column([1, 1000], "number", "metric")), true);
+});
+
+test("a single value is in the middle", () => {
+  assert.equal(makeScale(column([5, 5]), false).place(5), 0.5);
+  assert.equal(makeScale(column(["x"], "string"), false).place("x"), 0.5);
+});
+
+test("few numbers are the ticks themselves", () => {
+  const { ticks } = makeScale(column([64, 16, 32, 16]), false);
+  assert.deepEqual(ticks(8).map(({ label }) => label), ["16", "32", "64"]);
+  assert.deepEqual(ticks(2).map(({ label }) => label), ["16", "64"]); // where there is room for two
+});
+
+test("a part of an axis is a filter, without a bound where it reaches the end", () => {
+  const scale = makeScale(column([0, 100]), false);
+  assert.deepEqual(scale.part(0.6, 0.25), { min: 25, max: 60 });
+  assert.deepEqual(scale.part(0.5, 1), { min: 50, max: null });
+  assert.equal(scale.part(0, 1), null);
+});
+
+test("bounds are rounded outwards: what was under the brush passes", () => {
+  const { part } = makeScale(column([0.000123456, 0.98765]), true);
+  const bounds = /** @type {{ min: number, max: number }} */ (part(0.31, 0.62));
+  const exact = (/** @type {number} */ share) => 0.000123456 * (0.98765 / 0.000123456) ** share;
+  assert.ok(bounds.min <= exact(0.31) && bounds.min > exact(0.31) * 0.999);
+  assert.ok(bounds.max >= exact(0.62) && bounds.max < exact(0.62) * 1.001);
+});
+
+test("a filter is a part of the axis again", () => {
+  const scale = makeScale(column([0, 100]), false);
+  assert.deepEqual(scale.span({ key: "h.a", min: 25, max: null }), [0.25, 1]);
+  assert.deepEqual(scale.span({ key: "h.a", min: -5, max: 500 }), [0, 1]);
+  assert.equal(scale.span({ key: "h.a", values: [1] }), null);
+});
+
+test("other values have places of their own, in their order", () => {
+  const scale = makeScale(column(["sgd", "adam", null, "lion"], "string"), false);
+  assert.deepEqual(scale.categories, ["adam", "lion", "sgd"]);
+  assert.deepEqual(["adam", "lion", "sgd"].map(scale.place), [0, 0.5, 1]);
+  assert.deepEqual(scale.part(0.4, 1), { values: ["lion", "sgd"] });
+  assert.deepEqual(scale.part(0.55, 0.7), { values: ["lion"] }); // between two: the nearest
+  assert.deepEqual(scale.part(0, 1), { values: ["adam", "lion", "sgd"] }); // leaves out the missing one
+  assert.deepEqual(scale.span({ key: "h.a", values: ["sgd", "lion"] }), [0.25, 1]);
+  assert.equal(scale.span({ key: "h.a", values: ["sgd", "adam"] }), null); // no neighbours
+});
+
+test("grades go by rank, so that an outlier is one among others", () => {
+  const grades = gradesOf([1, 2, 3, 1e9, NaN, null], "max");
+  assert.deepEqual(rounded([1, 2, 3, 1e9].map((value) => Number(grades.get(value)))), [0, 0.333333, 0.666667, 1]);
+  assert.equal(grades.has(NaN), false);
+  assert.equal(gradesOf([1, 2], "min").get(1), 1);
+  assert.equal(gradesOf([3, 3], "min").get(3), 0.5);
+});
+
+test("colours get darker towards the best on a light ground, brighter on a dark one", () => {
+  /** @param {string} hex */
+  const light = (hex) => [1, 3, 5].reduce((sum, at) => sum + parseInt(hex.slice(at, at + 2), 16), 0);
+  for (const [theme, sign] of /** @type {const} */ ([["light", -1], ["dark", 1]])) {
+    const ramp = rampOf(theme).map(light);
+    assert.equal(ramp.length, NUM_COLORS);
+    assert.ok(sign * (ramp[NUM_COLORS - 1] - ramp[0]) > 150);
+  }
+});
+
+test("equal values share their rank", () => {
+  assert.deepEqual([...ranks([10, 20, 10, 30])], [1.5, 3, 1.5, 4]);
+});
+
+test("what decides the order counts fully, also where the best is in the middle", () => {
+  const xs = Array.from({ length: 60 }, (_, i) => i);
+  const metric = column(xs, "number", "metric");
+  const rising = importanceOf(column(xs), metric, xs);
+  assert.ok(rising && rising.share > 0.9 && rising.trend === 1);
+  const peaked = importanceOf(column(xs), column(xs.map((x) => -((x - 30) ** 2)), "number", "metric"), xs);
+  assert.ok(peaked && peaked.share > 0.6 && Math.abs(peaked.trend) < 0.1);
+  const opt = importanceOf(column(xs.map((x) => (x < 30 ? "a" : "b")), "string"), metric, xs);
+  assert.ok(opt && opt.share > 0.7 && Number.isNaN(opt.trend));
+});
+
+test("what has nothing to do with the metric counts next to nothing, however many values it has", () => {
+  const rows = Array.from({ length: 90 }, (_, i) => i);
+  const noise = rows.map((row) => (Math.imul(row + 1, 2654435761) >>> 0) / 2 ** 32);
+  for (const cells of [rows, rows.map((row) => `v${row % 30}`)]) {
+    const found = importanceOf(column(cells, typeof cells[0]), column(noise, "number", "metric"), rows);
+    assert.ok(found && found.share < 0.15, String(found?.share));
+  }
+});
+
+test("nothing is said of few rows, and of what is the same in all", () => {
+  const rows = Array.from({ length: 20 }, (_, i) => i);
+  assert.equal(importanceOf(column(rows), column(rows), rows.slice(0, 5)), null);
+  assert.equal(importanceOf(column(rows.map(() => 1)), column(rows), rows), null);
+});
+
+test("the line under the pointer is found between any two axes", () => {
+  const geometry = geometryOf(400, 200, 3, false);
+  const places = [Float64Array.of(0, 1), Float64Array.of(1, 0), Float64Array.of(NaN, 0.5)];
+  const [a, b, c] = geometry.xs;
+  assert.equal(hitRow(geometry, places, [0, 1], a, yOf(geometry, 0)), 0);
+  assert.equal(hitRow(geometry, places, [0, 1], a + 0.25 * (b - a), yOf(geometry, 0.75)), 1);
+  assert.equal(hitRow(geometry, places, [0], a + 0.25 * (b - a), yOf(geometry, 0.75)), null);
+  assert.equal(hitRow(geometry, places, [0, 1], c, yOf(geometry, NaN)), 0); // has no place on the last axis
+  assert.equal(hitRow(geometry, places, [0, 1], 2, 100), null);
+  assert.equal(shareAt(geometry, yOf(geometry, 0.25)), 0.25);
+});

@@ -1,0 +1,156 @@
+// The answer of the route `table` as columns, and what belongs to whom in it.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { parseLists } from "../../../../tbcore/web/lib/name-lists.js";
+import { bestRow, guessGoal, likelyMetric } from "../../tbcore_hparams/static/goals.js";
+import { colorsOfRuns, readSweep, runOf, sessionOf } from "../../tbcore_hparams/static/sweep.js";
+import { parseView, toggled, withScale } from "../../tbcore_hparams/static/view.js";
+
+const HASH = "f54fb9b9f8130d2c5c3aab7f10cf8c8bd9bb5ea1a4cb4e8f6b2bb8d1a4d7a2d1";
+const NONE = { display_name: "", description: "" };
+
+/** Four sessions, of which two have the same hyperparameters; the last one has no metrics. */
+const ANSWER = {
+  header: {
+    experiment: { description: "a sweep" },
+    hparams: [
+      { name: "lr", ...NONE, type: "number", differs: true, nan: [2] },
+      { name: "seed", ...NONE, type: "number", differs: false },
+      { name: "act", ...NONE, display_name: "Activation", type: "mixed", differs: true },
+    ],
+    metrics: [
+      { group: "eval.1", tag: "acc", ...NONE },
+      { group: "", tag: "loss", ...NONE },
+    ],
+    sessions: {
+      names: ["a/0", "a/1", "b", "c"],
+      group: [0, 0, 1, 2],
+      status: ["success", "failure", "unknown", "running"],
+      start: [100, 50, 0, 10],
+      end: [160, 70, 0, 5],
+      model_uri: ["", "", "", "gs://x"],
+      monitor_url: ["", "", "", ""],
+    },
+    groups: { names: [HASH, "b", "c"], monitor_url: ["", "", ""] },
+    strings: { 2: ["relu", true, null] },
+  },
+  tables: [
+    {
+      h0: Float64Array.of(0.1, 0.001, NaN),
+      h1: Float64Array.of(0, 0, NaN),
+      m0: Float64Array.of(0.5, NaN, NaN),
+      "m0.sessions": Float64Array.of(2, 1, 0),
+      m1: Float64Array.of(1, 2, NaN),
+      "m1.sessions": Float64Array.of(1, 1, 0),
+    },
+    {
+      m0: Float64Array.of(0.4, 0.6, NaN, NaN),
+      "m0.step": Float64Array.of(1, 2, 3, NaN),
+      "m0.wall_time": Float64Array.of(1, 2, 3, NaN),
+      m1: Float64Array.of(1, NaN, 2, NaN),
+      "m1.step": Float64Array.of(1, NaN, 1, NaN),
+      "m1.wall_time": Float64Array.of(1, NaN, 1, NaN),
+    },
+  ],
+};
+const sweep = readSweep(ANSWER);
+/** @param {string} key */
+const cells = (key) => [.../** @type {any} */ (sweep.byKey.get(key)).cells];
+
+test("cells are what was logged: numbers, texts, booleans, NaN, and nothing where nothing was", () => {
+  assert.deepEqual(cells("h.lr"), [0.1, 0.001, NaN]); // logged as NaN
+  assert.deepEqual(cells("h.seed"), [0, 0, null]);
+  assert.deepEqual(cells("h.act"), ["relu", true, null]);
+  assert.deepEqual(cells("m.eval\\.1.acc"), [0.5, NaN, null]); // measured as NaN; not measured
+  assert.deepEqual(cells("m..loss"), [1, 2, null]);
+});
+
+test("hyperparameters that differ come first, in the order of the experiment", () => {
+  const hparams = sweep.columns.filter(({ kind }) => kind === "hparam");
+  assert.deepEqual(hparams.map(({ label }) => label), ["lr", "Activation", "seed"]);
+});
+
+test("a row is named after its session where it has one, and a group by a short form of its hash", () => {
+  assert.deepEqual(sweep.groups.map(({ label }) => label), ["f54fb9b9", "b", "c"]);
+  assert.deepEqual(sweep.groups[0].sessions.map(({ name }) => name), ["a/0", "a/1"]);
+});
+
+test("status, start and duration of a row are of all its sessions", () => {
+  assert.deepEqual(cells("status"), ["1 success, 1 failure", "unknown", "running"]);
+  assert.deepEqual(cells("start"), [50, null, 10]);
+  assert.deepEqual(cells("duration"), [40, null, null]); // of 60 and 20; the last has no end yet
+});
+
+test("the run of a metric is the session's, or one below it", () => {
+  assert.equal(runOf("exp/a", ""), "exp/a");
+  assert.equal(runOf("exp/a", "eval"), "exp/a/eval");
+  assert.equal(runOf(".", "eval/x"), "eval/x");
+  assert.equal(runOf("exp", "/val/"), "exp/val");
+});
+
+test("a run belongs to the nearest session at it or above it", () => {
+  const sessions = new Map([["a", 0], ["a/b", 0]]);
+  assert.equal(sessionOf("a/b/train", sessions), "a/b");
+  assert.equal(sessionOf("a/c", sessions), "a");
+  assert.equal(sessionOf("ab", sessions), null);
+  assert.equal(sessionOf("ab", new Map([[".", 0]])), ".");
+});
+
+test("a session is shown, in the colour of its own run, when it or a run below it is", () => {
+  const colors = colorsOfRuns([
+    { name: "a/b/train", color: "red" },
+    { name: "a/b", color: "blue" },
+    { name: "c/d/e", color: "green" },
+  ]);
+  assert.deepEqual(Object.fromEntries(colors), {
+    ...{ "a/b/train": "red", "a/b": "blue", a: "red", ".": "red" },
+    ...{ "c/d/e": "green", "c/d": "green", c: "green" },
+  });
+});
+
+test("names say whether little or much is good; the last word decides", () => {
+  for (const name of ["loss", "val_loss", "epoch_loss", "test/mse", "score_error", "valLoss", "perplexity"]) assert.equal(guessGoal(name), "min", name);
+  for (const name of ["hparam/accuracy", "val_acc", "mean_reward", "loss/top1", "F1", "ROC-AUC"]) assert.equal(guessGoal(name), "max", name);
+  for (const name of ["epoch", "lossless", "weights/norm"]) assert.equal(guessGoal(name), null, name);
+});
+
+test("the metric to begin with has a goal and is measured on data held out", () => {
+  assert.equal(likelyMetric(sweep.metrics)?.label, "loss"); // the other one is NaN in one of two rows
+  assert.equal(likelyMetric([]), null);
+});
+
+test("NaN and what is missing is never the best", () => {
+  const metric = sweep.metrics[0];
+  assert.equal(bestRow([0, 1, 2], metric, "min"), 0);
+  assert.equal(bestRow([1, 2], metric, "max"), null);
+  assert.equal(bestRow([0, 1], sweep.metrics[1], "max"), 1);
+});
+
+test("without settings the best row comes first, and the metric stands before what was varied", () => {
+  const view = parseView({}, sweep);
+  assert.deepEqual(view.sorts, [{ key: "m..loss", descending: false }]);
+  assert.equal(view.isSorted, false);
+  assert.deepEqual(view.columns.map(({ key }) => key).slice(0, 3), ["m..loss", "h.lr", "h.act"]);
+  assert.deepEqual(view.axes.map(({ key }) => key), ["h.lr", "h.act", "m..loss"]);
+  assert.deepEqual([...view.parts], ["parallel", "table"]);
+});
+
+test("settings that name what there is not are as if they were not there", () => {
+  const view = parseView({ metric: "m..gone", sort: "h.gone,desc;h.lr", columns: "h.gone,h.lr", filter: "h.gone,in,1,2;h.lr,in,x,2", show: "pie" }, sweep);
+  assert.equal(view.metric?.key, "m..loss");
+  assert.deepEqual(view.sorts, [{ key: "h.lr", descending: false }]);
+  assert.deepEqual(view.columns.map(({ key }) => key), ["h.lr"]);
+  assert.deepEqual(view.filters, []);
+});
+
+test("an axis is written into the address only when it is not as it would be anyway", () => {
+  const lr = /** @type {any} */ (sweep.byKey.get("h.lr")); // 0.001 to 0.1: logarithmic
+  assert.equal(withScale(undefined, lr, false), "h.lr,linear");
+  assert.equal(withScale("h.lr,linear", lr, true), null);
+});
+
+test("a name is put in or taken out", () => {
+  assert.deepEqual(parseLists(toggled(new Set(["a,b"]), "c") ?? ""), [["a,b", "c"]]);
+  assert.equal(toggled(new Set(["c"]), "c"), null);
+});

@@ -1,0 +1,531 @@
+"""The tab of hyperparameters in a real browser, on real event files and a real server."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from google.protobuf.struct_pb2 import Struct
+
+from tbcore.testing import write_run
+
+pytestmark = pytest.mark.browser
+
+NUM_TRIALS = 200
+START = "_hparams_/session_start_info"
+OPTIMIZERS = ("adam", "sgd", "rmsprop")
+STEPS = range(0, 100, 10)
+METRIC = "m.validation.accuracy"
+
+
+class Trial(NamedTuple):
+    name: str
+    hparams: dict[str, Any]
+    accuracy: float  # its last value
+
+
+def trial(index: int) -> Trial:
+    """The best learning rate is in the middle, adam is better than others; no two are alike."""
+    lr = 10.0 ** (-5 + 4 * ((index * 73) % NUM_TRIALS) / (NUM_TRIALS - 1))
+    optimizer = OPTIMIZERS[index % 3]
+    hparams = {
+        "lr": lr,
+        "optimizer": optimizer,
+        "batch_size": 16 * 2 ** (index // 3 % 4),
+        "augment": index % 2 == 0,
+        "dataset": "cifar10",
+    }
+    worse = 0.0 if optimizer == "adam" else 0.05
+    accuracy = 0.9 - 0.1 * (math.log10(lr) + 3) ** 2 - worse + index * 1e-5
+    return Trial(f"sweep/trial-{index:03d}", hparams, accuracy)
+
+
+TRIALS = [trial(index) for index in range(NUM_TRIALS)]
+BEST = max(TRIALS, key=lambda one: one.accuracy)
+
+
+def start_info(hparams: Mapping[str, Any], group: str = "") -> bytes:
+    """The content of a session's first metadata.
+
+    On the wire a map of values is what a Struct is: field 1. Field 4 is the name of the group, and
+    field 3 of the outer message holds all that.
+    """
+    fields = Struct()
+    fields.update(hparams)
+    inner = fields.SerializeToString() + b"\x22" + bytes([len(group)]) + group.encode()
+    low, high = len(inner) & 0x7F, len(inner) >> 7
+    length = bytes([low | 0x80, high]) if high else bytes([low])
+    return b"\x1a" + length + inner
+
+
+def write_session(
+    logdir: Path, name: str, hparams: Mapping[str, Any], *, group: str = "", **run: Any
+) -> None:
+    write_run(logdir, name, hparams={START: start_info(hparams, group)}, **run)
+
+
+@pytest.fixture(scope="module")
+def sweep(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    logdir = tmp_path_factory.mktemp("sweep")
+    for name, hparams, accuracy in TRIALS:
+        loss = [(step, 1.0 / (1 + step)) for step in STEPS]
+        write_session(logdir, name, hparams, scalars={"loss": loss})
+        curve = [(step, accuracy * ((step + 1) / (STEPS[-1] + 1))) for step in STEPS]
+        write_run(logdir, f"{name}/validation", scalars={"accuracy": curve}, dtype="float64")
+    return logdir
+
+
+@pytest.fixture(scope="module")
+def server(serve_for_all: Callable[..., Any], sweep: Path, hparams_path: list[Path]) -> Any:
+    return serve_for_all(sweep, python_path=hparams_path)
+
+
+class Tab:
+    """The open tab, as its reader sees it."""
+
+    def __init__(self, page: Any) -> None:
+        self.page = page
+        page.wait_for_function("() => tb.all('.trials tbody tr, .tb-nothing, .empty').length > 0")
+
+    def rows(self) -> list[list[str]]:
+        """The texts of the rows that exist, in their order; the first one is the name."""
+        found: list[list[str]] = self.page.evaluate(
+            """() => tb.all('.trials tr[data-name]').map((row) => [
+              row.dataset.name,
+              ...[...row.querySelectorAll('td')].slice(0, -1).map((cell) => cell.textContent)])"""
+        )
+        return found
+
+    def names(self) -> list[str]:
+        return [row[0] for row in self.rows()]
+
+    def headings(self) -> list[str]:
+        found: list[str] = self.page.evaluate(
+            "() => tb.all('.trials .sort').map((one) => one.textContent.trim())"
+        )
+        return found
+
+    def wait_for_first(self, name: str) -> None:
+        self.page.wait_for_function(
+            "(name) => tb.all('.trials tr[data-name]')[0]?.dataset.name === name", arg=name
+        )
+
+    def wait_for_count(self, text: str) -> None:
+        self.page.wait_for_function(
+            "(text) => tb.all('.tb-summary')[0]?.textContent === text", arg=text
+        )
+
+    def sort(self, column: str, **how: Any) -> None:
+        self.page.locator(".trials .sort", has_text=column).first.click(**how)
+
+    def open_filter(self, column: str) -> None:
+        self.page.get_by_role("button", name=f"Filter {column}", exact=True).click()
+
+    def brush(self, axis: int, low: float, high: float) -> None:
+        """Drags over a part of an axis of the parallel coordinates, as shares of its height."""
+        strip = self.page.locator(".brush").nth(axis).bounding_box()
+        x = strip["x"] + strip["width"] / 2
+        bottom, height = strip["y"] + strip["height"] - 12, strip["height"] - 22
+        self.page.mouse.move(x, bottom - low * height)
+        self.page.mouse.down()
+        self.page.mouse.move(x, bottom - high * height, steps=5)
+        self.page.mouse.up()
+
+    def settings(self, part: str) -> str:
+        """The address, once it has this part: it is written a moment after a change."""
+        self.page.wait_for_function(
+            "(part) => decodeURIComponent(location.hash).includes(part)", arg=part
+        )
+        hash: str = self.page.evaluate("() => decodeURIComponent(location.hash)")
+        return hash
+
+
+@pytest.fixture
+def open_tab(server: Any, tabs: Callable[..., Any]) -> Callable[..., Any]:
+    """Opens the tab of a server, that of the sweep unless told."""
+
+    def open(hash: str = "", at: Any = None, **options: Any) -> tuple[Tab, Any]:
+        at = at or server
+        profile = tabs(**options)
+        return Tab(profile.open(at.url, f"#hparams{hash}")), lambda: profile.check(at.url)
+
+    return open
+
+
+def by_accuracy(trials: list[Trial]) -> list[str]:
+    return [one.name for one in sorted(trials, key=lambda one: -one.accuracy)]
+
+
+def test_the_best_of_all_sessions_comes_first_and_is_pointed_out(open_tab: Any) -> None:
+    """All 200 of them, though the list of runs checks the newest 100 only."""
+    tab, check = open_tab()
+    tab.wait_for_count("200 sessions")
+    order = by_accuracy(TRIALS)
+    names = tab.names()
+    assert 10 < len(names) < 60  # only rows in sight exist
+    assert names == order[: len(names)]
+    table = tab.page.locator(".trials > table")
+    assert table.get_attribute("aria-rowcount") == "201"
+    assert BEST.name in tab.page.locator(".best-row").inner_text()
+    assert tab.page.locator("tr.best").get_attribute("data-name") == BEST.name
+    headings = tab.headings()
+    assert headings[0] == "Name"
+    assert headings[1].startswith("validation.accuracy")
+    assert headings[2:] == ["augment", "batch_size", "lr", "optimizer", "dataset", "loss"]
+    cells = dict(zip([text.rstrip("↑↓") for text in headings], tab.rows()[0], strict=True))
+    assert cells["validation.accuracy"] == f"{BEST.accuracy:.5f}"
+    assert cells["optimizer"] == "adam"
+    assert cells["augment"] == str(BEST.hparams["augment"]).lower()
+    title = tab.page.locator("tr.best td").first.get_attribute("title")
+    assert float(title) == pytest.approx(BEST.accuracy, rel=1e-15)
+    check()
+
+
+def test_rows_far_below_are_scrolled_to(open_tab: Any) -> None:
+    tab, check = open_tab()
+    tab.page.locator(".trials").evaluate("(box) => { box.scrollTop = box.scrollHeight; }")
+    tab.page.wait_for_function(
+        "(name) => tb.all('.trials tr[data-name]').at(-1)?.dataset.name === name",
+        arg=by_accuracy(TRIALS)[-1],
+    )
+    assert tab.page.locator("tr[data-name]").last.get_attribute("aria-rowindex") == "201"
+    check()
+
+
+def test_headings_sort_by_several_columns(open_tab: Any) -> None:
+    """Rising, falling; with shift by a second column. The link restores it."""
+    tab, check = open_tab()
+    tab.sort("batch_size")
+    tab.sort("batch_size")
+    tab.sort("lr", modifiers=["Shift"])
+    expected = sorted(TRIALS, key=lambda one: (-one.hparams["batch_size"], one.hparams["lr"]))
+    tab.wait_for_first(expected[0].name)
+    names = tab.names()
+    assert names == [one.name for one in expected[: len(names)]]
+    tab.page.wait_for_function("() => /sort=[^&]*h[.]lr/.test(decodeURIComponent(location.hash))")
+
+    again, check_again = open_tab(tab.page.evaluate("() => location.hash").removeprefix("#hparams"))
+    again.wait_for_first(expected[0].name)
+    order = again.page.locator("th", has_text="batch_size").first.get_attribute("aria-sort")
+    assert order == "descending"
+    check()
+    check_again()
+
+
+def test_columns_are_filtered_by_what_they_hold(open_tab: Any) -> None:
+    """Values of a list, an interval, a pattern: together, and taken away again."""
+    tab, check = open_tab()
+    tab.open_filter("optimizer")
+    tab.page.get_by_role("button", name="Only sgd").click(force=True)
+    sgd = [one for one in TRIALS if one.hparams["optimizer"] == "sgd"]
+    tab.wait_for_count(f"{len(sgd)} of 200 sessions")
+    tab.page.keyboard.press("Escape")
+
+    tab.open_filter("lr")
+    tab.page.get_by_label("lr, least value").fill("0.0001")
+    tab.page.get_by_label("lr, greatest value").fill("0.01")
+    tab.page.keyboard.press("Enter")
+    between = [one for one in sgd if 1e-4 <= one.hparams["lr"] <= 1e-2]
+    tab.wait_for_count(f"{len(between)} of 200 sessions")
+    tab.page.keyboard.press("Escape")
+
+    tab.open_filter("Name")
+    tab.page.get_by_label("Matches (regular expression)").fill("trial-1[0-4]\\d")
+    named = [one for one in between if 100 <= int(one.name[-3:]) < 150]
+    tab.wait_for_count(f"{len(named)} of 200 sessions")
+    assert tab.names() == by_accuracy(named)
+    tab.page.keyboard.press("Escape")
+
+    chips = [text.strip() for text in tab.page.locator(".chips .chip").all_inner_texts()]
+    assert chips == [
+        "optimizer sgd",
+        "lr 0.0001 to 0.01",
+        "Name matches “trial-1[0-4]\\d”",
+        "Clear all",
+    ]
+    tab.page.get_by_role("button", name="Remove the filter lr").click()
+    tab.page.get_by_role("button", name="Clear all").click()
+    tab.wait_for_count("200 sessions")
+    check()
+
+
+def test_a_brush_on_an_axis_filters_the_table(open_tab: Any) -> None:
+    """Of numbers, of values; a click takes it away."""
+    tab, check = open_tab()
+    heads = [text.split("\n")[0] for text in tab.page.locator(".axis-head").all_inner_texts()]
+    assert heads == ["augment", "batch_size", "lr", "optimizer", "validation.accuracy"]
+    tab.brush(2, 0.25, 0.75)
+    tab.page.wait_for_function("() => tb.all('.chip').length === 1")
+    bounds = tab.settings("h.lr,in,").split("h.lr,in,")[1].split("&")[0]
+    low, high = (float(bound) for bound in bounds.split(","))
+    # The axis is logarithmic, from 1e-5 to 1e-1.
+    assert low == pytest.approx(1e-4, rel=0.2)
+    assert high == pytest.approx(1e-2, rel=0.2)
+    inside = [one for one in TRIALS if low <= one.hparams["lr"] <= high]
+    tab.wait_for_count(f"{len(inside)} of 200 sessions")
+
+    tab.brush(3, 0.9, 1.1)  # adam, rmsprop, sgd: the last one is at the top
+    both = [one for one in inside if one.hparams["optimizer"] == "sgd"]
+    tab.wait_for_count(f"{len(both)} of 200 sessions")
+    tab.wait_for_first(by_accuracy(both)[0])
+
+    strip = tab.page.locator(".brush").nth(2).bounding_box()
+    tab.page.mouse.click(strip["x"] + 13, strip["y"] + 20)
+    tab.wait_for_count(
+        f"{sum(one.hparams['optimizer'] == 'sgd' for one in TRIALS)} of 200 sessions"
+    )
+    check()
+
+
+def test_a_line_under_the_pointer_says_its_row_and_is_picked_by_a_click(open_tab: Any) -> None:
+    tab, check = open_tab(f"&hparams.filter=name,has,{BEST.name[-9:]}")
+    tab.wait_for_count("1 of 200 sessions")
+    area = tab.page.locator(".parallel .plot-area").bounding_box()
+    # The only line ends at the greatest value there is: at the top of the last axis.
+    last = tab.page.locator(".brush").last.bounding_box()
+    tab.page.mouse.move(last["x"] + 13, area["y"] + 11, steps=2)
+    tab.page.wait_for_function("() => tb.all('.tb-chart-tooltip:popover-open').length === 1")
+    assert tab.page.locator(".tb-chart-tooltip .tb-chart-heading").inner_text() == BEST.name
+    said = dict(
+        tab.page.evaluate(
+            """() => tb.all('.tb-chart-tooltip:popover-open tr').map(
+              (row) => [...row.cells].map((cell) => cell.textContent))"""
+        )
+    )
+    assert said["optimizer"] == BEST.hparams["optimizer"]
+    assert tab.page.locator("tr.hovered").get_attribute("data-name") == BEST.name
+    tab.page.mouse.down()
+    tab.page.mouse.up()
+    tab.page.wait_for_function("() => tb.all('tr.picked').length === 1")
+    check()
+
+
+def test_a_run_pointed_at_in_the_list_is_pointed_at_in_the_table(open_tab: Any) -> None:
+    """And the other way round; a run below a session stands for it."""
+    tab, check = open_tab()
+    run = f"{BEST.name}/validation"
+    tab.page.get_by_label("Filter runs").fill(BEST.name[-9:])
+    tab.wait_for_count("1 session, 199 more not checked in the list of runs")
+    tab.page.locator(f".tb-run[title='{run}']").hover()
+    tab.page.wait_for_function("() => tb.all('tr.hovered').length === 1")
+    tab.page.locator("tr[data-name] th").hover()
+    tab.page.wait_for_function("() => document.querySelector('.tb-run.tb-hovered') !== null")
+    check()
+
+
+def test_a_row_opens_to_its_session_and_curves(open_tab: Any) -> None:
+    tab, check = open_tab()
+    tab.page.get_by_role("button", name=f"Sessions and curves of {BEST.name}").click()
+    tab.page.wait_for_function("() => tb.all('.details .tb-chart-canvas').length === 2")
+    titles = tab.page.locator(".details article").evaluate_all(
+        "(all) => all.map((one) => one.getAttribute('aria-label'))"
+    )
+    assert titles == ["validation.accuracy", "loss"]
+    session = tab.page.locator(".details .sessions tbody tr")
+    assert session.count() == 1
+    assert BEST.name in session.inner_text()
+    # The curve is that of the session: the keyboard reads its last point.
+    chart = tab.page.locator(".details .tb-chart").first
+    chart.focus()
+    tab.page.keyboard.press("End")
+    tab.page.keyboard.press("ArrowLeft")
+    tab.page.wait_for_function(
+        "() => tb.all('.details .tb-chart-tooltip:popover-open').length === 1"
+    )
+    assert tab.page.locator("tr[data-name]").nth(1).get_attribute("aria-rowindex") == "3"
+    tab.page.get_by_role("button", name=f"Sessions and curves of {BEST.name}").click()
+    tab.page.wait_for_function("() => tb.all('.details').length === 0")
+    check()
+
+
+def test_two_rows_are_compared(open_tab: Any) -> None:
+    """What differs first, the same on demand, the better value marked, both curves in one chart."""
+    tab, check = open_tab()
+    first, second = by_accuracy(TRIALS)[:2]
+    for name in (first, second):
+        tab.page.get_by_label(f"Compare {name}").check()
+    tab.page.get_by_role("button", name="Compare 2").click()
+    tab.page.wait_for_function("() => tb.all('.compare .tb-chart-canvas').length === 2")
+    rows: list[list[str]] = tab.page.evaluate(
+        """() => tb.all('.compare-table tr:not(.section)').map(
+          (row) => [...row.cells].map((cell) => cell.textContent.trim()))"""
+    )
+    table = {row[0]: row[1:] for row in rows}
+    trials = {one.name: one for one in TRIALS}
+    a, b = trials[first], trials[second]
+    assert table[""] == [first, second, "Difference"]
+    differing = [key for key in sorted(a.hparams) if a.hparams[key] != b.hparams[key]]
+    assert [name for name in table if name in a.hparams] == differing
+    assert float(table["lr"][0]) == pytest.approx(a.hparams["lr"], rel=1e-5)
+    difference = float(table["validation.accuracy"][2].replace("−", "-"))
+    assert difference == pytest.approx(b.accuracy - a.accuracy, rel=1e-2)
+    assert tab.page.locator(".compare td.best").first.inner_text().strip() == f"{a.accuracy:.5f}"
+    tab.page.get_by_role("button", name="The same in all").click()
+    assert "cifar10" in tab.page.locator(".compare-table").inner_text()
+    tab.page.keyboard.press("Escape")
+    tab.page.wait_for_function("() => tb.all('.compare').length === 0")
+    check()
+
+
+def test_what_is_shown_is_downloaded(open_tab: Any) -> None:
+    """The rows that pass, in their order, all digits; CSV, JSON and LaTeX."""
+    tab, check = open_tab("&hparams.filter=h.optimizer,is,adam")
+    adam = [one for one in TRIALS if one.hparams["optimizer"] == "adam"]
+    tab.wait_for_count(f"{len(adam)} of 200 sessions")
+    files = {}
+    for name in ("CSV", "JSON", "LaTeX"):
+        tab.page.get_by_role("button", name="Download").click()
+        with tab.page.expect_download() as download:
+            tab.page.get_by_role("button", name=name, exact=True).click()
+        files[download.value.suggested_filename] = Path(download.value.path()).read_bytes().decode()
+        tab.page.keyboard.press("Escape")
+    assert sorted(files) == ["hparams.csv", "hparams.json", "hparams.tex"]
+    rows = list(csv.DictReader(files["hparams.csv"].splitlines()))
+    assert [row["name"] for row in rows] == by_accuracy(adam)
+    trials = {one.name: one for one in TRIALS}
+    for row in rows:
+        expected = trials[row["name"]]
+        assert float(row["lr"]) == expected.hparams["lr"]
+        assert float(row["validation.accuracy"]) == expected.accuracy
+        assert row["augment"] == str(expected.hparams["augment"]).lower()
+    objects = json.loads(files["hparams.json"])
+    assert objects[0]["hparams"] == trials[objects[0]["name"]].hparams
+    assert files["hparams.tex"].count("\\\\\n") == len(adam) + 1
+    check()
+
+
+def test_columns_are_chosen_and_moved_with_the_keyboard(open_tab: Any) -> None:
+    tab, check = open_tab()
+    tab.page.get_by_role("button", name="Columns of the table").click()
+    tab.page.get_by_label("dataset", exact=True).uncheck()
+    tab.page.get_by_label("lr", exact=True).press("Alt+ArrowUp")
+    tab.page.keyboard.press("Escape")
+    tab.page.wait_for_function("() => tb.all('.trials .sort').length === 7")
+    assert tab.headings()[2:] == ["augment", "lr", "batch_size", "optimizer", "loss"]
+    tab.page.locator(".trials .sort", has_text="optimizer").press("Alt+ArrowLeft")
+    tab.page.wait_for_function("() => tb.all('.trials .sort')[4].textContent.includes('optimizer')")
+    tab.page.locator("th", has_text="loss").drag_to(tab.page.locator("th", has_text="augment"))
+    tab.page.wait_for_function("() => tb.all('.trials .sort')[2].textContent.includes('loss')")
+    check()
+
+
+def test_another_metric_and_another_goal_change_what_is_best(open_tab: Any) -> None:
+    tab, check = open_tab()
+    tab.page.get_by_text("↓ Min").click()
+    tab.wait_for_first(by_accuracy(TRIALS)[-1])
+    tab.page.get_by_label("Optimise").select_option(label="loss")
+    tab.page.wait_for_function("() => tb.all('.best-row')[0].textContent.includes('Best loss')")
+    assert "less is better" in tab.page.locator(".axis-head").last.inner_text()
+    check()
+
+
+def test_a_part_of_the_scatter_plot_filters_by_both_axes(open_tab: Any) -> None:
+    tab, check = open_tab(f"&hparams.show=scatter,table&hparams.x=h.lr&hparams.y={METRIC}")
+    area = tab.page.locator(".scatter .plot-area").bounding_box()
+    # The frame leaves 64 at the left, 18 at the right, 12 above and 26 below.
+    left, width = area["x"] + 64, area["width"] - 82
+    top, height = area["y"] + 12, area["height"] - 38
+    tab.page.mouse.move(left + width * 0.3, top + 2)
+    tab.page.mouse.down()
+    tab.page.mouse.move(left + width * 0.7, top + height * 0.5, steps=4)
+    tab.page.mouse.up()
+    tab.page.wait_for_function("() => tb.all('.chip').length === 3")
+    rows = tab.rows()
+    assert 0 < len(rows) < NUM_TRIALS
+    trials = {one.name: one for one in TRIALS}
+    accuracies = [trials[row[0]].accuracy for row in rows]
+    rates = [trials[row[0]].hparams["lr"] for row in rows]
+    lowest = min(one.accuracy for one in TRIALS)
+    assert min(accuracies) > (lowest + BEST.accuracy) / 2 - 0.02
+    assert 1e-4 < min(rates) < max(rates) < 1e-2
+    check()
+
+
+def test_sessions_without_metrics_and_mixed_types_show_as_they_are(
+    serve: Callable[..., Any], open_tab: Any, tmp_path: Path, hparams_path: list[Path]
+) -> None:
+    """Names that are markup are text, and a later scalar makes a metric without a reload."""
+    logdir = tmp_path / "odd"
+    markup = "<img src=x onerror=alert(1)>"
+    write_session(logdir, "a", {"schedule": "cosine", markup: markup, "n": 1})
+    write_session(logdir, "b", {"schedule": 0.5, markup: "", "n": 1})
+    write_session(logdir, "c", {"schedule": True, "n": 1})
+    server = serve(logdir, python_path=hparams_path)
+    tab, check = open_tab("", server)
+    assert "no metrics" in tab.page.locator(".note").inner_text()
+    assert tab.headings() == ["Name", markup, "schedule", "n"]
+    assert tab.rows() == [
+        ["a", markup, "cosine", "1"],
+        ["b", "“”", "0.5", "1"],
+        ["c", "—", "true", "1"],
+    ]
+    tab.sort("schedule")
+    tab.wait_for_first("c")
+    assert tab.names() == ["c", "b", "a"]
+
+    write_run(logdir, "b/eval", scalars={"loss": [0.5, float("nan")]})
+    tab.page.wait_for_function("() => tb.all('.trials .sort').length === 5")
+    assert [row[1] for row in tab.rows()] == ["—", "NaN", "—"]
+    check()
+
+
+def test_sessions_of_one_group_are_one_row(
+    serve: Callable[..., Any], open_tab: Any, tmp_path: Path, hparams_path: list[Path]
+) -> None:
+    """Their mean, or the best of them; it opens to each with its own last value."""
+    logdir = tmp_path / "groups"
+    for seed, loss in enumerate((0.5, 0.25, 1.0)):
+        write_session(
+            logdir,
+            f"g/{seed}",
+            {"lr": 0.1},
+            group="low",
+            scalars={"loss": [2.0, loss]},
+            dtype="float64",
+        )
+    write_session(logdir, "single", {"lr": 1.0}, scalars={"loss": [2.0, 0.5]})
+    server = serve(logdir, python_path=hparams_path)
+    tab, check = open_tab("", server)
+    tab.wait_for_count("2 groups")
+    headings = [text.rstrip("↑↓") for text in tab.headings()]
+    assert headings == ["Name", "loss", "lr", "Sessions"]
+    assert tab.rows() == [["single", "0.50000", "1", "1"], ["low", "0.58333", "0.1", "3"]]
+    tab.page.get_by_role("combobox", name="Sessions").select_option(label="Least")
+    tab.wait_for_first("low")
+    assert tab.rows()[0][1] == "0.25000"
+    tab.page.get_by_role("button", name="Sessions and curves of low").click()
+    rows = tab.page.locator(".sessions tbody tr").all_inner_texts()
+    assert [row.split() for row in rows] == [
+        ["g/0", "unknown", "0.5", "1"],
+        ["g/1", "unknown", "0.25", "1"],
+        ["g/2", "unknown", "1", "1"],
+    ]
+    check()
+
+
+def test_a_log_directory_without_hyperparameters_says_how_to_log_them(
+    serve: Callable[..., Any], tabs: Callable[..., Any], tmp_path: Path, hparams_path: list[Path]
+) -> None:
+    write_run(tmp_path / "none", "train", scalars={"loss": [1.0]})
+    server = serve(tmp_path / "none", python_path=hparams_path)
+    profile = tabs()
+    page = profile.open(server.url, "#hparams")
+    page.wait_for_function(
+        "() => tb.all('.empty').length === 1 || document.querySelector('.notice') !== null"
+    )
+    profile.check(server.url)
+
+
+@pytest.mark.parametrize("width", [400, 1400])
+def test_nothing_is_wider_than_the_page(open_tab: Any, width: int) -> None:
+    tab, check = open_tab(
+        "&hparams.show=parallel,scatter,table", viewport={"width": width, "height": 900}
+    )
+    wide = tab.page.evaluate("() => document.documentElement.scrollWidth")
+    assert wide <= width
+    check()
