@@ -6,7 +6,8 @@
 The runs are made up, and each has something that real ones have: sub-runs for training and
 evaluation, a loss that diverges to infinity and NaN, a restart from a checkpoint that makes the
 last steps void, noise that wants smoothing, both ways of writing a number, weights
-that part as they learn, and pictures and clips that get clearer as the loss falls.
+that part as they learn, and pictures and clips that get clearer as the loss falls. Beside them is a
+sweep: short runs that differ in their hyperparameters, two of each with other seeds.
 """
 
 from __future__ import annotations
@@ -38,6 +39,9 @@ NUM_WEIGHTS = 2000
 PICTURE_SIZE = 48
 CLIP_SECONDS = 0.5
 SAMPLE_RATE = 8000
+NUM_SETTINGS = 16
+"""Of the sweep."""
+NUM_SEEDS = 2
 
 
 @dataclass(frozen=True)
@@ -90,6 +94,7 @@ def write_demo(logdir: str | os.PathLike[str]) -> None:
         demo = Path(scratch) / "demo"
         for run in RUNS:
             _write_run(demo, run)
+        _write_sweep(demo / "sweep")
         if logdir.is_dir():
             logdir.rmdir()
         demo.rename(logdir)
@@ -127,6 +132,43 @@ def _write_run(logdir: Path, run: DemoRun) -> None:
                     _write_clips(eval_writer, run, step, loss, wall_time)
         # The machine stood still for a while before it was noticed.
         wall_time += 600.0
+
+
+def _write_sweep(folder: Path) -> None:
+    """Writes `00-a`, `00-b`, `01-a` and so on: a setting with two seeds, for each setting."""
+    pick = random.Random(6)
+    start = START_TIME + 12_000.0
+    for setting in range(NUM_SETTINGS):
+        learning_rate = float(f"{10 ** pick.uniform(-4.5, -1.5):.2g}")
+        optimizer = pick.choice(["adam", "sgd"])
+        width = pick.choice([64, 128, 256, 512])
+        augment = pick.random() < 0.5
+        hparams: dict[str, float | str | bool] = {
+            "learning_rate": learning_rate,
+            "optimizer": optimizer,
+            "width": width,
+            "augment": augment,
+        }
+        # There is a best rate, which is higher for one of the optimizers; width and augmentation
+        # help a little.
+        distance = math.log10(learning_rate) - (-3.0 if optimizer == "adam" else -2.0)
+        best = 0.93 - 0.13 * distance**2 + 0.02 * math.log2(width / 128) + 0.015 * augment
+        for seed in "ab"[:NUM_SEEDS]:
+            start += 300.0
+            reached = max(best + pick.gauss(0.0, 0.008), 0.1)
+            with _open(folder / f"{setting:02}-{seed}", start) as writer:
+                group = f"setting {setting:02}"
+                writer.add_summary(0, summaries.session_start(hparams, group=group, start=start))
+                for step in range(0, NUM_STEPS + 1, EVALUATE_EVERY):
+                    accuracy = reached * (1 - math.exp(-step / 180)) + pick.gauss(0.0, 0.004)
+                    loss = 2.3 * (1 - accuracy) + 0.1
+                    writer.add_summary(
+                        step,
+                        summaries.scalar("accuracy", max(accuracy, 0.0)),
+                        summaries.scalar("loss/total", loss),
+                        wall_time=start + 0.25 * step,
+                    )
+                writer.add_summary(NUM_STEPS, summaries.session_end(1, start + 0.25 * NUM_STEPS))
 
 
 def _open(directory: Path, wall_time: float) -> EventFileWriter:

@@ -9,9 +9,17 @@ from typing import Any
 import pytest
 
 import tbcore_histograms
+import tbcore_hparams
 import tbcore_scalars
 from tbcore import Claim, values
-from tbcore.demo import EVALUATE_EVERY, NUM_STEPS, main, write_demo
+from tbcore.demo import (
+    EVALUATE_EVERY,
+    NUM_SEEDS,
+    NUM_SETTINGS,
+    NUM_STEPS,
+    main,
+    write_demo,
+)
 from tbcore.testing import TbcoreClient
 
 MakeClient = Callable[..., TbcoreClient]
@@ -43,7 +51,7 @@ def test_the_demo_has_training_and_evaluation_runs(
         .json()
     )
 
-    assert len(tags) == 8
+    assert len(tags) == 8 + NUM_SETTINGS * NUM_SEEDS
     assert tags["small/eval"] == ["loss/total", "accuracy"]
     assert "loss/regularization" in tags["small/train"]
 
@@ -98,6 +106,25 @@ def test_the_weights_of_the_demo_part(tmp_path: Path, tbcore_client: MakeClient)
         counts = row[2][6]
         middle = counts[len(counts) // 2 - 2 : len(counts) // 2 + 2]
         assert (max(middle) < max(counts) / 2) == has_gap
+
+
+def test_the_demo_has_a_sweep(tmp_path: Path, tbcore_client: MakeClient) -> None:
+    """Settings with several seeds; what they say of the best rate is there to be seen."""
+    write_demo(tmp_path / "demo")
+    client = tbcore_client(tmp_path / "demo", plugins=[tbcore_hparams])
+    question = {
+        "allowedStatuses": ["STATUS_SUCCESS"],
+        "sliceSize": 1000,
+        "colParams": [{"metric": {"tag": "accuracy"}, "order": "ORDER_DESC"}],
+    }
+
+    groups = client.post("data/plugin/hparams/session_groups", json=question).json()
+
+    found = groups["sessionGroups"]
+    assert [len(group["sessions"]) for group in found] == [NUM_SEEDS] * NUM_SETTINGS
+    accuracies = [group["metricValues"][0]["value"] for group in found]
+    assert accuracies == sorted(accuracies, reverse=True)
+    assert accuracies[0] - accuracies[-1] > 0.1
 
 
 def test_the_demo_writes_over_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -182,6 +182,25 @@ def metadata_only(tag: str, plugin_name: str, plugin_content: bytes = b"") -> Su
     return Summary.Value(tag=tag, metadata=metadata(plugin_name, plugin_content))
 
 
+def session_start(
+    hparams: Mapping[str, float | str | bool], *, group: str = "", start: float = 0.0
+) -> Summary.Value:
+    """Hyperparameters of a run, as it begins to train; `start` is in seconds since the epoch."""
+    fields = [
+        _bytes_field(1, _bytes_field(1, name.encode()) + _bytes_field(2, _hparam(value)))
+        for name, value in hparams.items()
+    ]
+    fields += [_bytes_field(4, group.encode()), _double_field(5, start)]
+    content = _bytes_field(3, b"".join(fields))
+    return metadata_only("_hparams_/session_start_info", "hparams", content)
+
+
+def session_end(status: int = 1, end: float = 0.0) -> Summary.Value:
+    """How training ended: 1 for success, 2 for failure; `end` is in seconds since the epoch."""
+    content = _bytes_field(4, bytes([1 << 3, status]) + _double_field(2, end))
+    return metadata_only("_hparams_/session_end_info", "hparams", content)
+
+
 def tensor(
     tag: str,
     values: ArrayLike,
@@ -280,6 +299,29 @@ def wav(samples: ArrayLike = (0.0,), sample_rate: int = 8000) -> bytes:
         + data
     )
     return b"RIFF" + struct.pack("<I", len(body)) + body
+
+
+def _hparam(value: float | str | bool) -> bytes:
+    """A google.protobuf.Value: 2 is its field of a number, 3 of a text, 4 of a boolean."""
+    if isinstance(value, bool):
+        return bytes([4 << 3, value])
+    if isinstance(value, str):
+        return _bytes_field(3, value.encode())
+    return _double_field(2, value)
+
+
+def _bytes_field(number: int, content: bytes) -> bytes:
+    """A field of a protobuf message that says its length, and what is in it."""
+    length = bytearray()
+    rest = len(content)
+    while rest >= 0x80:
+        length.append(rest & 0x7F | 0x80)
+        rest >>= 7
+    return bytes([number << 3 | 2, *length, rest]) + content
+
+
+def _double_field(number: int, value: float) -> bytes:
+    return struct.pack("<Bd", number << 3 | 1, value)
 
 
 def _with_metadata(

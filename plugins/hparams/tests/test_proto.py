@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
 
+from tbcore.testing import summaries
+from tbcore_hparams.logged import plain
 from tbcore_hparams.proto import api_pb2, plugin_data_pb2
 
 PAIRS = [
@@ -41,3 +44,17 @@ def test_enums_are_those_of_tensorboard(enum: str) -> None:
         for module in (api_pb2, other)
     )
     assert ours == theirs
+
+
+def test_sessions_of_the_testing_package_are_messages() -> None:
+    """It writes them without these messages, for tests of any plugin."""
+    hparams = {"lr": 0.1, "n": 3, "opt": "é" * 100, "flag": True, "off": False, "": math.inf}
+    value = summaries.session_start(hparams, group="g" * 200, start=1.5)
+    data = plugin_data_pb2.HParamsPluginData.FromString(value.metadata.plugin_data.content)
+    start = data.session_start_info
+    assert {name: plain(start.hparams[name]) for name in start.hparams} == hparams
+    assert (start.group_name, start.start_time_secs) == ("g" * 200, 1.5)
+
+    value = summaries.session_end(2, 9.25)
+    data = plugin_data_pb2.HParamsPluginData.FromString(value.metadata.plugin_data.content)
+    assert (data.session_end_info.status, data.session_end_info.end_time_secs) == (2, 9.25)
