@@ -149,10 +149,10 @@ def _write_sweep(folder: Path) -> None:
             "width": width,
             "augment": augment,
         }
-        # There is a best rate, which is higher for one of the optimizers; width and augmentation
-        # help a little.
-        distance = math.log10(learning_rate) - (-3.0 if optimizer == "adam" else -2.0)
-        best = 0.93 - 0.13 * distance**2 + 0.02 * math.log2(width / 128) + 0.015 * augment
+        # There is a best rate; the other three help a little.
+        distance = math.log10(learning_rate) + 3.0
+        best = 0.93 - 0.13 * distance**2 + 0.01 * math.log2(width / 128)
+        best += 0.01 * augment + 0.015 * (optimizer == "adam")
         for seed in "ab"[:NUM_SEEDS]:
             start += 300.0
             reached = max(best + pick.gauss(0.0, 0.008), 0.1)
