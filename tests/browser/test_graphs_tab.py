@@ -105,6 +105,12 @@ def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for index in range(3000):
         flat.node.add(name="".join(chr(97 + index // 26**k % 26) for k in range(4)), op="NoOp")
     write_run(logdir, "flat", graph=flat.SerializeToString())
+    numbered = graph_pb2.GraphDef()
+    for index in range(650):
+        kind = "even" if index % 2 == 0 else "odd"
+        inputs = [f"{kind}_{index // 2 - 1}"] if index > 1 else []
+        numbered.node.add(name=f"{kind}_{index // 2}", op="Add", input=inputs)
+    write_run(logdir, "numbered", graph=numbered.SerializeToString())
     write_run(logdir, "scalars", scalars={"loss": [1.0]})
     return logdir
 
@@ -195,7 +201,7 @@ def test_a_double_click_opens_a_scope_and_a_click_tells_everything(page_of: Any)
     page.wait_for_function("() => graphs.isDrawn()")
     page.wait_for_timeout(400)  # until the boxes stand still
     page.mouse.click(*find_box(page, "layer_2/MatMul"))
-    page.wait_for_function("() => graphs.text('.details').includes('MatMul')")
+    page.wait_for_function("() => graphs.text('.details').includes('Outputs')")
     details = page.evaluate("() => graphs.text('.details')")
     for text in ("/device:CPU:0", "layer_1/Relu", "layer_2/weights/read", "64×64", "?×64"):
         assert text in details
@@ -269,6 +275,24 @@ def test_a_scope_with_too_many_nodes_says_so(page_of: Any) -> None:
     page.keyboard.press("/")
     page.keyboard.type("zaaa")
     page.wait_for_function("() => graphs.text('.pane header').includes('1 match')")
+    profile.check(server.url)
+
+
+def test_many_whose_names_differ_in_a_number_are_one_box_that_opens(page_of: Any) -> None:
+    """Search opens it as well, to show one of them."""
+    page, profile, server = page_of("numbered")
+    open_outline(page)
+    assert page.evaluate("() => graphs.names()") == ["even_*", "odd_*"]
+    page.keyboard.press("/")
+    page.keyboard.type("odd_17")
+    page.wait_for_function("() => graphs.text('.results').includes('odd_17')")
+    page.keyboard.press("Enter")
+    page.wait_for_function("() => graphs.isDrawn()")
+    wait_for_setting(page, "open", "odd_*")
+    page.keyboard.press("Escape")
+    page.wait_for_function("() => graphs.text('.details h2') === 'odd_17'")
+    open_outline(page)
+    page.wait_for_function("() => graphs.row('odd_17')?.ariaSelected === 'true'")
     profile.check(server.url)
 
 

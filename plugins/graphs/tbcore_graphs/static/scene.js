@@ -80,6 +80,8 @@ export const MAX_CHILDREN = 600;
 export const MAX_EDGES = 3000;
 /** Ports beyond these share one. */
 const MAX_PORTS = 12;
+/** What is connected with more children than this says nothing about where data flows. */
+const MAX_PORT_LINES = 6;
 const MAX_ROOMY_EDGES = 30;
 /** How far a line that goes round a box is from it. */
 const ROUND = 14;
@@ -99,6 +101,7 @@ const MAX_LABEL = 168;
  * @property {Pair[]} pairs
  * @property {Port[]} ins
  * @property {Port[]} outs
+ * @property {{ kind: "ins" | "outs", row: number }[]} quiet  edges across the border that are not drawn
  * @property {number} width
  * @property {number} height
  *
@@ -120,7 +123,13 @@ export async function makeScene(wishes, means) {
   const root = await arrange("", "scope", wishes, means, () => false);
   /** @type {Scene} */
   const scene = { items: [], boxes: new Map(), width: root.width, height: root.height, message: root.message };
-  draw(scene, root, 0, 0, 0);
+  /** @type {Line[]} */
+  const quiet = [];
+  draw(scene, root, 0, 0, 0, quiet);
+  for (const line of quiet) {
+    const [from, to] = [scene.boxes.get(line.from), scene.boxes.get(line.to)];
+    if (from && to) scene.items.push({ ...line, points: between(from, to) });
+  }
   return scene;
 }
 
@@ -137,7 +146,7 @@ async function arrange(path, pathKind, wishes, means, isApartOutside) {
   const { name, kind } = scope.children;
   const message = whyNot(scope);
   if (message) {
-    const empty = { layout: null, apart: [], inner: new Map(), sizes: [], pairs: [], ins: [], outs: [] };
+    const empty = { layout: null, apart: [], inner: new Map(), sizes: [], pairs: [], ins: [], outs: [], quiet: [] };
     return { scope, message, ...empty, width: SIZES.message, height: 70 };
   }
   const apart = findApart(scope, wishes.broughtIn, wishes.setApart);
@@ -172,12 +181,14 @@ async function arrange(path, pathKind, wishes, means, isApartOutside) {
     ins: [],
     outs: [],
   };
-  const ins = portsOf(scope.ins, apart, isApartOutside);
-  const outs = portsOf(scope.outs, apart, isApartOutside);
+  /** @type {Arranged["quiet"]} */
+  const quiet = [];
+  const ins = portsOf(scope.ins, apart, isApartOutside, (row) => quiet.push({ kind: "ins", row }));
+  const outs = portsOf(scope.outs, apart, isApartOutside, (row) => quiet.push({ kind: "outs", row }));
   job.ins = ins.map(({ children }) => children);
   job.outs = outs.map(({ children }) => children);
   const layout = await means.layOut(job);
-  return { scope, layout, message, apart, inner, sizes, pairs, ins, outs, width: layout.width, height: layout.height };
+  return { scope, layout, message, apart, inner, sizes, pairs, ins, outs, quiet, width: layout.width, height: layout.height };
 }
 
 /** Why a scope is not drawn; "" when it is. @param {Scope} scope */
@@ -239,14 +250,15 @@ function pairsOf({ edges, children }) {
  * @param {import("./types.js").Crossings} crossings
  * @param {readonly boolean[]} apart
  * @param {(name: string) => boolean} isApartOutside
+ * @param {(row: number) => void} leaveOut  called with each row that gets no port
  * @returns {Port[]}
  */
-function portsOf(crossings, apart, isApartOutside) {
+function portsOf(crossings, apart, isApartOutside, leaveOut) {
   /** @type {Map<string, Port>} */
   const ports = new Map();
   crossings.child.forEach((child, row) => {
     const outside = crossings.outside[row];
-    if (apart[child] || isApartOutside(outside)) return;
+    if (apart[child] || isApartOutside(outside)) return leaveOut(row);
     const port = ports.get(outside) ?? { outside: new Set([outside]), children: [], rows: [] };
     if (!port.children.includes(child)) {
       port.children.push(child);
@@ -254,7 +266,12 @@ function portsOf(crossings, apart, isApartOutside) {
     }
     ports.set(outside, port);
   });
-  const all = [...ports.values()].sort((a, b) => b.children.length - a.children.length);
+  const all = [...ports.values()].filter(({ children, rows }) => {
+    if (children.length <= MAX_PORT_LINES) return true;
+    rows.forEach(leaveOut);
+    return false;
+  });
+  all.sort((a, b) => b.children.length - a.children.length);
   if (all.length <= MAX_PORTS) return all;
   const rest = all.slice(MAX_PORTS - 1);
   /** @type {Port} */
@@ -277,8 +294,9 @@ function portsOf(crossings, apart, isApartOutside) {
  * @param {number} left
  * @param {number} top
  * @param {number} depth
+ * @param {Line[]} quiet  gets the lines that are drawn only for one of their ends; without points
  */
-function draw(scene, arranged, left, top, depth) {
+function draw(scene, arranged, left, top, depth, quiet) {
   const { scope, layout, apart, inner, sizes, pairs } = arranged;
   if (!layout) return;
   const { name } = scope.children;
@@ -296,9 +314,9 @@ function draw(scene, arranged, left, top, depth) {
     const path = points ? shifted(points, left, top) : between(boxes[from], boxes[to]);
     const [source, target] = [inner.get(from), inner.get(to)];
     if (points && source) reach(path, "start", portX(source, "outs", name[to], boxes[from]), boxes[from]);
-    if (points && target) reach(path, "end", portX(target, "ins", name[from], boxes[to]), boxes[to]);
-    const isEnd = !target?.layout || target.ins.length === 0;
-    scene.items.push(lineOf(pair, name[from], name[to], path, { hidden: !points, arrow: isEnd }));
+    const end = target ? portX(target, "ins", name[from], boxes[to]) : null;
+    if (points) reach(path, "end", end, boxes[to]);
+    scene.items.push(lineOf(pair, name[from], name[to], path, { hidden: !points, arrow: end === null }));
   });
   for (const kind of /** @type {const} */ (["ins", "outs"])) {
     arranged[kind].forEach((port, index) => {
@@ -311,20 +329,28 @@ function draw(scene, arranged, left, top, depth) {
         const content = inner.get(child);
         const box = boxes[child];
         const [outside] = port.outside;
+        const end = content && kind === "ins" ? portX(content, "ins", outside, box) : null;
         // From and to the border of the box around.
         if (kind === "ins") {
           path.unshift(left + x, top + layout.height + SIZES.band + SIZES.pad);
-          if (content) reach(path, "end", portX(content, "ins", outside, box), box);
+          if (end !== null) reach(path, "end", end, box);
         } else {
           path.push(left + x, top - SIZES.band - SIZES.header);
           if (content) reach(path, "start", portX(content, "outs", outside, box), box);
         }
         const pair = { from: child, to: child, count: count[row], control: control[row], shape: shape[row] };
         const ends = kind === "ins" ? [outside, name[child]] : [name[child], outside];
-        const arrow = kind === "ins" && !content?.ins.length;
+        const arrow = kind === "ins" && end === null;
         scene.items.push({ ...lineOf(pair, ends[0], ends[1], path, { hidden: false, arrow }), label: "" });
       });
     });
+  }
+  for (const { kind, row } of arranged.quiet) {
+    const { child, outside, count, control, shape } = scope[kind];
+    numHidden[child[row]]++;
+    const pair = { from: child[row], to: child[row], count: count[row], control: control[row], shape: shape[row] };
+    const ends = kind === "ins" ? [outside[row], name[child[row]]] : [name[child[row]], outside[row]];
+    quiet.push(lineOf(pair, ends[0], ends[1], [], { hidden: true, arrow: true }));
   }
   boxes.forEach((box, row) => {
     box.numHidden = apart[row] ? 0 : numHidden[row];
@@ -333,7 +359,7 @@ function draw(scene, arranged, left, top, depth) {
     const content = inner.get(row);
     if (!content) return;
     const contentLeft = box.x + (sizes[row].width - content.width) / 2;
-    draw(scene, content, contentLeft, box.y + contentTop(content), depth + 1);
+    draw(scene, content, contentLeft, box.y + contentTop(content), depth + 1, quiet);
   });
 }
 

@@ -94,6 +94,21 @@ test("a line from outside goes on inside from the place where it ends", async ()
   assert.deepEqual(lines.filter(({ arrow }) => arrow).map(({ to }) => to).sort(), ["a/in", "a/out", "b/c/d", "y"]);
 });
 
+test("what goes to most of a scope is drawn only for one of its ends", async () => {
+  /** @type {Record<string, string>} */
+  const layers = {};
+  for (let i = 0; i < 7; i++) layers[`a/${i}`] = "Add";
+  const scopes = {
+    "": scopeOf("", { a: "", train: "NoOp" }, [[0, 1]]),
+    a: scopeOf("a", layers, [[0, 1]], [], Object.keys(layers).map((_, child) => [child, "train"])),
+  };
+  const { items, boxes } = await sceneOf(scopes, "a");
+  const lines = items.filter((item) => item.type === "line" && item.to === "train" && item.from.startsWith("a/"));
+  assert.equal(lines.length, 7);
+  assert.ok(lines.every(({ hidden, points }) => hidden && points.length > 0));
+  assert.equal(boxes.get("a/3").numHidden, 1);
+});
+
 test("what is painted is text, whatever it looks like", async () => {
   const scene = await sceneOf({ "": scopeOf("", { "<b>": "Op & op", z: "Z" }, [[0, 1, "2x3"]]) });
   const pen = svgPen();
