@@ -45,7 +45,9 @@ export function testOf(filter, compile) {
 export function filterRows(rows, filters, byKey, compile) {
   const tests = filters.flatMap((filter) => {
     const column = byKey.get(filter.key);
-    return column ? [{ cells: column.cells, test: testOf(filter, compile) }] : [];
+    if (!column) return [];
+    const cells = "text" in filter ? (column.texts ?? column.cells) : column.cells;
+    return [{ cells, test: testOf(filter, compile) }];
   });
   return tests.length === 0 ? rows : rows.filter((row) => tests.every(({ cells, test }) => test(cells[row])));
 }

@@ -56,23 +56,25 @@ export function likelyMetric(metrics) {
 }
 
 /**
- * The row with the best value; of equal ones the first.
+ * The row with the best value; of equal ones the first. A single one is not the best of anything.
  * @param {readonly number[]} rows
  * @param {Column | null} metric
  * @param {Goal} goal
- * @returns {number | null} null: no row has a number there
+ * @returns {number | null} null: less than two rows have a number there
  */
 export function bestRow(rows, metric, goal) {
   if (!metric) return null;
   let best = null;
   let value = NaN;
+  let count = 0;
   for (const row of rows) {
     const cell = metric.cells[row];
     if (typeof cell !== "number" || Number.isNaN(cell)) continue;
+    count++;
     if (best === null || (goal === "min" ? cell < value : cell > value)) {
       best = row;
       value = cell;
     }
   }
-  return best;
+  return count > 1 ? best : null;
 }

@@ -12,7 +12,7 @@ import { explainImportance, formatImportance } from "./importance.js";
  * @param {boolean} [props.isExplained]  in words below it
  */
 export function ImportanceMark({ tab, column, isExplained = false }) {
-  const importance = tab.importance.get(column.key);
+  const importance = tab.importance(column);
   const { metric, goal } = tab.view;
   if (column === metric) {
     return html`<small class="importance">${goal === "min" ? "less is better" : "more is better"}</small>`;

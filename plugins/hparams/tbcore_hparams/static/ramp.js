@@ -38,10 +38,11 @@ export function rampOf(theme) {
  * look equal.
  * @param {readonly Cell[]} cells  all that are compared
  * @param {"min" | "max"} goal
- * @returns {ReadonlyMap<Cell, number>} of each value; what is missing and NaN have no place
+ * @returns {ReadonlyMap<Cell, number>} of each value; what is missing and NaN have no place, nor has a single value
  */
 export function gradesOf(cells, goal) {
   const numbers = cells.filter((cell) => typeof cell === "number" && !Number.isNaN(cell)).map(Number);
+  if (numbers.length < 2) return new Map();
   const places = ranks(numbers);
   /** @type {Map<Cell, number>} */
   const grades = new Map();

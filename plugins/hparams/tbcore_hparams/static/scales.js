@@ -17,6 +17,8 @@ import { countCells } from "./order.js";
 
 /** Values that span so many powers of ten are drawn by their logarithms: settings sooner than results. */
 const LOG_FROM = { hparam: 2, metric: 3, info: Infinity };
+/** Where half of them lie in a smaller part of a linear axis than this; those spread evenly over it may stay so. */
+const CROWDED = 0.2;
 /** So few different numbers are the ticks themselves: 16, 32, 64 rather than 20, 40, 60. */
 const FEW = 8;
 /** A bound that was dragged is written with so many digits. */
@@ -39,7 +41,9 @@ export function canBeLog(column) {
 export function isLogAtFirst(column) {
   if (column.type !== "number") return false;
   const [low, high] = extentOf(column.cells);
-  return low > 0 && Math.log10(high / low) >= LOG_FROM[column.kind];
+  if (!(low > 0 && Math.log10(high / low) >= LOG_FROM[column.kind])) return false;
+  const values = column.cells.filter((cell) => Number.isFinite(cell)).map(Number).sort((a, b) => a - b);
+  return (values[(values.length - 1) >> 1] - low) / (high - low) < CROWDED;
 }
 
 /**

@@ -113,7 +113,9 @@ function infoColumns(groups) {
   ];
   return columns.map(([key, label, type, description, read], index) => {
     const cells = groups.map(read);
-    return { key, kind: "info", index, label, description, type, differs: new Set(cells).size > 1, cells, metric: null };
+    // A row is found by the name of any of its sessions.
+    const texts = key === "name" ? groups.map(({ label: name, sessions }) => [name, ...sessions.map((session) => session.name)].join("\n")) : undefined;
+    return { key, kind: "info", index, label, description, type, differs: new Set(cells).size > 1, cells, texts, metric: null };
   });
 }
 

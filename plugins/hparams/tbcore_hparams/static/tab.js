@@ -113,11 +113,17 @@ export function useTab(host, sweep, answers) {
 
   // --- what goes with the metric
   const settledRows = useSettled(passing);
-  const explaining = useSame([...new Set([...view.columns, ...view.axes])].filter(({ kind, differs }) => kind === "hparam" && differs));
+  /** Worked out for columns in sight. */
   const importance = useMemo(() => {
-    if (!metric) return new Map();
-    return new Map(explaining.map((column) => [column.key, importanceOf(column, metric, settledRows)]));
-  }, [settledRows, explaining, metric]);
+    /** @type {Map<string, import("./importance.js").Importance | null>} */
+    const known = new Map();
+    return (/** @type {Column} */ column) => {
+      if (!metric || column.kind !== "hparam" || !column.differs) return null;
+      let found = known.get(column.key);
+      if (found === undefined) known.set(column.key, (found = importanceOf(column, metric, settledRows)));
+      return found;
+    };
+  }, [settledRows, metric, sweep]);
 
   // --- the row pointed at, here or in the list of runs
   const rowOfSession = useMemo(() => {
@@ -174,6 +180,8 @@ export function useTab(host, sweep, answers) {
     hoveredRow,
     shownRow,
     aggregation,
+    /** More than the list of runs has checked, because nobody has chosen there. */
+    areAllShown: host.runs.value.length < runs.length,
     aggregationName: AGGREGATION_NAMES[aggregation],
     nameColumn,
     /** For the list of columns; names stand before all others. */

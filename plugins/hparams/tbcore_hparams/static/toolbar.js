@@ -19,6 +19,7 @@ import { PARTS } from "./view.js";
 
 const PART_TITLES = { parallel: "Parallel", scatter: "Scatter", table: "Table" };
 const WHY_METRIC = "Colours, the star and the first order of the rows go by this metric";
+const ALL_SHOWN = "All sessions, whatever the list of runs has checked at first. Check runs there to choose.";
 /** How the sessions of a row make one value. @type {readonly (readonly [import("./types.js").Aggregation, string, string])[]} */
 const AGGREGATION_CHOICES = [
   ["avg", "Mean", "A row has the mean of its sessions"],
@@ -124,6 +125,6 @@ export function StatusLine({ tab }) {
       })}
       ${filters.length > 1 && html`<li><button type="button" class="chip" onClick=${() => tab.set("filter", null)}>Clear all</button></li>`}
     </ul>`}
-    <span class="tb-summary" role="status">${tab.sayCounts()}</span>
+    <span class="tb-summary" role="status" title=${tab.areAllShown ? ALL_SHOWN : ""}>${tab.sayCounts()}</span>
   </div>`;
 }

@@ -24,11 +24,17 @@ const HEAD_HEIGHT = 46;
 const DETAILS_HEIGHT = 300;
 /** Rows beyond the edges, so that scrolling and the Tab key find something there. */
 const SPARE = 6;
+/** Columns come into sight so many at a time. */
+const COLUMNS = 4;
 /** Width of a column: so many pixels a character, and what is beside the text. */
 const CHARACTER = 8;
 const BESIDE = 24;
 const NARROWEST = 84;
 const WIDEST = 220;
+/** The column of names: beside the text, and its limits. */
+const BESIDE_NAME = 100;
+const NARROWEST_NAME = 180;
+const WIDEST_NAME = 420;
 /** So many rows are looked at for the width of a column. */
 const SAMPLED = 100;
 /** How strong the colours of cells are, of 255. */
@@ -39,11 +45,11 @@ export function TrialsTable({ tab }) {
   const { sweep, view, rows } = tab;
   const { columns } = view;
   const box = useRef(/** @type {HTMLElement | null} */ (null));
-  const [sight, setSight] = useState({ top: 0, height: 600, width: 800 });
+  const [sight, setSight] = useState({ top: 0, left: 0, height: 600, width: 800 });
   const [heights, setHeights] = useState(/** @type {ReadonlyMap<string, number>} */ (new Map()));
   const measure = () => {
-    const { scrollTop: top, clientHeight: height, clientWidth: width } = /** @type {HTMLElement} */ (box.current);
-    setSight((old) => (old.top === top && old.height === height && old.width === width ? old : { top, height, width }));
+    const { scrollTop: top, scrollLeft: left, clientHeight: height, clientWidth: width } = /** @type {HTMLElement} */ (box.current);
+    setSight((old) => (old.top === top && old.left === left && old.height === height && old.width === width ? old : { top, left, height, width }));
   };
   useLayoutEffect(() => {
     if (!box.current) return undefined;
@@ -75,6 +81,13 @@ export function TrialsTable({ tab }) {
   }, [tab.shownRow.value]);
 
   const widths = useMemo(() => columns.map((column) => widthOf(column)), [columns]);
+  const nameWidth = useMemo(() => {
+    const longest = sweep.groups.reduce((most, { label }) => Math.max(most, label.length), 0);
+    return Math.min(WIDEST_NAME, Math.max(NARROWEST_NAME, longest * CHARACTER + BESIDE_NAME));
+  }, [sweep]);
+  const lefts = useMemo(() => widths.reduce((edges, width, i) => edges.fill(edges[i] + width, i + 1), new Float64Array(widths.length + 1)), [widths]);
+  const from = Math.floor(Math.max(0, indexAt(lefts, sight.left) - 1) / COLUMNS) * COLUMNS;
+  const to = Math.min(columns.length, Math.ceil((indexAt(lefts, sight.left + sight.width) + 1) / COLUMNS) * COLUMNS);
   const writers = useMemo(() => columns.map(writerOf), [columns]);
   const keys = useMemo(() => columns.map(({ key }) => key), [columns]);
   /** @param {string} name @param {number} height */
@@ -82,8 +95,8 @@ export function TrialsTable({ tab }) {
   /** @param {number} height */
   const gap = (height) => height > 0 && html`<tr aria-hidden="true" class="gap" style=${{ height: `${height}px` }}></tr>`;
 
-  return html`<div class="trials" ref=${box} onScroll=${measure} onPointerLeave=${() => tab.hover(null)} style=${{ "--in-sight": `${sight.width}px` }}>
-    <table aria-label="Sessions" aria-rowcount=${rows.length + 1} onKeyDown=${onRowKey}>
+  return html`<div class="trials" ref=${box} onScroll=${measure} onPointerLeave=${() => tab.hover(null)} style=${{ "--in-sight": `${sight.width}px`, "--name-width": `min(${nameWidth}px, 44vw)` }}>
+    <table aria-label="Sessions" aria-rowcount=${rows.length + 1} aria-colcount=${columns.length + 1} onKeyDown=${onRowKey}>
       <colgroup>
         <col class="name" />
         ${widths.map((width, i) => html`<col key=${keys[i]} style=${{ width: `${width}px` }} />`)}
@@ -92,7 +105,9 @@ export function TrialsTable({ tab }) {
       <thead>
         <tr aria-rowindex="1">
           <${Heading} tab=${tab} column=${tab.nameColumn} keys=${keys} isFixed />
-          ${columns.map((column) => html`<${Heading} key=${column.key} tab=${tab} column=${column} keys=${keys} />`)}
+          ${beside(from)}
+          ${columns.slice(from, to).map((column) => html`<${Heading} key=${column.key} tab=${tab} column=${column} keys=${keys} />`)}
+          ${beside(columns.length - to)}
           <td></td>
         </tr>
       </thead>
@@ -102,7 +117,7 @@ export function TrialsTable({ tab }) {
           const { name } = sweep.groups[row];
           const isOpen = view.open.has(name);
           return [
-            html`<${Row} key=${name} tab=${tab} row=${row} index=${first + i} columns=${columns} writers=${writers} isOpen=${isOpen} />`,
+            html`<${Row} key=${name} tab=${tab} row=${row} index=${first + i} columns=${columns} from=${from} to=${to} writers=${writers} isOpen=${isOpen} />`,
             isOpen && html`<${Details} key=${`${name} details`} tab=${tab} row=${row} numColumns=${columns.length + 2} onHeight=${onHeight} />`,
           ];
         })}
@@ -110,6 +125,11 @@ export function TrialsTable({ tab }) {
       </tbody>
     </table>
   </div>`;
+}
+
+/** Columns out of sight. @param {number} count */
+function beside(count) {
+  return count > 0 && html`<td colspan=${count} aria-hidden="true"></td>`;
 }
 
 /** The last row that begins at or above a place. @param {Float64Array} tops @param {number} at */
@@ -176,6 +196,7 @@ function Heading({ tab, column, keys, isFixed = false }) {
   const sortHint = "Click to sort, with Shift by several columns; drag or Alt ← → to move";
   return html`<th
     scope="col"
+    aria-colindex=${keys.indexOf(key) + 2}
     class="${isFixed ? "name" : ""} ${isNumeric(column) ? "number" : ""} ${column === view.metric ? "metric" : ""}"
     aria-sort=${order ?? "none"}
     draggable=${!isFixed}
@@ -221,10 +242,12 @@ function ColumnMenu({ tab, column }) {
  * @param {number} props.row  of the sweep
  * @param {number} props.index  in the table
  * @param {readonly Column[]} props.columns
+ * @param {number} props.from  columns in sight
+ * @param {number} props.to
  * @param {readonly ((cell: import("./types.js").Cell) => string)[]} props.writers
  * @param {boolean} props.isOpen
  */
-function Row({ tab, row, index, columns, writers, isOpen }) {
+function Row({ tab, row, index, columns, from, to, writers, isOpen }) {
   const { sweep, grades, ramp } = tab;
   const group = sweep.groups[row];
   const isHovered = tab.hoveredRow.value === row;
@@ -233,19 +256,18 @@ function Row({ tab, row, index, columns, writers, isOpen }) {
   const color = tab.runColorOf(group);
   const cells = useMemo(
     () =>
-      columns.map((column, i) => {
+      columns.slice(from, to).map((column, i) => {
         const cell = column.cells[row];
         const share = grades.get(column.key)?.get(cell) ?? NaN;
         const style = Number.isNaN(share) ? undefined : { background: ramp[Math.round(share * (ramp.length - 1))] + TINT };
-        return html`<td class=${classOf(column, cell)} title=${exactText(column, cell)} style=${style}>${writers[i](cell)}</td>`;
+        return html`<td key=${column.key} aria-colindex=${from + i + 2} class=${classOf(column, cell)} title=${exactText(column, cell)} style=${style}>${writers[from + i](cell)}</td>`;
       }),
-    [sweep, columns, grades, ramp, row],
+    [sweep, columns, from, to, grades, ramp, row],
   );
   const [head, tail] = cutLabel(group.label);
   return html`<tr
     class="${isPicked ? "picked" : ""} ${isHovered ? "hovered" : ""} ${isBest ? "best" : ""}"
     aria-rowindex=${index + 2}
-    aria-selected=${isPicked}
     data-name=${group.label}
     onPointerEnter=${() => tab.hover(row)}
   >
@@ -276,7 +298,9 @@ function Row({ tab, row, index, columns, writers, isOpen }) {
         ${group.sessions.length > 1 && html`<small class="count" title="sessions with these hyperparameters">×${group.sessions.length}</small>`}
       </div>
     </th>
+    ${beside(from)}
     ${cells}
+    ${beside(columns.length - to)}
     <td></td>
   </tr>`;
 }

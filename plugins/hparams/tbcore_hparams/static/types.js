@@ -21,6 +21,7 @@ export {};
  * @property {"number" | "string" | "bool" | "mixed" | "time" | "duration"} type  time and duration are numbers of seconds
  * @property {boolean} differs  has more than one value, a missing one included
  * @property {readonly Cell[]} cells
+ * @property {readonly string[]} [texts]  what patterns are matched with, where these are not the cells
  * @property {{ group: string, tag: string } | null} metric
  *
  * @typedef {object} Session  one training run, with the runs below it

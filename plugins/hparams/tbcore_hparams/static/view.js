@@ -111,8 +111,8 @@ function likelyColumns({ columns }, metric) {
 function likelyAxes(sweep, metric) {
   const candidates = candidatesOf(sweep);
   if (candidates.length > MOST_AXES) {
-    const strength = strengths(candidates, sweep, metric);
-    candidates.sort((a, b) => (strength.get(b) ?? 0) - (strength.get(a) ?? 0)).splice(MOST_AXES);
+    const known = sharesOf(sweep, metric);
+    candidates.sort((a, b) => (known.get(b) ?? 0) - (known.get(a) ?? 0)).splice(MOST_AXES);
     candidates.sort((a, b) => a.index - b.index);
   }
   return metric ? [...candidates, metric] : candidates;
@@ -126,19 +126,28 @@ function candidatesOf({ columns, groups }) {
   });
 }
 
-/** @param {readonly Column[]} columns @param {Sweep} sweep @param {Column | null} metric @returns {Map<Column, number>} */
-function strengths(columns, { groups }, metric) {
-  const rows = groups.map((_, i) => i);
-  return new Map(columns.map((column) => [column, (metric && importanceOf(column, metric, rows)?.share) ?? 0]));
+/** Of each metric, what hyperparameters account for in all rows: asked with every change of the address. @type {WeakMap<Column, Map<Column, number>>} */
+const shares = new WeakMap();
+
+/** @param {Sweep} sweep @param {Column | null} metric @returns {ReadonlyMap<Column, number>} */
+function sharesOf(sweep, metric) {
+  if (!metric) return new Map();
+  let known = shares.get(metric);
+  if (!known) {
+    const rows = sweep.groups.map((_, i) => i);
+    known = new Map(candidatesOf(sweep).map((column) => [column, importanceOf(column, metric, rows)?.share ?? 0]));
+    shares.set(metric, known);
+  }
+  return known;
 }
 
 /** The hyperparameter that goes with the metric most. @param {Sweep} sweep @param {Column | null} metric */
 function strongest(sweep, metric) {
   const candidates = candidatesOf(sweep);
-  const strength = strengths(candidates, sweep, metric);
+  const known = sharesOf(sweep, metric);
   /** @type {Column | undefined} */
   let best = candidates[0] ?? sweep.columns.find(({ kind }) => kind === "hparam") ?? sweep.metrics[0];
-  for (const column of candidates) if ((strength.get(column) ?? 0) > (strength.get(best) ?? 0)) best = column;
+  for (const column of candidates) if ((known.get(column) ?? 0) > (known.get(best) ?? 0)) best = column;
   return best;
 }
 

@@ -37,6 +37,7 @@ test("settings that span two powers of ten are logarithmic at first, results tha
   assert.equal(isLogAtFirst(column([0.001, 0.1])), true);
   assert.equal(isLogAtFirst(column([0.002, 0.1])), false);
   assert.equal(isLogAtFirst(column([0, 0.1])), false);
+  assert.equal(isLogAtFirst(column([0.001, 0.25, 0.5, 0.75, 1])), false); // spread evenly
   assert.equal(isLogAtFirst(column([0.001, 0.1], "number", "metric")), false);
   assert.equal(isLogAtFirst(column([1, 1000], "number", "metric")), true);
 });

@@ -120,10 +120,11 @@ test("the metric to begin with has a goal and is measured on data held out", () 
   assert.equal(likelyMetric([]), null);
 });
 
-test("NaN and what is missing is never the best", () => {
-  const metric = sweep.metrics[0];
-  assert.equal(bestRow([0, 1, 2], metric, "min"), 0);
-  assert.equal(bestRow([1, 2], metric, "max"), null);
+test("NaN and what is missing is never the best, and a single value is not the best of anything", () => {
+  const metric = /** @type {any} */ ({ cells: [0.5, NaN, null, 0.25, 0.75] });
+  assert.equal(bestRow([0, 1, 2, 3, 4], metric, "min"), 3);
+  assert.equal(bestRow([0, 1, 2, 3, 4], metric, "max"), 4);
+  assert.equal(bestRow([0, 1, 2], metric, "max"), null);
   assert.equal(bestRow([0, 1], sweep.metrics[1], "max"), 1);
 });
 
