@@ -88,6 +88,9 @@ class PluginInfo:
     with another one then says so in one line instead of failing somewhere inside."""
     description: str = ""
     """One line for people who look at what is installed."""
+    how_to_log: Mapping[str, str] = field(default_factory=dict)
+    """Name of a framework to a few lines of a program that logs such data. The tab shows them while
+    there is none."""
 
 
 @dataclass(frozen=True)

@@ -420,6 +420,7 @@ def _checked_info(name: str, info: object) -> PluginInfo:
         ("samples", type(info.samples) is int and info.samples >= 0, "an int, 0 or more"),
         ("order", type(info.order) is int, "an int"),
         ("description", isinstance(info.description, str), "a text"),
+        ("how_to_log", _are_texts(info.how_to_log), "a mapping of texts to texts"),
         ("module", info.module is None or _is_module_path(info.module),
          "None, or a path such as 'static/index.js': inside the package, in a folder of its own"),
     ):  # fmt: skip
@@ -429,6 +430,12 @@ def _checked_info(name: str, info: object) -> PluginInfo:
                 f"got {getattr(info, field_name)!r}"
             )
     return info
+
+
+def _are_texts(texts: object) -> bool:
+    return isinstance(texts, Mapping) and all(
+        isinstance(text, str) for pair in texts.items() for text in pair
+    )
 
 
 def _is_module_path(module: object) -> bool:

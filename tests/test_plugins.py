@@ -369,6 +369,7 @@ def test_a_plugin_for_another_api_is_told_in_one_line() -> None:
         ({"samples": True}, "PluginInfo.samples must be an int, 0 or more, got True"),
         ({"order": "first"}, "PluginInfo.order must be an int, got 'first'"),
         ({"description": None}, "PluginInfo.description must be a text, got None"),
+        ({"how_to_log": {"a": 1}}, "how_to_log must be a mapping of texts to texts, got {'a': 1}"),
         ({"module": "index.js"}, "in a folder of its own, got 'index.js'"),
         ({"module": "../static/index.js"}, "inside the package"),
         ({"module": "/static/index.js"}, "inside the package"),

@@ -85,6 +85,7 @@ class CoreRoutes:
                     "error": m.error,
                     "distribution": plugin.distribution,
                     "description": plugin.info.description if plugin.info else "",
+                    "how_to_log": dict(plugin.info.how_to_log) if plugin.info else {},
                 }
                 for m in self._mounted
                 for plugin in [m.plugin]

@@ -68,6 +68,7 @@ export function EmptyState({ what, state, plugin }) {
       <p>
         No data of this kind in ${plural(state.runs.value.length, "run")} so far. ${plugin.description}
       </p>
+      ${Object.entries(plugin.how_to_log).map(([framework, program]) => html`<h2>${framework}</h2><pre>${program}</pre>`)}
       <p class="tb-dim">The tab fills by itself when such data is written.</p>
     </div>`;
   }

@@ -87,6 +87,7 @@
  * @property {string | null} activity_error  what its hook `is_active` raised; null when it answered
  * @property {string} distribution
  * @property {string} description
+ * @property {Readonly<Record<string, string>>} how_to_log  name of a framework to a few lines of a program
  *
  * @typedef {object} Unshown  data that no installed plugin shows
  * @property {string} kind

@@ -90,7 +90,7 @@ class Tab:
 
     def __init__(self, page: Any) -> None:
         self.page = page
-        page.wait_for_function("() => tb.all('.trials tbody tr, .tb-nothing, .empty').length > 0")
+        page.wait_for_function("() => tb.all('.trials tbody tr, .tb-nothing').length > 0")
 
     def rows(self) -> list[list[str]]:
         """The texts of the rows that exist, in their order; the first one is the name."""
@@ -539,14 +539,22 @@ def test_of_many_columns_only_those_in_sight_exist(
     check()
 
 
-def test_a_log_directory_without_hyperparameters_says_how_to_log_them(
+def test_before_the_first_session_the_tab_says_what_is_missing(
     serve: Callable[..., Any], tabs: Callable[..., Any], tmp_path: Path, hparams_path: list[Path]
 ) -> None:
-    write_run(tmp_path / "none", "train", scalars={"loss": [1.0]})
-    server = serve(tmp_path / "none", python_path=hparams_path)
+    """Without any data it shows how to log it; an experiment that is only described has no rows."""
+    logdir = tmp_path / "early"
+    write_run(logdir, "train", scalars={"loss": [1.0]})
+    server = serve(logdir, python_path=hparams_path)
     profile = tabs()
     page = profile.open(server.url, "#hparams")
-    page.wait_for_function("() => tb.all('.empty pre').length === 2")
+    page.wait_for_function("() => document.querySelectorAll('.notice pre').length === 2")
+    assert "add_hparams" in page.locator(".notice").inner_text()
+    write_run(logdir, "train", hparams={"_hparams_/experiment": b"\x12\x00"})
+    page.wait_for_function("() => tb.all('.tb-nothing').length === 1")
+    assert "No session" in page.evaluate("() => tb.all('.tb-nothing')[0].textContent")
+    write_session(logdir, "train", {"lr": 0.1})
+    page.wait_for_function("() => tb.all('.trials tr[data-name]').length === 1")
     profile.check(server.url)
 
 

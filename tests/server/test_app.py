@@ -123,7 +123,8 @@ def test_frontends_say_what_there_is_and_what_nobody_shows(
         scalars={"loss": [1.0, 0.5]}, histograms={"w": [[1.0, 2.0]], "v": [[1.0]]},
     )  # fmt: skip
     write_run(tmp_path / "logs", "eval", texts={"note": ["hello"]})
-    info = {"title": "Numbers", "claims": [Claim("simple_value")], "order": 5, "description": "d"}
+    info = {"title": "Numbers", "claims": [Claim("simple_value")], "order": 5}
+    info |= {"description": "d", "how_to_log": {"Any": "log(1)"}}
     client = make_client(
         {
             "first": make_plugin(info={"title": "A"}),
@@ -153,6 +154,7 @@ def test_frontends_say_what_there_is_and_what_nobody_shows(
         "error": None,
         "distribution": "",
         "description": "d",
+        "how_to_log": {"Any": "log(1)"},
     }
     assert (first["module"], first["active"]) == (None, True)
     assert (bad["title"], bad["module"], bad["active"]) == ("bad", None, False)

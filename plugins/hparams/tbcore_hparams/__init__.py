@@ -10,6 +10,18 @@ from tbcore import Multiplexer, PluginInfo, PluginOptions, hookimpl
 from tbcore_hparams.logged import CLAIMS
 from tbcore_hparams.routes import make_routes
 
+_KERAS = """\
+from tensorboard.plugins.hparams import api as hp
+
+hparams = {"lr": 1e-3, "optimizer": "adam"}
+model.fit(..., callbacks=[
+    tf.keras.callbacks.TensorBoard(logdir),  # a directory for each run
+    hp.KerasCallback(logdir, hparams),
+])"""
+_PYTORCH = """\
+writer = SummaryWriter(logdir)  # a directory for each run
+writer.add_hparams({"lr": 1e-3, "optimizer": "adam"}, {"val/accuracy": accuracy})"""
+
 
 @hookimpl
 def plugin_info() -> PluginInfo:
@@ -19,6 +31,7 @@ def plugin_info() -> PluginInfo:
         samples=1000,
         order=70,
         description="Hyperparameters and metrics of all sessions.",
+        how_to_log={"TensorFlow, Keras": _KERAS, "PyTorch": _PYTORCH},
     )
 
 

@@ -4,29 +4,9 @@
 
 import { html } from "htm/preact";
 
-const KERAS = `from tensorboard.plugins.hparams import api as hp
-
-hparams = {"lr": 1e-3, "optimizer": "adam"}
-model.fit(..., callbacks=[
-    tf.keras.callbacks.TensorBoard(logdir),
-    hp.KerasCallback(logdir, hparams),
-])`;
-const PYTORCH = `writer = SummaryWriter(logdir)
-writer.add_hparams(
-    {"lr": 1e-3, "optimizer": "adam"},
-    {"val/accuracy": accuracy},
-)`;
-
-/** No run has logged any. */
-export function NoHparams() {
-  return html`<div class="empty">
-    <h2>No hyperparameters were logged</h2>
-    <p>Log them once for each run, with one directory a run. They show here within seconds.</p>
-    <div class="samples">
-      <figure><figcaption>TensorFlow, Keras</figcaption><pre>${KERAS}</pre></figure>
-      <figure><figcaption>PyTorch</figcaption><pre>${PYTORCH}</pre></figure>
-    </div>
-  </div>`;
+/** An experiment may be described before its first session begins. */
+export function NoSessions() {
+  return html`<p class="tb-nothing">No session has logged its hyperparameters yet. They show here once one has.</p>`;
 }
 
 /** @param {{ tab: import("./tab.js").Tab }} props */

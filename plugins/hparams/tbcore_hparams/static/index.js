@@ -10,7 +10,7 @@ import { useEffect } from "preact/hooks";
 import { Answers } from "tbcore/lib/answers.js";
 import { Compare } from "./compare.js";
 import { readCurve } from "./curves.js";
-import { NoHparams, NoRows } from "./empty.js";
+import { NoSessions, NoRows } from "./empty.js";
 import { ParallelPlot } from "./parallel.js";
 import { ScatterPlot } from "./scatter.js";
 import { Source } from "./source.js";
@@ -46,7 +46,7 @@ export default {
  */
 function Page({ host, source, answers }) {
   const sweep = source.sweep.value;
-  if (!sweep || sweep.groups.length === 0) return html`<${NoHparams} />`;
+  if (!sweep || sweep.groups.length === 0) return html`<${NoSessions} />`;
   return html`<${Dashboard} host=${host} source=${source} sweep=${sweep} answers=${answers} />`;
 }
 
