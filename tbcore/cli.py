@@ -41,7 +41,7 @@ IGNORED_FLAGS = {
 """TensorBoard's options without meaning here, and what may stand behind them as a value."""
 
 UNSUPPORTED_FLAGS = {
-    "--inspect": "serve the directory and look at the page, or ask its HTTP API",
+    "--inspect": "`tbcore check LOGDIR` says what is wrong in it; the page shows what is there",
 }
 """TensorBoard's options that ask for something else than a server, and what to do instead."""
 
@@ -326,30 +326,45 @@ def serve(
 _COMMAND_LINE = click.core.ParameterSource.COMMANDLINE
 
 
+@cli.command(short_help="Say what is wrong in a log directory, and where.")
+@click.argument("logdir", metavar="LOGDIR")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def check(*, logdir: str, as_json: bool) -> int:
+    """Read all event files below LOGDIR, and say what is wrong with them.
+
+    Damaged records with their offsets, files that are cut off, empty or unreadable, and data that
+    no installed plugin shows. The exit status is 1 if something is damaged or cannot be read.
+    """
+    from tbcore.plugins import load_plugins
+    from tbcore.server.check import check as check_logdir
+
+    specs = _specs(logdir, is_spec=False)
+    _be_quiet()
+    with contextlib.redirect_stdout(sys.stderr):
+        report = check_logdir(specs, load_plugins())
+    if as_json:
+        _print_json(report.as_json())
+    else:
+        for line in report.lines():
+            click.echo(line)
+    return 1 if report.num_damaged else 0
+
+
 @cli.command(short_help="List the installed plugins, and what is wrong with them.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def plugins(*, as_json: bool) -> int:
     """List the installed plugins: where they come from, their addresses, what is wrong."""
-    import logging
-
     from tbcore.config import Config
     from tbcore.plugins import load_plugins, mount
     from tbcore.store.multiplexer import Multiplexer
 
-    # The list itself says what failed.
-    logging.getLogger("tbcore").addHandler(logging.NullHandler())
-    logging.getLogger("tbcore").propagate = False
+    _be_quiet()
     # A plugin that prints while it is imported must not get into what a program reads.
     with contextlib.redirect_stdout(sys.stderr):
         multiplexer = Multiplexer()
         mounted = [mount(plugin, multiplexer, Config(logdir="")) for plugin in load_plugins()]
     if as_json:
-        import orjson
-
-        from tbcore.http import to_json
-
-        listing = orjson.loads(to_json([_listed(plugin) for plugin in mounted]))
-        click.echo(orjson.dumps(listing, option=orjson.OPT_INDENT_2))
+        _print_json([_listed(plugin) for plugin in mounted])
         return 0
     if not mounted:
         from tbcore.server.report import no_plugins
@@ -366,6 +381,22 @@ def plugins(*, as_json: bool) -> int:
         for route in listed["routes"]:
             click.echo(f"    {', '.join(route['methods'])} {route['path']}")
     return 0
+
+
+def _be_quiet() -> None:
+    """For commands that say themselves what the log would: it goes nowhere."""
+    import logging
+
+    logging.getLogger("tbcore").addHandler(logging.NullHandler())
+    logging.getLogger("tbcore").propagate = False
+
+
+def _print_json(data: Any) -> None:
+    import orjson
+
+    from tbcore.http import to_json
+
+    click.echo(orjson.dumps(orjson.loads(to_json(data)), option=orjson.OPT_INDENT_2))
 
 
 def _listed(mounted: MountedPlugin) -> dict[str, Any]:

@@ -254,7 +254,7 @@ def test_options_of_tensorboard_without_meaning(
         (["runs", "--purge_orphaned_data=maybe"],
          ["--purge_orphaned_data", "'maybe' is neither true nor false"]),
         (["runs", "--purge_orphaned_data="], ["'' is neither true nor false"]),
-        (["--inspect", "--logdir", "runs"], ["--inspect is not supported; serve the directory"]),
+        (["--inspect", "--logdir", "runs"], ["--inspect is not supported; `tbcore check LOGDIR`"]),
         (["runs", "--reload_interval=-1"], ["--reload_interval", "-1"]),
         (["runs", "--max_points=x"], ["--max_points", "'x'"]),
         (["runs", "--api", "new"], ["--api", "plugin", "legacy"]),

@@ -102,3 +102,7 @@ class SessionStart(NamedTuple):
 
     step: int
     wall_time: float
+
+
+Item = Batch | FileVersion | SessionStart
+"""What a file is made of."""

@@ -26,6 +26,7 @@ from tbcore.eventfiles.batch import (
     Batch,
     FileVersion,
     FirstMetadata,
+    Item,
     ReferenceColumn,
     ScalarColumn,
     SessionStart,
@@ -40,7 +41,7 @@ from tbcore.eventfiles.layouts import (
 from tbcore.eventfiles.periods import MIN_ROWS, Period, as_value_column, find_period
 from tbcore.eventfiles.proto.event_pb2 import Event, SessionLog
 from tbcore.eventfiles.proto.summary_pb2 import SummaryMetadata
-from tbcore.eventfiles.records import HEADER_BYTES, Frames, find_damaged, find_frames
+from tbcore.eventfiles.records import HEADER_BYTES, Damage, Frames, find_damaged, find_frames
 from tbcore.eventfiles.tensors import scalar_of
 
 BUFFER_BYTES = 1 << 22
@@ -72,7 +73,6 @@ _ARRAYS_FROM = 4
 """What comes in a column from here on, behind the positions, are arrays."""
 
 _ReferenceRow = tuple[int, int, float, int, int, int, int]
-Item = Batch | FileVersion | SessionStart
 Column = TypeVar("Column", ScalarColumn, ReferenceColumn)
 
 
@@ -123,7 +123,7 @@ class Decoder:
         *,
         base: int,
         at_end: bool,
-        problems: list[str],
+        problems: list[Damage],
         is_enough: Callable[[], bool] = lambda: False,
     ) -> Generator[Item, None, End]:
         """Decode `buffer[:size]`, which stands at `base` in its file; returns where it ended.
@@ -227,7 +227,7 @@ class Decoder:
         damaged: NDArray[np.int64],
         base: int,
         numbers: NDArray[np.int64],
-        problems: list[str],
+        problems: list[Damage],
         is_enough: Callable[[], bool],
     ) -> Generator[Item, None, int]:
         """Batches of the frames, cut at the events that are items of their own.
@@ -243,7 +243,7 @@ class Decoder:
                 numbers[group.indices] = group.numbers
         numbers[damaged] = -1
         found = [
-            (start, f"payload checksum wrong in the record at offset {base + start}")
+            Damage(base + start, "payload checksum wrong")
             for start in frames.starts[damaged].tolist()
         ]
         rows = _Rows()
@@ -261,7 +261,7 @@ class Decoder:
             try:
                 event = Event.FromString(bytes(buffer[start + HEADER_BYTES : behind]))
             except ProtobufDecodeError:
-                found.append((start, f"no valid event in the record at offset {base + start}"))
+                found.append(Damage(base + start, "no valid event"))
             else:
                 control = _control(event)
                 if control is None:
@@ -286,7 +286,7 @@ class Decoder:
             self._num_rows += len(references.indices)
         yield from rows.batch()
         position = int(frames.starts[end]) if end < len(numbers) else frames.end
-        problems.extend(line for start, line in sorted(found) if start < position)
+        problems.extend(d for d in sorted(found) if d.offset < base + position)
         return position
 
     def _add_matched(

@@ -50,6 +50,20 @@ _crc_at = struct.Struct("<I").unpack_from
 Stop = Literal["limit", "incomplete", "bad_length"]
 
 
+class Damage(NamedTuple):
+    """What is wrong with a record, in the words in which it is told."""
+
+    offset: int
+    """Of the record, in bytes from the start of the file."""
+    what: Literal["payload checksum wrong", "no valid event", "length checksum wrong"]
+
+    def __str__(self) -> str:
+        line = f"{self.what} in the record at offset {self.offset}"
+        if self.what == "length checksum wrong":
+            line += "; the rest of this file cannot be read"
+        return line
+
+
 class Frames(NamedTuple):
     """Consecutive whole records of a buffer, with right length checksums."""
 

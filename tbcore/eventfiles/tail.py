@@ -9,13 +9,20 @@ from typing import NamedTuple
 
 from google.protobuf.message import DecodeError as ProtobufDecodeError
 
+from tbcore.eventfiles.batch import Item
 from tbcore.eventfiles.crc32c import masked_crc
-from tbcore.eventfiles.decode import BUFFER_BYTES, Decoder, Item
+from tbcore.eventfiles.decode import BUFFER_BYTES, Decoder
 from tbcore.eventfiles.logdir import EventFile, one_line
 from tbcore.eventfiles.long_records import checksum_at, skeleton_at
 from tbcore.eventfiles.periods import INTACT_BYTES
 from tbcore.eventfiles.proto.event_pb2 import Event
-from tbcore.eventfiles.records import FRAME_BYTES, HEADER_BYTES, length_at, open_regular
+from tbcore.eventfiles.records import (
+    FRAME_BYTES,
+    HEADER_BYTES,
+    Damage,
+    length_at,
+    open_regular,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -53,8 +60,8 @@ class FileTail:
         """Seconds since the epoch, None as long as there is no event."""
         self.caught_up = False
         """Whether the last reading left nothing that can be read now."""
-        self.problems: list[str] = []
-        """One line each, also in the log."""
+        self.problems: list[Damage] = []
+        """Records that were left out. The first is also told in the log."""
         self._decoder = decoder
         self._known: list[_Known] = []
         """How the file begins, some pieces in the middle, and the last one before `offset`. A file
@@ -127,10 +134,7 @@ class FileTail:
             self._remember(head, bytes(decoder.buffer[begin : end.consumed]), end.consumed)
         self.offset += end.consumed
         if end.stop == "bad_length" and not self._stuck:
-            self.problems.append(
-                f"length checksum wrong in the record at offset {self.offset}; "
-                "the rest of this file cannot be read"
-            )
+            self.problems.append(Damage(self.offset, "length checksum wrong"))
         self._stuck = end.stop == "bad_length"
         self._tell(num_told)
         # A piece that ends inside a record is followed by one that starts with it.
@@ -152,9 +156,9 @@ class FileTail:
             return  # It may be on its way.
         num_told = len(self.problems)
         if crc is None:
-            self.problems.append(f"payload checksum wrong in the record at offset {offset}")
+            self.problems.append(Damage(offset, "payload checksum wrong"))
         elif event is None:
-            self.problems.append(f"no valid event in the record at offset {offset}")
+            self.problems.append(Damage(offset, "no valid event"))
         else:
             if offset == 0:
                 self.first_event_time = event.wall_time

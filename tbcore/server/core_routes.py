@@ -5,17 +5,17 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from starlette.requests import Request
 
 import tbcore
 from tbcore.config import Config
-from tbcore.eventfiles.contents import content_name, distribution_for
-from tbcore.kinds import matches
 from tbcore.plugins import MountedPlugin
 from tbcore.server.activity import Activity
 from tbcore.server.pool import ThreadPool
+from tbcore.server.unshown import find_unshown
 from tbcore.store.multiplexer import Multiplexer
 
 _MAX_NONFINITE_TAGS = 5
@@ -39,8 +39,12 @@ class CoreRoutes:
         self._activities = activities
         self._pool = pool
         claims = [m.plugin.info.claims for m in mounted if m.plugin.info and not m.error]
-        self._claims = [claim for of_one in claims for claim in of_one]
-        self._loaded = {m.plugin.distribution_name for m in mounted}
+        self._unshown = partial(
+            find_unshown,
+            multiplexer,
+            [claim for of_one in claims for claim in of_one],
+            {m.plugin.distribution_name for m in mounted},
+        )
 
     async def logdir(self, request: Request) -> dict[str, str]:
         return {"logdir": self._config.logdir}
@@ -90,7 +94,7 @@ class CoreRoutes:
                 for m in self._mounted
                 for plugin in [m.plugin]
             ],
-            "unshown": await self._pool.run(self._unshown),
+            "unshown": [unshown._asdict() for unshown in await self._pool.run(self._unshown)],
         }
 
     async def _is_active(self, mounted: MountedPlugin) -> bool:
@@ -115,25 +119,6 @@ class CoreRoutes:
                 if run.nonfinite_tags
             },
         }
-
-    def _unshown(self) -> list[dict[str, Any]]:
-        """The kinds of data that no working plugin claims, and what to install for each."""
-        unshown = []
-        for summary in self._multiplexer.kinds():
-            if matches(self._claims, summary.kind):
-                continue
-            unshown.append(
-                {
-                    "kind": content_name(summary.kind),
-                    "field": summary.kind.field,
-                    "num_tags": summary.num_tags,
-                    "num_runs": summary.num_runs,
-                    "example_run": summary.example_run,
-                    "example_tag": summary.example_tag,
-                    "install": distribution_for(summary.kind, loaded=self._loaded),
-                }
-            )
-        return unshown
 
 
 def _milliseconds(wall_time: float | None) -> float | None:

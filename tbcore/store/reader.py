@@ -6,7 +6,6 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 
-from tbcore.eventfiles.batch import Batch, FileVersion
 from tbcore.eventfiles.decode import Decoder
 from tbcore.eventfiles.logdir import EventFile, one_line
 from tbcore.eventfiles.tail import FileReplacedError, FileTail
@@ -155,12 +154,7 @@ class RunReader:
             data.expect(self.bytes_read - file.num_read, self.bytes_total)
         for item in tail.read(max_bytes, is_enough):
             data.identify_file(tail.file_index, tail.opened.device, tail.opened.inode)
-            if isinstance(item, Batch):
-                data.append(item, tail.file_index)
-            elif isinstance(item, FileVersion):
-                data.file_version(item, tail.file_index)
-            else:
-                data.session_start(item, tail.file_index)
+            data.take(item, tail.file_index)
         data.set_first_event_time(tail.first_event_time)
 
     def _note_trouble(self, file: _File, trouble: str) -> None:

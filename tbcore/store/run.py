@@ -19,6 +19,7 @@ from tbcore.eventfiles.batch import (
     BareEvent,
     Batch,
     FileVersion,
+    Item,
     ReferenceColumn,
     ScalarColumn,
     SessionStart,
@@ -109,6 +110,15 @@ class RunData:
         self._bytes_before, self._bytes_expected = bytes_before, bytes_expected
 
     # -- items, in the order read ----------------------------------------------------------------
+
+    def take(self, item: Item, file_index: int) -> None:
+        """Takes whatever a file gives, in file order; copies what it keeps of it."""
+        if isinstance(item, Batch):
+            self.append(item, file_index)
+        elif isinstance(item, FileVersion):
+            self.file_version(item, file_index)
+        else:
+            self.session_start(item, file_index)
 
     def file_version(self, item: FileVersion, file_index: int) -> None:
         """Takes the version of a file, which decides how restarts are told."""

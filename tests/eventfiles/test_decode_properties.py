@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tbcore.eventfiles import decode, periods, records
-from tbcore.eventfiles.batch import Batch, FirstMetadata
+from tbcore.eventfiles.batch import Batch, FirstMetadata, Item
 from tbcore.eventfiles.decode import Decoder
 from tbcore.eventfiles.heads import find_heads
 from tbcore.eventfiles.proto.event_pb2 import Event, SessionLog
@@ -163,7 +163,7 @@ class Collector:
         self.rows: list[Any] = []
         self.metadata: dict[tuple[str, str, bool], FirstMetadata] = {}
 
-    def take(self, items: Iterator[decode.Item]) -> None:
+    def take(self, items: Iterator[Item]) -> None:
         for item in items:
             if not isinstance(item, Batch):
                 self.rows.append(("control", *(map(str, item))))

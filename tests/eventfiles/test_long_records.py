@@ -17,6 +17,7 @@ from tbcore.eventfiles.batch import Batch
 from tbcore.eventfiles.crc32c import mask, masked_length_crc
 from tbcore.eventfiles.decode import Decoder
 from tbcore.eventfiles.proto.event_pb2 import Event
+from tbcore.eventfiles.records import Damage
 from tbcore.eventfiles.tail import FileTail, read_first_event_time
 from tbcore.testing import EventFileWriter, record_bytes, summaries
 
@@ -126,7 +127,7 @@ def test_a_damaged_long_record_costs_itself(
     os.replace(other, path)
     assert steps() == [1]
     offset = 2 * len(records[0]) + len(records[2])
-    assert file.problems == [
+    assert [str(problem) for problem in file.problems] == [
         f"payload checksum wrong in the record at offset {len(records[0])}",
         f"no valid event in the record at offset {offset}",
     ]
@@ -171,7 +172,7 @@ def test_memory_does_not_follow_the_length_of_a_record(
     finally:
         tracemalloc.stop()
     assert peak < 1 << 23
-    assert file.problems == ([problem] if problem else [])
+    assert [str(p) for p in file.problems] == ([problem] if problem else [])
     assert first == (None if problem else 1.0)
     assert [type(item) for item in items] == ([] if problem else [Batch])
 
@@ -190,5 +191,5 @@ def test_an_event_of_very_many_fields_is_given_up(
         path.write_bytes(record_bytes(payload))
         file = FileTail(str(path), 0, Decoder())
         assert list(file.read()) == []
-        assert file.problems == ["no valid event in the record at offset 0"]
+        assert file.problems == [Damage(0, "no valid event")]
     assert len(reads) < 3 * 2 * (1 << 12) / 16

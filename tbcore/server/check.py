@@ -1,0 +1,148 @@
+"""Check: reads a whole logdir once and says what is wrong in it, and where."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal, NamedTuple
+
+from tbcore.eventfiles.decode import Decoder
+from tbcore.eventfiles.logdir import EventFile, LogdirSpec, one_line, scan
+from tbcore.eventfiles.tail import FileReplacedError, FileTail
+from tbcore.plugins import LoadedPlugin
+from tbcore.server.report import plural, size
+from tbcore.server.unshown import Unshown, find_unshown
+from tbcore.store.multiplexer import Multiplexer
+from tbcore.store.run import RunData
+
+BEING_WRITTEN_SECONDS = 300.0
+"""A file that changed so shortly ago may end anywhere: somebody is writing it."""
+
+What = Literal["missing", "unreadable", "corrupt", "cut off", "being written", "empty", "changed"]
+
+
+class Finding(NamedTuple):
+    """Something in the logdir that is not as it should be, or worth knowing."""
+
+    what: What
+    path: str
+    run: str | None
+    """Whose file it is; None for directories."""
+    offset: int | None
+    """Of the record, in bytes from the start of the file."""
+    message: str
+    is_damage: bool
+    """Whether data is lost or cannot be had. Otherwise it is worth knowing, and no more."""
+
+
+class Report(NamedTuple):
+    """All that was found."""
+
+    num_runs: int
+    num_files: int
+    num_bytes: int
+    findings: list[Finding]
+    """In the order of runs and files, and inside a file by offset."""
+    unshown: list[Unshown]
+
+    @property
+    def num_damaged(self) -> int:
+        """How many files and directories have lost something, or cannot be read."""
+        return len({finding.path for finding in self.findings if finding.is_damage})
+
+    def as_json(self) -> dict[str, Any]:
+        """For programs."""
+        return {
+            "runs": self.num_runs,
+            "files": self.num_files,
+            "bytes": self.num_bytes,
+            "damaged": self.num_damaged,
+            "findings": [finding._asdict() for finding in self.findings],
+            "unshown": [unshown._asdict() for unshown in self.unshown],
+        }
+
+    def lines(self) -> Iterator[str]:
+        """For people: each file that something is wrong with, then the sum."""
+        path = None
+        for finding in self.findings:
+            if finding.path != path:
+                path = finding.path
+                yield one_line(path)
+            yield f"    {one_line(finding.message)}"
+        if self.findings:
+            yield ""
+        where = f"{plural(self.num_runs, 'run')}, {plural(self.num_files, 'file')}"
+        state = f"{self.num_damaged} damaged" if self.num_damaged else "all can be read"
+        yield f"{where} ({size(self.num_bytes)}): {state}"
+        for kind in self.unshown:
+            yield (
+                f"no installed plugin shows {kind.kind}: {plural(kind.num_tags, 'tag')} in "
+                f"{plural(kind.num_runs, 'run')}, as in {one_line(kind.example_run)}: "
+                f"{one_line(kind.example_tag)}"
+                + (f"; `pip install {kind.install}`" if kind.install else "")
+            )
+
+
+def check(specs: Sequence[LogdirSpec], plugins: Sequence[LoadedPlugin]) -> Report:
+    """Reads every event file below the directories to its end, each checksum verified."""
+    found = scan(specs)
+    findings = [
+        Finding("missing", path, None, None, "does not exist", True) for path in found.missing
+    ]
+    findings += [
+        # The line names the directory, and says why.
+        Finding("unreadable", problem, None, None, "what is in it is left out", True)
+        for problem in found.problems
+    ]
+    multiplexer, decoder = Multiplexer(), Decoder()
+    num_bytes = 0
+    for run, files in found.runs.items():
+        data = RunData()
+        for file in files:
+            num_bytes += file.size
+            findings += _read(run, file, data, decoder)
+        multiplexer.commit({run: data.commit()})
+    claims = [claim for plugin in plugins if plugin.info for claim in plugin.info.claims]
+    loaded = {plugin.distribution_name for plugin in plugins}
+    return Report(
+        len(found.runs),
+        found.num_files,
+        num_bytes,
+        findings,
+        find_unshown(multiplexer, tuple(claims), loaded),
+    )
+
+
+def _read(run: str, file: EventFile, data: RunData, decoder: Decoder) -> Iterator[Finding]:
+    """Reads a file into the data of its run."""
+
+    def finding(
+        what: What, message: str, *, offset: int | None = None, is_damage: bool = True
+    ) -> Finding:
+        return Finding(what, file.path, run, offset, message, is_damage)
+
+    if not file.size:
+        yield finding("empty", "the file is empty", is_damage=False)
+        return
+    tail = FileTail(file.path, data.add_file(file.path), decoder)
+    try:
+        while not tail.caught_up:
+            for item in tail.read():
+                data.take(item, tail.file_index)
+    except FileReplacedError:
+        line = "was replaced while it was read; check again"
+        yield finding("changed", line, is_damage=False)
+        return
+    except OSError as error:
+        yield finding("unreadable", f"cannot be read: {error.strerror or error}")
+        return
+    for damage in tail.problems:
+        yield finding("corrupt", str(damage), offset=damage.offset)
+    left = tail.opened.size - tail.offset
+    if left > 0 and not (tail.problems and tail.problems[-1].offset == tail.offset):
+        line = f"ends inside the record at offset {tail.offset}, of which {left} bytes are there"
+        if time.time() - file.mtime_ns / 1e9 < BEING_WRITTEN_SECONDS:
+            line += "; it may be on its way"
+            yield finding("being written", line, offset=tail.offset, is_damage=False)
+        else:
+            yield finding("cut off", f"{line}: it was cut off", offset=tail.offset)

@@ -1,0 +1,194 @@
+"""`tbcore check`: what is wrong in a logdir, where it is, and the exit status."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tbcore.cli import main
+from tbcore.server import check as check_module
+from tbcore.testing import EventFileWriter, record_bytes, summaries, write_run
+
+LONG_AGO = 1_600_000_000.0
+
+
+def event_file(path: Path, *parts: bytes, mtime: float = LONG_AGO) -> Path:
+    """A file of these bytes behind ten scalars."""
+    with EventFileWriter(path) as writer:
+        for step in range(10):
+            writer.add_scalar("loss", 0.5, step)
+        for part in parts:
+            writer.add_bytes(part)
+    os.utime(path, (mtime, mtime))
+    return path
+
+
+def run_check(capsys: pytest.CaptureFixture[str], logdir: Path) -> tuple[int, dict[str, Any]]:
+    """The exit status, and what was printed as JSON."""
+    status = main(["check", str(logdir), "--json"])
+    return status, json.loads(capsys.readouterr().out)
+
+
+def test_a_sound_logdir(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    event_file(tmp_path / "train" / "a.tfevents")
+    size = (tmp_path / "train" / "a.tfevents").stat().st_size
+
+    status, report = run_check(capsys, tmp_path)
+
+    assert status == 0
+    unshown = report.pop("unshown")
+    assert report == {"runs": 1, "files": 1, "bytes": size, "damaged": 0, "findings": []}
+    assert [kind["kind"] for kind in unshown] in ([], ["scalars"])  # whatever is installed
+    assert main(["check", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.startswith(f"1 run, 1 file ({size} B): all can be read\n")
+
+
+def test_damage_is_named_with_its_offset(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every damaged record, and where a file cannot be read any further."""
+    good = record_bytes(b"\x09" + bytes(8) + b"\x10\x01")
+    wrong_payload = bytearray(good)
+    wrong_payload[14] ^= 1
+    wrong_length = bytearray(good)
+    wrong_length[9] ^= 1
+    no_event = record_bytes(b"\xff" * 9)
+    path = event_file(
+        tmp_path / "train" / "a.tfevents",
+        *map(bytes, (wrong_payload, good, no_event, wrong_length, good)),
+    )
+    start = path.stat().st_size - 4 * len(good) - len(no_event)
+    event_file(tmp_path / "eval" / "a.tfevents")
+
+    status, report = run_check(capsys, tmp_path)
+
+    assert status == 1
+    assert report["damaged"] == 1
+    offsets = [start, start + 2 * len(good), start + 2 * len(good) + len(no_event)]
+    assert report["findings"] == [
+        {
+            "what": "corrupt", "path": str(path), "run": "train", "offset": offset,
+            "message": message, "is_damage": True,
+        }
+        for offset, message in zip(
+            offsets,
+            [
+                f"payload checksum wrong in the record at offset {offsets[0]}",
+                f"no valid event in the record at offset {offsets[1]}",
+                f"length checksum wrong in the record at offset {offsets[2]}; "
+                "the rest of this file cannot be read",
+            ],
+            strict=True,
+        )
+    ]  # fmt: skip
+    assert main(["check", str(tmp_path)]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == str(path)
+    assert lines[1] == f"    payload checksum wrong in the record at offset {offsets[0]}"
+    assert "2 runs, 2 files" in lines[5]
+    assert "1 damaged" in lines[5]
+
+
+@pytest.mark.parametrize("num_bytes", [1, 11, 12, 20])
+def test_a_file_that_was_cut_off(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], num_bytes: int
+) -> None:
+    """Damage if it is long ago; otherwise somebody may be writing it."""
+    torn = record_bytes(b"x" * 40)[:num_bytes]
+    path = event_file(tmp_path / "a.tfevents", torn)
+    offset = path.stat().st_size - num_bytes
+
+    status, report = run_check(capsys, tmp_path)
+
+    [finding] = report["findings"]
+    assert (status, finding["what"], finding["offset"]) == (1, "cut off", offset)
+    assert f"of which {num_bytes} bytes are there" in finding["message"]
+    os.utime(path)
+    status, report = run_check(capsys, tmp_path)
+    [finding] = report["findings"]
+    assert (status, finding["what"], finding["is_damage"]) == (0, "being written", False)
+
+
+def test_files_that_are_empty_or_cannot_be_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An empty file has lost nothing; a broken disk may have."""
+    (tmp_path / "run").mkdir()
+    empty = tmp_path / "run" / "a.tfevents"
+    empty.touch()
+    broken = event_file(tmp_path / "run" / "b.tfevents")
+    real = os.preadv
+
+    def preadv(descriptor: int, *rest: Any) -> int:
+        if os.readlink(f"/proc/self/fd/{descriptor}") == str(broken):
+            raise OSError(5, "Input/output error")
+        return real(descriptor, *rest)
+
+    monkeypatch.setattr(os, "preadv", preadv)
+
+    status, report = run_check(capsys, tmp_path)
+
+    assert status == 1
+    assert [(f["what"], f["path"]) for f in report["findings"]] == [
+        ("empty", str(empty)), ("unreadable", str(broken)),
+    ]  # fmt: skip
+    assert report["findings"][1]["message"] == "cannot be read: Input/output error"
+    broken.unlink()
+    assert run_check(capsys, tmp_path)[0] == 0
+
+
+def test_a_directory_that_does_not_exist(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, report = run_check(capsys, tmp_path / "nowhere")
+
+    assert status == 1
+    assert [f["what"] for f in report["findings"]] == ["missing"]
+    assert main(["check", "s3://bucket/logs"]) == 2
+
+
+def test_data_that_nobody_shows_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With what to install for it, where that is known. It is no damage."""
+    monkeypatch.setenv("TBCORE_PLUGINS", "")
+    write_run(tmp_path, "train", images={"picture": [summaries.png()]})
+    with EventFileWriter(tmp_path / "train" / "z.tfevents") as writer:
+        writer.add_summary(1, summaries.tensor("odd", [1.0, 2.0], plugin_name="some_plugin"))
+
+    status, report = run_check(capsys, tmp_path)
+
+    assert status == 0
+    assert [(u["kind"], u["example_tag"], u["install"]) for u in report["unshown"]] == [
+        ("images", "picture", "tbcore-images"), ("some_plugin", "odd", None),
+    ]  # fmt: skip
+    main(["check", str(tmp_path)])
+    last = capsys.readouterr().out.splitlines()[-2:]
+    assert last[0].endswith("1 tag in 1 run, as in train: picture; `pip install tbcore-images`")
+    assert last[1].startswith("no installed plugin shows some_plugin: ")
+
+
+def test_a_file_that_is_replaced_while_it_is_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not damage, and the other files are read."""
+    path = event_file(tmp_path / "a" / "a.tfevents")
+    event_file(tmp_path / "b" / "a.tfevents")
+    real = check_module.RunData.take
+
+    def take(self: Any, item: Any, file_index: int) -> None:
+        real(self, item, file_index)
+        if path.exists() and path.stat().st_size:
+            path.write_bytes(b"")
+
+    monkeypatch.setattr(check_module.RunData, "take", take)
+    monkeypatch.setattr("tbcore.eventfiles.decode.BUFFER_BYTES", 200)
+
+    status, report = run_check(capsys, tmp_path)
+
+    assert status == 0
+    assert [(f["what"], f["run"]) for f in report["findings"]] == [("changed", "a")]
