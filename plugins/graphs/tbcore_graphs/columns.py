@@ -5,6 +5,7 @@ Attributes stay in the file: of each node it is known where it stands in the ser
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -127,39 +128,43 @@ def shape_text(shape: TensorShapeProto) -> str:
 
 
 class _Table:
-    """Columns while they grow."""
+    """Columns while they grow, as what numpy takes without a copy.
+
+    A list of a million numbers would keep everybody waiting when it becomes an array, and again
+    when it is freed.
+    """
 
     def __init__(self) -> None:
         self._names: list[str] = []
         self._ops: dict[str, int] = {}
         self._devices: dict[str, int] = {"": 0}
         self._shapes: dict[str, int] = {"": 0}
-        self._op: list[int] = []
-        self._device: list[int] = []
-        self._places: list[tuple[int, int]] = []
+        self._op, self._device = array("i"), array("i")
+        self._places = array("q")
+        """Start and end of each node in turn."""
         self._inputs: list[str] = []
-        self._num_inputs: list[int] = []
+        self._num_inputs = array("i")
         self._outputs: dict[bytes, list[int]] = {}
         """A serialized list of shapes to their codes: many nodes have the same."""
-        self._shape_codes: list[int] = []
+        self._shape_codes = array("i")
         """Of all outputs of all nodes, one after the other."""
-        self._num_outputs: list[int] = []
+        self._num_outputs = array("i")
 
     def add(self, nodes: Sequence[NodeDef], places: Iterable[tuple[int, int]]) -> None:
         """Adds nodes, and where their messages lie."""
         ops, devices = self._ops, self._devices
         self._names += [node.name for node in nodes]
-        self._op += [ops.setdefault(node.op, len(ops)) for node in nodes]
-        self._device += [devices.setdefault(node.device, len(devices)) for node in nodes]
-        self._places += places
+        self._op.extend(ops.setdefault(node.op, len(ops)) for node in nodes)
+        self._device.extend(devices.setdefault(node.device, len(devices)) for node in nodes)
+        self._places.extend(chain.from_iterable(places))
         inputs = [node.input for node in nodes]
         self._inputs += chain.from_iterable(inputs)
-        self._num_inputs += map(len, inputs)
+        self._num_inputs.extend(map(len, inputs))
         shapes = [
             self._codes_of(node.attr[_SHAPES]) if _SHAPES in node.attr else () for node in nodes
         ]
-        self._shape_codes += chain.from_iterable(shapes)
-        self._num_outputs += map(len, shapes)
+        self._shape_codes.extend(chain.from_iterable(shapes))
+        self._num_outputs.extend(map(len, shapes))
 
     def add_all(
         self, message_type: type[Message], data: bytes, start: int, end: int
@@ -195,16 +200,14 @@ class _Table:
         source, output, control = _sources(index, self._inputs)
         is_edge = source >= 0
         source, output, control = source[is_edge], output[is_edge], control[is_edge]
-        num_inputs = np.array(self._num_inputs, np.int32)
-        # An array of a list of tuples would take a tenth of a second at once for a large graph.
-        flat = chain.from_iterable(self._places)
-        places = np.fromiter(flat, np.int64, 2 * len(self._places)).reshape(-1, 2)
+        num_inputs = np.frombuffer(self._num_inputs, np.int32)
+        places = np.frombuffer(self._places, np.int64).reshape(-1, 2)
         target = np.repeat(np.arange(len(num_inputs), dtype=np.int32), num_inputs)[is_edge]
         return Columns(
             names=self._names,
-            op=np.array(self._op, np.int32),
+            op=np.frombuffer(self._op, np.int32),
             ops=list(self._ops),
-            device=np.array(self._device, np.int32),
+            device=np.frombuffer(self._device, np.int32),
             devices=list(self._devices),
             start=places[:, 0],
             end=places[:, 1],
@@ -249,8 +252,8 @@ class _Table:
     def _shapes_of(
         self, source: NDArray[np.int32], output: NDArray[np.int32], control: NDArray[np.bool_]
     ) -> NDArray[np.int32]:
-        codes = np.array(self._shape_codes, np.int32)
-        counts = np.array(self._num_outputs, np.int32)
+        codes = np.frombuffer(self._shape_codes, np.int32)
+        counts = np.frombuffer(self._num_outputs, np.int32)
         first = np.cumsum(counts) - counts
         # A node that has one output only: no matter what the edge calls it.
         output = np.where((output == UNKNOWN) & (counts[source] == 1), 0, output)

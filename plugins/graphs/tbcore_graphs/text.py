@@ -84,9 +84,13 @@ def _graph(data: bytes, limit: Limit | None) -> Iterator[str]:
             node = wire.decode(NodeDef, content)
             leave_out(node, limit)
             content = node.SerializeToString()
-        yield "node {\n"
-        yield from _of_bytes(NodeDef, content, 2, remembered)
-        yield "}\n"
+        text = _of_bytes(NodeDef, content, 2, remembered)
+        if len(content) <= _LONG_BYTES:
+            yield f"node {{\n{''.join(text)}}}\n"
+        else:
+            yield "node {\n"
+            yield from text
+            yield "}\n"
     yield from _of_bytes(GraphDef, b"".join(rest), 0, remembered)
 
 
