@@ -18,6 +18,8 @@ import { SIZES } from "./scene.js";
  * @property {(box: Box | null, at: { left: number, top: number }) => void} onHover
  */
 
+/** Nothing can be told apart below this scale. */
+const LEAST_FIRST = 0.08;
 /** Texts can be read at this scale. */
 const READABLE = 0.5;
 const MOVE_MS = 260;
@@ -72,6 +74,12 @@ export class GraphView {
     const [old, now] = [keep === null ? undefined : before?.boxes.get(keep), keep === null ? undefined : scene.boxes.get(keep)];
     const shown = show === null ? undefined : scene.boxes.get(show);
     let to = this.#fitted();
+    // A drawing that is all length says nothing from that far away: it is shown from where data comes in.
+    if (to.scale < LEAST_FIRST) {
+      const { x, y } = bottomOf(scene);
+      const height = this.#screen.height / READABLE - 60;
+      to = centred({ x, y: y - height, width: 0, height }, READABLE, this.#screen);
+    }
     if (shown) to = centred(shown, Math.max(0.8, Math.min(1.25, from.scale)), this.#screen);
     else if (old && now) {
       const { scale } = from;
@@ -298,6 +306,13 @@ export class GraphView {
     this.#camera = zoom(this.#camera, factor, event.clientX - left, event.clientY - top);
     this.#drawSoon();
   }
+}
+
+/** The lowest box that is not in another. @param {Scene} scene */
+function bottomOf(scene) {
+  const outer = [...scene.boxes.values()].filter(({ depth }) => depth === 0);
+  const { x, y, width, height } = outer.reduce((a, b) => (b.y + b.height > a.y + a.height ? b : a));
+  return { x: x + width / 2, y: y + height };
 }
 
 /**
