@@ -133,7 +133,7 @@ function Pattern({ column, filter, onFilter }) {
 }
 
 /** A cell in words. @param {Column} column @param {Cell} cell */
-export function valueText(column, cell) {
+function valueText(column, cell) {
   if (cell === null) return "— (missing)";
   if (typeof cell === "number") return labelOf(column, cell);
   return cell === "" ? "“” (empty)" : String(cell);

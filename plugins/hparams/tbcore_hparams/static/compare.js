@@ -10,6 +10,7 @@ import { colorsOf } from "tbcore/lib/colors.js";
 import { MetricChart } from "./curves.js";
 import { bestRow } from "./goals.js";
 import { orderedMetrics } from "./row-details.js";
+import { exactText, shortText } from "./texts.js";
 import { Cell } from "./trials-table.js";
 import { goalOf } from "./view.js";
 
@@ -113,7 +114,7 @@ function Line({ tab, column, rows }) {
     <th scope="row" title=${column.description || column.label}>${column.label}</th>
     ${rows.map((row) =>
       best === row && isDifferent(column, rows)
-        ? html`<td class="number best" title="the best of these">${html`<${Icon} name="star" />`}${tab.write(column, column.cells[row])}</td>`
+        ? html`<td class="number best" title=${`${exactText(column, column.cells[row])}\nthe best of these`}><${Icon} name="star" />${shortText(column, column.cells[row])}</td>`
         : html`<${Cell} column=${column} cell=${column.cells[row]} />`,
     )}
     ${rows.length === 2 && html`<td class="number tb-dim">${Number.isFinite(difference) && difference !== 0 ? `${difference > 0 ? "+" : "−"}${formatValue(Math.abs(difference), 4)}` : ""}</td>`}

@@ -22,7 +22,7 @@ const UNBOUND = "*";
  * @param {(text: string) => { matches: (name: string) => boolean }} compile  makes a filter of a regular expression
  * @returns {(cell: Cell) => boolean}
  */
-export function testOf(filter, compile) {
+function testOf(filter, compile) {
   if ("values" in filter) {
     const values = new Set(filter.values);
     return (cell) => values.has(cell);

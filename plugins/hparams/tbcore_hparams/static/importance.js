@@ -7,7 +7,7 @@
 /** @typedef {import("./types.js").Column} Column */
 
 /** Of fewer rows any order is likely to be chance. */
-export const LEAST_ROWS = 8;
+const LEAST_ROWS = 8;
 
 /** Numbers are cut into so many parts at most, of as many rows each. */
 const MOST_PARTS = 6;

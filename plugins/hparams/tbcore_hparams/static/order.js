@@ -15,7 +15,7 @@ import { compareNames } from "tbcore/lib/names.js";
  * @param {NonNullable<Cell>} a  no NaN
  * @param {NonNullable<Cell>} b
  */
-export function compareCells(a, b) {
+function compareCells(a, b) {
   if (typeof a !== typeof b) return rankOf(a) - rankOf(b);
   if (typeof a === "string") return compareNames(a, /** @type {string} */ (b));
   return Number(a) - Number(b);

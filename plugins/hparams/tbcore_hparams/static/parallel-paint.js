@@ -62,7 +62,7 @@ export function shareAt({ top, bottom }, y) {
 }
 
 /** How many labels fit beside an axis. @param {Geometry} geometry */
-export function mostTicks({ top, bottom }) {
+function mostTicks({ top, bottom }) {
   return Math.max(2, Math.floor((bottom - top) / LABEL_HEIGHT));
 }
 

@@ -49,7 +49,7 @@ function noise(row, seed) {
 }
 
 /** @param {Frame} frame @param {number} x @param {number} y @returns {[number, number]} */
-export function pointOf({ left, top, width, height }, x, y) {
+function pointOf({ left, top, width, height }, x, y) {
   return [left + x * width, top + (1 - y) * height];
 }
 

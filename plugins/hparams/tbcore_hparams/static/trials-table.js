@@ -6,6 +6,7 @@
 import { html } from "htm/preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Menu } from "tbcore/lib/card.js";
+import { formatValue, plural } from "tbcore/lib/format.js";
 import { Icon } from "tbcore/lib/icons.js";
 import { cutLabel } from "tbcore/lib/run-tree.js";
 import { ColumnFilterForm } from "./column-filter.js";
@@ -259,10 +260,10 @@ function Row({ tab, row, index, columns, from, to, writers, isOpen }) {
       columns.slice(from, to).map((column, i) => {
         const cell = column.cells[row];
         const share = grades.get(column.key)?.get(cell) ?? NaN;
-        const style = Number.isNaN(share) ? undefined : { background: ramp[Math.round(share * (ramp.length - 1))] + TINT };
-        return html`<td key=${column.key} aria-colindex=${from + i + 2} class=${classOf(column, cell)} title=${exactText(column, cell)} style=${style}>${writers[from + i](cell)}</td>`;
+        const style = Number.isNaN(share) ? undefined : { backgroundColor: ramp[Math.round(share * (ramp.length - 1))] + TINT };
+        return html`<td key=${column.key} aria-colindex=${from + i + 2} class=${classOf(column, cell)} title=${exactText(column, cell) + spreadText(tab, column, group)} style=${style}>${writers[from + i](cell)}</td>`;
       }),
-    [sweep, columns, from, to, grades, ramp, row],
+    [sweep, columns, from, to, grades, ramp, row, tab.aggregationName],
   );
   const [head, tail] = cutLabel(group.label);
   return html`<tr
@@ -293,7 +294,7 @@ function Row({ tab, row, index, columns, from, to, writers, isOpen }) {
           style=${{ "--tb-check": color }}
           onChange=${() => tab.togglePick(group.name)}
         />
-        <span class="tb-name"><span class="tb-name-head">${head}</span><span class="tb-name-tail">${tail}</span></span>
+        <span class="tb-name" onClick=${() => tab.toggleOpen(group.name)}><span class="tb-name-head">${head}</span><span class="tb-name-tail">${tail}</span></span>
         ${isBest && html`<span class="star" title=${tab.bestText}><${Icon} name="star" /><span class="tb-hidden">best</span></span>`}
         ${group.sessions.length > 1 && html`<small class="count" title="sessions with these hyperparameters">×${group.sessions.length}</small>`}
       </div>
@@ -303,6 +304,20 @@ function Row({ tab, row, index, columns, from, to, writers, isOpen }) {
     ${beside(columns.length - to)}
     <td></td>
   </tr>`;
+}
+
+/**
+ * How far the sessions of a row are apart: another line of the title.
+ * @param {import("./tab.js").Tab} tab
+ * @param {Column} column
+ * @param {import("./types.js").Group} group
+ */
+function spreadText(tab, column, { sessions }) {
+  if (column.kind !== "metric" || sessions.length === 1) return "";
+  const measured = sessions.filter((session) => tab.hasMetric(column, session));
+  if (measured.length === 0) return "";
+  const values = measured.map(({ index }) => tab.sweep.ofSessions[column.index].value[index]);
+  return `\n${tab.aggregationName} of ${plural(measured.length, "session")}, ${formatValue(Math.min(...values))} to ${formatValue(Math.max(...values))}`;
 }
 
 /** @param {Column} column @param {import("./types.js").Cell} cell */
