@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tbcore import Claim, Claims, LastPoints
+from tbcore_hparams.values import names_kept
 
 SCALARS: Claims = (Claim("simple_value"), Claim(plugin_name="scalars", is_scalar=True))
 
@@ -64,13 +66,16 @@ def sessions_above(run: str, sessions: Collection[str]) -> Iterator[tuple[str, s
 
 def found_metrics(points: Mapping[str, LastPoints], sessions: Collection[str]) -> list[MetricName]:
     """All there are, each in the session that is nearest to its run, ordered by tag and group."""
-    tags_of_groups: set[tuple[str, tuple[str, ...]]] = set()
+    tags_of_groups = Counter[tuple[str, tuple[str, ...]]]()
     for run, last in points.items():
         for _, group in sessions_above(run, sessions):
-            tags_of_groups.add((group, tuple(last.tags)))
+            tags_of_groups[group, tuple(last.tags)] += 1
             break
-    names = {MetricName(group, tag) for group, tags in tags_of_groups for tag in tags}
-    return sorted(names, key=lambda name: (name.tag, name.group))
+    counts = Counter[MetricName]()
+    for (group, tags), count in tags_of_groups.items():
+        for tag in tags:
+            counts[MetricName(group, tag)] += count
+    return sorted(names_kept(counts, len(sessions)), key=lambda name: (name.tag, name.group))
 
 
 def gathered(

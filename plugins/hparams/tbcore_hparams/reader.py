@@ -6,6 +6,7 @@ import logging
 import secrets
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Generic, TypeVar
 
 from tbcore import LastPoints, Multiplexer, NotFoundError
@@ -13,6 +14,7 @@ from tbcore_hparams.experiment import found_experiment, logged_experiment
 from tbcore_hparams.logged import CLAIMS, RunLog, read_run
 from tbcore_hparams.metrics import SCALARS, found_metrics, gathered, sessions_above
 from tbcore_hparams.study import Sessions, Study
+from tbcore_hparams.values import max_columns
 
 logger = logging.getLogger(__name__)
 
@@ -38,6 +40,7 @@ class Reader:
         self._sessions = Sessions([])
         self._study: Study | None = None
         self._told: set[tuple[str, str]] = set()
+        self._has_told_of_columns = False
 
     def study(self) -> Study:
         """The study as it is now; the same object as long as nothing in it changes."""
@@ -79,6 +82,10 @@ class Reader:
             experiment = logged_experiment(logged)
         else:
             experiment = found_experiment(self._sessions.hparams, found_metrics(points, names))
+        most = max_columns(len(names))
+        if max(len(self._sessions.hparams), len(experiment.metrics)) >= most:
+            self._tell_of_columns(most, len(names))
+            experiment = replace(experiment, metrics=experiment.metrics[:most])
         metrics = gathered(
             points,
             [session.name for session in self._sessions.all],
@@ -92,6 +99,15 @@ class Reader:
         if (run, tag) not in self._told and len(self._told) < _MAX_TOLD:
             self._told.add((run, tag))
             logger.warning("run %.200r: what is logged as %s is left out: %s", run, tag, problem)
+
+    def _tell_of_columns(self, most: int, num_sessions: int) -> None:
+        if not self._has_told_of_columns:
+            self._has_told_of_columns = True
+            logger.warning(
+                "of hyperparameters and of metrics only %d are kept, since there are %d sessions",
+                most,
+                num_sessions,
+            )
 
 
 class _ByRun(Generic[T]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from tbcore_hparams.experiment import Experiment
 from tbcore_hparams.logged import Session
 from tbcore_hparams.metrics import Metrics
-from tbcore_hparams.values import ABSENT, Rows, Values
+from tbcore_hparams.values import ABSENT, Rows, Values, names_kept
 
 
 class Groups(NamedTuple):
@@ -42,7 +43,8 @@ class Sessions:
     def __init__(self, sessions: Sequence[Session]) -> None:
         self.all = sorted(sessions, key=lambda session: session.name)
         """By name. Wherever else a place of a session is meant, it is that in this list."""
-        names = {name for session in self.all for name in session.hparams}
+        counts = Counter(name for session in self.all for name in session.hparams)
+        names = names_kept(counts, len(self.all))
         self.hparams = {
             name: Values.of([session.hparams.get(name, ABSENT) for session in self.all])
             for name in sorted(names)

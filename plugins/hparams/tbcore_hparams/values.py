@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +21,28 @@ NULL: Final = 5
 OTHER: Final = 6
 """A list or an object."""
 
+MAX_CELLS: Final = 10_000_000
+"""Rows times columns of all hyperparameters, and of all metrics. What a log holds may be small and
+make a great many columns, when each session has names of its own."""
+
 ABSENT: Final = object()
 """Stands for no value among those that a column is made of."""
 
 _KINDS = {bool: BOOL, float: NUMBER, str: STRING, type(None): NULL, object: MISSING}
 _NAN = float("nan")
+
+
+Name = TypeVar("Name")
+
+
+def max_columns(num_rows: int) -> int:
+    """How many columns of so many rows there may be."""
+    return max(MAX_CELLS // max(num_rows, 1), 1)
+
+
+def names_kept(counts: Counter[Name], num_rows: int) -> set[Name]:
+    """The names that get a column: all, or where they are too many those that most rows have."""
+    return {name for name, _ in counts.most_common(max_columns(num_rows))}
 
 
 class Values(NamedTuple):

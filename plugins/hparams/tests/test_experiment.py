@@ -267,6 +267,35 @@ def test_tags_that_nobody_knows_are_left_alone(
     assert asking().names() == ["s"]
 
 
+def test_columns_are_bounded(
+    tbcore_logdir: Path, write_session: Any, write_experiment: Any, asking: Any,
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """A small log can name a great many, each in one session; those of most sessions stay."""
+    for number in range(5):
+        own = {f"only-{number}-{i}": 1.0 for i in range(40)}
+        write_session(f"s{number}", {"lr": 0.1, **own}, scalars={"loss": [0.5]})
+        write_run(
+            tbcore_logdir, f"s{number}/{number}", scalars={f"own-{i}": [1.0] for i in range(40)}
+        )
+    monkeypatch.setattr("tbcore_hparams.values.MAX_CELLS", 50)
+    asked = asking()
+
+    with caplog.at_level(logging.WARNING, logger="tbcore_hparams"):
+        found, experiment = asked.groups()["sessionGroups"], asked.post("experiment", {})
+
+    assert [group["hparams"]["lr"] for group in found] == [0.1] * 5
+    assert len(experiment["hparamInfos"]) == len(experiment["metricInfos"]) == 10
+    assert {"group": "", "tag": "loss"} in [info["name"] for info in experiment["metricInfos"]]
+    assert all(group["metricValues"][0]["name"]["tag"] == "loss" for group in found)
+    write_experiment(".", metrics=[("", f"declared-{i}") for i in range(30)])
+    asked.client.reload()
+    assert len(asked.post("experiment", {})["metricInfos"]) == 10
+    assert caplog.messages == [
+        "of hyperparameters and of metrics only 10 are kept, since there are 5 sessions"
+    ]
+
+
 def test_validation_metrics_say_so(write_experiment: Any, tbcore_logdir: Path, asking: Any) -> None:
     """With a name to show."""
     from tbcore_hparams.proto.plugin_data_pb2 import HParamsPluginData

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from google.protobuf import json_format
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tbcore import BadRequestError, LastPoints
@@ -28,6 +28,9 @@ from tbcore_hparams.proto.api_pb2 import ListSessionGroupsRequest
 from tbcore_hparams.questions import wanted_hparams
 from tbcore_hparams.routes import select
 from tbcore_hparams.study import Sessions, Study
+
+BUSY = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+"""A busy machine says nothing of the code."""
 
 NAMES = ["a", "b", "é/x"]
 NUMBERS = st.sampled_from([0.0, 1.0, -1.0, 0.5, 2.0, math.inf, -math.inf, math.nan, -0.0, 1e300])
@@ -340,7 +343,7 @@ def written(message: Mapping[str, Any]) -> Any:
     return json.loads(json.dumps(message), parse_constant=lambda name: name)
 
 
-@settings(max_examples=300)
+@settings(BUSY, max_examples=300)
 @given(logs(), QUESTIONS)
 def test_answers_are_those_of_the_reference(logged: list[Logged], question: dict[str, Any]) -> None:
     """Whatever is logged and asked, to the last bit."""
@@ -363,7 +366,7 @@ def test_answers_are_those_of_the_reference(logged: list[Logged], question: dict
     ]
 
 
-@settings(max_examples=200)
+@settings(BUSY, max_examples=200)
 @given(logs(), QUESTIONS)
 def test_answers_are_what_protobuf_would_write(
     logged: list[Logged], question: dict[str, Any]
@@ -399,6 +402,7 @@ RUNS = st.lists(
 )
 
 
+@settings(BUSY)
 @given(RUNS, RUNS)
 def test_metrics_are_found_below_the_nearest_session(runs: list[str], sessions: list[str]) -> None:
     """As one would say it of paths."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -544,3 +545,22 @@ def test_names_can_be_anything(
     assert asked.names({"hparam": name, "filterDiscrete": [name]}) == [name]
     question = {"sessionName": "s", "metricName": {"tag": name}}
     assert len(asked.post("metric_evals", question)) == 1
+
+
+def test_a_run_whose_name_is_no_text_is_a_session(
+    tbcore_logdir: Path, write_session: Any, asking: Callable[[], Any]
+) -> None:
+    """Its bytes are shown, and its curve can be asked for by what is shown."""
+    write_session("s", {"x": 1}, scalars={"loss": [0.5]})
+    folder = os.fsencode(tbcore_logdir)
+    try:
+        os.rename(os.path.join(folder, b"s"), os.path.join(folder, b"s\xff"))
+    except OSError:
+        pytest.skip("this file system takes only names that are text")
+    asked = asking()
+
+    [group] = asked.groups()["sessionGroups"]
+    assert group["name"] == r"s\xff"
+    question = {"sessionName": r"s\xff", "metricName": LOSS}
+    assert len(asked.post("metric_evals", question)) == 1
+    assert asked.client.get("data/plugin/hparams/table").status_code == 200
