@@ -1,0 +1,82 @@
+"""What is kept: as much as there is room for, made once, and never half of a text."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from tbcore_graphs.cache import Cache, TextCache
+
+
+def test_the_values_used_last_stay() -> None:
+    """Within the bound; the very last one stays however large it is."""
+    cache: Cache[str] = Cache(10)
+    made: list[str] = []
+
+    def get(key: str, size: int = 4) -> str:
+        return cache.get(key, lambda: made.append(key) or f"value of {key}", lambda _: size)
+
+    assert [get("a"), get("b"), get("a"), get("c")][2] == "value of a"
+    assert made == ["a", "b", "c"]
+    get("a")
+    assert made == ["a", "b", "c"]
+    get("b")
+    assert made == ["a", "b", "c", "b"]
+    get("large", 1000)
+    get("large", 1000)
+    get("a")
+    assert made == ["a", "b", "c", "b", "large", "a"]
+
+
+def test_a_value_is_made_by_one_thread_while_others_wait() -> None:
+    """Reading a large graph twice at once would take twice the memory."""
+    cache: Cache[int] = Cache(10)
+    made: list[int] = []
+    all_ask = threading.Barrier(4)
+
+    def make() -> int:
+        made.append(1)
+        return 7
+
+    def ask() -> int:
+        all_ask.wait(timeout=30)
+        return cache.get("key", make, lambda _: 1)
+
+    with ThreadPoolExecutor(4) as pool:
+        found = [future.result() for future in [pool.submit(ask) for _ in range(4)]]
+
+    assert (found, made) == ([7] * 4, [1])
+
+
+def test_an_error_is_passed_on_and_nothing_is_kept() -> None:
+    """The next one tries again."""
+    cache: Cache[int] = Cache(10)
+    with pytest.raises(ZeroDivisionError):
+        cache.get("key", lambda: 1 // 0, lambda _: 1)
+    assert cache.peek("key") is None
+    assert cache.get("key", lambda: 3, lambda _: 1) == 3
+
+
+def test_a_text_is_kept_once_it_was_taken_to_its_end() -> None:
+    """A client that goes away in the middle leaves nothing behind."""
+    texts = TextCache(1000)
+    chunks = [b"first", b"second"]
+    half = texts.keep("key", iter(chunks))
+    assert next(half) == b"first"
+    assert texts.get("key") is None
+
+    assert list(texts.keep("key", iter(chunks))) == chunks
+
+    kept = texts.get("key")
+    assert kept is not None
+    assert list(kept) == chunks
+
+
+def test_a_text_that_is_too_long_is_not_kept() -> None:
+    """It is passed on all the same."""
+    texts = TextCache(100)
+    chunks = [bytes(range(256))] * 3
+    assert list(texts.keep("key", iter(chunks))) == chunks
+    assert texts.get("key") is None
