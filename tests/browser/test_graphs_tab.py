@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tbcore.testing import write_run
+from tbcore.testing import EventFileWriter, write_run
 
 graph_pb2 = pytest.importorskip("tbcore_graphs.proto.graph_pb2")
 
@@ -80,6 +80,13 @@ def small_graph() -> Any:
     return graph
 
 
+def one_node(name: str) -> bytes:
+    graph = graph_pb2.GraphDef()
+    graph.node.add(name=name, op="NoOp")
+    data: bytes = graph.SerializeToString()
+    return data
+
+
 def large_graph(num_nodes: int = 100_000) -> Any:
     """Blocks of layers of operations, each of which takes what the one before gave."""
     graph = graph_pb2.GraphDef()
@@ -111,6 +118,14 @@ def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
         inputs = [f"{kind}_{index // 2 - 1}"] if index > 1 else []
         numbered.node.add(name=f"{kind}_{index // 2}", op="Add", input=inputs)
     write_run(logdir, "numbered", graph=numbered.SerializeToString())
+    write_run(logdir, "grows", graph=one_node("first"))
+    calls = graph_pb2.GraphDef()
+    call = calls.node.add(name="call", op="PartitionedCall")
+    call.attr["f"].func.name = "double"
+    function = calls.library.function.add()
+    function.signature.name = "double"
+    function.node_def.add(name="Mul", op="Mul")
+    write_run(logdir, "calls", graph=calls.SerializeToString())
     write_run(logdir, "scalars", scalars={"loss": [1.0]})
     return logdir
 
@@ -275,6 +290,41 @@ def test_a_scope_with_too_many_nodes_says_so(page_of: Any) -> None:
     page.keyboard.press("/")
     page.keyboard.type("zaaa")
     page.wait_for_function("() => graphs.text('.pane header').includes('1 match')")
+    profile.check(server.url)
+
+
+def test_a_graph_that_is_logged_anew_takes_the_place_of_the_old_one(
+    page_of: Any, logdir: Path
+) -> None:
+    """What only grows beside it changes nothing."""
+    page, profile, server = page_of("grows")
+    open_outline(page)
+    assert page.evaluate("() => graphs.names()") == ["first"]
+    requests = len([url for url in profile.addresses if "graphs/scope" in url])
+    with EventFileWriter(next((logdir / "grows").iterdir())) as writer:
+        writer.add_scalar("loss", 0.5, step=1)
+    page.wait_for_function(
+        "() => performance.getEntriesByType('resource')"
+        ".filter((entry) => entry.name.includes('graphs/overview')).length > 1"
+    )
+    assert len([url for url in profile.addresses if "graphs/scope" in url]) == requests
+    with EventFileWriter(next((logdir / "grows").iterdir())) as writer:
+        writer.add_graph(one_node("second"))
+    page.wait_for_function("() => graphs.names().join() === 'second'")
+    profile.check(server.url)
+
+
+def test_functions_of_a_graph_have_graphs_of_their_own(page_of: Any) -> None:
+    """They are chosen in the bar, or followed from the operation that calls them."""
+    page, profile, server = page_of("calls", "&graphs.node=call")
+    page.wait_for_function("() => graphs.text('.details').includes('Attributes')")
+    page.get_by_role("button", name="double", exact=True).click()
+    wait_for_setting(page, "graph", "function:double")
+    page.wait_for_function("() => graphs.isDrawn()")
+    open_outline(page)
+    page.wait_for_function("() => graphs.names().includes('Mul')")
+    page.get_by_label("Graph", exact=True).select_option("graph")
+    page.wait_for_function("() => graphs.names().join() === 'call'")
     profile.check(server.url)
 
 

@@ -44,6 +44,7 @@ class Library:
         found = sources.sources(multiplexer, run)
         return {
             "generation": generation,
+            "version": " ".join([f"{source.id}={source.item.etag}" for source in found]),
             "graphs": _with_something([self._described(source) for source in found]),
             "metadata_tags": [
                 {"tag": tag, "step": step}

@@ -378,6 +378,7 @@ def test_overview_names_graphs_and_metadata(client: TbcoreClient) -> None:
          "nodes": 2, "edges": 1, "functions": []}
     ]  # fmt: skip
     assert found["metadata_tags"] == [{"tag": "step 1", "step": 2}]
+    assert found["version"].startswith("graph=")
     [keras] = client.get(f"{PLUGIN}/overview?run=keras").json()["graphs"]
     assert (keras["id"], keras["source"], keras["nodes"]) == ("keras:keras", "keras", 2)
     assert client.get(f"{PLUGIN}/overview?run=numbers").json()["graphs"] == []

@@ -6,7 +6,7 @@ import { html } from "htm/preact";
 import { useEffect, useState } from "preact/hooks";
 import { formatBytes, plural } from "tbcore/lib/format.js";
 import { formatMicros } from "./colors.js";
-import { functionGraph, graphChoices, paramsOf } from "./model.js";
+import { graphChoices, paramsOf } from "./model.js";
 import { lastPart, scopeOf } from "./paths.js";
 
 /**
@@ -107,7 +107,13 @@ function Facts({ about }) {
 /** @param {{ model: Model, attributes: readonly [string, string][] }} props */
 function Attributes({ model, attributes }) {
   if (attributes.length === 0) return null;
-  const functions = new Set(model.overview.value?.graphs.flatMap((graph) => graph.functions));
+  const overview = model.overview.value;
+  const place = model.place.value;
+  if (!overview || !place) return null;
+  // The library that the graph has, or that the function is in.
+  const choices = graphChoices(overview);
+  const library = choices.find(({ id }) => id === place.graph)?.of ?? place.graph;
+  const functions = new Map(choices.flatMap(({ id, title, of }) => (of === library ? [[title, id]] : [])));
   return html`<section>
     <h3>Attributes</h3>
     <dl>
@@ -115,7 +121,7 @@ function Attributes({ model, attributes }) {
         ([key, text]) => html`<dt>${key}</dt>
           <dd>
             ${functions.has(text)
-              ? html`<button type="button" class="link" onClick=${() => model.chooseGraph(functionGraph(text))}>${text}</button>`
+              ? html`<button type="button" class="link" onClick=${() => model.chooseGraph(functions.get(text) ?? "")}>${text}</button>`
               : html`<code>${text}</code>`}
           </dd>`,
       )}

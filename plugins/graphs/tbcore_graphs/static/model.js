@@ -32,7 +32,8 @@ import { MAX_CHILDREN, makeScene } from "./scene.js";
 
 export const options = new Options({ color: "structure" }, { color: ["structure", "device", "compute", "memory"] });
 
-const FUNCTION = "function:";
+/** The id of the graph that belongs to the run as a whole. */
+const MAIN = "graph";
 /** What is chosen in one graph means nothing in another. */
 const NOTHING_CHOSEN = { node: null, open: null, in: null, apart: null };
 
@@ -291,16 +292,15 @@ export class Model {
 
 /** The graphs of a run, and those of the functions in their libraries. @param {Overview} overview */
 export function graphChoices({ graphs }) {
-  const functions = [...new Set(graphs.flatMap((graph) => graph.functions))];
-  return [
-    ...graphs.map(({ id, title }) => ({ id, title, isFunction: false })),
-    ...functions.map((name) => ({ id: FUNCTION + name, title: name, isFunction: true })),
-  ];
+  const functions = graphs.flatMap((graph) =>
+    graph.functions.map((name) => ({ id: functionGraph(graph.id, name), title: name, of: graph.id })),
+  );
+  return [...graphs.map(({ id, title }) => ({ id, title, of: null })), ...functions];
 }
 
-/** The id of the graph of a function. @param {string} name */
-export function functionGraph(name) {
-  return FUNCTION + name;
+/** The id of the graph of a function in the library of a graph. @param {string} graph @param {string} name */
+export function functionGraph(graph, name) {
+  return graph === MAIN ? `function:${name}` : `${graph}/function:${name}`;
 }
 
 /** What the server's routes are asked with. @param {Place} place */
@@ -315,5 +315,5 @@ function keyOf({ run, graph, tag }) {
 
 /** Equal for two that say the same; the generation rises with every point that is logged. @param {Overview | null} overview */
 function contentOf(overview) {
-  return JSON.stringify([overview?.graphs, overview?.metadata_tags]);
+  return JSON.stringify([overview?.version, overview?.metadata_tags]);
 }

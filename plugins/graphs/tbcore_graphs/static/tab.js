@@ -166,10 +166,10 @@ function Bar({ model, search, color, view, canvas, pane, setPane, coloring }) {
     <//>
     ${choices.length > 1 &&
     html`<${Select} label="Graph" value=${place?.graph} onChange=${(/** @type {string} */ id) => model.chooseGraph(id)}>
-      ${choices.filter(({ isFunction }) => !isFunction).map(({ id, title }) => html`<option key=${id} value=${id}>${title}</option>`)}
-      ${choices.some(({ isFunction }) => isFunction) &&
+      ${choices.filter(({ of }) => of === null).map(({ id, title }) => html`<option key=${id} value=${id}>${title}</option>`)}
+      ${choices.some(({ of }) => of !== null) &&
       html`<optgroup label="Functions">
-        ${choices.filter(({ isFunction }) => isFunction).map(({ id, title }) => html`<option key=${id} value=${id}>${title}</option>`)}
+        ${choices.filter(({ of }) => of !== null).map(({ id, title }) => html`<option key=${id} value=${id}>${title}</option>`)}
       </optgroup>`}
     <//>`}
     ${tags.length > 0 &&
@@ -219,7 +219,7 @@ function Bar({ model, search, color, view, canvas, pane, setPane, coloring }) {
 function Select({ label, value, onChange, children }) {
   return html`<label class="choose"
     ><span>${label}</span
-    ><select value=${value} title=${value} onChange=${(/** @type {Event} */ event) => onChange(/** @type {HTMLSelectElement} */ (event.currentTarget).value)}>
+    ><select aria-label=${label} value=${value} title=${value} onChange=${(/** @type {Event} */ event) => onChange(/** @type {HTMLSelectElement} */ (event.currentTarget).value)}>
       ${children}
     </select></label
   >`;

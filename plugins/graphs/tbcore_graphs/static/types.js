@@ -64,6 +64,7 @@
 /**
  * @typedef {object} Overview  what the route `overview` says
  * @property {number} generation
+ * @property {string} version  equal while the graphs are the same
  * @property {Graph[]} graphs
  * @property {{ tag: string, step: number }[]} metadata_tags
  *
