@@ -314,6 +314,11 @@ CURVES_OF_A_SESSION = """() => [...document.querySelectorAll('vz-line-chart2')]
     .some((path) => (path.getAttribute('d') ?? '').length > 100)).length"""
 
 
+TIMES = """() => [...document.querySelectorAll('tf-graph-controls paper-radio-button')]
+  .filter((button) => /compute time/i.test(button.textContent) && !button.disabled).length"""
+"""Can be chosen as colours once the metadata of a session run is there."""
+
+
 def look_at_all_tabs(page: OldPage, prefix: Callable[[str], str]) -> None:
     """Opens each tab; `prefix` makes the path at which a plugin's data of one series is asked."""
     page.open_tab("scalars")
@@ -324,6 +329,10 @@ def look_at_all_tabs(page: OldPage, prefix: Callable[[str], str]) -> None:
     page.count(len(RUNS), PLAYERS)
     page.open_tab("graphs")
     page.count(3, NODES)
+    runs = page.page.locator(".control-holder:visible").filter(has_text="Session runs")
+    runs.locator("paper-dropdown-menu").click()
+    page.page.locator("paper-item:visible").filter(has_text="step 1").click()
+    page.count(1, TIMES)
     page.open_tab("distributions")
     page.count(len(RUNS), BANDS)
     page.open_tab("histograms")
@@ -332,6 +341,7 @@ def look_at_all_tabs(page: OldPage, prefix: Callable[[str], str]) -> None:
     for name in ("scalars", "images", "audio", "distributions", "histograms"):
         assert page.asked(prefix(name)) == len(RUNS), name
     assert page.asked(prefix("graphs")) >= 1
+    assert page.asked(prefix("run_metadata")) == 1
 
 
 def test_the_page_of_tensorflow_1_0(
@@ -365,8 +375,8 @@ def test_the_page_of_tensorboard_0_1(
     elements = tensorflow_file(tensorflow, "webcomponentsjs/CustomElements.min.js")
     page.page.add_init_script(elements.decode())
     page.open()
-    names = {"graphs": "graph"}
-    look_at_all_tabs(page, lambda plugin: f"/data/plugin/{plugin}/{names.get(plugin, plugin)}")
+    names = {"graphs": "graphs/graph", "run_metadata": "graphs/run_metadata"}
+    look_at_all_tabs(page, lambda name: f"/data/plugin/{names.get(name, f'{name}/{name}')}")
 
 
 def test_the_hparams_page_of_tensorboard_1_14(
