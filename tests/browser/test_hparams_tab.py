@@ -136,13 +136,11 @@ class Tab:
         self.page.mouse.move(x, bottom - high * height, steps=5)
         self.page.mouse.up()
 
-    def settings(self, part: str) -> str:
-        """The address, once it has this part: it is written a moment after a change."""
+    def wait_for_address(self, part: str) -> None:
+        """It is written a moment after a change."""
         self.page.wait_for_function(
             "(part) => decodeURIComponent(location.hash).includes(part)", arg=part
         )
-        hash: str = self.page.evaluate("() => decodeURIComponent(location.hash)")
-        return hash
 
 
 @pytest.fixture
@@ -260,12 +258,13 @@ def test_a_brush_on_an_axis_filters_the_table(open_tab: Any) -> None:
     heads = [text.split("\n")[0] for text in tab.page.locator(".axis-head").all_inner_texts()]
     assert heads == ["augment", "batch_size", "lr", "optimizer", "validation.accuracy"]
     tab.brush(2, 0.25, 0.75)
-    tab.page.wait_for_function("() => tb.all('.chip').length === 1")
-    bounds = tab.settings("h.lr,in,").split("h.lr,in,")[1].split("&")[0]
-    low, high = (float(bound) for bound in bounds.split(","))
+    tab.page.evaluate("() => tb.frame()")
+    chip = tab.page.locator(".chips .chip").inner_text()
+    low, high = (float(bound) for bound in chip.strip().removeprefix("lr ").split(" to "))
     # The axis is logarithmic, from 1e-5 to 1e-1.
     assert low == pytest.approx(1e-4, rel=0.2)
     assert high == pytest.approx(1e-2, rel=0.2)
+    tab.wait_for_address("hparams.filter=h.lr,in,")
     inside = [one for one in TRIALS if low <= one.hparams["lr"] <= high]
     tab.wait_for_count(f"{len(inside)} of 200 sessions")
 
@@ -396,6 +395,13 @@ def test_what_is_shown_is_downloaded(open_tab: Any) -> None:
         assert row["augment"] == str(expected.hparams["augment"]).lower()
     objects = json.loads(files["hparams.json"])
     assert objects[0]["hparams"] == trials[objects[0]["name"]].hparams
+    for part in ("Parallel", "Scatter"):
+        tab.page.get_by_text(part, exact=True).first.set_checked(True)
+        tab.page.get_by_role("button", name="Download").click()
+        with tab.page.expect_download() as download:
+            tab.page.get_by_role("button", name=f"{part} (PNG)").click()
+        assert Path(download.value.path()).read_bytes().startswith(b"\x89PNG")
+        tab.page.keyboard.press("Escape")
     assert files["hparams.tex"].count("\\\\\n") == len(adam) + 1
     check()
 

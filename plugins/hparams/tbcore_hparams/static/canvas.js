@@ -4,6 +4,9 @@
 
 import { useLayoutEffect, useState } from "preact/hooks";
 
+/** Pixels of a picture in a CSS pixel. */
+const SCALE = 2;
+
 /**
  * The size of an element, CSS pixels; 0 at first.
  * @param {{ current: HTMLElement | null }} ref
@@ -41,6 +44,28 @@ export function contextOf(canvas, width, height) {
   context?.setTransform(ratio, 0, 0, ratio, 0, 0);
   context?.clearRect(0, 0, width, height);
   return context;
+}
+
+/**
+ * A drawing as a picture to keep, at twice the size of the screen's pixels.
+ * @param {number} width  CSS pixels
+ * @param {number} height
+ * @param {string} ground
+ * @param {(context: CanvasRenderingContext2D) => void} paint
+ * @returns {Promise<Blob>} image/png
+ */
+export function pictureOf(width, height, ground, paint) {
+  const canvas = Object.assign(document.createElement("canvas"), { width: width * SCALE, height: height * SCALE });
+  const context = canvas.getContext("2d");
+  if (context) {
+    context.scale(SCALE, SCALE);
+    context.fillStyle = ground;
+    context.fillRect(0, 0, width, height);
+    paint(context);
+  }
+  return new Promise((done, fail) => {
+    canvas.toBlob((blob) => (blob ? done(blob) : fail(new Error("the browser makes no PNG of this size"))), "image/png");
+  });
 }
 
 /**

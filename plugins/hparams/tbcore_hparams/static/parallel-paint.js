@@ -105,12 +105,27 @@ export function paintLines(context, geometry, places, rows, colorOf, width, alph
  * @param {Paints} drawing.paints
  */
 export function paintAll(context, { geometry, scales, places, rows, others, colorOf, paints }) {
-  const { width, height } = geometry;
-  context.clearRect(0, 0, width, height);
   paintLines(context, geometry, places, others, () => paints.faint, 1, 1);
   const isMany = rows.length > MANY;
   paintLines(context, geometry, places, rows, colorOf, isMany ? 1 : 1.5, isMany ? 0.6 : 0.85);
   scales.forEach((scale, i) => paintAxis(context, geometry, scale, geometry.xs[i], i === scales.length - 1, paints));
+}
+
+/**
+ * The names of the axes, for a picture: on the page they are menus.
+ * @param {CanvasRenderingContext2D} context
+ * @param {Geometry} geometry
+ * @param {readonly string[]} names
+ * @param {number} y
+ * @param {string} color
+ */
+export function paintNames(context, { xs, width }, names, y, color) {
+  const room = xs.length > 1 ? xs[1] - xs[0] - 6 : width;
+  context.font = `600 ${FONT_SIZE + 1}px ${FONT}`;
+  context.textAlign = "center";
+  context.textBaseline = "middle";
+  context.fillStyle = color;
+  names.forEach((name, i) => context.fillText(shortened(context, name, room), xs[i], y));
 }
 
 /**

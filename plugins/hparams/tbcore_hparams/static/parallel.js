@@ -3,14 +3,14 @@
  */
 
 import { html } from "htm/preact";
-import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { Menu } from "tbcore/lib/card.js";
-import { contextOf, paintsOf, useSize } from "./canvas.js";
+import { contextOf, paintsOf, pictureOf, useSize } from "./canvas.js";
 import { AxisSettings } from "./axis-settings.js";
 import { allowDrop, onDropped, startDrag } from "./column-list.js";
 import { ImportanceMark } from "./importance-mark.js";
 import { moveKey } from "./order.js";
-import { geometryOf, hitRow, paintAll, paintLines, shareAt, yOf } from "./parallel-paint.js";
+import { geometryOf, hitRow, paintAll, paintLines, paintNames, shareAt, yOf } from "./parallel-paint.js";
 import { useRowTip } from "./row-tip.js";
 import { makeScale } from "./scales.js";
 
@@ -23,6 +23,8 @@ import { makeScale } from "./scales.js";
 
 /** So wide at least is the room of an axis; what does not fit is scrolled to. */
 const LEAST_SPACING = 78;
+/** Room for the names of the axes in a picture. */
+const NAMES_HEIGHT = 28;
 /** A press that moves less is a click. */
 const CLICK = 3;
 
@@ -48,6 +50,19 @@ export function ParallelPlot({ tab }) {
     if (!context || !box.current) return;
     paintAll(context, { geometry, scales, places, rows: ordered, others, colorOf, paints: paintsOf(box.current) });
   }, [geometry, scales, places, ordered, others, colorOf, theme]);
+
+  useEffect(() => {
+    const take = () => {
+      const paints = paintsOf(/** @type {HTMLElement} */ (box.current));
+      return pictureOf(width, height + NAMES_HEIGHT, paints.surface, (context) => {
+        paintNames(context, geometry, axes.map(({ label }) => label), NAMES_HEIGHT / 2 + 2, paints.ink);
+        context.translate(0, NAMES_HEIGHT);
+        paintAll(context, { geometry, scales, places, rows: ordered, others, colorOf, paints });
+      });
+    };
+    tab.pictures.set("parallel", take);
+    return () => void tab.pictures.delete("parallel");
+  });
 
   const hovered = tab.hoveredRow.value;
   const { picked } = tab;

@@ -86,6 +86,24 @@ export function paintScatter(context, { frame, scales: [xScale, yScale], places:
   for (const row of rows) dot(context, frame, xs[row], ys[row], colorOf(row), paints.surface);
 }
 
+/**
+ * The names of the axes, for a picture: on the page they are menus.
+ * @param {CanvasRenderingContext2D} context
+ * @param {Frame} frame
+ * @param {string} x
+ * @param {string} y
+ * @param {string} color
+ */
+export function paintTitles(context, { left, top, width, height }, x, y, color) {
+  context.font = `600 ${FONT_SIZE + 1}px ${FONT}`;
+  context.fillStyle = color;
+  context.textBaseline = "alphabetic";
+  context.textAlign = "left";
+  context.fillText(y, left, top - 8);
+  context.textAlign = "right";
+  context.fillText(x, left + width, top + height + 38);
+}
+
 /** @param {string} label */
 function cut(label) {
   return label.length > 11 ? `${label.slice(0, 10)}…` : label;

@@ -3,16 +3,18 @@
  */
 
 import { html } from "htm/preact";
-import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { plural } from "tbcore/lib/format.js";
 import { LogSwitch } from "./axis-settings.js";
-import { contextOf, paintsOf, useSize } from "./canvas.js";
+import { contextOf, paintsOf, pictureOf, useSize } from "./canvas.js";
 import { useRowTip } from "./row-tip.js";
 import { canBeLog, makeScale } from "./scales.js";
-import { dot, frameOf, hitDot, paintScatter, placesOf, unpadded } from "./scatter-paint.js";
+import { dot, frameOf, hitDot, paintScatter, paintTitles, placesOf, unpadded } from "./scatter-paint.js";
 
 /** @typedef {import("./types.js").Column} Column */
 
+/** Room above and below the plot for the names of the axes in a picture. */
+const TITLE_HEIGHT = 18;
 /** A press that moves less is a click. */
 const CLICK = 4;
 
@@ -34,12 +36,28 @@ export function ScatterPlot({ tab }) {
   const ordered = useMemo(() => tab.worstFirst(rows), [rows, tab.worstFirst]);
   const numUnplaced = rows.filter((row) => Number.isNaN(places[0][row] + places[1][row])).length;
 
+  /** @param {CanvasRenderingContext2D} context @param {HTMLElement} element */
+  const paint = (context, element) => {
+    const grid = getComputedStyle(element).getPropertyValue("--tb-grid");
+    paintScatter(context, { frame, scales, places, rows: ordered, others, colorOf, paints: paintsOf(element), grid });
+  };
   useLayoutEffect(() => {
     const context = contextOf(dots.current, width, height);
-    if (!context || !box.current) return;
-    const grid = getComputedStyle(box.current).getPropertyValue("--tb-grid");
-    paintScatter(context, { frame, scales, places, rows: ordered, others, colorOf, paints: paintsOf(box.current), grid });
+    if (context && box.current) paint(context, box.current);
   }, [frame, scales, places, ordered, others, colorOf, theme]);
+  useEffect(() => {
+    const take = () => {
+      const element = /** @type {HTMLElement} */ (box.current);
+      const { ink, surface } = paintsOf(element);
+      return pictureOf(width, height + 2 * TITLE_HEIGHT, surface, (context) => {
+        context.translate(0, TITLE_HEIGHT);
+        paint(context, element);
+        paintTitles(context, frame, x.label, y.label, ink);
+      });
+    };
+    tab.pictures.set("scatter", take);
+    return () => void tab.pictures.delete("scatter");
+  });
 
   const hovered = tab.hoveredRow.value;
   useLayoutEffect(() => {

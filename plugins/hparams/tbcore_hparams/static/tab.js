@@ -157,6 +157,7 @@ export function useTab(host, sweep, answers) {
     const text = toggled(view.parts, part);
     if (text !== null) set("show", text); // something is always shown
   };
+  const pictures = useRef(/** @type {Map<import("./view.js").Part, () => Promise<Blob>>} */ (new Map())).current;
   const nameColumn = /** @type {Column} */ (sweep.byKey.get("name"));
   return {
     host,
@@ -184,6 +185,8 @@ export function useTab(host, sweep, answers) {
     areAllShown: host.runs.value.length < runs.length,
     aggregationName: AGGREGATION_NAMES[aggregation],
     nameColumn,
+    /** What takes a picture of a plot that is shown. */
+    pictures,
     /** For the list of columns; names stand before all others. */
     listedColumns: sweep.columns.filter((column) => column !== nameColumn),
 

@@ -94,6 +94,11 @@ function Downloads({ tab }) {
       ([name, ending, type, make]) =>
         html`<button type="button" class="tb-button" onClick=${() => save(make({ columns: view.columns, groups, rows }), `hparams.${ending}`, type)}>${name}</button>`,
     )}
+    ${tab.pictures.size > 0 && html`<p>What is drawn:</p>`}
+    ${[...tab.pictures].map(
+      ([part, take]) =>
+        html`<button type="button" class="tb-button" onClick=${async () => save(await take(), `${part}.png`)}>${PART_TITLES[part]} (PNG)</button>`,
+    )}
   </div>`;
 }
 
