@@ -38,12 +38,15 @@ class Bench:
     def __init__(self, browser: Any, logs: Path) -> None:
         self.browser = browser
         self.logs = logs
+        self.url = ""
+        """Of the server that is open."""
 
     @contextmanager
     def open(self, name: str, hash: str = "") -> Iterator[Any]:
         """A page on the logs of that name."""
         scratch = Path(tempfile.mkdtemp())
         server = Server(self.logs / name, scratch / "log").start()
+        self.url = server.url
         context = self.browser.new_context(viewport=VIEWPORT)
         try:
             page = context.new_page()
@@ -118,8 +121,70 @@ CHECK_ALL = f"""async () => {{
 }}"""
 
 
+def graph(bench: Bench) -> dict[str, float]:
+    """100,000 nodes: until their top-level scopes are drawn, and frames with 1,800 boxes open."""
+    folder = bench.logs / "G100000"
+    if not folder.exists():
+        write_run(folder, "train", graph=blocks_of_layers().SerializeToString())
+    with bench.open("G100000", "#graphs") as page:
+        page.wait_for_function(IS_DRAWN)
+        first = page.evaluate("() => performance.now()")
+        page.reload()
+        page.wait_for_function(IS_DRAWN)
+        again = page.evaluate("() => performance.now()")
+        blocks = [f"block_{block:02}" for block in range(12)]
+        layers = [f"{block}/layer_{layer:02}" for block in blocks[:6] for layer in range(2)]
+        page.goto("about:blank")
+        page.goto(f"{bench.url}/#graphs&graphs.open={','.join([*blocks, *layers])}")
+        page.wait_for_function(IS_DRAWN)
+        opened = page.evaluate("() => performance.now()")
+        page.wait_for_timeout(1000)
+        frames = page.evaluate(ZOOM_FRAMES)
+    return {
+        "100,000 nodes drawn, the file read for it, ms": first,
+        "the same again, ms": again,
+        "24 scopes open, 1,800 boxes drawn, ms": opened,
+        "a frame while zooming them, median ms": statistics.median(frames),
+        "a frame while zooming them, 95th percentile ms": statistics.quantiles(frames, n=20)[-1],
+    }
+
+
+def blocks_of_layers() -> Any:
+    """A GraphDef: 20 blocks of 50 layers of 100 operations, one after the other."""
+    from tbcore_graphs.proto.graph_pb2 import GraphDef
+
+    found = GraphDef()
+    before = ""
+    for index in range(100_000):
+        block, layer, place = index // 5000, index // 100 % 50, index % 100
+        name = f"block_{block:02}/layer_{layer:02}/op_{place:02}"
+        found.node.add(name=name, op="Relu", input=[before] if before else [])
+        before = name
+    return found
+
+
+IS_DRAWN = """() => document.querySelector('.plugin')?.shadowRoot
+  ?.querySelector('.frame')?.getAttribute('aria-busy') === 'false'"""
+
+ZOOM_FRAMES = f"""async () => {{
+  {AFTER_FRAME}
+  const canvas = document.querySelector('.plugin').shadowRoot.querySelector('canvas');
+  const {{ left, top }} = canvas.getBoundingClientRect();
+  const place = {{ clientX: left + 300, clientY: top + 300, bubbles: true, cancelable: true }};
+  const times = [];
+  for (let i = 0; i < 100; i++) {{
+    const start = performance.now();
+    canvas.dispatchEvent(new WheelEvent('wheel', {{ deltaY: i % 20 < 10 ? 40 : -40, ...place }}));
+    await drawn();
+    times.push(performance.now() - start);
+  }}
+  return times;
+}}"""
+
+
 MEASURES: dict[str, Callable[[Bench], dict[str, float]]] = {
     "run_list": run_list,
+    "graph": graph,
 }
 
 
