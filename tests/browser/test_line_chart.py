@@ -211,16 +211,20 @@ def test_a_band_is_drawn_behind_its_mean_and_read(page: Any) -> None:
 
 def test_a_band_says_which_runs_are_in_its_mean(page: Any) -> None:
     """Where one has no finite value there is a cross, and the read-out counts the others."""
-    mean = [1.0] * 40 + [3.0] * 61
+    mean, low, high = [2.0] * 101, [1.0] * 101, [3.0] * 101
     lost = [0] * 40 + [1] * 61
     band = {
-        **{"name": "seeds", "color": BLUE, "x": list(range(101)), "mean": mean, "low": mean},
-        **{"high": mean, "count": [5 - n for n in lost], "nonfinite": lost, "numRuns": 5},
+        **{"name": "seeds", "color": BLUE, "x": list(range(101)), "mean": mean, "low": low},
+        **{"high": high, "count": [5 - n for n in lost], "nonfinite": lost, "numRuns": 5},
     }
     for label, more in [("loss", {}), ("without", {"nonfinite": [0] * 101})]:
         draw(page, [], [{**band, **more}], label=label)
-    around = "x > 0.37 && x < 0.42 && y < 0.08"  # above the mean
-    assert colored(page, BLUE, around) > colored(page, BLUE, around, "without") + 5
+    # The cross reaches beyond the mean, which gives way to it.
+    below = "x > 0.38 && x < 0.43 && y > 0.51"
+    across = "x > 0.38 && x < 0.43 && y > 0.49 && y <= 0.5"
+    assert colored(page, BLUE, below) > 2
+    assert colored(page, BLUE, below, "without") == 0
+    assert colored(page, BLUE, across) < colored(page, BLUE, across, "without") - 4
     box = plot_of(page)
     assert hover(page, box, 0.9)[0][-1] == "4 of 5"
     tip = page.locator(".tb-chart-tooltip:popover-open")

@@ -3,6 +3,7 @@
  */
 
 import { FONT, shareOf } from "./axes.js";
+import { strokesOf } from "./marks.js";
 import { traceBand, tracePath, windowOf } from "./series.js";
 import { PathData, escapeXML, svgToPNG, tenth } from "./svg.js";
 
@@ -62,7 +63,9 @@ export function chartSVG({ x, y, items, marks, ...frame }) {
   const above = [];
   for (const { color, fill, stroke } of marks) {
     if (fill) above.push(`<path d="${fill}" fill="${escapeXML(color)}"/>`);
-    if (stroke) above.push(`<path d="${stroke}" fill="none" stroke="${escapeXML(color)}" stroke-width="1.4"/>`);
+    for (const [style, thickness] of stroke ? strokesOf(color, frame.colors.surface) : []) {
+      above.push(`<path d="${stroke}" fill="none" stroke="${escapeXML(style)}" stroke-width="${thickness}"/>`);
+    }
   }
   return frameSVG({ ...frame, titles: [titleOf(x), titleOf(y)] }, lines, items, above);
 }

@@ -16,7 +16,7 @@ import { formatDuration, formatStep, formatTime, formatValue } from "./format.js
 import { drawNever, drawSoon } from "./frames.js";
 import { ChartPin } from "./chart-pin.js";
 import { addGestures, at, limited } from "./gestures.js";
-import { dotPath, marksOf } from "./marks.js";
+import { dotPath, marksOf, strokesOf } from "./marks.js";
 import { Raster } from "./raster.js";
 import {
   clipRange,
@@ -376,10 +376,15 @@ export class LineChart {
     context.save();
     context.translate(layout.left, layout.top);
     for (const { color, fill, stroke } of this.#marks(layout)) {
-      context.fillStyle = context.strokeStyle = color;
-      context.lineWidth = LINE_WIDTH;
+      context.fillStyle = color;
       if (fill) context.fill(new Path2D(fill));
-      if (stroke) context.stroke(new Path2D(stroke));
+      if (!stroke) continue;
+      const path = new Path2D(stroke);
+      for (const [style, width] of strokesOf(color, this.#colors.surface)) {
+        context.strokeStyle = style;
+        context.lineWidth = width;
+        context.stroke(path);
+      }
     }
     context.restore();
     this.#placePin();

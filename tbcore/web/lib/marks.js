@@ -63,6 +63,19 @@ export function marksOf({ line, xs, ys, raw, parts, nonFinite }, { x, y, width, 
   return marks;
 }
 
+/**
+ * What to draw the strokes of marks with: first a halo, or they would be lost on a line of their colour.
+ * @param {string} color
+ * @param {string} surface
+ * @returns {[color: string, width: number][]}
+ */
+export function strokesOf(color, surface) {
+  return [
+    [surface, 3.8],
+    [color, 1.8],
+  ];
+}
+
 /** @param {number} left @param {number} top @param {number} radius */
 export function dotPath(left, top, radius) {
   return `M${left - radius},${top}a${radius},${radius},0,1,0,${2 * radius},0a${radius},${radius},0,1,0,${-2 * radius},0`;
