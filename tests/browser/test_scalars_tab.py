@@ -587,6 +587,50 @@ def test_a_band_says_which_runs_are_in_it(seeds: Any, tabs: Callable[..., Any]) 
     profile.check(seeds.url)
 
 
+def test_a_band_is_tabled_on_every_axis(seeds: Any, tabs: Callable[..., Any]) -> None:
+    """Its mean has a time, and no step, where x is time."""
+    profile = tabs()
+    for axis, place in [("step", "step"), ("relative", "relative"), ("wall_time", "wallTime")]:
+        page = profile.open(
+            seeds.url,
+            f"#scalars&tagFilter=^reward$&group=seeds&scalars.legend=true&scalars.x={axis}",
+        )
+        page.wait_for_function(
+            "() => tb.all('.tb-legend tbody tr')[0]?.querySelector('th').title === 'ppo/*'"
+        )
+        cells = page.evaluate(
+            """() => Object.fromEntries([...tb.all('.tb-legend tbody tr')[0].cells].map(
+              (cell) => [cell.dataset.column, cell.textContent]))"""
+        )
+        assert (cells["value"], cells["min"], cells["max"]) == ("1.66667", "0", "3")
+        assert cells["runs"] == "3 of 5"
+        filled = [name for name in ("step", "relative", "wallTime") if cells[name]]
+        assert filled == [place]
+    profile.check(seeds.url)
+
+
+def test_a_card_that_grows_asks_for_what_it_can_show(seeds: Any, tabs: Callable[..., Any]) -> None:
+    """More points in full size, and no question when it is small again."""
+    profile = tabs()
+    page = profile.open(seeds.url, "#scalars&tagFilter=^long$&runFilter=ppo/seed=0")
+    count = """(least) => {
+      const note = tb.card('long')?.querySelector('.note')?.textContent ?? '';
+      const found = /^([\\d,]+) of 20,000 points shown/.exec(note.trim());
+      const shown = Number(found?.[1].replace(',', ''));
+      return shown > least && shown;
+    }"""
+    small = page.wait_for_function(count, arg=0).json_value()
+    page.get_by_role("button", name="Full size: long").click()
+    page.wait_for_function(count, arg=1.9 * small)
+    num_asked = sum(address.endswith("/window") for address in profile.addresses)
+    page.get_by_role("button", name="Full size: long").click()
+    page.locator(".tb-expanded").wait_for(state="detached")
+    for _ in range(3):
+        page.evaluate("() => tb.frame()")
+    assert sum(address.endswith("/window") for address in profile.addresses) == num_asked
+    profile.check(seeds.url)
+
+
 def test_members_of_a_group_come_faintly(seeds: Any, tabs: Callable[..., Any]) -> None:
     """Where the pointer is, without a change of the axes; and means say that they are."""
     profile = tabs()
@@ -672,6 +716,40 @@ def test_keys_of_a_card(page_of: Any) -> None:
     page.locator(".tb-expanded").wait_for(state="detached")
     page.keyboard.press("p")
     page.get_by_role("region", name="Pinned").wait_for()
+    profile.check(server.url)
+
+
+def test_keys_are_for_the_card_that_is_pointed_at(page_of: Any) -> None:
+    """Where no card has the focus; and nothing happens outside of all cards."""
+    page, profile, server = page_of("#scalars&tagFilter=^loss/")
+    wait_for_curves(page, "loss/total", RUNS[0])
+    page.mouse.move(1, 1)
+    page.keyboard.press("f")
+    page.locator(".tb-card[aria-label='loss/head10'] header").hover()
+    page.keyboard.press("f")
+    page.locator(".tb-expanded[aria-label='loss/head10']").wait_for()
+    assert page.locator(".tb-expanded").count() == 1
+    page.locator(".tb-card[aria-label='loss/total'] header").hover()
+    page.keyboard.press("p")
+    page.wait_for_function("() => location.hash.includes('scalars.pinned=loss/total')")
+    profile.check(server.url)
+
+
+def test_a_zoom_comes_from_the_address(page_of: Any) -> None:
+    """At first, for linked charts too, and when the address of an open page changes."""
+    page, profile, server = page_of("#scalars&scalars.link=true&scalars.zoom=loss/total,100,200")
+    for tag in ("loss/total", "loss/head9", "loss/head10"):
+        page.wait_for_function("(tag) => tb.label(tag).includes('from 100 to 200,')", arg=tag)
+    assert "from 100" not in page.evaluate("() => tb.label('accuracy')")
+    page.get_by_role("button", name="Show all of loss/head9").click()
+    for tag in ("loss/total", "loss/head9", "loss/head10"):
+        page.wait_for_function("(tag) => tb.label(tag).includes('from 0 to 495:')", arg=tag)
+    page.wait_for_function("() => !location.hash.includes('zoom')")
+
+    page.evaluate("() => { location.hash = '#scalars&scalars.zoom=accuracy,300,400'; }")
+    page.wait_for_function("() => tb.label('accuracy').includes('from 300 to 400,')")
+    page.evaluate("() => { location.hash = '#scalars'; }")
+    page.wait_for_function("() => tb.label('accuracy').includes('from 0 to 495:')")
     profile.check(server.url)
 
 

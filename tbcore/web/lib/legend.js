@@ -27,6 +27,8 @@ const COLUMNS = [
   ["wallTime", "Time", formatTime, "When the value was logged, on the clock"],
   ["runs", "Runs", String, "How many runs of the group are in the mean"],
 ];
+/** Where a value is, rather than what it is. */
+const PLACES = new Set(["step", "relative", "wallTime"]);
 const ROW_HEIGHT = 24;
 /** Of more rows only those in sight exist. */
 const MANY = 50;
@@ -91,15 +93,25 @@ export function Legend({ label, rows, isLast = false, sort = null, onSort, onOnl
                 <i style=${{ background: row.color }}></i><span><bdi>${row.name}</bdi></span>
                 ${onOnly && html`<button type="button" aria-label="Only ${row.name}" onClick=${() => onOnly(row)}>only</button>`}
               </th>
-              ${columns.slice(1).map(([column, , format]) => {
-                const value = row[column];
-                // Without a point there is no step, and nothing to say of it.
-                return html`<td data-column=${column}>${value === null || value === undefined || (Number.isNaN(row.step) && column !== "min" && column !== "max") ? "" : format(value)}</td>`;
-              })}
+              ${columns.slice(1).map(([column, , format]) => html`<td data-column=${column}>${isSaid(row, column) ? format(row[column]) : ""}</td>`)}
             </tr>`,
           )}
         ${gap(rows.length - last)}
       </tbody>
     </table>
   </div>`;
+}
+
+/**
+ * Whether a row has something in a column: a line that has no point there has its extremes alone, a group nothing, and the
+ * mean of a group has a place on one axis only.
+ * @param {LegendRow} row
+ * @param {keyof LegendRow} column
+ */
+function isSaid(row, column) {
+  const value = row[column];
+  const places = [row.step, row.relative, row.wallTime];
+  if (value === null || value === undefined) return false;
+  if (places.every(Number.isNaN)) return row.runs === undefined && (column === "min" || column === "max");
+  return !(Number.isNaN(value) && PLACES.has(column));
 }

@@ -10,7 +10,7 @@ import { Icon } from "tbcore/lib/icons.js";
 import { Later } from "tbcore/lib/later.js";
 import { useNear } from "tbcore/lib/lazy.js";
 import { LineChart } from "tbcore/lib/line-chart.js";
-import { groupOf, groupsOf, knownLines, loadBands, loadLines, questionOf } from "./feed.js";
+import { groupOf, groupsOf, knownLines, loadBands, loadLines, pixelsFor, questionOf, shortView } from "./feed.js";
 import { covers } from "./lines-store.js";
 
 /**
@@ -62,7 +62,8 @@ export function ChartCard({ tab, parts, group, pinned, link }) {
   const [hasLegend, setLegend] = useState(/** @type {boolean | null} */ (null));
   const generations = host.generations.value;
   const theme = host.theme.value;
-  const pixels = () => chart.current?.pixels ?? 0;
+  /** That rows are asked for; 0 before the chart has a size. */
+  const [pixels, setPixels] = useState(0);
   const grouped = useMemo(() => (isGrouped ? parts.map(groupsOf) : null), [parts, isGrouped]);
   /** With groups only runs that are alone in theirs have lines, and the members of the one that is pointed at. */
   const lineParts = useMemo(
@@ -85,7 +86,12 @@ export function ChartCard({ tab, parts, group, pinned, link }) {
       onPin: (x, settled, here) => onPinLatest.current(x, settled, here),
     });
     chart.current = made;
+    const measure = () => setPixels(pixelsFor(made.pixels));
+    measure();
+    const sizes = new ResizeObserver(measure);
+    sizes.observe(body.current);
     return () => {
+      sizes.disconnect();
       made.destroy();
       body.current?.replaceChildren();
       chart.current = null;
@@ -93,7 +99,8 @@ export function ChartCard({ tab, parts, group, pinned, link }) {
   }, [isNear]);
 
   const showView = useRef(/** @type {import("./types.js").Move} */ (() => {}));
-  showView.current = (next, settled) => {
+  showView.current = (moved, settled) => {
+    const next = shortView(moved);
     link?.move(next, settled, follow);
     reach(next);
     if (settled) {
@@ -106,7 +113,10 @@ export function ChartCard({ tab, parts, group, pinned, link }) {
   follow.current = (next, settled) => {
     chart.current?.setView(next, settled);
     reach(next);
-    if (settled) setView(next);
+    if (settled) {
+      setView(next);
+      tab.onView(tags, null); // the chart that leads has it
+    }
   };
   /** What is drawn, lines and bands: redrawn from coarser rows when a gesture leaves it, so that no part stays empty. */
   const linesDrawn = useRef({ view: /** @type {View | null} */ (null), drawFor: (/** @type {View | null} */ _) => {} });
@@ -142,15 +152,20 @@ export function ChartCard({ tab, parts, group, pinned, link }) {
   useEffect(() => {
     chart.current?.setView(view);
   }, [view, isNear]);
+  const axis = useRef(options.x);
   useEffect(() => {
     if (!link) return undefined;
     if (link.view) setView(link.view);
+    else if (view && axis.current === options.x) link.move(view, true, follow);
     return link.join(follow);
   }, [link]);
+  const kept = tab.viewOf(tags);
+  useEffect(() => {
+    if (!link && String(kept) !== String(view)) setView(kept); // another address
+  }, [String(kept)]);
   useEffect(() => {
     chart.current?.restyle();
   }, [theme]);
-  const axis = useRef(options.x);
   useEffect(() => {
     if (axis.current === options.x) return;
     axis.current = options.x;
@@ -169,20 +184,20 @@ export function ChartCard({ tab, parts, group, pinned, link }) {
   }, [generations]);
 
   useEffect(() => {
-    if (!isNear) return undefined;
+    if (!isNear || pixels === 0) return undefined;
     const leaving = new AbortController();
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     let timer;
     let numAnswers = 0;
     let drawAt = 1;
     const views = view ? [...new Set([view, lastView.current, null])] : [null];
-    const letGo = store.hold(lineParts.flatMap(({ tag }) => views.map((each) => questionOf(tag, options, each, pixels()))));
+    const letGo = store.hold(lineParts.flatMap(({ tag }) => views.map((each) => questionOf(tag, options, each))));
     /** @param {boolean} isComplete @param {View | null} [wanted] */
     const draw = (isComplete, wanted = view) => {
       clearTimeout(timer);
       timer = undefined;
       const candidates = [...new Set([wanted, ...views])];
-      const next = knownLines(store, lineParts, options, candidates, pixels(), hoveredGroup);
+      const next = knownLines(store, lineParts, options, candidates, hoveredGroup);
       const best = views.find((each) => covers(each, wanted, options.logX ? "log" : "linear")) ?? null;
       linesDrawn.current = { view: best, drawFor: (other) => draw(false, other) };
       chart.current?.setLines(next.lines);
@@ -198,8 +213,10 @@ export function ChartCard({ tab, parts, group, pinned, link }) {
     };
     const load = takingTurns(leaving.signal, async () => {
       lastSmooth.current = options.smooth;
+      numAnswers = 0;
+      drawAt = 1;
       try {
-        await loadLines(store, lineParts, options, view, pixels(), host.generations.value.of, leaving.signal, onAnswer);
+        await loadLines(store, lineParts, options, view, pixels, host.generations.value.of, leaving.signal, onAnswer);
         if (leaving.signal.aborted) return;
         lastView.current = view;
         setLineError("");
@@ -218,7 +235,7 @@ export function ChartCard({ tab, parts, group, pinned, link }) {
       clearTimeout(timer);
       clearTimeout(settle);
     };
-  }, [isNear, lineParts, view, options.x, options.logX, options.smooth]);
+  }, [isNear, pixels, lineParts, view, options.x, options.logX, options.smooth]);
 
   /** Bands of everything: until those of a view are there, and to know how far the axis goes. */
   const wholeBands = useMemo(
@@ -227,7 +244,7 @@ export function ChartCard({ tab, parts, group, pinned, link }) {
   );
   useEffect(() => {
     refreshBands.current = () => {};
-    if (!isNear) return undefined;
+    if (!isNear || pixels === 0) return undefined;
     if (!grouped?.some(({ groups }) => groups.length > 0)) {
       setBands(NO_BANDS);
       setHasBands(true);
@@ -236,7 +253,7 @@ export function ChartCard({ tab, parts, group, pinned, link }) {
     }
     const bandParts = grouped.map(({ single, groups }) => ({ tag: single.tag, groups }));
     const leaving = new AbortController();
-    const ask = (/** @type {View | null} */ part) => loadBands(host, bandParts, options, part, pixels(), leaving.signal);
+    const ask = (/** @type {View | null} */ part) => loadBands(host, bandParts, options, part, pixels, leaving.signal);
     /** @param {import("./types.js").ShownBands} found @param {View | null} part */
     const draw = (found, part) => {
       if (leaving.signal.aborted) return;
@@ -269,7 +286,7 @@ export function ChartCard({ tab, parts, group, pinned, link }) {
       leaving.abort();
       clearTimeout(settle);
     };
-  }, [isNear, grouped, view, options.x, options.logX, options.smooth, options.spread]);
+  }, [isNear, pixels, grouped, view, options.x, options.logX, options.smooth, options.spread]);
 
   const wasExpanded = useRef(false);
   useEffect(() => {

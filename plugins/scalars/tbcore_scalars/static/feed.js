@@ -26,20 +26,39 @@ const SPREADS = { range: "minimum to maximum", deviation: "± standard deviation
 const LEAST_PIXELS = 500;
 
 /**
+ * The pixels that a chart asks for: in steps, so that charts whose size changes a little ask the same.
+ * @param {number} width  device pixels
+ */
+export function pixelsFor(width) {
+  return Math.max(LEAST_PIXELS, Math.ceil(width / 250) * 250);
+}
+
+/**
+ * A view in few digits, as the address keeps it: nobody sees that a bound moved by a ten-thousandth of the chart.
+ * @param {View | null} view
+ * @returns {View | null}
+ */
+export function shortView(view) {
+  if (!view) return null;
+  const [from, to] = view;
+  const digits = 5 + Math.ceil(Math.log10(Math.max(Math.abs(from), Math.abs(to)) / (to - from)));
+  return /** @type {View} */ (view.map((bound) => Number(bound.toPrecision(Math.min(15, digits)))));
+}
+
+/**
  * @param {string} tag
  * @param {Options} options
  * @param {View | null} view
- * @param {number} pixels
+ * @param {number} [pixels]  matters where rows are asked for, not where they are looked up
  * @returns {Question}
  */
-export function questionOf(tag, options, view, pixels) {
+export function questionOf(tag, options, view, pixels = 0) {
   return {
     tag,
     x: options.x === "wall_time" ? "wall" : options.x,
     scale: options.logX ? "log" : "linear",
     view,
-    // In steps, so that charts whose size changes a little ask the same.
-    pixels: Math.max(LEAST_PIXELS, Math.ceil(pixels / 250) * 250),
+    pixels,
     smoothing: options.smooth,
   };
 }
@@ -71,16 +90,15 @@ export function groupsOf({ tag, runs }) {
  * @param {readonly Part[]} parts
  * @param {Options} options
  * @param {readonly (View | null)[]} views  first the one that is shown, then others whose rows may be there, the last null
- * @param {number} pixels
  * @param {string | null} [members]  the group whose runs are drawn faintly: their mean is there
  * @returns {Shown}
  */
-export function knownLines(store, parts, options, views, pixels, members = null) {
+export function knownLines(store, parts, options, views, members = null) {
   /** @type {Shown} */
   const shown = { lines: [], numShown: 0, numInside: 0 };
   parts.forEach(({ tag, runs }, place) => {
     const questions = views
-      .map((view) => questionOf(tag, options, view, pixels))
+      .map((view) => questionOf(tag, options, view))
       .filter(({ view, scale }) => covers(view, views[0], scale));
     for (const { name, color, group } of runs) {
       const all = store.get(questions[questions.length - 1], name);

@@ -43,13 +43,18 @@ export default {
     OPTIONS.recall(host);
 
     host.keys([
-      { key: "f", label: "Full size: the card that has the focus" },
-      { key: "p", label: "Pin that card to the top" },
+      { key: "f", label: "Full size: the card that has the focus, or is pointed at", act: passToCard },
+      { key: "p", label: "Pin that card to the top", act: passToCard },
       { key: "← →", label: "Read the points of a chart; ↑ ↓ for other lines" },
       { key: "click", label: "Pin a step in all charts (Enter while reading); Delete or × unpins, ← → and dragging move its handle" },
       { key: "+ − 0", label: "Zoom in, out, show everything; Shift ← → moves" },
       { key: "drag", label: "Zoom to a part; Shift moves, Ctrl or ⌘ and the wheel zooms, double click shows everything" },
     ]);
+
+    /** A key pressed outside of all cards is meant for the one that is pointed at. @param {KeyboardEvent} event */
+    function passToCard({ key }) {
+      host.element.querySelector(".tb-card:hover")?.dispatchEvent(new KeyboardEvent("keydown", { key }));
+    }
 
     render(html`<${Dashboard} host=${host} store=${store} tags=${tags} />`, host.element);
     return () => render(null, host.element);
@@ -112,8 +117,7 @@ function Dashboard({ host, store, tags }) {
     /** @param {readonly string[]} shown @param {import("./types.js").View | null} view */
     onView(shown, view) {
       const others = zooms().filter(([tag]) => tag !== shown[0]);
-      const bounds = view?.map((bound) => String(Number(bound.toPrecision(12)))) ?? [];
-      host.settings.set("zoom", formatLists(view ? [...others, [shown[0], ...bounds]] : others));
+      host.settings.set("zoom", formatLists(view ? [...others, [shown[0], ...view.map(String)]] : others));
     },
     /** @param {string} tag */
     onPin(tag) {

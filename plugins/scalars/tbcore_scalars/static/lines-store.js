@@ -69,7 +69,7 @@ export class LinesStore {
   }
 
   /**
-   * Fetches the runs that are missing, older than on the server, or smoothed otherwise.
+   * Fetches the runs that are missing, older than on the server, smoothed otherwise, or known for fewer pixels.
    * @param {Question} question
    * @param {readonly string[]} runs
    * @param {(run: string) => string} generationOf  changes whenever the run does
@@ -79,10 +79,11 @@ export class LinesStore {
    * @throws what the last request that failed said; others are asked all the same
    */
   async load(question, runs, generationOf, signal, onChange) {
+    if (runs.length === 0) return;
     const answers = this.#use(question);
     const wanted = runs.filter((run) => {
       const rows = this.get(question, run);
-      return !rows || this.#seen.get(rows) !== generationOf(run) || rows.weight !== question.smoothing;
+      return !rows || this.#seen.get(rows) !== generationOf(run) || !answersTo(rows, question);
     });
     /** @type {unknown} */
     let failure = null;
@@ -116,7 +117,9 @@ export class LinesStore {
     header.runs.forEach((/** @type {any} */ entry, /** @type {number} */ index) => {
       gone.delete(entry.run);
       let rows = answers.get(entry.run);
-      if (!entry.unchanged || !rows) {
+      // A smaller chart of the same may have asked at the same time: what it got is less than is there.
+      const isLess = rows && rows.generation === entry.generation && rows.weight === question.smoothing && rows.pixels > question.pixels;
+      if (!rows || !(entry.unchanged || isLess)) {
         const { step, wall_time: wallTime, value, smoothed: line = null } = tables[index];
         rows = {
           generation: entry.generation,
@@ -126,6 +129,7 @@ export class LinesStore {
           value: value.slice(),
           smoothed: line?.slice() ?? null,
           weight: question.smoothing,
+          pixels: question.pixels,
           segments: entry.segments,
           startTime: entry.start_time ?? 0,
           numPoints: entry.num_points,
@@ -198,11 +202,21 @@ function isSmoothedHere(rows) {
 }
 
 /**
- * Smoothing is not part of it: a slider that moves must not lose the lines it smooths.
+ * Whether the rows are smoothed as asked, and enough for so many pixels.
+ * @param {Rows} rows
  * @param {Question} question
  */
-function keyOf({ tag, x, scale, view, pixels }) {
-  return JSON.stringify([tag, x, scale, view, pixels]);
+function answersTo(rows, { smoothing, pixels }) {
+  return rows.weight === smoothing && (rows.pixels >= pixels || isWhole(rows));
+}
+
+/**
+ * Smoothing and pixels are not part of it: a slider that moves must not lose the lines it smooths, nor a chart that grows
+ * those it has.
+ * @param {Question} question
+ */
+function keyOf({ tag, x, scale, view }) {
+  return JSON.stringify([tag, x, scale, view]);
 }
 
 /**
@@ -210,12 +224,13 @@ function keyOf({ tag, x, scale, view, pixels }) {
  * @param {string[]} runs
  * @param {Map<string, Rows>} answers
  */
-function bodyOf({ tag, x, scale, view, pixels, smoothing }, runs, answers) {
+function bodyOf(question, runs, answers) {
+  const { tag, x, scale, view, pixels, smoothing } = question;
   /** @type {Record<string, string>} */
   const known = {};
   for (const run of runs) {
     const rows = answers.get(run);
-    if (rows && rows.weight === smoothing) known[run] = rows.generation;
+    if (rows && answersTo(rows, question)) known[run] = rows.generation;
   }
   const margin = view ? MARGIN : 0;
   return { tag, runs, x, scale, from: view?.[0] ?? null, to: view?.[1] ?? null, pixels, margin, smoothing, known };

@@ -55,6 +55,7 @@ export {};
  * @property {Float64Array} value
  * @property {Float64Array | null} smoothed
  * @property {number} weight  that `smoothed` was made with
+ * @property {number} pixels  that they were asked for
  * @property {number[]} segments
  * @property {number} startTime
  * @property {number} numPoints  of the whole series

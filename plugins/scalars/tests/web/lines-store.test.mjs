@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { groupOf, groupsOf, knownLines, loadBands, loadLines, questionOf } from "../../tbcore_scalars/static/feed.js";
+import { groupOf, groupsOf, knownLines, loadBands, loadLines, pixelsFor, questionOf, shortView } from "../../tbcore_scalars/static/feed.js";
 import { LinesStore, covers, isWhole } from "../../tbcore_scalars/static/lines-store.js";
 import { formatLists, parseLists } from "../../../../tbcore/web/lib/name-lists.js";
 import { parseOptions } from "../../tbcore_scalars/static/options.js";
@@ -90,6 +90,55 @@ test("a run that is gone is forgotten", async () => {
   assert.equal(store.get(question, "a"), undefined);
 });
 
+test("a chart that grows keeps its rows until there are more of them, and smaller ones use these", async () => {
+  /** @type {any[]} */
+  const asked = [];
+  const store = new LinesStore(serverOf({ short: 3, long: 100 }, asked));
+  const load = (/** @type {number} */ pixels) => store.load(questionOf("loss", OPTIONS, null, pixels), ["short", "long"], () => "1", signal, () => {});
+  await load(500);
+  const few = store.get(questionOf("loss", OPTIONS, null, 1500), "long");
+  const growing = load(1500);
+  assert.ok(few && store.get(questionOf("loss", OPTIONS, null, 1500), "long") === few);
+  await growing;
+  assert.deepEqual(asked.map(({ runs, pixels, known }) => [runs, pixels, known]), [[["short", "long"], 500, {}], [["long"], 1500, {}]]);
+  const many = store.get(questionOf("loss", OPTIONS, null, 1500), "long");
+  assert.notEqual(many, few);
+  await load(500);
+  assert.equal(asked.length, 2);
+  assert.equal(store.get(questionOf("loss", OPTIONS, null), "long"), many);
+});
+
+test("an answer for fewer pixels that comes late does not replace one for more", async () => {
+  /** @type {Map<number, () => void>} */
+  const answer = new Map();
+  const server = serverOf({ long: 100 }, []);
+  const store = new LinesStore(async (/** @type {any} */ body) => {
+    await new Promise((done) => answer.set(body.pixels, () => done(null)));
+    return server(body);
+  });
+  const ask = (/** @type {number} */ pixels) => questionOf("loss", OPTIONS, null, pixels);
+  const loads = [500, 1500].map((pixels) => store.load(ask(pixels), ["long"], () => "1", signal, () => {}));
+  answer.get(1500)?.();
+  await loads[1];
+  const many = store.get(ask(1500), "long");
+  answer.get(500)?.();
+  await loads[0];
+  assert.equal(many?.pixels, 1500);
+  assert.equal(store.get(ask(500), "long"), many);
+});
+
+test("a view is kept in as many digits as tell its places apart", () => {
+  assert.deepEqual(shortView([123.4567891234, 987.6543219876]), [123.457, 987.654]);
+  assert.deepEqual(shortView([0.00123456789, 1e6 / 3]), [0.00123457, 333333]); // on a logarithmic axis
+  assert.deepEqual(shortView([1.7e9 + 1 / 3, 1.7e9 + 0.5]), [1700000000.33333, 1700000000.5]);
+  assert.deepEqual(shortView([-1.0000001, 1]), [-1, 1]);
+  assert.equal(shortView(null), null);
+});
+
+test("the pixels asked for come in steps", () => {
+  assert.deepEqual([0, 300, 501, 750, 751].map(pixelsFor), [500, 500, 750, 750, 1000]);
+});
+
 test("a failure keeps what was there, says why, and is tried again", async () => {
   let fails = false;
   let numAsked = 0;
@@ -127,16 +176,16 @@ test("zooming asks for the rows of long runs alone, and shows what it has meanwh
   const parts = [{ tag: "loss", runs: [run("short"), run("long")] }];
   const load = (/** @type {any} */ view) => loadLines(store, parts, OPTIONS, view, 300, () => "1", signal, () => {});
   await load(null);
-  const all = knownLines(store, parts, OPTIONS, [null], 300);
+  const all = knownLines(store, parts, OPTIONS, [null]);
   assert.deepEqual([all.numShown, all.numInside], [8, 104]);
   await load([10, 12]);
   assert.deepEqual(asked.map(({ runs, from, to }) => [runs, from, to]), [[["short", "long"], null, null], [["long"], 10, 12]]);
-  const part = knownLines(store, parts, OPTIONS, [[10, 12], null], 300);
+  const part = knownLines(store, parts, OPTIONS, [[10, 12], null]);
   assert.deepEqual([...part.lines[1].step], [10, 11, 12]);
   assert.equal(part.lines[0].step.length, 4);
-  const next = knownLines(store, parts, OPTIONS, [[11, 13], [10, 12], null], 300);
+  const next = knownLines(store, parts, OPTIONS, [[11, 13], [10, 12], null]);
   assert.deepEqual([...next.lines[1].step], [10, 11, 12]); // until the rows of the new view are there
-  const out = knownLines(store, parts, OPTIONS, [[0, 50], [10, 12], null], 300);
+  const out = knownLines(store, parts, OPTIONS, [[0, 50], [10, 12], null]);
   assert.deepEqual([...out.lines[1].step], [0, 1, 2, 99]); // those of everything, rather than a part of the view
   assert.deepEqual([...(next.lines[1].overview?.step ?? [])], [0, 1, 2, 99]); // what there is to see when zooming out
   assert.equal(next.lines[0].overview, undefined);
@@ -172,7 +221,7 @@ test("several tags in one chart have names and dashes of their own", async () =>
   const runs = [{ name: "a", color: "#123456", group: null }];
   const parts = [{ tag: "loss", runs }, { tag: "val", runs }];
   await loadLines(store, parts, OPTIONS, null, 300, () => "1", signal, () => {});
-  const { lines } = knownLines(store, parts, OPTIONS, [null], 300);
+  const { lines } = knownLines(store, parts, OPTIONS, [null]);
   assert.deepEqual(lines.map((line) => [line.name, line.run, line.dash]), [["a · loss", "a", undefined], ["a · val", "a", [6, 3]]]);
 });
 
@@ -212,7 +261,7 @@ test("members of the group that is pointed at are faint and not counted", async 
   const runs = [{ name: "a1", color: "#123456", group: "a" }, { name: "b", color: "#654321", group: "b" }];
   const parts = [{ tag: "loss", runs }];
   await loadLines(store, parts, OPTIONS, null, 300, () => "1", signal, () => {});
-  const shown = knownLines(store, parts, OPTIONS, [null], 300, "a");
+  const shown = knownLines(store, parts, OPTIONS, [null], "a");
   assert.deepEqual(shown.lines.map(({ name, faint }) => [name, faint]), [["a1", true], ["b", false]]);
   assert.deepEqual([shown.numShown, shown.numInside], [4, 100]);
 });
