@@ -436,7 +436,7 @@ def test_all_real_graphs_open_and_so_does_a_scope_in_them(
             page.goto("about:blank")
             page.goto(f"{real_server.url}/#graphs&{settings}")
             if not scope["name"]:
-                page.wait_for_function("() => graphs.text('.message').includes('Nothing')")
+                page.wait_for_function("() => graphs.text('.message').includes('without nodes')")
                 continue
             wait_for_drawing(page)
             open_outline(page)

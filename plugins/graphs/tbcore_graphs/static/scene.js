@@ -196,7 +196,7 @@ function whyNot({ children, edges, total }) {
   const tooMany = (/** @type {number} */ count, /** @type {string} */ what) => `${count.toLocaleString("en")} ${what} in one scope: too many to draw`;
   if (total > MAX_CHILDREN) return tooMany(total, "nodes");
   if (edges.from.length > MAX_EDGES) return tooMany(edges.from.length, "edges");
-  return children.name.length === 0 ? "Nothing in here" : "";
+  return children.name.length === 0 ? "This graph was logged without nodes" : "";
 }
 
 /**

@@ -42,6 +42,7 @@ export function Tab({ model, view, canvas, callbacks }) {
   const [pane, setPane] = useState(/** @type {"details" | "outline" | null} */ (innerWidth > 760 ? "details" : null));
   const search = useSearch(model);
   const shown = model.shown.value;
+  const graph = model.overview.value?.graphs.find(({ id }) => id === model.place.value?.graph);
   const { color } = options.parse(host.settings.value);
   const theme = host.theme.value;
   const selected = model.selected.value;
@@ -109,7 +110,7 @@ export function Tab({ model, view, canvas, callbacks }) {
           <button type="button" class="tb-button" onClick=${() => model.retry()}>Try again</button>
         </div>`}
         ${model.isBusy.value && html`<p class="busy" role="status">${shown ? "laying out" : "loading"}</p>`}
-        ${shown?.scene.message && html`<div class="message" role="status"><p>${shown.scene.message}.</p><p>Search for a node by its name, or by its op as in <code>op:MatMul</code>.</p></div>`}
+        ${shown?.scene.message && html`<div class="message" role="status"><p>${shown.scene.message}.</p>${graph?.nodes !== 0 && html`<p>Search finds each by its name, or by its op as in <code>op:MatMul</code>.</p>`}</div>`}
         <${Legend} coloring=${coloring} />
         <div class="zoom">
           <button type="button" class="tb-icon-button" aria-label="Zoom in" title="Zoom in (+)" onClick=${() => view.zoomBy(1.4)}>+</button>
