@@ -187,8 +187,9 @@ def place_of(ordered: Steps, nths: Steps, step: int | None, nth: int) -> int:
     """Where the last item stands that does not come after a place; None is the end. -1: nowhere."""
     if step is None:
         return len(ordered) - 1
-    start, end = np.searchsorted(ordered, step), np.searchsorted(ordered, step, side="right")
-    return int(min(max(start + nth, start - 1), end - 1)) if end > start else int(end) - 1
+    # Python's integers: `nth` comes from a request, and can be any.
+    start, end = (int(np.searchsorted(ordered, step, side=side)) for side in ("left", "right"))
+    return min(max(start + nth, start - 1), end - 1) if end > start else end - 1
 
 
 def unite(series: Iterable[Steps]) -> tuple[Steps, Steps]:

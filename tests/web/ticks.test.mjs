@@ -20,6 +20,7 @@ test("ticks are inside the range and not too many, whatever its size", () => {
 });
 
 test("a range without length has one tick, an impossible one has none", () => {
+  assert.deepEqual(numberTicks(-Number.MAX_VALUE, Number.MAX_VALUE, 4).at, [-1e308, 0, 1e308]);
   assert.deepEqual(numberTicks(3, 3, 5), { at: [3], spacing: 0 });
   assert.deepEqual(numberTicks(NaN, 1, 5), { at: [], spacing: 0 });
 });

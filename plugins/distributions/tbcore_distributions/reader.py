@@ -30,11 +30,28 @@ def rows(multiplexer: Multiplexer, claims: Claims, run: str, tag: str, samples: 
     Histograms that cannot be read are left out; NotFoundError or DecodeError says why when none
     can be, and that there is no such run or tag.
     """
+    return [row for row, _ in _rows_and_counts(multiplexer, claims, run, tag, samples)]
+
+
+def drawn_rows(
+    multiplexer: Multiplexer, claims: Claims, run: str, tag: str, samples: int
+) -> list[Row]:
+    """The same for a chart: rows of histograms without samples have no pairs, as zeros would be
+    drawn like values."""
+    return [
+        row if num != 0 else (*row[:2], [])
+        for row, num in _rows_and_counts(multiplexer, claims, run, tag, samples)
+    ]
+
+
+def _rows_and_counts(
+    multiplexer: Multiplexer, claims: Claims, run: str, tag: str, samples: int
+) -> list[tuple[Row, float]]:
     items = multiplexer.read_items(run, tag, claims, histogram, samples=samples)
     compressed = compress([value for _, value in items]).tolist()
     return [
-        (item.wall_time, item.step, list(zip(BASIS_POINTS, values, strict=True)))
-        for (item, _), values in zip(items, compressed, strict=True)
+        ((item.wall_time, item.step, list(zip(BASIS_POINTS, values, strict=True))), value.num)
+        for (item, value), values in zip(items, compressed, strict=True)
     ]
 
 

@@ -163,6 +163,24 @@ def test_a_page_draws_as_many_steps_as_it_wants(
         assert client.get(f"{path}&samples={samples}").status_code == 400
 
 
+@pytest.mark.parametrize("as_tensors", [False, True])
+def test_a_page_is_told_of_histograms_without_samples(
+    tbcore_logdir: Path, tbcore_client: MakeClient, as_tensors: bool
+) -> None:
+    """Programs get zeros, as ever; a chart would draw them like weights that are 0."""
+    points = [[], [0.0, 0.0], []]
+    write_run(tbcore_logdir, "run", histograms={"h": points}, as_tensors=as_tensors)
+    client = tbcore_client(tbcore_logdir, plugins=[tbcore_distributions])
+
+    zeros = [[point, 0.0] for point in BASIS_POINTS]
+    rows = client.get(f"{PATHS[0]}?run=run&tag=h").json()
+    drawn = client.get("data/plugin/distributions/series?run=run&tag=h").json()["rows"]
+
+    assert [row[2] for row in rows[::2]] == [zeros, zeros]
+    assert [row[:2] for row in drawn] == [row[:2] for row in rows]
+    assert [len(row[2]) for row in drawn] == [0, 9, 0]
+
+
 def test_a_series_that_did_not_change_is_not_read_again(
     tbcore_logdir: Path, tbcore_client: MakeClient
 ) -> None:

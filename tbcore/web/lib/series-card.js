@@ -4,7 +4,7 @@
  */
 
 import { html } from "htm/preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useAnswer } from "./answers.js";
 import { Card, Menu } from "./card.js";
 import { formatStep, plural } from "./format.js";
@@ -26,8 +26,8 @@ import { RunLabel } from "./tag-tab.js";
  * @property {() => void} restyle  the theme has changed
  * @property {() => void} resetZoom
  * @property {() => void} destroy
- * @property {() => Promise<string>} toSVG
- * @property {() => Promise<Blob>} toPNG
+ * @property {(note?: string) => Promise<string>} toSVG  the note is that of the Drawing
+ * @property {(scale?: number, note?: string) => Promise<Blob>} toPNG
  */
 
 /**
@@ -37,6 +37,7 @@ import { RunLabel } from "./tag-tab.js";
  * @property {(element: HTMLElement, label: string, on: { hover: (isHovered: boolean) => void, zoom: (isZoomed: boolean) => void }) => C} make
  * @property {(chart: C, value: T) => void} draw
  * @property {readonly unknown[]} drawnBy  it is drawn again when one of these changes
+ * @property {(value: T) => string} [note]  what the chart does not show, unless it says so itself; may be empty
  * @property {(value: T) => { header: string[], rows: Iterable<(string | number)[]> }} table  of what is drawn
  */
 
@@ -80,6 +81,7 @@ export function SeriesCard({ host, answers, tag, run, group, samples, drawing })
   const last = useRef(latest);
   if (latest) last.current = latest;
   const series = last.current; // of another number of steps, until they are there
+  const note = useMemo(() => (series && drawing.note ? drawing.note(series.value) : ""), [series?.value]);
   const theme = host.theme.value;
   const label = `${tag} in ${run.name}`;
 
@@ -136,7 +138,8 @@ export function SeriesCard({ host, answers, tag, run, group, samples, drawing })
           json=${host.url("series", question)}
           name="${run.name}_${tag}"
           chart=${chart.current}
-          table=${drawing.table}
+          drawing=${drawing}
+          note=${note}
         />`}
     />
   `;
@@ -154,6 +157,7 @@ export function SeriesCard({ host, answers, tag, run, group, samples, drawing })
       <${RunLabel} run=${run} />
       ${series && series.numShown < series.numSteps && html`<span class="tb-card-steps">${numShown(series)}</span>`}
     </p>
+    ${note && html`<p class="tb-card-note" role="note">${note}</p>`}
     <div class="tb-card-chart" ref=${body} data-hint=${hint}></div>
     ${error && html`<p class="tb-card-error" role="status">${error}</p>`}
   <//>`;
@@ -166,19 +170,21 @@ function numShown({ numShown, numSteps }) {
 
 /**
  * @template T
+ * @template {Chart} C
  * @param {object} props
  * @param {Series<T> | undefined} props.series
  * @param {string} props.json  address of the rows as they are served
  * @param {string} props.name  of the files
- * @param {Chart | null} props.chart
- * @param {(value: T) => { header: string[], rows: Iterable<(string | number)[]> }} props.table
+ * @param {C | null} props.chart
+ * @param {Drawing<T, C>} props.drawing
+ * @param {string} props.note
  */
-function Downloads({ series, json, name, chart, table }) {
+function Downloads({ series, json, name, chart, drawing, note }) {
   const [error, setError] = useState("");
   const file = name.replace(/[^\w.-]+/g, "_");
   if (!series) return html`<p class="tb-downloads">Nothing is there yet.</p>`;
   const saveTable = () => {
-    const { header, rows } = table(series.value);
+    const { header, rows } = drawing.table(series.value);
     save(toCSV(header, rows), `${file}.csv`, "text/csv");
   };
   /** @param {Promise<string | Blob> | undefined} picture @param {string} ending @param {string} [type] */
@@ -191,8 +197,8 @@ function Downloads({ series, json, name, chart, table }) {
     <p>${numShown(series)}</p>
     <button type="button" class="tb-button" onClick=${saveTable}>CSV</button>
     <a class="tb-button" href=${json} download="${file}.json">JSON</a>
-    <button type="button" class="tb-button" onClick=${() => savePicture(chart?.toSVG(), "svg", "image/svg+xml")}>SVG</button>
-    <button type="button" class="tb-button" onClick=${() => savePicture(chart?.toPNG(), "png")}>PNG</button>
+    <button type="button" class="tb-button" onClick=${() => savePicture(chart?.toSVG(note), "svg", "image/svg+xml")}>SVG</button>
+    <button type="button" class="tb-button" onClick=${() => savePicture(chart?.toPNG(undefined, note), "png")}>PNG</button>
     ${error && html`<p class="tb-card-error" role="alert">${error}</p>`}
   </div>`;
 }

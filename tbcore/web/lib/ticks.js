@@ -16,7 +16,7 @@
  */
 export function numberTicks(min, max, most, least = 0) {
   if (!(max > min) || most < 1) return { at: Number.isFinite(min) ? [min] : [], spacing: 0 };
-  const raw = Math.max((max - min) / most, least);
+  const raw = Math.max(max / most - min / most, least); // divided first: the length may not be finite
   const power = 10 ** Math.floor(Math.log10(raw));
   const spacing = power * ([1, 2, 5].find((factor) => factor * power >= raw * (1 - 1e-9)) ?? 10);
   return { at: multiples(min, max, spacing), spacing };

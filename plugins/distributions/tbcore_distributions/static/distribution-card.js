@@ -6,7 +6,7 @@ import { html } from "htm/preact";
 import { useRef } from "preact/hooks";
 import { LineChart } from "tbcore/lib/line-chart.js";
 import { SeriesCard } from "tbcore/lib/series-card.js";
-import { bandsOf, percentileTable, readOutOf } from "./percentiles.js";
+import { bandsOf, noteOf, percentileTable, readOutOf } from "./percentiles.js";
 
 /**
  * @typedef {import("./types.js").Percentiles} Percentiles
@@ -42,6 +42,7 @@ export function DistributionCard({ cursor, run, options, ...props }) {
       chart.setBands(bandsOf(percentiles, options.x, options.tails, run));
     },
     drawnBy: [options.x, options.tails],
+    note: noteOf,
     table: percentileTable,
   };
   return html`<${SeriesCard} ...${props} run=${run} samples=${options.samples} drawing=${drawing} />`;

@@ -2,7 +2,7 @@
  * Percentiles over the steps: as columns, as bands of a chart, and as texts. Pure.
  */
 
-import { formatDuration, formatStep, formatTime, formatValue, toNumber } from "tbcore/lib/format.js";
+import { formatDuration, formatStep, formatTime, formatValue, plural, toNumber } from "tbcore/lib/format.js";
 import { xColumn } from "tbcore/lib/series.js";
 
 /**
@@ -19,17 +19,18 @@ const NAMES = new Map([
 ]);
 
 /**
- * @param {any[][]} rows  wall time, step, and pairs of point and value, as the server has them
+ * @param {any[][]} rows  wall time, step, and pairs of point and value, as the server has them: none without samples
  * @returns {Percentiles}
  */
 export function readPercentiles(rows) {
   /** @type {number[]} */
-  const points = rows.length > 0 ? rows[0][2].map((/** @type {[number, number]} */ [point]) => point) : [];
+  const points = rows.find(([, , pairs]) => pairs.length > 0)?.[2].map((/** @type {[number, number]} */ [point]) => point) ?? [];
   return {
     wallTime: Float64Array.from(rows, ([wallTime]) => toNumber(wallTime)),
     step: Float64Array.from(rows, ([, step]) => toNumber(step)),
     points,
-    values: points.map((_, k) => Float64Array.from(rows, ([, , pairs]) => toNumber(pairs[k][1]))),
+    values: points.map((_, k) => Float64Array.from(rows, ([, , pairs]) => (pairs.length > 0 ? toNumber(pairs[k][1]) : NaN))),
+    numEmpty: rows.filter(([, , pairs]) => pairs.length === 0).length,
   };
 }
 
@@ -39,11 +40,11 @@ export function readPercentiles(rows) {
  * @param {XAxis} xAxis
  * @param {boolean} tails  false: the least and the greatest are left out
  * @param {{ name: string, color: string }} run
- * @returns {Band[]} one, or none without steps
+ * @returns {Band[]} one, or none without samples
  */
 export function bandsOf(percentiles, xAxis, tails, { name, color }) {
   const { values, step, wallTime } = percentiles;
-  if (step.length === 0) return [];
+  if (values.length === 0) return [];
   const middle = (values.length - 1) / 2;
   /** @type {[Float64Array, Float64Array][]} */
   const pairs = [];
@@ -87,6 +88,18 @@ export function percentileTable({ points, values, step, wallTime }) {
     header: ["Wall time", "Step", ...points.map((point) => `${point / 100} %`)],
     rows: Array.from(step, (one, i) => [wallTime[i], one, ...values.map((column) => column[i])]),
   };
+}
+
+/**
+ * What a chart of them does not show.
+ * @param {Percentiles} percentiles
+ */
+export function noteOf({ values, step, numEmpty }) {
+  const numOdd = step.filter((_, i) => values.some((column) => !Number.isFinite(column[i]))).length - (values.length > 0 ? numEmpty : 0);
+  const notes = [];
+  if (numEmpty > 0) notes.push(numEmpty === step.length ? "no samples" : `${plural(numEmpty, "step")} without samples`);
+  if (numOdd > 0) notes.push(`${plural(numOdd, "step")} with infinite values or NaN`);
+  return notes.join(", ");
 }
 
 /** @param {number} point  hundredths of a percent */

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { bandsOf, nameOf, readOutOf, readPercentiles } from "../../tbcore_distributions/static/percentiles.js";
+import { bandsOf, nameOf, noteOf, readOutOf, readPercentiles } from "../../tbcore_distributions/static/percentiles.js";
 
 const POINTS = [0, 668, 1587, 3085, 5000, 6915, 8413, 9332, 10000];
 /** @param {number} step @param {number} scale */
@@ -43,4 +43,17 @@ test("all nine values of a step are said", () => {
   assert.deepEqual(rows.slice(0, 3).map(([, value]) => value), ["1,000", "2", "1.8664"]);
   assert.equal(spoken, "step 1,000: median 1, from 0 to 2");
   assert.equal(nameOf(2500), "25 %");
+});
+
+test("steps without samples have no values, and it is said how many", () => {
+  const empty = [1e9, 1, []];
+  const percentiles = readPercentiles([empty, row(3, 1), empty, row(5, NaN)]);
+  assert.deepEqual(percentiles.points, POINTS);
+  assert.deepEqual([...percentiles.values[8]], [NaN, 1, NaN, NaN]);
+  assert.equal(noteOf(percentiles), "2 steps without samples, 1 step with infinite values or NaN");
+  assert.equal(noteOf(readPercentiles([row(3, Infinity)])), "1 step with infinite values or NaN");
+  assert.equal(noteOf(readPercentiles([row(3, 1)])), "");
+  assert.equal(noteOf(readPercentiles([empty, empty])), "no samples");
+  assert.deepEqual(bandsOf(readPercentiles([empty, empty]), "step", true, RUN), []);
+  assert.equal(noteOf(readPercentiles([])), "");
 });
