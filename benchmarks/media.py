@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +30,7 @@ import tbcore_histograms
 import tbcore_images
 from tbcore.eventfiles.crc32c import masked_crc
 from tbcore.eventfiles.proto.event_pb2 import Event
-from tbcore.testing import EventFileWriter, make_client, summaries
+from tbcore.testing import EventFileWriter, TbcoreClient, make_client, summaries
 
 NUM_STEPS = 1000
 NUM_TAGS = 200
@@ -65,16 +66,22 @@ def measure_histograms(logdir: Path) -> None:
         for run in client.get("data/runs").json():
             for route in ("histograms/histograms", "distributions/distributions"):
                 path = f"data/plugin/{route}?run={run}&tag=h"
-                times = []
-                for _ in range(NUM_REQUESTS):
-                    started = time.perf_counter()
-                    answer = client.get(path)
-                    times.append((time.perf_counter() - started) * 1000)
-                milliseconds = statistics.median(times)
+                milliseconds, answer = ask(client, path)
                 size = len(answer.content) / 1e6
                 print(
                     f"{title:16}{run:12}{route:30}{milliseconds:8.1f} ms{size:8.2f} MB", flush=True
                 )
+
+
+def ask(client: TbcoreClient, path: str) -> tuple[float, Any]:
+    """The median of the milliseconds that requests take, and the answer."""
+    times = []
+    for _ in range(NUM_REQUESTS):
+        started = time.perf_counter()
+        answer = client.get(path)
+        times.append((time.perf_counter() - started) * 1000)
+        assert answer.status_code == 200
+    return statistics.median(times), answer
 
 
 def write_pictures(path: Path, num_steps: int) -> None:
@@ -137,9 +144,8 @@ def load(logdir: Path) -> None:
         "last step, ms": f"step?run={run}&tag=pictures/7",
         "one picture, ms": f"individualImage?run={run}&tag=pictures/7&index={num_pictures // 400}",
     }.items():
-        started = time.perf_counter()
-        assert client.get(f"data/plugin/images/{path}").status_code == 200
-        times[name] = round((time.perf_counter() - started) * 1000, 1)
+        milliseconds, _ = ask(client, f"data/plugin/images/{path}")
+        times[name] = round(milliseconds, 1)
     print(
         json.dumps(
             {

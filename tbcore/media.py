@@ -41,6 +41,7 @@ from tbcore.values import Value
 __all__ = ["Decode", "Media", "Metadata", "Sample"]
 
 Steps = NDArray[np.int64]
+Places = NDArray[np.float64]
 
 
 class Sample(NamedTuple):
@@ -138,8 +139,8 @@ class Media:
         step = optional_int(request, "step")
         nth = optional_int(request, "nth", 0)
         series = self._multiplexer.item_series(run, tag, self._claims)
-        order, nths = in_order(series.step)
-        at = place_of(series.step[order], nths, step, nth)
+        order, ordered, nths = in_order(series.step)
+        at = place_of(ordered, step, nth)
         first = int(series.step[order[0]]) if len(order) else None
         if at < 0:
             return json_response({"first_step": first, "index": None, "samples": []})
@@ -173,36 +174,48 @@ class Media:
         return self._decode(item.read(), self._multiplexer.metadata(address.run, address.tag))
 
 
-def in_order(step: Steps) -> tuple[Steps, Steps]:
-    """The order of items by step, those with one step as they were logged, and each one's number
-    among those of its step, from 0. Shapes (n,) and (n,)."""
+def in_order(step: Steps) -> tuple[Steps, Places, Steps]:
+    """The order of items by step, those with one step as they were logged; and in this order each
+    one's step as a page has it, and its number among those of one such step, from 0.
+
+    A page has doubles for numbers, so steps beyond 2**53 that are one double are one place to it.
+    Shapes (n,).
+    """
     order = np.argsort(step, kind="stable")
-    ordered = step[order]
-    starts = np.flatnonzero(np.diff(ordered, prepend=ordered[:1] - 1))
+    ordered = step[order].astype(np.float64)
+    starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]])[: len(step)])
     lengths = np.diff(starts, append=len(step))
-    return order, np.arange(len(step)) - np.repeat(starts, lengths)
+    return order, ordered, np.arange(len(step)) - np.repeat(starts, lengths)
 
 
-def place_of(ordered: Steps, nths: Steps, step: int | None, nth: int) -> int:
+def place_of(ordered: Places, step: int | None, nth: int) -> int:
     """Where the last item stands that does not come after a place; None is the end. -1: nowhere."""
     if step is None:
         return len(ordered) - 1
     # Python's integers: `nth` comes from a request, and can be any.
-    start, end = (int(np.searchsorted(ordered, step, side=side)) for side in ("left", "right"))
+    start = int(np.searchsorted(ordered, float(step)))
+    end = int(np.searchsorted(ordered, float(step), side="right"))
     return min(max(start + nth, start - 1), end - 1) if end > start else end - 1
 
 
 def unite(series: Iterable[Steps]) -> tuple[Steps, Steps]:
-    """All steps that any of the series has, rising, and how many items one has of it at most."""
+    """All steps that any of the series has, rising, and how many items one has of it at most. Of
+    steps that are one double it is the least of a series."""
     # Tags that are written together have the same steps, so there is much less to look at.
-    different = {step.tobytes(): step for step in series}
-    counted = [np.unique(step, return_counts=True) for step in different.values()]
-    if not counted:
+    different = {step.tobytes(): np.sort(step) for step in series}
+    if not different:
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    steps, inverse = np.unique(np.concatenate([step for step, _ in counted]), return_inverse=True)
-    counts = np.zeros(len(steps), np.int64)
-    np.maximum.at(counts, inverse, np.concatenate([count for _, count in counted]))
-    return steps, counts
+    columns = []
+    for step in different.values():
+        place, first, count = np.unique(
+            step.astype(np.float64), return_index=True, return_counts=True
+        )
+        columns.append((place, step[first], count))
+    places, steps, num = (np.concatenate(parts) for parts in zip(*columns, strict=True))
+    _, first, inverse = np.unique(places, return_index=True, return_inverse=True)
+    counts = np.zeros(len(first), np.int64)
+    np.maximum.at(counts, inverse, num)
+    return steps[first], counts
 
 
 def _names_in(body: bytes) -> tuple[list[str], list[str]]:

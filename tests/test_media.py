@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -183,7 +184,8 @@ def test_both_forms_under_one_tag_are_one_series(tmp_path: Path) -> None:
 @given(steps_of)
 def test_items_have_an_order_and_a_number_of_their_own(steps: list[int]) -> None:
     """By step, then as logged; those of one step are counted."""
-    order, nths = in_order(np.array(steps, np.int64))
+    order, ordered, nths = in_order(np.array(steps, np.int64))
+    assert ordered.tolist() == sorted(steps)
     assert order.tolist() == sorted(range(len(steps)), key=lambda i: (steps[i], i))
     expected = [sum(steps[other] == steps[i] for other in range(i)) for i in order.tolist()]
     assert nths.tolist() == expected
@@ -193,11 +195,10 @@ def test_items_have_an_order_and_a_number_of_their_own(steps: list[int]) -> None
 def test_places_are_found_as_by_looking_at_all(
     steps: list[int], step: int | None, nth: int
 ) -> None:
-    order, nths = in_order(np.array(steps, np.int64))
-    ordered = np.array(steps, np.int64)[order]
+    _, ordered, nths = in_order(np.array(steps, np.int64))
     places = list(zip(ordered.tolist(), nths.tolist(), strict=True))
     below = [i for i, place in enumerate(places) if step is None or place <= (step, nth)]
-    assert place_of(ordered, nths, step, nth) == (below[-1] if below else -1)
+    assert place_of(ordered, step, nth) == (below[-1] if below else -1)
 
 
 @given(st.lists(steps_of, max_size=4))
@@ -206,3 +207,26 @@ def test_united_steps_have_room_for_every_series(series: list[list[int]]) -> Non
     everything = sorted({step for one in series for step in one})
     assert steps.tolist() == everything
     assert counts.tolist() == [max(one.count(step) for one in series) for step in everything]
+
+
+def test_every_item_can_be_reached_with_the_numbers_of_a_page(tmp_path: Path) -> None:
+    """Nanoseconds since the epoch, and the largest steps there are: JavaScript has doubles."""
+    now = 1_700_000_000_123_456_789
+    steps = [now, now + 1, now + 1000, 2**53 + 1, -(2**63), 2**63 - 1, 2**63 - 2]
+    log(tmp_path / "run", "i", *((step, str(step).encode()) for step in steps))
+    media = Media(make_client(tmp_path, plugins=[]).multiplexer, CLAIMS, letters)
+
+    columns = data_of(ask(media, "steps", body=b'{"runs": ["run"], "tags": ["i"]}'))
+    places = [
+        (float(step), nth)
+        for step, count in zip(columns["step"], columns["count"], strict=True)
+        for nth in range(count)
+    ]
+    found = []
+    for place, nth in places:
+        # As JavaScript prints it: the fewest digits that tell it from other doubles, then zeros.
+        text = format(Decimal(repr(place)), "f")
+        answer = data_of(ask(media, "step", f"run=run&tag=i&step={text.split('.')[0]}&nth={nth}"))
+        assert (float(answer["step"]), answer["nth"]) == (place, nth)
+        found.append(answer["step"])
+    assert found == sorted(steps)
