@@ -1,7 +1,7 @@
 """Static files: the page of the core and the ES modules of plugins, as they lie on disk.
 
-Of the core's own modules the comments stay behind: they are a quarter of the page's weight. Their
-lines stay, empty, so that an error names the line of the file.
+Of the core's own modules and styles the comments stay behind: they are a quarter of the page's
+weight. Their lines stay, empty, so that an error names the line of the file.
 """
 
 from __future__ import annotations
@@ -46,9 +46,12 @@ CONTENT_TYPES = {
 not run a module of that type."""
 
 
-COMMENTS = re.compile(rb"^[ \t]*(?://[^\n]*|/\*\*(?:[^*]|\*(?!/))*\*/[ \t]*)$", re.MULTILINE)
-"""Those that have their lines to themselves, as all do in modules that our formatter writes. In
-text between backticks such lines would be lost, so this is for modules that we know."""
+COMMENTS = {
+    ".css": re.compile(rb"^[ \t]*/\*(?:[^*]|\*(?!/))*\*/[ \t]*$", re.MULTILINE),
+    ".js": re.compile(rb"^[ \t]*(?://[^\n]*|/\*\*(?:[^*]|\*(?!/))*\*/[ \t]*)$", re.MULTILINE),
+}
+"""Those that have their lines to themselves, as all do in files that our formatter writes. In text
+between backticks such lines would be lost, so this is for files that we know."""
 
 
 class _File(NamedTuple):
@@ -74,7 +77,7 @@ class StaticFiles:
     ) -> Response:
         """The file of this path below the folder; blocks while it is read from disk.
 
-        Without `comments` those of a module are left out.
+        Without `comments` those of a module or of styles are left out.
         """
         file = self.file(folder, path, comments=comments)
         if file is None:
@@ -119,8 +122,8 @@ def _read(location: str, stamp: tuple[int, int, int], comments: bool) -> _File:
     with open(location, "rb") as file:
         content = file.read()
     suffix = PurePosixPath(location).suffix.lower()
-    if suffix == ".js" and not comments:
-        content = COMMENTS.sub(lambda found: b"\n" * found[0].count(b"\n"), content)
+    if suffix in COMMENTS and not comments:
+        content = COMMENTS[suffix].sub(lambda found: b"\n" * found[0].count(b"\n"), content)
     content_type = CONTENT_TYPES.get(suffix, "application/octet-stream")
     return _File(
         stamp=stamp,

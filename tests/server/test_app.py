@@ -580,20 +580,23 @@ def test_with_dev_nothing_is_kept(make_client: Make, package: ModuleType) -> Non
     assert client.get("static/plugins/made/index.js").headers["cache-control"] == "no-store"
 
 
-def test_comments_of_the_core_s_modules_stay_behind(make_client: Make, package: ModuleType) -> None:
+@pytest.mark.parametrize("name", ["lib/format.js", "lib/components.css", "shell.css"])
+def test_comments_of_the_core_s_files_stay_behind(
+    make_client: Make, package: ModuleType, name: str
+) -> None:
     """What a browser runs is the same, line by line; plugins are served as they were written."""
-    written = Path(tbcore.__file__).parent / "web" / "lib" / "format.js"
+    written = (Path(tbcore.__file__).parent / "web" / name).read_text()
     client = make_client({"made": package})
-    served = client.get("static/tbcore/lib/format.js").text
-    assert "/**" in written.read_text()
-    assert "/**" not in served
-    pairs = list(zip(written.read_text().split("\n"), served.split("\n"), strict=True))
+    served = client.get(f"static/tbcore/{name}").text
+    assert "\n/*" in f"\n{written}"
+    assert "\n/*" not in f"\n{served}"
+    pairs = list(zip(written.split("\n"), served.split("\n"), strict=True))
     assert all(line in ("", original) for original, line in pairs)
-    left_out = [original.strip() for original, line in pairs if line != original]
-    assert all(line.startswith(("/*", "*", "//")) for line in left_out)
+    left_out = "\n".join(original for original, line in pairs if line != original)
+    assert re.fullmatch(r"(\s*(//.*|/\*(?s:.*?)\*/)\s*)+", left_out)
 
     developing = make_client({"made": package}, dev=True)
-    assert developing.get("static/tbcore/lib/format.js").text == written.read_text()
+    assert developing.get(f"static/tbcore/{name}").text == written
     module = Path(str(package.__file__)).parent / "static" / "index.js"
     module.write_text("// mine\nexport default {};")
     assert client.get("static/plugins/made/index.js").text.startswith("// mine")

@@ -14,7 +14,6 @@
 import { axisColumn, drawAxes, FONT, fromAxis, layOut, shareOf, toAxis } from "./axes.js";
 import { formatDuration, formatStep, formatTime, formatValue } from "./format.js";
 import { drawNever, drawSoon } from "./frames.js";
-import { ChartPin } from "./chart-pin.js";
 import { addGestures, at, limited } from "./gestures.js";
 import { dotPath, marksOf, strokesOf } from "./marks.js";
 import { Raster } from "./raster.js";
@@ -89,7 +88,7 @@ export class LineChart {
   /** @type {{ name: string, index: number } | null} the point the arrow keys are at */ #reading = null;
   /** @type {{ left: number, top: number } | null} pointer, CSS pixels inside the plot */ #pointer = null;
   /** @type {number | null} an x that stays marked */ #pinned = null;
-  /** @type {ChartPin | null} */ #pin = null;
+  /** @type {import("./chart-pin.js").ChartPin | null} made when an x is pinned */ #pin = null;
   /** @type {{ x: number, run: string | null } | null} the pointer in another chart */ #shared = null;
   /** @type {string | null} run */ #highlighted = null;
   #wasHovered = false;
@@ -662,6 +661,14 @@ export class LineChart {
 
   #placePin() {
     if (this.#pinned === null || !this.#layout) return this.#pin?.hide();
+    if (!this.#pin) return void this.#makePin();
+    const { xAxis } = this.#options;
+    const left = this.#mapping().toX(toAxis(this.#axis("x"), this.#pinned));
+    this.#pin.place(left, this.#pinned, FORMATS[xAxis](this.#pinned), xAxis === "step" ? "step" : "time");
+  }
+
+  async #makePin() {
+    const { ChartPin } = await import("./chart-pin.js");
     this.#pin ??= new ChartPin(this.#plot, {
       drag: (left, settled) => this.#dragPin(left, settled),
       walk: (direction) => this.#walkPin(direction),
@@ -670,9 +677,7 @@ export class LineChart {
         this.#element.focus({ preventScroll: true });
       },
     });
-    const { xAxis } = this.#options;
-    const left = this.#mapping().toX(toAxis(this.#axis("x"), this.#pinned));
-    this.#pin.place(left, this.#pinned, FORMATS[xAxis](this.#pinned), xAxis === "step" ? "step" : "time");
+    this.#placePin();
   }
 
   /** @param {KeyboardEvent} event */

@@ -6,15 +6,16 @@
  *     html`<${TagTab} host=${host} tags=${tags} what="numbers" renderCard=${({ tag, run, group }) => html`...`} />`
  */
 
-import { signal } from "@preact/signals-core";
 import { html } from "htm/preact";
 import { useMemo, useState } from "preact/hooks";
 import { FilterBox } from "./filter-box.js";
 import { plural } from "./format.js";
-import { formatLists, parseLists } from "./name-lists.js";
 import { Name } from "./runs-panel.js";
 import { TagGroups } from "./tag-groups.js";
 import { indexTags } from "./tag-index.js";
+import { foldedGroups, watchTags, whyNothing } from "./tags.js";
+
+export { foldedGroups, watchTags, whyNothing };
 
 /**
  * @typedef {import("tbcore/host.js").Host} Host
@@ -24,37 +25,6 @@ import { indexTags } from "./tag-index.js";
 
 /** So many runs of a tag at first, and more with each click. */
 const PAGE = 24;
-
-/**
- * The tags of each run, as the plugin's route `tags` has them, now and after they have changed.
- * @param {Host} host
- * @returns {Promise<import("@preact/signals-core").ReadonlySignal<RunToTags>>} rejects when they cannot be had at first
- */
-export async function watchTags(host) {
-  let { lists } = host.generations.value;
-  let numAsked = 0;
-  let newest = 0;
-  const ask = async () => {
-    const number = ++numAsked;
-    const answer = await host.fetchJSON("tags");
-    if (number < newest) return; // an answer to a later request has overtaken it
-    newest = number;
-    tags.value = answer;
-  };
-  const tags = signal(/** @type {RunToTags} */ ({}));
-  await ask();
-  // Called at once, too: there may be something new since it was asked.
-  host.generations.subscribe(async (generations) => {
-    if (generations.lists === lists) return;
-    ({ lists } = generations);
-    try {
-      await ask();
-    } catch {
-      lists = ""; // the shell says that the server is away; asked again with the next reload
-    }
-  });
-  return tags;
-}
 
 /**
  * @param {object} props
@@ -116,24 +86,6 @@ export function RunLabel({ run }) {
 }
 
 /**
- * Which groups of tags are folded, as the address has it. The group of tags without one stands there as "/", which no
- * name of a group has.
- * @param {Host} host
- * @returns {{ closed: ReadonlySet<string>, onToggle: (name: string, open: boolean) => void }}
- */
-export function foldedGroups(host) {
-  const read = () => new Set(parseLists(host.settings.value.closed).flat().map((name) => (name === "/" ? "" : name)));
-  /** @param {string} name @param {boolean} open */
-  const onToggle = (name, open) => {
-    const closed = read(); // as of now: another group may have been folded since the tab was drawn
-    if (open) closed.delete(name);
-    else closed.add(name);
-    host.settings.set("closed", formatLists([[...closed].map((group) => group || "/")]));
-  };
-  return { closed: read(), onToggle };
-}
-
-/**
  * The cards of a tag.
  * @param {object} props
  * @param {string} props.tag
@@ -189,17 +141,4 @@ export function Pick({ label, choices, value, onChange }) {
       ${choices.map(([choice, title, why], i) => html`<option value=${String(choice)} title=${why} selected=${i === at}>${title}</option>`)}
     </select>
   </label>`;
-}
-
-/**
- * What to say where no tag is shown.
- * @param {RunToTags} tags
- * @param {number} numRuns  shown
- * @param {import("./filter.js").Filter} filter
- * @param {string} what
- */
-export function whyNothing(tags, numRuns, filter, what) {
-  if (numRuns === 0) return "No run is selected. Check one in the list of runs, or change its filter.";
-  if (filter.text !== "" && Object.values(tags).some((list) => list.length > 0)) return `No tag of the selected runs matches “${filter.text}”.`;
-  return `The selected runs have no ${what}.`;
 }

@@ -15,7 +15,7 @@ import { formatLists, parseLists } from "tbcore/lib/name-lists.js";
 import { post } from "tbcore/lib/post.js";
 import { TagGroups } from "tbcore/lib/tag-groups.js";
 import { indexTags } from "tbcore/lib/tag-index.js";
-import { foldedGroups, watchTags, whyNothing } from "tbcore/lib/tag-tab.js";
+import { foldedGroups, watchTags, whyNothing } from "tbcore/lib/tags.js";
 import { ChartCard } from "./chart-card.js";
 import { makeLink } from "./link.js";
 import { LinesStore } from "./lines-store.js";

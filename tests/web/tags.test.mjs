@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { signal } from "@preact/signals-core";
-import { watchTags } from "../../tbcore/web/lib/tag-tab.js";
+import { watchTags } from "../../tbcore/web/lib/tags.js";
 
 /** A host whose answers come when the test says so. */
 function slowHost() {
