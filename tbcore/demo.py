@@ -6,7 +6,8 @@
 The runs are made up, and each has something that real ones have: sub-runs for training and
 evaluation, a loss that diverges to infinity and NaN, a restart from a checkpoint that makes the
 last steps void, noise that wants smoothing, both ways of writing a number, weights
-that part as they learn, and pictures and clips that get clearer as the loss falls. Beside them is a
+that part as they learn, pictures and clips that get clearer as the loss falls, and the graph of the
+model with the time that its parts take. Beside them is a
 sweep: short runs that differ in their hyperparameters, two of each with other seeds.
 """
 
@@ -26,7 +27,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tbcore.testing import EventFileWriter, summaries
+from tbcore.testing import EventFileWriter, graphs, summaries
 
 START_TIME = 1_700_000_000.0
 """Wall time of the first event, in seconds since the epoch."""
@@ -39,6 +40,8 @@ NUM_WEIGHTS = 2000
 PICTURE_SIZE = 48
 CLIP_SECONDS = 0.5
 SAMPLE_RATE = 8000
+PROFILE_AT = (10, 500)
+"""Steps of which the time of each operation is logged."""
 NUM_SETTINGS = 16
 """Of the sweep."""
 NUM_SEEDS = 2
@@ -56,12 +59,13 @@ class DemoRun:
     floor: float  # what the loss falls towards
     stop_at: int | None = None  # the job died here, and went on from an earlier checkpoint
     diverge: int | None = None  # from here on the loss grows, until it is no number
+    num_layers: int = 2
 
 
 RUNS = (
     DemoRun("small", 0.0, 1.1, 1e-3, 0.0045, 0.52),
-    DemoRun("large", 2000.0, 2.4, 1e-3, 0.0062, 0.31),
-    DemoRun("large-resumed", 5000.0, 2.3, 7e-4, 0.0052, 0.37, stop_at=640),
+    DemoRun("large", 2000.0, 2.4, 1e-3, 0.0062, 0.31, num_layers=6),
+    DemoRun("large-resumed", 5000.0, 2.3, 7e-4, 0.0052, 0.37, stop_at=640, num_layers=6),
     DemoRun("rate-too-high", 9000.0, 1.2, 4e-3, 0.011, 0.6, diverge=430),
 )
 
@@ -116,6 +120,8 @@ def _write_run(logdir: Path, run: DemoRun) -> None:
             # Without this a reader could not tell that later steps of the session before are void.
             writer.add_session_log("START", first, wall_time=wall_time)
             eval_writer.add_session_log("START", first, wall_time=wall_time)
+            if first == 0:
+                writer.add_graph(graphs.graph_def(_model(run)), wall_time=wall_time)
             for step in range(first, end):
                 # How busy the machine is drifts, and so does the time that a step takes.
                 load = 0.97 * load + noise.gauss(0.0, 0.01)
@@ -125,6 +131,8 @@ def _write_run(logdir: Path, run: DemoRun) -> None:
                 _write_training(writer, run, step, loss, seconds, noise, wall_time)
                 if step % LOOK_INSIDE_EVERY == 0:
                     _write_weights(writer, run, step, wall_time)
+                if step in PROFILE_AT:
+                    _write_profile(writer, run, step, wall_time)
                 if step % EVALUATE_EVERY == 0:
                     _write_evaluation(eval_writer, step, loss, noise, wall_time)
                     _write_pictures(eval_writer, run, step, loss, wall_time)
@@ -210,6 +218,76 @@ def _write_training(
     scalars["optimizer/gradient_norm"] *= noise.lognormvariate(0.0, 0.15)
     for tag, value in scalars.items():
         writer.add_scalar(tag, value, step, wall_time=wall_time)
+
+
+def _model(run: DemoRun) -> list[graphs.Node]:
+    """The operations of a small transformer, in the order in which they run."""
+    nodes: list[graphs.Node] = []
+    width = 64 * run.num_layers
+    tokens = (-1, 128, width)
+
+    def add(name: str, op: str, *inputs: str, shape: tuple[int, ...] = tokens) -> str:
+        nodes.append(graphs.Node(name, op, inputs, shape, "/device:CPU:0"))
+        return name
+
+    def dense(
+        scope: str, x: str, size_in: int, size_out: int, rows: tuple[int, ...] = (-1, 128)
+    ) -> str:
+        shape = (*rows, size_out)
+        kernel = add(f"{scope}/kernel", "VariableV2", shape=(size_in, size_out))
+        bias = add(f"{scope}/bias", "VariableV2", shape=(size_out,))
+        product = add(f"{scope}/MatMul", "BatchMatMulV2", x, kernel, shape=shape)
+        return add(f"{scope}/BiasAdd", "BiasAdd", product, bias, shape=shape)
+
+    def norm(scope: str, x: str) -> str:
+        mean = add(f"{scope}/Mean", "Mean", x, shape=(-1, 128, 1))
+        centred = add(f"{scope}/Sub", "Sub", x, mean)
+        scale = add(f"{scope}/scale", "VariableV2", shape=(width,))
+        return add(f"{scope}/Mul", "Mul", centred, scale)
+
+    words = add("input/words", "Placeholder", shape=(-1, 128))
+    labels = add("input/labels", "Placeholder", shape=(-1,))
+    table = add("embedding/table", "VariableV2", shape=(8000, width))
+    x = add("embedding/lookup", "GatherV2", table, words)
+    for layer in range(1, run.num_layers + 1):
+        block = f"encoder/layer_{layer}"
+        query, key, value = (
+            dense(f"{block}/attention/{part}", x, width, width)
+            for part in ("query", "key", "value")
+        )
+        scores = add(f"{block}/attention/scores", "BatchMatMulV2", query, key, shape=(-1, 128, 128))
+        weights = add(f"{block}/attention/Softmax", "Softmax", scores, shape=(-1, 128, 128))
+        seen = add(f"{block}/attention/context", "BatchMatMulV2", weights, value)
+        seen = dense(f"{block}/attention/output", seen, width, width)
+        x = norm(f"{block}/norm_1", add(f"{block}/add_1", "AddV2", x, seen))
+        inner = dense(f"{block}/feed_forward/up", x, width, 4 * width)
+        inner = add(f"{block}/feed_forward/Gelu", "Gelu", inner, shape=(-1, 128, 4 * width))
+        outer = dense(f"{block}/feed_forward/down", inner, 4 * width, width)
+        x = norm(f"{block}/norm_2", add(f"{block}/add_2", "AddV2", x, outer))
+    pooled = add("head/Mean", "Mean", x, shape=(-1, width))
+    logits = dense("head/dense", pooled, width, 10, rows=(-1,))
+    losses = add(
+        "loss/CrossEntropy", "SparseSoftmaxCrossEntropyWithLogits", logits, labels, shape=(-1,)
+    )
+    loss = add("loss/Mean", "Mean", losses, shape=())
+    variables = [node.name for node in nodes if node.op == "VariableV2"]
+    add("train/ApplyAdam", "ApplyAdam", loss, *variables, shape=())
+    return nodes
+
+
+def _write_profile(writer: EventFileWriter, run: DemoRun, step: int, wall_time: float) -> None:
+    """What each operation took: products of matrices take most of it."""
+    pick = random.Random(f"{run.name} {step}")
+    start = int(wall_time * 1e6)
+    took = []
+    for node in _model(run):
+        size = math.prod(abs(dim) for dim in node.shape or ())
+        weight = 30 if "MatMul" in node.op else 0.1 if node.op == "VariableV2" else 2
+        duration = int(5 + weight * size / 1000 * pick.uniform(0.8, 1.2))
+        took.append(graphs.Took(node.name, start, duration, 4 * 32 * size))
+        start += duration
+    metadata = graphs.run_metadata(took)
+    writer.add_run_metadata(f"step {step}", metadata, step=step, wall_time=wall_time)
 
 
 def _write_evaluation(

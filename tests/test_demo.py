@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import tbcore_graphs
 import tbcore_histograms
 import tbcore_hparams
 import tbcore_scalars
@@ -134,3 +135,24 @@ def test_the_demo_writes_over_nothing(tmp_path: Path, capsys: pytest.CaptureFixt
     assert main([str(tmp_path)]) == 1
     assert capsys.readouterr().err.count("\n") == 1
     assert contents(tmp_path) == {"notes.txt": b"mine"}
+
+
+def test_the_demo_has_a_model_and_the_time_it_takes(
+    tmp_path: Path, tbcore_client: MakeClient
+) -> None:
+    """A graph of each training run; the larger model has more layers, all alike."""
+    write_demo(tmp_path / "demo")
+    client = tbcore_client(tmp_path / "demo", plugins=[tbcore_graphs])
+
+    assert set(client.get("data/plugin/graphs/runs").json()) == {
+        "small/train", "large/train", "large-resumed/train", "rate-too-high/train",
+    }  # fmt: skip
+    overview = client.get("data/plugin/graphs/overview?run=large/train").json()
+    assert overview["graphs"][0]["nodes"] > 200
+    assert [tag["tag"] for tag in overview["metadata_tags"]] == ["step 10", "step 500"]
+    scope = client.get(
+        "data/plugin/graphs/scope?run=large/train&graph=graph&path=encoder&tag=step%20500"
+    ).json()["children"]
+    assert scope["name"] == [f"encoder/layer_{i}" for i in range(1, 7)]
+    assert len(set(scope["structure"])) == 1
+    assert all(micros > 1000 for micros in scope["compute_us"])

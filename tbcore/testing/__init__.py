@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tbcore.testing import summaries
+from tbcore.testing import graphs, summaries
 from tbcore.testing.runs import write_run
 from tbcore.testing.writer import EventFileWriter, record_bytes
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "EventFileWriter",
     "TbcoreClient",
+    "graphs",
     "make_client",
     "record_bytes",
     "summaries",

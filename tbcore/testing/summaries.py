@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tbcore.eventfiles.proto.summary_pb2 import Summary, SummaryMetadata
 from tbcore.eventfiles.proto.tensor_pb2 import TensorProto
+from tbcore.testing.wire import bytes_field, double_field
 
 DataClass = Literal["unknown", "scalar", "tensor", "blob_sequence"]
 _DATA_CLASSES: dict[DataClass, int] = {"unknown": 0, "scalar": 1, "tensor": 2, "blob_sequence": 3}
@@ -187,17 +188,17 @@ def session_start(
 ) -> Summary.Value:
     """Hyperparameters of a run, as it begins to train; `start` is in seconds since the epoch."""
     fields = [
-        _bytes_field(1, _bytes_field(1, name.encode()) + _bytes_field(2, _hparam(value)))
+        bytes_field(1, bytes_field(1, name) + bytes_field(2, _hparam(value)))
         for name, value in hparams.items()
     ]
-    fields += [_bytes_field(4, group.encode()), _double_field(5, start)]
-    content = _bytes_field(3, b"".join(fields))
+    fields += [bytes_field(4, group), double_field(5, start)]
+    content = bytes_field(3, b"".join(fields))
     return metadata_only("_hparams_/session_start_info", "hparams", content)
 
 
 def session_end(status: int = 1, end: float = 0.0) -> Summary.Value:
     """How training ended: 1 for success, 2 for failure; `end` is in seconds since the epoch."""
-    content = _bytes_field(4, bytes([1 << 3, status]) + _double_field(2, end))
+    content = bytes_field(4, bytes([1 << 3, status]) + double_field(2, end))
     return metadata_only("_hparams_/session_end_info", "hparams", content)
 
 
@@ -306,22 +307,8 @@ def _hparam(value: float | str | bool) -> bytes:
     if isinstance(value, bool):
         return bytes([4 << 3, value])
     if isinstance(value, str):
-        return _bytes_field(3, value.encode())
-    return _double_field(2, value)
-
-
-def _bytes_field(number: int, content: bytes) -> bytes:
-    """A field of a protobuf message that says its length, and what is in it."""
-    length = bytearray()
-    rest = len(content)
-    while rest >= 0x80:
-        length.append(rest & 0x7F | 0x80)
-        rest >>= 7
-    return bytes([number << 3 | 2, *length, rest]) + content
-
-
-def _double_field(number: int, value: float) -> bytes:
-    return struct.pack("<Bd", number << 3 | 1, value)
+        return bytes_field(3, value)
+    return double_field(2, value)
 
 
 def _with_metadata(
