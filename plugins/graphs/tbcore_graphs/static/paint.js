@@ -154,7 +154,9 @@ function paintBox(pen, box, { colors, paintOf, selected, hovered, found }, scale
   const middle = y + height / 2;
   const style = { color: colors.ink, align: /** @type {const} */ ("middle"), bold: isGroup };
   pen.text(box.label, centre, box.sub === "" ? middle : middle - 7, { size: SIZES.label, ...style });
-  if (box.sub !== "") pen.text(box.sub, centre, middle + 8, { size: SIZES.small, color: colors.dim, align: "middle" });
+  // Dim letters on a colour can hardly be read.
+  const subColor = color === null ? colors.dim : colors.ink;
+  if (box.sub !== "") pen.text(box.sub, centre, middle + 8, { size: SIZES.small, color: subColor, align: "middle" });
   if (isGroup) paintMark(pen, x + 15, middle, "+", colors);
 }
 
