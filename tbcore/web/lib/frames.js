@@ -30,10 +30,14 @@ export function drawNever(draw) {
 
 function work() {
   let end = performance.now() + BUDGET;
-  for (const draw of waiting) {
-    waiting.delete(draw);
-    end -= draw() ?? 0;
-    if (performance.now() > end) break;
+  try {
+    for (const draw of waiting) {
+      waiting.delete(draw);
+      end -= draw() ?? 0;
+      if (performance.now() > end) break;
+    }
+  } finally {
+    // Also when a drawing failed: others must not wait for ever.
+    frame = waiting.size > 0 ? requestAnimationFrame(work) : 0;
   }
-  frame = waiting.size > 0 ? requestAnimationFrame(work) : 0;
 }

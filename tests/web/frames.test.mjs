@@ -1,0 +1,37 @@
+// Drawings take turns, and one that fails does not stop the others.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { drawNever, drawSoon } from "../../tbcore/web/lib/frames.js";
+
+/** @type {(() => void)[]} */
+const frames = [];
+globalThis.requestAnimationFrame = /** @type {any} */ ((/** @type {() => void} */ callback) => frames.push(callback));
+
+test("a drawing is done once, the urgent one first, and not when it was taken back", () => {
+  /** @type {string[]} */
+  const done = [];
+  const [a, b, c] = ["a", "b", "c"].map((name) => () => (done.push(name), 0));
+  for (const draw of [a, b, a]) drawSoon(draw);
+  drawSoon(c, true);
+  drawNever(b);
+  assert.equal(frames.length, 1);
+  frames.shift()?.();
+  assert.deepEqual(done, ["c", "a"]);
+  assert.equal(frames.length, 0);
+});
+
+test("what stands behind a drawing that fails, or takes long, is drawn in the next frame", () => {
+  let numDrawn = 0;
+  drawSoon(() => {
+    throw new Error("broken");
+  });
+  drawSoon(() => (numDrawn++, 1e6)); // milliseconds
+  drawSoon(() => (numDrawn++, 0));
+  assert.throws(() => frames.shift()?.(), /broken/);
+  frames.shift()?.();
+  assert.equal(numDrawn, 1);
+  frames.shift()?.();
+  assert.equal(numDrawn, 2);
+  assert.equal(frames.length, 0);
+});
