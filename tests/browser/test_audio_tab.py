@@ -205,6 +205,38 @@ def test_new_clips_appear_and_do_not_stop_one_that_plays(
     profile.check(server.url)
 
 
+def test_the_latest_clip_plays_to_its_end_before_a_newer_one_takes_its_place(
+    serve: Callable[..., Any], tabs: Callable[..., Any], tmp_path: Path, audio_path: list[Path]
+) -> None:
+    """A job that logs a clip every few seconds does not cut off the one that is listened to."""
+    with EventFileWriter(tmp_path / "live" / "run" / "a.tfevents") as writer:
+        for tag in ("a", "b"):
+            writer.add_summary(0, summaries.audio(tag, clip(60.0)))
+        writer.flush()
+        server = serve(tmp_path / "live", python_path=audio_path)
+        profile = tabs()
+        profile.context.add_init_script(HELPERS)
+        page = profile.open(server.url, "#audio")
+        for tag in ("a", "b"):
+            wait_for_clips(page, tag, "run", [0])
+        play(page, "a", "run")
+        for tag in ("a", "b"):
+            writer.add_summary(1, summaries.audio(tag, clip(60.0)))
+        writer.flush()
+        wait_for_clips(page, "b", "run", [1])
+        page.wait_for_timeout(300)  # for what must not happen
+        wait_for_clips(page, "a", "run", [0])
+        assert page.evaluate("() => !clips.players('a', 'run')[0].paused")
+        play(page, "b", "run")  # stops the other, which is free to follow
+        wait_for_clips(page, "a", "run", [1])
+        assert page.evaluate("() => !clips.players('b', 'run')[0].paused")
+        page.evaluate("() => clips.players('b', 'run')[0].pause()")
+        writer.add_summary(2, summaries.audio("b", clip(1.0)))
+        writer.flush()
+        wait_for_clips(page, "b", "run", [2])
+    profile.check(server.url)
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_narrow_page_has_nothing_beside_it(page_of: Any, scheme: str) -> None:
     page, profile, server = page_of(viewport={"width": 400, "height": 800}, color_scheme=scheme)

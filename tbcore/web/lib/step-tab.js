@@ -56,6 +56,7 @@ import { RunLabel, runsByGroup, TagTab, watchTags } from "./tag-tab.js";
  * @property {boolean} expanded  whether its card has the whole width
  * @property {boolean} alone  whether the step has no other sample
  * @property {() => void} onBroken  tells that the browser cannot show it, or that it is gone; the tab finds out why
+ * @property {(isBusy: boolean) => void} onBusy  tells that it plays: it stays then, whatever is logged, until the reader moves
  *
  * @typedef {object} Tab  what the cards share
  * @property {Host} host
@@ -142,7 +143,9 @@ function Dashboard({ host, kind, tags, answers }) {
 
   const many = `${kind.noun}s`;
   const controls = html`
-    ${places.length > 1 && html`<${StepSlider} places=${places} value=${place} onChange=${onMoveAll} label="Step of all ${many}" />`}
+    ${shown.length > 0 &&
+    places.length > 1 &&
+    html`<${StepSlider} places=${places} value=${place} onChange=${onMoveAll} label="Step of all ${many}" />`}
     ${kind.Controls && html`<${kind.Controls} host=${host} />`}
   `;
   return html`<${TagTab}
@@ -259,8 +262,10 @@ function Cell({ tab, run, tag, place, ahead, expanded }) {
   const questionOf = (at) => ({ run: run.name, tag, step: at?.step, nth: at?.nth || undefined });
   const settled = useSettled(place);
   const { value: found, error } = useAnswer(answers, questionOf(settled), isNear);
+  const [busy, setBusy] = useState(/** @type {{ place: Place | null } | null} */ (null));
+  const isHeld = busy !== null && isSame(busy.place, place);
   const last = useRef(found);
-  if (found) last.current = found;
+  if (found && !isHeld) last.current = found;
   const shown = error && !found ? undefined : last.current;
   const isLate = shown !== undefined && (found === undefined || settled !== place);
 
@@ -320,6 +325,7 @@ function Cell({ tab, run, tag, place, ahead, expanded }) {
             expanded=${expanded}
             alone=${entries.length === 1}
             onBroken=${() => onBroken(shown, entry, sample)}
+            onBusy=${(/** @type {boolean} */ isBusy) => setBusy(isBusy ? { place } : null)}
           />
           <figcaption>
             <span title=${title}>${title}</span>

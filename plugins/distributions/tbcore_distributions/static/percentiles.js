@@ -30,7 +30,7 @@ export function readPercentiles(rows) {
     step: Float64Array.from(rows, ([, step]) => toNumber(step)),
     points,
     values: points.map((_, k) => Float64Array.from(rows, ([, , pairs]) => (pairs.length > 0 ? toNumber(pairs[k][1]) : NaN))),
-    numEmpty: rows.filter(([, , pairs]) => pairs.length === 0).length,
+    empty: rows.map(([, , pairs]) => pairs.length === 0),
   };
 }
 
@@ -62,20 +62,21 @@ export function bandsOf(percentiles, xAxis, tails, { name, color }) {
  * @param {{ name: string, color: string }} run
  * @returns {import("tbcore/lib/chart-types.js").ReadOut}
  */
-export function readOutOf({ points, values, step, wallTime }, index, { name, color }) {
+export function readOutOf({ points, values, step, wallTime, empty }, index, { name, color }) {
   const value = (/** @type {number} */ k) => formatValue(values[k][index]);
   const middle = (points.length - 1) / 2;
+  /** @type {[string, string][]} the greatest at the top, as in the chart */
+  const said = empty[index] ? [["Samples", "none"]] : points.map((point, k) => /** @type {[string, string]} */ ([nameOf(point), value(k)])).reverse();
   return {
     name,
     color,
     rows: [
       ["Step", formatStep(step[index])],
-      // The greatest at the top, as in the chart.
-      ...points.map((point, k) => /** @type {[string, string]} */ ([nameOf(point), value(k)])).reverse(),
+      ...said,
       ["Relative", formatDuration(wallTime[index] - wallTime[0])],
     ],
     note: formatTime(wallTime[index]),
-    spoken: `step ${formatStep(step[index])}: median ${value(middle)}, from ${value(0)} to ${value(points.length - 1)}`,
+    spoken: `step ${formatStep(step[index])}: ${empty[index] ? "no samples" : `median ${value(middle)}, from ${value(0)} to ${value(points.length - 1)}`}`,
   };
 }
 
@@ -94,8 +95,9 @@ export function percentileTable({ points, values, step, wallTime }) {
  * What a chart of them does not show.
  * @param {Percentiles} percentiles
  */
-export function noteOf({ values, step, numEmpty }) {
-  const numOdd = step.filter((_, i) => values.some((column) => !Number.isFinite(column[i]))).length - (values.length > 0 ? numEmpty : 0);
+export function noteOf({ values, step, empty }) {
+  const numEmpty = empty.filter(Boolean).length;
+  const numOdd = step.filter((_, i) => !empty[i] && values.some((column) => !Number.isFinite(column[i]))).length;
   const notes = [];
   if (numEmpty > 0) notes.push(numEmpty === step.length ? "no samples" : `${plural(numEmpty, "step")} without samples`);
   if (numOdd > 0) notes.push(`${plural(numOdd, "step")} with infinite values or NaN`);

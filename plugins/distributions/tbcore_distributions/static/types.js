@@ -15,7 +15,7 @@ export {};
  * @property {Float64Array} wallTime  seconds since the epoch
  * @property {number[]} points  hundredths of a percent, rising
  * @property {Float64Array[]} values  so many samples are not above these: a column for each point, NaN without samples
- * @property {number} numEmpty  steps without samples
+ * @property {boolean[]} empty  whether a step has no samples
  *
  * @typedef {object} Options  how the tab shows distributions
  * @property {XAxis} x

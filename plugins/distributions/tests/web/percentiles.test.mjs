@@ -51,6 +51,9 @@ test("steps without samples have no values, and it is said how many", () => {
   assert.deepEqual(percentiles.points, POINTS);
   assert.deepEqual([...percentiles.values[8]], [NaN, 1, NaN, NaN]);
   assert.equal(noteOf(percentiles), "2 steps without samples, 1 step with infinite values or NaN");
+  const { rows, spoken } = readOutOf(percentiles, 2, RUN);
+  assert.deepEqual(rows.slice(0, 2), [["Step", "1"], ["Samples", "none"]]);
+  assert.equal(spoken, "step 1: no samples");
   assert.equal(noteOf(readPercentiles([row(3, Infinity)])), "1 step with infinite values or NaN");
   assert.equal(noteOf(readPercentiles([row(3, 1)])), "");
   assert.equal(noteOf(readPercentiles([empty, empty])), "no samples");
