@@ -33,7 +33,7 @@ class Band:
     x: Floats
     mean: Floats
     low: Floats
-    """Least value, mean less the standard deviation, or first quartile."""
+    """Least value, mean less the sample standard deviation, or first quartile."""
     high: Floats
     count: Floats
     """How many runs are in the mean."""
@@ -97,7 +97,10 @@ def _summary(values: Floats, spread: Spread) -> tuple[Floats, Floats, Floats]:
     if spread == "range":
         return mean, np.nanmin(values, axis=0), np.nanmax(values, axis=0)
     if spread == "deviation":
-        deviation = np.nanstd(values, axis=0)
+        # Of the sample: over n - 1, as runs are few of many that could be. One run alone has none.
+        squares = np.nansum(np.square(values - mean), axis=0)
+        degrees = np.maximum((~np.isnan(values)).sum(axis=0) - 1, 1)
+        deviation = np.sqrt(squares / degrees)
         return mean, mean - deviation, mean + deviation
     low, high = np.nanquantile(values, [0.25, 0.75], axis=0)
     return mean, low, high

@@ -43,7 +43,9 @@ def test_spreads() -> None:
     runs = [rows([0], [value]) for value in (1, 2, 3, 4, 10)]
     deviation = band_of(runs, 0, 0, 10, "deviation")
     assert deviation.mean.tolist() == [4]
-    assert deviation.high[0] - 4 == pytest.approx(np.std([1, 2, 3, 4, 10]))
+    assert deviation.high[0] - 4 == pytest.approx(np.std([1, 2, 3, 4, 10], ddof=1))
+    alone = band_of([rows([0], [3.0]), rows([0], [np.nan])], 0, 0, 10, "deviation")
+    assert (alone.low[0], alone.mean[0], alone.high[0]) == (3, 3, 3), "one run has no deviation"
     quartiles = band_of(runs, 0, 0, 10, "quartiles")
     assert (quartiles.low[0], quartiles.high[0]) == (2, 4)
 

@@ -21,7 +21,7 @@ import { covers, isWhole } from "./lines-store.js";
 
 /** Of several tags in one chart each has its own dashes. */
 const DASHES = [undefined, [6, 3], [2, 3], [12, 4]];
-const SPREADS = { range: "minimum to maximum", deviation: "± standard deviation", quartiles: "quartiles" };
+const SPREADS = { range: "minimum to maximum", deviation: "± standard deviation (n − 1)", quartiles: "quartiles" };
 /** At least as many pixels are asked for: series of 1,000 points come whole. */
 const LEAST_PIXELS = 500;
 

@@ -205,7 +205,7 @@ function Smoothing({ host, value }) {
     OPTIONS.set(host, "smooth", Math.min(0.999, Math.max(0, Number(/** @type {HTMLInputElement} */ (event.currentTarget).value) || 0)));
   return html`<div
     class="smoothing"
-    title="The debiased exponential moving average of TensorBoard, of all points; the curve itself stays faint behind it. It is off at first (TensorBoard begins with 0.6), because smoothing hides spikes."
+    title="The debiased exponential moving average of TensorBoard, of all points; more than 1,000 are smoothed as if they were 1,000, as in its sample. The curve itself stays faint behind it. It is off at first (TensorBoard begins with 0.6), because smoothing hides spikes."
   >
     <span id="smoothing">Smoothing</span>
     <input type="range" min="0" max="0.99" step="0.01" value=${value} aria-labelledby="smoothing" onInput=${onInput} />
