@@ -640,7 +640,36 @@ def test_a_click_pins_a_step_in_all_charts(page: Any) -> None:
     assert x == pytest.approx(60, abs=1)
     assert page.evaluate("() => lab.calls.length") == 0  # nothing was selected
 
+    # Taken at its edge it does not jump below the pointer, and a click does not move it.
+    grip = handles.first.bounding_box()
+    page.mouse.move(grip["x"] + 2, grip["y"] + 8)
+    page.mouse.down()
+    page.mouse.move(grip["x"] + 4, grip["y"] + 8)
+    page.mouse.up()
+    assert page.evaluate("() => lab.pins.at(-1)[1]") == x
+    step = page.get_by_role("textbox", name="Step")
+    page.keyboard.press("Escape")
+    assert step.count() == 0
+    page.mouse.move(grip["x"] + 2, grip["y"] + 8)
+    page.mouse.down()
+    page.mouse.move(grip["x"] + 2 + 10 / 104 * box["width"], grip["y"] + 8, steps=4)
+    page.mouse.up()
+    assert page.evaluate("() => lab.pins.at(-1)[1]") == pytest.approx(x + 10, abs=1)
+
     handles.first.focus()
+    page.keyboard.type("1,33")
+    assert step.input_value() == "1,33"
+    page.keyboard.press("Escape")
+    page.keyboard.type("33")
+    page.keyboard.press("Enter")
+    assert page.evaluate("() => lab.pins.at(-1)[1]") == 33
+    handles.first.click()
+    step.fill("nothing")
+    page.keyboard.press("Enter")
+    assert step.is_visible()
+    step.fill(str(x))
+    page.keyboard.press("Enter")
+    assert [handle.inner_text() for handle in handles.all()] == [str(x), str(x)]
     page.keyboard.press("ArrowRight")
     assert page.evaluate("() => lab.pins.at(-1)[1]") == x + 1
     assert handles.nth(1).get_attribute("aria-valuetext") == str(x + 1)
@@ -659,6 +688,24 @@ def test_a_click_pins_a_step_in_all_charts(page: Any) -> None:
     page.wait_for_function("() => lab.pins.at(-1)[0] === 'late'")
     page.get_by_role("button", name="Unpin").first.click()
     assert page.evaluate("() => lab.pins.at(-1)[1]") is None
+
+
+def test_a_line_that_ended_does_not_hold_the_cursor(page: Any) -> None:
+    """The cursor follows the mouse on the lines that go on; what ended is read up to its end."""
+    box = draw(
+        page,
+        [line("short", RISING[:51], color=RED), line("long", RISING[::-1])],
+        pins=True,
+        cursor=None,
+    )
+    at = [(step + 2) / 104 for step in (50, 52, 55)]
+    assert sorted(row[0] for row in hover(page, box, at[0])) == ["long", "short"]
+    for share, step in zip(at[1:], (52, 55), strict=True):
+        rows = hover(page, box, share, 0.5)  # nearer to the end of the short one
+        assert [row[:3] for row in rows] == [["long", str(100 - step), str(step)]]
+    page.mouse.click(box["x"] + at[2] * box["width"], box["y"] + 0.5 * box["height"])
+    page.wait_for_function("() => lab.pins.length > 0")
+    assert page.evaluate("() => lab.pins.at(-1)[1]") == 55
 
 
 def test_the_window_of_values_does_not_cover_the_chart(page: Any) -> None:

@@ -83,6 +83,7 @@ export {};
  * @property {Float64Array | null} raw  drawn faint
  * @property {Float64Array[]} columns  all that is drawn
  * @property {Part[]} parts
+ * @property {Range | null} ends  of x in these rows
  * @property {Range | null} xExtent  of the whole series
  * @property {Range | null} yExtent
  * @property {{ index: number, beside: number }[]} nonFinite
@@ -112,10 +113,15 @@ export {};
  * @property {Tick[]} xTicks
  * @property {Tick[]} yTicks
  *
+ * @typedef {object} Pointed  CSS pixels inside the plot
+ * @property {number} left
+ * @property {number} top
+ * @property {boolean} [isTouch]  by a finger, which cannot click: it moves the page
+ *
  * @typedef {object} GestureTarget  what gestures act on
  * @property {() => Range | null} range  of the x axis, as it is laid out; null while there is nothing
  * @property {(range: Range | null, settled: boolean) => void} show  null: everything; `settled` at the end of a gesture
- * @property {(point: { left: number, top: number } | null) => void} point  pointed at, CSS pixels inside the plot
+ * @property {(point: Pointed | null) => void} point  pointed at
  * @property {(point: { left: number, top: number }) => void} [click]  clicked once, CSS pixels inside the plot
  * @property {(event: KeyboardEvent) => boolean} key  whether a key was of use otherwise
  *

@@ -44,7 +44,7 @@ export function addGestures(element, plot, target, signal) {
   const onMove = (event) => {
     if (pinch) return;
     const { left, top, width, inside } = placeOf(event);
-    if (!drag) return target.point(inside ? { left, top } : null);
+    if (!drag) return target.point(inside ? { left, top, isTouch: event.pointerType === "touch" } : null);
     if (drag.pans) return target.show(moved(drag.range, (drag.left - left) / width), false);
     const edges = [drag.left, Math.min(width, Math.max(0, left))].sort((a, b) => a - b);
     selection.hidden = edges[1] - edges[0] < DRAG;

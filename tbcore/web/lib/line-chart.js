@@ -60,8 +60,9 @@ const BAND = 0.18;
 const KEPT = ["step", "wallTime", "smoothed", "segments", "startTime", "faint", "overview", "x", "low", "high", "inner", "nonfinite"];
 /** How a place on the x axis is written. */
 const FORMATS = { step: formatStep, relative: formatDuration, wall_time: formatTime };
-/** A line is read only where it has a point this near to the pointer, CSS pixels. */
+/** A line is read only where it has a point this near to the cursor, CSS pixels; beyond its ends nearly none. */
 const REACH = 60;
+const BESIDE = 2;
 
 export class LineChart {
   /** @type {HTMLElement} */ #element;
@@ -86,7 +87,7 @@ export class LineChart {
   #closed = new AbortController();
   #leaveCursor = () => {};
   /** @type {{ name: string, index: number } | null} the point the arrow keys are at */ #reading = null;
-  /** @type {{ left: number, top: number } | null} pointer, CSS pixels inside the plot */ #pointer = null;
+  /** @type {import("./chart-types.js").Pointed | null} pointer, CSS pixels inside the plot */ #pointer = null;
   /** @type {number | null} an x that stays marked */ #pinned = null;
   /** @type {import("./chart-pin.js").ChartPin | null} made when an x is pinned */ #pin = null;
   /** @type {{ x: number, run: string | null } | null} the pointer in another chart */ #shared = null;
@@ -274,6 +275,7 @@ export class LineChart {
       ...{ line, band, name, run: line?.run ?? name, color, xs, columns, parts },
       ys: columns[0],
       raw: line && !line.faint ? (columns[1] ?? null) : null,
+      ends: extent(xs),
       xExtent: whole ? union([extent(toAxis(whole)), extent(xs)]) : extent(xs),
       yExtent: union(columns.map(extent)),
       nonFinite: line ? nonFinitePoints(line.value) : band ? lossPoints(band) : [],
@@ -575,8 +577,9 @@ export class LineChart {
           this.#update();
         },
         click: ({ left, top }) => {
-          const hit = this.#layout && this.#hitsAt(at(this.#x, left / this.#layout.width), top)[0];
-          if (hit) this.#movePin(this.#xOf(hit), true);
+          const place = this.#layout && this.#snapped(left);
+          const hit = place !== null && this.#hitsAt(place, top)[0];
+          if (hit) this.#movePin(this.#unitsOf(place), true);
         },
         key: (event) => this.#onKey(event),
       },
@@ -632,10 +635,8 @@ export class LineChart {
 
   /** To the point that is nearest to a place. @param {number} left  CSS pixels inside the plot @param {boolean} settled */
   #dragPin(left, settled) {
-    if (!this.#layout) return;
-    const far = (/** @type {Hit} */ hit) => Math.abs(hit.left - left);
-    const hits = this.#hitsAt(at(this.#x, left / this.#layout.width), 0).sort((a, b) => far(a) - far(b));
-    if (hits.length > 0) this.#movePin(this.#xOf(hits[0]), settled);
+    const place = this.#layout && this.#snapped(left);
+    if (place !== null) this.#movePin(this.#unitsOf(place), settled);
     else if (settled) this.#movePin(this.#pinned, true);
   }
 
@@ -650,13 +651,35 @@ export class LineChart {
         if (isBeyond && Number.isFinite(x) && !(direction * (x - next) >= 0)) next = x;
       }
     }
-    if (Number.isFinite(next)) this.#movePin(rounded(fromAxis(this.#axis("x"), next)), true);
+    if (Number.isFinite(next)) this.#movePin(this.#unitsOf(next), true);
   }
 
-  /** Where a point is, in units of the x axis. @param {Hit} hit */
-  #xOf(hit) {
-    const item = /** @type {Item} */ (this.#items.find((each) => isOf(hit, each)));
-    return rounded(fromAxis(this.#axis("x"), item.xs[hit.index]));
+  /** In units of the x axis, without what logarithms add in the last digits. @param {number} place  on the axis */
+  #unitsOf(place) {
+    return Number(fromAxis(this.#axis("x"), place).toPrecision(15));
+  }
+
+  /**
+   * The place of the nearest point of any line that has not ended there, or of any at all where all have.
+   * @param {number} left  CSS pixels inside the plot
+   * @returns {number | null} on the axis; null: none is near
+   */
+  #snapped(left) {
+    const { toX, width } = this.#mapping();
+    const x = at(this.#x, left / width);
+    /** @type {number | null} */
+    let place = null;
+    let away = REACH;
+    let lives = false;
+    for (const { xs, parts, ends } of this.#items) {
+      const nearest = xs[nearestIndex(xs, x, parts)];
+      const isInside = ends !== null && x >= ends[0] && x <= ends[1];
+      const distance = Math.abs(toX(nearest) - left);
+      if (!(distance <= REACH) || (lives && !isInside)) continue;
+      if (distance > away && lives === isInside) continue;
+      [place, away, lives] = [nearest, distance, isInside];
+    }
+    return place;
   }
 
   #placePin() {
@@ -672,6 +695,7 @@ export class LineChart {
     this.#pin ??= new ChartPin(this.#plot, {
       drag: (left, settled) => this.#dragPin(left, settled),
       walk: (direction) => this.#walkPin(direction),
+      write: (x) => this.#movePin(x, true),
       remove: () => {
         this.#movePin(null, true);
         this.#element.focus({ preventScroll: true });
@@ -690,7 +714,8 @@ export class LineChart {
     else if (key === "ArrowUp" || key === "ArrowDown") this.#changeLine(key === "ArrowUp" ? -1 : 1);
     else if (key === "Home" || key === "End") this.#walk(key === "Home" ? -1 : 1, Infinity);
     else if (key === "Enter" && this.#reading && this.#options.onPin) {
-      const x = this.#xOf(this.#hits()[0]);
+      const item = /** @type {Item} */ (this.#readItem());
+      const x = this.#unitsOf(item.xs[this.#reading.index]);
       this.#movePin(x === this.#pinned ? null : x, true);
     } else if ((key === "Delete" || key === "Backspace") && this.#pinned !== null) this.#movePin(null, true);
     else return false;
@@ -759,7 +784,7 @@ export class LineChart {
     const { left, top } = this.#pointer ?? hits[0];
     const { xAxis, readOut, onPin } = this.#options;
     const isRead = this.#reading !== null;
-    const hint = onPin && this.#pinned === null ? `${isRead ? "Enter" : "click"} to pin` : "";
+    const hint = onPin && this.#pinned === null && !this.#pointer?.isTouch ? `${isRead ? "Enter" : "click"} to pin` : "";
     this.#tooltip.show(hits, { left: plot.left + left, top: plot.top + (top || 0) }, isRead, xAxis, hint, readOut);
   }
 
@@ -773,8 +798,8 @@ export class LineChart {
     if (!cursor) return;
     const layout = this.#layout;
     if (!hits || !isHovered || !layout) return cursor.move(null, null, this);
-    const place = at(this.#x, (this.#pointer ?? hits[0]).left / layout.width);
-    cursor.move(fromAxis(this.#axis("x"), place), hits[0].run, this);
+    const place = this.#pointer ? this.#snapped(this.#pointer.left) : at(this.#x, hits[0].left / layout.width);
+    if (place !== null) cursor.move(this.#unitsOf(place), hits[0].run, this);
   }
 
   /** The points that are read just now, the nearest first. @returns {Hit[]} */
@@ -789,10 +814,15 @@ export class LineChart {
       return [this.#hit(item, index, toX(item.xs[index]), Number.isFinite(top) ? top : height)];
     }
     const pointer = this.#pointer;
-    return pointer ? this.#hitsAt(at(this.#x, pointer.left / this.#layout.width), pointer.top) : [];
+    const place = pointer && this.#snapped(pointer.left);
+    return pointer && place !== null ? this.#hitsAt(place, pointer.top) : [];
   }
 
-  /** @param {number} x  on the axis @param {number} pointerTop */
+  /**
+   * What the lines have at a place: those that ended before it or begin behind it have nothing.
+   * @param {number} x  on the axis
+   * @param {number} pointerTop
+   */
   #hitsAt(x, pointerTop) {
     const { toX, toY, width, height } = this.#mapping();
     const pointerLeft = toX(x);
@@ -802,7 +832,9 @@ export class LineChart {
       const index = nearestIndex(item.xs, x, item.parts);
       if (index === -1) continue;
       const left = toX(item.xs[index]);
-      if (!(Math.abs(left - pointerLeft) <= REACH) || left < -1 || left > width + 1) continue;
+      const { ends } = item;
+      const reach = ends && x >= ends[0] && x <= ends[1] ? REACH : BESIDE;
+      if (!(Math.abs(left - pointerLeft) <= reach) || left < -1 || left > width + 1) continue;
       const top = toY(item.ys[index]);
       const isDrawn = Number.isFinite(top);
       // What has no place is as near as its mark.
@@ -853,7 +885,8 @@ export class LineChart {
       }
     }
     let points = hits.slice(0, 8);
-    let left = points[0]?.left;
+    const place = this.#pointer && this.#snapped(this.#pointer.left);
+    let left = points.length > 0 && place !== null ? toX(place) : points[0]?.left;
     const shared = this.#shared;
     if (shared && points.length === 0) {
       const x = toAxis(this.#axis("x"), shared.x);
@@ -887,11 +920,6 @@ function make(kind, className) {
 /** The mean, then low and high of each band. @param {Band | null} band */
 function bandColumns(band) {
   return [band?.mean, band?.low, band?.high, ...(band?.inner ?? []).flat()];
-}
-
-/** Without what logarithms add in the last digits. @param {number} x */
-function rounded(x) {
-  return Number(x.toPrecision(15));
 }
 
 /** Whether a point is one of an item. @param {Hit} hit @param {Item} item */
