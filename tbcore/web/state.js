@@ -79,8 +79,8 @@ export function createState() {
 
   // --- what follows from both
   const sortedRuns = computed(() => [...runs.value].sort(compareNames));
-  const runFilter = computed(() => makeFilter(runFilterText.value));
-  const tagFilter = computed(() => makeFilter(tagFilterText.value));
+  const runFilter = computed(successive(runFilterText));
+  const tagFilter = computed(successive(tagFilterText));
   const checked = computed(() => checkedRuns(selection.value, runs.value));
   const selectionText = computed(() => selectionToText(selection.value));
   /** As the address has it. */
@@ -300,6 +300,16 @@ export function createState() {
       theme.value = systemTheme().theme;
     });
   }
+}
+
+/**
+ * Makes the filter of a text, each with the one before it in mind.
+ * @param {import("@preact/signals-core").ReadonlySignal<string>} text
+ */
+function successive(text) {
+  /** @type {import("./lib/filter.js").Filter | undefined} */
+  let last;
+  return () => (last = makeFilter(text.value, last));
 }
 
 /** @returns {{ query: MediaQueryList, theme: Theme }} */

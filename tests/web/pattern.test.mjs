@@ -124,10 +124,20 @@ test("plain words need no regular expressions, which are fetched for the first t
   assert.equal(early.makeFilter("l.ss").matches("train/loss"), false); // nothing, until they are there
   await early.loadPatterns();
   assert.equal(early.makeFilter("l.ss").matches("train/loss"), true);
+  const another = await import("../../tbcore/web/lib/filter.js?another");
+  const pending = another.makeFilter("l[");
+  assert.equal(another.makeFilter("l[", another.makeFilter("x")).matches("train/loss"), false);
+  await another.loadPatterns();
+  assert.equal(another.makeFilter("l[", pending).matches("train/loss"), true);
 });
 
-test("a filter with an error lets everything through, and so does an empty one", () => {
+test("a filter with an error lets through what the last one did, or everything, as an empty one does", () => {
   assert.equal(makeFilter("(").matches("anything"), true);
+  const valid = makeFilter("exp");
+  const unfinished = makeFilter("exp(", makeFilter("exp[", valid));
+  assert.equal(unfinished.matches("expa"), true);
+  assert.equal(unfinished.matches("other"), false);
+  assert.equal(unfinished.matches, valid.matches, "nothing has to be filtered again");
   assert.equal(makeFilter("").matches("anything"), true);
   assert.equal(makeFilter("").error, null);
   assert.equal(makeFilter("x").matches("y"), false);
