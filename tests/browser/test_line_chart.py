@@ -690,6 +690,24 @@ def test_a_click_pins_a_step_in_all_charts(page: Any) -> None:
     assert page.evaluate("() => lab.pins.at(-1)[1]") is None
 
 
+def test_a_run_that_is_pointed_at_keeps_its_marks(page: Any) -> None:
+    odd = [50.0] * 30 + [math.nan] * 40 + [50.0] * 31
+    draw(page, [line("odd", odd, color=RED), line("even", RISING)], cursor=None)
+    crosses = """() => {
+      const canvas = tb.card('loss').querySelector('.tb-chart-overlay');
+      const [from, width] = [0.4, 0.2].map((share) => Math.round(share * canvas.width));
+      const { data } = canvas.getContext('2d').getImageData(from, 0, width, canvas.height);
+      let count = 0;
+      for (let i = 0; i < data.length; i += 4) {
+        if (data[i+3] > 200 && data[i] - data[i+2] > 150) count++;
+      }
+      return count;
+    }"""
+    assert page.evaluate(crosses) == 0
+    page.evaluate("() => lab.it.highlight('odd')")
+    assert page.evaluate(crosses) > 20
+
+
 def test_a_line_that_ended_does_not_hold_the_cursor(page: Any) -> None:
     """The cursor follows the mouse on the lines that go on; what ended is read up to its end."""
     box = draw(

@@ -393,8 +393,15 @@ def test_the_table_of_a_chart(page_of: Any) -> None:
     assert rows.count() == 3
     last = page.get_by_role("button", name="Last value", exact=True)
     assert "as it was logged" in last.get_attribute("title")
+    places = """() => [
+      tb.all('.tb-legend thead th').map((title) => title.getBoundingClientRect().left),
+      tb.all('.tb-legend tbody th span').map((name) => name.textContent)]"""
+    last.click()
+    page.locator(".tb-legend [aria-sort=ascending]").wait_for()
+    still = page.evaluate(places)
     hover(page, "accuracy", 250, 495)
     page.get_by_role("button", name="Value", exact=True).wait_for()  # at the pointer
+    assert page.evaluate(places) == still
     page.wait_for_function("() => tb.all('.tb-legend .tb-nearest').length === 1")
     rows.nth(1).hover()
     last.wait_for()

@@ -38,6 +38,8 @@ const SPARE = 10;
  * @param {object} props
  * @param {string} props.label  what the table is of
  * @param {readonly LegendRow[]} props.rows
+ * @param {readonly LegendRow[]} [props.sortedBy]  the same rows with other values, which decide the order: so that rows stay
+ *   where they are while values change under the pointer
  * @param {boolean} [props.isLast]  rows are of the ends of lines, not of a place that is pointed at
  * @param {LegendSort | null} [props.sort]  null: in the order of the lines
  * @param {(sort: LegendSort | null) => void} [props.onSort]  a heading was clicked: rising, falling, as before
@@ -45,7 +47,7 @@ const SPARE = 10;
  * @param {(row: LegendRow | null) => void} [props.onHover]
  * @param {string | null} [props.highlighted]  the run that is pointed at
  */
-export function Legend({ label, rows, isLast = false, sort = null, onSort, onOnly, onHover, highlighted = null }) {
+export function Legend({ label, rows, sortedBy = rows, isLast = false, sort = null, onSort, onOnly, onHover, highlighted = null }) {
   const box = useRef(/** @type {HTMLElement | null} */ (null));
   const [view, setView] = useState({ top: 0, height: 240 });
   const isLong = rows.length > MANY;
@@ -55,6 +57,7 @@ export function Legend({ label, rows, isLast = false, sort = null, onSort, onOnl
   };
   useLayoutEffect(measure);
 
+  const rowOf = new Map(rows.map((row) => [row.key, row]));
   const isSmoothed = rows.some(({ smoothed }) => smoothed !== null);
   const isGrouped = rows.some(({ runs }) => runs !== undefined);
   const columns = COLUMNS.filter(([column]) => (column !== "smoothed" || isSmoothed) && (column !== "runs" || isGrouped));
@@ -80,8 +83,9 @@ export function Legend({ label, rows, isLast = false, sort = null, onSort, onOnl
       </thead>
       <tbody>
         ${gap(first)}
-        ${sortRows(rows, sort)
+        ${sortRows(sortedBy, sort)
           .slice(first, last)
+          .map(({ key }) => /** @type {LegendRow} */ (rowOf.get(key)))
           .map(
             (row, i) => html`<tr
               key=${row.key}

@@ -376,17 +376,7 @@ export class LineChart {
     context.restore();
     context.save();
     context.translate(layout.left, layout.top);
-    for (const { color, fill, stroke } of this.#marks(layout)) {
-      context.fillStyle = color;
-      if (fill) context.fill(new Path2D(fill));
-      if (!stroke) continue;
-      const path = new Path2D(stroke);
-      for (const [style, width] of strokesOf(color, this.#colors.surface)) {
-        context.strokeStyle = style;
-        context.lineWidth = width;
-        context.stroke(path);
-      }
-    }
+    this.#drawMarks(context, layout, this.#items);
     context.restore();
     this.#placePin();
     this.#update();
@@ -478,11 +468,26 @@ export class LineChart {
     context.drawImage(scratch, 0, 0, raster.width, raster.height, 0, 0, width, height);
   }
 
-  /** @param {{ width: number, height: number }} size */
-  #marks({ width, height }) {
+  /** @param {Context} context @param {{ width: number, height: number }} size @param {readonly Item[]} items */
+  #drawMarks(context, size, items) {
+    for (const { color, fill, stroke } of this.#marks(size, items)) {
+      context.fillStyle = color;
+      if (fill) context.fill(new Path2D(fill));
+      if (!stroke) continue;
+      const path = new Path2D(stroke);
+      for (const [style, width] of strokesOf(color, this.#colors.surface)) {
+        context.strokeStyle = style;
+        context.lineWidth = width;
+        context.stroke(path);
+      }
+    }
+  }
+
+  /** @param {{ width: number, height: number }} size @param {readonly Item[]} [items] */
+  #marks({ width, height }, items = this.#items) {
     const plot = { x: this.#axis("x"), y: this.#axis("y"), width, height };
     const showsPoints = this.#framed().length <= MANY_LINES && !this.#isMoving;
-    return this.#items.map((item) => ({
+    return items.map((item) => ({
       color: item.color,
       ...marksOf(item, plot, showsPoints && !item.line?.faint, this.#options.clip),
     }));
@@ -877,6 +882,7 @@ export class LineChart {
         context.lineWidth = LINE_WIDTH + 1.1;
         context.stroke(path);
       }
+      this.#drawMarks(context, { width, height }, items);
     }
     if (this.#pinned !== null && this.#items.length <= MANY_LINES) {
       for (const { left, top, color } of this.#hitsAt(toAxis(this.#axis("x"), this.#pinned), 0)) {

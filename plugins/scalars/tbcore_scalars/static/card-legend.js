@@ -32,17 +32,22 @@ export function CardLegend({ host, title, lines, bands, hits, pin, xAxis, view }
   const [sort, setSort] = useState(/** @type {import("tbcore/lib/legend-rows.js").LegendSort | null} */ (null));
   const own = useMemo(() => lines.filter((line) => !line.faint), [lines]);
   const inView = useMemo(() => own.map((line) => partOf(line, xAxis, view)), [own, xAxis, view]);
+  const ends = useMemo(
+    () => [...bands.map((band) => bandRow(band, null, null, xAxis, view)), ...legendRows(inView, null, xAxis)],
+    [bands, inView, xAxis, view],
+  );
   const rows = useMemo(() => {
+    if (!hits && pin === null) return ends;
     const ofBands = bands.map((band) => bandRow(band, hits, pin, xAxis, view));
-    const last = legendRows(inView, null, xAxis);
-    if (!hits && pin === null) return [...ofBands, ...last];
     const here = pin === null ? legendRows(own, hits, xAxis) : own.map((line) => pinnedRow(line, pin, xAxis));
+    const last = ends.slice(bands.length);
     return [...ofBands, ...here.map((row, index) => ({ ...row, min: last[index].min, max: last[index].max }))];
-  }, [own, bands, inView, hits, pin, xAxis, view]);
+  }, [own, bands, ends, hits, pin, xAxis, view]);
   const isGrouped = bands.length > 0;
   return html`<${Legend}
     label=${title}
     rows=${rows}
+    sortedBy=${pin === null ? ends : rows}
     isLast=${hits === null && pin === null}
     highlighted=${host.hoveredRun.value}
     sort=${sort}
