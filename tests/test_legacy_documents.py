@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from tensorboard.compat.proto import config_pb2, graph_pb2
@@ -239,15 +240,16 @@ def test_images(client: TbcoreClient) -> None:
         "width": 28, "height": 28, "wall_time": PICTURE_TIME, "step": PICTURE_STEP,
         "query": "index=0&tagname=input%2Fimage%2F2&run=train_run",
     }  # fmt: skip
-    for path in ("data/individualImage", "individualImage"):
+    for path in ("data/individualImage", "individualImage", "legacy/data/individualImage",
+                 "legacy/individualImage"):  # fmt: skip
         picture = client.get(f"{path}?{image['query']}")
         assert picture.content == summaries.png(28, 28)
         assert picture.headers["content-type"] == "image/png"
 
 
-@pytest.mark.parametrize("prefix", ["data/", ""])
+@pytest.mark.parametrize("prefix", ["data/", "", "legacy/data/", "legacy/"])
 def test_audio(client: TbcoreClient, prefix: str) -> None:
-    """Below data/, and where the document prints it."""
+    """Below data/, where the document prints it, and both below legacy/."""
     [clip] = client.get(f"{prefix}audio?run=train_run&tag=input%2Faudio%2F2").json()
 
     assert clip == {
@@ -292,14 +294,18 @@ node {
 """
 
 
-@pytest.mark.parametrize("path", ["data/graph", "graph", "data/plugin/graphs/graph"])
+@pytest.mark.parametrize(
+    "path", ["data/graph", "graph", "legacy/graph", "data/plugin/graphs/graph"]
+)
 def test_graph_without_large_attributes(client: TbcoreClient, path: str) -> None:
     """Those of more bytes than the limit are named in a list; compressed where that is taken."""
     query = f"run=train_run&limit_attr_size={GRAPH_LIMIT}&large_attrs_key=_too_large"
-    answer = client.get(f"{path}?{query}", headers={"Accept-Encoding": "gzip"})
+    for accepted, encoding in (("gzip", "gzip"), ("identity", None)):
+        answer = client.get(f"{path}?{query}", headers={"Accept-Encoding": accepted})
 
-    assert answer.text == SMALL_NODES
-    assert answer.headers["content-type"] == "text/x-protobuf; charset=utf-8"
+        assert answer.headers.get("content-encoding") == encoding
+        assert answer.text == SMALL_NODES
+        assert answer.headers["content-type"] == "text/x-protobuf; charset=utf-8"
 
 
 def test_graph_as_it_was_logged(client: TbcoreClient) -> None:
@@ -329,20 +335,38 @@ def test_bad_parameters_of_graph(client: TbcoreClient, query: str, named: str) -
     assert len(answer.text.splitlines()) == 1
 
 
+METADATA = """\
+step_stats {
+  dev_stats {
+    device: "/job:localhost/replica:0/task:0/cpu:0"
+    node_stats {
+      node_name: "_SOURCE"
+      all_start_micros: 1458337695775395
+      op_start_rel_micros: 11
+      op_end_rel_micros: 12
+      all_end_rel_micros: 38
+      memory {
+        allocator_name: "cpu"
+      }
+      timeline_label: "_SOURCE = NoOp()"
+      scheduled_micros: 1458337695775363
+    }
+  }
+}
+"""
+
+
 @pytest.mark.parametrize("path", ["data/run_metadata", "data/plugin/graphs/run_metadata"])
 def test_run_metadata(client: TbcoreClient, path: str) -> None:
     """The text of the message, with the fields in the order of their numbers."""
-    answer = client.get(f"{path}?run=train_run&tag=inference")
+    for accepted, encoding in (("gzip", "gzip"), ("identity", None)):
+        answer = client.get(
+            f"{path}?run=train_run&tag=inference", headers={"Accept-Encoding": accepted}
+        )
 
-    assert answer.text.splitlines()[:6] == [
-        "step_stats {",
-        "  dev_stats {",
-        '    device: "/job:localhost/replica:0/task:0/cpu:0"',
-        "    node_stats {",
-        '      node_name: "_SOURCE"',
-        "      all_start_micros: 1458337695775395",
-    ]
-    assert answer.headers["content-type"] == "text/x-protobuf; charset=utf-8"
+        assert answer.headers.get("content-encoding") == encoding
+        assert answer.text == METADATA
+        assert answer.headers["content-type"] == "text/x-protobuf; charset=utf-8"
 
 
 @pytest.mark.parametrize("name", [name for name in ADDRESSES if name != "samples"])
@@ -382,3 +406,53 @@ def test_related_tags_are_sampled_together(tbcore_logdir: Path, tbcore_client: M
     assert (len(a), a[-1]) == (1000, 4999)
     histograms = steps("data/histograms?run=run&tag=H")
     assert (len(histograms), histograms[-1]) == (50, 299)
+
+
+def test_as_many_are_sampled_as_the_server_was_told(
+    tbcore_logdir: Path, tbcore_client: MakeClient
+) -> None:
+    """A bound for each plugin, which a request for a series of scalars may change."""
+    write_run(
+        tbcore_logdir, "run", scalars={"s": list(range(100))},
+        histograms={"h": [[float(i)] for i in range(100)]},
+        images={"i": [summaries.png()] * 100}, audio={"a": [summaries.wav()] * 100},
+    )  # fmt: skip
+    bounds = {"scalars": 20, "histograms": 5, "distributions": 6, "images": 7, "audio": 8}
+    client = tbcore_client(tbcore_logdir, plugins=PLUGINS, samples_per_plugin=bounds)
+
+    def count(address: str) -> int:
+        return len(client.get(f"data/{address}").json())
+
+    assert count("scalars?run=run&tag=s") == 20
+    assert count("scalars?run=run&tag=s&samples=0") == 100
+    assert count("histograms?run=run&tag=h") == 5
+    assert count("compressedHistograms?run=run&tag=h") == 6
+    assert count("images?run=run&tag=i") == 7
+    assert count("audio?run=run&tag=a") == 8
+
+
+def test_names_of_any_kind_lead_to_their_data(
+    tbcore_logdir: Path, tbcore_client: MakeClient
+) -> None:
+    """Also as the query of an image or a clip, at every address and below a prefix."""
+    run, tag = "a/b c+d", "100% ä & <x>=1+2#?"
+    write_run(
+        tbcore_logdir, run, scalars={tag: [1.0]}, images={f"{tag}/i": [summaries.png()]},
+        audio={f"{tag}/a": [summaries.wav()]},
+    )  # fmt: skip
+    client = tbcore_client(tbcore_logdir, plugins=PLUGINS, api="legacy", path_prefix="/x")
+
+    for below in ("", "legacy/"):
+        types = client.get(f"{below}data/runs").json()[run]
+        assert (types["scalars"], types["images"]) == ([tag], [f"{tag}/i"])
+        query = urlencode({"run": run, "tag": tag})
+        assert len(client.get(f"{below}data/scalars?{query}").json()) == 1
+        for listing, individual, data in (
+            ("images", "individualImage", summaries.png()),
+            ("audio", "individualAudio", summaries.wav()),
+        ):
+            query = urlencode({"run": run, "tag": f"{tag}/{listing[0]}"})
+            [entry] = client.get(f"{below}data/{listing}?{query}").json()
+            for path in (f"data/{individual}", individual):
+                answer = client.get(f"{below}{path}?{entry['query']}&ts=1.5")
+                assert answer.content == data

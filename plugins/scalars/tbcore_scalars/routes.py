@@ -33,10 +33,7 @@ def make_routes(multiplexer: Multiplexer, claims: Claims, samples: int) -> list[
         return json_response(multiplexer.tags(claims))
 
     def scalars(request: Request) -> Response:
-        run, tag = required(request, "run", "tag")
-        wanted = optional_int(request, "samples", samples, minimum=0)
-        series = multiplexer.scalars(run, tag, claims=claims, samples=wanted)
-        return _rows_response(request, reader.rows(series))
+        return _series_response(request, multiplexer, claims, samples)
 
     def window(request: Request) -> Response:
         return columns_response(*charts.lines(lines_question(request)))
@@ -63,9 +60,7 @@ def make_legacy_api(multiplexer: Multiplexer, claims: Claims, samples: int) -> L
 
     def scalars(request: Request) -> Response:
         if optional(request, "run") is not None or optional(request, "tag") is not None:
-            run, tag = required(request, "run", "tag")
-            series = multiplexer.scalars(run, tag, claims=claims, samples=samples)
-            return _rows_response(request, reader.rows(series))
+            return _series_response(request, multiplexer, claims, samples)
         if optional(request, "format", "json") == "csv":
             raise BadRequestError("Scalar sample values only supports JSON output")
         sample_count = optional_int(request, "sample_count", 10, minimum=2)
@@ -77,7 +72,13 @@ def make_legacy_api(multiplexer: Multiplexer, claims: Claims, samples: int) -> L
     )
 
 
-def _rows_response(request: Request, rows: list[reader.Row]) -> Response:
+def _series_response(
+    request: Request, multiplexer: Multiplexer, claims: Claims, samples: int
+) -> Response:
+    """The rows of one series, as JSON or CSV."""
+    run, tag = required(request, "run", "tag")
+    wanted = optional_int(request, "samples", samples, minimum=0)
+    rows = reader.rows(multiplexer.scalars(run, tag, claims=claims, samples=wanted))
     if optional(request, "format", "json") == "csv":
         return csv_response(reader.COLUMNS, rows)
     return json_response(rows)
