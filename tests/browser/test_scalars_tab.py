@@ -313,6 +313,38 @@ def test_zooming_in_reaches_single_points_of_a_long_series(
     profile.check(server.url)
 
 
+def test_a_pin_reaches_every_point_of_a_long_series(
+    serve: Callable[..., Any], tabs: Callable[..., Any], tmp_path: Path
+) -> None:
+    """A step that is not drawn is read as it was logged; the arrow keys leave none out."""
+    values = np.random.default_rng(0).random(60_000)
+    write_run(tmp_path / "long", "r", scalars={"loss": values})
+    server = serve(tmp_path / "long")
+    profile = tabs()
+    page = profile.open(server.url, "#scalars&scalars.at=31234")
+    handle = page.get_by_role("slider", name="Pinned step")
+    handle.wait_for()
+    page.get_by_role("button", name="Table of loss").click()
+
+    def wait_for_row(step: int) -> None:
+        page.wait_for_function(
+            "(texts) => texts.every((text) => "
+            "tb.all('.tb-legend tbody td').some((cell) => cell.textContent === text))",
+            arg=[f"{step:,}", f"{float(np.float32(values[step])):.6g}"],
+        )
+
+    wait_for_row(31_234)
+    handle.focus()
+    for key, step in [("ArrowRight", 31_235), ("ArrowRight", 31_236), ("ArrowLeft", 31_235)]:
+        page.keyboard.press(key)
+        page.wait_for_function("(step) => location.hash.endsWith(`at=${step}`)", arg=step)
+        wait_for_row(step)
+    page.keyboard.type("44,443")
+    page.keyboard.press("Enter")
+    wait_for_row(44_443)
+    profile.check(server.url)
+
+
 def test_showing_everything_again_shows_every_line(
     serve: Callable[..., Any], tabs: Callable[..., Any], tmp_path: Path
 ) -> None:

@@ -69,6 +69,8 @@ export {};
  * @property {Cursor} [cursor]  shared with other charts
  * @property {(x: number | null, settled: boolean, here: boolean) => void} [onPin]  an x was pinned, moved or let go, here
  *   or in a chart with the same cursor; `settled` at the end of a gesture. Without it the reader can pin nothing
+ * @property {(x: number, direction: -1 | 1) => Promise<number | null> | null} [nextX]  where the next point of all that
+ *   were logged is, for a pin that is walked; null: there is none, and instead of a promise: all points are drawn
  * @property {(isZoomed: boolean) => void} [onZoom]
  * @typedef {Callbacks & Partial<Axes>} LineChartOptions
  *

@@ -90,6 +90,8 @@ export class LineChart {
   /** @type {import("./chart-types.js").Pointed | null} pointer, CSS pixels inside the plot */ #pointer = null;
   /** @type {number | null} an x that stays marked */ #pinned = null;
   /** @type {import("./chart-pin.js").ChartPin | null} made when an x is pinned */ #pin = null;
+  /** Whether the next point is asked for. */
+  #isAsking = false;
   /** @type {{ x: number, run: string | null } | null} the pointer in another chart */ #shared = null;
   /** @type {string | null} run */ #highlighted = null;
   #wasHovered = false;
@@ -646,8 +648,22 @@ export class LineChart {
   }
 
   /** To the next point of any line. @param {-1 | 1} direction */
-  #walkPin(direction) {
-    const place = toAxis(this.#axis("x"), this.#pinned ?? NaN);
+  async #walkPin(direction) {
+    const from = this.#pinned;
+    if (from === null || this.#isAsking) return;
+    let next = this.#nextDrawn(from, direction);
+    const asked = this.#options.nextX?.(from, direction);
+    if (asked) {
+      this.#isAsking = true;
+      next = await asked.catch(() => next); // what is drawn is better than to stand still
+      this.#isAsking = false;
+    }
+    if (next !== null && this.#pinned === from && !this.#closed.signal.aborted) this.#movePin(next, true);
+  }
+
+  /** @param {number} from @param {-1 | 1} direction @returns {number | null} in units of the x axis */
+  #nextDrawn(from, direction) {
+    const place = toAxis(this.#axis("x"), from);
     let next = NaN;
     for (const { xs } of this.#framed()) {
       for (const x of xs) {
@@ -656,7 +672,7 @@ export class LineChart {
         if (isBeyond && Number.isFinite(x) && !(direction * (x - next) >= 0)) next = x;
       }
     }
-    if (Number.isFinite(next)) this.#movePin(this.#unitsOf(next), true);
+    return Number.isFinite(next) ? this.#unitsOf(next) : null;
   }
 
   /** In units of the x axis, without what logarithms add in the last digits. @param {number} place  on the axis */

@@ -3,10 +3,11 @@
  */
 
 import { html } from "htm/preact";
-import { useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { countText } from "tbcore/lib/chart-tooltip.js";
 import { Legend, legendRows } from "tbcore/lib/legend.js";
 import { rowAt, xColumn } from "tbcore/lib/series.js";
+import { linesAt } from "./pin-rows.js";
 
 /**
  * @typedef {import("tbcore/lib/legend-rows.js").LegendRow} LegendRow
@@ -17,18 +18,22 @@ import { rowAt, xColumn } from "tbcore/lib/series.js";
  * @typedef {import("./types.js").View} View
  */
 
+/** How long a pin must stand still until rows are fetched for it. */
+const SETTLE_MS = 80;
+
 /**
  * @param {object} props
  * @param {import("./types.js").Host} props.host
+ * @param {import("./types.js").Options} props.options
  * @param {string} props.title
  * @param {readonly Line[]} props.lines
  * @param {readonly Band[]} props.bands  of groups of runs; they have rows in place of their members
  * @param {readonly Hit[] | null} props.hits
  * @param {number | null} props.pin  an x whose values are shown, whatever is pointed at
- * @param {XAxis} props.xAxis
  * @param {View | null} props.view
  */
-export function CardLegend({ host, title, lines, bands, hits, pin, xAxis, view }) {
+export function CardLegend({ host, options, title, lines, bands, hits, pin, view }) {
+  const xAxis = options.x;
   const [sort, setSort] = useState(/** @type {import("tbcore/lib/legend-rows.js").LegendSort | null} */ (null));
   const own = useMemo(() => lines.filter((line) => !line.faint), [lines]);
   const inView = useMemo(() => own.map((line) => partOf(line, xAxis, view)), [own, xAxis, view]);
@@ -36,13 +41,32 @@ export function CardLegend({ host, title, lines, bands, hits, pin, xAxis, view }
     () => [...bands.map((band) => bandRow(band, null, null, xAxis, view)), ...legendRows(inView, null, xAxis)],
     [bands, inView, xAxis, view],
   );
+  /** What the server has at the pin of lines whose drawn rows leave it out. */
+  const [logged, setLogged] = useState({ pin: NaN, lines: /** @type {Map<string, Line>} */ (new Map()) });
+  useEffect(() => {
+    const lacking = pin === null ? [] : own.filter((line) => !xColumn(line, xAxis, line.startTime).includes(pin));
+    if (pin === null || lacking.length === 0) return undefined;
+    const leaving = new AbortController();
+    const ask = async () => {
+      try {
+        setLogged({ pin, lines: await linesAt(host, lacking, options, pin, leaving.signal) });
+      } catch (error) {
+        if (!leaving.signal.aborted) console.warn(error); // the rows that are drawn say which step they are of
+      }
+    };
+    const settle = setTimeout(ask, SETTLE_MS);
+    return () => {
+      clearTimeout(settle);
+      leaving.abort();
+    };
+  }, [own, pin, xAxis, options.smooth]);
   const rows = useMemo(() => {
     if (!hits && pin === null) return ends;
     const ofBands = bands.map((band) => bandRow(band, hits, pin, xAxis, view));
-    const here = pin === null ? legendRows(own, hits, xAxis) : own.map((line) => pinnedRow(line, pin, xAxis));
+    const here = pin === null ? legendRows(own, hits, xAxis) : own.map((line) => pinnedRow((logged.pin === pin && logged.lines.get(line.key ?? "")) || line, pin, xAxis));
     const last = ends.slice(bands.length);
     return [...ofBands, ...here.map((row, index) => ({ ...row, min: last[index].min, max: last[index].max }))];
-  }, [own, bands, ends, hits, pin, xAxis, view]);
+  }, [own, bands, ends, hits, pin, logged, xAxis, view]);
   const isGrouped = bands.length > 0;
   return html`<${Legend}
     label=${title}

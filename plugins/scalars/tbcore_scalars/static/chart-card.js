@@ -84,6 +84,7 @@ export function ChartCard({ tab, parts, group, pinned, link }) {
       onView: (next, settled) => showView.current(next, settled),
       onHover: (found) => onHoverLatest.current(found),
       onPin: (x, settled, here) => onPinLatest.current(x, settled, here),
+      nextX: (x, direction) => nextX.current(x, direction),
     });
     chart.current = made;
     const measure = () => setPixels(pixelsFor(made.pixels));
@@ -136,6 +137,17 @@ export function ChartCard({ tab, parts, group, pinned, link }) {
   onPinLatest.current = (x, settled, here) => {
     if (settled || needsHits) setPin(x);
     if (settled && here) setAsksPin(true);
+  };
+  /** Of lines whose points are not all drawn the server knows the next one. */
+  const nextX = useRef(/** @type {(x: number, direction: -1 | 1) => Promise<number | null> | null} */ (() => null));
+  nextX.current = (x, direction) => {
+    if (shown.numShown >= shown.numInside || isGrouped) return null;
+    const ask = async () => {
+      const { linesAt, nextAfter } = await import("./pin-rows.js");
+      const found = await linesAt(host, shown.lines, { ...options, smooth: 0 }, x);
+      return nextAfter(found.values(), options, x, direction);
+    };
+    return ask();
   };
   const onHoverLatest = useRef(/** @type {(found: import("tbcore/lib/line-chart.js").Hit[]) => void} */ (() => {}));
   onHoverLatest.current = (found) => {
@@ -369,7 +381,7 @@ export function ChartCard({ tab, parts, group, pinned, link }) {
     ${error && html`<p class="error" role="status">${error}</p>`}
     ${needsHits &&
     isNear &&
-    html`<${Later} load=${() => import("./card-legend.js")} of="CardLegend" host=${host} title=${title} lines=${shown.lines} bands=${shownBands.bands} hits=${hits} pin=${pin} xAxis=${options.x} view=${view} />`}
+    html`<${Later} load=${() => import("./card-legend.js")} of="CardLegend" host=${host} options=${options} title=${title} lines=${shown.lines} bands=${shownBands.bands} hits=${hits} pin=${pin} view=${view} />`}
   <//>`;
 }
 
