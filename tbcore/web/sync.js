@@ -92,8 +92,8 @@ export function keepInSync(state) {
   /** @returns {Promise<[string[], import("./state.js").Frontends]>} */
   async function fetchLists() {
     const [runs, frontends] = await Promise.all([getJSON(address("data/runs")), getJSON(address("data/frontends"))]);
-    // With `--api legacy` the runs are the keys of an object, in the same order.
-    return [Array.isArray(runs) ? runs : Object.keys(runs), frontends];
+    // With `--api legacy` this is an object. Its keys are the runs, but numbers among them come first here.
+    return [Array.isArray(runs) ? runs : (await getJSON(address("data/run_details"))).runs, frontends];
   }
 
   /**
