@@ -138,7 +138,7 @@ def _bind(addresses: Sequence[_Address], port: int) -> list[socket.socket]:
                 if error.errno == errno.EADDRINUSE:
                     raise _PortTakenError(
                         f"port {chosen} is in use by another program; "
-                        f"give another one with --port, or leave --port away to get a free one"
+                        f"give another one with --port, or leave out --port to get a free one"
                     ) from error
                 if address.required:
                     raise _cannot_listen(address, chosen, error) from error

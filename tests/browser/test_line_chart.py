@@ -785,12 +785,17 @@ def test_the_legend_sorts_and_picks_one_run(page: Any) -> None:
     page.evaluate("(lines) => lab.legend(lines)", lines)
     names = "() => tb.all('.tb-legend tbody th span').map((name) => name.textContent)"
     assert page.evaluate(names) == [f"run {i}" for i in range(5)]
+    falling = ["run 3", "run 1", "run 4", "run 2", "run 0"]  # last values are 0, 7, 3, 10, 6
     page.get_by_role("button", name="Value").click()
-    # Last values are 0, 7, 3, 10, 6.
-    assert page.evaluate(names) == ["run 0", "run 2", "run 4", "run 1", "run 3"]
-    page.get_by_role("button", name="Value").click()
-    assert page.evaluate(names) == ["run 3", "run 1", "run 4", "run 2", "run 0"]
+    assert page.evaluate(names) == falling
     assert page.evaluate("() => tb.all('[aria-sort=descending]').length") == 1
+    page.get_by_role("button", name="Value").click()
+    assert page.evaluate(names) == falling[::-1]
+    page.get_by_role("button", name="Value").click()
+    assert page.evaluate(names) == [f"run {i}" for i in range(5)]
+    page.get_by_role("button", name="Min").click()
+    assert page.evaluate("() => tb.all('[aria-sort=ascending]').length") == 1
+    page.get_by_role("button", name="Value").click()
     page.get_by_role("row", name="run 4").hover()
     page.get_by_role("button", name="Only run 4").click()
     assert page.evaluate("() => lab.only") == "run 4"

@@ -429,7 +429,7 @@ def test_the_table_of_a_chart(page_of: Any) -> None:
       tb.all('.tb-legend thead th').map((title) => title.getBoundingClientRect().left),
       tb.all('.tb-legend tbody th span').map((name) => name.textContent)]"""
     last.click()
-    page.locator(".tb-legend [aria-sort=ascending]").wait_for()
+    page.locator(".tb-legend [aria-sort=descending]").wait_for()
     still = page.evaluate(places)
     hover(page, "accuracy", 250, 495)
     page.get_by_role("button", name="Value", exact=True).wait_for()  # at the pointer
@@ -449,6 +449,49 @@ def test_the_table_of_a_chart(page_of: Any) -> None:
         "(text) => tb.all('.tb-legend tbody tr').some((row) => row.textContent.includes(text))",
         arg=f"{mean:.6g}",
     )
+    profile.check(server.url)
+
+
+def test_the_shape_of_a_card_is_in_the_address_and_outlives_a_filter(page_of: Any) -> None:
+    """Full size, its own table and the order of that."""
+    page, profile, server = page_of("#scalars&tagFilter=^accuracy$|^loss/total$")
+    wait_for_curves(page, "accuracy", RUNS[0])
+    page.get_by_role("button", name="Full size: accuracy").click()
+    page.get_by_role("button", name="Max", exact=True).click()
+    as_left = """() => tb.card('accuracy')?.classList.contains('tb-expanded')
+      && tb.all('[aria-sort=descending]').length === 1"""
+    page.wait_for_function(as_left)
+    box = page.get_by_label("Filter tags (regular expression)")
+    box.fill("no such tag")
+    page.wait_for_function("() => !tb.card('accuracy')")
+    box.fill("accuracy|total")
+    page.wait_for_function(as_left)
+    assert not page.evaluate("() => tb.card('loss/total').classList.contains('tb-expanded')")
+    page.wait_for_function("() => location.hash.includes('cards=accuracy,full,max-')")
+
+    linked = profile.open(server.url, page.evaluate("() => location.hash"))
+    linked.wait_for_function(as_left)
+    linked.get_by_role("button", name="Table of accuracy").click()
+    linked.wait_for_function("() => !tb.all('.tb-legend').length")
+    linked.get_by_role("button", name="Full size: accuracy").click()
+    linked.wait_for_function("() => !tb.card('accuracy').classList.contains('tb-expanded')")
+    profile.check(server.url)
+
+
+def test_copies_of_a_card_zoom_alone(page_of: Any) -> None:
+    """A pinned card and the one in its section have each their own part of the address."""
+    page, profile, server = page_of("#scalars&tagFilter=^accuracy$&scalars.pinned=accuracy")
+    buttons = page.get_by_role("button", name="Full size: accuracy")
+    buttons.nth(1).wait_for()
+    buttons.first.click()
+    page.wait_for_function("() => tb.all('.tb-expanded').length === 1")
+    assert page.evaluate("() => Boolean(tb.all('.tb-expanded')[0].closest('.pinned'))")
+    linked = profile.open(
+        server.url,
+        "#scalars&tagFilter=^accuracy$&scalars.pinned=accuracy&scalars.zoom=accuracy,100,200",
+    )
+    linked.get_by_role("button", name="Show all of accuracy").wait_for()
+    assert linked.get_by_role("button", name="Show all of accuracy").count() == 1
     profile.check(server.url)
 
 
@@ -522,9 +565,9 @@ def test_addresses_that_were_typed_by_hand(page_of: Any) -> None:
 def test_tags_without_a_group_fold_too(page_of: Any) -> None:
     page, profile, server = page_of()
     wait_for_curves(page, "accuracy", RUNS[0])
-    page.get_by_role("button", name="ungrouped 2").click()
+    page.get_by_role("button", name="Without a section 2").click()
     page.wait_for_function("() => !tb.card('accuracy')")
-    page.get_by_role("button", name="ungrouped 2").click()
+    page.get_by_role("button", name="Without a section 2").click()
     wait_for_curves(page, "accuracy", RUNS[0])
     profile.check(server.url)
 
@@ -641,7 +684,8 @@ def test_a_band_is_tabled_on_every_axis(seeds: Any, tabs: Callable[..., Any]) ->
             """() => Object.fromEntries([...tb.all('.tb-legend tbody tr')[0].cells].map(
               (cell) => [cell.dataset.column, cell.textContent]))"""
         )
-        assert (cells["value"], cells["min"], cells["max"]) == ("1.66667", "0", "3")
+        assert (cells["value"], cells["low"], cells["high"]) == ("1.66667", "0", "3")
+        assert (cells["min"], cells["max"]) == ("1.5", "2")  # of the mean, over the chart
         assert cells["runs"] == "3 of 5"
         filled = [name for name in ("step", "relative", "wallTime") if cells[name]]
         assert filled == [place]

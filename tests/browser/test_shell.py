@@ -617,7 +617,7 @@ def routes(multiplexer):
 
     page.get_by_role("checkbox", name="eval").uncheck()
     page.wait_for_function("() => !tb.card('loss').innerText.includes('eval')")
-    page.get_by_role("button", name="ungrouped").click()
+    page.get_by_role("button", name="Without a section").click()
     page.wait_for_function("() => !tb.card('loss')")
     page.get_by_role("button", name="Unfold all").click()
     page.wait_for_function("() => tb.card('loss')")

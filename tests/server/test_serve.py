@@ -271,7 +271,7 @@ def test_a_port_that_is_taken_is_an_error_in_one_line(
     assert done.returncode == 1
     assert done.stderr == (
         f"tbcore: port {port} is in use by another program; "
-        "give another one with --port, or leave --port away to get a free one\n"
+        "give another one with --port, or leave out --port to get a free one\n"
     )
     assert done.stdout == ""
 

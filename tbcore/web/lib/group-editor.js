@@ -39,7 +39,7 @@ export function GroupEditor({ state, onClose }) {
     html`<div class="tb-group-words">
       ${suggested.map(
         (word) => html`<button type="button" aria-pressed=${word === rule} onClick=${() => setRule(word)}>
-          <span>${titleOf(word)}</span><small>${plural(groupsOf(runs, compileRule(word)).size, "group")}</small>
+          <span>${titleOf(word, runs)}</span><small>${plural(groupsOf(runs, compileRule(word)).size, "group")}</small>
         </button>`,
       )}
     </div>`}
@@ -86,9 +86,16 @@ export function GroupEditor({ state, onClose }) {
   </form>`;
 }
 
-/** A suggested rule for a reader. @param {string} rule */
-function titleOf(rule) {
-  return WORDS[rule]?.title ?? `Ignore part ${rule.split("/").length} of the path`;
+/**
+ * A suggested rule for a reader: a path by the first run that it says something about, `exp/seed1 → exp/{}`.
+ * @param {string} rule
+ * @param {readonly string[]} runs
+ */
+function titleOf(rule, runs) {
+  if (WORDS[rule]) return WORDS[rule].title;
+  const group = compileRule(rule);
+  const example = runs.find((run) => group(run) !== run) ?? "";
+  return `${example} → ${group(example)}`;
 }
 
 /**

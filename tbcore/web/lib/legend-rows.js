@@ -15,8 +15,10 @@ import { extent, lastIndex, xColumn } from "./series.js";
  * @property {number} step
  * @property {number} wallTime  seconds since the epoch
  * @property {number} relative  seconds
- * @property {number} min  of the line's finite values; NaN when there is none
+ * @property {number} min  of the line's finite values, or the means of a group; NaN when there is none
  * @property {number} max
+ * @property {number} [low]  of a group: the edges of its band
+ * @property {number} [high]
  * @property {string} [runs]  of a group: how many are in its mean
  *
  * @typedef {{ column: keyof LegendRow, descending: boolean }} LegendSort

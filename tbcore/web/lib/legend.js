@@ -21,14 +21,20 @@ const COLUMNS = [
   ["smoothed", "Smoothed", formatValue, "The value on the smoothed line"],
   ["value", "Value", formatValue, "The value as it was logged; of a group the mean"],
   ["step", "Step", formatStep, "The step that the value was logged with"],
-  ["min", "Min", formatValue, "The lowest value of what the chart shows; of a group the lower edge of its band"],
-  ["max", "Max", formatValue, "The highest value of what the chart shows; of a group the upper edge of its band"],
+  ["low", "Low", formatValue, "The lower edge of a group's band, at that step"],
+  ["high", "High", formatValue, "The upper edge of a group's band, at that step"],
+  ["min", "Min", formatValue, "The lowest value in the part that the chart shows; of a group the lowest mean"],
+  ["max", "Max", formatValue, "The highest value in the part that the chart shows; of a group the highest mean"],
   ["relative", "Relative", formatDuration, "Time since the run's first point of this tag"],
   ["wallTime", "Time", formatTime, "When the value was logged, on the clock"],
   ["runs", "Runs", String, "How many runs of the group are in the mean"],
 ];
 /** Where a value is, rather than what it is. */
 const PLACES = new Set(["step", "relative", "wallTime"]);
+/** Of groups alone. */
+const OF_GROUPS = new Set(["low", "high", "runs"]);
+/** Where a heading sorts the largest first. */
+const LARGEST_FIRST = new Set(["smoothed", "value", "max", "high"]);
 const ROW_HEIGHT = 24;
 /** Of more rows only those in sight exist. */
 const MANY = 50;
@@ -42,7 +48,7 @@ const SPARE = 10;
  *   where they are while values change under the pointer
  * @param {boolean} [props.isLast]  rows are of the ends of lines, not of a place that is pointed at
  * @param {LegendSort | null} [props.sort]  null: in the order of the lines
- * @param {(sort: LegendSort | null) => void} [props.onSort]  a heading was clicked: rising, falling, as before
+ * @param {(sort: LegendSort | null) => void} [props.onSort]  a heading was clicked: one way, the other, as before
  * @param {(row: LegendRow) => void} [props.onOnly]  only this run is wanted
  * @param {(row: LegendRow | null) => void} [props.onHover]
  * @param {string | null} [props.highlighted]  the run that is pointed at
@@ -60,7 +66,7 @@ export function Legend({ label, rows, sortedBy = rows, isLast = false, sort = nu
   const rowOf = new Map(rows.map((row) => [row.key, row]));
   const isSmoothed = rows.some(({ smoothed }) => smoothed !== null);
   const isGrouped = rows.some(({ runs }) => runs !== undefined);
-  const columns = COLUMNS.filter(([column]) => (column !== "smoothed" || isSmoothed) && (column !== "runs" || isGrouped));
+  const columns = COLUMNS.filter(([column]) => (column !== "smoothed" || isSmoothed) && (isGrouped || !OF_GROUPS.has(column)));
   const first = isLong ? Math.max(0, Math.floor(view.top / ROW_HEIGHT) - SPARE) : 0;
   const last = isLong ? Math.min(rows.length, Math.ceil((view.top + view.height) / ROW_HEIGHT) + SPARE) : rows.length;
   /** @param {number} count */
@@ -72,9 +78,10 @@ export function Legend({ label, rows, sortedBy = rows, isLast = false, sort = nu
         <tr>
           ${columns.map(([column, title, , why]) => {
             const order = sort?.column !== column ? null : sort.descending ? "descending" : "ascending";
-            const next = { null: { column, descending: false }, ascending: { column, descending: true }, descending: null }[String(order)];
+            const first = LARGEST_FIRST.has(column);
+            const next = sort?.column !== column ? { column, descending: first } : sort.descending === first ? { column, descending: !first } : null;
             return html`<th scope="col" data-column=${column} aria-sort=${order ?? "none"}>
-              <button type="button" title=${why} onClick=${() => onSort?.(next ?? null)}>
+              <button type="button" title=${why} data-first=${first ? "descending" : "ascending"} onClick=${() => onSort?.(next)}>
                 ${column === "value" && isLast ? "Last value" : title}
               </button>
             </th>`;
@@ -107,7 +114,7 @@ export function Legend({ label, rows, sortedBy = rows, isLast = false, sort = nu
 }
 
 /**
- * Whether a row has something in a column: a line that has no point there has its extremes alone, a group nothing, and the
+ * Whether a row has something in a column: what has no point there has its extremes alone, and the
  * mean of a group has a place on one axis only.
  * @param {LegendRow} row
  * @param {keyof LegendRow} column
@@ -116,6 +123,6 @@ function isSaid(row, column) {
   const value = row[column];
   const places = [row.step, row.relative, row.wallTime];
   if (value === null || value === undefined) return false;
-  if (places.every(Number.isNaN)) return row.runs === undefined && (column === "min" || column === "max");
+  if (places.every(Number.isNaN)) return (column === "min" || column === "max") && !Number.isNaN(value);
   return !(Number.isNaN(value) && PLACES.has(column));
 }

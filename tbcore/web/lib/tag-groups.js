@@ -1,5 +1,5 @@
 /**
- * Cards in collapsible sections, one section per group of tags. Long groups are shown a page at a time.
+ * Cards in collapsible sections, one for the tags that begin alike. Long ones are shown a page at a time.
  */
 
 import { html } from "htm/preact";
@@ -42,7 +42,7 @@ function Group({ group, open, onToggle, renderCard }) {
     <h2>
       <button type="button" aria-expanded=${open} onClick=${() => onToggle(name, !open)}>
         <${Icon} name="chevron" />
-        <span>${name === "" ? "ungrouped" : name}</span>
+        <span>${name === "" ? "Without a section" : name}</span>
         <small>${tags.length}</small>
       </button>
     </h2>

@@ -6,7 +6,7 @@ import { html } from "htm/preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { countText } from "tbcore/lib/chart-tooltip.js";
 import { Legend, legendRows } from "tbcore/lib/legend.js";
-import { rowAt, xColumn } from "tbcore/lib/series.js";
+import { extent, rowAt, xColumn } from "tbcore/lib/series.js";
 import { linesAt } from "./pin-rows.js";
 
 /**
@@ -20,11 +20,13 @@ import { linesAt } from "./pin-rows.js";
 
 /** How long a pin must stand still until rows are fetched for it. */
 const SETTLE_MS = 80;
+/** What the address has of an order. */
+const SORT = /^[a-zA-Z]+[-+]$/;
 
 /**
  * @param {object} props
- * @param {import("./types.js").Host} props.host
- * @param {import("./types.js").Options} props.options
+ * @param {string} props.id  of the card
+ * @param {import("./types.js").Tab} props.tab
  * @param {string} props.title
  * @param {readonly Line[]} props.lines
  * @param {readonly Band[]} props.bands  of groups of runs; they have rows in place of their members
@@ -32,9 +34,13 @@ const SETTLE_MS = 80;
  * @param {number | null} props.pin  an x whose values are shown, whatever is pointed at
  * @param {View | null} props.view
  */
-export function CardLegend({ host, options, title, lines, bands, hits, pin, view }) {
+export function CardLegend({ id, tab, title, lines, bands, hits, pin, view }) {
+  const { host, options } = tab;
   const xAxis = options.x;
-  const [sort, setSort] = useState(/** @type {import("tbcore/lib/legend-rows.js").LegendSort | null} */ (null));
+  const order = tab.shapeOf(id).find((word) => SORT.test(word));
+  const sort = order === undefined ? null : { column: /** @type {keyof LegendRow} */ (order.slice(0, -1)), descending: order.endsWith("-") };
+  const setSort = (/** @type {import("tbcore/lib/legend-rows.js").LegendSort | null} */ next) =>
+    tab.onShape(id, SORT, next && `${next.column}${next.descending ? "-" : "+"}`);
   const own = useMemo(() => lines.filter((line) => !line.faint), [lines]);
   const inView = useMemo(() => own.map((line) => partOf(line, xAxis, view)), [own, xAxis, view]);
   const ends = useMemo(
@@ -120,7 +126,7 @@ function pinnedRow(line, pin, xAxis) {
 }
 
 /**
- * The mean of a group where it is pointed at, or the last one, with the ends of its band.
+ * The mean of a group where it is pointed at, or the last one, with the edges of its band there; and its extremes.
  * @param {Band} band
  * @param {readonly Hit[] | null} hits
  * @param {number | null} pin
@@ -136,8 +142,9 @@ function bandRow(band, hits, pin, xAxis, view) {
   else if (view) while (index > 0 && x[index] > view[1]) index--;
   /** @param {Float64Array} column */
   const at = (column) => column[index] ?? NaN;
+  const [min, max] = extent(view ? mean.filter((_, i) => x[i] >= view[0] && x[i] <= view[1]) : mean) ?? [NaN, NaN];
   return {
-    ...{ key, name, run: name, color, value: at(mean), smoothed: null, min: at(low), max: at(high) },
+    ...{ key, name, run: name, color, value: at(mean), smoothed: null, low: at(low), high: at(high), min, max },
     step: xAxis === "step" ? at(x) : NaN,
     wallTime: xAxis === "wall_time" ? at(x) : NaN,
     relative: xAxis === "relative" ? at(x) : NaN,

@@ -117,7 +117,7 @@ function TagPicker({ tab, tags }) {
   const others = tab.tags.filter((tag) => !tags.includes(tag) && tag.toLowerCase().includes(text.toLowerCase()));
   return html`<section>
     <h4>Draw another tag in this chart</h4>
-    <${SearchBox} label="Find a tag" hint="Find a tag, or drag its card here" value=${text} onInput=${setText} />
+    <${SearchBox} label="Find a tag" hint="Find a tag, or drag its title onto the chart" value=${text} onInput=${setText} />
     <div class="picks">
       ${others.slice(0, MOST).map(
         (tag) => html`<button type="button" key=${tag} title=${tag} onClick=${() => tab.onCombine(tags, tag)}>${tag}</button>`,

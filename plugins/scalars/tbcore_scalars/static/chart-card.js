@@ -31,13 +31,14 @@ const NO_BANDS = { bands: [], numShown: 0, numInside: 0 };
 
 /**
  * @param {object} props
+ * @param {string} props.id  of the card, in the address
  * @param {Tab} props.tab
  * @param {readonly Part[]} props.parts
  * @param {string} props.group  whose heading says the beginning of the title
  * @param {boolean} props.pinned
  * @param {import("./types.js").Link | null} props.link  the charts that zoom together; null: this one zooms alone
  */
-export function ChartCard({ tab, parts, group, pinned, link }) {
+export function ChartCard({ id, tab, parts, group, pinned, link }) {
   const { host, store, options, cursor } = tab;
   const isGrouped = tab.groups !== null;
   const tags = parts.map(({ tag }) => tag);
@@ -45,8 +46,13 @@ export function ChartCard({ tab, parts, group, pinned, link }) {
   const body = useRef(/** @type {HTMLElement | null} */ (null));
   const chart = useRef(/** @type {LineChart | null} */ (null));
   const isNear = useNear(body);
-  const [expanded, setExpanded] = useState(false);
-  const [view, setView] = useState(() => tab.viewOf(tags));
+  // In the address, so that it also outlives a moment in which a filter hides the card.
+  const shape = tab.shapeOf(id);
+  const expanded = shape.includes("full");
+  const setExpanded = (/** @type {boolean} */ wanted) => tab.onShape(id, /^full$/, wanted ? "full" : null);
+  const hasLegend = shape.includes("table") || (shape.includes("plain") ? false : null);
+  const setLegend = (/** @type {boolean} */ wanted) => tab.onShape(id, /^(table|plain)$/, wanted ? "table" : "plain");
+  const [view, setView] = useState(() => tab.viewOf(id));
   /** The view whose rows were fetched last: drawn until those of the next are there. */
   const lastView = useRef(/** @type {View | null} */ (null));
   /** The weight that was asked for last. */
@@ -59,7 +65,6 @@ export function ChartCard({ tab, parts, group, pinned, link }) {
   const [shownBands, setBands] = useState(NO_BANDS);
   const [hits, setHits] = useState(/** @type {import("tbcore/lib/line-chart.js").Hit[] | null} */ (null));
   const [hoveredGroup, setHoveredGroup] = useState(/** @type {string | null} */ (null));
-  const [hasLegend, setLegend] = useState(/** @type {boolean | null} */ (null));
   const generations = host.generations.value;
   const theme = host.theme.value;
   /** That rows are asked for; 0 before the chart has a size. */
@@ -106,7 +111,7 @@ export function ChartCard({ tab, parts, group, pinned, link }) {
     reach(next);
     if (settled) {
       setView(next);
-      tab.onView(tags, next);
+      tab.onView(id, next);
     }
   };
   /** What the other charts of the link do to this one. */
@@ -116,7 +121,7 @@ export function ChartCard({ tab, parts, group, pinned, link }) {
     reach(next);
     if (settled) {
       setView(next);
-      tab.onView(tags, null); // the chart that leads has it
+      tab.onView(id, null); // the chart that leads has it
     }
   };
   /** What is drawn, lines and bands: redrawn from coarser rows when a gesture leaves it, so that no part stays empty. */
@@ -171,7 +176,7 @@ export function ChartCard({ tab, parts, group, pinned, link }) {
     else if (view && axis.current === options.x) link.move(view, true, follow);
     return link.join(follow);
   }, [link]);
-  const kept = tab.viewOf(tags);
+  const kept = tab.viewOf(id);
   useEffect(() => {
     if (!link && String(kept) !== String(view)) setView(kept); // another address
   }, [String(kept)]);
@@ -183,7 +188,7 @@ export function ChartCard({ tab, parts, group, pinned, link }) {
     axis.current = options.x;
     // Views are of the axis: on another one they mean nothing.
     setView(null);
-    tab.onView(tags, null);
+    tab.onView(id, null);
     lastView.current = null;
   }, [options.x]);
 
@@ -300,9 +305,9 @@ export function ChartCard({ tab, parts, group, pinned, link }) {
     };
   }, [isNear, pixels, grouped, view, options.x, options.logX, options.smooth, options.spread]);
 
-  const wasExpanded = useRef(false);
+  const wasExpanded = useRef(expanded);
   useEffect(() => {
-    if (expanded || wasExpanded.current) body.current?.scrollIntoView({ block: "center" });
+    if (expanded !== wasExpanded.current) body.current?.scrollIntoView({ block: "center" });
     wasExpanded.current = expanded;
   }, [expanded]);
 
@@ -381,7 +386,7 @@ export function ChartCard({ tab, parts, group, pinned, link }) {
     ${error && html`<p class="error" role="status">${error}</p>`}
     ${needsHits &&
     isNear &&
-    html`<${Later} load=${() => import("./card-legend.js")} of="CardLegend" host=${host} options=${options} title=${title} lines=${shown.lines} bands=${shownBands.bands} hits=${hits} pin=${pin} view=${view} />`}
+    html`<${Later} load=${() => import("./card-legend.js")} of="CardLegend" id=${id} tab=${tab} title=${title} lines=${shown.lines} bands=${shownBands.bands} hits=${hits} pin=${pin} view=${view} />`}
   <//>`;
 }
 

@@ -101,6 +101,7 @@ function Dashboard({ host, store, tags }) {
   /** The same list as before where it is equal: what a card has fetched is then not asked for again. */
   const partsOf = useRef(rememberParts()).current;
   const zooms = () => parseLists(host.settings.value.zoom);
+  const shapes = () => parseLists(host.settings.value.cards);
   const tab = {
     host,
     store,
@@ -108,16 +109,25 @@ function Dashboard({ host, store, tags }) {
     cursor,
     groups: grouping?.groups ?? null,
     tags: [...runsOf.keys()],
-    /** @param {readonly string[]} shown */
-    viewOf(shown) {
-      const [, from, to] = zooms().find(([tag]) => tag === shown[0]) ?? [];
+    /** @param {string} card */
+    viewOf(card) {
+      const [, from, to] = zooms().find(([first]) => first === card) ?? [];
       const view = [Number(from), Number(to)];
       return view[0] < view[1] ? /** @type {import("./types.js").View} */ (view) : null;
     },
-    /** @param {readonly string[]} shown @param {import("./types.js").View | null} view */
-    onView(shown, view) {
-      const others = zooms().filter(([tag]) => tag !== shown[0]);
-      host.settings.set("zoom", formatLists(view ? [...others, [shown[0], ...view.map(String)]] : others));
+    /** @param {string} card @param {import("./types.js").View | null} view */
+    onView(card, view) {
+      const others = zooms().filter(([first]) => first !== card);
+      host.settings.set("zoom", formatLists(view ? [...others, [card, ...view.map(String)]] : others));
+    },
+    /** @param {string} card */
+    shapeOf: (card) => shapes().find(([first]) => first === card)?.slice(1) ?? [],
+    /** @param {string} card @param {RegExp} kind @param {string | null} word */
+    onShape(card, kind, word) {
+      const others = shapes().filter(([first]) => first !== card);
+      const words = tab.shapeOf(card).filter((old) => !kind.test(old));
+      if (word !== null) words.push(word);
+      host.settings.set("cards", formatLists(words.length > 0 ? [...others, [card, ...words]] : others));
     },
     /** @param {string} tag */
     onPin(tag) {
@@ -149,6 +159,7 @@ function Dashboard({ host, store, tags }) {
     const parts = partsOf(shown.map((name) => ({ tag: name, runs: stable.get(name) ?? [] })));
     return html`<${ChartCard}
       key=${parts.map((part) => part.tag).join("\n")}
+      id=${place === PINNED ? `${PINNED} ${tag}` : tag}
       tab=${tab}
       parts=${parts}
       group=${group}

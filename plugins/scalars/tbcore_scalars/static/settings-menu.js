@@ -13,7 +13,7 @@ const SWITCHES = [
   ["logX", "Logarithmic x axis", "Steps of 0 and below have no place on it."],
   ["clip", "Leave out outliers", "The y axis shows the bulk of the values; lines that leave it are marked at the edge. Off at first, unlike in TensorBoard, because an outlier may be what you look for."],
   ["legend", "Table below each chart", "The value of every run at the pointer, or its last one."],
-  ["link", "Zoom charts of a group together", "A part chosen in one chart is shown in all of its group."],
+  ["link", "Zoom charts of a section together", "A part chosen in one chart is shown in all charts under the same heading."],
 ];
 
 /** @type {[value: import("./types.js").Options["size"], title: string][]} */
@@ -23,11 +23,11 @@ const SIZES = [
   ["large", "Large"],
 ];
 
-/** @type {[value: import("./types.js").Spread, title: string][]} */
+/** @type {[value: import("./types.js").Spread, title: string, why: string][]} */
 const SPREADS = [
-  ["range", "Minimum to maximum"],
-  ["deviation", "± standard deviation"],
-  ["quartiles", "Quartiles"],
+  ["range", "Min to max", "From the least value of all runs to the greatest"],
+  ["deviation", "± deviation", "The standard deviation of the runs, over n − 1"],
+  ["quartiles", "Quartiles", "Half of the runs lie between them"],
 ];
 
 /**
@@ -54,7 +54,7 @@ export function SettingsMenu({ host, isGrouped, runs, tags }) {
     )}
     <${Choice} title="Cards" name="size" choices=${SIZES} value=${options.size} onChange=${(/** @type {any} */ size) => OPTIONS.set(host, "size", size)} />
     ${isGrouped &&
-    html`<${Choice} title="Band of a group" name="spread" choices=${SPREADS} value=${options.spread} onChange=${(/** @type {any} */ spread) => OPTIONS.set(host, "spread", spread)} />`}
+    html`<${Choice} title="Band of a group of runs" name="spread" choices=${SPREADS} value=${options.spread} onChange=${(/** @type {any} */ spread) => OPTIONS.set(host, "spread", spread)} />`}
     <section>
       <h4>All points of all tags shown, in all runs shown</h4>
       ${/** @type {const} */ (["csv", "json"]).map(
@@ -75,7 +75,7 @@ export function SettingsMenu({ host, isGrouped, runs, tags }) {
  * @param {object} props
  * @param {string} props.title
  * @param {string} props.name
- * @param {[value: string, title: string][]} props.choices
+ * @param {[value: string, title: string, why?: string][]} props.choices
  * @param {string} props.value
  * @param {(value: string) => void} props.onChange
  */
@@ -84,7 +84,7 @@ function Choice({ title, name, choices, value, onChange }) {
     <legend>${title}</legend>
     <div class="tb-segments">
       ${choices.map(
-        ([choice, label]) => html`<label>
+        ([choice, label, why]) => html`<label title=${why}>
           <input type="radio" name=${name} checked=${value === choice} onChange=${() => onChange(choice)} />${label}
         </label>`,
       )}

@@ -22,7 +22,7 @@ export {};
  * @property {number} smooth  0 to 0.999
  * @property {boolean} clip  leave outliers out of the range of the y axis
  * @property {boolean} legend  below every chart
- * @property {boolean} link  charts of a group zoom together
+ * @property {boolean} link  charts of a section zoom together
  * @property {"small" | "medium" | "large"} size
  * @property {Spread} spread  of a group of runs
  *
@@ -69,8 +69,11 @@ export {};
  * @property {import("tbcore/lib/chart-types.js").Cursor} cursor
  * @property {readonly RunGroup[] | null} groups  null: every run has its own line
  * @property {string[]} tags  all tags, to choose from
- * @property {(tags: readonly string[]) => View | null} viewOf  of a chart, as a link has it
- * @property {(tags: readonly string[], view: View | null) => void} onView
+ * @property {(card: string) => View | null} viewOf  of a chart, as a link has it
+ * @property {(card: string, view: View | null) => void} onView
+ * @property {(card: string) => string[]} shapeOf  words that the address has of a card: `full` size, `table` or `plain`
+ *   without one, the order of its table: `max-` falls, `max+` rises
+ * @property {(card: string, kind: RegExp, word: string | null) => void} onShape  the word in place of those of its kind
  * @property {(tag: string) => void} onPin
  * @property {(tags: readonly string[], other: string) => void} onCombine  draws another tag in the same chart
  * @property {(tags: readonly string[]) => void} onSplit
