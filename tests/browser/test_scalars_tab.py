@@ -653,8 +653,8 @@ def test_a_band_says_which_runs_are_in_it(seeds: Any, tabs: Callable[..., Any]) 
     page.wait_for_function("() => tb.label('reward').includes('ppo/*, sac/seed=0')")
     for step, runs, text in [
         (10, "5", "minimum to maximum · mean"),
-        (50, "4 of 5", "mean of 4 of 5 runs"),
-        (80, "3 of 5", "mean of 3 of 5 runs, 1 not finite"),
+        (50, "4 of 5", "mean of 4 of 5 runs, 1 without points here"),
+        (80, "3 of 5", "mean of 3 of 5 runs, 1 not finite, 1 without points here"),
     ]:
         rows = hover(page, "reward", step, 99, 0.5)
         assert rows[0][0] == "ppo/*"

@@ -64,7 +64,7 @@ function nodesOf(hits, xAxis, hint) {
   const time = nearest.line ? formatTime(nearest.line.wallTime[nearest.index]) : "";
   const below = [more, time, hint].filter(Boolean).join(" · ");
   return [
-    ...(band ? [table(bands, nearest, ["Group", "Mean", "Low", "High", "Runs"], bandTexts), paragraph(placeOf(band, xAxis))] : []),
+    ...(band ? [table(bands, nearest, ["Group", "Mean", "Low", "High", "Runs"], bandTexts), paragraph(placeOf(band, xAxis, bands.length > 1))] : []),
     ...(lines.length > 0 ? [table(lines, nearest, titles, (hit) => lineTexts(hit, isSmoothed))] : []),
     ...(below ? [paragraph(below)] : []),
   ];
@@ -88,14 +88,18 @@ function spokenOf(hit, xAxis) {
  * Where a point of a band is, what low and high are, and which runs the mean is of.
  * @param {Hit} hit
  * @param {import("./chart-types.js").XAxis} xAxis
+ * @param {boolean} [isOneOfMany]  says which group it is about
  */
-function placeOf({ band, index }, xAxis) {
+function placeOf({ name, band, index }, xAxis, isOneOfMany = false) {
   if (!band) return "";
   const x = band.x[index];
   const place = xAxis === "step" ? `step ${formatStep(x)}` : xAxis === "relative" ? formatDuration(x) : formatTime(x);
   const { count, numRuns = count[index], nonfinite } = band;
-  const odd = nonfinite?.[index] ? `, ${nonfinite[index]} not finite` : "";
-  const runs = count[index] < numRuns || odd ? `mean of ${countText(band, index)} runs${odd}` : "mean";
+  const numOdd = nonfinite?.[index] ?? 0;
+  const numAway = numRuns - count[index] - numOdd; // before their first point, or behind their last
+  const why = `${numOdd > 0 ? `, ${numOdd} not finite` : ""}${numAway > 0 ? `, ${numAway} without points here` : ""}`;
+  const mean = isOneOfMany ? `${name}: mean` : "mean";
+  const runs = why ? `${mean} of ${countText(band, index)} runs${why}` : "mean";
   return [place, ...(band.label ? [band.label] : []), runs].join(" · ");
 }
 
