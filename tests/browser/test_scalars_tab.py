@@ -582,6 +582,17 @@ def test_several_tags_in_one_chart(page_of: Any) -> None:
     page.wait_for_function("() => tb.card('loss/head9 + accuracy')")
     page.wait_for_function("() => tb.label('loss/head9 + accuracy').includes('· accuracy')")
     page.wait_for_function("() => location.hash.includes('scalars.with=loss')")
+    key = page.locator("[aria-label='loss/head9 + accuracy'] .key")
+    assert key.locator("span").all_inner_texts() == ["loss/head9", "accuracy"]
+    hover(page, "loss/head9 + accuracy", 250, 495)
+    samples = page.evaluate(
+        """() => tb.all('.tb-chart-tooltip:popover-open tbody tr').map((row) => [
+          row.textContent.includes('· accuracy'),
+          getComputedStyle(row.querySelector('i')).backgroundImage !== 'none'])"""
+    )
+    assert [True, True] in samples
+    assert [False, False] in samples
+    assert all(is_second == is_dashed for is_second, is_dashed in samples)
     page.get_by_role("button", name="More of loss/head9 + accuracy").click()
     page.get_by_role("button", name="One chart for each tag again").click()
     page.wait_for_function("() => tb.card('loss/head9')")

@@ -3,6 +3,7 @@
  */
 
 import { formatDuration, formatStep, formatTime, formatValue } from "./format.js";
+import { sampleOf } from "./marks.js";
 import { splitName } from "./names.js";
 import { cell, readOutNodes, span, Tooltip } from "./tooltip.js";
 
@@ -122,7 +123,9 @@ function table(hits, nearest, titles, texts) {
     const row = body.insertRow();
     if (hit === nearest) row.className = "tb-nearest";
     const swatch = document.createElement("i");
-    swatch.style.background = hit.color;
+    const { dash } = hit.line ?? hit.band ?? {};
+    swatch.style.background = sampleOf(hit.color, dash);
+    if (dash) swatch.className = "tb-dashed";
     row.insertCell().append(swatch);
     const [parents, leaf] = splitName(hit.name);
     const name = cell("td", "");

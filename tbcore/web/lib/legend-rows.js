@@ -10,6 +10,7 @@ import { extent, lastIndex, xColumn } from "./series.js";
  * @property {string} name
  * @property {string} run
  * @property {string} color
+ * @property {readonly number[]} [dash]  of the line
  * @property {number} value
  * @property {number | null} smoothed  null: not smoothed
  * @property {number} step
@@ -39,14 +40,14 @@ export function legendRows(lines, hits, xAxis = "step") {
   const isHovered = hits !== null && hits.length > 0;
   const indexes = new Map(hits?.map(({ line, index }) => [line?.value, index]));
   return lines.map((line) => {
-    const { name, run = name, color, key = name, value, smoothed, step, wallTime, startTime = wallTime[0] } = line;
+    const { name, run = name, color, dash, key = name, value, smoothed, step, wallTime, startTime = wallTime[0] } = line;
     const index = isHovered ? (indexes.get(value) ?? -1) : lastIndex(xColumn(line, xAxis === "relative" ? "wall_time" : xAxis));
     /** @param {Float64Array} column */
     const at = (column) => column[index] ?? NaN;
     let range = extents.get(value);
     if (!range) extents.set(value, (range = extent(value) ?? [NaN, NaN]));
     return {
-      ...{ key, name, run, color, value: at(value), smoothed: smoothed ? at(smoothed) : null, step: at(step) },
+      ...{ key, name, run, color, dash, value: at(value), smoothed: smoothed ? at(smoothed) : null, step: at(step) },
       ...{ wallTime: at(wallTime), relative: at(wallTime) - startTime, min: range[0], max: range[1] },
     };
   });
@@ -62,7 +63,7 @@ export function sortRows(rows, sort) {
   const { column, descending } = sort;
   const sign = descending ? -1 : 1;
   return [...rows].sort((one, other) => {
-    const a = one[column] ?? NaN;
+    const a = /** @type {string | number} */ (one[column] ?? NaN);
     const b = other[column] ?? NaN;
     if (typeof a === "string") return sign * a.localeCompare(String(b), undefined, { numeric: true });
     if (Number.isNaN(a) || Number.isNaN(b)) return Number(Number.isNaN(a)) - Number(Number.isNaN(b));

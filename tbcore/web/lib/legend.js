@@ -7,6 +7,7 @@ import { html } from "htm/preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { formatDuration, formatStep, formatTime, formatValue } from "./format.js";
 import { legendRows, sortRows } from "./legend-rows.js";
+import { sampleOf } from "./marks.js";
 
 export { legendRows };
 
@@ -101,7 +102,7 @@ export function Legend({ label, rows, sortedBy = rows, isLast = false, sort = nu
               onPointerEnter=${() => onHover?.(row)}
             >
               <th scope="row" title=${row.name}>
-                <i style=${{ background: row.color }}></i><span><bdi>${row.name}</bdi></span>
+                <i class=${row.dash ? "tb-dashed" : ""} style=${{ background: sampleOf(row.color, row.dash) }}></i><span><bdi>${row.name}</bdi></span>
                 ${onOnly && html`<button type="button" aria-label="Only ${row.name}" onClick=${() => onOnly(row)}>only</button>`}
               </th>
               ${columns.slice(1).map(([column, , format]) => html`<td data-column=${column}>${isSaid(row, column) ? format(row[column]) : ""}</td>`)}

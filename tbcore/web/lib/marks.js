@@ -76,6 +76,17 @@ export function strokesOf(color, surface) {
   ];
 }
 
+/**
+ * What a sample of a line is filled with, as CSS.
+ * @param {string} color
+ * @param {readonly number[]} [dash]  pixels on, pixels off
+ */
+export function sampleOf(color, dash) {
+  if (!dash) return color;
+  const [on, off] = dash;
+  return `repeating-linear-gradient(90deg, ${color} 0 ${on}px, transparent ${on}px ${on + off}px)`;
+}
+
 /** @param {number} left @param {number} top @param {number} radius */
 export function dotPath(left, top, radius) {
   return `M${left - radius},${top}a${radius},${radius},0,1,0,${2 * radius},0a${radius},${radius},0,1,0,${-2 * radius},0`;

@@ -135,7 +135,7 @@ function pinnedRow(line, pin, xAxis) {
  * @returns {LegendRow}
  */
 function bandRow(band, hits, pin, xAxis, view) {
-  const { key = band.name, name, color, x, mean, low, high } = band;
+  const { key = band.name, name, color, dash, x, mean, low, high } = band;
   let index = x.length - 1;
   if (pin !== null) index = rowAt(x, pin);
   else if (hits) index = hits.find((hit) => hit.band && hit.band.key === band.key)?.index ?? -1;
@@ -144,7 +144,7 @@ function bandRow(band, hits, pin, xAxis, view) {
   const at = (column) => column[index] ?? NaN;
   const [min, max] = extent(view ? mean.filter((_, i) => x[i] >= view[0] && x[i] <= view[1]) : mean) ?? [NaN, NaN];
   return {
-    ...{ key, name, run: name, color, value: at(mean), smoothed: null, low: at(low), high: at(high), min, max },
+    ...{ key, name, run: name, color, dash, value: at(mean), smoothed: null, low: at(low), high: at(high), min, max },
     step: xAxis === "step" ? at(x) : NaN,
     wallTime: xAxis === "wall_time" ? at(x) : NaN,
     relative: xAxis === "relative" ? at(x) : NaN,

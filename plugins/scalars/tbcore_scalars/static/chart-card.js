@@ -10,7 +10,8 @@ import { Icon } from "tbcore/lib/icons.js";
 import { Later } from "tbcore/lib/later.js";
 import { useNear } from "tbcore/lib/lazy.js";
 import { LineChart } from "tbcore/lib/line-chart.js";
-import { groupOf, groupsOf, knownLines, loadBands, loadLines, pixelsFor, questionOf, shortView } from "./feed.js";
+import { sampleOf } from "tbcore/lib/marks.js";
+import { DASHES, groupOf, groupsOf, knownLines, loadBands, loadLines, pixelsFor, questionOf, shortView } from "./feed.js";
 import { covers } from "./lines-store.js";
 
 /**
@@ -374,6 +375,10 @@ export function ChartCard({ id, tab, parts, group, pinned, link }) {
     dragged=${tags[0]}
     onDrop=${(/** @type {string} */ other) => tab.onCombine(tags, other)}
   >
+    ${tags.length > 1 &&
+    html`<p class="note key">
+      ${tags.map((tag, place) => html`<span><i class="tb-dashed" style=${{ background: sampleOf("currentcolor", DASHES[place % DASHES.length]) }}></i>${tag}</span>`)}
+    </p>`}
     <div class="chart" ref=${body} data-hint=${hint}></div>
     ${shown.numShown < shown.numInside &&
     html`<p class="note" title="A chart has fewer pixels than there are points. Of each column of pixels the first, lowest, highest and last are drawn, which looks the same; zoom in to see every single one.">

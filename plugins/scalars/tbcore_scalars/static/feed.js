@@ -19,8 +19,9 @@ import { covers, isWhole } from "./lines-store.js";
  * @typedef {{ group: string, num_runs: number, num_inside: number, reduced: boolean }} GroupEntry  as the server has it
  */
 
-/** Of several tags in one chart each has its own dashes. */
-const DASHES = [undefined, [6, 3], [2, 3], [12, 4]];
+/** Of several tags in one chart each has its own dashes, and is lighter than the one before: dense lines swallow dashes. */
+export const DASHES = [undefined, [6, 3], [2, 3], [12, 4]];
+const LIGHTER = [0, 0.4, 0.25, 0.55];
 const SPREADS = { range: "minimum to maximum", deviation: "± standard deviation (n − 1)", quartiles: "quartiles" };
 /** At least as many pixels are asked for: series of 1,000 points come whole. */
 const LEAST_PIXELS = 500;
@@ -117,7 +118,7 @@ export function knownLines(store, parts, options, views, members = null) {
         key: JSON.stringify([name, tag]),
         name: nameOf(name, tag, parts),
         run: name,
-        color,
+        color: shadeOf(color, place),
         dash: DASHES[place % DASHES.length],
         faint,
         step,
@@ -141,6 +142,20 @@ export function knownLines(store, parts, options, views, members = null) {
  */
 function nameOf(name, tag, parts) {
   return parts.length > 1 ? `${name} · ${tag}` : name;
+}
+
+/**
+ * The colour of a run for one of several tags.
+ * @param {string} color  `#rrggbb`
+ * @param {number} place  of the tag
+ */
+export function shadeOf(color, place) {
+  const share = LIGHTER[place % LIGHTER.length];
+  if (share === 0 || !/^#[\da-f]{6}$/i.test(color)) return color;
+  return color.replace(/[\da-f]{2}/gi, (part) => {
+    const byte = parseInt(part, 16);
+    return Math.round(byte + share * (255 - byte)).toString(16).padStart(2, "0");
+  });
 }
 
 /**
@@ -217,7 +232,7 @@ export async function loadBands(host, parts, options, view, pixels, signal) {
         const band = {
           key: JSON.stringify([name, tag]),
           name: nameOf(name, tag, parts),
-          color,
+          color: shadeOf(color, place),
           dash: DASHES[place % DASHES.length],
           ...{ x, mean, low, high, count, nonfinite, numRuns: entry.num_runs, label: SPREADS[options.spread] },
         };
