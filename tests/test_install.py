@@ -284,7 +284,12 @@ def test_a_user_needs_the_runtime_dependencies_only(core_alone: Environment) -> 
         assert name not in names
 
 
-@pytest.mark.parametrize("name", PLUGINS)
+@pytest.mark.parametrize(
+    "name",
+    # An environment and all tests once more take half a minute each: one stands for all until a
+    # release. That no plugin imports another one is looked at every time.
+    [pytest.param(n, marks=() if n == "scalars" else pytest.mark.release) for n in PLUGINS],
+)
 def test_the_tests_of_a_plugin_pass_where_only_it_is_installed(
     distributions: Distributions, tmp_path: Path, name: str
 ) -> None:
