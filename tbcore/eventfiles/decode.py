@@ -33,6 +33,7 @@ from tbcore.eventfiles.batch import (
 )
 from tbcore.eventfiles.heads import FIELDS, Heads, find_heads
 from tbcore.eventfiles.layouts import (
+    HEALTH_PILL,
     WALL_TIME_OFFSET,
     LayoutBook,
     Matched,
@@ -65,8 +66,6 @@ _MAX_ATTEMPTS = 4
 """To go on with a known period, in each round."""
 _MAX_PERIODS = 256
 
-_HEALTH_PILL = "__health_pill__/"
-"""What a debugger logged under such tags is for nobody else."""
 _GRAPH_FIELDS = ("graph_def", "meta_graph_def", "tagged_run_metadata")
 
 _ARRAYS_FROM = 4
@@ -441,16 +440,15 @@ def _name(buffer: bytearray, heads: Heads) -> tuple[NDArray[np.int64], list[tupl
         for (begin, end), key in zip(heads.tag.tolist(), heads.key.tolist(), strict=True)
     ]
     keys = np.array([numbers.setdefault(pair, len(numbers)) for pair in pairs], np.int64)
-    names = []
+    names, refused = [], []
     for number, (raw, key) in enumerate(numbers):
         field = FIELDS[key]
-        try:
-            names.append((raw.decode(), field))
-        except UnicodeDecodeError:
-            names.append(("", field))
-            keys[keys == number] = -1
-        if field == "tensor" and raw.startswith(_HEALTH_PILL.encode()):
-            keys[keys == number] = -1
+        tag = raw.decode(errors="replace")
+        names.append((tag, field))
+        if tag.encode() != raw or (field == "tensor" and tag.startswith(HEALTH_PILL)):
+            refused.append(number)
+    # At once: there may be as many such tags as records.
+    keys[np.isin(keys, refused)] = -1
     return keys, names
 
 
@@ -510,7 +508,7 @@ class _Rows:
                 scalar = np.float32(value.simple_value)
             elif field == "tensor":
                 tag = tag or value.node_name
-                if tag.startswith(_HEALTH_PILL):
+                if tag.startswith(HEALTH_PILL):
                     continue
                 scalar = scalar_of(value.tensor)
             added = True

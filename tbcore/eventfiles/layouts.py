@@ -29,6 +29,8 @@ MAX_LENGTH = 4088
 """Of a payload with a layout, in bytes; a merged summary of a hundred scalars has some 3,000."""
 MAX_LAYOUTS = 1 << 14
 """What is known is forgotten when there are more: such a log has no repeating records."""
+HEALTH_PILL = "__health_pill__/"
+"""What a debugger logged as tensors under such tags is for nobody else."""
 
 _MIN_LENGTH = 20
 _MIN_REPEATS = 2
@@ -164,7 +166,7 @@ def _learn_value(payload: bytes, begin: int, end: int) -> tuple[tuple[int, str],
     elif fields.keys() == {(8, 2)}:
         field, value = "tensor", _learn_tensor(payload, *fields[8, 2])
         tag = tag or node_name
-        if tag.startswith("__health_pill__/"):
+        if tag.startswith(HEALTH_PILL):
             raise _NoLayoutError
     else:
         raise _NoLayoutError
