@@ -1,0 +1,275 @@
+"""For the tests of what users can count on: `tbcore serve` in a process of its own, and raw HTTP.
+
+Each test breaks one thing and looks at what everybody else notices. docs/reliability.md has the
+promises by number.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from tbcore.testing import summaries, write_run
+
+START_SECONDS = 30.0
+"""Generous: the machine may be busy."""
+ANSWER_SECONDS = 30.0
+"""After which a request counts as not answered."""
+
+
+class Answer(NamedTuple):
+    """What came back to one request."""
+
+    status: int
+    headers: dict[str, str]
+    """Names in small letters; values of one name joined with commas."""
+    body: bytes
+    seconds: float
+    """From the connection's beginning to the last byte."""
+
+    @property
+    def text(self) -> str:
+        return self.body.decode("utf-8", "replace")
+
+    def json(self) -> Any:
+        assert self.status == 200, self.text
+        return json.loads(self.body)
+
+
+class Connection:
+    """Requests one after the other on one connection, with every byte as it is given."""
+
+    def __init__(self, port: int, host: str = "127.0.0.1") -> None:
+        self.socket = socket.create_connection((host, port), timeout=ANSWER_SECONDS)
+        self._read = self.socket.makefile("rb")
+
+    def send(self, request: bytes, *, no_body: bool = False) -> Answer:
+        """Sends bytes and reads one whole answer; `no_body` for those to HEAD."""
+        started = time.monotonic()
+        self.socket.sendall(request)
+        status_line = self._read.readline()
+        if not status_line:
+            raise ConnectionError("the server closed the connection without an answer")
+        status = int(status_line.split()[1])
+        headers: dict[str, str] = {}
+        while line := self._read.readline().strip():
+            name, _, value = line.decode("latin-1").partition(":")
+            name, value = name.lower(), value.strip()
+            headers[name] = f"{headers[name]}, {value}" if name in headers else value
+        body = b""
+        if no_body or status in (204, 304):
+            pass
+        elif headers.get("transfer-encoding") == "chunked":
+            while size := int(self._read.readline(), 16):
+                body += self._read.read(size)
+                self._read.readline()
+            self._read.readline()
+        else:
+            body = self._read.read(int(headers["content-length"]))
+        return Answer(status, headers, body, time.monotonic() - started)
+
+    def close(self) -> None:
+        self._read.close()
+        self.socket.close()
+
+
+class Server:
+    """`tbcore serve` as a user starts it."""
+
+    def __init__(self, arguments: list[str], environment: Mapping[str, str], folder: Path) -> None:
+        self.log = folder / "stderr.txt"
+        out = folder / "stdout.txt"
+        self.log.touch()
+        with out.open("wb") as stdout, self.log.open("wb") as stderr:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "tbcore", "serve", *arguments],
+                stdout=stdout, stderr=stderr, cwd=folder, env=environment,
+            )  # fmt: skip
+        deadline = time.monotonic() + START_SECONDS
+        while not (found := re.search(r"^tbcore \S+ at (http://\S+)", out.read_text(), re.M)):
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                self.process.kill()
+                pytest.fail(f"the server did not start:\n{self.noise}")
+            time.sleep(0.02)
+        self.address = found[1]
+        """As it was printed; with the token, where there is one."""
+        self.port = int(re.findall(r":(\d+)/", self.address)[0])
+
+    @property
+    def noise(self) -> str:
+        """What is on stderr."""
+        return self.log.read_text(encoding="utf-8", errors="replace")
+
+    def connect(self) -> Connection:
+        return Connection(self.port)
+
+    def ask(
+        self, path: str, *headers: str, method: str = "GET", host: str = "localhost",
+        body: bytes | None = None,
+    ) -> Answer:  # fmt: skip
+        """One request on a connection of its own; headers are whole lines."""
+        lines = [f"{method} {path} HTTP/1.1", f"Host: {host}", "Connection: close", *headers]
+        if body is not None:
+            lines.append(f"Content-Length: {len(body)}")
+        return self.raw("\r\n".join([*lines, "", ""]).encode("latin-1") + (body or b""))
+
+    def raw(self, request: bytes) -> Answer:
+        """The first answer to these bytes on a connection of their own."""
+        connection = self.connect()
+        try:
+            return connection.send(request, no_body=request.startswith(b"HEAD "))
+        finally:
+            connection.close()
+
+    def wait_for_runs(self, number: int) -> None:
+        deadline = time.monotonic() + START_SECONDS
+        while len(self.ask("/data/runs").json()) < number:
+            assert time.monotonic() < deadline, self.ask("/data/status").text
+            time.sleep(0.05)
+
+    def cpu_seconds(self) -> float:
+        """Time of all processors that the server has used."""
+        stat = Path(f"/proc/{self.process.pid}/stat").read_text()
+        fields = stat.rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def end(self) -> None:
+        self.process.terminate()
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+def installed_plugin(folder: Path, name: str, source: str) -> None:
+    """Makes a folder look like one in which a plugin of this name is installed."""
+    info = folder / f"tbcore_{name}-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: tbcore-{name}\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[tbcore.plugins]\n{name} = my_{name}\n")
+    (folder / f"my_{name}.py").write_text(source)
+
+
+@pytest.fixture(scope="session")
+def start_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Server]]:
+    """`start_server(logdir, "--option", plugins={"name": source}, VARIABLE="x")`.
+
+    All installed plugins are loaded, and those whose sources are given. Servers end with the tests.
+    """
+    if not entry_points(group="tbcore.plugins", name="scalars"):
+        pytest.skip("tbcore-scalars is not installed, so a server of its own finds no plugin")
+    servers: list[Server] = []
+
+    def start(
+        logdir: Path | str,
+        *options: str,
+        plugins: Mapping[str, str] | None = None,
+        **variables: str,
+    ) -> Server:
+        folder = tmp_path_factory.mktemp("server")
+        site = folder / "site-packages"
+        for name, source in (plugins or {}).items():
+            installed_plugin(site, name, source)
+        path = [str(site), *(os.path.abspath(entry) for entry in sys.path if entry)]
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("TBCORE_")}
+        environment["PYTHONPATH"] = os.pathsep.join(path)
+        arguments = ["--logdir", str(logdir), "--port", "0", "--reload_interval", "0.2", *options]
+        servers.append(Server(arguments, {**environment, **variables}, folder))
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.end()
+
+
+GRAPH = b"\x0a\x06\x0a\x01x\x12\x01X"
+"""A GraphDef with one node."""
+
+
+def write_runs(logdir: Path) -> None:
+    """Something for every plugin, in runs `train`, `eval` and `media`."""
+    numbers = [float(step) for step in range(100)]
+    write_run(logdir, "train", scalars={"loss": numbers, "a/b": numbers})
+    write_run(logdir, "eval", scalars={"loss": numbers[:10]})
+    write_run(
+        logdir, "media",
+        histograms={"h": [[1.0, 2.0], [3.0]]}, images={"i": [summaries.png()]},
+        audio={"a": [summaries.wav()]}, graph=GRAPH, run_metadata={"r": b"\x0a\x00"},
+        hparams={"_hparams_/session_start_info": b"\x1a\x00"},
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("logs")
+    write_runs(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def faulty() -> str:
+    """The source of a plugin that does wrong, in a different way at each of its addresses."""
+    return FAULTY
+
+
+@pytest.fixture(scope="session")
+def server(start_server: Callable[..., Server], logdir: Path, faulty: str) -> Server:
+    """One that nobody disturbs, with plugins `faulty` and `failed` beside the installed ones."""
+    server = start_server(logdir, plugins={"faulty": faulty, "failed": "raise RuntimeError"})
+    server.wait_for_runs(3)
+    return server
+
+
+FAULTY = """
+import threading
+from starlette.exceptions import HTTPException
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Route
+from tbcore import PluginInfo, hookimpl
+
+def fail(request):
+    raise KeyError("a secret of the plugin")
+
+def block(request):
+    threading.Event().wait()
+
+def own_headers(request):
+    return Response(b"<script>", headers={
+        "content-security-policy": "default-src *", "x-content-type-options": "no",
+        "cross-origin-resource-policy": "cross-origin", "content-type": "text/html",
+    })
+
+def stream(request):
+    return StreamingResponse(iter([b"one", b"two"]))
+
+def count(request):
+    global posts
+    if request.method == "POST":
+        posts += 1
+    return PlainTextResponse(str(posts))
+
+posts = 0
+
+@hookimpl
+def plugin_info():
+    return PluginInfo(title="Faulty", module=None)
+
+@hookimpl
+def routes():
+    return [
+        Route("/fail", fail), Route("/block", block), Route("/own_headers", own_headers),
+        Route("/stream", stream), Route("/count", count, methods=["GET", "POST"]),
+    ]
+"""

@@ -1,0 +1,109 @@
+"""P16: every answer carries the strict headers, whoever made it and whatever it says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+GET = "GET {} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{}\r\n"
+
+ANSWERS: dict[str, tuple[int, str]] = {
+    "the page": (200, GET.format("/", "")),
+    "the page, compressed": (200, GET.format("/", "Accept-Encoding: gzip\r\n")),
+    "a module": (200, GET.format("/static/tbcore/shell.js", "")),
+    "a module of a plugin": (200, GET.format("/static/plugins/scalars/index.js", "")),
+    "data": (200, GET.format("/data/runs", "")),
+    "numbers": (200, GET.format("/data/plugin/scalars/scalars?run=train&tag=loss", "")),
+    "CSV": (200, GET.format("/data/plugin/scalars/scalars?run=train&tag=loss&format=csv", "")),
+    "text": (200, GET.format("/data/plugin/graphs/graph?run=media", "")),
+    "a picture": (200, GET.format("/data/plugin/images/individualImage?run=media&tag=i&index=0",
+                                  "")),
+    "a stream of a plugin": (200, GET.format("/data/plugin/faulty/stream", "")),
+    "a plugin's own headers": (200, GET.format("/data/plugin/faulty/own_headers", "")),
+    "a part": (206, GET.format("/data/plugin/audio/individualAudio?run=media&tag=a&index=0",
+                               "Range: bytes=0-3\r\n")),
+    "the old page's address": (302, GET.format("/audio", "")),
+    "what the client has": (304, GET.format("/static/tbcore/shell.js", "If-None-Match: *\r\n")),
+    "no HTTP": (400, "nonsense\r\n\r\n"),
+    "no HTTP, after a while": (400, GET.format("/data/runs", "Content-Length: -1\r\n")),
+    "a header without end": (400, GET.format("/data/runs", f"X: {'a' * 200_000}\r\n")),
+    "no host": (400, "GET / HTTP/1.1\r\n\r\n"),
+    "no parameter": (400, GET.format("/data/plugin/scalars/scalars", "")),
+    "another host": (403, "GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n"),
+    "another site": (403, "POST / HTTP/1.1\r\nHost: localhost\r\nOrigin: null\r\n\r\n"),
+    "no such address": (404, GET.format("/nothing", "")),
+    "no such file": (404, GET.format("/static/tbcore/nothing.js", "")),
+    "no such tag": (404, GET.format("/data/plugin/scalars/scalars?run=train&tag=x", "")),
+    "another method": (405, GET.replace("GET", "DELETE").format("/data/runs", "")),
+    "another method of a plugin": (405, GET.replace("GET", "PUT").format(
+        "/data/plugin/scalars/tags", "")),
+    "too much": (413, GET.replace("GET", "POST").format(
+        "/data/plugin/scalars/window", "Content-Length: 99999999\r\n")),
+    "no such part": (416, GET.format(
+        "/data/plugin/audio/individualAudio?run=media&tag=a&index=0",
+        "Range: bytes=99999999-\r\n")),
+    "a fault of a plugin": (500, GET.format("/data/plugin/faulty/fail", "")),
+    "a plugin that failed": (503, GET.format("/data/plugin/failed/x", "")),
+    "only headers": (200, GET.replace("GET", "HEAD").format("/", "")),
+    "only headers of an error": (404, GET.replace("GET", "HEAD").format("/nothing", "")),
+}  # fmt: skip
+
+
+def check(headers: dict[str, str]) -> None:
+    """Each header once, with the value that is promised."""
+    policy = dict(
+        part.strip().partition(" ")[::2] for part in headers["content-security-policy"].split(";")
+    )
+    # A header that is there twice is joined with a comma.
+    assert "," not in headers["content-security-policy"]
+    assert policy["default-src"] == "'none'"
+    for kind in ("script-src", "style-src", "connect-src", "worker-src"):
+        assert policy[kind].split()[0] == "'self'"
+        assert "unsafe" not in policy[kind]
+        assert "http" not in policy[kind]
+        assert "*" not in policy[kind]
+    for name in ("base-uri", "frame-ancestors", "form-action"):
+        assert policy[name] == "'none'"
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["referrer-policy"] == "same-origin"
+    assert headers["cross-origin-resource-policy"] == "same-origin"
+    assert headers["cache-control"].startswith("no-")
+    assert "server" not in headers
+    assert not [name for name in headers if name.startswith("access-control")]
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_p16_every_answer_has_the_headers(server: Any, name: str) -> None:
+    """Made by the HTTP parser, the core, a plugin, or by nobody."""
+    status, request = ANSWERS[name]
+    answer = server.raw(request.encode("latin-1"))
+    assert answer.status == status, answer.text
+    check(answer.headers)
+
+
+def test_p16_an_open_stream_has_the_headers(server: Any) -> None:
+    """They come before its first message."""
+    connection = server.connect()
+    connection.socket.sendall(GET.format("/data/updates", "").encode())
+    head = b""
+    while b"\r\n\r\n" not in head:
+        head += connection.socket.recv(1000)
+    connection.close()
+    lines = head.partition(b"\r\n\r\n")[0].decode().split("\r\n")[1:]
+    pairs = [line.partition(": ")[::2] for line in lines]
+    names = [name.lower() for name, _ in pairs]
+    assert len(set(names)) == len(names)
+    check({name.lower(): value for name, value in pairs})
+
+
+def test_p16_a_server_with_a_token_has_them_too(
+    start_server: Callable[..., Any], logdir: Any
+) -> None:
+    """On the refusal, and on the answer that sets the cookie."""
+    server = start_server(logdir, TBCORE_TOKEN="secret")
+    for status, path in ((401, "/data/runs"), (401, "/?token=x"), (303, "/?token=secret")):
+        answer = server.ask(path)
+        assert answer.status == status
+        check(answer.headers)
