@@ -6,13 +6,16 @@ promises by number.
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import re
+import resource
 import socket
 import subprocess
 import sys
 import time
+import urllib.parse
 from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -43,8 +46,13 @@ class Answer(NamedTuple):
         return self.body.decode("utf-8", "replace")
 
     def json(self) -> Any:
+        """The body as strict JSON, which knows no NaN and no Infinity."""
         assert self.status == 200, self.text
-        return json.loads(self.body)
+        return json.loads(self.body.decode("utf-8"), parse_constant=_refuse)
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON")
 
 
 class Connection:
@@ -87,24 +95,47 @@ class Connection:
 class Server:
     """`tbcore serve` as a user starts it."""
 
-    def __init__(self, arguments: list[str], environment: Mapping[str, str], folder: Path) -> None:
-        self.log = folder / "stderr.txt"
-        out = folder / "stdout.txt"
-        self.log.touch()
-        with out.open("wb") as stdout, self.log.open("wb") as stderr:
+    logdir: Path
+
+    def __init__(
+        self,
+        arguments: list[str],
+        environment: Mapping[str, str],
+        folder: Path,
+        *,
+        descriptors: int | None = None,
+    ) -> None:
+        """Starts it; `descriptors` is how many it may have open, None for the usual number."""
+        self.log, self._out = folder / "stderr.txt", folder / "stdout.txt"
+        with self._out.open("wb") as stdout, self.log.open("wb") as stderr:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "tbcore", "serve", *arguments],
                 stdout=stdout, stderr=stderr, cwd=folder, env=environment,
+                start_new_session=True, preexec_fn=lambda: _confine(descriptors),
             )  # fmt: skip
-        deadline = time.monotonic() + START_SECONDS
-        while not (found := re.search(r"^tbcore \S+ at (http://\S+)", out.read_text(), re.M)):
-            if self.process.poll() is not None or time.monotonic() > deadline:
-                self.process.kill()
-                pytest.fail(f"the server did not start:\n{self.noise}")
-            time.sleep(0.02)
+
+    def wait_until_started(self) -> Server:
+        """Until it has told its address."""
+        self.wait(lambda: re.search(r"^tbcore \S+ at http", self._out.read_text(), re.M))
+        found = re.search(r" at (http://\S+)", self._out.read_text())
+        assert found
         self.address = found[1]
         """As it was printed; with the token, where there is one."""
         self.port = int(re.findall(r":(\d+)/", self.address)[0])
+        return self
+
+    def wait(self, is_true: Callable[[], object], seconds: float = START_SECONDS) -> float:
+        """Until something is the case; how many seconds that took."""
+        started = time.monotonic()
+        while not is_true():
+            passed = time.monotonic() - started
+            if self.process.poll() is not None or passed > seconds:
+                pytest.fail(
+                    f"not so after {passed:.1f} s; exit status {self.process.returncode}, stderr:\n"
+                    f"{self.noise[-3000:]}"
+                )
+            time.sleep(0.02)
+        return time.monotonic() - started
 
     @property
     def noise(self) -> str:
@@ -132,17 +163,39 @@ class Server:
         finally:
             connection.close()
 
+    def get(self, path: str, **query: object) -> Answer:
+        return self.ask(f"{path}?{urllib.parse.urlencode(query)}" if query else path)
+
+    def scalars(self, run: str, tag: str) -> list[list[Any]]:
+        """Rows of wall time, step and value; none when there is no such run or tag."""
+        answer = self.get("/data/plugin/scalars/scalars", run=run, tag=tag)
+        return answer.json() if answer.status != 404 else []  # type: ignore[no-any-return]
+
+    def steps(self, run: str, tag: str = "a") -> list[int]:
+        return [step for _, step, _ in self.scalars(run, tag)]
+
     def wait_for_runs(self, number: int) -> None:
-        deadline = time.monotonic() + START_SECONDS
-        while len(self.ask("/data/runs").json()) < number:
-            assert time.monotonic() < deadline, self.ask("/data/status").text
-            time.sleep(0.05)
+        self.wait(lambda: len(self.ask("/data/runs").json()) >= number)
+
+    def wait_for_look(self) -> None:
+        """Until all that is on the disk now has been read."""
+        # The pass that is under way may have looked before.
+        passes = self.get("/data/status").json()["passes"]
+        self.wait(lambda: self.get("/data/status").json()["passes"] >= passes + 2, seconds=60)
 
     def cpu_seconds(self) -> float:
         """Time of all processors that the server has used."""
         stat = Path(f"/proc/{self.process.pid}/stat").read_text()
         fields = stat.rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def status_figure(self, name: str) -> int:
+        """A line of its /proc/PID/status, such as VmRSS in KiB, or Threads."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(re.findall(rf"^{name}:\s+(\d+)", status, re.M)[0])
+
+    def num_descriptors(self) -> int:
+        return len(os.listdir(f"/proc/{self.process.pid}/fd"))
 
     def end(self) -> None:
         self.process.terminate()
@@ -151,6 +204,21 @@ class Server:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
+
+
+def _confine(descriptors: int | None) -> None:
+    """In the child, before it becomes the server."""
+    if descriptors is not None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
+    if os.geteuid() == 0:
+        # Permissions do not hold for root, as whom tests run in containers.
+        libc = ctypes.CDLL(None)
+        for capability in _READING_ANYTHING:
+            libc.prctl(_DROP_CAPABILITY, capability, 0, 0, 0)
+
+
+_DROP_CAPABILITY = 24  # PR_CAPBSET_DROP
+_READING_ANYTHING = (1, 2)  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
 
 
 def installed_plugin(folder: Path, name: str, source: str) -> None:
@@ -176,6 +244,8 @@ def start_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[
         logdir: Path | str,
         *options: str,
         plugins: Mapping[str, str] | None = None,
+        descriptors: int | None = None,
+        waits: bool = True,
         **variables: str,
     ) -> Server:
         folder = tmp_path_factory.mktemp("server")
@@ -186,12 +256,36 @@ def start_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[
         environment = {k: v for k, v in os.environ.items() if not k.startswith("TBCORE_")}
         environment["PYTHONPATH"] = os.pathsep.join(path)
         arguments = ["--logdir", str(logdir), "--port", "0", "--reload_interval", "0.2", *options]
-        servers.append(Server(arguments, {**environment, **variables}, folder))
+        environment |= variables
+        servers.append(Server(arguments, environment, folder, descriptors=descriptors))
+        return servers[-1].wait_until_started() if waits else servers[-1]
+
+    yield start
+    for server in servers:
+        server.end()
+
+
+@pytest.fixture
+def start(start_server: Callable[..., Server]) -> Iterator[Callable[..., Server]]:
+    """As `start_server`, and servers end with the test: for those that have much to do."""
+    servers: list[Server] = []
+
+    def start(*arguments: Any, **settings: Any) -> Server:
+        servers.append(start_server(*arguments, **settings))
         return servers[-1]
 
     yield start
     for server in servers:
         server.end()
+
+
+@pytest.fixture(scope="session")
+def shared(start_server: Callable[..., Server], tmp_path_factory: pytest.TempPathFactory) -> Server:
+    """One for all who only add runs below its `logdir`, each in a folder of its own."""
+    logdir = tmp_path_factory.mktemp("shared")
+    server = start_server(logdir)
+    server.logdir = logdir
+    return server
 
 
 GRAPH = b"\x0a\x06\x0a\x01x\x12\x01X"
