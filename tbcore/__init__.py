@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     )
     from tbcore.hookspecs import LegacyApi, PluginInfo, PluginOptions, hookimpl
     from tbcore.kinds import Claim, Claims, Kind
+    from tbcore.options import Option
     from tbcore.store.items import Item
     from tbcore.store.multiplexer import Multiplexer
     from tbcore.store.series import ItemSeries, LastPoints, ScalarSeries
@@ -41,6 +42,7 @@ __all__ = [
     "LegacyApi",
     "Multiplexer",
     "NotFoundError",
+    "Option",
     "PluginError",
     "PluginInfo",
     "PluginOptions",
@@ -61,6 +63,7 @@ _HOMES = {
     ),
     "hookspecs": ("LegacyApi", "PluginInfo", "PluginOptions", "hookimpl"),
     "kinds": ("Claim", "Claims", "Kind"),
+    "options": ("Option",),
     "store.items": ("Item",),
     "store.multiplexer": ("Multiplexer",),
     "store.series": ("ItemSeries", "LastPoints", "ScalarSeries"),

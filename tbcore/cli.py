@@ -8,13 +8,13 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from tbcore import __version__
-from tbcore.errors import TbcoreError
+from tbcore.errors import OptionError, TbcoreError, did_you_mean
 
 if TYPE_CHECKING:
     from tbcore.eventfiles.logdir import LogdirSpec
@@ -61,6 +61,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except click.ClickException as error:
         click.echo(f"tbcore: {_line(error.format_message())}", err=True)
         return error.exit_code
+    except OptionError as error:
+        click.echo(f"tbcore: {_line(str(error))}; see `tbcore plugins`", err=True)
+        return 2
     except TbcoreError as error:
         click.echo(f"tbcore: {_line(str(error))}", err=True)
         return 1
@@ -223,6 +226,21 @@ def cli(context: click.Context) -> int:
     help="Most items of a tag in an answer, by plugin; 0 for all.",
 )
 @click.option(
+    "--set",
+    "plugin_values",
+    metavar="NAME.KEY=VALUE",
+    multiple=True,
+    callback=lambda context, parameter, texts: _plugin_values(texts),
+    help="Set an option of a plugin, one of those that `tbcore plugins NAME` lists.",
+)
+@click.option(
+    "--no_plugin",
+    "without_plugins",
+    metavar="NAME",
+    multiple=True,
+    help="Leave out a plugin. May be given more than once.",
+)
+@click.option(
     "--max_points",
     type=click.IntRange(min=0),
     default=0,
@@ -262,6 +280,8 @@ def serve(
     no_token: bool,
     reload_interval: float,
     samples_per_plugin: dict[str, int],
+    plugin_values: dict[str, dict[str, str]],
+    without_plugins: tuple[str, ...],
     max_points: int,
     purge_orphaned_data: bool,
     window_title: str,
@@ -306,6 +326,8 @@ def serve(
             api=api,
             window_title=window_title,
             samples_per_plugin=samples_per_plugin,
+            plugin_values=plugin_values,
+            without_plugins=without_plugins,
             dev=dev,
         ),
         ServeOptions(
@@ -351,36 +373,65 @@ def check(*, logdir: str, as_json: bool) -> int:
 
 
 @cli.command(short_help="List the installed plugins, and what is wrong with them.")
+@click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def plugins(*, as_json: bool) -> int:
-    """List the installed plugins: where they come from, their addresses, what is wrong."""
+@click.pass_context
+def plugins(context: click.Context, *, names: tuple[str, ...], as_json: bool) -> int:
+    """List the installed plugins: where they come from, their addresses, what is wrong.
+
+    Of those that are named, with the options that `tbcore serve --set` takes.
+    """
     from tbcore.config import Config
-    from tbcore.plugins import load_plugins, mount
+    from tbcore.plugins import check_settings, load_plugins, mount
     from tbcore.store.multiplexer import Multiplexer
 
     _be_quiet()
     # A plugin that prints while it is imported must not get into what a program reads.
     with contextlib.redirect_stdout(sys.stderr):
-        multiplexer = Multiplexer()
-        mounted = [mount(plugin, multiplexer, Config(logdir="")) for plugin in load_plugins()]
+        multiplexer, config = Multiplexer(), Config(logdir="")
+        loaded = load_plugins()
+        check_settings(loaded, config)
+        mounted = [mount(plugin, multiplexer, config) for plugin in loaded]
+    known = [plugin.name for plugin in loaded]
+    for name in names:
+        if name not in known:
+            raise click.UsageError(
+                f"there is no plugin {name!r}{did_you_mean(name, known)}; "
+                f"installed: {', '.join(known) or 'none'}",
+                context,
+            )
+    listing = [_listed(m) for m in mounted if not names or m.plugin.name in names]
     if as_json:
-        _print_json([_listed(plugin) for plugin in mounted])
+        _print_json(listing)
         return 0
-    if not mounted:
+    if not any(m.plugin.off is None for m in mounted):
         from tbcore.server.report import no_plugins
 
         click.echo(no_plugins())
-    for plugin in mounted:
-        listed = _listed(plugin)
-        source = f"{listed['distribution']} {listed['version']}".strip()
-        click.echo(f"{listed['name']}  {listed['state']}  ({source or 'unknown'})")
-        if listed["description"]:
-            click.echo(f"    {listed['description']}")
-        if listed["reason"]:
-            click.echo(f"    {listed['reason']}")
-        for route in listed["routes"]:
-            click.echo(f"    {', '.join(route['methods'])} {route['path']}")
+    for listed in listing:
+        for line in _lines_of(listed, with_options=bool(names)):
+            click.echo(line)
     return 0
+
+
+def _lines_of(listed: dict[str, Any], *, with_options: bool) -> Iterator[str]:
+    """What `tbcore plugins` says of one plugin."""
+    source = f"{listed['distribution']} {listed['version']}".strip()
+    yield f"{listed['name']}  {listed['state']}  ({source or 'unknown'})"
+    for line in (listed["description"], listed["reason"]):
+        if line:
+            yield f"    {line}"
+    for route in listed["routes"]:
+        yield f"    {', '.join(route['methods'])} {route['path']}"
+    options = listed["options"]
+    if options and not with_options:
+        yield f"    options: {', '.join(option['name'] for option in options)}"
+        return
+    for option in options:
+        is_default = option["value"] == option["default"]
+        default = "" if is_default else f"  (default: {option['default']})"
+        yield f"    --set {listed['name']}.{option['name']}={option['value']}{default}"
+        yield f"        {option['help']} [{option['wanted']}]".replace("  [", " [")
 
 
 def _be_quiet() -> None:
@@ -401,6 +452,8 @@ def _print_json(data: Any) -> None:
 
 def _listed(mounted: MountedPlugin) -> dict[str, Any]:
     """One plugin, as `tbcore plugins --json` prints it."""
+    from tbcore.plugins import listed_options
+
     plugin = mounted.plugin
     distribution, _, version = plugin.distribution.rpartition(" ")
     routes = [(f"data/plugin/{plugin.name}", route) for route in mounted.routes]
@@ -412,8 +465,9 @@ def _listed(mounted: MountedPlugin) -> dict[str, Any]:
         "description": plugin.info.description if plugin.info else "",
         "distribution": distribution,
         "version": version,
-        "state": "failed" if mounted.error else "ok",
-        "reason": mounted.error,
+        "state": "off" if plugin.off else "failed" if mounted.error else "ok",
+        "reason": plugin.off or mounted.error,
+        "options": listed_options(mounted),
         "routes": [
             {
                 "path": f"{below}{route.path}".lstrip("/"),
@@ -462,11 +516,12 @@ def _port(text: str | None) -> int | None:
 
 
 def _true_or_false(text: str) -> bool:
-    if text.lower() in ("true", "t", "yes", "y", "on", "1"):
-        return True
-    if text.lower() in ("false", "f", "no", "n", "off", "0"):
-        return False
-    raise click.BadParameter(f"{text!r} is neither true nor false")
+    from tbcore.options import truth
+
+    try:
+        return truth(text)
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is neither true nor false") from None
 
 
 def _path_prefix(text: str) -> str:
@@ -504,3 +559,15 @@ def _samples_per_plugin(text: str) -> dict[str, int]:
             raise click.BadParameter(f"{pair.strip()!r} is not name=number, such as images=20")
         samples[name] = int(number)
     return samples
+
+
+def _plugin_values(texts: tuple[str, ...]) -> dict[str, dict[str, str]]:
+    """Plugin name to key to text; the last one of a key counts. Only names may have dots."""
+    values: dict[str, dict[str, str]] = {}
+    for text in texts:
+        left, separator, value = text.partition("=")
+        name, dot, key = (part.strip() for part in left.rpartition("."))
+        if not separator or not dot or not name or not key:
+            raise click.BadParameter(f"{text!r} is not name.key=value, as in `tbcore plugins NAME`")
+        values.setdefault(name, {})[key.replace("-", "_")] = value
+    return values

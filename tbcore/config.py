@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
+
+from tbcore.options import OptionValue
 
 DEFAULT_PORT = 6006
 """TensorBoard's port: people have it in their bookmarks and their tunnels."""
@@ -16,8 +18,9 @@ class PluginOptions:
 
     samples: int = 0
     """Most items of one (run, tag) in an answer; 0 for all."""
-    values: Mapping[str, str] = field(default_factory=dict)
-    """Other settings of this plugin, name to text."""
+    values: Mapping[str, Any] = field(default_factory=dict)
+    """Every option that the plugin declares, by name: what the user set, or its default. Each has
+    the type of its default."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,14 +43,9 @@ class Config:
     window_title: str = ""
     samples_per_plugin: Mapping[str, int] = field(default_factory=dict)
     """Plugin name to the most items of one (run, tag) in an answer; 0 for all."""
-    plugin_values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """Plugin name to its other settings."""
+    plugin_values: Mapping[str, Mapping[str, str | OptionValue]] = field(default_factory=dict)
+    """Plugin name to its own options, as texts or as values of their types."""
+    without_plugins: tuple[str, ...] = ()
+    """Names of installed plugins that are not even imported."""
     dev: bool = False
     """Faults of plugins are raised where they happen instead of being recorded."""
-
-    def plugin_options(self, name: str, default_samples: int) -> PluginOptions:
-        """What the plugin of this name is told; `default_samples` is its own bound."""
-        return PluginOptions(
-            samples=self.samples_per_plugin.get(name, default_samples),
-            values=self.plugin_values.get(name, {}),
-        )

@@ -41,6 +41,7 @@ import pluggy
 
 from tbcore.config import PluginOptions
 from tbcore.kinds import Claims
+from tbcore.options import Option
 
 if TYPE_CHECKING:
     from starlette.routing import Route
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
 __all__ = [
     "PLUGIN_API",
     "LegacyApi",
+    "Option",
     "PluginInfo",
     "PluginOptions",
     "hookimpl",
@@ -91,6 +93,9 @@ class PluginInfo:
     how_to_log: Mapping[str, str] = field(default_factory=dict)
     """Name of a framework to a few lines of a program that logs such data. The tab shows them while
     there is none."""
+    options: Sequence[Option] = ()
+    """Settings that users may give with `--set NAME.key=value`. They are checked at the start, and
+    arrive in `PluginOptions.values` as values of their types."""
 
 
 @dataclass(frozen=True)

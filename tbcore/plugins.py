@@ -8,7 +8,6 @@ a plugin does while it is imported or called gets past this module but KeyboardI
 
 from __future__ import annotations
 
-import difflib
 import importlib.metadata
 import importlib.util
 import inspect
@@ -27,10 +26,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pluggy
 
 from tbcore import hookspecs
-from tbcore.config import Config
-from tbcore.errors import PluginError
+from tbcore.config import Config, PluginOptions
+from tbcore.errors import OptionError, PluginError, did_you_mean
 from tbcore.hookspecs import PLUGIN_API, LegacyApi, PluginInfo
 from tbcore.kinds import Claim
+from tbcore.options import VARIABLE_PREFIX, OptionValue, fault_of, variable_prefix
 
 if TYPE_CHECKING:
     from starlette.routing import Route
@@ -89,6 +89,8 @@ class LoadedPlugin:
     """None when the plugin failed before it could say."""
     error: str | None = None
     """One line that names the plugin, when it failed."""
+    off: str | None = None
+    """What the user said so that the plugin was not imported, such as `--no_plugin`."""
     folder: Path | None = None
     """Where the plugin's package lies; None when it has no place on disk."""
     dev: bool = False
@@ -150,7 +152,7 @@ class LoadedPlugin:
 
 
 Plugins = list[LoadedPlugin]
-"""All plugins, good and failed, sorted by name. Of two with one name the first is in use."""
+"""All plugins, good, failed and off, sorted by name. Of two with one name the first is in use."""
 
 
 @dataclass(frozen=True)
@@ -158,6 +160,7 @@ class MountedPlugin:
     """A plugin as part of one server."""
 
     plugin: LoadedPlugin
+    options: PluginOptions = field(default_factory=PluginOptions)
     routes: Sequence[Route] = ()
     legacy: LegacyApi = field(default_factory=LegacyApi)
     error: str | None = None
@@ -166,28 +169,41 @@ class MountedPlugin:
 def load_plugins(
     *,
     only: Sequence[str] | None = None,
+    without: Sequence[str] = (),
     extra: Mapping[str, object] | None = None,
     dev: bool = False,
 ) -> Plugins:
     """Imports the installed plugins named by `only`, and checks them.
 
     None means those that the environment variable TBCORE_PLUGINS names, or all where it is not
-    set. `extra` holds plugins that are not installed, by name: modules or objects. With `dev` the
-    first fault is raised instead of being recorded.
+    set. Those named by `without`, and those that the variable leaves out, are there as `off`, and
+    are not imported. `extra` holds plugins that are not installed, by name: modules or objects.
+    With `dev` the first fault is raised instead of being recorded.
     """
+    asked = only
     if only is None and ONLY_VARIABLE in os.environ:
         only = [name.strip() for name in os.environ[ONLY_VARIABLE].split(",") if name.strip()]
     found: list[_Source] = [
         _Source(name, "", partial(_itself, subject)) for name, subject in (extra or {}).items()
     ]
-    if only is None or only:
+    off: dict[str, str] = {}
+    if asked is None or asked:
         installed = _installed(dev)
+        if asked is None and only is not None:
+            off = {s.name: f"{ONLY_VARIABLE} does not name it" for s in installed
+                   if s.name not in only}  # fmt: skip
+            found += [source for source in installed if source.name in off]
         found += [source for source in installed if only is None or source.name in only]
         found += _not_installed(only or (), installed)
+    off |= dict.fromkeys(without, "--no_plugin")
     owners: dict[str, _Source] = {}
     plugins: Plugins = []
     for source in found:
         plugin = LoadedPlugin(source.name, source.distribution, dev=dev)
+        if source.name in off:
+            plugin.off = off[source.name]
+            plugins.append(plugin)
+            continue
         with_same_name = owners.setdefault(source.name, source)
         try:
             if with_same_name is not source:
@@ -204,10 +220,16 @@ def load_plugins(
 
 
 def mount(plugin: LoadedPlugin, multiplexer: Multiplexer, config: Config) -> MountedPlugin:
-    """Asks a plugin for its routes, for one server."""
+    """Asks a plugin for its routes, for one server.
+
+    Raises OptionError for options of this plugin that make no sense.
+    """
     if plugin.error or plugin.info is None:
         return MountedPlugin(plugin, error=plugin.error)
-    options = config.plugin_options(plugin.name, plugin.info.samples)
+    options = PluginOptions(
+        samples=config.samples_per_plugin.get(plugin.name, plugin.info.samples),
+        values=_option_values(plugin, config),
+    )
     hook = ""
     try:
         routes: Sequence[Route] = ()
@@ -221,8 +243,86 @@ def mount(plugin: LoadedPlugin, multiplexer: Multiplexer, config: Config) -> Mou
                 plugin.name, plugin.call(hook, multiplexer=multiplexer, options=options)
             )
     except BaseException as error:
-        return MountedPlugin(plugin, error=_record(plugin, error, f" in {hook}"))
-    return MountedPlugin(plugin, routes, legacy)
+        return MountedPlugin(plugin, options, error=_record(plugin, error, f" in {hook}"))
+    return MountedPlugin(plugin, options, routes, legacy)
+
+
+def check_settings(plugins: Plugins, config: Config) -> None:
+    """Raises OptionError where the user set options of plugins or names that do not exist.
+
+    What is set for a plugin that failed, or is off, may well be right.
+    """
+    names = {plugin.name for plugin in plugins}
+    for name, values in config.plugin_values.items():
+        if name not in names:
+            key = next(iter(values), "key")
+            raise OptionError(
+                f"--set {name}.{key}: there is no plugin {name!r}{did_you_mean(name, names)}"
+                f"{_those_are('installed', sorted(names))}"
+            )
+    known = {
+        option.variable(plugin.name): plugin
+        for plugin in plugins
+        if plugin.info
+        for option in plugin.info.options
+    }
+    unknowable = tuple(variable_prefix(plugin.name) for plugin in plugins if not plugin.info)
+    for variable in sorted(os.environ):
+        if not variable.startswith(VARIABLE_PREFIX) or variable in known:
+            continue
+        if not variable.startswith(unknowable):
+            raise OptionError(
+                f"the environment variable {variable} sets no option of an installed plugin"
+                f"{did_you_mean(variable, known)}{_those_are('there are', sorted(known))}"
+            )
+
+
+def _option_values(plugin: LoadedPlugin, config: Config) -> dict[str, OptionValue]:
+    """All options of a plugin: from the command line, else from the environment, else defaults."""
+    declared = {option.name: option for option in plugin.info.options} if plugin.info else {}
+    given = config.plugin_values.get(plugin.name, {})
+    for key in given:
+        if key not in declared:
+            raise OptionError(
+                f"--set {plugin.name}.{key}: plugin {plugin.name!r} has no option {key!r}"
+                f"{did_you_mean(key, declared)}{_those_are('it has', list(declared))}"
+            )
+    values: dict[str, OptionValue] = {}
+    for key, option in declared.items():
+        variable = option.variable(plugin.name)
+        if key in given:
+            text, where = given[key], f"--set {plugin.name}.{key}"
+        elif variable in os.environ:
+            text, where = os.environ[variable], variable
+        else:
+            values[key] = option.default
+            continue
+        try:
+            values[key] = option.value(text)
+        except (ValueError, OverflowError):
+            raise OptionError(f"{where}: {text!r} will not do; needed: {option.wanted}") from None
+    return values
+
+
+def listed_options(mounted: MountedPlugin) -> list[dict[str, Any]]:
+    """The options of a plugin for those who look at what is installed, as data for JSON."""
+    info = mounted.plugin.info
+    return [
+        {
+            "name": option.name,
+            "type": option.type.__name__,
+            "value": mounted.options.values[option.name],
+            "default": option.default,
+            "help": option.help,
+            "wanted": option.wanted,
+        }
+        for option in (info.options if info else ())
+        if option.name in mounted.options.values
+    ]
+
+
+def _those_are(what: str, names: Sequence[str]) -> str:
+    return f"; {what}: {', '.join(names) or 'none'}"
 
 
 def _record(plugin: LoadedPlugin, error: BaseException, where: str) -> str:
@@ -395,12 +495,6 @@ def _checked_hooks(name: str, subject: object, manager: pluggy.PluginManager) ->
     return iter(implemented)
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """The end of a message about a word that is not known: the one it comes closest to, if any."""
-    close = difflib.get_close_matches(word, list(known), n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""
-
-
 def _checked_info(name: str, info: object) -> PluginInfo:
     if not isinstance(info, PluginInfo):
         raise PluginError(
@@ -421,6 +515,7 @@ def _checked_info(name: str, info: object) -> PluginInfo:
         ("order", type(info.order) is int, "an int"),
         ("description", isinstance(info.description, str), "a text"),
         ("how_to_log", _are_texts(info.how_to_log), "a mapping of texts to texts"),
+        ("options", isinstance(info.options, Sequence), "a sequence of Option"),
         ("module", info.module is None or _is_module_path(info.module),
          "None, or a path such as 'static/index.js': inside the package, in a folder of its own"),
     ):  # fmt: skip
@@ -429,6 +524,13 @@ def _checked_info(name: str, info: object) -> PluginInfo:
                 f"plugin {name!r}: PluginInfo.{field_name} must be {wanted}, "
                 f"got {getattr(info, field_name)!r}"
             )
+    names: set[str] = set()
+    for option in info.options:
+        if fault := fault_of(option):
+            raise PluginError(f"plugin {name!r}: PluginInfo.options must be {fault}")
+        if option.name in names:
+            raise PluginError(f"plugin {name!r}: PluginInfo.options has {option.name!r} twice")
+        names.add(option.name)
     return info
 
 

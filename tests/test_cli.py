@@ -104,7 +104,8 @@ def test_all_options(served: Any) -> None:
         "--allowed_host", "a.example", "--allowed_host", "b.example:8", "--token", "abc",
         "--reload_interval", "0.5", "--samples_per_plugin", " images=20 , a.b=0,,images=30 ",
         "--max_points", "1000", "--purge_orphaned_data=false", "--window_title", "Mine",
-        "--api", "legacy", "--open", "--dev",
+        "--api", "legacy", "--open", "--dev", "--set", "a.b.max-size=5", "--set", "images.mode=a=b",
+        "--set", "a.b.max_size=6", "--no_plugin", "audio", "--no_plugin", "x.y",
     )  # fmt: skip
 
     assert seen.config == Config(
@@ -114,6 +115,8 @@ def test_all_options(served: Any) -> None:
         api="legacy",
         window_title="Mine",
         samples_per_plugin={"images": 30, "a.b": 0},
+        plugin_values={"a.b": {"max_size": "6"}, "images": {"mode": "a=b"}},
+        without_plugins=("audio", "x.y"),
         dev=True,
     )
     assert seen.options == ServeOptions(
@@ -251,6 +254,10 @@ def test_options_of_tensorboard_without_meaning(
         (["runs", "--samples_per_plugin", "a=1,b=x"], ["'b=x' is not name=number"]),
         (["runs", "--samples_per_plugin", "a=-1"], ["'a=-1' is not name=number"]),
         (["runs", "--samples_per_plugin", "=1"], ["'=1' is not name=number"]),
+        (["runs", "--set", "images.size"], ["'images.size' is not name.key=value"]),
+        (["runs", "--set", "size=1"], ["'size=1' is not name.key=value"]),
+        (["runs", "--set", ".size=1"], ["'.size=1' is not name.key=value"]),
+        (["plugins", "no-such"], ["there is no plugin 'no-such'; ", "installed: "]),
         (["runs", "--purge_orphaned_data=maybe"],
          ["--purge_orphaned_data", "'maybe' is neither true nor false"]),
         (["runs", "--purge_orphaned_data="], ["'' is neither true nor false"]),
@@ -311,6 +318,20 @@ def test_an_address_that_is_not_ours(
     [line] = capsys.readouterr().err.splitlines()
     assert line.startswith("tbcore: ")
     assert "address of this machine" in line
+
+
+def test_a_server_with_options_that_make_no_sense_does_not_start(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Plugins are known by then, so one line says what they have; for authors, too."""
+    monkeypatch.setenv("TBCORE_PLUGINS", "")
+    for more in ([], ["--dev"]):
+        assert main([str(tmp_path), "--port", "0", "--set", "no-such.size=1", *more]) == 2
+        [line] = capsys.readouterr().err.splitlines()
+        assert line.startswith(
+            "tbcore: --set no-such.size: there is no plugin 'no-such'; installed:"
+        )
+        assert line.endswith("; see `tbcore plugins`")
 
 
 def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:

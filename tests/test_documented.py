@@ -172,7 +172,9 @@ def test_every_hook_is_documented() -> None:
         assert "f it raises" in section or "f the hook raises" in section, function.__name__
 
 
-@pytest.mark.parametrize("described", [tbcore.PluginInfo, tbcore.LegacyApi, tbcore.PluginOptions])
+@pytest.mark.parametrize(
+    "described", [tbcore.PluginInfo, tbcore.LegacyApi, tbcore.PluginOptions, tbcore.Option]
+)
 def test_every_field_of_what_hooks_use_is_documented(described: Any) -> None:
     """In the page on hooks."""
     page = read(DOCS / "hooks.md")
@@ -251,7 +253,8 @@ def test_every_route_of_a_plugin_is_documented(folder: Path) -> None:
     plugin = importlib.import_module(f"tbcore_{folder.name}")
     page = read(folder / "http_api.md")
     client = make_client(REPOSITORY / "nowhere", plugins=[plugin])
-    options = tbcore.PluginOptions(samples=1)
+    info = plugin.plugin_info()
+    options = tbcore.PluginOptions(samples=1, values={o.name: o.default for o in info.options})
     for route in plugin.routes(client.multiplexer, options):
         assert f"`data/plugin/{folder.name}{route.path}" in page
     if not hasattr(plugin, "legacy_api"):

@@ -19,9 +19,11 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Mount, Route
 
-from tbcore import Claim, LegacyApi, PluginError, PluginInfo, hookimpl
+from tbcore import Claim, LegacyApi, Option, PluginError, PluginInfo, hookimpl
 from tbcore.config import Config
+from tbcore.errors import OptionError
 from tbcore.plugins import LoadedPlugin, MountedPlugin, load_plugins, mount
+from tbcore.server.app import create_app
 from tbcore.store.multiplexer import Multiplexer
 
 GOOD = """
@@ -259,12 +261,173 @@ def test_only_the_named_plugins_are_loaded(
     assert [plugin.name for plugin in load_plugins(only=["good"])] == ["good"]
     assert load_plugins(only=()) == []
     monkeypatch.setenv("TBCORE_PLUGINS", "")
-    assert load_plugins() == []
+    assert [plugin.off for plugin in load_plugins()] == ["TBCORE_PLUGINS does not name it"] * 2
     monkeypatch.setenv("TBCORE_PLUGINS", " good , goof")
     plugins = by_name(load_plugins())
-    assert list(plugins) == ["good", "goof"]
+    assert {name: plugin.off is None for name, plugin in plugins.items()} == {
+        "bad": False, "good": True, "goof": True,
+    }  # fmt: skip
     assert plugins["good"].error is None
     assert plugins["goof"].error == "plugin 'goof' is not installed; installed: 'bad', 'good'"
+
+
+def test_a_plugin_that_is_left_out_is_not_imported(distributions: Distributions) -> None:
+    """It is listed as off, and of a server it is no part."""
+    distributions.add(
+        "a",
+        {"good": "good_plugin", "bad": "bad_plugin"},
+        {"good_plugin.py": GOOD, "bad_plugin.py": "raise SystemExit"},
+    )
+
+    plugins = load_plugins(without=["bad"])
+    app = create_app(Config(logdir=""), multiplexer=Multiplexer(), plugins=plugins)
+
+    assert "bad_plugin" not in sys.modules
+    assert [(p.name, p.off, p.error) for p in plugins] == [
+        ("bad", "--no_plugin", None),
+        ("good", None, None),
+    ]
+    assert by_name(plugins)["bad"].distribution == "a 1.0"
+    assert [mounted.plugin.name for mounted in app.mounted] == ["good"]
+
+
+# Options -----------------------------------------------------------------------------------------
+
+OPTIONS = (
+    Option("size", default=10, minimum=1, help="Rows in a page."),
+    Option("ratio", default=0.5),
+    Option("is_fast", default=False),
+    Option("mode", default="all", choices=("all", "some")),
+    Option("note", default=""),
+)
+
+
+def values_of(given: dict[str, Any]) -> dict[str, Any]:
+    """What a plugin named `a-b.c` that declares these options is told."""
+    seen = []
+    plugin = make_plugin(
+        plugin_info=lambda: PluginInfo(title="x", module=None, options=OPTIONS),
+        routes=lambda options: seen.append(options.values) or [],
+    )
+    config = Config(logdir="", plugin_values={"a-b.c": given} if given else {})
+    create_app(config, multiplexer=Multiplexer(), plugins=[load_one(plugin, "a-b.c")])
+    return dict(seen[0])
+
+
+def test_a_plugin_is_told_its_options_as_values_of_their_types() -> None:
+    """Those that the user does not set have their defaults."""
+    defaults = {"size": 10, "ratio": 0.5, "is_fast": False, "mode": "all", "note": ""}
+    assert values_of({}) == defaults
+
+    texts = {"size": " 12 ", "ratio": "2", "is_fast": "Yes", "mode": "some", "note": " a=b "}
+    values = values_of(texts)
+
+    assert values == {"size": 12, "ratio": 2.0, "is_fast": True, "mode": "some", "note": " a=b "}
+    assert [type(value) for value in values.values()] == [int, float, bool, str, str]
+    assert values_of({"ratio": 3, "size": 1}) == {**defaults, "ratio": 3.0, "size": 1}
+
+
+def test_options_come_from_the_environment_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is on the command line counts more."""
+    monkeypatch.setenv("TBCORE_SET_A_B_C_SIZE", "7")
+    monkeypatch.setenv("TBCORE_SET_A_B_C_IS_FAST", "on")
+
+    assert values_of({"is_fast": "off"}) | {"x": 0} == {
+        "size": 7, "ratio": 0.5, "is_fast": False, "mode": "all", "note": "", "x": 0,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "value", "line"),
+    [
+        ("a-b.d", "size", "1",
+         "--set a-b.d.size: there is no plugin 'a-b.d'; did you mean 'a-b.c'?; installed: a-b.c"),
+        ("a-b.c", "siez", "1",
+         "--set a-b.c.siez: plugin 'a-b.c' has no option 'siez'; did you mean 'size'?; "
+         "it has: size, ratio, is_fast, mode, note"),
+        ("a-b.c", "size", "x", "--set a-b.c.size: 'x' will not do; needed: an int, 1 or more"),
+        ("a-b.c", "size", "0", "--set a-b.c.size: '0' will not do; needed: an int, 1 or more"),
+        ("a-b.c", "size", "1.5", "--set a-b.c.size: '1.5' will not do; needed: an int, 1 or more"),
+        ("a-b.c", "size", True, "--set a-b.c.size: True will not do; needed: an int, 1 or more"),
+        ("a-b.c", "size", "9" * 5000, None),
+        ("a-b.c", "ratio", "nan", "--set a-b.c.ratio: 'nan' will not do; needed: a number"),
+        ("a-b.c", "is_fast", "maybe",
+         "--set a-b.c.is_fast: 'maybe' will not do; needed: true or false"),
+        ("a-b.c", "mode", "most", "--set a-b.c.mode: 'most' will not do; needed: one of all, some"),
+    ],
+)  # fmt: skip
+def test_options_that_make_no_sense_are_told_in_one_line(
+    name: str, key: str, value: Any, line: str | None
+) -> None:
+    """With what would do."""
+    plugin = make_plugin(plugin_info=lambda: PluginInfo(title="x", module=None, options=OPTIONS))
+    config = Config(logdir="", plugin_values={name: {key: value}})
+
+    with pytest.raises(OptionError) as caught:
+        create_app(config, multiplexer=Multiplexer(), plugins=[load_one(plugin, "a-b.c")])
+
+    assert line is None or str(caught.value) == line
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "line"),
+    [
+        ("TBCORE_SET_MADE_SIZE", "x",
+         "TBCORE_SET_MADE_SIZE: 'x' will not do; needed: an int, 1 or more"),
+        ("TBCORE_SET_MADE_SIEZ", "1",
+         "the environment variable TBCORE_SET_MADE_SIEZ sets no option of an installed plugin; "
+         "did you mean 'TBCORE_SET_MADE_SIZE'?; there are: TBCORE_SET_MADE_IS_FAST, "),
+    ],
+)  # fmt: skip
+def test_variables_that_make_no_sense_are_told_in_one_line(
+    monkeypatch: pytest.MonkeyPatch, variable: str, value: str, line: str
+) -> None:
+    """A misspelt one would be forgotten silently."""
+    monkeypatch.setenv(variable, value)
+    plugin = make_plugin(plugin_info=lambda: PluginInfo(title="x", module=None, options=OPTIONS))
+
+    with pytest.raises(OptionError) as caught:
+        create_app(Config(logdir=""), multiplexer=Multiplexer(), plugins=[load_one(plugin)])
+
+    assert str(caught.value).startswith(line)
+
+
+def test_options_of_plugins_that_failed_or_are_off_are_not_judged(
+    distributions: Distributions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody knows what they have, and their users will want them back."""
+    distributions.add(
+        "a",
+        {"off": "off_plugin", "bad": "bad_plugin"},
+        {"off_plugin.py": GOOD, "bad_plugin.py": "raise SystemExit"},
+    )
+    monkeypatch.setenv("TBCORE_SET_OFF_SIZE", "1")
+    monkeypatch.setenv("TBCORE_SET_BAD_SIZE", "1")
+    values = {"off": {"size": "1"}, "bad": {"size": "1"}}
+    config = Config(logdir="", plugin_values=values)
+
+    app = create_app(config, multiplexer=Multiplexer(), plugins=load_plugins(without=["off"]))
+
+    assert [mounted.error for mounted in app.mounted] == ["plugin 'bad' failed: SystemExit"]
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (3, "must be a sequence of Option, got 3"),
+        ([3], "must be a sequence of Option, and 3 is none"),
+        ([Option("a.b", 1)], "must be options named with a-z, 0-9 and '_', got 'a.b'"),
+        ([Option("a", [])], "must be options whose defaults are bool, int, float or str, got []"),
+        ([Option("a", 0, minimum=1)], "must be options whose defaults and choices they allow"),
+        ([Option("a", "x", choices=("y",))], "must be options whose defaults and choices"),
+        ([Option("a", 1), Option("a", 2)], "has 'a' twice"),
+    ],
+)
+def test_what_is_declared_is_checked(options: Any, reason: str) -> None:
+    """Before any user sets it."""
+    plugin = make_plugin(plugin_info=lambda: PluginInfo(title="x", module=None, options=options))
+
+    assert f"plugin 'made': PluginInfo.options {reason}" in (load_one(plugin).error or "")
 
 
 # What a plugin says of itself --------------------------------------------------------------------
@@ -418,12 +581,11 @@ def test_hooks_get_what_they_ask_for() -> None:
     assert mount(
         loaded,
         multiplexer,
-        Config(logdir="", samples_per_plugin={"made": 0}, plugin_values={"made": {"a": "b"}}),
+        Config(logdir="", samples_per_plugin={"made": 0}),
     ).error is None  # fmt: skip
 
     assert seen[0][0] is multiplexer
     assert [entry[-1].samples for entry in seen] == [7, 7, 0, 0]
-    assert seen[-1][-1].values == {"a": "b"}
 
 
 @pytest.mark.parametrize(
@@ -522,9 +684,9 @@ def test_hook_calls_can_be_traced(
 
 
 def run_plugins_command(
-    folder: Path, *options: str, only: str = "good,bad"
+    folder: Path, *options: str, only: str = "good,bad", **variables: str
 ) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "TBCORE_PLUGINS": only}
+    environment = {**os.environ, "TBCORE_PLUGINS": only, **variables}
     path = [str(folder), *sys.path]
     environment["PYTHONPATH"] = os.pathsep.join(entry for entry in path if entry)
     return subprocess.run(
@@ -561,10 +723,34 @@ def test_the_list_of_plugins_has_good_and_bad_ones(distributions: Distributions)
         "version": "2.0",
         "state": "ok",
         "reason": None,
+        "options": [],
         "routes": [{"path": "data/plugin/good/hello", "methods": ["GET", "HEAD"]}],
     }
     assert plugins["bad"]["state"] == "failed"
     assert plugins["bad"]["reason"] == "plugin 'bad' failed: SystemExit: 3"
+
+
+def test_of_a_named_plugin_the_options_are_shown(distributions: Distributions) -> None:
+    """With what they are set to; the whole list has their names."""
+    declared = 'PluginInfo(title="Good", options=[Option("size", default=10, help="Rows.")]'
+    source = GOOD.replace("PluginInfo, ", "Option, PluginInfo, ")
+    distributions.add(
+        "tbcore-good",
+        {"good": "good_plugin"},
+        {"good_plugin.py": source.replace('PluginInfo(title="Good"', declared)},
+    )
+
+    listing = run_plugins_command(distributions.folder, TBCORE_SET_GOOD_SIZE="12").stdout
+    text = run_plugins_command(distributions.folder, "good", TBCORE_SET_GOOD_SIZE="12").stdout
+    refused = run_plugins_command(distributions.folder, TBCORE_SET_GOOD_SIZE="x")
+
+    assert "    options: size\n" in listing
+    assert text.endswith("    --set good.size=12  (default: 10)\n        Rows. [an int]\n")
+    assert not text.startswith("bad")
+    assert refused.returncode == 2
+    assert refused.stderr == (
+        "tbcore: TBCORE_SET_GOOD_SIZE: 'x' will not do; needed: an int; see `tbcore plugins`\n"
+    )
 
 
 def test_an_empty_list_says_that_none_was_asked_for(distributions: Distributions) -> None:
@@ -573,7 +759,10 @@ def test_an_empty_list_says_that_none_was_asked_for(distributions: Distributions
 
     listing = run_plugins_command(distributions.folder, only="")
 
-    assert listing.stdout == "the variable TBCORE_PLUGINS names no plugin, so none is loaded\n"
+    first, *others = listing.stdout.splitlines()
+    assert first == "the variable TBCORE_PLUGINS names no plugin, so none is loaded"
+    assert "good  off  (tbcore-good 1.0)" in others
+    assert "    TBCORE_PLUGINS does not name it" in others
 
 
 def test_without_any_plugin_the_list_says_how_to_get_one(

@@ -19,7 +19,7 @@ from starlette.types import Receive, Scope, Send
 import tbcore
 from tbcore.config import Config
 from tbcore.http import json_response, query_of, text_error
-from tbcore.plugins import MountedPlugin, Plugins, mount
+from tbcore.plugins import MountedPlugin, Plugins, check_settings, mount
 from tbcore.server.activity import Activity
 from tbcore.server.compress import Compress
 from tbcore.server.core_routes import CoreRoutes
@@ -43,9 +43,11 @@ def create_app(config: Config, *, multiplexer: Multiplexer, plugins: Plugins) ->
     """The application. It reads what a loader commits to the multiplexer, and starts none.
 
     Of two plugins with one name the first is served. Raises what a plugin raises when it is mounted
-    and was loaded with `dev`; otherwise such a plugin answers 503.
+    and was loaded with `dev`; otherwise such a plugin answers 503. Raises OptionError for
+    options of plugins that make no sense.
     """
-    in_use = {plugin.name: plugin for plugin in reversed(plugins)}
+    check_settings(plugins, config)
+    in_use = {plugin.name: plugin for plugin in reversed(plugins) if plugin.off is None}
     mounted = [mount(in_use[name], multiplexer, config) for name in sorted(in_use)]
     return App(config, multiplexer, mounted)
 

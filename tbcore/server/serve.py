@@ -20,8 +20,9 @@ import uvicorn
 
 from tbcore import __version__
 from tbcore.config import DEFAULT_PORT, Config
+from tbcore.errors import OptionError, did_you_mean
 from tbcore.eventfiles.logdir import LogdirSpec
-from tbcore.plugins import Plugins, attempt, did_you_mean, installed_code, load_plugins
+from tbcore.plugins import Plugins, attempt, installed_code, load_plugins
 from tbcore.server.app import App, create_app
 from tbcore.server.headers import safety_headers
 from tbcore.server.listen import Listening, listen
@@ -86,7 +87,8 @@ def serve(config: Config, options: ServeOptions) -> int:
     watcher = SourceWatcher(installed_code() if config.dev else [])
     built = attempt(_build, config, multiplexer)
     if built.error is not None:
-        if not config.dev or isinstance(built.error, KeyboardInterrupt):
+        if not config.dev or isinstance(built.error, KeyboardInterrupt | OptionError):
+            listening.close()
             raise built.error
         logger.error(
             "a plugin failed; it is tried again when its code changes", exc_info=built.error
@@ -98,7 +100,9 @@ def serve(config: Config, options: ServeOptions) -> int:
     _warn_of_unknown_names(config, plugins)
     names = plugin_names(app.mounted)
     log.reporter = reporter = Reporter(multiplexer, config.logdir, names)
-    say_hello = partial(_say_hello, reporter, config, listening, options, has_plugins=bool(plugins))
+    say_hello = partial(
+        _say_hello, reporter, config, listening, options, has_plugins=bool(app.mounted)
+    )
     server = Server(app, say_hello)
     if config.dev:
         watcher.start(server.end)
@@ -113,18 +117,22 @@ def serve(config: Config, options: ServeOptions) -> int:
 
 def _build(config: Config, multiplexer: Multiplexer) -> tuple[Plugins, App]:
     """Everything that runs code of plugins before the first request."""
-    plugins = load_plugins(dev=config.dev)
+    plugins = load_plugins(without=config.without_plugins, dev=config.dev)
     return plugins, create_app(config, multiplexer=multiplexer, plugins=plugins)
 
 
 def _warn_of_unknown_names(config: Config, plugins: Plugins) -> None:
     names = [plugin.name for plugin in plugins]
-    for name in config.samples_per_plugin:
-        if name not in names:
-            logger.warning(
-                "--samples_per_plugin: there is no plugin %r%s; there are: %s",
-                name, did_you_mean(name, names), ", ".join(names) or "none",
-            )  # fmt: skip
+    for option, given in (
+        ("--samples_per_plugin", config.samples_per_plugin),
+        ("--no_plugin", config.without_plugins),
+    ):
+        for name in given:
+            if name not in names:
+                logger.warning(
+                    "%s: there is no plugin %r%s; there are: %s",
+                    option, name, did_you_mean(name, names), ", ".join(names) or "none",
+                )  # fmt: skip
 
 
 def _restart(config: Config) -> NoReturn:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from starlette.routing import Route
 
-from tbcore import LegacyApi, Multiplexer, PluginInfo, PluginOptions, hookimpl
+from tbcore import LegacyApi, Multiplexer, Option, PluginInfo, PluginOptions, hookimpl
 from tbcore_graphs.routes import make_legacy_api, make_routes
 from tbcore_graphs.sources import CLAIMS
 
@@ -18,6 +18,14 @@ def plugin_info() -> PluginInfo:
         claims=CLAIMS,
         order=40,
         description="The operations of a model, scope by scope, with their time and memory.",
+        options=(
+            Option(
+                "memory_mb",
+                default=512,
+                minimum=0,
+                help="Megabytes for graphs that were looked at; what is beyond is read again.",
+            ),
+        ),
     )
 
 
@@ -28,7 +36,7 @@ def is_active(multiplexer: Multiplexer) -> bool:
 
 @hookimpl
 def routes(multiplexer: Multiplexer, options: PluginOptions) -> Sequence[Route]:
-    return make_routes(multiplexer)
+    return make_routes(multiplexer, graph_bytes=options.values["memory_mb"] << 20)
 
 
 @hookimpl

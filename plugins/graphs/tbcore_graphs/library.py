@@ -14,7 +14,6 @@ from tbcore_graphs.profile import costs
 from tbcore_graphs.proto.graph_pb2 import NodeDef
 from tbcore_graphs.sources import Source
 
-_GRAPH_BYTES = 512 << 20
 _SUMS_BYTES = 64 << 20
 
 Answer = dict[str, Any]
@@ -28,9 +27,9 @@ class Library:
     when the file cannot be read.
     """
 
-    def __init__(self, multiplexer: Multiplexer) -> None:
+    def __init__(self, multiplexer: Multiplexer, graph_bytes: int) -> None:
         self._multiplexer = multiplexer
-        self._graphs: Cache[Graph] = Cache(_GRAPH_BYTES)
+        self._graphs: Cache[Graph] = Cache(graph_bytes)
         self._sums: Cache[Sums] = Cache(_SUMS_BYTES)
 
     def overview(self, run: str) -> Answer:

@@ -28,9 +28,12 @@ _CACHED_TEXT_BYTES = 64 << 20
 _MAX_CHILDREN = 2000
 
 
-def make_routes(multiplexer: Multiplexer) -> list[Route]:
-    """/runs, /graph, /run_metadata, /run_metadata_tags; /overview, /scope, /node and /search."""
-    library = Library(multiplexer)
+def make_routes(multiplexer: Multiplexer, *, graph_bytes: int) -> list[Route]:
+    """/runs, /graph, /run_metadata, /run_metadata_tags; /overview, /scope, /node and /search.
+
+    Graphs are kept in memory up to `graph_bytes`.
+    """
+    library = Library(multiplexer, graph_bytes)
 
     def runs(request: Request) -> Response:
         listing = multiplexer.tags(sources.GRAPHS)

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from starlette.routing import Route
 
-from tbcore import Multiplexer, PluginInfo, PluginOptions, hookimpl
+from tbcore import Multiplexer, Option, PluginInfo, PluginOptions, hookimpl
+from tbcore_hparams.experiment import MAX_CHOICES
 from tbcore_hparams.logged import CLAIMS
 from tbcore_hparams.routes import make_routes
 
@@ -32,6 +33,14 @@ def plugin_info() -> PluginInfo:
         order=70,
         description="Hyperparameters and metrics of all sessions.",
         how_to_log={"TensorFlow, Keras": _KERAS, "PyTorch": _PYTORCH},
+        options=(
+            Option(
+                "max_choices",
+                default=MAX_CHOICES,
+                minimum=0,
+                help="Most texts of a hyperparameter to list as choices; above, pages search.",
+            ),
+        ),
     )
 
 
@@ -42,4 +51,4 @@ def is_active(multiplexer: Multiplexer) -> bool:
 
 @hookimpl
 def routes(multiplexer: Multiplexer, options: PluginOptions) -> Sequence[Route]:
-    return make_routes(multiplexer, options.samples)
+    return make_routes(multiplexer, options.samples, options.values["max_choices"])

@@ -15,7 +15,8 @@ from tbcore_hparams.proto import api_pb2
 from tbcore_hparams.values import BOOL, NONFINITE, NUMBER, STRING, Values
 
 MAX_CHOICES = 10
-"""Texts that are listed as all there are; pages offer a search among more of them."""
+"""Texts that are listed as all there are, unless the user says otherwise; pages offer a search
+among more of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +86,14 @@ def logged_experiment(logged: Sequence[api_pb2.Experiment]) -> Experiment:
     )
 
 
-def found_experiment(columns: Mapping[str, Values], metrics: Iterable[MetricName]) -> Experiment:
-    """What there is in the sessions, hyperparameters by name; without any there are no metrics."""
-    found = (_found_hparam(name, columns[name]) for name in sorted(columns))
+def found_experiment(
+    columns: Mapping[str, Values], metrics: Iterable[MetricName], max_choices: int = MAX_CHOICES
+) -> Experiment:
+    """What there is in the sessions, hyperparameters by name; without any there are no metrics.
+
+    The texts of a hyperparameter are listed where there are at most `max_choices`.
+    """
+    found = (_found_hparam(name, columns[name], max_choices) for name in sorted(columns))
     hparams = [info for info in found if info is not None]
     return Experiment(hparams=hparams, metrics=[MetricInfo(name) for name in metrics if hparams])
 
@@ -109,7 +115,7 @@ def _hparam_info(info: api_pb2.HParamInfo) -> HParamInfo:
     )
 
 
-def _found_hparam(name: str, column: Values) -> HParamInfo | None:
+def _found_hparam(name: str, column: Values, max_choices: int) -> HParamInfo | None:
     """None where nothing is a number, a text or a boolean."""
     kinds = set(np.unique(column.kind).tolist()) & {BOOL, NUMBER, STRING, NONFINITE}
     if not kinds:
@@ -133,6 +139,6 @@ def _found_hparam(name: str, column: Values) -> HParamInfo | None:
     return HParamInfo(
         name,
         type=api_pb2.DATA_TYPE_STRING,
-        values=sorted(texts) if len(texts) <= MAX_CHOICES else None,
+        values=sorted(texts) if len(texts) <= max_choices else None,
         differs=len(texts) > 1,
     )

@@ -27,8 +27,9 @@ _MAX_TOLD = 100
 class Reader:
     """Any thread may ask; the first one to ask after a change does the work."""
 
-    def __init__(self, multiplexer: Multiplexer) -> None:
+    def __init__(self, multiplexer: Multiplexer, max_choices: int) -> None:
         self._multiplexer = multiplexer
+        self._max_choices = max_choices
         self._lock = threading.Lock()
         self._generation = -1
         self._instance = secrets.token_hex(4)
@@ -81,7 +82,8 @@ class Reader:
         if logged:
             experiment = logged_experiment(logged)
         else:
-            experiment = found_experiment(self._sessions.hparams, found_metrics(points, names))
+            found = found_metrics(points, names)
+            experiment = found_experiment(self._sessions.hparams, found, self._max_choices)
         most = max_columns(len(names))
         if max(len(self._sessions.hparams), len(experiment.metrics)) >= most:
             self._tell_of_columns(most, len(names))

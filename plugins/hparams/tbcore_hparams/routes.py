@@ -46,12 +46,13 @@ class Selection(NamedTuple):
     """How many pass."""
 
 
-def make_routes(multiplexer: Multiplexer, samples: int) -> list[Route]:
+def make_routes(multiplexer: Multiplexer, samples: int, max_choices: int) -> list[Route]:
     """/experiment, /session_groups, /metric_evals, /download_data, and /table.
 
-    A curve of /metric_evals is sampled to at most `samples` points (0: all).
+    A curve of /metric_evals is sampled to at most `samples` points (0: all). /experiment lists the
+    texts of a hyperparameter where there are at most `max_choices`.
     """
-    reader = Reader(multiplexer)
+    reader = Reader(multiplexer, max_choices)
 
     def experiment(request: Request) -> Response:
         question = message(request, GetExperimentRequest)

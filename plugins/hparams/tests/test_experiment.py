@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from google.protobuf.struct_pb2 import ListValue
 
+import tbcore_hparams
 from tbcore.testing import write_run
 from tbcore_hparams.proto.api_pb2 import DATASET_VALIDATION, Interval
 
@@ -191,6 +192,23 @@ def test_experiments_of_several_sessions_are_one(
     assert experiment["user"] == "first"
     found = asked.groups()["sessionGroups"]
     assert [[m["name"]["tag"] for m in group["metricValues"]] for group in found] == [["a"], ["b"]]
+
+
+def test_as_many_choices_are_listed_as_the_user_says(
+    write_session: Any, tbcore_logdir: Path, tbcore_client: Any
+) -> None:
+    """`--set hparams.max_choices=2`; a search is what pages offer beyond."""
+    for name in "abc":
+        write_session(name, {"x": name, "y": name == "a"})
+    client = tbcore_client(
+        tbcore_logdir, [tbcore_hparams], plugin_values={"hparams": {"max_choices": "2"}}
+    )
+    infos = client.post("data/plugin/hparams/experiment", json={}).json()["hparamInfos"]
+
+    assert [("domainDiscrete" in info, info["name"]) for info in infos] == [
+        (False, "x"),
+        (True, "y"),
+    ]
 
 
 def test_everything_follows_the_disk(tbcore_logdir: Path, write_session: Any, asking: Any) -> None:
