@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from google.protobuf import text_encoding
+from numpy.typing import NDArray
 
 from tbcore_graphs.columns import shape_text
 from tbcore_graphs.proto.attr_value_pb2 import AttrValue, NameAttrList
@@ -19,6 +20,9 @@ MAX_CHARACTERS = 2000
 _MAX_ELEMENTS = 200
 
 _DTYPES: dict[int, np.dtype[Any]] = {
+    DataType.DT_BOOL: np.dtype("?"),
+    DataType.DT_COMPLEX64: np.dtype("<c8"),
+    DataType.DT_COMPLEX128: np.dtype("<c16"),
     DataType.DT_FLOAT: np.dtype("<f4"),
     DataType.DT_DOUBLE: np.dtype("<f8"),
     DataType.DT_HALF: np.dtype("<f2"),
@@ -60,7 +64,7 @@ def _text(value: AttrValue) -> str:
         case "f":
             return _number(value.f)
         case "b":
-            return str(value.b).lower()
+            return _number(value.b)
         case "type":
             return type_name(value.type)
         case "shape":
@@ -81,7 +85,7 @@ def _list(values: AttrValue.ListValue) -> str:
         ("s", _string),
         ("i", str),
         ("f", _number),
-        ("b", lambda value: str(value).lower()),
+        ("b", _number),
         ("type", type_name),
         ("shape", shape_text),
         ("tensor", _tensor),
@@ -99,23 +103,47 @@ def _tensor(tensor: TensorProto) -> str:
         if field.name == "tensor_content":
             return f"{described}: {_content(value, tensor.dtype)}"
         if field.name.endswith("_val"):
-            text = _string if field.name == "string_val" else _number
             if field.message_type is not None:
                 return described
-            if isinstance(value, bytes):
-                return f"{described}: {_bytes(value)}"
-            return f"{described}: {_joined(map(text, value), len(value))}"
+            return f"{described}: {_values(field.name, value, tensor.dtype)}"
     return described
 
 
 def _content(value: bytes, number: int) -> str:
     """The numbers in the content of a tensor, or its bytes."""
-    dtype = _DTYPES.get(number)
+    dtype = np.dtype("<u2") if number == DataType.DT_BFLOAT16 else _DTYPES.get(number)
     if dtype is None or len(value) % dtype.itemsize:
         return _bytes(value)
     count = len(value) // dtype.itemsize
     shown = np.frombuffer(value, dtype, min(count, _MAX_ELEMENTS + 1))
+    if number == DataType.DT_BFLOAT16:
+        shown = _bfloats(shown)
     return _joined(map(_number, shown.tolist()), count)
+
+
+def _values(field: str, values: Any, number: int) -> str:
+    """The elements in one of the lists of a tensor; each of its types has a list."""
+    if isinstance(values, bytes):
+        return _bytes(values)
+    count = len(values)
+    shown = values[: 2 * _MAX_ELEMENTS + 2]
+    if field == "string_val":
+        return _joined(map(_string, shown), count)
+    if field == "half_val":
+        # The bits of numbers, not the numbers.
+        bits = (np.array(shown, np.int64) & 0xFFFF).astype("<u2")
+        floats = _bfloats(bits) if number == DataType.DT_BFLOAT16 else bits.view("<f2")
+        return _joined(map(_number, floats.tolist()), count)
+    if field in ("scomplex_val", "dcomplex_val"):
+        # Real and imaginary parts in turn.
+        pairs = zip(shown[::2], shown[1::2], strict=False)
+        return _joined((_number(complex(*pair)) for pair in pairs), count // 2)
+    return _joined(map(_number, shown), count)
+
+
+def _bfloats(bits: NDArray[np.uint16]) -> NDArray[np.float32]:
+    """Numbers from the upper halves of their bits."""
+    return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32)
 
 
 def _joined(texts: Iterable[str], count: int) -> str:
@@ -128,7 +156,9 @@ def _function(function: NameAttrList) -> str:
 
 
 def _number(value: object) -> str:
-    return f"{value:.7g}" if isinstance(value, float) else str(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:.7g}" if isinstance(value, (float, complex)) else str(value)
 
 
 def _string(value: bytes) -> str:
