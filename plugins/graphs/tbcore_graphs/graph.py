@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tbcore import NotFoundError
 from tbcore_graphs.columns import Columns, resolve
 from tbcore_graphs.profile import Cost
-from tbcore_graphs.tree import Tree
+from tbcore_graphs.tree import ROOT, Tree
 
 MIN_SERIES = 5
 """So many children whose names differ in a number only can be shown as one."""
@@ -127,26 +127,59 @@ class Graph:
         }
 
     def totals(self, entry: int, sums: Sums | None) -> Answer:
-        """What is in a scope: how many nodes of which op, on which devices, how many edges."""
+        """What is in a scope: nodes of which op, on which devices; and what goes in and out."""
         tree, columns = self.tree, self.columns
         first, end = tree.position[entry], tree.position[entry] + tree.size[entry]
         is_inside = (tree.node_position >= first) & (tree.node_position < end)
         from_inside = (self._source >= first) & (self._source < end)
         to_inside = (self._target >= first) & (self._target < end)
+        into, out = (
+            np.flatnonzero(to_inside & ~from_inside),
+            np.flatnonzero(from_inside & ~to_inside),
+        )
         return {
             "name": tree.name(entry),
             "kind": "scope",
             "nodes": int(tree.num_nodes[entry]),
             "edges": int((from_inside & to_inside).sum()),
-            "num_inputs": int((to_inside & ~from_inside).sum()),
-            "num_outputs": int((from_inside & ~to_inside).sum()),
+            "inputs": self._outside(into, columns.source),
+            "num_inputs": len(into),
+            "outputs": self._outside(out, columns.target),
+            "num_outputs": len(out),
             "ops": _counts(columns.op[is_inside], columns.ops),
             "devices": _counts(columns.device[is_inside], columns.devices),
             **_cost(sums, entry),
         }
 
+    def needs(self, entry: int) -> NDArray[np.int64]:
+        """S + N: how many nodes below each entry those below `entry` need.
+
+        These are all that inputs lead back to, however far, and those below `entry` themselves.
+        """
+        tree = self.tree
+        first, end = tree.position[entry], tree.position[entry] + tree.size[entry]
+        is_needed = bytearray((tree.node_position >= first) & (tree.node_position < end))
+        waiting = np.flatnonzero(is_needed).tolist()
+        # One by one: a graph may be as deep as it has nodes, so that arrays would be short.
+        starts, sources = self._first_input, self.columns.source.tolist()
+        while waiting:
+            node = waiting.pop()
+            for source in sources[starts[node] : starts[node + 1]]:
+                if not is_needed[source]:
+                    is_needed[source] = True
+                    waiting.append(source)
+        return tree.sums(np.frombuffer(is_needed, np.uint8).astype(np.int64))
+
+    def trace(self, path: str, needs: NDArray[np.int64], *, limit: int, series: str = "") -> Answer:
+        """Which children of a scope, as `scope` shows them, hold anything that is needed."""
+        rows = self._rows(self.tree.children(self._scope(path)), limit, series)[:limit]
+        return {
+            "names": [row.name for row in rows if needs[row.children].any()],
+            "nodes": int(needs[ROOT]),
+        }
+
     def search(self, text: str, op: str | None, limit: int) -> Answer:
-        """Scopes and nodes whose name contains a text, in any case; nodes of one op only with `op`.
+        """Scopes and nodes whose name contains a text, nodes of one op only with `op`; in any case.
 
         Scopes come first. `total` is how many there are.
         """
@@ -159,14 +192,11 @@ class Graph:
                 for scope, segment in enumerate(tree.segments)
                 if scope and text in segment.casefold()
             ]
-        code = -1
+        nodes: Iterable[int] = range(len(tree.names))
         if op is not None:
-            code = columns.ops.index(op) if op in columns.ops else len(columns.ops)
-        found += [
-            tree.num_scopes + node
-            for node, name in enumerate(tree.names)
-            if text in name.casefold() and code in (-1, columns.op[node])
-        ]
+            is_wanted = [op.casefold() == other.casefold() for other in columns.ops]
+            nodes = np.flatnonzero(np.array(is_wanted, bool)[columns.op]).tolist()
+        found += [tree.num_scopes + node for node in nodes if text in tree.names[node].casefold()]
         shown = found[:limit]
         return {
             "names": [tree.name(entry) for entry in shown],
@@ -184,6 +214,13 @@ class Graph:
         if node is None:
             raise NotFoundError(f"the graph has no node and no scope {name[:200]!r}")
         return self.tree.num_scopes + node
+
+    @cached_property
+    def _first_input(self) -> list[int]:
+        """N + 1: the first edge into each node; edges are in the order of their targets."""
+        nodes = np.arange(len(self.columns.names) + 1)
+        first: list[int] = np.searchsorted(self.columns.target, nodes).tolist()
+        return first
 
     @cached_property
     def _structure(self) -> NDArray[np.int64]:
@@ -352,6 +389,15 @@ class Graph:
     def _with_names(self, table: Answer) -> Answer:
         names = {entry: self.tree.name(entry) for entry in set(table["outside"])}
         return {**table, "outside": [names[entry] for entry in table["outside"]]}
+
+    def _outside(self, edges: NDArray[np.int64], ends: NDArray[np.int32]) -> list[Answer]:
+        """The nodes at the outer ends of edges that cross a border, the most frequent ones."""
+        far = ends[edges].astype(np.int64)
+        merged = self._merged(np.zeros_like(far), far, edges, MAX_LISTED)
+        names = [self.tree.names[node] for node in merged.pop("far")]
+        columns = {"name": names, **merged}
+        del columns["near"]
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
     def _inputs(self, inputs: list[str], edges: NDArray[np.int64]) -> list[Answer]:
         """Every input that was logged, with the edge that it became."""

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tbcore import DataError, Multiplexer, NotFoundError
 from tbcore_graphs import sources, wire
 from tbcore_graphs.attributes import attributes
@@ -15,6 +18,7 @@ from tbcore_graphs.proto.graph_pb2 import NodeDef
 from tbcore_graphs.sources import Source
 
 _SUMS_BYTES = 64 << 20
+_NEEDS_BYTES = 32 << 20
 
 Answer = dict[str, Any]
 
@@ -31,6 +35,7 @@ class Library:
         self._multiplexer = multiplexer
         self._graphs: Cache[Graph] = Cache(graph_bytes)
         self._sums: Cache[Sums] = Cache(_SUMS_BYTES)
+        self._needs: Cache[NDArray[np.int64]] = Cache(_NEEDS_BYTES)
 
     def overview(self, run: str) -> Answer:
         """The graphs of a run, and its tags of run metadata.
@@ -69,6 +74,21 @@ class Library:
 
         key = (source.item.etag, source.id, function, item.etag)
         return self._sums.get(key, make, lambda sums: sum(column.nbytes for column in sums))
+
+    def trace(
+        self, run: str, graph: str | None, name: str, path: str, *, limit: int, series: str
+    ) -> Answer:
+        """Which children of a scope hold what the operation or scope with this name needs."""
+        source, function = sources.function(self._multiplexer, run, graph)
+        found = self._graph(source, function)
+        entry = found.entry(name)
+        # A page asks for one scope after the other.
+        needs = self._needs.get(
+            (source.item.etag, source.id, function, entry),
+            lambda: found.needs(entry),
+            lambda needs: needs.nbytes,
+        )
+        return found.trace(path, needs, limit=limit, series=series)
 
     def node(self, run: str, graph: str | None, name: str, tag: str | None) -> Answer:
         """Everything about one operation or scope."""

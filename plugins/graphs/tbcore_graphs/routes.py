@@ -29,7 +29,7 @@ _MAX_CHILDREN = 2000
 
 
 def make_routes(multiplexer: Multiplexer, *, graph_bytes: int) -> list[Route]:
-    """/runs, /graph, /run_metadata, /run_metadata_tags; /overview, /scope, /node and /search.
+    """/runs, /graph, /run_metadata, /run_metadata_tags; for pages /overview and what follows it.
 
     Graphs are kept in memory up to `graph_bytes`.
     """
@@ -61,6 +61,18 @@ def make_routes(multiplexer: Multiplexer, *, graph_bytes: int) -> list[Route]:
         graph, tag = optional(request, "graph"), optional(request, "tag")
         return json_response(library.node(run, graph, name, tag))
 
+    def trace(request: Request) -> Response:
+        run, name = required(request, "run", "name")
+        answer = library.trace(
+            run,
+            optional(request, "graph"),
+            name,
+            optional(request, "path", ""),
+            limit=optional_int(request, "limit", _MAX_CHILDREN, minimum=1),
+            series=optional(request, "series", ""),
+        )
+        return json_response(answer)
+
     def search(request: Request) -> Response:
         graph = library.graph(required(request, "run"), optional(request, "graph"))
         text, op = optional(request, "text", ""), optional(request, "op")
@@ -75,6 +87,7 @@ def make_routes(multiplexer: Multiplexer, *, graph_bytes: int) -> list[Route]:
         Route("/overview", overview),
         Route("/scope", scope),
         Route("/node", node),
+        Route("/trace", trace),
         Route("/search", search),
     ]
 

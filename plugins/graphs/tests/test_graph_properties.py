@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Container
 from typing import Any
 
 import pytest
@@ -52,6 +53,9 @@ def graphs(draw: st.DrawFn) -> GraphDef:
     return graph
 
 
+Edge = tuple[str, str, bool, int, str]
+
+
 class Reference:
     """The same graph as lists and dictionaries."""
 
@@ -68,7 +72,7 @@ class Reference:
             for name in names
         }
         self.nodes = {self.shown[node.name]: node for node in graph.node}
-        self.edges: list[tuple[str, str, bool, int, str]] = []
+        self.edges: list[Edge] = []
         by_name = {node.name: node for node in graph.node}
         for node in graph.node:
             for text in node.input:
@@ -205,13 +209,50 @@ def test_every_node_and_scope_tells_what_it_holds(logged: GraphDef, costs: dict[
         assert totals["edges"] == ends.count((True, True))
         assert totals["num_inputs"] == ends.count((False, True))
         assert totals["num_outputs"] == ends.count((True, False))
+        inputs = Counter((edge[0], edge[2]) for edge in reference.edges if crosses(edge, below))
+        outputs = Counter((edge[1], edge[2]) for edge in reference.edges if leaves(edge, below))
+        for listed, expected in ((totals["inputs"], inputs), (totals["outputs"], outputs)):
+            assert {(end["name"], end["control"]): end["count"] for end in listed} == expected
+
+
+def crosses(edge: Edge, below: Container[str]) -> bool:
+    return edge[0] not in below and edge[1] in below
+
+
+def leaves(edge: Edge, below: Container[str]) -> bool:
+    return edge[0] in below and edge[1] not in below
+
+
+@settings(deadline=None, max_examples=60)
+@given(logged=graphs(), data=st.data())
+def test_a_trace_is_all_that_inputs_lead_back_to(logged: GraphDef, data: st.DataObject) -> None:
+    """From a node, or from all that are in a scope; circles end."""
+    reference, graph = Reference(logged), Graph(columns_of(logged.SerializeToString()))
+    start = data.draw(st.sampled_from(["", *reference.scopes, *reference.nodes]))
+    needed = {name for name in reference.nodes if name == start or is_below(name, start)}
+    while True:
+        more = {source for source, target, *_ in reference.edges if target in needed}
+        if more <= needed:
+            break
+        needed |= more
+
+    needs = graph.needs(graph.entry(start))
+
+    for scope in ["", *reference.scopes]:
+        found = graph.trace(scope, needs, limit=MANY)
+        assert found["nodes"] == len(needed)
+        assert set(found["names"]) == {
+            child
+            for child in reference.children(scope)
+            if any(name == child or is_below(name, child) for name in needed)
+        }
 
 
 @settings(deadline=None, max_examples=60)
 @given(
     logged=graphs(),
     text=st.sampled_from(["", "A", "b/", "x_", "(b", "nothing"]),
-    op=st.sampled_from([None, "Add", "Const", "Nothing"]),
+    op=st.sampled_from([None, "Add", "CONST", "const", "", "Nothing"]),
     limit=st.integers(0, 20),
 )
 def test_a_search_finds_what_a_plain_walk_finds(
@@ -225,7 +266,7 @@ def test_a_search_finds_what_a_plain_walk_finds(
     expected = [
         (name, "op", node.op)
         for name, node in reference.nodes.items()
-        if text.lower() in name.lower() and op in (None, node.op)
+        if text.lower() in name.lower() and (op is None or op.lower() == node.op.lower())
     ]
     if op is None and text:
         expected += [

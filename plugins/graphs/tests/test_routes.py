@@ -237,6 +237,9 @@ def test_an_empty_graph_is_one_empty_line(tbcore_logdir: Path, tbcore_client: Ma
         ("scope?run=def&series=x", 404, ["series"]),
         ("node?run=def", 400, ["name"]),
         ("node?run=def&name=nothing", 404, ["nothing"]),
+        ("trace?run=def", 400, ["name"]),
+        ("trace?run=def&name=nothing", 404, ["nothing"]),
+        ("trace?run=def&name=a&path=nowhere", 404, ["nowhere"]),
         ("search?run=numbers&text=x", 404, ["no graph"]),
     ],
 )
@@ -287,7 +290,7 @@ def test_bytes_that_are_no_graph_are_one_clear_line(
     write_run(tbcore_logdir, "good", graph=graph_of("a").SerializeToString())
     client = tbcore_client(tbcore_logdir, plugins=[tbcore_graphs])
 
-    for route in ("graph?", "scope?", "node?name=a&", "search?text=a&"):
+    for route in ("graph?", "scope?", "node?name=a&", "trace?name=a&", "search?text=a&"):
         response = client.get(f"{PLUGIN}/{route}run=bad")
         assert response.status_code == 404
         assert len(response.text.splitlines()) == 1
