@@ -11,11 +11,11 @@ A plugin says what is in a value; the answers that `tbcore/lib/step-tab.js` asks
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import orjson
 from numpy.typing import NDArray
 from starlette.requests import Request
 from starlette.responses import Response
@@ -220,7 +220,7 @@ def unite(series: Iterable[Steps]) -> tuple[Steps, Steps]:
 
 def _names_in(body: bytes) -> tuple[list[str], list[str]]:
     try:
-        given = json.loads(body)
+        given = orjson.loads(body)
         names = given["runs"], given["tags"]
     except (ValueError, KeyError, TypeError):
         names = None, None

@@ -84,8 +84,12 @@ def test_a_slider_has_every_step_of_every_series(media: Media) -> None:
 
 
 @pytest.mark.parametrize(
-    "body", [b"", b"[]", b"{}", b"\xff", b'{"runs": [1], "tags": []}', b'{"runs": "a", "tags": []}']
-)
+    "body",
+    [
+        b"", b"[]", b"{}", b"\xff", b'{"runs": [1], "tags": []}', b'{"runs": "a", "tags": []}',
+        b"[" * 100_000,
+    ],
+)  # fmt: skip
 def test_a_body_that_names_nothing(media: Media, body: bytes) -> None:
     with pytest.raises(BadRequestError, match="the body must be"):
         ask(media, "steps", body=body)
