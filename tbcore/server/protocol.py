@@ -83,22 +83,24 @@ class _DeadlineProtocol(H11Protocol):
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._watch_answer()
+        self._watch_answer(self.transport.get_write_buffer_size(), self.loop.time())
 
     def resume_writing(self) -> None:
         _cancel(self._stall)
         super().resume_writing()
 
-    def _watch_answer(self) -> None:
-        """Looks from time to time whether the client has taken some of what waits for it."""
-        waiting = self.transport.get_write_buffer_size()
-        self._stall = self.loop.call_later(STALL_SECONDS, self._end_stall, waiting)
+    def _watch_answer(self, waited: int, since: float) -> None:
+        """Looks from time to time whether the client takes some of what waits for it.
 
-    def _end_stall(self, waited: int) -> None:
-        if self.transport.get_write_buffer_size() < waited:
-            self._watch_answer()
-        else:
+        `waited` is how many bytes there were the last time, which was less than before at `since`.
+        """
+        waiting, now = self.transport.get_write_buffer_size(), self.loop.time()
+        if waiting < waited:
+            since = now
+        elif now - since >= STALL_SECONDS:
             self.transport.abort()
+            return
+        self._stall = self.loop.call_later(STALL_SECONDS / 6, self._watch_answer, waiting, since)
 
     def send_400_response(self, msg: str) -> None:
         """Answers what is no HTTP; nothing of ours has seen it, or not all of it."""
