@@ -7,6 +7,7 @@ promises by number.
 from __future__ import annotations
 
 import ctypes
+import gzip
 import json
 import os
 import re
@@ -38,6 +39,7 @@ class Answer(NamedTuple):
     headers: dict[str, str]
     """Names in small letters; values of one name joined with commas."""
     body: bytes
+    """Unpacked, where it came compressed."""
     seconds: float
     """From the connection's beginning to the last byte."""
 
@@ -85,7 +87,10 @@ class Connection:
             self._read.readline()
         else:
             body = self._read.read(int(headers["content-length"]))
-        return Answer(status, headers, body, time.monotonic() - started)
+        seconds = time.monotonic() - started
+        if body and headers.get("content-encoding") == "gzip":
+            body = gzip.decompress(body)
+        return Answer(status, headers, body, seconds)
 
     def close(self) -> None:
         self._read.close()

@@ -1,0 +1,120 @@
+"""P11: slow and silent clients do not keep others out, and are dropped."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+NUM_CLIENTS = 300
+OTHERS_SECONDS = 2.0
+DROPPED_SECONDS = 60.0
+
+HALVES = {
+    "silent": b"",
+    "half a line": b"GET /data/ru",
+    "half a header": b"GET /data/runs HTTP/1.1\r\nHost: localhost\r\nX: ",
+    "half a body": (
+        b"POST /data/plugin/scalars/window HTTP/1.1\r\nHost: localhost\r\n"
+        b"Content-Length: 100\r\n\r\n{"
+    ),
+    "half a chunk": (
+        b"POST /data/plugin/scalars/window HTTP/1.1\r\nHost: localhost\r\n"
+        b"Transfer-Encoding: chunked\r\n\r\n64\r\n{"
+    ),
+    "half a body that nobody reads": (
+        b"POST /data/runs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{"
+    ),
+    "no reading": b"GET /static/tbcore/lib/line-chart.js HTTP/1.1\r\nHost: localhost\r\n\r\n" * 500,
+    "half of TLS": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+}
+"""What a client sends before it falls silent. None of them has an answer that was read."""
+
+SLOWLY = {"half a line", "half a header", "half a body"}
+"""Every second client of these sends another byte now and then."""
+
+
+class HalfRequests:
+    """Clients that have begun, and never come to an end."""
+
+    def __init__(self, port: int) -> None:
+        self.clients: list[tuple[str, socket.socket]] = []
+        names = list(HALVES)
+        for number in range(NUM_CLIENTS):
+            name = names[number % len(names)]
+            client = socket.socket()
+            # So that what is not read stays with the server.
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            client.connect(("127.0.0.1", port))
+            client.setblocking(False)
+            with contextlib.suppress(BlockingIOError):
+                client.send(HALVES[name])
+            self.clients.append((name, client))
+
+    def trickle(self) -> None:
+        for number, (name, client) in enumerate(self.clients):
+            if name in SLOWLY and number // len(HALVES) % 2:
+                with contextlib.suppress(OSError):
+                    client.send(b"x")
+
+    def close(self) -> None:
+        for _, client in self.clients:
+            client.close()
+
+
+@pytest.fixture
+def own_server(start_server: Callable[..., Any], logdir: Path) -> Any:
+    server = start_server(logdir)
+    server.wait_for_runs(3)
+    return server
+
+
+@pytest.fixture
+def half_requests(own_server: Any) -> Iterator[HalfRequests]:
+    clients = HalfRequests(own_server.port)
+    yield clients
+    clients.close()
+
+
+def ask_as_others_do(server: Any) -> None:
+    for path in ("/", "/data/runs", "/data/plugin/scalars/scalars?run=train&tag=loss"):
+        answer = server.ask(path)
+        assert answer.status == 200
+        assert answer.seconds < OTHERS_SECONDS, path
+
+
+def num_descriptors(server: Any) -> int:
+    return len(list(Path(f"/proc/{server.process.pid}/fd").iterdir()))
+
+
+def test_p11_half_requests_keep_nobody_out(own_server: Any, half_requests: HalfRequests) -> None:
+    """300 of all kinds at once."""
+    for _ in range(3):
+        half_requests.trickle()
+        ask_as_others_do(own_server)
+    assert own_server.noise == ""
+
+
+@pytest.mark.release
+def test_p11_half_requests_are_dropped(own_server: Any) -> None:
+    """Within a minute, those that send a byte now and then too; nothing of them stays."""
+    ask_as_others_do(own_server)
+    before = num_descriptors(own_server)
+    clients = HalfRequests(own_server.port)
+    started = time.monotonic()
+    # Looked at from the server's side: a client that does not read cannot be told.
+    while num_descriptors(own_server) > before and time.monotonic() - started < DROPPED_SECONDS:
+        ask_as_others_do(own_server)
+        clients.trickle()
+        time.sleep(0.5)
+    seconds = time.monotonic() - started
+    left = num_descriptors(own_server) - before
+    clients.close()
+    print(f"dropped after {seconds:.0f} s")
+    assert left <= 0
+    assert own_server.noise == ""

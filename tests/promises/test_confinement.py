@@ -1,0 +1,144 @@
+"""P18: reads only, and only below the log directory; on this machine only."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import os
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SECRET = b"what no answer has"
+
+ROOTS = [
+    "", "/static/tbcore", "/static/tbcore/lib", "/static/plugins/scalars", "/static/plugins",
+    "/static/plugins/..", "/static", "/data", "/data/plugin/scalars", "/data/plugin", "/legacy",
+    "/legacy/data", "/data/plugin/images/individualImage", "/audio", "/nothing",
+]  # fmt: skip
+"""Where a path starts from; of its addresses, each is answered by another part of the server."""
+
+UPWARDS = [
+    "..", "%2e%2e", "%2E.", ".%2e", "%252e%252e", "..%00", "..;", "....", "..%5c..", "\\..",
+    "%c0%ae%c0%ae", "%uff0e%uff0e", "..%2f..", "..%252f..",
+]  # fmt: skip
+"""A step towards the root of the file system, in all spellings that some server has fallen for."""
+
+TARGETS = ["etc/passwd", "secret.txt", "logs/secret.txt", "tbcore/cli.py", "__init__.py", "%2fetc",
+           "proc/self/environ"]  # fmt: skip
+
+CONTENT = [SECRET, b"root:x:0", b"import annotations", b"PYTHONPATH="]
+"""Of those targets."""
+
+
+def traversals(logdir: Path) -> list[str]:
+    paths = [
+        f"{root}/{'/'.join([step] * depth)}/{target}"
+        for root, step, target in itertools.product(ROOTS, UPWARDS, TARGETS)
+        for depth in (1, 7)
+    ]
+    paths += [
+        f"{root}{separator}{target}"
+        for root in ROOTS
+        for separator in ("//", "/%2f", "/%5c", "/./", "/C:/", "/file:///")
+        for target in ("etc/passwd", str(logdir / "secret.txt"), "secret.txt")
+    ]
+    queries = ["run", "tag", "tagname", "index", "path", "file", "name"]
+    paths += [
+        f"/data/plugin/{route}?run={value}&tag={value}&{name}={value}"
+        for route in ("images/individualImage", "graphs/graph", "scalars/scalars")
+        for name in queries
+        for value in ("../secret.txt", "/etc/passwd", "..%2f..%2fetc%2fpasswd", "%00")
+    ]
+    return paths
+
+
+def state(folder: Path) -> dict[str, tuple[object, ...]]:
+    """All that can be told of a folder, but for when it was read."""
+    found: dict[str, tuple[object, ...]] = {}
+    for path in sorted([folder, *folder.rglob("*")]):
+        stat = path.lstat()
+        content = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+        found[str(path)] = (content, stat.st_mode, stat.st_size, stat.st_ino, stat.st_mtime_ns,
+                            stat.st_ctime_ns, stat.st_nlink)  # fmt: skip
+    return found
+
+
+@pytest.fixture(scope="module")
+def confined(start_server: Callable[..., Any], logdir: Path) -> Any:
+    """A server whose log directory has a file beside the runs, and links out of it."""
+    (logdir / "secret.txt").write_bytes(SECRET)
+    (logdir.parent / "secret.txt").write_bytes(SECRET)
+    (logdir / "train" / "link").symlink_to("/etc")
+    server = start_server(logdir)
+    server.wait_for_runs(3)
+    return server
+
+
+def test_p18_no_path_leads_out(confined: Any, logdir: Path) -> None:
+    """1,525 traversals and more, byte by byte as a browser would not send them."""
+    paths = traversals(logdir)
+    assert len(paths) >= 1525
+    connection = confined.connect()
+    for path in paths:
+        request = f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode("latin-1")
+        answer = connection.send(request)
+        assert answer.status in (200, 302, 400, 404), path
+        assert not [text for text in CONTENT if text in answer.body], path
+        if answer.status != 200:
+            assert answer.headers["content-type"].startswith("text/plain") or not answer.body
+    connection.close()
+    assert confined.noise == ""
+
+
+def test_p18_the_log_directory_stays_as_it_is(
+    start_server: Callable[..., Any], logdir: Path, tmp_path: Path
+) -> None:
+    """Byte by byte, through a start, every route, and an end; nothing is kept elsewhere either."""
+    before = state(logdir)
+    server = start_server(logdir, TMPDIR=str(tmp_path), HOME=str(tmp_path))
+    folder = Path(os.readlink(f"/proc/{server.process.pid}/cwd"))
+    server.wait_for_runs(3)
+    for plugin, routes in {
+        "scalars": ["tags", "scalars?run=train&tag=loss", "scalars?run=train&tag=loss&format=csv"],
+        "images": ["images?run=media&tag=i", "individualImage?run=media&tag=i&index=0"],
+        "audio": ["audio?run=media&tag=a", "individualAudio?run=media&tag=a&index=0"],
+        "histograms": ["histograms?run=media&tag=h"],
+        "distributions": ["distributions?run=media&tag=h"],
+        "graphs": ["graph?run=media", "run_metadata?run=media&tag=r"],
+        "hparams": ["table"],
+    }.items():
+        for route in routes:
+            assert server.ask(f"/data/plugin/{plugin}/{route}").status == 200, route
+    for method in ("PUT", "DELETE", "PATCH", "POST", "MKCOL", "MOVE"):
+        for path in ("/data/runs", "/train/events", "/static/tbcore/index.html"):
+            assert server.ask(path, method=method, body=b"x").status in (404, 405)
+    server.end()
+    assert state(logdir) == before
+    assert list(tmp_path.rglob("*")) == []
+    assert sorted(path.name for path in folder.iterdir()) == ["stderr.txt", "stdout.txt"]
+
+
+def test_p18_only_this_machine_can_connect(server: Any) -> None:
+    """It listens on loopback, and on no other address of the machine."""
+    hexadecimal = f":{server.port:04X}"
+    listening = [
+        line.split()[1]
+        for table in ("/proc/net/tcp", "/proc/net/tcp6")
+        for line in Path(table).read_text().splitlines()[1:]
+        if line.split()[1].endswith(hexadecimal) and line.split()[3] == "0A"
+    ]
+    assert listening
+    loopback = {"0100007F", "00000000000000000000000001000000"}
+    assert {address.partition(":")[0] for address in listening} <= loopback
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))
+        except OSError as error:
+            pytest.skip(f"this machine has no other address: {error}")
+        own_address = probe.getsockname()[0]
+    with pytest.raises(OSError, match="refused"):
+        socket.create_connection((own_address, server.port), timeout=5)
