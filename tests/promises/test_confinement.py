@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import os
+import shutil
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -27,7 +28,7 @@ UPWARDS = [
 ]  # fmt: skip
 """A step towards the root of the file system, in all spellings that some server has fallen for."""
 
-TARGETS = ["etc/passwd", "secret.txt", "logs/secret.txt", "tbcore/cli.py", "__init__.py", "%2fetc",
+TARGETS = ["etc/passwd", "secret.txt", "logs/secret.txt", "tbcore/cli.py", "__init__.py", "train/link/secret.txt", "%2fetc",
            "proc/self/environ"]  # fmt: skip
 
 CONTENT = [SECRET, b"root:x:0", b"import annotations", b"PYTHONPATH="]
@@ -68,19 +69,24 @@ def state(folder: Path) -> dict[str, tuple[object, ...]]:
 
 
 @pytest.fixture(scope="module")
-def confined(start_server: Callable[..., Any], logdir: Path) -> Any:
-    """A server whose log directory has a file beside the runs, and links out of it."""
-    (logdir / "secret.txt").write_bytes(SECRET)
-    (logdir.parent / "secret.txt").write_bytes(SECRET)
-    (logdir / "train" / "link").symlink_to("/etc")
-    server = start_server(logdir)
+def confined(
+    start_server: Callable[..., Any], logdir: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Any:
+    """A server whose log directory has a file beside the runs, and a link out of it."""
+    folder = tmp_path_factory.mktemp("confined")
+    shutil.copytree(logdir, folder / "logs")
+    (folder / "outside").mkdir()
+    for place in (folder, folder / "logs", folder / "outside"):
+        (place / "secret.txt").write_bytes(SECRET)
+    (folder / "logs" / "train" / "link").symlink_to(folder / "outside")
+    server = start_server(folder / "logs")
     server.wait_for_runs(3)
     return server
 
 
-def test_p18_no_path_leads_out(confined: Any, logdir: Path) -> None:
+def test_p18_no_path_leads_out(confined: Any) -> None:
     """1,525 traversals and more, byte by byte as a browser would not send them."""
-    paths = traversals(logdir)
+    paths = traversals(confined.logdir)
     assert len(paths) >= 1525
     connection = confined.connect()
     for path in paths:
