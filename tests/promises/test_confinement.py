@@ -28,8 +28,10 @@ UPWARDS = [
 ]  # fmt: skip
 """A step towards the root of the file system, in all spellings that some server has fallen for."""
 
-TARGETS = ["etc/passwd", "secret.txt", "logs/secret.txt", "tbcore/cli.py", "__init__.py", "train/link/secret.txt", "%2fetc",
-           "proc/self/environ"]  # fmt: skip
+TARGETS = [
+    "etc/passwd", "secret.txt", "logs/secret.txt", "tbcore/cli.py", "__init__.py", "%2fetc",
+    "train/link/secret.txt", "proc/self/environ",
+]  # fmt: skip
 
 CONTENT = [SECRET, b"root:x:0", b"import annotations", b"PYTHONPATH="]
 """Of those targets."""
@@ -80,6 +82,7 @@ def confined(
         (place / "secret.txt").write_bytes(SECRET)
     (folder / "logs" / "train" / "link").symlink_to(folder / "outside")
     server = start_server(folder / "logs")
+    server.logdir = folder / "logs"
     server.wait_for_runs(3)
     return server
 
