@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
 import math
@@ -158,6 +159,27 @@ def test_a_body_has_a_limit(client: TbcoreClient) -> None:
     response = client.post("data/plugin/hparams/session_groups", content=b" " * (1 << 20) + b"{}")
     assert response.status_code == 413
     assert "1048576 bytes" in response.text
+
+
+def test_a_message_of_very_many_values_is_refused_at_once(client: TbcoreClient) -> None:
+    """Packed, millions of them are a small body, and would keep protobuf busy for minutes."""
+    for values in ("1," * 2_000_000 + "1", "{}," * 2_000_000 + "{}"):
+        body = b'{"colParams": [{"hparam": "lr", "filterDiscrete": [%b]}]}' % values.encode()
+        started = time.process_time()
+        response = client.post(
+            "data/plugin/hparams/session_groups",
+            content=gzip.compress(body, 1),
+            headers={"content-encoding": "gzip"},
+        )
+        assert_refused(response, "ListSessionGroupsRequest", "50000 values")
+        assert time.process_time() - started < 5
+
+    many = [float(number) for number in range(40_000)]
+    column = {"hparam": "lr", "filterDiscrete": [*many, 0.5]}
+    response = client.post(
+        "data/plugin/hparams/session_groups", json={**ALL, "colParams": [column]}
+    )
+    assert response.json()["totalSize"] == 1
 
 
 @pytest.mark.parametrize("route", ["experiment", "session_groups", "metric_evals", "table"])
