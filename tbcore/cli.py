@@ -8,7 +8,7 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
@@ -117,6 +117,19 @@ class _Commands(click.Group):
                 )
             args = ["serve", *args]
         return super().parse_args(ctx, args)
+
+
+def _plugins_dir(command: Callable[..., int]) -> Callable[..., int]:
+    """The option of all commands that load plugins for their user."""
+    return click.option(
+        "--plugins_dir",
+        "plugins_dirs",
+        metavar="DIR",
+        multiple=True,
+        callback=lambda context, parameter, folders: _plugins_dirs(folders),
+        help="Load the plugins in this folder, too, as files, packages or distributions that are "
+        "not installed. May be given more than once.",
+    )(command)
 
 
 class _ServeCommand(click.Command):
@@ -263,7 +276,10 @@ def cli(context: click.Context) -> int:
     help="What data/runs is: a list of names, or the index that pages up to TensorFlow 1.2 need.",
 )
 @click.option("--open", "open_browser", is_flag=True, help="Open the page in a browser.")
-@click.option("--dev", is_flag=True, help="For plugin authors: raise faults, restart on changes.")
+@_plugins_dir
+@click.option(
+    "--dev", is_flag=True, help="For plugin authors: take up edited plugins, show tracebacks."
+)
 @click.pass_context
 def serve(
     context: click.Context,
@@ -287,6 +303,7 @@ def serve(
     window_title: str,
     api: Literal["plugin", "legacy"],
     open_browser: bool,
+    plugins_dirs: tuple[str, ...],
     dev: bool,
 ) -> int:
     """Serve the runs below LOGDIR to a browser.
@@ -328,6 +345,7 @@ def serve(
             samples_per_plugin=samples_per_plugin,
             plugin_values=plugin_values,
             without_plugins=without_plugins,
+            plugins_dirs=plugins_dirs,
             dev=dev,
         ),
         ServeOptions(
@@ -374,9 +392,12 @@ def check(*, logdir: str, as_json: bool) -> int:
 
 @cli.command(short_help="List the installed plugins, and what is wrong with them.")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
+@_plugins_dir
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
-def plugins(context: click.Context, *, names: tuple[str, ...], as_json: bool) -> int:
+def plugins(
+    context: click.Context, *, names: tuple[str, ...], plugins_dirs: tuple[str, ...], as_json: bool
+) -> int:
     """List the installed plugins: where they come from, their addresses, what is wrong.
 
     Of those that are named, with the options that `tbcore serve --set` takes.
@@ -389,7 +410,7 @@ def plugins(context: click.Context, *, names: tuple[str, ...], as_json: bool) ->
     # A plugin that prints while it is imported must not get into what a program reads.
     with contextlib.redirect_stdout(sys.stderr):
         multiplexer, config = Multiplexer(), Config(logdir="")
-        loaded = load_plugins()
+        loaded = load_plugins(folders=plugins_dirs)
         check_settings(loaded, config)
         mounted = [mount(plugin, multiplexer, config) for plugin in loaded]
     known = [plugin.name for plugin in loaded]
@@ -455,7 +476,9 @@ def _listed(mounted: MountedPlugin) -> dict[str, Any]:
     from tbcore.plugins import listed_options
 
     plugin = mounted.plugin
-    distribution, _, version = plugin.distribution.rpartition(" ")
+    distribution, version = plugin.distribution, ""
+    if plugin.source is None or plugin.source.is_installed:
+        distribution, _, version = distribution.rpartition(" ")
     routes = [(f"data/plugin/{plugin.name}", route) for route in mounted.routes]
     routes += [("data", route) for route in mounted.legacy.routes]
     routes += [("", route) for route in mounted.legacy.bare_routes]
@@ -529,6 +552,19 @@ def _path_prefix(text: str) -> str:
     if not PREFIX.fullmatch(prefix) or {".", ".."} & set(prefix.split("/")):
         raise click.BadParameter(f"{text!r} is no path of letters, digits and -._~, such as /runs")
     return prefix
+
+
+def _plugins_dirs(folders: tuple[str, ...]) -> tuple[str, ...]:
+    expanded = tuple(os.path.expanduser(folder) for folder in folders)
+    for folder in expanded:
+        if not os.path.isdir(folder):
+            wrong = (
+                "is a file; give the folder it lies in"
+                if os.path.exists(folder)
+                else "is not there"
+            )
+            raise click.BadParameter(f"{folder!r} {wrong}")
+    return expanded
 
 
 def _allowed_hosts(names: tuple[str, ...]) -> tuple[str, ...]:

@@ -47,5 +47,7 @@ class Config:
     """Plugin name to its own options, as texts or as values of their types."""
     without_plugins: tuple[str, ...] = ()
     """Names of installed plugins that are not even imported."""
+    plugins_dirs: tuple[str, ...] = ()
+    """Folders with plugins that are loaded from where they lie, before those that are installed."""
     dev: bool = False
-    """Faults of plugins are raised where they happen instead of being recorded."""
+    """For authors of plugins: nothing is cached, and the page is told the tracebacks of faults."""

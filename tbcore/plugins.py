@@ -1,21 +1,20 @@
-"""Plugins: found by entry point, checked, and called so that a fault of one stays its own.
+"""Plugins: imported, checked, and called so that a fault of one stays its own.
 
-`load_plugins` imports every plugin and asks it who it is; `mount` asks one for its routes. Both
-return plugins that failed along with the good ones: the reason is one line in `error`. Nothing that
-a plugin does while it is imported or called gets past this module but KeyboardInterrupt, unless
-`dev` asks for it.
+`find` says which there are, `load` imports each and asks it who it is, `mount` asks one for its
+routes. Both return plugins that failed along with the good ones: the reason is one line in `error`.
+Nothing that a plugin does while it is imported or called gets past this module but
+KeyboardInterrupt, unless `dev` asks for it.
 """
 
 from __future__ import annotations
 
-import importlib.metadata
-import importlib.util
 import inspect
 import logging
 import os
 import re
 import sys
 import time
+import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -31,6 +30,7 @@ from tbcore.errors import OptionError, PluginError, did_you_mean
 from tbcore.hookspecs import PLUGIN_API, LegacyApi, PluginInfo
 from tbcore.kinds import Claim
 from tbcore.options import VARIABLE_PREFIX, OptionValue, fault_of, variable_prefix
+from tbcore.sources import Source, in_folder, installed, one_spelling
 
 if TYPE_CHECKING:
     from starlette.routing import Route
@@ -39,11 +39,11 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-ENTRY_POINT_GROUP = "tbcore.plugins"
 HOOKS = ("plugin_info", "is_active", "routes", "legacy_api")
 NAME = re.compile(r"[a-z0-9_-][a-z0-9_.-]*")
 """Names are parts of addresses; `.` in front would make some of them special."""
 
+OWN_FOLDER = str(Path(__file__).parent) + os.sep
 ONLY_VARIABLE = "TBCORE_PLUGINS"
 TRACE_VARIABLE = "TBCORE_TRACE_HOOKS"
 MAX_REASON = 500
@@ -83,16 +83,19 @@ class LoadedPlugin:
 
     name: str
     distribution: str
-    """Name and version of what was installed, such as `tbcore-scalars 0.1.0`; "" for a plugin that
-    was given to `load_plugins` in the process."""
+    """Name and version of what was installed, such as `tbcore-scalars 0.1.0`; the path of a plugin
+    in a folder; "" for one that was given to `load_plugins` in the process."""
     info: PluginInfo | None = None
     """None when the plugin failed before it could say."""
     error: str | None = None
     """One line that names the plugin, when it failed."""
     off: str | None = None
     """What the user said so that the plugin was not imported, such as `--no_plugin`."""
+    traceback: str = ""
+    """Where the error was raised, from the plugin's own code on, for whoever writes it."""
     folder: Path | None = None
     """Where the plugin's package lies; None when it has no place on disk."""
+    source: Source | None = field(default=None, repr=False)
     dev: bool = False
     _hooks: pluggy.HookRelay | None = field(default=None, repr=False)
     _implemented: frozenset[str] = field(default=frozenset(), repr=False)
@@ -100,7 +103,7 @@ class LoadedPlugin:
     @property
     def distribution_name(self) -> str:
         """The name alone, in the one spelling that all of its spellings stand for."""
-        return _one_spelling(self.distribution.partition(" ")[0])
+        return one_spelling(self.distribution.partition(" ")[0])
 
     @property
     def title(self) -> str:
@@ -111,23 +114,43 @@ class LoadedPlugin:
         return self.info.order if self.info else PluginInfo(title="").order
 
     @property
+    def module(self) -> PurePosixPath | None:
+        """The ES module, below the plugin's folder; None for a plugin without a tab."""
+        if self.info is None or self.info.module is None:
+            return None
+        if self._is_one_file:
+            return PurePosixPath(self.source.front_end if self.source else "")
+        return PurePosixPath(self.info.module)
+
+    @property
+    def _is_one_file(self) -> bool:
+        """Whether the ES module lies beside a file that is all of the plugin's Python."""
+        is_default = self.info is not None and self.info.module == PluginInfo(title="").module
+        return is_default and self.source is not None and bool(self.source.front_end)
+
+    @property
     def static_folder(self) -> Path | None:
         """The folder of the plugin's ES module, whose files are served; None without a module."""
-        if self.info is None or self.info.module is None or self.folder is None:
+        if self.module is None or self.folder is None:
             return None
-        return self.folder / PurePosixPath(self.info.module).parent
+        return self.folder / self.module.parent
 
     @property
     def module_address(self) -> str | None:
         """Where the ES module is served, relative to the server's root."""
-        if self.error or self.info is None or self.info.module is None:
+        if self.error or self.module is None:
             return None
-        return f"static/plugins/{self.name}/{PurePosixPath(self.info.module).name}"
+        return f"static/plugins/{self.name}/{self.module.name}"
+
+    def serves(self, path: str) -> bool:
+        """Whether a file below the static folder is this plugin's: others may lie beside it."""
+        if not self._is_one_file or self.module is None:
+            return True
+        return path.startswith(f"{self.module.stem}.") and "/" not in path
 
     def has_module_file(self) -> bool:
         """Whether the ES module is there on disk."""
-        module = self.info.module if self.info else None
-        return bool(self.folder and module and (self.folder / module).is_file())
+        return bool(self.folder and self.module and (self.folder / self.module).is_file())
 
     def implements(self, hook: str) -> bool:
         return hook in self._implemented
@@ -164,6 +187,7 @@ class MountedPlugin:
     routes: Sequence[Route] = ()
     legacy: LegacyApi = field(default_factory=LegacyApi)
     error: str | None = None
+    traceback: str = ""
 
 
 def load_plugins(
@@ -171,50 +195,82 @@ def load_plugins(
     only: Sequence[str] | None = None,
     without: Sequence[str] = (),
     extra: Mapping[str, object] | None = None,
+    folders: Sequence[str] = (),
     dev: bool = False,
 ) -> Plugins:
-    """Imports the installed plugins named by `only`, and checks them.
+    """Imports the installed plugins named by `only` and all that are in `folders`, and checks them.
 
     None means those that the environment variable TBCORE_PLUGINS names, or all where it is not
-    set. Those named by `without`, and those that the variable leaves out, are there as `off`, and
-    are not imported. `extra` holds plugins that are not installed, by name: modules or objects.
-    With `dev` the first fault is raised instead of being recorded.
+    set. Those named by `without`, those that the variable leaves out, and installed ones whose name
+    one in a folder has, are there as `off`, and are not imported. `extra` holds plugins that are
+    neither, by name: modules or objects. With `dev` the first fault is raised instead of being
+    recorded.
     """
+    sources = find(only=only, without=without, extra=extra, folders=folders, strict=dev)
+    return load(sources, dev=dev)
+
+
+def find(
+    *,
+    only: Sequence[str] | None = None,
+    without: Sequence[str] = (),
+    extra: Mapping[str, object] | None = None,
+    folders: Sequence[str] = (),
+    strict: bool = False,
+) -> list[Source]:
+    """Where the plugins come from that `load_plugins` imports or leaves out; imports nothing."""
     asked = only
     if only is None and ONLY_VARIABLE in os.environ:
         only = [name.strip() for name in os.environ[ONLY_VARIABLE].split(",") if name.strip()]
-    found: list[_Source] = [
-        _Source(name, "", partial(_itself, subject)) for name, subject in (extra or {}).items()
+    found: list[Source] = [
+        Source(name, "", partial(_itself, subject)) for name, subject in (extra or {}).items()
     ]
-    off: dict[str, str] = {}
+    # Whoever names a folder wants what is in it.
+    in_folders = [source for folder in folders for source in in_folder(Path(folder))]
+    found += in_folders
     if asked is None or asked:
-        installed = _installed(dev)
-        if asked is None and only is not None:
-            off = {s.name: f"{ONLY_VARIABLE} does not name it" for s in installed
-                   if s.name not in only}  # fmt: skip
-            found += [source for source in installed if source.name in off]
-        found += [source for source in installed if only is None or source.name in only]
-        found += _not_installed(only or (), installed)
-    off |= dict.fromkeys(without, "--no_plugin")
-    owners: dict[str, _Source] = {}
+        owners = {source.name: source for source in reversed(in_folders)}
+        there = installed(strict=strict)
+        for source in there:
+            owner = owners.get(source.name)
+            if owner is not None:
+                off = f"{owner} has its name, and --plugins_dir comes first"
+                found.append(source._replace(off=off))
+            elif only is None or source.name in only:
+                found.append(source)
+            elif asked is None:
+                found.append(source._replace(off=f"{ONLY_VARIABLE} does not name it"))
+        found += _not_there(only or (), [*in_folders, *there])
+    return [source._replace(off="--no_plugin") if source.name in without else source
+            for source in found]  # fmt: skip
+
+
+def load(
+    sources: Sequence[Source], *, keep: Sequence[LoadedPlugin] = (), dev: bool = False
+) -> Plugins:
+    """Imports plugins and checks them, all but those to `keep`, which have been loaded before."""
+    loaded = {plugin.source.key: plugin for plugin in keep if plugin.source}
+    owners: dict[str, Source] = {}
     plugins: Plugins = []
-    for source in found:
-        plugin = LoadedPlugin(source.name, source.distribution, dev=dev)
-        if source.name in off:
-            plugin.off = off[source.name]
-            plugins.append(plugin)
-            continue
-        with_same_name = owners.setdefault(source.name, source)
-        try:
-            if with_same_name is not source:
-                raise PluginError(
-                    f"plugin {source.name!r} is offered by {with_same_name} and by {source}; "
-                    f"the first is used, uninstall one of them"
-                )
-            _load(plugin, source)
-        except BaseException as error:
-            # SystemExit at import, too.
-            plugin.error = _record(plugin, error, "")
+    for source in sources:
+        plugin = loaded.get(source.key)
+        if plugin is None:
+            plugin = LoadedPlugin(
+                source.name, source.distribution, off=source.off or None, source=source, dev=dev
+            )
+        with_same_name = source if source.off else owners.setdefault(source.name, source)
+        if source.key not in loaded and not source.off:
+            try:
+                if with_same_name is not source:
+                    raise PluginError(
+                        f"plugin {source.name!r} is offered by {with_same_name} and by {source}; "
+                        f"the first is used, "
+                        f"{'uninstall' if source.is_installed else 'remove'} one of them"
+                    )
+                _load(plugin, source)
+            except BaseException as error:
+                # SystemExit at import, too.
+                plugin.error, plugin.traceback = _record(plugin, error, "")
         plugins.append(plugin)
     return sorted(plugins, key=lambda plugin: plugin.name)
 
@@ -225,7 +281,7 @@ def mount(plugin: LoadedPlugin, multiplexer: Multiplexer, config: Config) -> Mou
     Raises OptionError for options of this plugin that make no sense.
     """
     if plugin.error or plugin.info is None:
-        return MountedPlugin(plugin, error=plugin.error)
+        return MountedPlugin(plugin, error=plugin.error, traceback=plugin.traceback)
     options = PluginOptions(
         samples=config.samples_per_plugin.get(plugin.name, plugin.info.samples),
         values=_option_values(plugin, config),
@@ -243,7 +299,8 @@ def mount(plugin: LoadedPlugin, multiplexer: Multiplexer, config: Config) -> Mou
                 plugin.name, plugin.call(hook, multiplexer=multiplexer, options=options)
             )
     except BaseException as error:
-        return MountedPlugin(plugin, options, error=_record(plugin, error, f" in {hook}"))
+        line, where = _record(plugin, error, f" in {hook}")
+        return MountedPlugin(plugin, options, error=line, traceback=where)
     return MountedPlugin(plugin, options, routes, legacy)
 
 
@@ -325,94 +382,38 @@ def _those_are(what: str, names: Sequence[str]) -> str:
     return f"; {what}: {', '.join(names) or 'none'}"
 
 
-def _record(plugin: LoadedPlugin, error: BaseException, where: str) -> str:
-    """Logs a failure and returns it as one line; raises it again where it must not be recorded."""
+def _record(plugin: LoadedPlugin, error: BaseException, where: str) -> tuple[str, str]:
+    """Logs a failure and returns it as one line and as a traceback.
+
+    Raises it again where it must not be recorded.
+    """
     if plugin.dev or isinstance(error, KeyboardInterrupt):
         raise error
     if isinstance(error, PluginError):
         # Our own words about what the plugin did: where it was found out does not matter.
         line = str(error)
         logger.error("%s", line)
-    else:
-        line = f"plugin {plugin.name!r} failed{where}: {describe(error)}"
-        logger.error("%s", line, exc_info=error)
-    return line
+        return line, ""
+    line = f"plugin {plugin.name!r} failed{where}: {describe(error)}"
+    logger.error("%s", line, exc_info=error)
+    return line, traceback_of(error)
 
 
-class _Source(NamedTuple):
-    """Where a plugin comes from."""
-
-    name: str
-    distribution: str
-    load: Callable[[], object]
-    module: str = ""
-    """Of the entry point; "" for an object that is there already."""
-
-    def __str__(self) -> str:
-        return self.distribution or "this process"
+def traceback_of(error: BaseException) -> str:
+    """The traceback without the frames of this package that led to the plugin."""
+    frames = error.__traceback__
+    while frames is not None and _is_ours(frames.tb_frame.f_code.co_filename):
+        frames = frames.tb_next
+    told = traceback.TracebackException(type(error), error, frames)
+    return "".join(attempt(told.format).value or ()).rstrip()
 
 
-def _installed(dev: bool) -> list[_Source]:
-    """The entry points of all distributions, sorted by name and then by distribution.
-
-    importlib.metadata.entry_points() gives up at the first distribution that has malformed entry
-    points, whosoever they are; here such a distribution costs its own.
-    """
-    sources: dict[str, list[_Source]] = {}
-    for distribution in importlib.metadata.distributions():
-        try:
-            entry_points = [
-                point for point in distribution.entry_points if point.group == ENTRY_POINT_GROUP
-            ]
-            if not entry_points:
-                continue
-            name = distribution.metadata["Name"] or "unnamed"
-            label = f"{name} {distribution.version}"
-        except Exception as error:
-            if dev:
-                raise
-            logger.debug("entry points of %s cannot be read: %r", distribution, error)
-            continue
-        # The first on the path hides older copies of the same distribution.
-        sources.setdefault(
-            _one_spelling(name),
-            [
-                _Source(point.name, label, point.load, point.value.partition(":")[0].strip())
-                for point in entry_points
-            ],
-        )
-    ordered = [source for name in sorted(sources) for source in sources[name]]
-    return sorted(ordered, key=lambda source: source.name)
+def _is_ours(file: str) -> bool:
+    return file.startswith((OWN_FOLDER, "<frozen importlib")) or f"{os.sep}pluggy{os.sep}" in file
 
 
-def installed_code() -> list[Path]:
-    """Where the code of all installed plugins lies, found without importing them.
-
-    Of a package it is the folder, of a module outside of any package the file.
-    """
-    found = (attempt(_place, source.module).value for source in _installed(dev=False))
-    return list(dict.fromkeys(place for place in found if place is not None))
-
-
-def _place(module: str) -> Path | None:
-    """Of the outermost package that is more than a namespace."""
-    name, _, rest = module.partition(".")
-    while (spec := importlib.util.find_spec(name)) is not None and spec.origin is None and rest:
-        part, _, rest = rest.partition(".")
-        name = f"{name}.{part}"
-    if spec is None or spec.origin is None:
-        return None
-    file = Path(spec.origin)
-    return file.parent if spec.submodule_search_locations else file
-
-
-def _one_spelling(distribution: str) -> str:
-    """The name of a distribution as PEP 503 compares it."""
-    return re.sub(r"[-_.]+", "-", distribution).lower()
-
-
-def _not_installed(only: Sequence[str], installed: Sequence[_Source]) -> Iterator[_Source]:
-    names = sorted({source.name for source in installed})
+def _not_there(only: Sequence[str], there: Sequence[Source]) -> Iterator[Source]:
+    names = sorted({source.name for source in there})
     for name in dict.fromkeys(only):
         if name not in names:
 
@@ -422,10 +423,10 @@ def _not_installed(only: Sequence[str], installed: Sequence[_Source]) -> Iterato
                     f"installed: {', '.join(map(repr, names)) or 'none'}"
                 )
 
-            yield _Source(name, "", fail)
+            yield Source(name, "", fail)
 
 
-def _load(plugin: LoadedPlugin, source: _Source) -> None:
+def _load(plugin: LoadedPlugin, source: Source) -> None:
     """Fills in a plugin, step by step; raises where one of them fails."""
     name = plugin.name
     if not NAME.fullmatch(name):
@@ -445,7 +446,7 @@ def _load(plugin: LoadedPlugin, source: _Source) -> None:
         logger.warning(
             "plugin %r: its module %r is not there, so its tab will show an error",
             name,
-            plugin.info.module,
+            str(plugin.module),
         )
 
 

@@ -25,6 +25,7 @@ ROOMS = {
     "http": 3,
     "media": 3,
     "hookspecs": 3,
+    "sources": 2,
     "plugins": 3,
     "config": 3,
     "": 3,  # tbcore itself: the public names

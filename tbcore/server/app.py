@@ -206,7 +206,8 @@ class App:
         elif path.startswith("/static/plugins/"):
             name, _, rest = path.removeprefix("/static/plugins/").partition("/")
             mounted = self._plugins.get(name)
-            folder = mounted.plugin.static_folder if mounted and not mounted.error else None
+            if mounted and not mounted.error and mounted.plugin.serves(rest):
+                folder = mounted.plugin.static_folder
         if folder is None:
             return _not_found(path)
         answer = functools.partial(self._files.answer, comments=comments)

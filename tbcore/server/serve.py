@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
@@ -22,7 +23,7 @@ from tbcore import __version__
 from tbcore.config import DEFAULT_PORT, Config
 from tbcore.errors import OptionError, did_you_mean
 from tbcore.eventfiles.logdir import LogdirSpec
-from tbcore.plugins import Plugins, attempt, installed_code, load_plugins
+from tbcore.plugins import Plugins, attempt, find, load_plugins
 from tbcore.server.app import App, create_app
 from tbcore.server.headers import safety_headers
 from tbcore.server.listen import Listening, listen
@@ -84,7 +85,7 @@ def serve(config: Config, options: ServeOptions) -> int:
         max_points=options.max_points,
     )
     # Before the code is read: what changes from here on is newer than what runs.
-    watcher = SourceWatcher(installed_code() if config.dev else [])
+    watcher = SourceWatcher(_code(config) if config.dev else [])
     built = attempt(_build, config, multiplexer)
     if built.error is not None:
         if not config.dev or isinstance(built.error, KeyboardInterrupt | OptionError):
@@ -117,8 +118,16 @@ def serve(config: Config, options: ServeOptions) -> int:
 
 def _build(config: Config, multiplexer: Multiplexer) -> tuple[Plugins, App]:
     """Everything that runs code of plugins before the first request."""
-    plugins = load_plugins(without=config.without_plugins, dev=config.dev)
+    plugins = load_plugins(
+        without=config.without_plugins, folders=config.plugins_dirs, dev=config.dev
+    )
     return plugins, create_app(config, multiplexer=multiplexer, plugins=plugins)
+
+
+def _code(config: Config) -> list[Path]:
+    """Where the code of all plugins lies."""
+    sources = find(without=config.without_plugins, folders=config.plugins_dirs)
+    return list(dict.fromkeys(place for source in sources for place in source.places()))
 
 
 def _warn_of_unknown_names(config: Config, plugins: Plugins) -> None:

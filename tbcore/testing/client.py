@@ -66,7 +66,8 @@ def make_client(
 
     With `dev` a fault of a plugin is raised where it happens; without, it is answered as a user's
     server does. `logdir_spec` is read in place of `logdir`. Other options are fields of
-    `tbcore.config.Config`, such as `path_prefix` or `samples_per_plugin`.
+    `tbcore.config.Config`, such as `path_prefix` or `samples_per_plugin`; with `plugins_dirs` the
+    plugins in these folders are loaded as well.
     """
     only, extra = _split(plugins)
     specs = (
@@ -79,7 +80,7 @@ def make_client(
     loader = Loader(
         multiplexer, specs, purge_orphaned_data=purge_orphaned_data, max_points=max_points
     )
-    loaded = load_plugins(only=only, extra=extra, dev=dev)
+    loaded = load_plugins(only=only, extra=extra, folders=settings.plugins_dirs, dev=dev)
     app = create_app(settings, multiplexer=multiplexer, plugins=loaded)
     base_url = f"http://localhost:{settings.port}{settings.path_prefix}/"
     client = TbcoreClient(app, multiplexer, loader, base_url)

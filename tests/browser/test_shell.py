@@ -433,7 +433,7 @@ def test_without_any_plugin_the_page_says_how_to_get_one(
     serve: Any, tabs: Any, logdir: Path, tmp_path: Path
 ) -> None:
     program = (
-        "import tbcore.plugins as plugins; plugins.ENTRY_POINT_GROUP = 'tbcore.none'; "
+        "import tbcore.sources as sources; sources.ENTRY_POINT_GROUP = 'tbcore.none'; "
         "from tbcore.cli import main; main()"
     )
     for path, num_runs in ((tmp_path / "nothing", 0), (logdir, 2)):

@@ -1,0 +1,221 @@
+"""Plugins from folders: files, packages and distributions that nobody has installed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tbcore.plugins import LoadedPlugin, load_plugins
+from tbcore.sources import in_folder
+from tbcore.testing import make_client, write_run
+
+PLUGIN = """
+from starlette.routing import Route
+from tbcore import PluginInfo, hookimpl
+from tbcore.http import json_response
+
+@hookimpl
+def plugin_info():
+    return PluginInfo(title="Mine")
+
+@hookimpl
+def routes():
+    return [Route("/word", lambda request: json_response("WORD"))]
+"""
+PROJECT = """
+[project]
+name = "tbcore-mine"
+
+[project.entry-points."tbcore.plugins"]
+mine = "tbcore_mine"
+"""
+
+
+def write(folder: Path, files: dict[str, str]) -> Path:
+    for path, text in files.items():
+        target = folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text)
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _forget_modules() -> Iterator[None]:
+    """Modules of one test are not those of the next."""
+    before = set(sys.modules)
+    yield
+    for name in set(sys.modules) - before:
+        if name.startswith(("tbcore_mine", "tbcore_file_", "mine")):
+            del sys.modules[name]
+
+
+def load(folder: Path) -> dict[str, LoadedPlugin]:
+    """Those of the folder, by name."""
+    plugins = load_plugins(folders=[str(folder)])
+    return {p.name: p for p in plugins if p.source and not p.source.is_installed}
+
+
+@pytest.mark.parametrize(
+    ("files", "folder"),
+    [
+        ({"mine.py": PLUGIN, "mine.js": "export default {}"}, ""),
+        ({"tbcore_mine.py": PLUGIN, "tbcore_mine.js": "export default {}"}, ""),
+        ({"mine/__init__.py": PLUGIN, "mine/static/index.js": "export default {}"}, ""),
+        ({"tbcore_mine/__init__.py": PLUGIN, "tbcore_mine/static/index.js": "export default {}"},
+         ""),
+        ({"mine/__init__.py": PLUGIN, "mine/static/index.js": "export default {}"}, "mine"),
+        *[
+            ({"work/pyproject.toml": PROJECT,
+              f"work/{source}tbcore_mine/__init__.py": "from tbcore_mine.hooks import *",
+              f"work/{source}tbcore_mine/hooks.py": PLUGIN,
+              f"work/{source}tbcore_mine/static/index.js": "export default {}"}, folder)
+            for source, folder in (("", ""), ("src/", ""), ("", "work"))
+        ],
+    ],
+)  # fmt: skip
+def test_a_plugin_runs_from_where_it_lies(
+    tmp_path: Path, files: dict[str, str], folder: str
+) -> None:
+    """A file with its ES module beside it, a package, a distribution, alone or among others."""
+    write(tmp_path / "plugins", files)
+    path = list(sys.path)
+    client = make_client(
+        tmp_path / "logs", plugins=(), plugins_dirs=[str(tmp_path / "plugins" / folder)]
+    )
+
+    assert client.get("data/plugin/mine/word").json() == "WORD"
+    [plugin] = client.get("data/frontends").json()["plugins"]
+    assert (plugin["title"], plugin["error"]) == ("Mine", None)
+    assert client.get(plugin["module"]).text == "export default {}"
+    assert sys.path == path
+
+
+def test_of_a_folder_only_the_files_of_a_plugin_are_served(tmp_path: Path) -> None:
+    """Those whose names begin like that of the file."""
+    files = {
+        "mine.py": PLUGIN,
+        "mine.js": "1",
+        "mine.css": "2",
+        "secret.js": "3",
+        "mine.d/x.js": "",
+    }
+    folder = write(tmp_path, files)
+    client = make_client(tmp_path / "logs", plugins=(), plugins_dirs=[str(folder)])
+
+    assert client.get("static/plugins/mine/mine.css").text == "2"
+    for name in ("secret.js", "mine.py", "mine.d/x.js"):
+        assert client.get(f"static/plugins/mine/{name}").status_code == 404
+
+
+def test_a_file_may_be_called_as_a_module_of_python(tmp_path: Path) -> None:
+    """It is no module of that name for anybody else."""
+    plugins = load(write(tmp_path, {"profile.py": PLUGIN, "random.py": PLUGIN}))
+    assert {name: p.error for name, p in plugins.items()} == {"profile": None, "random": None}
+    import random
+
+    assert random.random() < 1
+
+
+@pytest.mark.parametrize(
+    ("files", "reason"),
+    [
+        ({"bad.py": "def broken(:"}, r"plugin 'bad' failed: SyntaxError: .*\(bad.py, line 1\)"),
+        ({"bad.py": "import nowhere"}, "plugin 'bad' failed: ModuleNotFoundError: .*'nowhere'"),
+        ({"bad.py": "raise SystemExit(3)"}, "plugin 'bad' failed: SystemExit: 3"),
+        ({"bad.py": ""}, "plugin 'bad' does not implement the hook 'plugin_info'"),
+        ({"Bad.py": PLUGIN}, "plugin 'Bad' has a name that cannot be part of an address"),
+        ({"bad/pyproject.toml": "[project"}, "plugin 'bad': .*pyproject.toml cannot be read"),
+        ({"bad/pyproject.toml": PROJECT},
+         "plugin 'mine': .*pyproject.toml has the entry point 'tbcore_mine', and neither"),
+        ({"json/__init__.py": PLUGIN},
+         "the module 'json' of .* has a name that is taken by .*; rename the folder, as in "
+         "tbcore_json"),
+        ({"click/__init__.py": PLUGIN}, "the module 'click' of .* has a name that is taken by"),
+    ],
+)  # fmt: skip
+def test_a_broken_one_costs_only_itself(tmp_path: Path, files: dict[str, str], reason: str) -> None:
+    """The reason names it, and what else is in the folder works."""
+    import re
+
+    plugins = load(write(tmp_path, {**files, "mine.py": PLUGIN}))
+    broken = [plugin for plugin in plugins.values() if plugin.error]
+    if reason.startswith("plugin 'mine'"):
+        # Both have the name; the one that comes first is told of the other.
+        assert any(re.match(reason, str(p.error)) or "offered by" in str(p.error) for p in broken)
+        return
+    [plugin] = broken
+    assert re.match(reason, str(plugin.error)), plugin.error
+    assert plugins["mine"].error is None
+
+
+def test_what_is_no_plugin_is_left_alone(tmp_path: Path) -> None:
+    """Helpers, tests, hidden and empty folders, other files."""
+    names = ("_helper.py", ".hidden.py", "test_mine.py", "conftest.py", "tests/test_x.py", "a.txt")
+    folder = write(tmp_path, dict.fromkeys(names, "raise SystemExit"))
+    assert in_folder(folder) == []
+    assert in_folder(tmp_path / "nowhere") == []
+
+
+def test_a_folder_wins_over_what_is_installed(tmp_path: Path) -> None:
+    """And says so; between two of one folder the first is used."""
+    files = {"mine.py": PLUGIN, "mine/__init__.py": PLUGIN}
+    plugins = load_plugins(folders=[str(write(tmp_path, files))])
+    [first, second] = [p for p in plugins if p.name == "mine"]
+    assert {first.error is None, second.error is None} == {True, False}
+    assert "offered by" in f"{first.error}{second.error}"
+
+    installed = [p.name for p in plugins if p.source and p.source.is_installed]
+    if not installed:
+        pytest.skip("no plugin is installed")
+    folder = write(tmp_path / "more", {f"{installed[0]}.py": PLUGIN})
+    both = [p for p in load_plugins(folders=[str(folder)]) if p.name == installed[0]]
+    [used] = [p for p in both if not p.off]
+    [other] = [p for p in both if p.off]
+    assert (used.title, used.error) == ("Mine", None)
+    assert other.off == f"{folder}/{installed[0]}.py has its name, and --plugins_dir comes first"
+
+
+def test_the_command_line_loads_and_lists_them(tmp_path: Path) -> None:
+    """With the option, and with a clear line for a folder that is none."""
+    write(tmp_path, {"here/mine.py": PLUGIN, "here/bad.py": "1 / 0"})
+
+    def tbcore(*arguments: str) -> tuple[str, str]:
+        answer = subprocess.run(
+            [sys.executable, "-m", "tbcore", *arguments],
+            capture_output=True, text=True, cwd=tmp_path, check=False,
+        )  # fmt: skip
+        return answer.stdout, answer.stderr
+
+    listing, _ = tbcore("plugins", "--plugins_dir", "here")
+    assert "mine  ok  (here/mine.py)\n" in listing
+    assert "bad  failed  (here/bad.py)\n    plugin 'bad' failed: ZeroDivisionError" in listing
+    for wrong, words in (
+        ("nowhere", "is not there"),
+        ("here/mine.py", "is a file; give the folder"),
+    ):
+        assert words in tbcore("serve", "--logdir", ".", "--plugins-dir", wrong)[1]
+
+
+def test_hooks_of_a_file_read_the_data(tmp_path: Path) -> None:
+    """As those of any plugin."""
+    source = """
+from starlette.routing import Route
+from tbcore import PluginInfo, hookimpl
+from tbcore.http import json_response
+
+@hookimpl
+def plugin_info():
+    return PluginInfo(title="Runs", module=None)
+
+@hookimpl
+def routes(multiplexer):
+    return [Route("/runs", lambda request: json_response(multiplexer.runs()))]
+"""
+    write_run(tmp_path / "logs", "train", scalars={"loss": [1.0]})
+    folder = write(tmp_path / "plugins", {"mine.py": source})
+    client = make_client(tmp_path / "logs", plugins=(), plugins_dirs=[str(folder)])
+    assert client.get("data/plugin/mine/runs").json() == ["train"]
