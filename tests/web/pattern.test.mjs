@@ -89,6 +89,19 @@ test("two thousand names are filtered within a frame or two", () => {
   assert.ok(performance.now() - start < 500);
 });
 
+test("patterns of more states than can be kept are followed all the same", () => {
+  const random = generator(11);
+  const names = Array.from({ length: 2000 }, () => Array.from({ length: 200 }, () => "ab1/_"[Math.floor(random() * 5)]).join(""));
+  const native = /a.{12}b.{3}[1_]$/i;
+  const matches = names.filter((name) => native.test(name));
+  assert.ok(matches.length > 20);
+  assert.deepEqual(names.filter(compilePattern("a.{12}b.{3}[1_]$")), matches);
+
+  const start = performance.now();
+  assert.equal(names.filter(compilePattern(".*a.{190}z")).length, 0);
+  assert.ok(performance.now() - start < 2000);
+});
+
 test("what cannot be answered says why", () => {
   /** @type {[string, RegExp][]} */
   const table = [

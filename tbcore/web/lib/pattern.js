@@ -388,6 +388,7 @@ function emit(tree, saves) {
 
 // --- running -------------------------------------------------------------------------------------------------------
 
+/** A pattern that needs more has new ones for nearly every character, and making one costs more than it spares. */
 const MAX_STATES = 1000;
 
 /**
@@ -412,7 +413,10 @@ function remembering(program) {
       const code = /** @type {number} */ (subject.codePointAt(i));
       if (code > 0xffff) i++;
       let next = state.next.get(code);
-      if (next === undefined) state.next.set(code, (next = step(state, code)));
+      if (next === undefined) {
+        if (states.size >= MAX_STATES) return run(program, subject);
+        state.next.set(code, (next = step(state, code)));
+      }
       state = next;
     }
     return state === true || state.endMatches;
@@ -435,8 +439,6 @@ function remembering(program) {
     let state = states.get(key);
     if (!state) {
       state = { set, next: new Map(), endMatches: reach(set, false, true) === null };
-      if (states.size >= MAX_STATES) for (const old of states.values()) old.next.clear(); // begins anew
-      if (states.size >= MAX_STATES) states.clear();
       states.set(key, state);
     }
     return state;
