@@ -36,6 +36,8 @@ CHROMIUM_ARGUMENTS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    # Names of other sites that lead here, as one who owns a name server can have them.
+    "--host-resolver-rules=MAP *.example 127.0.0.1",
 ]
 
 HELPERS = """

@@ -1,0 +1,266 @@
+"""Hostile sites, logs and filters in a real browser: the part of P13 to P17 that is about pages."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import pytest
+
+from tbcore.testing import EventFileWriter, summaries, write_run
+
+pytestmark = pytest.mark.browser
+
+COUNTER = """
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+from tbcore import PluginInfo, hookimpl
+
+posts = []
+
+def count(request):
+    if request.method != "GET":
+        posts.append(request.method)
+    return PlainTextResponse(str(len(posts)))
+
+@hookimpl
+def plugin_info():
+    return PluginInfo(title="Counter", module=None)
+
+@hookimpl
+def routes():
+    return [Route("/count", count, methods=["GET", "POST", "DELETE"])]
+"""
+
+ATTACK = """
+globalThis.attack = async (target) => {
+  const found = {};
+  const count = `${target}/data/plugin/counter/count`;
+  const form = new URLSearchParams({ a: 'b' });
+  const tried = async (name, act) => {
+    try { found[name] = await act(); } catch (error) { found[name] = 'refused'; }
+  };
+  await tried('fetch', async () => (await fetch(`${target}/data/runs`)).text());
+  await tried('fetch with cookies', async () =>
+    (await fetch(`${target}/data/runs`, { credentials: 'include' })).text());
+  await tried('opaque fetch', async () => {
+    const answer = await fetch(`${target}/data/runs`, { mode: 'no-cors' });
+    return `${answer.status} ${await answer.text()}`;
+  });
+  await tried('stream', () => new Promise((done, fail) => {
+    const source = new EventSource(`${target}/data/updates`);
+    source.onmessage = (message) => { source.close(); done(message.data); };
+    source.onerror = () => { source.close(); fail(); };
+  }));
+  const element = (kind, attributes) => new Promise((done, fail) => {
+    const made = Object.assign(document.createElement(kind), attributes);
+    made.onload = () => done(kind === 'img' ? String(made.naturalWidth) : 'loaded');
+    made.onerror = fail;
+    document.body.append(made);
+  });
+  await tried('script', () => element('script', { src: `${target}/static/tbcore/shell.js` }));
+  await tried('data as a script', () => element('script', { src: `${target}/data/runs` }));
+  await tried('module', () => import(`${target}/static/tbcore/lib/names.js`));
+  await tried('style', () => element('link', {
+    rel: 'stylesheet', href: `${target}/static/tbcore/style.css` }));
+  await tried('picture', () => element('img', {
+    src: `${target}/data/plugin/images/individualImage?run=media&tag=i&index=0` }));
+  await tried('frame', async () => {
+    await element('iframe', { src: `${target}/`, name: 'framed' });
+    return document.querySelector('iframe').contentDocument.body.textContent;
+  });
+  for (const type of ['application/x-www-form-urlencoded', 'text/plain', 'application/json']) {
+    await tried(`POST ${type}`, async () => (await fetch(count, {
+      method: 'POST', body: '{}', headers: { 'Content-Type': type } })).text());
+    await tried(`opaque POST ${type}`, async () => (await fetch(count, {
+      method: 'POST', body: '{}', mode: 'no-cors', headers: { 'Content-Type': type } })).text());
+  }
+  await tried('form in a POST', async () => (await fetch(count, {
+    method: 'POST', body: new FormData(), mode: 'no-cors' })).text());
+  await tried('DELETE', async () => (await fetch(count, { method: 'DELETE' })).text());
+  navigator.sendBeacon(count, form);
+  await tried('form', () => new Promise((done) => {
+    const sent = document.createElement('form');
+    Object.assign(sent, { action: count, method: 'post', target: 'hidden' });
+    const frame = Object.assign(document.createElement('iframe'), { name: 'hidden' });
+    frame.onload = () => done('');
+    document.body.append(frame, sent);
+    sent.submit();
+  }));
+  return found;
+};
+"""
+
+
+@pytest.fixture
+def evil_site() -> Iterator[str]:
+    """The port of a server with one page, which does what it can do to another server."""
+
+    class Page(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = f"<!doctype html><body><script>{ATTACK}</script>".encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *arguments: Any) -> None:
+            pass
+
+    site = ThreadingHTTPServer(("127.0.0.1", 0), Page)
+    threading.Thread(target=site.serve_forever, daemon=True).start()
+    yield str(site.server_address[1])
+    site.shutdown()
+    site.server_close()
+
+
+@pytest.fixture(scope="module")
+def attacked(
+    serve_for_all: Callable[..., Any],
+    tmp_path_factory: pytest.TempPathFactory,
+    images_path: list[Path],
+) -> Any:
+    """A server with a picture, and with a plugin that counts what would change something."""
+    folder = tmp_path_factory.mktemp("attacked")
+    write_run(folder / "logs", "media", scalars={"a": [1.0]}, images={"i": [summaries.png()]})
+    info = folder / "tbcore_counter-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: tbcore-counter\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[tbcore.plugins]\ncounter = tbcore_counter\n")
+    (folder / "tbcore_counter.py").write_text(COUNTER)
+    return serve_for_all(folder / "logs", python_path=[*images_path, folder])
+
+
+@pytest.mark.parametrize("site", ["http://evil.example", "http://localhost"])
+def test_p15_a_page_of_another_site_reads_nothing_and_causes_nothing(
+    attacked: Any, tabs: Any, evil_site: str, site: str
+) -> None:
+    """Neither of another name, nor of another port of this machine, where much else is served."""
+    profile = tabs()
+    target = attacked.url.replace("127.0.0.1", "localhost") if "localhost" in site else attacked.url
+    page = profile.context.new_page()
+    page.goto(f"{site}:{evil_site}/")
+
+    found = page.evaluate("(target) => attack(target)", target)
+
+    assert found.pop("opaque fetch") in ("refused", "0 ")
+    assert found.pop("frame") in ("refused", None, "")
+    assert found.pop("form") == ""
+    assert {name: what for name, what in found.items() if what not in ("refused", "")} == {}
+    assert len(found) == 16
+    posts = profile.context.request.get(f"{attacked.url}/data/plugin/counter/count")
+    assert posts.text() == "0"
+
+
+def test_p14_a_name_that_was_made_to_point_here_shows_nothing(attacked: Any, tabs: Any) -> None:
+    """DNS rebinding: to the browser, that page and this server are one site then."""
+    profile = tabs()
+    port = urlsplit(attacked.url).port
+    page = profile.context.new_page()
+    answer = page.goto(f"http://rebound.example:{port}/")
+    assert answer.status == 403
+    assert "does not answer as 'rebound.example'" in page.content()
+    found = page.evaluate("async () => (await fetch('/data/runs')).status")
+    assert found == 403
+
+
+MARKUP = b"<script>globalThis.ran = true; fetch('/ran')</script>"
+SVG = b'<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9" onload="fetch(\'/ran\')">'
+XHTML = b'<html xmlns="http://www.w3.org/1999/xhtml"><body onload="fetch(\'/ran\')">'
+
+EVIL_IMAGES = {
+    "html": b"<!doctype html>" + MARKUP,
+    "svg": SVG + MARKUP + b"</svg>",
+    "svg with a prologue": b'<?xml version="1.0"?>\n' + SVG + MARKUP + b"</svg>",
+    "xhtml": b'<?xml version="1.0"?>' + XHTML + MARKUP + b"</body></html>",
+    "a script": b"globalThis.ran = true; fetch('/ran')",
+    "a gif that is a script": b"GIF89a=1;globalThis.ran = true;/*" + MARKUP + b"*/",
+    "a png that is a page": summaries.png()[:33] + b"\n<html>" + MARKUP,
+    "a bmp that is a page": b"BM<html>" + MARKUP + bytes(60),
+    "pdf": b"%PDF-1.7\n1 0 obj<</OpenAction<</S/JavaScript/JS(fetch('/ran'))>>>>endobj",
+    "a page after spaces": b"  \n\t<html>" + MARKUP,
+}
+
+EVIL_TYPES = [
+    "text/html",
+    "TEXT/HTML; charset=utf-7",
+    "image/svg+xml",
+    "application/xhtml+xml",
+    "text/javascript",
+    "text/xml",
+    "application/pdf",
+    "audio/wav, text/html",
+    "audio/wav\r\nContent-Type: text/html\r\nX-Injected: yes",
+    "text/html\x00audio/wav",
+    "multipart/x-mixed-replace; boundary=x",
+    "",
+]
+
+
+def test_p17_logged_bytes_are_never_active(
+    serve: Callable[..., Any],
+    tabs: Any,
+    tmp_path: Path,
+    images_path: list[Path],
+    audio_path: list[Path],
+) -> None:
+    """Opened by themselves they are shown as a picture or downloaded, whatever they say."""
+    logdir = tmp_path / "logs"
+    with EventFileWriter(logdir / "run" / "a.tfevents") as writer:
+        for tag, data in EVIL_IMAGES.items():
+            writer.add_summary(0, summaries.image(tag, data, width=9, height=9))
+        for number, content_type in enumerate(EVIL_TYPES):
+            data = EVIL_IMAGES["html"] if number % 2 else EVIL_IMAGES["svg"]
+            writer.add_summary(0, summaries.audio(f"clip{number}", data, content_type=content_type))
+    server = serve(logdir, python_path=[*images_path, *audio_path])
+    profile = tabs()
+    page = profile.context.new_page()
+    paths = [f"images/individualImage?run=run&index=0&tag={quote(tag)}" for tag in EVIL_IMAGES]
+    paths += [
+        f"audio/individualAudio?run=run&index=0&tag=clip{number}"
+        for number in range(len(EVIL_TYPES))
+    ]
+    for path in paths:
+        address = f"{server.url}/data/plugin/{path}"
+        answer = profile.context.request.get(address)
+        kind = answer.headers["content-type"]
+        assert answer.status == 200
+        assert kind in {"application/octet-stream", "image/png", "image/gif", "image/bmp"}, path
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert "x-injected" not in answer.headers
+        open_alone(page, address)
+        assert page.evaluate("() => globalThis.ran ?? null") is None, path
+    assert not [url for url in profile.addresses if url.endswith("/ran")]
+
+
+def open_alone(page: Any, address: str) -> None:
+    """Goes to an address as one who opens it in a tab of its own; it may be a download."""
+    from playwright.sync_api import Error
+
+    try:
+        page.goto(address)
+    except Error as error:
+        if "Download is starting" not in str(error) and "ERR_ABORTED" not in str(error):
+            raise
+
+
+def test_p13_a_filter_does_not_stall_the_page(serve: Any, tabs: Any, tmp_path: Path) -> None:
+    """Such as take a browser's own expressions years; from a link and from the keyboard."""
+    for name in ("a" * 60 + "!", "a" * 61 + "?"):
+        write_run(tmp_path / "logs", name, scalars={name: [1.0]})
+    server = serve(tmp_path / "logs")
+    profile = tabs()
+    page = profile.open(server.url, f"#runFilter={quote('(a*)*$x')}")
+    page.get_by_text("No run matches").first.wait_for()
+    page.get_by_label("Filter runs (regular expression)").fill("")
+    page.wait_for_function("() => tb.all('.tb-card').length === 2")
+    page.get_by_label("Filter tags (regular expression)").fill("(a|aa)+!$")
+    page.wait_for_function("() => tb.all('.tb-card').length === 1")
+    page.get_by_label("Filter tags (regular expression)").fill(r"(\w+\s?)+$")
+    page.get_by_text("No tag of the selected runs matches").first.wait_for()
+    profile.check(server.url)
