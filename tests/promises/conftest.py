@@ -112,6 +112,7 @@ class Server:
     ) -> None:
         """Starts it; `descriptors` is how many it may have open, None for the usual number."""
         self.log, self._out = folder / "stderr.txt", folder / "stdout.txt"
+        self._kept: Connection | None = None
         with self._out.open("wb") as stdout, self.log.open("wb") as stderr:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "tbcore", "serve", *arguments],
@@ -169,7 +170,16 @@ class Server:
             connection.close()
 
     def get(self, path: str, **query: object) -> Answer:
-        return self.ask(f"{path}?{urllib.parse.urlencode(query)}" if query else path)
+        """On a connection that is kept."""
+        address = f"{path}?{urllib.parse.urlencode(query)}" if query else path
+        request = f"GET {address} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode("latin-1")
+        if self._kept is not None:
+            try:
+                return self._kept.send(request)
+            except ConnectionError:  # It was idle for long.
+                self._kept.close()
+        self._kept = self.connect()
+        return self._kept.send(request)
 
     def scalars(self, run: str, tag: str) -> list[list[Any]]:
         """Rows of wall time, step and value; none when there is no such run or tag."""
@@ -203,6 +213,8 @@ class Server:
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
 
     def end(self) -> None:
+        if self._kept is not None:
+            self._kept.close()
         self.process.terminate()
         try:
             self.process.wait(10)

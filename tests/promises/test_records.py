@@ -1,14 +1,19 @@
-"""Records: P1, whole ones are served wherever a file is cut, and none is invented.
+"""Records: P1 whole ones are served, P2 as they were logged, P3 damage costs little, P4 nor does a
+claim cost memory.
 
-`tests/test_torn_files.py` cuts files of every kind without a server.
+`tests/test_torn_files.py` breaks files of every kind in further ways, without a server.
 """
 
 from __future__ import annotations
 
+import os
+import struct
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from tbcore.testing import EventFileWriter, summaries
+import pytest
+
+from tbcore.testing import EventFileWriter, record_bytes, summaries
 
 STEPS = [0, 2**62]
 
@@ -65,3 +70,296 @@ def test_p1_a_file_cut_at_any_byte_shows_its_whole_records(
     for cut in range(len(data) + 1):
         found = {tag: shared.scalars(f"p1/{cut:04d}", tag) for tag in ("a", "b")}
         assert found == ends[-1][1], f"continued at byte {cut} of {len(data)}"
+
+
+class Flipped(NamedTuple):
+    """A file that is served whole, and with each of its bytes changed."""
+
+    data: bytes
+    bounds: list[tuple[int, int]]
+    """Of its records."""
+    tags: list[str | None]
+    """Of its records; None for those that nothing is shown of."""
+
+
+def records_of(data: bytes) -> list[tuple[int, int]]:
+    bounds = []
+    offset = 0
+    while offset < len(data):
+        end = offset + 16 + int.from_bytes(data[offset : offset + 8], "little")
+        bounds.append((offset, end))
+        offset = end
+    return bounds
+
+
+def write_kinds(path: Path) -> list[str | None]:
+    """One record of each kind; returns their tags."""
+    with EventFileWriter(path) as writer:
+        writer.add_scalar("first", 0.5, 1)
+        writer.add_scalar("tensor", 0.25, 2, dtype="float32")
+        writer.add_histogram("histogram", [1.0, 2.0], 3)
+        writer.add_image("picture", summaries.png(), 4)
+        writer.add_audio("clip", summaries.wav(), 5)
+        writer.add_graph(b"\x0a\x06\x0a\x01x\x12\x01X")
+        writer.add_scalar("last", 0.75, 6)
+        writer.add_log_message("so that something follows")
+    return [None, "first", "tensor", "histogram", "picture", "clip", "graph", "last", None]
+
+
+def body(answer: Any) -> bytes:
+    """What is shown; nothing where the answer is that there is nothing."""
+    assert answer.status in (200, 404), answer
+    return answer.body if answer.status == 200 else b""
+
+
+def shown(server: Any, run: str, tag: str) -> bytes:
+    """All that the server shows of this tag: a list, or a list and its pictures or clips."""
+    if tag in ("picture", "clip"):
+        plugin, one = ("images", "Image") if tag == "picture" else ("audio", "Audio")
+        listed = server.get(f"/data/plugin/{plugin}/{plugin}", run=run, tag=tag)
+        entries = listed.json() if listed.status == 200 else []
+        answers = [
+            body(server.get(f"/data/plugin/{plugin}/individual{one}?{entry.pop('query')}"))
+            for entry in entries
+        ]
+        return repr(entries).encode() + b"".join(answers) if entries else b""
+    if tag == "graph":
+        return body(server.get("/data/plugin/graphs/graph", run=run))
+    plugin = "histograms" if tag == "histogram" else "scalars"
+    return body(server.get(f"/data/plugin/{plugin}/{plugin}", run=run, tag=tag))
+
+
+@pytest.fixture(scope="module")
+def flipped(shared: Any) -> Flipped:
+    """Each byte of the file flipped in a run of its own, in all bits or in one."""
+    path = shared.logdir / "p2" / "whole" / "a.tfevents"
+    tags = write_kinds(path)
+    data = path.read_bytes()
+    bounds = records_of(data)
+    assert len(bounds) == len(tags)
+    offsets = range(bounds[1][0], bounds[-1][0])
+    for offset in offsets:
+        folder = shared.logdir / "p2" / f"{offset}"
+        folder.mkdir()
+        damaged = bytearray(data)
+        damaged[offset] ^= 0xFF if offset % 2 else 1 << offset // 2 % 8
+        (folder / "a.tfevents").write_bytes(damaged)
+    shared.wait_for_look()
+    return Flipped(data, bounds, tags)
+
+
+def test_p2_no_flipped_byte_changes_what_is_shown(shared: Any, flipped: Flipped) -> None:
+    """Of numbers, histograms, pictures, clips and graphs: they are as logged, or not there."""
+    whole = {tag: shown(shared, "p2/whole", tag) for tag in flipped.tags if tag}
+    assert all(whole.values())
+    num_flips = 0
+    for tag, (begin, end) in zip(flipped.tags, flipped.bounds, strict=True):
+        for offset in range(begin, end) if tag else ():
+            num_flips += 1
+            assert shown(shared, f"p2/{offset}", tag) == b"", f"byte {offset} of {tag}"
+            # What a wrong length leads to is another record, or none.
+            for other, answer in whole.items() if offset < begin + 12 else ():
+                assert shown(shared, f"p2/{offset}", other) in (answer, b""), f"byte {offset}"
+    assert num_flips > 500
+
+
+def test_p2_bytes_that_change_later_are_not_shown(start: Any, tmp_path: Path) -> None:
+    """Pictures stay in their file, which may rot while it is served: every byte of the record."""
+    path = tmp_path / "logs" / "run" / "a.tfevents"
+    with EventFileWriter(path) as writer:
+        writer.add_image("picture", summaries.png(), 1)
+    data = path.read_bytes()
+    server = start(tmp_path / "logs", "--reload_interval", "0")
+    server.wait(lambda: server.get("/data/status").json()["passes"])
+    [entry] = server.get("/data/plugin/images/images", run="run", tag="picture").json()
+    address = f"/data/plugin/images/individualImage?{entry['query']}"
+    assert server.get(address).body == summaries.png()
+
+    first, end = records_of(data)[1]
+    with path.open("r+b", buffering=0) as file:
+        for offset in range(first, end):
+            file.seek(offset)
+            file.write(bytes([data[offset] ^ 1 << offset % 8]))
+            answer = server.get(address)
+            # The record's place and length are known: its header is not read again.
+            if offset < first + 12 and answer.status == 200:
+                assert answer.body == summaries.png()
+            else:
+                assert answer.status == 404, f"byte {offset - first}: {answer}"
+                assert answer.text.count("\n") == 0
+            file.seek(offset)
+            file.write(data[offset : offset + 1])
+    assert server.get(address).body == summaries.png()
+
+
+def test_p3_damage_costs_its_record_or_the_rest_of_its_file(shared: Any, flipped: Flipped) -> None:
+    """Whatever byte it is: of a payload or its checksum, or of a header."""
+    listed = {}
+    for run, kinds in shared.get("/legacy/data/runs").json().items():
+        lists = [kinds[kind] for kind in ("scalars", "histograms", "images", "audio")]
+        listed[run] = {tag for tags in lists for tag in tags}
+        if kinds["graph"]:
+            listed[run].add("graph")
+    for number, (begin, end) in enumerate(flipped.bounds):
+        for offset in range(begin, end) if flipped.tags[number] else ():
+            in_header = offset < begin + 12
+            left = flipped.tags[:number] + ([] if in_header else flipped.tags[number + 1 :])
+            assert listed[f"p2/{offset}"] == set(filter(None, left)), f"byte {offset}"
+
+
+def test_p3_what_is_no_event_costs_that_record(shared: Any) -> None:
+    """With a right checksum: what protobuf does not take, and events with values that are none."""
+    payloads = [
+        b"\xff" * 20,
+        b"\x0a",
+        b"\x09\x00",
+        b"\x2a\x7f\x0a",  # a summary that is longer than the event
+        b"\x2a\x04\x0a\x02\x0a\xff",  # a tag that is longer than its value
+        b"\x2a\x06\x0a\x04\x0a\x02\xff\xfe",  # a tag that is not UTF-8
+        b"\x0b" * 3000,
+        b"",
+    ]
+    for number, payload in enumerate(payloads):
+        with EventFileWriter(shared.logdir / "p3" / f"{number}" / "a.tfevents") as writer:
+            writer.add_scalar("a", 1.0, 1)
+            writer.add_record(payload)
+            writer.add_scalar("a", 2.0, 2)
+    shared.wait_for_look()
+
+    for number in range(len(payloads)):
+        assert shared.steps(f"p3/{number}") == [1, 2], payloads[number]
+
+
+def test_p3_a_bad_header_leaves_the_other_files_of_its_run(shared: Any) -> None:
+    """Those before it and those after it."""
+    folder = shared.logdir / "p3" / "files"
+    for number in range(3):
+        with EventFileWriter(folder / f"{number}.tfevents") as writer:
+            for step in range(10 * number, 10 * number + 3):
+                writer.add_scalar("a", 1.0, step)
+    data = bytearray((folder / "1.tfevents").read_bytes())
+    data[records_of(bytes(data))[2][0] + 9] ^= 1
+    (folder / "1.tfevents").write_bytes(data)
+    shared.wait_for_look()
+
+    assert shared.steps("p3/files") == [0, 1, 2, 10, 20, 21, 22]
+
+
+def test_p3_the_log_names_each_damaged_file_once(start: Any, tmp_path: Path) -> None:
+    """Over 20 looks, while the files go on growing, however many of their records are damaged."""
+    logs = tmp_path / "logs"
+    damaged = bytearray(record_bytes(b"x" * 20))
+    damaged[20] ^= 1
+    bad_header = bytearray(damaged)
+    bad_header[9] ^= 1
+    kinds = {"payload": damaged * 50_000, "proto": record_bytes(b"\xff" * 9) * 50_000,
+             "header": bad_header}  # fmt: skip
+    for kind, nonsense in kinds.items():
+        with EventFileWriter(logs / kind / f"{kind}.tfevents") as writer:
+            writer.add_scalar("a", 1.0, 1)
+            writer.add_bytes(bytes(nonsense))
+            writer.add_scalar("a", 2.0, 2)
+    server = start(logs)
+
+    for step in range(10):
+        server.wait_for_look()
+        for kind in kinds:
+            with (logs / kind / f"{kind}.tfevents").open("ab") as file:
+                file.write(damaged + record_bytes(b"\xff" * 9))
+        with EventFileWriter(logs / "fine" / "fine.tfevents") as writer:
+            writer.add_scalar("a", 1.0, step)
+    server.wait_for_look()
+
+    for run, steps in (("payload", [1, 2]), ("proto", [1, 2]), ("header", [1])):
+        assert server.steps(run) == steps
+    assert server.steps("fine") == [*range(10)]
+    for kind in kinds:
+        lines = [line for line in server.noise.splitlines() if f"{kind}.tfevents" in line]
+        assert len(lines) == 1, lines
+    assert len(server.noise) < 2000
+
+
+HOLE_BYTES = 1 << 36
+TAG_OF = {"scalars": "claim", "histograms": "histogram", "images": "picture", "audio": "clip"}
+
+
+def test_p4_memory_follows_the_bytes_and_not_a_claim(start: Any, tmp_path: Path) -> None:
+    """Of a header, a shape, or a picture; what stands before it and in a later file is served."""
+    logs = tmp_path / "logs"
+    runs = [*claim_lengths(logs), *claim_holes(logs), *claim_tensors(logs), *claim_pictures(logs)]
+    server = start(logs)
+    server.wait_for_look()
+    for run in runs:
+        with EventFileWriter(logs / run / "z.tfevents") as writer:
+            writer.add_scalar("b", 1.0, 7)
+    server.wait_for_look()
+
+    for run in runs:
+        assert server.steps(run) == [1], run
+        assert server.steps(run, "b") == [7], run
+        for tag in TAG_OF.values():
+            shown(server, run, tag)
+    peak = server.status_figure("VmHWM")
+    print(f"{peak / 1024:.0f} MiB at most")
+    assert peak < 200 << 10, "KiB"
+
+
+def claim_lengths(logs: Path) -> list[str]:
+    """Headers with right checksums and lengths that no file has."""
+    lengths = [2**64 - 1, 2**63, 2**60, 3 << 30, (1 << 31) - 1, 1 << 30, 1 << 20]
+    for length in lengths:
+        header = struct.pack("<Q", length)
+        # The checksum of a length is that of any 8 bytes, and the first 12 bytes of this record
+        # are a payload of 8 bytes with its checksum, 4 bytes further on.
+        checksum = record_bytes(header)[-4:]
+        with EventFileWriter(logs / f"{length}" / "a.tfevents") as writer:
+            writer.add_scalar("a", 1.0, 1)
+            writer.add_bytes(header + checksum + bytes(1000))
+    return [f"{length}" for length in lengths]
+
+
+def claim_holes(logs: Path) -> list[str]:
+    """Files of 64 GiB that take a few kilobytes on the disk."""
+    for run, length in (("hole", None), ("record", 1 << 28)):
+        path = logs / run / "a.tfevents"
+        with EventFileWriter(path) as writer:
+            writer.add_scalar("a", 1.0, 1)
+            if length is not None:
+                header = struct.pack("<Q", length)
+                writer.add_bytes(header + record_bytes(header)[-4:])
+        os.truncate(path, HOLE_BYTES)
+    return ["hole", "record"]
+
+
+def claim_tensors(logs: Path) -> list[str]:
+    """Shapes of more elements than there are, for each kind of data."""
+    runs = []
+    for sizes in ([2**62], [2**31, 2**31], [2**20, 2**20, 2**20], [1 << 28]):
+        for plugin, tag in TAG_OF.items():
+            run = f"{plugin}/{'x'.join(map(str, sizes))}"
+            value = summaries.scalar(tag, 1.0, dtype="float32")
+            value.metadata.plugin_data.plugin_name = plugin
+            value.tensor.ClearField("tensor_shape")
+            for size in sizes:
+                value.tensor.tensor_shape.dim.add(size=size)
+            with EventFileWriter(logs / run / "a.tfevents") as writer:
+                writer.add_scalar("a", 1.0, 1)
+                writer.add_summary(2, value)
+            runs.append(run)
+    return runs
+
+
+def claim_pictures(logs: Path) -> list[str]:
+    """Pictures and clips that say they are huge."""
+    for run, width in (("wide", 2**31 - 1), ("large", 100_000)):
+        header = bytearray(summaries.png())
+        header[16:24] = struct.pack(">II", width, width)
+        with EventFileWriter(logs / run / "a.tfevents") as writer:
+            writer.add_scalar("a", 1.0, 1)
+            writer.add_image("picture", bytes(header), 2)
+    clip = bytearray(summaries.wav())
+    clip[4:8] = clip[40:44] = b"\xff" * 4
+    with EventFileWriter(logs / "clip" / "a.tfevents") as writer:
+        writer.add_scalar("a", 1.0, 1)
+        writer.add_audio("clip", bytes(clip), 2)
+    return ["wide", "large", "clip"]
