@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tbcore.testing import EventFileWriter
+from tbcore.testing import EventFileWriter, summaries
 
 TAGS = [
     "loss",
@@ -91,9 +91,8 @@ def test_p5_every_name_of_a_run_is_served_as_it_is_on_the_disk(shared: Any) -> N
 
 def test_p5_numbers_are_exact(shared: Any) -> None:
     """Steps over all of int64, wall times to the last bit, every kind of float32; JSON and CSV."""
-    wall_times = [
-        struct.unpack("<d", struct.pack("<Q", 0x41D954FC40000001 + n))[0] for n in range(8)
-    ]
+    bits = range(0x41D954FC40000001, 0x41D954FC40000009)
+    wall_times = list(struct.unpack("<8d", struct.pack("<8Q", *bits)))
     for run, points in {
         "steps": [(step, 0.5) for step in STEPS],
         "values": list(enumerate(VALUES)),
@@ -127,7 +126,8 @@ def test_p5_every_answer_is_strict_json(shared: Any) -> None:
     with EventFileWriter(shared.logdir / "p5" / "strict" / "a.tfevents") as writer:
         writer.add_scalar("nan", math.nan, 1)
         writer.add_histogram("h", [1.0, 2.0], 1)
-        writer.add_histogram("h", [math.inf, -math.inf], 2, as_tensor=True)
+        buckets = [[-math.inf, 0.0, 1.0], [0.0, math.nan, math.inf]]
+        writer.add_summary(2, summaries.tensor("h", buckets, plugin_name="histograms"))
     shared.wait_for_look()
 
     run = {"run": "p5/strict"}
