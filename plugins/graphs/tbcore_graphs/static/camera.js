@@ -13,6 +13,8 @@
 
 export const SCALES = { least: 0.02, most: 4 };
 const MARGIN = 24;
+/** Below that, for the legend. */
+const FOOT = 20;
 
 /**
  * Shows an area as a whole, in the middle.
@@ -22,9 +24,9 @@ const MARGIN = 24;
  * @returns {Camera}
  */
 export function fit(area, screen, most = 1.25) {
-  const room = { width: Math.max(40, screen.width - 2 * MARGIN), height: Math.max(40, screen.height - 2 * MARGIN) };
+  const room = { width: Math.max(40, screen.width - 2 * MARGIN), height: Math.max(40, screen.height - 2 * MARGIN - FOOT) };
   const scale = Math.max(SCALES.least, Math.min(most, room.width / Math.max(1, area.width), room.height / Math.max(1, area.height)));
-  return centred(area, scale, screen);
+  return centred(area, scale, { width: screen.width, height: screen.height - FOOT });
 }
 
 /** @param {Area} area @param {number} scale @param {{ width: number, height: number }} screen @returns {Camera} */

@@ -209,7 +209,8 @@ function sizeOf({ children }, row, measure) {
   const label = shorten(lastPart(children.name[row]), measure);
   const op = children.op[row];
   // MatMul_1 needs no second line that says MatMul.
-  const sub = isOp ? (label.replace(/_\d+$/, "") === op ? "" : op) : plural(children.nodes[row], "node");
+  const isSaid = label.replace(/_\d+$/, "") === op;
+  const sub = isOp ? (isSaid ? "" : shorten(op, measure)) : plural(children.nodes[row], "node");
   const text = Math.max(measure(label, "label"), measure(sub, "small"));
   // A scope looks as large as it is, by orders of magnitude.
   const more = isOp ? 0 : Math.round(8 * Math.log10(children.nodes[row]));
