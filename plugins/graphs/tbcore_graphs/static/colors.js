@@ -11,6 +11,7 @@ import { formatBytes } from "tbcore/lib/format.js";
  * @typedef {{ color: string, strength: number }} Paint  how much of the colour covers the box, 0 to 1
  *
  * @typedef {object} Coloring
+ * @property {readonly string[]} names  of all that has a colour, for the next call
  * @property {(box: Box) => Paint | null} paintOf
  * @property {{ color: string, label: string }[]} swatches
  * @property {{ color: string, from: string, to: string } | null} scale
@@ -26,21 +27,23 @@ const MAX_SWATCHES = 8;
  * @param {ColorBy} by
  * @param {Iterable<Box>} boxes  that are shown
  * @param {"light" | "dark"} theme
+ * @param {readonly string[]} [known]  `names` of the coloring before: they keep their colours
  * @returns {Coloring}
  */
-export function colorBoxes(by, boxes, theme) {
+export function colorBoxes(by, boxes, theme, known = []) {
   const shown = [...boxes];
-  if (by === "structure") return byName(shown, theme, (box) => (box.structure > 0 ? String(box.structure) : ""), structureNote);
-  if (by === "device") return byName(shown, theme, (box) => box.device, deviceNote);
+  if (by === "structure") return byName(shown, theme, known, (box) => (box.structure > 0 ? String(box.structure) : ""), structureNote);
+  if (by === "device") return byName(shown, theme, known, (box) => box.device, deviceNote);
   const valueOf = (/** @type {Box} */ box) => (by === "compute" ? box.computeMicros : box.bytes);
   const format = by === "compute" ? formatMicros : formatBytes;
   const values = shown.filter(({ open }) => !open).flatMap((box) => valueOf(box) ?? []);
   if (values.length === 0) {
-    return { paintOf: () => null, swatches: [], scale: null, note: `Nothing is known of ${by === "compute" ? "compute time" : "memory"}` };
+    return { names: [], paintOf: () => null, swatches: [], scale: null, note: `Nothing is known of ${by === "compute" ? "compute time" : "memory"}` };
   }
   const most = Math.max(...values, 1);
   const color = HEAT[theme];
   return {
+    names: [],
     paintOf(box) {
       const value = valueOf(box);
       // The square root tells the small ones apart; zero is known, and unlike what is not known.
@@ -55,15 +58,18 @@ export function colorBoxes(by, boxes, theme) {
 /**
  * @param {readonly Box[]} boxes
  * @param {"light" | "dark"} theme
+ * @param {readonly string[]} known
  * @param {(box: Box) => string} nameOf  "" for none
  * @param {(names: readonly string[], boxes: readonly Box[]) => Pick<Coloring, "swatches" | "note">} legendOf
  * @returns {Coloring}
  */
-function byName(boxes, theme, nameOf, legendOf) {
+function byName(boxes, theme, known, nameOf, legendOf) {
   const names = [...new Set(boxes.map(nameOf))].filter((name) => name !== "");
-  const colors = colorsOf(names, theme);
+  const all = [...new Set([...known, ...names])];
+  const colors = colorsOf(all, theme);
   const legend = legendOf(names, boxes);
   return {
+    names: all,
     paintOf(box) {
       const color = colors.get(nameOf(box));
       return color === undefined ? null : { color, strength: STRENGTH };

@@ -6,7 +6,7 @@ import { html } from "htm/preact";
 import { useEffect, useState } from "preact/hooks";
 import { formatBytes, plural } from "tbcore/lib/format.js";
 import { formatMicros } from "./colors.js";
-import { graphChoices, paramsOf } from "./model.js";
+import { graphChoices, options, paramsOf } from "./model.js";
 import { lastPart, scopeOf } from "./paths.js";
 
 /**
@@ -15,6 +15,8 @@ import { lastPart, scopeOf } from "./paths.js";
  * @typedef {import("./types.js").End} End
  */
 
+/** The server lists no more ends of edges. */
+const MAX_LISTED = 500;
 /** Rows of a list at first. */
 const FEW = 12;
 
@@ -42,6 +44,9 @@ export function Details({ model, onReveal }) {
 
   if (name === null) return html`<${AboutGraph} model=${model} />`;
   const { about, error } = state;
+  const isTracing = model.isTracing.value;
+  const trace = model.traced.value;
+  const functions = functionsOf(model);
   return html`<div class="details">
     <h2>${lastPart(name)}</h2>
     <p class="path">${scopeOf(name) === "" ? "in no scope" : html`in <${NodeLink} name=${scopeOf(name)} text=${scopeOf(name)} onReveal=${onReveal} />`}</p>
@@ -52,14 +57,26 @@ export function Details({ model, onReveal }) {
         ${box.apart ? "Bring into the flow" : "Set apart"}
       </button>`}
       ${!box && html`<button type="button" class="tb-button" onClick=${() => onReveal(name)}>Show in the graph</button>`}
+      ${!isSeries &&
+      html`<button
+        type="button"
+        class="tb-button"
+        title="Shows only what this needs: all that its inputs lead back to (t)"
+        aria-pressed=${isTracing}
+        onClick=${() => options.set(model.host, "trace", !isTracing)}
+      >
+        Trace inputs
+      </button>`}
     </p>
+    ${trace && html`<p class="hint" role="status">Traced back to ${plural(trace.nodes, "node")}</p>`}
     ${error && html`<p class="tb-card-error" role="alert">${error}</p>`}
     ${isSeries && html`<p>${plural(box.nodes, "node")} whose names differ in a number. They stand for many in one scope: open them to see each.</p>`}
-    ${about && html`<${Facts} about=${about} />`}
+    ${about && html`<${Facts} about=${about} functions=${functions} model=${model} />`}
     ${about?.kind === "op" &&
-    html`<${Attributes} model=${model} attributes=${about.attributes ?? []} />
-      <${Ends} title="Inputs" ends=${about.inputs ?? []} total=${about.num_inputs} onReveal=${onReveal} />
-      <${Ends} title="Outputs" ends=${about.outputs ?? []} total=${about.num_outputs} onReveal=${onReveal} />`}
+    html`<${Attributes} model=${model} functions=${functions} attributes=${about.attributes ?? []} />`}
+    ${about &&
+    html`<${Ends} title="Inputs" ends=${about.inputs} total=${about.num_inputs} onReveal=${onReveal} />
+      <${Ends} title="Outputs" ends=${about.outputs} total=${about.num_outputs} onReveal=${onReveal} />`}
     ${about?.ops && html`<${Counts} title="Ops" counts=${about.ops} />`}
   </div>`;
 }
@@ -82,21 +99,38 @@ function AboutGraph({ model }) {
       ${graph.functions.length > 0 && html`<dt>Functions</dt><dd>${graph.functions.length.toLocaleString("en")}</dd>`}
     </dl>`}
     <p class="hint">
-      Data flows upwards. A double click opens a scope, and closes it. The pointer over a box shows its edges, a click everything about it. What
+      Data flows upwards; what a dashed line joins only keeps an order. A double click opens a scope, and closes it. The pointer over a box shows its edges, a click everything about it. What
       stands apart at the right is connected with many, or only sets up and saves: its edges are drawn when it is chosen.
     </p>
   </div>`;
 }
 
-/** @param {{ about: About }} props */
-function Facts({ about }) {
+/** Functions that are graphs of their own: name to id. @param {Model} model @returns {Map<string, string>} */
+function functionsOf(model) {
+  const overview = model.overview.value;
+  const place = model.place.value;
+  if (!overview || !place) return new Map();
+  // The library that the graph has, or that the function is in.
+  const choices = graphChoices(overview);
+  const library = choices.find(({ id }) => id === place.graph)?.of ?? place.graph;
+  return new Map(choices.flatMap(({ id, title, of }) => (of === library ? [[title, id]] : [])));
+}
+
+/** A text that may name a function. @param {{ model: Model, functions: Map<string, string>, text: string }} props */
+function Code({ model, functions, text }) {
+  const graph = functions.get(text);
+  if (graph === undefined) return html`<code>${text}</code>`;
+  return html`<button type="button" class="link" onClick=${() => model.chooseGraph(graph)}>${text}</button>`;
+}
+
+/** @param {{ model: Model, functions: Map<string, string>, about: About }} props */
+function Facts({ model, functions, about }) {
   const { op, device, nodes, edges, compute_us: micros, bytes, devices } = about;
   return html`<dl>
-    ${op !== undefined && html`<dt>Op</dt><dd><code>${op}</code></dd>`}
+    ${op !== undefined && html`<dt>Op</dt><dd><${Code} model=${model} functions=${functions} text=${op} /></dd>`}
     ${device && html`<dt>Device</dt><dd><code>${device}</code></dd>`}
     ${nodes !== undefined && html`<dt>Nodes</dt><dd>${nodes.toLocaleString("en")}</dd>`}
     ${edges !== undefined && html`<dt>Edges inside</dt><dd>${edges.toLocaleString("en")}</dd>`}
-    ${op === undefined && html`<dt>Edges in, out</dt><dd>${about.num_inputs.toLocaleString("en")}, ${about.num_outputs.toLocaleString("en")}</dd>`}
     ${devices?.some(([name]) => name !== "") &&
     html`<dt>Devices</dt><dd>${devices.map(([name, count]) => html`<p key=${name}><code>${name || "none"}</code> ${count.toLocaleString("en")}</p>`)}</dd>`}
     ${micros !== null && html`<dt>Compute time</dt><dd>${formatMicros(micros)}</dd>`}
@@ -104,26 +138,15 @@ function Facts({ about }) {
   </dl>`;
 }
 
-/** @param {{ model: Model, attributes: readonly [string, string][] }} props */
-function Attributes({ model, attributes }) {
+/** @param {{ model: Model, functions: Map<string, string>, attributes: readonly [string, string][] }} props */
+function Attributes({ model, functions, attributes }) {
   if (attributes.length === 0) return null;
-  const overview = model.overview.value;
-  const place = model.place.value;
-  if (!overview || !place) return null;
-  // The library that the graph has, or that the function is in.
-  const choices = graphChoices(overview);
-  const library = choices.find(({ id }) => id === place.graph)?.of ?? place.graph;
-  const functions = new Map(choices.flatMap(({ id, title, of }) => (of === library ? [[title, id]] : [])));
   return html`<section>
     <h3>Attributes</h3>
     <dl>
       ${attributes.map(
         ([key, text]) => html`<dt>${key}</dt>
-          <dd>
-            ${functions.has(text)
-              ? html`<button type="button" class="link" onClick=${() => model.chooseGraph(functions.get(text) ?? "")}>${text}</button>`
-              : html`<code>${text}</code>`}
-          </dd>`,
+          <dd><${Code} model=${model} functions=${functions} text=${text} /></dd>`,
       )}
     </dl>
   </section>`;
@@ -143,16 +166,16 @@ function Ends({ title, ends, total, onReveal }) {
     <h3>${title} <small>${total.toLocaleString("en")}</small></h3>
     <ul>
       ${shown.map(
-        ({ name, output, control, shape, missing }) => html`<li>
+        ({ name, output = 0, count = 1, control, shape, missing }) => html`<li>
           ${missing
             ? html`<span title="The graph has no such node">${name} <small>missing</small></span>`
             : html`<${NodeLink} name=${name} text=${`${name}${output > 0 ? `:${output}` : ""}`} onReveal=${onReveal} />`}
-          ${control ? html`<small>control</small>` : shape && html`<small>${shape.replaceAll("x", "×")}</small>`}
+          <small>${[control ? "control" : shape.replaceAll("x", "×"), count > 1 ? `(${count.toLocaleString("en")})` : ""].join(" ")}</small>
         </li>`,
       )}
     </ul>
     ${shown.length < ends.length && html`<button type="button" class="link" onClick=${() => setLong(true)}>show ${(ends.length - shown.length).toLocaleString("en")} more</button>`}
-    ${ends.length < total && isLong && html`<p class="hint">The first ${ends.length.toLocaleString("en")} of ${total.toLocaleString("en")}</p>`}
+    ${ends.length === MAX_LISTED && isLong && html`<p class="hint">No more than these ${ends.length.toLocaleString("en")} are listed</p>`}
   </section>`;
 }
 

@@ -23,6 +23,11 @@ import { MAX_CHILDREN, makeScene } from "./scene.js";
  * @property {string} graph  its id
  * @property {string} tag  of run metadata; "" where there is none
  *
+ * @typedef {object} Trace  what a node needs: all that its inputs lead back to
+ * @property {string} of  its full name
+ * @property {ReadonlySet<string>} names  of the boxes that hold any of it
+ * @property {number} nodes  of the graph, itself among them
+ *
  * @typedef {object} Shown  a drawing, and how to get to it from the one before
  * @property {Scene} scene
  * @property {string} of  tells graphs apart
@@ -30,7 +35,7 @@ import { MAX_CHILDREN, makeScene } from "./scene.js";
  * @property {string | null} show  what is brought into the middle
  */
 
-export const options = new Options({ color: "structure" }, { color: ["structure", "device", "compute", "memory"] });
+export const options = new Options({ color: "structure", trace: /** @type {boolean} */ (false) }, { color: ["structure", "device", "compute", "memory"] });
 
 /** The id of the graph that belongs to the run as a whole. */
 const MAIN = "graph";
@@ -68,6 +73,10 @@ export class Model {
     return { run, graph, tag };
   });
   selected = computed(() => this.host.settings.value.node ?? null);
+  isTracing = computed(() => options.parse(this.host.settings.value).trace);
+  #trace = signal(/** @type {Trace | null} */ (null));
+  /** Of what is selected; null while that is not known or not asked for. */
+  traced = computed(() => (this.isTracing.value && this.#trace.value?.of === this.selected.value ? this.#trace.value : null));
   open = this.#namesIn("open");
   broughtIn = this.#namesIn("in");
   setApart = this.#namesIn("apart");
@@ -101,6 +110,9 @@ export class Model {
         const wishes = { open: this.open.value, broughtIn: this.broughtIn.value, setApart: this.setApart.value };
         // What has changed in the log is drawn anew, too.
         if (this.overview.value && this.place.value) void this.#draw(this.place.value, wishes);
+      }),
+      effect(() => {
+        if (this.isTracing.value && this.place.value && this.shown.value) void this.#loadTrace(this.selected.value, this.place.value, this.shown.value);
       }),
       this.host.onReload(async (generations) => {
         if (generations.lists !== lists) {
@@ -205,8 +217,8 @@ export class Model {
     const key = `${kind} ${name}`;
     let scope = this.#scopes.get(key);
     if (!scope) {
-      const params = { ...paramsOf(place), path: kind === "series" ? scopeOf(name) : name, series: kind === "series" ? name : undefined };
-      scope = this.#queue.add(() => this.host.fetchJSON("scope", { ...params, limit: MAX_CHILDREN }), this.host.signal);
+      const params = { ...paramsOf(place), ...childrenOf(name, kind) };
+      scope = this.#queue.add(() => this.host.fetchJSON("scope", params), this.host.signal);
       this.#scopes.set(key, scope);
       scope.catch(() => this.#scopes.delete(key));
     }
@@ -269,6 +281,24 @@ export class Model {
     }
   }
 
+  /** @param {string | null} name @param {Place} place @param {Shown} shown */
+  async #loadTrace(name, { run, graph }, { scene }) {
+    // A series has no name in the graph.
+    if (name === null || scene.boxes.get(name)?.kind === "series") return;
+    const open = [...scene.boxes.values()].filter((box) => box.open);
+    const scopes = [childrenOf("", "scope"), ...open.map((box) => childrenOf(box.name, box.kind))];
+    try {
+      /** @type {{ names: string[], nodes: number }[]} */
+      const answers = await Promise.all(
+        scopes.map((scope) => this.#queue.add(() => this.host.fetchJSON("trace", { run, graph, name, ...scope }), this.host.signal)),
+      );
+      const isWanted = name === this.selected.peek() && scene === this.shown.peek()?.scene;
+      if (isWanted) this.#trace.value = { of: name, names: new Set(answers.flatMap(({ names }) => names)), nodes: answers[0].nodes };
+    } catch {
+      // The pane asks about the same node, and says what is wrong.
+    }
+  }
+
   /** @param {unknown} error */
   #fail(error) {
     if (error instanceof DOMException && error.name === "AbortError") return;
@@ -306,6 +336,12 @@ export function functionGraph(graph, name) {
 /** What the server's routes are asked with. @param {Place} place */
 export function paramsOf({ run, graph, tag }) {
   return { run, graph, tag: tag || undefined };
+}
+
+/** Which children the server is asked about: those of a scope or series. @param {string} name @param {Kind} kind */
+function childrenOf(name, kind) {
+  const isSeries = kind === "series";
+  return { path: isSeries ? scopeOf(name) : name, series: isSeries ? name : undefined, limit: MAX_CHILDREN };
 }
 
 /** @param {Place} place */

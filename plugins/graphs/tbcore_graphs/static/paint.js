@@ -26,6 +26,7 @@ import { SIZES } from "./scene.js";
  * @property {string | null} selected  full name
  * @property {string | null} hovered
  * @property {ReadonlySet<string>} found  names to be marked
+ * @property {ReadonlySet<string> | null} traced  names of what stays strong when all else gets faint; null: everything is as it is
  *
  * @typedef {object} TextStyle
  * @property {number} size
@@ -54,6 +55,7 @@ const SMALL_TEXT = 8;
  * @param {{ scale: number, left: number, top: number, right: number, bottom: number }} part  what is in sight
  */
 export function paint(pen, scene, look, part) {
+  const { traced } = look;
   const focus = look.selected ?? look.hovered;
   /** @type {Line[]} */
   const strong = [];
@@ -62,7 +64,8 @@ export function paint(pen, scene, look, part) {
   for (const item of scene.items) {
     if (item.type === "line") {
       const isOfFocus = focus !== null && (item.from === focus || item.to === focus);
-      if (isOfFocus) strong.push(item);
+      const isTraced = traced !== null && traced.has(item.from) && traced.has(item.to);
+      if (traced === null ? isOfFocus : isTraced && (isOfFocus || !item.hidden)) strong.push(item);
       else if (!item.hidden && isLineIn(item.points, part)) paintLine(pen, item, look, part.scale, false);
     } else if (item.type === "rule") {
       pen.path([item.x, item.y, item.x, item.y + item.height], { color: look.colors.line, width: 1.5, dash: true, alpha: 1, arrow: false });
@@ -75,7 +78,7 @@ export function paint(pen, scene, look, part) {
     }
   }
   // No line may cross the name of a scope.
-  for (const box of open) paintHeader(pen, box, look.colors, part.scale);
+  for (const box of open) paintHeader(pen, box, look, part.scale);
   // Those of what is chosen lie on top: they lead to what stands apart, too.
   for (const line of strong) if (isLineIn(line.points, part)) paintLine(pen, line, look, part.scale, true);
 }
@@ -99,10 +102,12 @@ function isLineIn(points, { left, top, right, bottom }) {
  * @param {number} scale
  * @param {boolean} isStrong
  */
-function paintLine(pen, line, { colors }, scale, isStrong) {
+function paintLine(pen, line, { colors, traced }, scale, isStrong) {
   const color = isStrong ? colors.accent : colors.edge;
   const width = Math.max(line.width * (isStrong ? 1.3 : 1), 0.7 / scale);
-  pen.path(line.points, { color, width, dash: line.control, alpha: isStrong ? 1 : 0.75, arrow: line.arrow && scale > 0.3 });
+  const isFaint = traced !== null && !isStrong;
+  pen.path(line.points, { color, width, dash: line.control, alpha: isStrong ? 1 : isFaint ? 0.2 : 0.75, arrow: line.arrow && scale > 0.3 });
+  if (isFaint) return;
   if (line.label !== "" && SIZES.small * scale >= 7 && !line.hidden) {
     const [x, y] = middleOf(line.points);
     pen.text(line.label, x, y, { size: SIZES.small, color: isStrong ? colors.accent : colors.dim, align: "middle", halo: colors.ground });
@@ -122,9 +127,11 @@ function middleOf(points) {
  * @param {Look} look
  * @param {number} scale
  */
-function paintBox(pen, box, { colors, paintOf, selected, hovered, found }, scale) {
+function paintBox(pen, box, look, scale) {
+  const { paintOf, selected, hovered, found } = look;
   const { x, y, width, height } = box;
-  const { color, strength } = paintOf(box) ?? { color: null, strength: 0.06 };
+  const colors = colorsOf(box, look);
+  const { color, strength } = (colors === look.colors && paintOf(box)) || { color: null, strength: 0.06 };
   const isSelected = box.name === selected;
   const stroke = isSelected ? colors.accent : found.has(box.name) ? colors.ink : (color ?? colors.dim);
   const line = isSelected || found.has(box.name) ? 2.5 : box.name === hovered ? 1.8 : 1;
@@ -160,15 +167,23 @@ function paintBox(pen, box, { colors, paintOf, selected, hovered, found }, scale
   if (isGroup) paintMark(pen, x + 15, middle, "+", colors);
 }
 
+/** The theme's colours; faint ones for what is not traced while something is. @param {Box} box @param {Look} look @returns {Colors} */
+function colorsOf(box, { colors, traced }) {
+  if (traced === null || traced.has(box.name)) return colors;
+  return { ...colors, ink: colors.dim, dim: colors.line };
+}
+
 /**
  * The name of an open scope, and what closes it.
  * @param {Pen} pen
  * @param {Box} box
- * @param {Colors} colors
+ * @param {Look} look
  * @param {number} scale
  */
-function paintHeader(pen, { x, y, width, height, label, textWidth, message }, colors, scale) {
+function paintHeader(pen, box, look, scale) {
   if (SIZES.label * scale < LEAST_TEXT) return;
+  const { x, y, width, height, label, textWidth, message } = box;
+  const colors = colorsOf(box, look);
   // There is room for a name that can be read from far away.
   const size = Math.max(SIZES.label, Math.min(SMALL_TEXT / scale, SIZES.header - 6, (SIZES.label * (width - 40)) / textWidth));
   pen.text(label, x + 28, y + SIZES.header / 2 + 1, { size, color: colors.ink, align: "start", bold: true, halo: colors.surface });

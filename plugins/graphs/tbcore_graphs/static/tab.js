@@ -47,7 +47,16 @@ export function Tab({ model, view, canvas, callbacks }) {
   const theme = host.theme.value;
   const selected = model.selected.value;
   const by = /** @type {import("./colors.js").ColorBy} */ (color);
-  const coloring = useMemo(() => colorBoxes(by, shown?.scene.boxes.values() ?? [], theme), [shown, color, theme]);
+  const traced = model.traced.value?.names ?? null;
+  const known = useRef({ of: "", names: /** @type {readonly string[]} */ ([]) });
+  const coloring = useMemo(() => {
+    // What has a colour keeps it while other scopes are opened.
+    const of = `${by} ${shown?.of}`;
+    if (known.current.of !== of) known.current = { of, names: [] };
+    const found = colorBoxes(by, shown?.scene.boxes.values() ?? [], theme, known.current.names);
+    known.current.names = found.names;
+    return found;
+  }, [shown, color, theme]);
   const found = useMemo(() => new Set(search.found?.names), [search.found]);
   const tooltip = useMemo(() => new Tooltip(canvas), []);
 
@@ -59,8 +68,8 @@ export function Tab({ model, view, canvas, callbacks }) {
     if (shown) view.setScene(shown.scene, shown);
   }, [shown]);
   useEffect(() => {
-    view.setLook({ colors: readColors(canvas), paintOf: coloring.paintOf, selected, hovered, found });
-  }, [coloring, selected, hovered, found, theme, shown]);
+    view.setLook({ colors: readColors(canvas), paintOf: coloring.paintOf, selected, hovered, found, traced });
+  }, [coloring, selected, hovered, found, traced, theme, shown]);
 
   Object.assign(callbacks, {
     onSelect: (/** @type {string | null} */ name) => {
@@ -79,6 +88,7 @@ export function Tab({ model, view, canvas, callbacks }) {
       { key: "f", label: "Show the whole graph", act: () => view.fit() },
       { key: "+", label: "Zoom in", act: () => view.zoomBy(1.4) },
       { key: "-", label: "Zoom out", act: () => view.zoomBy(1 / 1.4) },
+      { key: "t", label: "Trace the inputs of what is chosen, or no longer", act: () => options.set(host, "trace", !model.isTracing.peek()) },
       { key: "↑ ↓ ← →", label: "Go through the outline; → and ← open and close" },
       { key: "Enter", label: "Open or close the scope, in the outline" },
       { key: "Double click", label: "Open or close a scope" },
@@ -239,7 +249,7 @@ function Downloads({ model, view, canvas, coloring }) {
   if (!view.scene || !place) return html`<p class="downloads">Nothing is drawn yet.</p>`;
   const name = `graph_${place.run}`;
   const picture = () => {
-    const look = { colors: readColors(canvas), paintOf: coloring.paintOf, selected: null, hovered: null, found: new Set() };
+    const look = { colors: readColors(canvas), paintOf: coloring.paintOf, selected: null, hovered: null, found: new Set(), traced: null };
     return sceneSVG(/** @type {import("./scene.js").Scene} */ (view.scene), look, place.run);
   };
   return html`<div class="downloads">

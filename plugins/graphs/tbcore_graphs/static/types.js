@@ -80,7 +80,8 @@
 /**
  * @typedef {object} End  the other end of an edge of a node
  * @property {string} name
- * @property {number} output  which output; -1: named in words
+ * @property {number} [output]  of an op: which output; -1: named in words
+ * @property {number} [count]  of a scope: how many edges
  * @property {boolean} control
  * @property {string} shape
  * @property {boolean} [missing]  the graph has no such node
@@ -94,9 +95,9 @@
  * @property {number} num_outputs
  * @property {string} [op]
  * @property {string} [device]
+ * @property {End[]} inputs
+ * @property {End[]} outputs
  * @property {[key: string, text: string][]} [attributes]
- * @property {End[]} [inputs]
- * @property {End[]} [outputs]
  * @property {number} [nodes]
  * @property {number} [edges]
  * @property {[op: string, count: number][]} [ops]

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { findApart } from "../../tbcore_graphs/static/apart.js";
+import { colorBoxes } from "../../tbcore_graphs/static/colors.js";
 import { layOut } from "../../tbcore_graphs/static/layout.js";
 import { svgPen, paint } from "../../tbcore_graphs/static/paint.js";
 import { MAX_CHILDREN, labelOf, makeScene, widthOf } from "../../tbcore_graphs/static/scene.js";
@@ -109,13 +110,46 @@ test("what goes to most of a scope is drawn only for one of its ends", async () 
   assert.equal(boxes.get("a/3").numHidden, 1);
 });
 
+const COLORS = { ground: "#fff", surface: "#fff", raised: "#eee", ink: "#000", dim: "#555", line: "#ccc", accent: "#00f", edge: "#999" };
+
+/** @param {any} scene @param {object} [more]  of the look */
+function painted(scene, more) {
+  const pen = svgPen();
+  const look = { colors: COLORS, paintOf: () => null, selected: null, hovered: null, found: new Set(), traced: null, ...more };
+  paint(pen, scene, look, { scale: 1, left: -Infinity, top: -Infinity, right: Infinity, bottom: Infinity });
+  return pen.elements;
+}
+
+test("what is traced is strong, and all else is faint", async () => {
+  const scene = await sceneOf({ "": scopeOf("", { x: "X", y: "Y", z: "Z" }, [[0, 1], [1, 2]]) });
+  const elements = painted(scene, { selected: "y", traced: new Set(["x", "y"]), paintOf: () => ({ color: "#0a0", strength: 0.2 }) });
+  const lines = elements.filter((element) => element.startsWith("<path"));
+  assert.deepEqual(lines.map((line) => line.includes('stroke="#00f"')).sort(), [false, true], "the line to z is none of its inputs");
+  const of = (/** @type {string} */ name) => elements.find((element) => element.endsWith(`>${name}</text>`)) ?? "";
+  assert.match(of("x"), /fill="#000"/);
+  assert.match(of("z"), /fill="#555"/);
+  assert.equal(elements.filter((element) => element.includes('fill="#0a0"')).length, 2, "boxes with their colour");
+});
+
+test("what has a colour keeps it when other scopes open", () => {
+  const boxOf = (/** @type {number} */ structure) => /** @type {any} */ ({ structure, open: false });
+  const before = colorBoxes("structure", [1, 2, 3].map(boxOf), "light");
+  for (const inside of [4, 5, 6, 7, 8]) {
+    const after = colorBoxes("structure", [1, inside, 2, 3].map(boxOf), "light", before.names);
+    for (const kept of [1, 2, 3]) assert.deepEqual(after.paintOf(boxOf(kept)), before.paintOf(boxOf(kept)));
+    assert.notEqual(after.paintOf(boxOf(inside)), null);
+  }
+});
+
+test("no name and no op makes a box wider than can be read", async () => {
+  const long = "L".repeat(5000);
+  const { boxes } = await sceneOf({ "": scopeOf("", { [long]: long, x: "X" }, []) });
+  assert.ok(boxes.get(long).width < 300);
+});
+
 test("what is painted is text, whatever it looks like", async () => {
   const scene = await sceneOf({ "": scopeOf("", { "<b>": "Op & op", z: "Z" }, [[0, 1, "2x3"]]) });
-  const pen = svgPen();
-  const colors = { ground: "#fff", surface: "#fff", raised: "#eee", ink: "#000", dim: "#555", line: "#ccc", accent: "#00f", edge: "#999" };
-  const look = { colors, paintOf: () => null, selected: null, hovered: null, found: new Set() };
-  paint(pen, scene, look, { scale: 1, left: -Infinity, top: -Infinity, right: Infinity, bottom: Infinity });
-  const svg = pen.elements.join("");
+  const svg = painted(scene).join("");
   assert.match(svg, />&#60;b&#62;</);
   assert.match(svg, />Op &#38; op</);
   assert.match(svg, />2×3</);
