@@ -283,6 +283,43 @@ def test_the_drawing_is_saved_as_svg_and_png(page_of: Any, tmp_path: Path) -> No
     profile.check(server.url)
 
 
+def test_inputs_are_traced_however_far_back(page_of: Any) -> None:
+    """Of a scope as of a node; what was drawn there is faint. A link shows the same."""
+    page, profile, server = page_of("small", "&graphs.open=layer_2&graphs.node=layer_2")
+    for text in ("layer_1/Relu", "loss/<i>mean", "?×64"):
+        page.wait_for_function("(text) => graphs.text('.details').includes(text)", arg=text)
+    before = page.evaluate("() => graphs.inked()")
+    page.get_by_role("button", name="Trace inputs").click()
+    # All of both layers, and the input.
+    page.wait_for_function("() => graphs.text('.details').includes('Traced back to 9 nodes')")
+    wait_for_setting(page, "trace", "true")
+    page.wait_for_function("(before) => graphs.inked() < before", arg=before)
+    page.keyboard.press("t")
+    wait_for_setting(page, "trace", None)
+    page.keyboard.press("t")
+    page.get_by_role("button", name="layer_1/Relu").first.click()
+    page.wait_for_function("() => graphs.text('.details').includes('Traced back to 5 nodes')")
+    profile.check(server.url)
+
+
+def test_a_small_picture_of_all_shows_where_one_is(page_of: Any) -> None:
+    """While not everything is in sight; a press on it goes there."""
+    page, profile, server = page_of("small", "&graphs.open=layer_1,layer_2")
+    is_shown = "() => graphs.root().querySelector('.minimap').checkVisibility()"
+    assert not page.evaluate(is_shown)
+    page.mouse.move(700, 500)
+    for _ in range(6):
+        page.mouse.wheel(0, -240)
+    page.wait_for_function(is_shown)
+    sight = "() => graphs.root().querySelector('.minimap i').style.translate"
+    before = page.evaluate(sight)
+    page.locator(".minimap").click(position={"x": 5, "y": 5})
+    page.wait_for_function(f"(before) => ({sight})() !== before", arg=before)
+    page.keyboard.press("f")
+    page.wait_for_function(f"() => !({is_shown})()")
+    profile.check(server.url)
+
+
 def test_a_scope_with_too_many_nodes_says_so(page_of: Any) -> None:
     """And search still finds each of them."""
     page, profile, server = page_of("flat", wait=False)

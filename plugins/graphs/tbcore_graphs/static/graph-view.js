@@ -3,6 +3,7 @@
  */
 
 import { between, centred, fit, reveal, zoom } from "./camera.js";
+import { Minimap } from "./minimap.js";
 import { FONT, canvasPen, isOnMark, paint } from "./paint.js";
 import { SIZES } from "./scene.js";
 
@@ -30,6 +31,7 @@ export class GraphView {
   /** @type {HTMLCanvasElement} */ #canvas;
   /** @type {CanvasRenderingContext2D} */ #context;
   /** @type {Callbacks} */ #callbacks;
+  /** @type {Minimap} */ #minimap;
   /** @type {Scene | null} */ #scene = null;
   /** @type {Look | null} */ #look = null;
   /** @type {Camera} */ #camera = { scale: 1, x: 0, y: 0 };
@@ -51,6 +53,7 @@ export class GraphView {
     this.#callbacks = callbacks;
     this.#canvas = element.appendChild(document.createElement("canvas"));
     this.#context = /** @type {CanvasRenderingContext2D} */ (this.#canvas.getContext("2d"));
+    this.#minimap = new Minimap(element, (x, y) => this.#centre(x, y));
     this.#resizes.observe(element);
     this.#listen();
   }
@@ -124,6 +127,14 @@ export class GraphView {
     const { scale, ...place } = this.#move?.to ?? this.#camera;
     this.#isFitted = false;
     this.#go({ scale, x: place.x - x * this.#screen.width, y: place.y - y * this.#screen.height });
+  }
+
+  /** Brings a place of the drawing into the middle, at once. @param {number} x @param {number} y */
+  #centre(x, y) {
+    this.#move = null;
+    this.#isFitted = false;
+    this.#camera = centred({ x, y, width: 0, height: 0 }, this.#camera.scale, this.#screen);
+    this.#drawSoon();
   }
 
   get scene() {
@@ -205,6 +216,7 @@ export class GraphView {
     const part = { scale, left: -x / scale, top: -y / scale, right: (this.#screen.width - x) / scale, bottom: (this.#screen.height - y) / scale };
     const scene = move && move.boxes.size > 0 && share < 1 ? moving(this.#scene, move.boxes, share) : this.#scene;
     paint(canvasPen(context), scene, this.#look, part);
+    this.#minimap.update(this.#scene, this.#look, this.#camera, this.#screen);
   }
 
   /** The box under a point of the viewport. @param {{ clientX: number, clientY: number }} event */
