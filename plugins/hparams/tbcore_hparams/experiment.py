@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from tbcore_hparams.logged import plain
-from tbcore_hparams.metrics import MetricName
+from tbcore_hparams.metrics import MetricName, normalized
 from tbcore_hparams.proto import api_pb2
 from tbcore_hparams.values import BOOL, NONFINITE, NUMBER, STRING, Values
 
@@ -33,6 +33,8 @@ class HParamInfo:
     """The lowest and the highest value. At most one of these two is there."""
     differs: bool = False
     """Whether sessions have different values."""
+    is_declared: bool = True
+    """False: sessions have it, and the experiment that was logged does not tell of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,7 @@ class MetricInfo:
     display_name: str = ""
     description: str = ""
     dataset_type: int = api_pb2.DATASET_UNKNOWN
+    is_declared: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,14 @@ class Experiment:
     time_created_secs: float = 0.0
     hparams: Sequence[HParamInfo] = field(default_factory=list)
     metrics: Sequence[MetricInfo] = field(default_factory=list)
+
+    def declared(self) -> Experiment:
+        """Without what was found beside it. In both sequences that stands at the end."""
+        return replace(
+            self,
+            hparams=[info for info in self.hparams if info.is_declared],
+            metrics=[info for info in self.metrics if info.is_declared],
+        )
 
 
 def logged_experiment(logged: Sequence[api_pb2.Experiment]) -> Experiment:
@@ -96,6 +107,23 @@ def found_experiment(
     found = (_found_hparam(name, columns[name], max_choices) for name in sorted(columns))
     hparams = [info for info in found if info is not None]
     return Experiment(hparams=hparams, metrics=[MetricInfo(name) for name in metrics if hparams])
+
+
+def with_others(logged: Experiment, found: Experiment) -> Experiment:
+    """What was logged, then what else was found in the sessions, which is not declared."""
+    hparams = {info.name for info in logged.hparams}
+    metrics = {(normalized(info.name.group), info.name.tag) for info in logged.metrics}
+    return replace(
+        logged,
+        hparams=[
+            *logged.hparams,
+            *(replace(i, is_declared=False) for i in found.hparams if i.name not in hparams),
+        ],
+        metrics=[
+            *logged.metrics,
+            *(replace(i, is_declared=False) for i in found.metrics if i.name not in metrics),
+        ],
+    )
 
 
 def _hparam_info(info: api_pb2.HParamInfo) -> HParamInfo:

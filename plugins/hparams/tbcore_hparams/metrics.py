@@ -40,14 +40,20 @@ class Metrics(NamedTuple):
     wall_time: NDArray[np.float64]
     """In seconds since the epoch; NaN where not present."""
 
-    def without_any(self) -> Metrics:
-        """No metrics, of the same sessions."""
-        return Metrics([], self.present[:0], self.value[:0], self.step[:0], self.wall_time[:0])
+    def first(self, count: int) -> Metrics:
+        """So many of them, of the same sessions."""
+        return Metrics(
+            self.names[:count],
+            self.present[:count],
+            self.value[:count],
+            self.step[:count],
+            self.wall_time[:count],
+        )
 
 
 def run_of(session: str, group: str) -> str:
     """The run in which a session logs the metrics of a group."""
-    session, group = posixpath.normpath(session or ROOT), _normalized(group)
+    session, group = posixpath.normpath(session or ROOT), normalized(group)
     return f"{session}/{group}" if group and session != ROOT else group or session
 
 
@@ -93,7 +99,7 @@ def gathered(
     places = {name: place for place, name in enumerate(sessions)}
     wanted: dict[str, dict[str, list[int]]] = {}
     for number, (group, tag) in enumerate(names):
-        wanted.setdefault(_normalized(group), {}).setdefault(tag, []).append(number)
+        wanted.setdefault(normalized(group), {}).setdefault(tag, []).append(number)
     # Most sessions log the same tags, so that what belongs where is worked out once.
     known: dict[tuple[str, tuple[str, ...]], tuple[list[int], list[int]]] = {}
     for run, last in points.items():
@@ -119,6 +125,7 @@ def _pairs(wanted: Mapping[str, list[int]], tags: Iterable[str]) -> tuple[list[i
     return [number for number, _ in pairs], [row for _, row in pairs]
 
 
-def _normalized(group: str) -> str:
+def normalized(group: str) -> str:
+    """The group as runs below a session are named: without slashes at its ends and points."""
     group = posixpath.normpath(group.strip("/") or ROOT)
     return "" if group == ROOT else group

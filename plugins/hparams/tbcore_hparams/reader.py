@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Generic, TypeVar
 
 from tbcore import LastPoints, Multiplexer, NotFoundError
-from tbcore_hparams.experiment import found_experiment, logged_experiment
+from tbcore_hparams.experiment import found_experiment, logged_experiment, with_others
 from tbcore_hparams.logged import CLAIMS, RunLog, read_run
 from tbcore_hparams.metrics import SCALARS, found_metrics, gathered, sessions_above
 from tbcore_hparams.study import Sessions, Study
@@ -79,11 +79,11 @@ class Reader:
             return before
         points = self._points.values
         logged = [log.experiment for log in logs.values() if log.experiment]
+        experiment = found_experiment(
+            self._sessions.hparams, found_metrics(points, names), self._max_choices
+        )
         if logged:
-            experiment = logged_experiment(logged)
-        else:
-            found = found_metrics(points, names)
-            experiment = found_experiment(self._sessions.hparams, found, self._max_choices)
+            experiment = with_others(logged_experiment(logged), experiment)
         most = max_columns(len(names))
         if max(len(self._sessions.hparams), len(experiment.metrics)) >= most:
             self._tell_of_columns(most, len(names))

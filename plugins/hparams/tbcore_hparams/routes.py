@@ -56,7 +56,7 @@ def make_routes(multiplexer: Multiplexer, samples: int, max_choices: int) -> lis
 
     def experiment(request: Request) -> Response:
         question = message(request, GetExperimentRequest)
-        found = reader.study().experiment
+        found = reader.study().declared().experiment
         if question.HasField("include_metrics") and not question.include_metrics:
             found = replace(found, metrics=[])
         if question.hparams_limit > 0:
@@ -65,7 +65,7 @@ def make_routes(multiplexer: Multiplexer, samples: int, max_choices: int) -> lis
 
     def session_groups(request: Request) -> Response:
         question = session_groups_message(request)
-        study = reader.study()
+        study = reader.study().declared()
         selection = select(study, question)
         body = session_groups_json(
             study,
@@ -87,7 +87,7 @@ def make_routes(multiplexer: Multiplexer, samples: int, max_choices: int) -> lis
     def download_data(request: Request) -> Response:
         answer_as, visible = FORMATS[download_format(request)], visible_columns(request)
         question = session_groups_message(request)
-        study = reader.study()
+        study = reader.study().declared()
         selection = select(study, question)
         return answer_as(
             download(
@@ -128,7 +128,7 @@ def select(study: Study, question: ListSessionGroupsRequest) -> Selection:
     groups = study.sessions.groups(question.allowed_statuses)
     metrics = study.metrics
     if question.HasField("include_metrics") and not question.include_metrics:
-        metrics = metrics.without_any()
+        metrics = metrics.first(0)
     by = MetricName(question.aggregation_metric.group, question.aggregation_metric.tag)
     aggregated = aggregate(metrics, groups, question.aggregation_type, by)
     columns = columns_of(question.col_params, study.sessions, groups, aggregated)

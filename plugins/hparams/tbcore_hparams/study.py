@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -81,6 +81,13 @@ class Study:
     generation: str
     """Another text for any other state."""
     experiment: Experiment
+    """As it was logged, followed by what else there is in the sessions."""
     sessions: Sessions
     metrics: Metrics
     """Those of the experiment, in its order."""
+
+    def declared(self) -> Study:
+        """Of what the experiment declares: where one was logged, the API tells of nothing else."""
+        experiment = self.experiment.declared()
+        metrics = self.metrics.first(len(experiment.metrics))
+        return replace(self, experiment=experiment, metrics=metrics)

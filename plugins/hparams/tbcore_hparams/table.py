@@ -51,6 +51,7 @@ def header_of(study: Study, groups: Groups) -> dict[str, Any]:
                 **info.name._asdict(),
                 "display_name": info.display_name,
                 "description": info.description,
+                "declared": info.is_declared,
             }
             for info in experiment.metrics
         ],
@@ -100,6 +101,7 @@ def _hparam(info: HParamInfo, column: Values) -> dict[str, Any]:
         "description": info.description,
         "type": _type_of(info, column),
         "differs": _differs(column),
+        "declared": info.is_declared,
     }
     if info.values is not None:
         described["values"] = info.values

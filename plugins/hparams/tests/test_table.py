@@ -140,6 +140,38 @@ def test_a_logged_nan_is_no_missing_value(write_session: Any, asking: Callable[[
     assert np.isnan(sessions["m0.wall_time"]).tolist() == [False, True]
 
 
+def test_what_is_not_declared_comes_last(
+    tbcore_logdir: Any, write_session: Any, write_experiment: Any, asking: Callable[[], Any]
+) -> None:
+    """Only this route has it: the others tell of the experiment that was logged."""
+    write_experiment(".", hparams=[{"name": "lr"}], metrics=[("/val/", "acc"), ("", "absent")])
+    write_session("a", {"batch": 16, "lr": 0.5}, scalars={"loss": [1.0, 0.5]})
+    write_run(tbcore_logdir, "a/val", scalars={"acc": [0.75]})
+    asked = asking()
+
+    header, (groups, sessions) = table(asked)
+
+    assert [(h["name"], h["declared"]) for h in header["hparams"]] == [
+        ("lr", True),
+        ("batch", False),
+    ]
+    assert [(m["group"], m["tag"], m["declared"]) for m in header["metrics"]] == [
+        ("/val/", "acc", True),
+        ("", "absent", True),
+        ("", "loss", False),
+    ]
+    assert (groups["h1"], groups["m2"], sessions["m0"]) == ([16.0], [0.5], [0.75])
+    experiment = asked.post("experiment", {})
+    assert [info["name"] for info in experiment["hparamInfos"]] == ["lr"]
+    assert len(experiment["metricInfos"]) == 2
+    [group] = asked.groups()["sessionGroups"]
+    for told in (group, group["sessions"][0]):
+        assert [metric["name"]["tag"] for metric in told["metricValues"]] == ["acc"]
+    kept = "download_data?format=json&columnsVisibility=[true,true,true,true]"
+    answer = asked.post(kept, {"allowedStatuses": [0], "sliceSize": 9})
+    assert answer == {"header": ["lr", "acc", "absent"], "rows": [[0.5, 0.75, None]]}
+
+
 def test_without_sessions_there_is_nothing(asking: Callable[[], Any]) -> None:
     """Lists that are empty, and no error."""
     header, (groups, sessions) = table(asking())

@@ -9,7 +9,6 @@ import { moveKey } from "./order.js";
 /** @typedef {import("./types.js").Column} Column */
 
 const DRAGGED = "application/x-tbcore-column";
-const KINDS = { info: "", hparam: "", metric: "metric" };
 
 /**
  * @param {object} props
@@ -62,7 +61,7 @@ export function ColumnList({ label, columns, chosen, onChoose }) {
             />
             <span>${column.label}</span>
           </label>
-          <small>${KINDS[column.kind]}${column.kind === "hparam" && !column.differs ? "same in all" : ""}</small>
+          <small>${remarkOf(column)}</small>
         </li>`;
       })}
     </ul>
@@ -72,6 +71,15 @@ export function ColumnList({ label, columns, chosen, onChoose }) {
     </footer>
     <p class="tb-dim">Drag to put in order, or Alt ↑ ↓.</p>
   </div>`;
+}
+
+/** @param {Column} column */
+function remarkOf({ kind, differs, isExtra }) {
+  const remarks = [];
+  if (isExtra) remarks.push("not declared");
+  if (kind === "metric") remarks.push("metric");
+  if (kind === "hparam" && !differs) remarks.push("same in all");
+  return remarks.join(", ");
 }
 
 /** @param {DragEvent} event @param {string} key */

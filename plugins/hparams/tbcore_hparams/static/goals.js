@@ -34,11 +34,24 @@ export function guessGoal(name) {
 }
 
 /**
- * The metric to begin with: one whose goal is known, measured on data held out, that most groups have.
+ * The metric to begin with: one whose goal is known, measured on data held out, that most groups have. One that was
+ * not declared only where those that were say nothing: libraries declare one that stays -1 unless it is used.
  * @param {readonly Column[]} metrics  in the order of the experiment, which counts where all else is equal
  * @returns {Column | null}
  */
 export function likelyMetric(metrics) {
+  const declared = metrics.filter(({ isExtra }) => !isExtra);
+  return mostLikely(declared.some(saysSomething) ? declared : metrics);
+}
+
+/** Its values differ, or there is one so far. @param {Column} metric */
+function saysSomething({ cells }) {
+  const numbers = cells.filter((cell) => Number.isFinite(cell));
+  return numbers.length === 1 || numbers.some((number) => number !== numbers[0]);
+}
+
+/** @param {readonly Column[]} metrics @returns {Column | null} */
+function mostLikely(metrics) {
   /** @type {Column | null} */
   let best = null;
   let most = -1;
@@ -46,7 +59,7 @@ export function likelyMetric(metrics) {
     const name = `${metric.metric?.group}/${metric.metric?.tag}`;
     const goal = guessGoal(name);
     const present = metric.cells.filter((cell) => cell !== null && Number.isFinite(cell)).length / Math.max(1, metric.cells.length);
-    const score = present * (1 + (goal === null ? 0 : goal === "max" ? 2.5 : 2) + (HELD_OUT.test(name) ? 1 : 0));
+    const score = (saysSomething(metric) ? 1 : 0.5) * present * (1 + (goal === null ? 0 : goal === "max" ? 2.5 : 2) + (HELD_OUT.test(name) ? 1 : 0));
     if (score > most) {
       most = score;
       best = metric;

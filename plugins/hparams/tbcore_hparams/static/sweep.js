@@ -39,6 +39,7 @@ export function readSweep({ header, tables: [byGroup, bySession] }) {
     description: info.description,
     type: info.type,
     differs: info.differs,
+    isExtra: isExtra(info, header.hparams),
     cells: header.strings[i] ?? numbersOf(byGroup[`h${i}`], info.nan),
     metric: null,
   }));
@@ -51,12 +52,14 @@ export function readSweep({ header, tables: [byGroup, bySession] }) {
     description: info.description,
     type: "number",
     differs: true,
+    isExtra: isExtra(info, header.metrics),
     cells: Array.from(byGroup[`m${i}`], (value, row) => (byGroup[`m${i}.sessions`][row] > 0 ? value : null)),
     metric: { group: info.group, tag: info.tag },
   }));
-  const differing = hparams.filter(({ differs }) => differs);
-  const same = hparams.filter(({ differs }) => !differs);
-  const columns = [...infoColumns(groups), ...differing, ...same, ...metrics];
+  const differing = hparams.filter(({ differs, isExtra }) => differs && !isExtra);
+  const same = hparams.filter(({ differs, isExtra }) => !differs && !isExtra);
+  const extra = hparams.filter(({ isExtra }) => isExtra);
+  const columns = [...infoColumns(groups), ...differing, ...same, ...extra, ...metrics];
   return {
     columns,
     byKey: new Map(columns.map((column) => [column.key, column])),
@@ -70,6 +73,15 @@ export function readSweep({ header, tables: [byGroup, bySession] }) {
     })),
     description: header.experiment?.description ?? "",
   };
+}
+
+/**
+ * Whether it was found beside what the experiment declares. One that declares nothing of its kind hides nothing.
+ * @param {{ declared: boolean }} info
+ * @param {readonly { declared: boolean }[]} all
+ */
+function isExtra(info, all) {
+  return !info.declared && all.some(({ declared }) => declared);
 }
 
 /**
@@ -115,7 +127,7 @@ function infoColumns(groups) {
     const cells = groups.map(read);
     // A row is found by the name of any of its sessions.
     const texts = key === "name" ? groups.map(({ label: name, sessions }) => [name, ...sessions.map((session) => session.name)].join("\n")) : undefined;
-    return { key, kind: "info", index, label, description, type, differs: new Set(cells).size > 1, cells, texts, metric: null };
+    return { key, kind: "info", index, label, description, type, differs: new Set(cells).size > 1, isExtra: false, cells, texts, metric: null };
   });
 }
 

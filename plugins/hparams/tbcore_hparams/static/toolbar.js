@@ -106,7 +106,7 @@ function Downloads({ tab }) {
 export function StatusLine({ tab }) {
   const { sweep, view, bestRow } = tab;
   const { metric, filters } = view;
-  const settings = bestRow === null ? [] : sweep.columns.filter(({ kind, differs, cells }) => kind === "hparam" && differs && cells[bestRow] !== null);
+  const settings = bestRow === null ? [] : sweep.columns.filter(({ kind, differs, isExtra, cells }) => kind === "hparam" && differs && !isExtra && cells[bestRow] !== null);
   return html`<div class="status-line">
     ${metric &&
     bestRow !== null &&

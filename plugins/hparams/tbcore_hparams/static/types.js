@@ -20,6 +20,7 @@ export {};
  * @property {string} description
  * @property {"number" | "string" | "bool" | "mixed" | "time" | "duration"} type  time and duration are numbers of seconds
  * @property {boolean} differs  has more than one value, a missing one included
+ * @property {boolean} isExtra  sessions have it, and the experiment declares others: shown where it is asked for
  * @property {readonly Cell[]} cells
  * @property {readonly string[]} [texts]  what patterns are matched with, where these are not the cells
  * @property {{ group: string, tag: string } | null} metric

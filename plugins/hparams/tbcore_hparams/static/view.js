@@ -86,7 +86,7 @@ export function goalOf(metric) {
 function parseParts(text, sweep) {
   const parts = new Set(PARTS.filter((part) => parseLists(text).flat().includes(part)));
   if (parts.size > 0) return parts;
-  const differing = sweep.columns.filter(({ kind, differs }) => kind === "hparam" && differs);
+  const differing = sweep.columns.filter(({ kind, differs, isExtra }) => kind === "hparam" && differs && !isExtra);
   return new Set(differing.length >= 2 && sweep.groups.length >= 3 ? ["parallel", "table"] : ["table"]);
 }
 
@@ -96,7 +96,7 @@ function parseParts(text, sweep) {
  * @param {Column | null} metric
  */
 function likelyColumns({ columns }, metric) {
-  const others = columns.filter((column) => column.kind !== "info" && column !== metric);
+  const others = columns.filter((column) => column.kind !== "info" && !column.isExtra && column !== metric);
   const infos = columns.filter(
     ({ key, differs, cells }) => (key === "sessions" && cells.some((count) => Number(count) > 1)) || (key === "status" && differs),
   );
@@ -121,7 +121,7 @@ function likelyAxes(sweep, metric) {
 /** Hyperparameters that differ; names of files and the like, another in each row, say nothing on an axis. @param {Sweep} sweep */
 function candidatesOf({ columns, groups }) {
   return columns.filter((column) => {
-    if (column.kind !== "hparam" || !column.differs) return false;
+    if (column.kind !== "hparam" || !column.differs || column.isExtra) return false;
     return isNumeric(column) || groups.length <= 12 || new Set(column.cells).size <= groups.length / 2;
   });
 }

@@ -2,13 +2,13 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { parseLists } from "../../../../tbcore/web/lib/name-lists.js";
+import { formatLists, parseLists } from "../../../../tbcore/web/lib/name-lists.js";
 import { bestRow, guessGoal, likelyMetric } from "../../tbcore_hparams/static/goals.js";
 import { colorsOfRuns, readSweep, runOf, sessionOf } from "../../tbcore_hparams/static/sweep.js";
 import { parseView, toggled, withScale } from "../../tbcore_hparams/static/view.js";
 
 const HASH = "f54fb9b9f8130d2c5c3aab7f10cf8c8bd9bb5ea1a4cb4e8f6b2bb8d1a4d7a2d1";
-const NONE = { display_name: "", description: "" };
+const NONE = { display_name: "", description: "", declared: true };
 
 /** Four sessions, of which two have the same hyperparameters; the last one has no metrics. */
 const ANSWER = {
@@ -154,4 +154,33 @@ test("an axis is written into the address only when it is not as it would be any
 test("a name is put in or taken out", () => {
   assert.deepEqual(parseLists(toggled(new Set(["a,b"]), "c") ?? ""), [["a,b", "c"]]);
   assert.equal(toggled(new Set(["c"]), "c"), null);
+});
+
+test("what the experiment does not declare is there, and stands back", () => {
+  const extra = structuredClone(ANSWER);
+  Object.assign(extra.header.hparams[0], { declared: false });
+  Object.assign(extra.header.metrics[0], { declared: false });
+  const beside = readSweep(extra);
+  const keys = ["h.lr", "m.eval\\.1.acc"];
+  assert.deepEqual(beside.columns.filter(({ isExtra }) => isExtra).map(({ key }) => key), keys);
+
+  const { columns, axes, metric } = parseView({}, beside);
+  assert.equal(metric?.key, "m..loss");
+  for (const shown of [columns, axes]) assert.ok(shown.every(({ isExtra }) => !isExtra));
+  assert.deepEqual(parseView({ columns: formatLists([keys]) ?? "" }, beside).columns.map(({ key }) => key), keys);
+  assert.equal(parseView({ metric: keys[1] }, beside).columns[0].key, keys[1]);
+
+  // One that declares no metrics says nothing of which to show.
+  extra.header.metrics.forEach((info) => Object.assign(info, { declared: false }));
+  assert.ok(readSweep(extra).metrics.every(({ isExtra }) => !isExtra));
+});
+
+test("a metric that is the same everywhere is not what a sweep is about", () => {
+  /** @param {string} tag @param {number[]} values @param {boolean} isExtra */
+  const metric = (tag, values, isExtra) => /** @type {any} */ ({ label: tag, cells: values, isExtra, metric: { group: "", tag } });
+  const unused = metric("hp_metric", [-1, -1, -1], false);
+  const loss = metric("val_loss", [0.3, 0.1, 0.2], true);
+  assert.equal(likelyMetric([unused, loss]), loss);
+  assert.equal(likelyMetric([metric("hp_metric", [0.3, 0.2, 0.1], false), loss])?.label, "hp_metric");
+  assert.equal(likelyMetric([unused]), unused);
 });
