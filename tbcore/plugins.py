@@ -13,7 +13,6 @@ import logging
 import os
 import re
 import sys
-import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,6 +26,7 @@ import pluggy
 from tbcore import hookspecs
 from tbcore.config import Config, PluginOptions
 from tbcore.errors import OptionError, PluginError, did_you_mean
+from tbcore.health import Health
 from tbcore.hookspecs import PLUGIN_API, LegacyApi, PluginInfo
 from tbcore.kinds import Claim
 from tbcore.options import VARIABLE_PREFIX, OptionValue, fault_of, variable_prefix
@@ -93,12 +93,18 @@ class LoadedPlugin:
     """What the user said so that the plugin was not imported, such as `--no_plugin`."""
     traceback: str = ""
     """Where the error was raised, from the plugin's own code on, for whoever writes it."""
+    package: str = ""
+    """The first part of the name of the plugin's module."""
     folder: Path | None = None
     """Where the plugin's package lies; None when it has no place on disk."""
     source: Source | None = field(default=None, repr=False)
     dev: bool = False
+    health: Health = field(init=False, repr=False)
     _hooks: pluggy.HookRelay | None = field(default=None, repr=False)
     _implemented: frozenset[str] = field(default=frozenset(), repr=False)
+
+    def __post_init__(self) -> None:
+        self.health = Health(self.name, dev=self.dev)
 
     @property
     def distribution_name(self) -> str:
@@ -162,13 +168,12 @@ class LoadedPlugin:
         """
         # A registry holds one plugin: a call cannot reach another one's implementation.
         caller = getattr(self._hooks, hook)
-        if TRACE_VARIABLE not in os.environ:
-            return caller(**arguments)
-        started = time.perf_counter()
-        outcome = attempt(caller, **arguments)
-        took = 1000 * (time.perf_counter() - started)
-        result = describe(outcome.error) if outcome.error else repr(outcome.value)
-        print(f"{self.name}.{hook}: {result[:200]} ({took:.1f} ms)", file=sys.stderr, flush=True)
+        with self.health.at(hook) as call:
+            outcome = attempt(caller, **arguments)
+        if TRACE_VARIABLE in os.environ:
+            result = describe(outcome.error) if outcome.error else repr(outcome.value)
+            took = f"({1000 * call.seconds:.1f} ms)"
+            print(f"{self.name}.{hook}: {result[:200]} {took}", file=sys.stderr, flush=True)
         if outcome.error is not None:
             raise outcome.error
         return outcome.value
@@ -393,10 +398,11 @@ def _record(plugin: LoadedPlugin, error: BaseException, where: str) -> tuple[str
         # Our own words about what the plugin did: where it was found out does not matter.
         line = str(error)
         logger.error("%s", line)
-        return line, ""
-    line = f"plugin {plugin.name!r} failed{where}: {describe(error)}"
-    logger.error("%s", line, exc_info=error)
-    return line, traceback_of(error)
+    else:
+        line = f"plugin {plugin.name!r} failed{where}: {describe(error)}"
+        logger.error("%s", line, exc_info=error)
+    plugin.health.failed(where.removeprefix(" in ") or "start", line, error)
+    return line, "" if isinstance(error, PluginError) else traceback_of(error)
 
 
 def traceback_of(error: BaseException) -> str:
@@ -434,14 +440,17 @@ def _load(plugin: LoadedPlugin, source: Source) -> None:
             f"plugin {name!r} has a name that cannot be part of an address; "
             f"names are made of a-z, 0-9, '_', '-' and '.', and do not start with '.'"
         )
-    subject = source.load()
+    with plugin.health.at("import"):
+        subject = source.load()
     manager = pluggy.PluginManager("tbcore")
     manager.add_hookspecs(hookspecs)
     plugin._implemented = frozenset(_checked_hooks(name, subject, manager))
     manager.register(subject, name)
     plugin._hooks = manager.hook
     plugin.info = _checked_info(name, plugin.call("plugin_info"))
-    plugin.folder = _folder(subject, source.module)
+    module = _module_name(subject, source.module)
+    plugin.package = module.partition(".")[0]
+    plugin.folder = _folder(subject, module)
     if plugin.static_folder and not plugin.has_module_file():
         logger.warning(
             "plugin %r: its module %r is not there, so its tab will show an error",
@@ -552,12 +561,15 @@ def _is_module_path(module: object) -> bool:
     return len(parts) > 1 and all(parts) and not any(part.startswith(".") for part in parts)
 
 
+def _module_name(subject: object, module_name: str) -> str:
+    """Of the module that holds a plugin; an object tells by where its hook was defined."""
+    if isinstance(subject, ModuleType):
+        return subject.__name__
+    return module_name or getattr(getattr(subject, "plugin_info", None), "__module__", "")
+
+
 def _folder(subject: object, module_name: str) -> Path | None:
     """Where the package of a plugin lies."""
-    if isinstance(subject, ModuleType):
-        module_name = subject.__name__
-    elif not module_name:
-        module_name = getattr(getattr(subject, "plugin_info", None), "__module__", "")
     module = subject if isinstance(subject, ModuleType) else sys.modules.get(module_name)
     paths = list(getattr(module, "__path__", []))
     file = getattr(module, "__file__", None)

@@ -21,6 +21,7 @@ ROOMS = {
     "eventfiles": 1,
     "values": 2,
     "store": 2,
+    "health": 1,
     "options": 1,
     "http": 3,
     "media": 3,

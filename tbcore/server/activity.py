@@ -42,6 +42,11 @@ class Activity:
         self._told_blocked = False
         self._told_errors: set[type[BaseException]] = set()
 
+    @property
+    def is_late(self) -> bool:
+        """Whether the hook has not answered in time, and the answer is the one from before."""
+        return self._told_blocked
+
     async def ask(self) -> bool:
         """The answer for the generation of now; the last known one if that takes too long."""
         generation = self._multiplexer.generation
@@ -96,6 +101,7 @@ class Activity:
         self.error = describe(error) if error else None
         if error is None:
             return
+        self._plugin.health.failed("is_active", describe(error), error)
         if self._plugin.dev:
             raise error
         if type(error) not in self._told_errors:
@@ -108,6 +114,9 @@ class Activity:
     def _tell_blocked(self) -> None:
         if not self._told_blocked:
             self._told_blocked = True
+            self._plugin.health.failed(
+                "is_active", f"no answer within {PATIENCE_SECONDS:.1f} s; it may still come"
+            )
             logger.warning(
                 "plugin %r: is_active has not answered for %.1f s; the plugin counts as %s for now",
                 self._plugin.name, PATIENCE_SECONDS, "active" if self._active else "inactive",

@@ -19,7 +19,7 @@ from starlette.types import Receive, Scope, Send
 import tbcore
 from tbcore.config import Config
 from tbcore.http import json_response, query_of, text_error
-from tbcore.plugins import MountedPlugin, Plugins, check_settings, mount
+from tbcore.plugins import LoadedPlugin, MountedPlugin, Plugins, check_settings, mount
 from tbcore.server.activity import Activity
 from tbcore.server.compress import Compress
 from tbcore.server.core_routes import CoreRoutes
@@ -27,6 +27,7 @@ from tbcore.server.gate import SAFE_METHODS, Gate
 from tbcore.server.guard import Guard, method_not_allowed
 from tbcore.server.headers import SafeHeaders, content_security_policy
 from tbcore.server.legacy import PAGES, LegacyIndex
+from tbcore.server.loop_watch import LoopWatch
 from tbcore.server.pool import ThreadPool
 from tbcore.server.static import StaticFiles
 from tbcore.server.updates import Updates
@@ -49,14 +50,18 @@ def create_app(config: Config, *, multiplexer: Multiplexer, plugins: Plugins) ->
     check_settings(plugins, config)
     in_use = {plugin.name: plugin for plugin in reversed(plugins) if plugin.off is None}
     mounted = [mount(in_use[name], multiplexer, config) for name in sorted(in_use)]
-    return App(config, multiplexer, mounted)
+    return App(config, multiplexer, mounted, [plugin for plugin in plugins if plugin.off])
 
 
 class App:
     """A server, ready to be called by uvicorn or by a test client."""
 
     def __init__(
-        self, config: Config, multiplexer: Multiplexer, mounted: Sequence[MountedPlugin]
+        self,
+        config: Config,
+        multiplexer: Multiplexer,
+        mounted: Sequence[MountedPlugin],
+        off: Sequence[LoadedPlugin] = (),
     ) -> None:
         self.mounted = mounted
         self._config = config
@@ -64,7 +69,8 @@ class App:
         # A plugin's routes are known by its name, and so are the threads that run them.
         names = {m.plugin.name: m for m in mounted}
         pools = {name: ThreadPool(f"plugin-{name}") for name in names}
-        self._guards = {name: Guard(m, pools[name]) for name, m in names.items()}
+        loop_watch = LoopWatch()
+        self._guards = {name: Guard(m, pools[name], loop_watch) for name, m in names.items()}
         self._plugins = names
         pool = ThreadPool("tbcore", max_threads=4)
         self._pool = pool
@@ -73,12 +79,13 @@ class App:
         activities = {
             name: Activity(m.plugin, multiplexer, pools[name]) for name, m in names.items()
         }
-        core = CoreRoutes(config, multiplexer, mounted, activities, pool)
+        core = CoreRoutes(config, multiplexer, mounted, activities, pool, off)
         index = LegacyIndex(multiplexer, mounted, pools)
         self._data: dict[str, Data] = {
             "/data/logdir": core.logdir,
             "/data/runs": index.answer if config.api == "legacy" else core.runs,
             "/data/run_details": core.run_details,
+            "/data/plugins": core.plugins,
             "/data/plugins_listing": core.plugins_listing,
             "/data/environment": core.environment,
             "/data/frontends": core.frontends,

@@ -12,8 +12,9 @@ from starlette.requests import Request
 
 import tbcore
 from tbcore.config import Config
-from tbcore.plugins import MountedPlugin
+from tbcore.plugins import LoadedPlugin, MountedPlugin
 from tbcore.server.activity import Activity
+from tbcore.server.plugin_states import PluginStates
 from tbcore.server.pool import ThreadPool
 from tbcore.server.unshown import find_unshown
 from tbcore.store.multiplexer import Multiplexer
@@ -32,18 +33,20 @@ class CoreRoutes:
         mounted: Sequence[MountedPlugin],
         activities: Mapping[str, Activity],
         pool: ThreadPool,
+        off: Sequence[LoadedPlugin] = (),
     ) -> None:
         self._config = config
         self._multiplexer = multiplexer
         self._mounted = sorted(mounted, key=lambda m: (m.plugin.order, m.plugin.title))
         self._activities = activities
         self._pool = pool
+        self._states = PluginStates(config, mounted, off, activities, self._is_active)
         claims = [m.plugin.info.claims for m in mounted if m.plugin.info and not m.error]
         self._unshown = partial(
             find_unshown,
             multiplexer,
             [claim for of_one in claims for claim in of_one],
-            {m.plugin.distribution_name for m in mounted},
+            {plugin.distribution_name for plugin in (*(m.plugin for m in mounted), *off)},
         )
 
     async def logdir(self, request: Request) -> dict[str, str]:
@@ -63,6 +66,10 @@ class CoreRoutes:
         """Every installed plugin by name, failed ones too, and whether it has anything to show."""
         answers = await asyncio.gather(*(self._is_active(m) for m in self._mounted))
         return {m.plugin.name: active for m, active in zip(self._mounted, answers, strict=True)}
+
+    async def plugins(self, request: Request) -> dict[str, Any]:
+        """The state of every installed plugin, with its timings, faults and options."""
+        return await self._states.answer(request)
 
     async def environment(self, request: Request) -> dict[str, str]:
         return {
@@ -98,7 +105,7 @@ class CoreRoutes:
         }
 
     async def _is_active(self, mounted: MountedPlugin) -> bool:
-        if mounted.error is not None:
+        if mounted.error is not None or mounted.plugin.off is not None:
             return False
         return await self._activities[mounted.plugin.name].ask()
 

@@ -1,7 +1,8 @@
 """Guard: keeps the faults of one plugin its own, as an ASGI application round its routes.
 
-Plain handlers run on threads of the plugin's own, so that one that is slow or blocked keeps only
-its own plugin waiting. Whatever they raise becomes an answer.
+Plain handlers, and what they yield as the body of an answer, run on threads of the plugin's own, so
+that one that is slow or blocked keeps only its own plugin waiting. Whatever they raise becomes an
+answer.
 """
 
 from __future__ import annotations
@@ -10,19 +11,22 @@ import asyncio
 import functools
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from typing import Any
 
 import h11
+from starlette.concurrency import iterate_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Match, Route
 from starlette.types import Message, Receive, Scope, Send
 
 from tbcore.errors import TbcoreError
+from tbcore.health import CURRENT, Call
 from tbcore.http import BODY_KEY, text_error
-from tbcore.plugins import MountedPlugin, Outcome, attempt
+from tbcore.plugins import MountedPlugin, Outcome, attempt, describe
+from tbcore.server.loop_watch import LoopWatch
 from tbcore.server.pool import ThreadPool
 
 logger = logging.getLogger(__name__)
@@ -33,6 +37,9 @@ BODY_SECONDS = 20.0
 PATIENCE_SECONDS = 30.0
 """How long a request waits for one of the plugin's threads to become free."""
 
+SLOW_SECONDS = 5.0
+"""A route that takes longer is named in the log."""
+
 WITHOUT_BODY = (204, 304)
 """Statuses whose answers end with their headers."""
 
@@ -42,8 +49,13 @@ Handler = Callable[[Request], Any]
 class Guard:
     """Answers requests to one plugin, also when the plugin cannot."""
 
-    def __init__(self, mounted: MountedPlugin, pool: ThreadPool) -> None:
+    def __init__(self, mounted: MountedPlugin, pool: ThreadPool, loop_watch: LoopWatch) -> None:
         self.name = mounted.plugin.name
+        self._health = mounted.plugin.health
+        self._loop_watch = loop_watch
+        self._longest: dict[str, float] = {}
+        """Seconds, by route; a call is logged when it takes twice as long as all before."""
+        self._told_running: set[str] = set()
         self._error = mounted.error
         self._dev = mounted.plugin.dev
         self._pool = pool
@@ -55,6 +67,15 @@ class Guard:
 
         False, and no answer, when there is none.
         """
+        before = CURRENT.set(self._health)
+        try:
+            return await self._handle(routes, scope, receive, send)
+        finally:
+            CURRENT.reset(before)
+
+    async def _handle(
+        self, routes: Sequence[Route], scope: Scope, receive: Receive, send: Send
+    ) -> bool:
         if self._error is not None:
             await text_error(503, self._error)(scope, receive, send)
             return True
@@ -95,7 +116,7 @@ class Guard:
             scope[BODY_KEY] = body
             receive = _replay(body, receive)
         request = Request(scope, receive, send)
-        outcome = await self._call(route.endpoint, request)
+        outcome = await self._call(route, request)
         if outcome is None:
             busy = f"plugin {self.name!r} is busy: all of its threads are taken"
             await text_error(503, busy, headers={"retry-after": "5"})(scope, receive, send)
@@ -108,34 +129,70 @@ class Guard:
             outcome = known
         await self._send(route, outcome.value, scope, receive, send)
 
-    async def _call(self, handler: Handler, request: Request) -> Outcome | None:
+    async def _call(self, route: Route, request: Request) -> Outcome | None:
         """What the handler returned or raised; None when no thread was free to run it."""
-        if _is_async(handler):
-            return await _attempt_async(handler, request)
-        future = self._pool.submit(attempt, handler, request)
+        what = f"route {route.path}"
+        if _is_async(route.endpoint):
+            started = attempt(route.endpoint, request)
+            return started if started.error else await self._await(what, started.value)
+        outcome = await self._in_thread(what, self._timed, what, route.endpoint, request)
+        if outcome is not None and inspect.isawaitable(outcome.value):
+            # A plain function around an async one, such as a decorator's.
+            return await self._await(what, outcome.value)
+        return outcome
+
+    def _timed(self, what: str, handler: Handler, request: Request) -> Outcome:
+        """Runs a handler in one of the plugin's threads."""
+        with self._health.at(what) as call:
+            outcome = attempt(handler, request)
+        self._tell_slow(call)
+        return outcome
+
+    async def _await(self, what: str, awaitable: Awaitable[Any]) -> Outcome:
+        """Runs a handler on the event loop."""
+        with self._health.at(what) as call:
+            outcome = await _attempt_async(self._loop_watch.run(awaitable, self._health, what))
+        self._tell_slow(call)
+        return outcome
+
+    async def _in_thread(
+        self, what: str, function: Callable[..., Outcome], *arguments: Any
+    ) -> Outcome | None:
+        """Calls in one of the plugin's threads; None when none was free."""
+        future = self._pool.submit(function, *arguments)
         waiter = asyncio.wrap_future(future)
         done, _ = await asyncio.wait([waiter], timeout=PATIENCE_SECONDS)
-        if not done and future.cancel():
-            return None
-        outcome = await waiter
-        if inspect.isawaitable(outcome.value):
-            # A plain function around an async one, such as a decorator's.
-            return await _attempt_async(lambda _: outcome.value, request)
-        return outcome
+        if not done:
+            if future.cancel():
+                self._health.failed(what, "no thread was free: all of the plugin's are taken")
+                return None
+            if what not in self._told_running:
+                self._told_running.add(what)
+                logger.warning(
+                    "plugin %r: %s has been running for %.0f s",
+                    self.name, what, PATIENCE_SECONDS,
+                )  # fmt: skip
+        return await waiter
 
     async def _send(
         self, route: Route, response: Any, scope: Scope, receive: Receive, send: Send
     ) -> None:
         """Sends what a handler returned; its body may be made by the plugin as it goes."""
         answer = _Answer(scope["method"], send)
+        what = f"answer of route {route.path}"
 
-        async def respond(_: None) -> None:
+        async def respond() -> None:
             if not isinstance(response, Response):
                 raise TypeError(f"the handler returned {type(response).__name__}, not a Response")
             _check_body(response, scope["method"])
-            await response(scope, receive, answer.send)
+            if isinstance(response, StreamingResponse):
+                self._take_over_body(response, what)
+            sending = response(scope, receive, answer.send)
+            if type(response).__call__.__module__ != Response.__module__:
+                sending = self._loop_watch.run(sending, self._health, what)
+            await sending
 
-        outcome = await _attempt_async(respond, None)
+        outcome = await _attempt_async(respond())
         if outcome.error is None:
             return
         if not answer.is_started:
@@ -146,6 +203,35 @@ class Guard:
         self._log(route, outcome.error)
         if self._dev:
             raise outcome.error
+
+    def _take_over_body(self, response: StreamingResponse, what: str) -> None:
+        """Lets the plugin's own threads make the body, and the event loop be watched meanwhile.
+
+        Starlette's threads for plain iterators are there once for all plugins.
+        """
+        body: Any = response.body_iterator
+        if getattr(body, "ag_code", None) is iterate_in_threadpool.__code__:
+            plain = body.ag_frame.f_locals["iterator"]
+            response.body_iterator = self._parts(plain, what)
+        else:
+            response.body_iterator = self._loop_watch.parts(aiter(body), self._health, what)
+
+    async def _parts(self, parts: Iterable[Any], what: str) -> AsyncIterator[Any]:
+        iterator = iter(parts)
+        while True:
+            outcome = await self._in_thread(what, attempt, next, iterator)
+            if outcome is None:
+                raise TimeoutError(f"no thread of plugin {self.name!r} was free for its answer")
+            if isinstance(outcome.error, StopIteration):
+                return
+            if outcome.error is not None:
+                raise outcome.error
+            yield outcome.value
+
+    def _tell_slow(self, call: Call) -> None:
+        if call.seconds > 2 * self._longest.get(call.what, SLOW_SECONDS / 2):
+            self._longest[call.what] = call.seconds
+            logger.warning("plugin %r: %s took %.1f s", self.name, call.what, call.seconds)
 
     async def _fail(
         self, route: Route, error: BaseException, scope: Scope, receive: Receive, send: Send
@@ -158,6 +244,7 @@ class Guard:
             raise error
 
     def _log(self, route: Route, error: BaseException) -> None:
+        self._health.failed(f"route {route.path}", describe(error), error)
         if self._dev:
             error.add_note(f"raised by plugin {self.name!r} in its route {route.path!r}")
             return
@@ -249,10 +336,10 @@ def _is_async(handler: Handler) -> bool:
     return inspect.iscoroutinefunction(handler)
 
 
-async def _attempt_async(function: Callable[[Any], Awaitable[Any]], argument: Any) -> Outcome:
+async def _attempt_async(awaitable: Awaitable[Any]) -> Outcome:
     """`attempt` for what runs on the event loop, where being cancelled is not a fault."""
     try:
-        return Outcome(value=await function(argument))
+        return Outcome(value=await awaitable)
     except asyncio.CancelledError:
         raise
     except BaseException as error:

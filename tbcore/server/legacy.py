@@ -36,6 +36,9 @@ document has all but `meta_graph`, which servers sent too."""
 PAGES = ("/events", "/images", "/audio", "/graphs", "/histograms")
 """Addresses of the page, one for each of its tabs then."""
 
+TAG_TYPES_OF_ALL = "legacy tag types"
+"""What is timed of a plugin here, in the words of its record."""
+
 PATIENCE_SECONDS = 1.5
 """A plugin that takes longer is taken to have no tags."""
 
@@ -58,6 +61,7 @@ class LegacyIndex:
         self._pools = pools
         self._functions: dict[str, dict[str, TagType]] = {}
         """Plugin name to its tag types; of two plugins with one type the first one has it."""
+        self._healths = {m.plugin.name: m.plugin.health for m in mounted}
         self._told: set[str] = set()
         self._blocked: dict[str, Future[Answer]] = {}
         """Calls that have not come back in time; such a plugin is not given another thread."""
@@ -95,6 +99,7 @@ class LegacyIndex:
             return future.result()
         self._blocked[name] = future
         self._tell(
+            name,
             f"plugin {name!r} is left out of the index",
             f"no answer within {PATIENCE_SECONDS:.1f} s",
         )
@@ -103,18 +108,23 @@ class LegacyIndex:
     def _call(self, name: str, runs: Sequence[str]) -> Answer:
         """Asks one plugin for all runs; runs in one of its threads."""
         answer: Answer = {run: {} for run in runs}
+        with self._healths[name].at(TAG_TYPES_OF_ALL):
+            self._fill(answer, name, runs)
+        return answer
+
+    def _fill(self, answer: Answer, name: str, runs: Sequence[str]) -> None:
         for tag_type, function in self._functions[name].items():
             for run in runs:
                 outcome = attempt(_tags, function, run)
                 if outcome.error is not None:
                     self._tell(
+                        name,
                         f"plugin {name!r}: tags of type {tag_type!r} are left out",
                         describe(outcome.error),
                         outcome.error,
                     )
                     break
                 answer[run][tag_type] = outcome.value
-        return answer
 
     def _first_event_time(self, run: str) -> float | None:
         try:
@@ -123,8 +133,9 @@ class LegacyIndex:
             # The run vanished a moment ago.
             return None
 
-    def _tell(self, what: str, reason: str, error: BaseException | None = None) -> None:
+    def _tell(self, name: str, what: str, reason: str, error: BaseException | None = None) -> None:
         """Logs once what is left out."""
+        self._healths[name].failed(TAG_TYPES_OF_ALL, reason, error)
         if what not in self._told:
             self._told.add(what)
             logger.error("%s: %s", what, reason, exc_info=error)

@@ -8,9 +8,10 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TextIO
 
+from tbcore.health import CURRENT, Health
 from tbcore.plugins import ONLY_VARIABLE, MountedPlugin
 from tbcore.store.loader import LoadStatus
 from tbcore.store.multiplexer import Multiplexer
@@ -152,14 +153,19 @@ class LineFormatter(logging.Formatter):
 
 
 class LogHandler(logging.StreamHandler[TextIO]):
-    """Log lines on stderr that do not get mixed with the progress."""
+    """Log lines on stderr that do not get mixed with the progress, and only so many of a plugin."""
 
     def __init__(self) -> None:
         super().__init__(sys.stderr)
         self.reporter: Reporter | None = None
+        self.healths: Mapping[str, Health] = {}
+        """Of each plugin, by its package: threads of its own are known by their loggers."""
         self.setFormatter(LineFormatter())
 
     def emit(self, record: logging.LogRecord) -> None:
+        health = CURRENT.get() or self.healths.get(record.name.partition(".")[0])
+        if health is not None and not health.may_log():
+            return
         if self.reporter is not None:
             self.reporter.clear()
         super().emit(record)

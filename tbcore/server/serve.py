@@ -100,6 +100,7 @@ def serve(config: Config, options: ServeOptions) -> int:
     plugins, app = built.value
     _warn_of_unknown_names(config, plugins)
     names = plugin_names(app.mounted)
+    log.healths = {m.plugin.package: m.plugin.health for m in reversed(app.mounted)}
     log.reporter = reporter = Reporter(multiplexer, config.logdir, names)
     say_hello = partial(
         _say_hello, reporter, config, listening, options, has_plugins=bool(app.mounted)

@@ -1,0 +1,81 @@
+"""PluginStates: what there is to know about each plugin of a server."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+from starlette.requests import Request
+
+import tbcore
+from tbcore.config import Config
+from tbcore.health import without_paths
+from tbcore.hookspecs import PLUGIN_API
+from tbcore.plugins import LoadedPlugin, MountedPlugin, listed_options
+from tbcore.server.activity import Activity
+
+
+class PluginStates:
+    """Answers for `data/plugins`."""
+
+    def __init__(
+        self,
+        config: Config,
+        mounted: Sequence[MountedPlugin],
+        off: Sequence[LoadedPlugin],
+        activities: Mapping[str, Activity],
+        is_active: Callable[[MountedPlugin], Awaitable[bool]],
+    ) -> None:
+        self._dev = config.dev
+        in_use = [*mounted, *(MountedPlugin(plugin) for plugin in off)]
+        self._mounted = sorted(in_use, key=lambda m: m.plugin.name)
+        self._activities = activities
+        self._is_active = is_active
+
+    async def answer(self, request: Request) -> dict[str, Any]:
+        """All installed plugins by name. Paths and tracebacks are there with `--dev` only."""
+        active = await asyncio.gather(*(self._is_active(m) for m in self._mounted))
+        return {
+            "version": tbcore.__version__,
+            "api": PLUGIN_API,
+            "dev": self._dev,
+            "plugins": [
+                self._plugin(mounted, is_active)
+                for mounted, is_active in zip(self._mounted, active, strict=True)
+            ],
+        }
+
+    def _plugin(self, mounted: MountedPlugin, is_active: bool) -> dict[str, Any]:
+        plugin = mounted.plugin
+        distribution, _, version = plugin.distribution.rpartition(" ")
+        state, reason = self._state(mounted, is_active)
+        return {
+            "name": plugin.name,
+            "title": plugin.title,
+            "description": plugin.info.description if plugin.info else "",
+            "distribution": distribution,
+            "version": version,
+            "api": plugin.info.api if plugin.info else None,
+            "state": state,
+            "reason": reason if self._dev or reason is None else without_paths(reason),
+            "options": listed_options(mounted),
+            **plugin.health.as_json(),
+        }
+
+    def _state(self, mounted: MountedPlugin, is_active: bool) -> tuple[str, str | None]:
+        plugin = mounted.plugin
+        if plugin.off:
+            return "off", plugin.off
+        if mounted.error:
+            return "failed", mounted.error
+        activity = self._activities[plugin.name]
+        if activity.is_late:
+            return "active" if is_active else "inactive", "is_active has not answered in time"
+        if is_active:
+            return "active", None
+        if activity.error:
+            return "inactive", f"is_active failed: {activity.error}"
+        if plugin.implements("is_active"):
+            return "inactive", "its is_active says that there is nothing to show"
+        return "inactive", "nothing that was logged is what it reads"

@@ -1,0 +1,415 @@
+"""What is known of each plugin: its state, how long it takes, what went wrong, what it logs."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import logging
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from tbcore import Claim, Option
+from tbcore import health as health_module
+from tbcore.config import Config
+from tbcore.health import Health, warn_deprecated, without_paths
+from tbcore.plugins import LoadedPlugin, load_plugins
+from tbcore.server import activity, guard, loop_watch
+from tbcore.server.app import create_app
+from tbcore.server.report import LogHandler
+from tbcore.store.multiplexer import Multiplexer
+
+Make = Callable[..., Any]
+
+
+def hello(request: Request) -> Response:
+    return PlainTextResponse("hello")
+
+
+def open_missing(request: Request) -> Response:
+    with Path("/no/such/place/secret.txt").open():
+        return PlainTextResponse("")
+
+
+def states(client: Any) -> dict[str, Any]:
+    """`data/plugins` by name."""
+    return {plugin["name"]: plugin for plugin in client.get("data/plugins").json()["plugins"]}
+
+
+def test_every_state_has_its_reason(
+    make_plugin: Make, make_client: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also when a hook raises, or does not answer."""
+    monkeypatch.setattr(activity, "PATIENCE_SECONDS", 0.2)
+    release = threading.Event()
+    plugins = load_plugins(
+        only=(),
+        extra={
+            "active": make_plugin(),
+            "empty": make_plugin(info={"claims": [Claim("simple_value")]}),
+            "says-no": make_plugin(is_active=lambda: False),
+            "raises": make_plugin(is_active=lambda: 1 / 0),
+            "blocks": make_plugin(is_active=lambda: release.wait(20)),
+            "failed": make_plugin(routes=lambda: open("/no/such/place/secret.txt")),  # noqa: SIM115
+        },
+    )
+    plugins.append(LoadedPlugin("off", "tbcore-off 1.0", off="--no_plugin"))
+    client = make_client(plugins)
+
+    found = states(client)
+    release.set()
+
+    assert {name: (plugin["state"], plugin["reason"]) for name, plugin in found.items()} == {
+        "active": ("active", None),
+        "blocks": ("inactive", "is_active has not answered in time"),
+        "empty": ("inactive", "nothing that was logged is what it reads"),
+        "failed": ("failed", "plugin 'failed' failed in routes: FileNotFoundError: "
+                             "[Errno 2] No such file or directory: 'secret.txt'"),
+        "off": ("off", "--no_plugin"),
+        "raises": ("inactive", "is_active failed: ZeroDivisionError: division by zero"),
+        "says-no": ("inactive", "its is_active says that there is nothing to show"),
+    }  # fmt: skip
+    assert (found["off"]["distribution"], found["off"]["version"]) == ("tbcore-off", "1.0")
+    assert found["blocks"]["faults"][0]["what"] == "is_active"
+    assert [call["what"] for call in found["blocks"]["running"]] == ["is_active"]
+    # A plugin that is off is no part of what there was before.
+    assert "off" not in client.get("data/plugins_listing").json()
+    assert client.get("data/plugin/off/x").status_code == 404
+
+
+def test_calls_are_counted_and_timed(make_plugin: Make, make_client: Make) -> None:
+    """Hooks and routes, those on the event loop too; addresses with parameters are one route."""
+
+    def slow(request: Request) -> Response:
+        time.sleep(0.05)
+        return PlainTextResponse("")
+
+    async def waiting(request: Request) -> Response:
+        await asyncio.sleep(0.05)
+        return PlainTextResponse("")
+
+    routes = [Route("/slow", slow), Route("/n/{n}", hello), Route("/async", waiting)]
+    client = make_client({"made": make_plugin(routes=lambda: routes)})
+    for path in ("slow", "async", "n/1", "n/2", "n/3"):
+        client.get(f"data/plugin/made/{path}")
+
+    timings = {timing["what"]: timing for timing in states(client)["made"]["timings"]}
+
+    assert list(timings) == [
+        "import", "plugin_info", "routes", "route /slow", "route /async", "route /n/{n}",
+    ]  # fmt: skip
+    assert timings["route /n/{n}"]["count"] == 3
+    for what in ("route /slow", "route /async"):
+        assert timings[what]["count"] == 1
+        assert timings[what]["median"] == timings[what]["slowest"] >= 0.05
+
+
+def test_faults_are_told_without_internals(make_plugin: Make, make_client: Make) -> None:
+    """The latest first, with how often; paths and tracebacks for authors only."""
+
+    def fail(request: Request) -> Response:
+        raise ValueError(request.path_params["n"])
+
+    routes = [Route("/x", open_missing), Route("/n/{n}", fail)]
+    plugin = make_plugin(routes=lambda: routes)
+    client = make_client({"made": plugin})
+    started = time.time()
+    for path in ("n/1", "x", "n/2", "n/3"):
+        assert client.get(f"data/plugin/made/{path}").status_code == 500
+
+    first, second = states(client)["made"]["faults"]
+
+    assert (first["what"], first["message"], first["count"]) == (
+        "route /n/{n}", "ValueError: 3", 3,
+    )  # fmt: skip
+    assert started - 1 < second["last"] <= first["last"] < time.time() + 1
+    assert second["message"].endswith("No such file or directory: 'secret.txt'")
+    assert "/no/such" not in client.get("data/plugins").text
+    assert "Traceback" not in client.get("data/plugins").text
+
+    author = make_client({"made": plugin}, dev=True)
+    with pytest.raises(FileNotFoundError):
+        author.get("data/plugin/made/x")
+    [fault] = states(author)["made"]["faults"]
+    assert "'/no/such/place/secret.txt'" in fault["message"]
+    assert "in open_missing" in fault["traceback"]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("cannot import 'a' from 'b' (/usr/lib/b/__init__.py)",
+         "cannot import 'a' from 'b' (__init__.py)"),
+        ("No such file: '/home/my name/logs/a.txt'", "No such file: 'a.txt'"),
+        ("C:\\Users\\me\\a.txt is gone", "a.txt is gone"),
+        ("route '/tags' of and/or 1/2", "route '/tags' of and/or 1/2"),
+        ("see https://example.com/a/b", "see https://example.com/a/b"),
+    ],
+)  # fmt: skip
+def test_paths_are_cut_down_to_their_last_part(text: str, shown: str) -> None:
+    """Routes, fractions and links are no paths."""
+    assert without_paths(text) == shown
+
+
+def test_options_are_shown_with_their_values(make_plugin: Make, make_client: Make) -> None:
+    """And with what would do."""
+    options = [Option("rows", default=10, minimum=1, help="Most rows.")]
+    client = make_client(
+        {"made": make_plugin(info={"options": options})}, plugin_values={"made": {"rows": "3"}}
+    )
+
+    assert states(client)["made"]["options"] == [
+        {"name": "rows", "type": "int", "value": 3, "default": 10, "help": "Most rows.",
+         "wanted": "an int, 1 or more"},
+    ]  # fmt: skip
+
+
+def test_a_slow_route_is_named_once(
+    make_plugin: Make, make_client: Make, monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
+    """And again when it takes twice as long."""
+    monkeypatch.setattr(guard, "SLOW_SECONDS", 0.02)
+    pauses = iter([0.0, 0.03, 0.03, 0.2])
+
+    def slow(request: Request) -> Response:
+        time.sleep(next(pauses))
+        return PlainTextResponse("")
+
+    client = make_client({"made": make_plugin(routes=lambda: [Route("/x", slow)])})
+    for _ in range(4):
+        client.get("data/plugin/made/x")
+
+    assert 1 <= caplog.text.count("plugin 'made': route /x took") <= 2
+    assert "route /x took 0.2 s" in caplog.text
+
+
+def test_a_route_that_does_not_come_back_is_named(
+    make_plugin: Make, make_client: Make, monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
+    """While it runs: nobody would ever say so otherwise."""
+    monkeypatch.setattr(guard, "PATIENCE_SECONDS", 0.1)
+
+    def block(request: Request) -> Response:
+        time.sleep(0.4)
+        return PlainTextResponse("")
+
+    client = make_client({"made": make_plugin(routes=lambda: [Route("/x", block)])})
+    for _ in range(2):
+        assert client.get("data/plugin/made/x").status_code == 200
+
+    assert caplog.text.count("plugin 'made': route /x has been running for 0 s") == 1
+
+
+@pytest.mark.parametrize("dev", [False, True])
+def test_async_code_that_blocks_is_named(
+    make_plugin: Make, make_client: Make, monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture, dev: bool,
+) -> None:  # fmt: skip
+    """Once, while it blocks, with the stack for authors; what waits is not meant."""
+    monkeypatch.setattr(loop_watch, "BLOCKED_SECONDS", 0.2)
+    seen_meanwhile = []
+
+    async def blocking_part(request: Request) -> Response:
+        await asyncio.sleep(0.3)
+        for _ in range(50):
+            time.sleep(0.01)
+        seen_meanwhile.append(caplog.text)
+        return PlainTextResponse("")
+
+    async def waiting(request: Request) -> Response:
+        await asyncio.sleep(0.3)
+        return PlainTextResponse("waited")
+
+    routes = [Route("/block", blocking_part), Route("/wait", waiting)]
+    client = make_client({"made": make_plugin(routes=lambda: routes)}, dev=dev)
+
+    assert client.get("data/plugin/made/wait").text == "waited"
+    assert "has blocked" not in caplog.text
+    for _ in range(2):
+        client.get("data/plugin/made/block")
+
+    assert "plugin 'made': route /block is async, and has blocked" in seen_meanwhile[0]
+    assert caplog.text.count("has blocked the whole server") == 1
+    assert ("in blocking_part" in caplog.text) is dev
+    [fault] = states(client)["made"]["faults"]
+    assert (fault["what"], fault["count"]) == ("route /block", 2)
+    timings = {timing["what"]: timing for timing in states(client)["made"]["timings"]}
+    assert timings["route /block, blocking the server"]["slowest"] >= 0.4
+
+
+def test_a_body_that_blocks_the_event_loop_is_named(
+    make_plugin: Make, make_client: Make, monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
+    """Of an asynchronous iterator, too; what it raises is still the plugin's fault."""
+    monkeypatch.setattr(loop_watch, "BLOCKED_SECONDS", 0.1)
+
+    async def parts() -> AsyncIterator[str]:
+        yield "one"
+        await asyncio.sleep(0)
+        time.sleep(0.3)
+        yield "two"
+
+    route = Route("/x", lambda request: StreamingResponse(parts()))
+    client = make_client({"made": make_plugin(routes=lambda: [route])})
+
+    assert client.get("data/plugin/made/x").text == "onetwo"
+    assert "plugin 'made': answer of route /x is async, and has blocked" in caplog.text
+
+
+def test_blocked_bodies_of_one_plugin_leave_threads_to_the_others(make_plugin: Make) -> None:
+    """More of them than there are threads that Starlette shares among all."""
+    release = threading.Event()
+
+    def block() -> Iterator[str]:
+        yield "a"
+        release.wait(30)
+        yield "b"
+
+    def parts() -> Iterator[str]:
+        yield from ("one", "two")
+
+    plugins = load_plugins(
+        only=(),
+        extra={
+            "bad": make_plugin(routes=lambda: [Route("/x", lambda r: StreamingResponse(block()))]),
+            "good": make_plugin(routes=lambda: [Route("/x", lambda r: StreamingResponse(parts()))]),
+        },
+    )
+    app = create_app(Config(logdir=""), multiplexer=Multiplexer(), plugins=plugins)
+
+    async def ask() -> tuple[str, float]:
+        transport = httpx.ASGITransport(app=app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost:6006") as http:
+            blocked = [
+                asyncio.create_task(http.get("/data/plugin/bad/x", timeout=60)) for _ in range(45)
+            ]
+            await asyncio.sleep(0.3)
+            started = time.monotonic()
+            try:
+                answer = await asyncio.wait_for(http.get("/data/plugin/good/x"), 10)
+            finally:
+                took = time.monotonic() - started
+                release.set()
+                bodies = [(await request).text for request in blocked]
+            assert bodies == ["ab"] * 45
+            return answer.text, took
+
+    text, took = asyncio.run(ask())
+    assert text == "onetwo"
+    assert took < 2
+
+
+@pytest.fixture
+def log(monkeypatch: pytest.MonkeyPatch) -> Iterator[LogHandler]:
+    """The server's own log, written to memory."""
+    handler = LogHandler()
+    handler.setStream(io.StringIO())
+    logging.getLogger().addHandler(handler)
+    yield handler
+    logging.getLogger().removeHandler(handler)
+
+
+def test_a_plugin_that_floods_the_log_is_cut_short(
+    make_plugin: Make, make_client: Make, monkeypatch: pytest.MonkeyPatch, log: LogHandler
+) -> None:
+    """Its own lines, and those about its faults; what others say stays, and so does a count."""
+    monkeypatch.setattr(health_module, "LINES_SECONDS", 1.0)
+    noisy = logging.getLogger("somewhere.else")
+
+    def flood(request: Request) -> Response:
+        for number in range(500):
+            noisy.warning("line %d", number)
+        raise ValueError("and a traceback")
+
+    def quiet(request: Request) -> Response:
+        noisy.warning("hello from the other")
+        return PlainTextResponse("")
+
+    client = make_client(
+        {
+            "bad": make_plugin(routes=lambda: [Route("/x", flood)]),
+            "good": make_plugin(routes=lambda: [Route("/x", quiet)]),
+        }
+    )
+    client.get("data/plugin/bad/x")
+    client.get("data/plugin/good/x")
+    noisy.warning("and from the core")
+    written = log.stream.getvalue()
+    deadline = time.monotonic() + 10
+    while "left out" not in log.stream.getvalue() and time.monotonic() < deadline:
+        time.sleep(0.05)
+
+    assert written.count("line ") == health_module.MAX_LINES
+    assert "traceback" not in written
+    assert "hello from the other" in written
+    assert "and from the core" in written
+    assert "plugin 'bad': 481 more log lines within 1 s were left out" in log.stream.getvalue()
+    found = states(client)
+    assert found["bad"]["log_lines_left_out"] == 481
+    assert found["good"]["log_lines_left_out"] == 0
+    client.get("data/plugin/bad/x")
+    assert log.stream.getvalue().count("line 0") == 2
+
+
+def test_threads_of_a_plugin_are_known_by_their_loggers(log: LogHandler) -> None:
+    """They do not know on whose behalf they were started. Authors see every line."""
+    healths = {"noisy": Health("noisy"), "author": Health("author", dev=True)}
+    log.healths = healths
+
+    def flood() -> None:
+        for number in range(100):
+            logging.getLogger("noisy.deep").warning("line %d", number)
+            logging.getLogger("author").warning("mine %d", number)
+
+    thread = threading.Thread(target=flood)
+    thread.start()
+    thread.join()
+
+    assert log.stream.getvalue().count("line ") == health_module.MAX_LINES
+    assert log.stream.getvalue().count("mine ") == 100
+    assert healths["noisy"].num_lines_left_out == 80
+
+
+def test_deprecated_names_are_told_once_for_each_plugin(
+    make_plugin: Make, make_client: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    """By name, with what to use, wherever in a plugin it happens; and counted."""
+
+    def use(request: Request) -> Response:
+        warn_deprecated("Item.old", "use Item.new")
+        return PlainTextResponse("")
+
+    async def use_async(request: Request) -> Response:
+        return use(request)
+
+    def in_parts(request: Request) -> Response:
+        return StreamingResponse(str(use(request).status_code) for _ in range(2))
+
+    routes = [Route("/x", use), Route("/y", use_async), Route("/z", in_parts)]
+    client = make_client(
+        {"one": make_plugin(routes=lambda: routes), "two": make_plugin(routes=lambda: routes)}
+    )
+    for path in ("one/x", "one/x", "one/y", "one/z", "two/x"):
+        assert client.get(f"data/plugin/{path}").status_code == 200
+    warn_deprecated("Item.old", "use Item.new")
+
+    lines = [record.message for record in caplog.records]
+    assert lines == [
+        "plugin 'one' uses Item.old, which will go: use Item.new",
+        "plugin 'two' uses Item.old, which will go: use Item.new",
+        f"module {__name__} uses Item.old, which will go: use Item.new",
+    ]
+    assert states(client)["one"]["deprecated"] == [
+        {"name": "Item.old", "instead": "use Item.new", "count": 5}
+    ]
