@@ -26,8 +26,8 @@ A whole plugin:
 
 Arguments are passed by name, and a plugin leaves out those it does not need, so that arguments can
 be added here without breaking anyone. A hook that is not on this page, or an argument that its hook
-does not have, makes the plugin fail before any of its hooks is called. A plugin that failed is
-listed with the reason (`tbcore plugins`, the page, the log), its addresses answer 503, and
+does not have, makes the plugin fail before any of its other hooks is called. A plugin that failed
+is listed with the reason (`tbcore plugins`, the page, the log), its addresses answer 503, and
 everything else works. With `tbcore serve --dev` the fault is raised instead.
 """
 
@@ -62,7 +62,8 @@ __all__ = [
 ]
 
 PLUGIN_API = 1
-"""The version of this page. It rises when a plugin written for the earlier one would break."""
+"""The version of this page and of all else that plugins use. It rises when a plugin written for the
+earlier one would break; what is only added leaves it as it is. See docs/stability.md."""
 
 hookspec = pluggy.HookspecMarker("tbcore")
 hookimpl = pluggy.HookimplMarker("tbcore")
@@ -86,8 +87,8 @@ class PluginInfo:
     order: int = 100
     """Tabs are sorted by this, then by title."""
     api: int = PLUGIN_API
-    """The version of the hooks that the plugin was written for. Write the number down: a tbcore
-    with another one then says so in one line instead of failing somewhere inside."""
+    """The version of the plugin API that the plugin was written for. Write the number down: a
+    tbcore with another one then says in one line what to upgrade, instead of failing inside."""
     description: str = ""
     """One line for people who look at what is installed."""
     how_to_log: Mapping[str, str] = field(default_factory=dict)

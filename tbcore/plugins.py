@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pluggy
 
-from tbcore import hookspecs
+from tbcore import __version__, hookspecs
 from tbcore.config import Config, PluginOptions
 from tbcore.errors import OptionError, PluginError, did_you_mean
 from tbcore.health import Health
@@ -46,6 +46,8 @@ NAME = re.compile(r"[a-z0-9_-][a-z0-9_.-]*")
 OWN_FOLDER = str(Path(__file__).parent) + os.sep
 ONLY_VARIABLE = "TBCORE_PLUGINS"
 TRACE_VARIABLE = "TBCORE_TRACE_HOOKS"
+_UNKNOWN_FIELD = "got an unexpected keyword argument"
+"""What Python says of a field of `PluginInfo` that does not exist here."""
 MAX_REASON = 500
 """Characters of somebody else's message that are repeated in one of ours."""
 
@@ -444,10 +446,23 @@ def _load(plugin: LoadedPlugin, source: Source) -> None:
         subject = source.load()
     manager = pluggy.PluginManager("tbcore")
     manager.add_hookspecs(hookspecs)
-    plugin._implemented = frozenset(_checked_hooks(name, subject, manager))
+    try:
+        plugin._implemented = frozenset(_checked_hooks(name, subject, manager))
+    except PluginError as error:
+        # Hooks that are not known here may be those of another version.
+        info = attempt(lambda: subject.plugin_info()).value  # type: ignore[attr-defined]
+        raise _another_api(plugin, info) or error from None
     manager.register(subject, name)
     plugin._hooks = manager.hook
-    plugin.info = _checked_info(name, plugin.call("plugin_info"))
+    described = attempt(plugin.call, "plugin_info")
+    if isinstance(described.error, TypeError) and _UNKNOWN_FIELD in str(described.error):
+        raise PluginError(
+            f"plugin {name!r} failed in plugin_info: {describe(described.error)}; if that is a "
+            f"field of a newer tbcore than this {__version__}, upgrade tbcore-server"
+        ) from described.error
+    if described.error is not None:
+        raise described.error
+    plugin.info = _checked_info(plugin, described.value)
     module = _module_name(subject, source.module)
     plugin.package = module.partition(".")[0]
     plugin.folder = _folder(subject, module)
@@ -505,16 +520,29 @@ def _checked_hooks(name: str, subject: object, manager: pluggy.PluginManager) ->
     return iter(implemented)
 
 
-def _checked_info(name: str, info: object) -> PluginInfo:
+def _another_api(plugin: LoadedPlugin, info: object) -> PluginError | None:
+    """Why a plugin for another version of the API is refused; None when it is for this one."""
+    if not isinstance(info, PluginInfo) or info.api == PLUGIN_API:
+        return None
+    is_newer = type(info.api) is int and info.api > PLUGIN_API
+    source = f" ({plugin.distribution})" if plugin.distribution else ""
+    return PluginError(
+        f"plugin {plugin.name!r}{source} is written for plugin API {info.api!r}, and "
+        f"tbcore {__version__} has {PLUGIN_API}: upgrade "
+        f"{'tbcore-server' if is_newer else plugin.distribution.partition(' ')[0] or plugin.name}"
+    )
+
+
+def _checked_info(plugin: LoadedPlugin, info: object) -> PluginInfo:
+    name = plugin.name
     if not isinstance(info, PluginInfo):
         raise PluginError(
             f"plugin {name!r}: plugin_info returned {type(info).__name__}, not a PluginInfo"
         )
-    # Before anything else: the other fields may mean something else in another version.
-    if info.api != PLUGIN_API:
-        raise PluginError(
-            f"plugin {name!r} needs plugin API {info.api}, this tbcore has {PLUGIN_API}"
-        )
+    for_another = _another_api(plugin, info)
+    if for_another is not None:
+        # Before anything else: the other fields may mean something else in another version.
+        raise for_another
     claims_are_claims = isinstance(info.claims, Sequence) and all(
         isinstance(claim, Claim) for claim in info.claims
     )

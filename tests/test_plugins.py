@@ -19,12 +19,14 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Mount, Route
 
-from tbcore import Claim, LegacyApi, Option, PluginError, PluginInfo, hookimpl
+from tbcore import Claim, LegacyApi, Option, PluginError, PluginInfo, __version__, hookimpl
 from tbcore.config import Config
 from tbcore.errors import OptionError
+from tbcore.hookspecs import PLUGIN_API
 from tbcore.plugins import LoadedPlugin, MountedPlugin, load_plugins, mount
 from tbcore.server.app import create_app
 from tbcore.store.multiplexer import Multiplexer
+from tbcore.testing import make_client, write_run
 
 GOOD = """
 from starlette.responses import PlainTextResponse
@@ -38,6 +40,42 @@ def plugin_info():
 @hookimpl
 def routes():
     return [Route("/hello", lambda request: PlainTextResponse("hello"))]
+"""
+
+
+FIRST = """
+from collections.abc import Sequence
+from starlette.routing import Route
+from tbcore import Claim, LegacyApi, Multiplexer, PluginInfo, PluginOptions, hookimpl
+from tbcore.http import json_response, required
+
+CLAIMS = (Claim("simple_value"), Claim(plugin_name="scalars", is_scalar=True))
+
+@hookimpl
+def plugin_info() -> PluginInfo:
+    return PluginInfo(
+        title="First", claims=CLAIMS, samples=5, module="static/index.js", order=1, api=1,
+        description="The first.", how_to_log={"Keras": "..."},
+    )
+
+@hookimpl
+def is_active(multiplexer: Multiplexer) -> bool:
+    return multiplexer.has(CLAIMS)
+
+@hookimpl
+def routes(multiplexer: Multiplexer, options: PluginOptions) -> Sequence[Route]:
+    def values(request):
+        run, tag = required(request, "run", "tag")
+        series = multiplexer.scalars(run, tag, claims=CLAIMS, samples=options.samples)
+        return json_response(list(zip(series.step.tolist(), series.value.tolist())))
+    return [Route("/values", values)]
+
+@hookimpl
+def legacy_api(multiplexer: Multiplexer, options: PluginOptions) -> LegacyApi:
+    return LegacyApi(
+        routes=[Route("/first", lambda request: json_response(options.samples))],
+        tag_types={"first": lambda run: True},
+    )
 """
 
 
@@ -434,9 +472,9 @@ def test_what_is_declared_is_checked(options: Any, reason: str) -> None:
 
 
 def test_a_misspelt_hook_is_found_and_the_right_names_are_told() -> None:
-    """Before any hook is called."""
-    called = []
-    plugin = make_plugin(plugin_info=lambda: called.append(1), is_activ=lambda: True)
+    """Before any hook is called but the one that says which version the plugin is for."""
+    called: list[int] = []
+    plugin = make_plugin(is_activ=lambda: True, routes=lambda: called.append(1))
 
     assert load_one(plugin).error == (
         "plugin 'made' implements a hook 'is_activ', which does not exist; the hooks are "
@@ -515,10 +553,54 @@ def test_a_plugin_that_does_not_describe_itself_has_failed(plugin: object, reaso
 
 
 def test_a_plugin_for_another_api_is_told_in_one_line() -> None:
-    """Other fields may mean something else there, and are not looked at."""
-    plugin = make_plugin(plugin_info=lambda: PluginInfo(title="", api=2))
+    """Other fields and hooks may mean something else there, and are not looked at."""
+    newer = make_plugin(plugin_info=lambda: PluginInfo(title="", api=PLUGIN_API + 1))
+    with_new_hook = make_plugin(
+        plugin_info=lambda: PluginInfo(title="x", api=PLUGIN_API + 1), draws=lambda: 1
+    )
+    older = make_plugin(plugin_info=lambda: PluginInfo(title="x", api=PLUGIN_API - 1))
+    nonsense = make_plugin(plugin_info=lambda: PluginInfo(title="x", api="new"))  # type: ignore[arg-type]
+    starts = (
+        f"plugin 'x' is written for plugin API {{}}, and tbcore {__version__} has {PLUGIN_API}: "
+    )
 
-    assert load_one(plugin, "x").error == "plugin 'x' needs plugin API 2, this tbcore has 1"
+    wanted = starts.format(PLUGIN_API + 1) + "upgrade tbcore-server"
+    assert load_one(newer, "x").error == wanted
+    assert load_one(with_new_hook, "x").error == wanted
+    assert load_one(older, "x").error == starts.format(PLUGIN_API - 1) + "upgrade x"
+    assert load_one(nonsense, "x").error == starts.format("'new'") + "upgrade x"
+
+
+def test_a_field_of_a_newer_tbcore_is_told(distributions: Distributions) -> None:
+    """It is Python that refuses it, before there is a number to look at."""
+    plugin = make_plugin(plugin_info=lambda: PluginInfo(title="x", colour="red"))  # type: ignore[call-arg]
+
+    error = load_one(plugin).error or ""
+
+    assert error.startswith("plugin 'made' failed in plugin_info: TypeError: ")
+    assert "'colour'; if that is a field of a newer tbcore than this" in error
+    assert error.endswith("upgrade tbcore-server")
+
+
+def test_a_plugin_written_for_the_first_version_runs(
+    distributions: Distributions, tmp_path: Path
+) -> None:
+    """Nothing here may ever need a change while PLUGIN_API is 1: others have plugins like it."""
+    distributions.add(
+        "first",
+        {"first": "first_plugin"},
+        {"first_plugin/__init__.py": FIRST, "first_plugin/static/index.js": "export default {}"},
+    )
+    write_run(tmp_path / "logs", "train", scalars={"loss": [0.5, 0.25]})
+    client = make_client(tmp_path / "logs", plugins=["first"])
+
+    assert client.get("data/plugins_listing").json() == {"first": True}
+    assert client.get("data/plugin/first/values?run=train&tag=loss").json() == [[0, 0.5], [1, 0.25]]
+    assert client.get("data/plugin/first/values").status_code == 400
+    assert client.get("data/plugin/first/values?run=x&tag=y").status_code == 404
+    assert client.get("data/first").json() == 5
+    assert client.get("legacy/data/runs").json()["train"]["first"] is True
+    assert client.get("static/plugins/first/index.js").status_code == 200
 
 
 @pytest.mark.parametrize(
