@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import PurePath
 from typing import Any
 
 from starlette.requests import Request
@@ -48,7 +49,7 @@ class PluginStates:
 
     def _plugin(self, mounted: MountedPlugin, is_active: bool) -> dict[str, Any]:
         plugin = mounted.plugin
-        distribution, _, version = plugin.distribution.rpartition(" ")
+        distribution, version = self._origin(plugin)
         state, reason = self._state(mounted, is_active)
         return {
             "name": plugin.name,
@@ -62,6 +63,13 @@ class PluginStates:
             "options": listed_options(mounted),
             **plugin.health.as_json(),
         }
+
+    def _origin(self, plugin: LoadedPlugin) -> tuple[str, str]:
+        """Distribution and version of an installed plugin; of another the place it lies in."""
+        if plugin.source is None or plugin.source.is_installed:
+            distribution, _, version = plugin.distribution.rpartition(" ")
+            return distribution, version
+        return plugin.distribution if self._dev else PurePath(plugin.distribution).name, ""
 
     def _state(self, mounted: MountedPlugin, is_active: bool) -> tuple[str, str | None]:
         plugin = mounted.plugin
