@@ -1,4 +1,5 @@
-"""Fixtures for tests of plugins; pytest finds them when tbcore is installed.
+"""Fixtures for tests of plugins, and the options of the conformance suite; pytest finds them when
+tbcore is installed.
 
 Each pytest run on the machine loads this module, so it imports nothing of tbcore until a fixture
 is used.
@@ -14,6 +15,35 @@ import pytest
 
 if TYPE_CHECKING:
     from tbcore.testing import TbcoreClient
+
+
+SUITE = "tbcore.testing.conformance"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(parser: pytest.Parser, args: list[str]) -> None:
+    """Adds the options of the conformance suite, where it is what pytest is asked to run.
+
+    Not always: another plugin of pytest may want an option of the same name.
+    """
+    if not any(argument.startswith(SUITE) for argument in args):
+        return
+    group = parser.getgroup("tbcore", "tbcore's conformance suite")
+    group.addoption(
+        "--plugin",
+        dest="tbcore_plugin",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="name of an installed tbcore plugin, or path of a folder with one; may be repeated",
+    )
+    group.addoption(
+        "--plugin-logs",
+        dest="tbcore_plugin_logs",
+        metavar="DIR",
+        default=None,
+        help="event files of data that the plugin is for, written beside all usual kinds",
+    )
 
 
 @pytest.fixture

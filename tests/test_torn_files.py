@@ -44,7 +44,7 @@ def write_every_kind(path: Path) -> None:
             writer.add_scalar("loss", 1.0 / (step + 1), step)
             writer.add_scalar("lr", 10.0**-step, step, dtype="float32")
         for index, dtype in enumerate(sorted(summaries.DATA_TYPES)):
-            if dtype != "bool":
+            if not dtype.startswith(("bool", "complex", "q")):
                 writer.add_scalar(
                     f"of/{dtype}", 3, 200 + index, dtype=dtype, content=index % 2 == 0
                 )

@@ -17,10 +17,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from tbcore.eventfiles.proto.summary_pb2 import Summary, SummaryMetadata
 from tbcore.eventfiles.proto.tensor_pb2 import TensorProto
-from tbcore.testing.wire import bytes_field, double_field
+from tbcore.testing.wire import bytes_field, double_field, varint_field
 
 DataClass = Literal["unknown", "scalar", "tensor", "blob_sequence"]
 _DATA_CLASSES: dict[DataClass, int] = {"unknown": 0, "scalar": 1, "tensor": 2, "blob_sequence": 3}
+
+Domain = Sequence[float] | Sequence[str] | Sequence[bool] | tuple[float, float]
+"""What a hyperparameter may be: a list of values, or a tuple (lowest, highest)."""
 
 WAV_ENCODING = b"\x10\x0b"
 """Content of audio metadata that says WAV: field 2 (`encoding`), value 11."""
@@ -42,15 +45,26 @@ DATA_TYPES = {
     "uint8": _DataType(4, "|u1", "int_val"),
     "int16": _DataType(5, "<i2", "int_val"),
     "int8": _DataType(6, "|i1", "int_val"),
+    "complex64": _DataType(8, "<c8", "scomplex_val"),
     "int64": _DataType(9, "<i8", "int64_val"),
     "bool": _DataType(10, "|b1", "bool_val"),
+    "qint8": _DataType(11, "|i1", "int_val"),
+    "quint8": _DataType(12, "|u1", "int_val"),
+    "qint32": _DataType(13, "<i4", "int_val"),
     "bfloat16": _DataType(14, "<u2", "half_val"),
+    "qint16": _DataType(15, "<i2", "int_val"),
+    "quint16": _DataType(16, "<u2", "int_val"),
     "uint16": _DataType(17, "<u2", "int_val"),
+    "complex128": _DataType(18, "<c16", "dcomplex_val"),
     "float16": _DataType(19, "<f2", "half_val"),
     "uint32": _DataType(22, "<u4", "uint32_val"),
     "uint64": _DataType(23, "<u8", "uint64_val"),
 }
-"""The numeric types of a tensor by name. Source: types.proto and tensor.proto."""
+"""The numeric types of a tensor by name; `string_tensor` makes those of strings.
+
+The quantized ones are given as the integers that are stored. tbcore and TensorBoard keep tensors of
+them, and tbcore decodes none. Source: types.proto and tensor.proto.
+"""
 
 
 def scalar(
@@ -183,6 +197,58 @@ def metadata_only(tag: str, plugin_name: str, plugin_content: bytes = b"") -> Su
     return Summary.Value(tag=tag, metadata=metadata(plugin_name, plugin_content))
 
 
+def pr_curve(
+    tag: str, labels: ArrayLike, predictions: ArrayLike, *, num_thresholds: int = 11
+) -> Summary.Value:
+    """A precision-recall curve, as TensorBoard's plugin `pr_curves` logs it.
+
+    `labels` are true or false, `predictions` in [0, 1], both of one length. The tensor is float32
+    of shape (6, num_thresholds): true positives, false positives, true negatives, false negatives,
+    precision and recall at thresholds that rise from 0 to 1.
+    """
+    truth = np.asarray(labels, bool).ravel()
+    thresholds = np.linspace(0, 1, num_thresholds)
+    chosen = np.asarray(predictions, np.float64).ravel() >= thresholds[:, None]
+    tp, fp = (chosen & truth).sum(1), (chosen & ~truth).sum(1)
+    tn, fn = (~chosen & ~truth).sum(1), (~chosen & truth).sum(1)
+    rows = np.stack([tp, fp, tn, fn, tp / np.maximum(tp + fp, 1), tp / np.maximum(tp + fn, 1)])
+    return tensor(
+        tag,
+        rows,
+        plugin_name="pr_curves",
+        plugin_content=varint_field(2, num_thresholds),
+        data_class="tensor",
+    )
+
+
+def experiment(
+    hparams: Mapping[str, Domain],
+    metrics: Sequence[str],
+    *,
+    description: str = "",
+    created: float = 0.0,
+) -> Summary.Value:
+    """What is varied and measured in all runs: belongs into a run above those of the sessions.
+
+    `metrics` are tags of scalars. `created` is in seconds since the epoch.
+    """
+    content = bytes_field(1, description) + double_field(3, created)
+    for name, domain in hparams.items():
+        first = domain[0] if len(domain) else 0.0
+        data_type = 1 if isinstance(first, str) else 2 if isinstance(first, bool) else 3
+        if isinstance(domain, tuple):
+            interval = double_field(1, float(domain[0])) + double_field(2, float(domain[1]))
+            allowed = bytes_field(6, interval)
+        else:
+            values = [bytes_field(1, _hparam(value)) for value in domain]
+            allowed = bytes_field(5, b"".join(values))
+        info = bytes_field(1, name) + varint_field(4, data_type) + allowed
+        content += bytes_field(4, info)
+    for tag in metrics:
+        content += bytes_field(5, bytes_field(1, bytes_field(2, tag)))
+    return metadata_only("_hparams_/experiment", "hparams", bytes_field(2, content))
+
+
 def session_start(
     hparams: Mapping[str, float | str | bool], *, group: str = "", start: float = 0.0
 ) -> Summary.Value:
@@ -258,6 +324,9 @@ def tensor_proto(
     else:
         # half_val holds the 16 bits of a number as an integer.
         listed = array.view("<u2") if data_type.field == "half_val" else array
+        if array.dtype.kind == "c":
+            # Real and imaginary parts in turn.
+            listed = np.ascontiguousarray(array).reshape(-1).view(f"<f{array.itemsize // 2}")
         getattr(proto, data_type.field).extend(listed.ravel().tolist())
     return proto
 

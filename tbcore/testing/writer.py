@@ -20,6 +20,7 @@ WALL_TIME = 1_700_000_000.0
 file each time."""
 
 MetadataOn = Literal["first", "every", "never"]
+Damage = Literal["length", "payload", "torn"]
 
 
 def record_bytes(payload: bytes) -> bytes:
@@ -124,6 +125,29 @@ class EventFileWriter:
         """Writes text."""
         self.add_summary(step, summaries.text(tag, text), wall_time=wall_time)
 
+    def add_tensor(
+        self,
+        tag: str,
+        values: ArrayLike,
+        step: int,
+        *,
+        dtype: str = "float32",
+        content: bool = False,
+        plugin_name: str = "",
+        plugin_content: bytes = b"",
+        wall_time: float | None = None,
+    ) -> None:
+        """Writes a numeric tensor of any shape, with metadata when a plugin is named."""
+        value = summaries.tensor(
+            tag,
+            values,
+            dtype=dtype,
+            content=content,
+            plugin_name=plugin_name,
+            plugin_content=plugin_content,
+        )
+        self.add_summary(step, value, wall_time=wall_time)
+
     def add_summary(
         self, step: int, *values: Summary.Value, wall_time: float | None = None
     ) -> None:
@@ -190,9 +214,20 @@ class EventFileWriter:
             wall_time = fields.pop("wall_time", None)
             self._add(Event(**fields), wall_time)
 
-    def add_record(self, payload: bytes) -> None:
-        """Writes a record with this payload, whatever it is."""
-        self.add_bytes(record_bytes(payload))
+    def add_record(self, payload: bytes, *, damage: Damage | None = None) -> None:
+        """Writes a record with this payload, whatever it is.
+
+        With `damage` it is broken: the checksum of its "length" is wrong, that of its "payload" is,
+        or the file ends half-way ("torn"), as it does while a program writes.
+        """
+        record = bytearray(record_bytes(payload))
+        if damage == "length":
+            record[8] ^= 1
+        elif damage == "payload":
+            record[-1] ^= 1
+        elif damage == "torn":
+            del record[len(record) // 2 :]
+        self.add_bytes(bytes(record))
 
     def add_bytes(self, data: bytes) -> None:
         """Writes bytes without a frame: half a record, or nonsense."""

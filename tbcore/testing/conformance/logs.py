@@ -1,0 +1,369 @@
+"""Log directories that the suite writes: each is about one thing that real logs do to plugins."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from tbcore.eventfiles.logdir import LogdirSpec
+from tbcore.eventfiles.proto.event_pb2 import Event
+from tbcore.eventfiles.proto.summary_pb2 import Summary
+from tbcore.kinds import Claim, Claims, Kind, matches
+from tbcore.store.loader import Loader
+from tbcore.store.multiplexer import Multiplexer
+from tbcore.testing import graphs, summaries
+from tbcore.testing.writer import EventFileWriter
+
+NUM_MANY = 10_000
+"""Tags of each kind, where there are many."""
+MAX_GIVEN = 20
+"""Series of somebody's own logs that are written under other names."""
+
+KNOWN = {
+    *("", "scalars", "histograms", "images", "audio", "text", "pr_curves", "hparams", "graphs"),
+    *("graph_keras_model", "graph_tagged_run_metadata"),
+    *("graph_run_metadata", "graph_run_metadata_graph"),
+}
+"""Plugin names inside metadata whose values are written as they should be."""
+
+MARKUP = "<img src=x onerror=\"document.body.id='tbcore-markup'\"><b id=tbcore-markup>b</b>"
+"""What leaves an element with the id `tbcore-markup` where it is shown as HTML."""
+
+TAGS = [
+    MARKUP,
+    "a/b/c/d/e",
+    "../../../../etc/passwd",
+    "..",
+    "/",
+    "//double//",
+    "quotes \"'`",
+    "percent %41%2F%00%",
+    "query?run=x&tag=y#z",
+    "plus + and space",
+    "back\\slash",
+    "new\nline\ttab",
+    "nul\x00byte",
+    "${7*7} {{7*7}}",
+    "__proto__",
+    "constructor",
+    "toString",
+    "名前 ñ é عربى 🙂",
+    "\u202eright to left",
+    "é is not é",
+    " ",
+    "long " + 2000 * "x",
+]
+RUNS = [
+    "<b id=tbcore-markup>",
+    "quotes \"'`",
+    "percent %41%2F%",
+    "query?run=x&tag=y#z",
+    "名前 ñ 🙂",
+    "...",
+    "__proto__",
+    "deep/below/other/runs",
+    "new\nline",
+    200 * "x",
+]
+"""Runs are directories, so no name has a `/` but between two of them."""
+
+NUMBERS = [math.nan, math.inf, -math.inf, 0.0, -0.0, 3e38, -3e38, 1e-45, 1.0]
+
+
+@dataclass
+class Logs:
+    """A log directory, and what was read of it."""
+
+    name: str
+    logdir: Path
+    multiplexer: Multiplexer = field(default_factory=Multiplexer)
+
+    def __post_init__(self) -> None:
+        self._loader = Loader(self.multiplexer, [LogdirSpec(None, str(self.logdir))])
+        self.reload()
+
+    def reload(self) -> None:
+        self._loader.load_once()
+
+    def pairs(self, claims: Claims, limit: int) -> list[tuple[str, str]]:
+        """Runs and tags that the claims match: each tag and each run at least once, while that
+        fits into the limit."""
+        tags = self.multiplexer.tags(claims)
+        found: dict[str, str] = {}
+        for run in tags:
+            for tag in tags[run]:
+                found.setdefault(tag, run)
+        pairs = [(run, tag) for tag, run in found.items()]
+        if len(pairs) > limit:
+            pairs = [pairs[i] for i in np.linspace(0, len(pairs) - 1, limit).astype(int)]
+        seen = {run for run, _ in pairs}
+        return pairs + [(run, tags[run][0]) for run in tags if run not in seen and tags[run]]
+
+
+@dataclass(frozen=True)
+class Given:
+    """What is written beside the usual kinds, for plugins with data of their own."""
+
+    claims: Claims = (Claim(),)
+    """Of all plugins that are checked."""
+    logdir: Path | None = None
+    """Logs of the plugin's author."""
+
+    @property
+    def plugin_names(self) -> list[str]:
+        """Of claims for values that the suite does not know: it writes tensors of all sorts."""
+        return sorted({claim.plugin_name or "" for claim in self.claims} - KNOWN)
+
+    def values(self) -> list[Summary.Value]:
+        """The first value of some series of those logs."""
+        found: dict[str, Summary.Value] = {}
+        files = [] if self.logdir is None else sorted(self.logdir.rglob("*tfevents*"))
+        for value in (value for file in files for value in _values_in(file)):
+            found.setdefault(value.tag, value)
+            if len(found) == MAX_GIVEN:
+                break
+        return list(found.values())
+
+
+def write_logs(name: str, folder: Path, given: Given) -> Logs:
+    """Writes the log directory of this name below a folder, and reads it."""
+    logdir = folder / name
+    logdir.mkdir()
+    WRITERS[name](logdir, given)
+    logs = Logs(name, logdir)
+    if name == "gone":
+        shutil.rmtree(logdir)
+    return logs
+
+
+def _no_data(logdir: Path, given: Given) -> None:
+    """An empty directory."""
+
+
+def _plain(logdir: Path, given: Given) -> None:
+    """Two sessions and what belongs to both: every kind, in both of its forms, at some steps."""
+    others = given.values()
+    with EventFileWriter(logdir / "events.out.tfevents.1") as writer:
+        domains: dict[str, summaries.Domain] = {
+            "lr": (1e-4, 0.1),
+            "optimizer": ["adam", "sgd"],
+            "nesterov": [True, False],
+        }
+        writer.add_summary(0, summaries.experiment(domains, ["loss/simple", "accuracy"]))
+    for number, run in enumerate(("train", "deep/eval")):
+        with EventFileWriter(logdir / run / "events.out.tfevents.1") as writer:
+            _write_session(writer, number, writer.path.parent.name)
+            for step in range(6):
+                values = [*_every_kind("{}", step), *_of_others(given.plugin_names, "{}")]
+                writer.add_summary(step, *values, *others)
+                writer.add_scalar("accuracy", step / 10 + number / 20, step)
+            writer.add_summary(6, summaries.session_end())
+    if given.logdir is not None:
+        shutil.copytree(given.logdir, logdir / "given")
+
+
+def _numbers(logdir: Path, given: Given) -> None:
+    """NaN, infinities, extreme steps and times."""
+    for number, run in enumerate(("train", "eval")):
+        with EventFileWriter(logdir / run / "events.out.tfevents.1") as writer:
+            hparams = {"lr": math.nan, "momentum": math.inf, "decay": -math.inf, "layers": 2.0}
+            writer.add_summary(0, summaries.session_start(hparams, start=math.nan))
+            for step, value in enumerate(NUMBERS):
+                _write_numbers(writer, "{}", value, step)
+                _write_numbers(writer, "all NaN/{}", math.nan, step)
+            for step, wall_time in ((2**62, math.nan), (-(2**62), math.inf), (0, -1.0)):
+                writer.add_scalar("extreme", 0.5, step, wall_time=wall_time)
+                writer.add_histogram("extreme histogram", [0.5], step, wall_time=wall_time)
+                writer.add_image("extreme image", summaries.png(), step, wall_time=wall_time)
+                writer.add_audio("extreme audio", summaries.wav(), step, wall_time=wall_time)
+                writer.add_text("extreme text", "text", step, wall_time=wall_time)
+            values = [float("nan") for _ in range(3)]
+            for name in given.plugin_names:
+                writer.add_tensor(f"{name}/NaN", values, number, plugin_name=name)
+                writer.add_tensor(f"{name}/one NaN", math.nan, number, plugin_name=name)
+
+
+def _write_numbers(writer: EventFileWriter, tag: str, value: float, step: int) -> None:
+    name = tag.format
+    writer.add_scalar(name("scalar"), value, step)
+    writer.add_scalar(name("tensor"), value, step, dtype="float64")
+    histogram = Summary.Value(tag=name("histogram"))
+    histo = histogram.histo
+    histo.min, histo.max, histo.num, histo.sum, histo.sum_squares = 5 * (value,)
+    histo.bucket_limit.extend([0.0, 1.0, value])
+    histo.bucket.extend([1.0, value, 2.0])
+    rows = [[0.0, 1.0, 1.0], [1.0, value, value]]
+    table = summaries.tensor(
+        name("histogram tensor"), rows, dtype="float64", plugin_name="histograms"
+    )
+    curve = summaries.tensor(name("curve"), np.full((6, 3), value), plugin_name="pr_curves")
+    writer.add_summary(step, histogram, table, curve)
+
+
+def _names(logdir: Path, given: Given) -> None:
+    """Names of runs and tags that are markup, paths, quotes, very long."""
+    others = given.values()
+    for number, run in enumerate(RUNS):
+        with EventFileWriter(logdir / run / "events.out.tfevents.1") as writer:
+            _write_session(writer, number, run)
+            # Each tag is in one run at least; the first run has them all.
+            for position, tag in enumerate(TAGS):
+                if number and position % (len(RUNS) - 1) != number - 1:
+                    continue
+                own = tag.replace("{", "{{").replace("}", "}}")
+                # Of the first kind the name itself, of the others with the kind behind it.
+                values = [summaries.scalar(tag, 0.5), *_every_kind(f"{own}{{}}", 0)]
+                values += _of_others(given.plugin_names, f"{own}{{}}")
+                values += [_renamed(value, f"{tag}{value.tag}") for value in others]
+                for step in range(2):
+                    writer.add_summary(step, *values)
+
+
+def _many(logdir: Path, given: Given) -> None:
+    """Ten thousand tags of each kind."""
+    others = [*_of_others(given.plugin_names, "{}"), *given.values()[:3]]
+    forms = [
+        [v for v in (*_every_kind("{}", 0, form=form), *others) if _is_claimed(v, given.claims)]
+        for form in (0, 1)
+    ]
+    with EventFileWriter(logdir / "train" / "events.out.tfevents.1") as writer:
+        _write_session(writer, 0, "train")
+        for number in range(NUM_MANY):
+            values = [
+                _renamed(value, f"group {number // 100}/{value.tag} {number}")
+                for value in forms[number % 2]
+            ]
+            writer.add_summary(number % 10, *values)
+
+
+def _odd(logdir: Path, given: Given) -> None:
+    """Metadata that names a plugin, with values that are something else; empty ones; damage."""
+    names = sorted({*KNOWN, *given.plugin_names} - {""})
+    with EventFileWriter(logdir / "train" / "events.out.tfevents.1", metadata="every") as writer:
+        for step in range(2):
+            for name in names:
+                empty = np.zeros((0, 3))
+                for what, value in {
+                    "number": summaries.tensor("", 1.0, plugin_name=name),
+                    "cube": summaries.tensor("", np.ones((2, 2, 2)), plugin_name=name),
+                    "none": summaries.tensor("", empty, plugin_name=name, plugin_content=b"\xff"),
+                    "complex": summaries.tensor("", [1j], dtype="complex64", plugin_name=name),
+                    "quantized": summaries.tensor("", [1], dtype="qint8", plugin_name=name),
+                    "texts": summaries.string_tensor("", [b"a", b"\xff"], plugin_name=name),
+                    "no text": summaries.string_tensor("", [], plugin_name=name),
+                    "nothing": summaries.metadata_only("", name, b"\x12\xff"),
+                }.items():
+                    value.tag = f"{name}/{what}"
+                    writer.add_summary(step, value)
+            short = Summary.Value(tag="short histogram")
+            short.histo.bucket.append(1.0)
+            not_an_image = summaries.image("no image", b"no image", width=-1, height=1 << 30)
+            writer.add_summary(step, short, not_an_image, summaries.audio("no audio", b""))
+            writer.add_summary(step, Summary.Value(tag=""), Summary.Value(tag="empty"))
+        for tag in ("_hparams_/experiment", "_hparams_/session_start_info"):
+            writer.add_summary(0, summaries.metadata_only(tag, "hparams", b"\x1a\xff\xff\xff\x01"))
+        writer.add_graph(b"\x0a\xff\xff no graph")
+        writer.add_run_metadata("step", b"\x0a\xff\xff nothing")
+        writer.add_record(b"no event", damage="payload")
+        writer.add_record(b"the rest of a record is missing", damage="torn")
+
+
+def _write_session(writer: EventFileWriter, number: int, name: str) -> None:
+    """What a program logs once."""
+    hparams = {"lr": 0.1**number, "optimizer": ("adam", "sgd")[number % 2], "nesterov": True}
+    writer.add_summary(0, summaries.session_start({**hparams, name[:50]: 1.0}))
+    nodes = [
+        graphs.Node("input", "Placeholder", shape=(-1, 4)),
+        graphs.Node("layer/weights", "VariableV2", shape=(4, 2)),
+        graphs.Node("layer/matmul", "MatMul", ("input", "layer/weights"), (-1, 2)),
+        graphs.Node(f"{name}/output", "Softmax", ("layer/matmul:0", "^input")),
+    ]
+    writer.add_graph(graphs.graph_def(nodes))
+    took = [graphs.Took("layer/matmul", 1_700_000_000_000_000, 25, 4096)]
+    writer.add_run_metadata("step 1", graphs.run_metadata(took))
+    layer = {"class_name": "Dense", "config": {"name": "dense"}, "inbound_nodes": []}
+    model = {"class_name": "Sequential", "config": {"name": name[:50], "layers": [layer]}}
+    for tag, plugin_name, content in (
+        ("keras", "graph_keras_model", json.dumps(model).encode()),
+        ("function", "graph_run_metadata", graphs.run_metadata(took)),
+    ):
+        value = summaries.string_tensor(tag, [content], shape=(), plugin_name=plugin_name)
+        writer.add_summary(0, value)
+
+
+def _every_kind(tag: str, step: int, *, form: int | None = None) -> Iterator[Summary.Value]:
+    """One value of each kind, in both forms or in one of them; `tag` has a place for its name."""
+    name = tag.format
+    samples = np.linspace(-1, 1 + step, 20)
+    if form in (0, None):
+        yield summaries.scalar(name("loss/simple"), 1 / (step + 1))
+        yield summaries.histogram(name("weights/histogram"), samples)
+        yield summaries.image(name("picture/image"), summaries.png(4 + step, 3))
+        yield summaries.audio(name("sound/audio"), summaries.wav(samples))
+    if form in (1, None):
+        yield summaries.scalar(name("loss/tensor"), 1 / (step + 1), dtype="float64")
+        yield summaries.histogram(name("weights/tensor"), samples, as_tensor=True)
+        pictures = [summaries.png(5, 4), summaries.png(5, 4, (0, 128, 255))]
+        yield summaries.image(name("picture/tensor"), pictures, as_tensor=True)
+        clips = [summaries.wav(samples), summaries.wav(-samples)]
+        yield summaries.audio(name("sound/tensor"), clips, labels=["one"], as_tensor=True)
+    yield summaries.text(name("note/text"), [["*markdown*", "b"], ["<i>c</i>", "d"]])
+    yield summaries.pr_curve(name("curve/pr"), [True, False, True], [0.9, 0.4, 0.3])
+    yield summaries.tensor(name("values/tensor"), [[1.0, 2.0], [3.0, 4.0]])
+
+
+def _of_others(names: Sequence[str], tag: str) -> list[Summary.Value]:
+    """Values of plugins whose format the suite does not know."""
+    return [
+        value
+        for name in names
+        for value in (
+            summaries.tensor(tag.format(f"{name}/number"), 0.5, plugin_name=name),
+            summaries.tensor(tag.format(f"{name}/vector"), [0.5, 1.5], plugin_name=name),
+            summaries.string_tensor(
+                tag.format(f"{name}/texts"), [b"{}", b"text"], plugin_name=name
+            ),
+            summaries.metadata_only(tag.format(f"{name}/nothing"), name),
+        )
+    ]
+
+
+def _renamed(value: Summary.Value, tag: str) -> Summary.Value:
+    renamed = Summary.Value()
+    renamed.CopyFrom(value)
+    renamed.tag = tag
+    return renamed
+
+
+def _is_claimed(value: Summary.Value, claims: Claims) -> bool:
+    """Whether a plugin may read it; whether it is one number does not count here."""
+    field, plugin_name = value.WhichOneof("value") or "", value.metadata.plugin_data.plugin_name
+    return any(matches(claims, Kind(field, plugin_name, is_scalar)) for is_scalar in (False, True))
+
+
+def _values_in(path: Path) -> Iterator[Summary.Value]:
+    data = path.read_bytes()
+    position = 0
+    while position + 16 <= len(data):
+        length = int.from_bytes(data[position : position + 8], "little")
+        event = Event.FromString(data[position + 12 : position + 12 + length])
+        yield from event.summary.value
+        position += 16 + length
+
+
+WRITERS: dict[str, Callable[[Path, Given], None]] = {
+    "empty": _no_data,
+    "plain": _plain,
+    "numbers": _numbers,
+    "names": _names,
+    "many": _many,
+    "odd": _odd,
+    "gone": _plain,
+}
+"""Name of a log directory to what writes it."""

@@ -1,0 +1,131 @@
+"""Servers: all plugins that are checked, over HTTP, one server for each log directory."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from starlette.requests import Request
+from starlette.types import Receive, Scope, Send
+
+from tbcore.config import Config
+from tbcore.http import _QUERY_KEY, query_of
+from tbcore.plugins import LoadedPlugin, MountedPlugin, mount
+from tbcore.server.app import App
+from tbcore.server.listen import listen
+from tbcore.server.serve import Server
+from tbcore.store.multiplexer import Multiplexer
+from tbcore.testing.conformance.logs import Logs
+
+PREFIX = "/below/a prefix"
+"""What stands in front of each address, as behind a proxy; the space is there to be encoded."""
+
+
+class Asked(dict[str, str]):
+    """Query parameters that remember which of them somebody looked for.
+
+    `tbcore.http.optional` gets them, `required` looks first whether they are there.
+    """
+
+    def __init__(self, query: Mapping[str, str], names: dict[str, bool]) -> None:
+        super().__init__(query)
+        self._names = names
+
+    def get(self, name: str, default: Any = None) -> Any:
+        self._names.setdefault(name, False)
+        return super().get(name, default)
+
+    def __contains__(self, name: object) -> bool:
+        self._names[str(name)] = True
+        return super().__contains__(name)
+
+
+class RecordingApp(App):
+    """The application as users have it, which also knows which parameters routes look for."""
+
+    def __init__(
+        self, config: Config, multiplexer: Multiplexer, mounted: Sequence[MountedPlugin]
+    ) -> None:
+        super().__init__(config, multiplexer, mounted)
+        self.names: dict[str, bool] = {}
+        """Parameters that were looked for, to whether they have to be there; whoever wants to know
+        clears it before asking."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            scope[_QUERY_KEY] = Asked(query_of(Request(scope)), self.names)
+        await super().__call__(scope, receive, send)
+
+
+class RunningServer:
+    """A server in a thread of this process, on a free port."""
+
+    def __init__(
+        self, logs: Logs, plugins: Sequence[LoadedPlugin], *, prefix: str = PREFIX
+    ) -> None:
+        self.logs = logs
+        self.prefix = prefix
+        listening = listen("127.0.0.1", 0, bind_all=False)
+        config = Config(logdir=str(logs.logdir), port=listening.port, path_prefix=prefix)
+        mounted = [mount(plugin, logs.multiplexer, config) for plugin in plugins]
+        self.app = RecordingApp(config, logs.multiplexer, mounted)
+        self.mounted = {one.plugin.name: one for one in mounted}
+        self.origin = f"http://127.0.0.1:{listening.port}"
+        started = threading.Event()
+        self._server = Server(self.app, started.set)
+        self._thread = threading.Thread(
+            target=self._server.run, kwargs={"sockets": listening.sockets}, daemon=True
+        )
+        self._thread.start()
+        started.wait(10)
+
+    def end(self) -> None:
+        """Lets it end; does not wait for it."""
+        self._server.end()
+
+    def join(self) -> None:
+        self._thread.join(10)
+
+
+class Faults(logging.Handler):
+    """What plugins raised in their routes, as the server's log has it."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self._faults: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        error = record.exc_info[1] if record.exc_info else None
+        if error is None:
+            return
+        # The innermost line of somebody's code says most.
+        frames = traceback.extract_tb(error.__traceback__)
+        where = f" at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
+        self._faults.append(f"{type(error).__name__}: {str(error)[:200]}{where}")
+
+    def take(self) -> str:
+        """The last one, and none from before the next."""
+        fault = self._faults[-1] if self._faults else ""
+        self._faults.clear()
+        return fault
+
+    def __enter__(self) -> Faults:
+        logger = logging.getLogger("tbcore.server.guard")
+        logger.addHandler(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        logging.getLogger("tbcore.server.guard").removeHandler(self)
+
+
+def mounted_routes(mounted: MountedPlugin) -> Iterator[tuple[str, Any]]:
+    """All routes of a plugin: the address below the server's prefix, and the route."""
+    for route in mounted.routes:
+        yield f"/data/plugin/{mounted.plugin.name}{route.path}", route
+    for route in mounted.legacy.routes:
+        yield f"/data{route.path}", route
+    for route in mounted.legacy.bare_routes:
+        yield route.path, route

@@ -1,0 +1,231 @@
+"""The conformance suite finds what it is there to find, and nothing in the plugins that live here.
+
+For each check there is a plugin that is bad in this one respect. All of them are checked in one
+run, with one set of servers, as somebody's plugins in folders.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+PLUGINS = sorted(path.parent.name for path in REPOSITORY.glob("plugins/*/pyproject.toml"))
+TIME_LIMIT = 600.0
+"""Seconds for one run of the suite, on a busy machine."""
+
+PYTHON = """
+import json, time
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.routing import Route
+from tbcore import Claim, PluginInfo, hookimpl
+from tbcore.http import json_response, required
+
+CLAIMS = (Claim(is_scalar=True), Claim("histo"))
+
+@hookimpl
+def plugin_info():
+    return PluginInfo(title={name!r}, claims=CLAIMS, module={module!r}, order={order})
+
+@hookimpl
+def is_active(multiplexer):
+{is_active}
+
+@hookimpl
+def routes(multiplexer):
+    def tags(request):
+        return json_response(multiplexer.tags(CLAIMS))
+
+    def route(request):
+{route}
+
+    return [Route("/tags", tags), Route("/route", route)]
+"""
+IS_ACTIVE = "return multiplexer.has(CLAIMS)"
+ROUTE = """
+run, tag = required(request, "run", "tag")
+return json_response(multiplexer.scalars(run, tag).step)
+"""
+
+BAD_ON_THE_SERVER = {
+    "test_it_loads": {"is_active": "return (", "route": ROUTE},
+    "test_is_active_without_data": {"is_active": "return True"},
+    "test_is_active_is_cheap": {
+        "is_active": """
+        for run, tags in multiplexer.tags([Claim("histo")]).items():
+            for tag in tags[:1]:
+                multiplexer.items(run, tag, [Claim("histo")])[0].read()
+        return multiplexer.has(CLAIMS)
+        """
+    },
+    "test_routes_answer_whatever_they_are_asked": {
+        "route": "return json_response(int(request.query_params['index']))"
+    },
+    "test_routes_do_not_block": {"route": "time.sleep(3.2); return json_response([])"},
+    "test_json_is_strict": {
+        "route": """
+        run, tag = required(request, "run", "tag")
+        values = multiplexer.scalars(run, tag).value.tolist()
+        return Response(json.dumps(values), media_type="application/json")
+        """
+    },
+    "test_routes_work_below_a_path_prefix": {
+        "route": "return RedirectResponse('/data/plugin/bad/tags')"
+    },
+    "test_routes_answer_without_data": {
+        "route": "return json_response(max(multiplexer.runs()))",
+    },
+    "test_routes_answer_with_nan_and_infinities": {
+        "route": """
+        run, tag = required(request, "run", "tag")
+        return json_response([int(value) for value in multiplexer.scalars(run, tag).value])
+        """
+    },
+    "test_routes_answer_with_any_names": {
+        "route": """
+        run, tag = required(request, "run", "tag")
+        multiplexer.scalars(run, tag)
+        return PlainTextResponse("a file", headers={"content-disposition": f"filename={tag}"})
+        """
+    },
+    "test_routes_answer_with_odd_values": {
+        "route": """
+        from tbcore.values import histogram
+        run, tag = required(request, "run", "tag")
+        items = multiplexer.items(run, tag, [Claim("histo")], samples=1)
+        return json_response([item.read().histo.bucket_limit[0] for item in items])
+        """
+    },
+    "test_routes_answer_with_ten_thousand_tags": {
+        "route": """
+        num_tags = sum(map(len, multiplexer.tags(CLAIMS).values()))
+        time.sleep(num_tags / 5000)
+        return json_response(num_tags)
+        """
+    },
+    "test_routes_answer_when_a_file_is_gone": {
+        "route": """
+        run, tag = required(request, "run", "tag")
+        items = multiplexer.items(run, tag, [Claim("histo")], samples=1)
+        try:
+            return json_response([item.step for item in items if item.read()])
+        except Exception as error:
+            raise RuntimeError("no such file") from error
+        """
+    },
+}
+"""Name of a check to what is bad in the plugin that fails it."""
+
+
+def write_plugin(
+    folder: Path, name: str, *, module: str | None = None, order: int = 100, **code: str
+) -> Path:
+    """Writes a plugin as its author has it: a folder with a pyproject.toml."""
+    project = folder / name
+    package = project / f"tbcore_{name}"
+    package.mkdir(parents=True)
+    (project / "pyproject.toml").write_text(
+        f'[project.entry-points."tbcore.plugins"]\n{name} = "tbcore_{name}"\n', encoding="utf-8"
+    )
+
+    def block(text: str, depth: int) -> str:
+        return textwrap.indent(textwrap.dedent(text).strip(), " " * depth)
+
+    python = PYTHON.format(
+        name=name,
+        module=None if module is None else "static/index.js",
+        order=order,
+        is_active=block(code.get("is_active", IS_ACTIVE), 4),
+        route=block(code.get("route", ROUTE), 8),
+    )
+    (package / "__init__.py").write_text(python, encoding="utf-8")
+    if module is not None:
+        (package / "static").mkdir()
+        (package / "static" / "index.js").write_text(module, encoding="utf-8")
+    return project
+
+
+def run_suite(plugins: Sequence[str | Path], folder: Path, *options: str) -> str:
+    """What pytest prints when the suite is run from an empty folder, as by the plugins' author."""
+    folder.mkdir(exist_ok=True)
+    named = [part for plugin in plugins for part in ("--plugin", str(plugin))]
+    answer = subprocess.run(
+        [
+            *(sys.executable, "-m", "pytest", "--pyargs", "tbcore.testing.conformance", *named),
+            *("-rA", "--tb=short", "--color=no", "-p", "no:cacheprovider", "-c", os.devnull),
+            *("--rootdir", str(folder), *options),
+        ],
+        cwd=folder,
+        env={**os.environ, "COLUMNS": "400"},
+        capture_output=True,
+        text=True,
+        timeout=TIME_LIMIT,
+        check=False,
+    )
+    assert "no tests ran" not in answer.stdout, answer.stderr
+    return answer.stdout + answer.stderr
+
+
+def outcomes(printed: str) -> dict[str, dict[str, set[str]]]:
+    """Of each plugin's path the names of the checks, by how they ended."""
+    found: dict[str, dict[str, set[str]]] = {}
+    for outcome, check, plugin in re.findall(
+        r"^(PASSED|FAILED|ERROR|SKIPPED) \S*::(test_\w+)\[([^\]]+)\]", printed, re.MULTILINE
+    ):
+        found.setdefault(plugin, {}).setdefault(outcome, set()).add(check)
+    return found
+
+
+def test_each_check_of_the_server_fails_for_the_plugin_that_is_bad_there(tmp_path: Path) -> None:
+    """And for no other; a plugin that is good passes all."""
+    cases = {"good": {}, **BAD_ON_THE_SERVER}
+    folders = {
+        check: write_plugin(tmp_path / "plugins", f"p{number}", **code)
+        for number, (check, code) in enumerate(cases.items())
+    }
+    printed = run_suite(list(folders.values()), tmp_path / "cwd", "-k", "test_server")
+    found = outcomes(printed)
+    for check, folder in folders.items():
+        ended = found[str(folder)]
+        expected = set() if check == "good" else {check}
+        assert ended.get("FAILED", set()) == expected, f"{check}:\n{printed}"
+        assert "ERROR" not in ended, printed
+        assert check == "test_it_loads" or len(ended["PASSED"]) >= len(BAD_ON_THE_SERVER) - 1
+
+
+def test_the_plugins_that_live_here_pass_on_the_server(tmp_path: Path) -> None:
+    """All of them in one run."""
+    pytest.importorskip("tbcore_scalars", reason="the plugins of this checkout are not installed")
+    printed = run_suite(PLUGINS, tmp_path / "cwd", "-k", "test_server")
+    found = outcomes(printed)
+    assert sorted(found) == PLUGINS, printed
+    assert {name: ended for name, ended in found.items() if set(ended) != {"PASSED"}} == {}, printed
+
+
+def test_without_a_plugin_the_suite_says_what_is_missing(tmp_path: Path) -> None:
+    printed = run_suite([], tmp_path / "cwd")
+    assert "--plugin NAME" in printed
+
+
+def test_the_options_are_there_for_the_suite_alone(tmp_path: Path) -> None:
+    """Another plugin of pytest may have an option of the same name."""
+    (tmp_path / "conftest.py").write_text(
+        "def pytest_addoption(parser):\n    parser.addoption('--plugin')\n", encoding="utf-8"
+    )
+    (tmp_path / "test_one.py").write_text(
+        "def test_one(request):\n    assert request.config.getoption('plugin') == 'x'\n",
+        encoding="utf-8",
+    )
+    subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "--plugin", "x", "-p", "no:cacheprovider", "."],
+        cwd=tmp_path,
+        check=True,
+        timeout=TIME_LIMIT,
+    )
