@@ -1,0 +1,185 @@
+"""Starting and ending: P20 a signal ends it cleanly and it comes back the same; P21 one line says
+what is wrong."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tbcore.testing import EventFileWriter, summaries, write_run
+
+END_SECONDS = 5.0
+ENDS = [(signal.SIGTERM, (0, 143)), (signal.SIGINT, (0, 130))]
+
+
+def processes_of(server: Any) -> list[int]:
+    """Of its session, which nobody else is in."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[3]) == server.process.pid and fields[0] != "Z":
+            found.append(int(folder.name))
+    return found
+
+
+def end(server: Any, sig: int) -> int:
+    """The exit status; ends in time, says nothing, and leaves nobody behind."""
+    started = time.monotonic()
+    server.process.send_signal(sig)
+    status: int = server.process.wait(30)
+    seconds = time.monotonic() - started
+    assert seconds < END_SECONDS, seconds
+    assert server.noise == ""
+    assert processes_of(server) == []
+    return status
+
+
+@pytest.mark.parametrize(("sig", "statuses"), ENDS)
+def test_p20_a_signal_ends_it_while_it_loads_and_answers(
+    start: Any, large: Path, sig: int, statuses: tuple[int, ...]
+) -> None:
+    """With a client that is in the middle of an answer, and one that keeps asking."""
+    server = start(large)
+    half = socket.create_connection(("127.0.0.1", server.port))
+    half.sendall(b"GET /data/plugin/scalars/tags HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    stopping = threading.Event()
+
+    def keep_asking() -> None:
+        while not stopping.is_set():
+            try:
+                server.ask("/data/plugin/scalars/tags")
+            except OSError:
+                return
+
+    client = threading.Thread(target=keep_asking)
+    client.start()
+    server.wait(lambda: server.get("/data/status").json()["bytes_read"] > 0)
+    assert server.get("/data/status").json()["loading"]
+
+    assert end(server, sig) in statuses
+
+    stopping.set()
+    client.join()
+    half.close()
+    # The port is free at once.
+    socket.create_server(("127.0.0.1", server.port)).close()
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Logs that take seconds to load: the same file under many names."""
+    logs = tmp_path_factory.mktemp("large")
+    path = logs / "run_0" / "a.tfevents"
+    with EventFileWriter(path) as writer:
+        for step in range(2000):
+            values = [summaries.scalar(f"tag_{n * step % 97}", n) for n in range(step % 13 + 3)]
+            writer.add_summary(step, *values)
+    for number in range(1, 1000):
+        (logs / f"run_{number}").mkdir()
+        os.link(path, logs / f"run_{number}" / "a.tfevents")
+    return logs
+
+
+@pytest.mark.parametrize(("sig", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_p20_a_signal_before_it_serves_ends_it(
+    start: Any, tmp_path: Path, sig: int, status: int
+) -> None:
+    """At any moment since its own code began to work, without a traceback."""
+    for moment in range(4):
+        server = start(tmp_path, waits=False)
+        libraries = Path(f"/proc/{server.process.pid}/maps")
+        server.wait(lambda libraries=libraries: "numpy" in libraries.read_text())
+        time.sleep(moment * 0.1)
+        # Until it has a handler for it, the signal itself ends the process.
+        server.process.send_signal(sig)
+        assert server.process.wait(30) in (status, -sig), moment
+        assert server.noise.strip() == "", moment
+
+
+def test_p20_after_a_kill_it_comes_back_the_same(start: Any, tmp_path: Path) -> None:
+    """The same runs in the same order, the same samples, byte for byte."""
+    logs = tmp_path / "logs"
+    for number in range(5):
+        write_run(
+            logs, f"run {number}",
+            scalars={f"tag {n}": [float(n * step) for step in range(3000)] for n in range(3)},
+            histograms={"h": [[float(step), 1.0] for step in range(120)]},
+            images={"i": [summaries.png(rgb=(step, 0, 0)) for step in range(40)]},
+            wall_time=1.7e9 - number,
+        )  # fmt: skip
+
+    def answers(server: Any) -> dict[str, bytes]:
+        server.wait_for_runs(5)
+        server.wait_for_look()
+        paths = ["/data/runs", "/data/plugin/scalars/tags", "/legacy/data/runs"]
+        for number in range(5):
+            run = f"run=run+{number}"
+            paths += [f"/data/plugin/scalars/scalars?{run}&tag=tag+{n}" for n in range(3)]
+            paths += [f"/data/plugin/histograms/histograms?{run}&tag=h"]
+            paths += [f"/data/plugin/images/images?{run}&tag=i"]
+        found = {path: server.get(path) for path in paths}
+        assert all(answer.status == 200 for answer in found.values())
+        return {path: answer.body for path, answer in found.items()}
+
+    first = start(logs)
+    before = answers(first)
+    assert len(first.scalars("run 0", "tag 0")) == 1000
+    first.process.kill()
+    assert first.process.wait() == -signal.SIGKILL
+    assert processes_of(first) == []
+
+    assert answers(start(logs)) == before
+
+
+def test_p21_one_line_says_what_is_wrong(tmp_path: Path) -> None:
+    """Before anything is served, with a status that is not 0; never a traceback.
+
+    `tests/test_cli.py` has more of these, without a process of its own.
+    """
+    (tmp_path / "file").write_text("no directory")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        faults = {
+            ("--logdir", ".", "--port", port): rf"^tbcore: .*{port}.* in use",
+            ("--logdir", ".", "--port", "99999"): r"99999",
+            ("--logdir", ".", "--prot", "1"): r"--prot.*--port",
+            ("--logdir", "file"): r"'?file'? .*directory",
+            (): r"which directory",
+        }
+        started = {
+            arguments: subprocess.Popen(
+                [sys.executable, "-m", "tbcore", "serve", *arguments],
+                cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            )
+            for arguments in faults
+        }  # fmt: skip
+        for arguments, process in started.items():
+            out, noise = process.communicate(timeout=60)
+            assert process.returncode in (1, 2), arguments
+            assert out == "", arguments
+            [line] = noise.splitlines()
+            assert re.search(faults[arguments], line), line
+
+
+def test_p21_a_logdir_that_is_not_there_is_waited_for(start: Any, tmp_path: Path) -> None:
+    """One line says so, and it is served when it comes."""
+    server = start(tmp_path / "later")
+    server.wait_for_look()
+    write_run(tmp_path / "later", "a", scalars={"x": [1.0]})
+    server.wait(lambda: server.get("/data/runs").json() == ["a"])
+
+    [line] = server.noise.splitlines()
+    assert line.endswith("/later does not exist; waiting for it")
