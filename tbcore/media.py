@@ -12,7 +12,7 @@ A plugin says what is in a value; the answers that `tbcore/lib/step-tab.js` asks
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import orjson
@@ -51,8 +51,8 @@ class Sample(NamedTuple):
     """As logged."""
     content_type: str
     """As it is answered, if `bytes_response` holds it for safe."""
-    fields: Mapping[str, str | int | float]
-    """What listings say of it besides, such as its size."""
+    fields: Mapping[str, Any]
+    """What listings say of it besides, such as its size: anything that `json_response` takes."""
 
 
 Metadata = SummaryMetadata

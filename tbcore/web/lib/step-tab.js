@@ -44,6 +44,7 @@ import { RunLabel, runsByGroup, TagTab, watchTags } from "./tag-tab.js";
  * @property {string} bytes  the route of a sample's bytes: "individualImage"
  * @property {(props: SampleProps) => unknown} Sample  a component
  * @property {(props: { host: Host }) => unknown} [Controls]  a component: what else stands in the toolbar
+ * @property {Parameters<Host["keys"]>[0]} [keys]  of the controls, beside those of the tab
  * @property {(contentType: string) => string} ending  of the name of a file
  * @property {(url: string) => void} [fetchAhead]  fetches the bytes of a sample that may be shown next
  * @property {boolean} [stays]  whether samples stay when they are scrolled out of sight, as what plays must
@@ -53,6 +54,9 @@ import { RunLabel, runsByGroup, TagTab, watchTags } from "./tag-tab.js";
  * @property {any} entry  an Entry
  * @property {string} url  of the bytes
  * @property {string} label  what it is, in words
+ * @property {Run} run
+ * @property {string} tag
+ * @property {Found} found  the step, and all that was logged with it
  * @property {boolean} expanded  whether its card has the whole width
  * @property {boolean} alone  whether the step has no other sample
  * @property {() => void} onBroken  tells that the browser cannot show it, or that it is gone; the tab finds out why
@@ -138,6 +142,7 @@ function Dashboard({ host, kind, tags, answers }) {
       { key: "]", label: "Next step, in all cards", act: () => move.current(1) },
       { key: "←", label: "Previous step, in the card that has the focus; → the next" },
       { key: "f", label: "Full size: the card that has the focus" },
+      ...(kind.keys ?? []),
     ]);
   }, []);
 
@@ -322,6 +327,9 @@ function Cell({ tab, run, tag, place, ahead, expanded }) {
             entry=${entry}
             url=${url}
             label="${tag}, ${run.name}, step ${formatStep(shown.step)}${title && `, ${title}`}"
+            run=${run}
+            tag=${tag}
+            found=${shown}
             expanded=${expanded}
             alone=${entries.length === 1}
             onBroken=${() => onBroken(shown, entry, sample)}
@@ -334,7 +342,7 @@ function Cell({ tab, run, tag, place, ahead, expanded }) {
               href=${url}
               download="${file.replace(/[^\w.-]+/g, "_")}${kind.ending(entry.content_type)}"
               aria-label="Download ${kind.noun} of ${run.name}, ${tag}${title && `, ${title}`}"
-              title="Download the bytes that were logged"
+              title="Download what was logged"
             >
               <${Icon} name="download" />
             </a>
