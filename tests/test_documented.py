@@ -32,6 +32,7 @@ PAGES = [
     REPOSITORY / "ARCHITECTURE.md",
     REPOSITORY / "CONTRIBUTING.md",
     REPOSITORY / "CHANGELOG.md",
+    REPOSITORY / "SECURITY.md",
     *sorted(DOCS.glob("*.md")),
     *sorted((REPOSITORY / "plugins").glob("*/*.md")),
     HELLO / "README.md",

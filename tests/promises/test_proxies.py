@@ -1,0 +1,83 @@
+"""The proxy of docs/security.md works: the page and its news, below a path, with a token."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "security.md"
+HOST = "logs.example.com"
+
+
+@pytest.fixture
+def proxied(start_server: Callable[..., Any], logdir: Path, tmp_path: Path) -> Iterator[Any]:
+    """A server, and its `port` that of nginx in front of it, as the page says but for TLS."""
+    program = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin:/usr/local/sbin")
+    if program is None:
+        pytest.skip("nginx is not installed")
+    server = start_server(logdir, "--path_prefix", "/logs", TBCORE_TOKEN="secret")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    found = re.search(r"```nginx\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    assert found
+    site = found[1].replace("443 ssl", f"127.0.0.1:{port}").replace(":6006", f":{server.port}")
+    site = re.sub(r"\n *ssl_.*", "", site)
+    assert f":{server.port};" in site
+    folders = "".join(
+        f"{name}_temp_path {tmp_path}/{name};\n"
+        for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
+    (tmp_path / "nginx.conf").write_text(
+        f"daemon off; pid {tmp_path}/pid; error_log stderr;\nevents {{ }}\n"
+        f"http {{ access_log off;\n{folders}{site} }}\n"
+    )
+    proxy = subprocess.Popen([program, "-p", str(tmp_path), "-c", "nginx.conf", "-e", "stderr"])
+    server.port = port
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        try:
+            server.connect().close()
+            break
+        except OSError:
+            time.sleep(0.05)
+    yield server
+    proxy.terminate()
+    proxy.wait(10)
+
+
+@pytest.mark.release
+def test_the_documented_proxy_works(proxied: Any) -> None:
+    """Its Host is the public one, and what it says of the client counts for nothing."""
+    assert proxied.ask("/logs/data/runs", host=HOST).status == 401
+    welcome = proxied.ask("/logs/?token=secret", host=HOST)
+    assert (welcome.status, welcome.headers["location"]) == (303, "/logs/")
+    cookie = f"Cookie: {welcome.headers['set-cookie'].partition(';')[0]}"
+    assert "Path=/logs/;" in welcome.headers["set-cookie"]
+
+    assert b"<title>" in proxied.ask("/logs/", cookie, host=HOST).body
+    assert len(proxied.ask("/logs/data/runs", cookie, host=HOST).json()) == 3
+    own = ["Sec-Fetch-Site: same-origin", f"Origin: https://{HOST}"]
+    path = "/logs/data/plugin/images/steps"
+    body = b'{"runs": [], "tags": []}'
+    assert proxied.ask(path, cookie, *own, method="POST", host=HOST, body=body).status == 200
+    foreign = ["Origin: https://evil.example"]
+    assert proxied.ask(path, cookie, *foreign, method="POST", host=HOST, body=body).status == 403
+
+    connection = proxied.connect()
+    connection.socket.sendall(
+        f"GET /logs/data/updates HTTP/1.1\r\nHost: {HOST}\r\n{cookie}\r\n\r\n".encode()
+    )
+    received = b""
+    while b"data: " not in received:
+        received += connection.socket.recv(1 << 16)
+    connection.close()
