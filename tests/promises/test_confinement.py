@@ -91,6 +91,7 @@ def test_p18_no_path_leads_out(confined: Any) -> None:
     """1,525 traversals and more, byte by byte as a browser would not send them."""
     paths = traversals(confined.logdir)
     assert len(paths) >= 1525
+    print(f"{len(paths)} paths")
     connection = confined.connect()
     for path in paths:
         request = f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode("latin-1")

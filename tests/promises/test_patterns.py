@@ -70,12 +70,15 @@ def test_p13_an_invalid_expression_is_said_to_be(studied: Any) -> None:
 def test_p13_an_expression_costs_a_second(studied: Any) -> None:
     """Of a processor; it is answered or refused, alone and with many others in one request."""
     assert ask(studied, "ab!?$").status == 200
+    costs = []
     for patterns in (*([pattern] for pattern in HOSTILE), HOSTILE * 5):
         before = studied.cpu_seconds()
         answer = ask(studied, *patterns)
         cost = studied.cpu_seconds() - before
         assert answer.status in (200, 400), (patterns[0][:50], answer.text)
         assert cost <= COST_SECONDS, (patterns[0][:50], cost, answer.text[:200])
+        costs.append(cost)
+    print(f"the dearest expression cost {max(costs):.2f} s of a processor")
 
 
 def test_p13_expressions_do_not_cost_the_others(studied: Any) -> None:
