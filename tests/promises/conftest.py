@@ -189,8 +189,9 @@ class Server:
     def steps(self, run: str, tag: str = "a") -> list[int]:
         return [step for _, step, _ in self.scalars(run, tag)]
 
-    def wait_for_runs(self, number: int) -> None:
-        self.wait(lambda: len(self.ask("/data/runs").json()) >= number)
+    def wait_until_loaded(self) -> None:
+        """Until all that was on the disk at the start has been read."""
+        self.wait(lambda: self.ask("/data/status").json()["passes"])
 
     def wait_for_look(self) -> None:
         """Until all that is on the disk now has been read."""
@@ -339,7 +340,7 @@ def faulty() -> str:
 def server(start_server: Callable[..., Server], logdir: Path, faulty: str) -> Server:
     """One that nobody disturbs, with plugins `faulty` and `failed` beside the installed ones."""
     server = start_server(logdir, plugins={"faulty": faulty, "failed": "raise RuntimeError"})
-    server.wait_for_runs(3)
+    server.wait_until_loaded()
     return server
 
 

@@ -70,7 +70,7 @@ class HalfRequests:
 @pytest.fixture
 def own_server(start_server: Callable[..., Any], logdir: Path) -> Any:
     server = start_server(logdir)
-    server.wait_for_runs(3)
+    server.wait_until_loaded()
     return server
 
 
@@ -88,10 +88,6 @@ def ask_as_others_do(server: Any) -> None:
         assert answer.seconds < OTHERS_SECONDS, path
 
 
-def num_descriptors(server: Any) -> int:
-    return len(list(Path(f"/proc/{server.process.pid}/fd").iterdir()))
-
-
 def test_p11_half_requests_keep_nobody_out(own_server: Any, half_requests: HalfRequests) -> None:
     """300 of all kinds at once."""
     for _ in range(3):
@@ -104,16 +100,16 @@ def test_p11_half_requests_keep_nobody_out(own_server: Any, half_requests: HalfR
 def test_p11_half_requests_are_dropped(own_server: Any) -> None:
     """Within a minute, those that send a byte now and then too; nothing of them stays."""
     ask_as_others_do(own_server)
-    before = num_descriptors(own_server)
+    before = own_server.num_descriptors()
     clients = HalfRequests(own_server.port)
     started = time.monotonic()
     # Looked at from the server's side: a client that does not read cannot be told.
-    while num_descriptors(own_server) > before and time.monotonic() - started < DROPPED_SECONDS:
+    while own_server.num_descriptors() > before and time.monotonic() - started < DROPPED_SECONDS:
         ask_as_others_do(own_server)
         clients.trickle()
         time.sleep(0.5)
     seconds = time.monotonic() - started
-    left = num_descriptors(own_server) - before
+    left = own_server.num_descriptors() - before
     clients.close()
     print(f"dropped after {seconds:.0f} s")
     assert left <= 0

@@ -83,7 +83,7 @@ def confined(
     (folder / "logs" / "train" / "link").symlink_to(folder / "outside")
     server = start_server(folder / "logs")
     server.logdir = folder / "logs"
-    server.wait_for_runs(3)
+    server.wait_until_loaded()
     return server
 
 
@@ -111,7 +111,7 @@ def test_p18_the_log_directory_stays_as_it_is(
     before = state(logdir)
     server = start_server(logdir, TMPDIR=str(tmp_path), HOME=str(tmp_path))
     folder = Path(os.readlink(f"/proc/{server.process.pid}/cwd"))
-    server.wait_for_runs(3)
+    server.wait_until_loaded()
     for plugin, routes in {
         "scalars": ["tags", "scalars?run=train&tag=loss", "scalars?run=train&tag=loss&format=csv"],
         "images": ["images?run=media&tag=i", "individualImage?run=media&tag=i&index=0"],

@@ -46,7 +46,7 @@ def studied(start_server: Callable[..., Any], tmp_path_factory: pytest.TempPathF
             text = "a" * 20_000 if number % 2 else "ab" * 10_000 + "!"
             writer.add_summary(0, summaries.session_start({"x": text}))
     server = start_server(logdir)
-    server.wait_for_runs(NUM_SESSIONS)
+    server.wait_until_loaded()
     return server
 
 
