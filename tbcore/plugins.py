@@ -42,6 +42,8 @@ logger = logging.getLogger(__name__)
 HOOKS = ("plugin_info", "is_active", "routes", "legacy_api")
 NAME = re.compile(r"[a-z0-9_-][a-z0-9_.-]*")
 """Names are parts of addresses; `.` in front would make some of them special."""
+RESERVED_NAME = "plugins"
+"""In the address of the page this is the page about all plugins."""
 
 OWN_FOLDER = str(Path(__file__).parent) + os.sep
 ONLY_VARIABLE = "TBCORE_PLUGINS"
@@ -442,6 +444,8 @@ def _load(plugin: LoadedPlugin, source: Source) -> None:
             f"plugin {name!r} has a name that cannot be part of an address; "
             f"names are made of a-z, 0-9, '_', '-' and '.', and do not start with '.'"
         )
+    if name == RESERVED_NAME:
+        raise PluginError(f"no plugin can be named {name!r}: the page about all plugins is")
     with plugin.health.at("import"):
         subject = source.load()
     manager = pluggy.PluginManager("tbcore")

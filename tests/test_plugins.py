@@ -281,6 +281,12 @@ def test_names_that_cannot_be_part_of_an_address(name: str) -> None:
     assert "a-z, 0-9" in error
 
 
+def test_one_name_is_taken() -> None:
+    """By the page's own tab."""
+    error = load_one(make_plugin(), "plugins").error
+    assert error == "no plugin can be named 'plugins': the page about all plugins is"
+
+
 def test_names_with_all_allowed_characters() -> None:
     """As the contract lists them."""
     assert load_one(make_plugin(), "a-z_0.9").error is None

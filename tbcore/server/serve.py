@@ -133,6 +133,7 @@ def _code(config: Config) -> list[Path]:
 
 def _warn_of_unknown_names(config: Config, plugins: Plugins) -> None:
     names = [plugin.name for plugin in plugins]
+    in_use = [plugin.name for plugin in plugins if plugin.off is None]
     for option, given in (
         ("--samples_per_plugin", config.samples_per_plugin),
         ("--no_plugin", config.without_plugins),
@@ -141,7 +142,7 @@ def _warn_of_unknown_names(config: Config, plugins: Plugins) -> None:
             if name not in names:
                 logger.warning(
                     "%s: there is no plugin %r%s; there are: %s",
-                    option, name, did_you_mean(name, names), ", ".join(names) or "none",
+                    option, name, did_you_mean(name, names), ", ".join(in_use) or "none",
                 )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { UnshownList } from "./empty-states.js";
 import { formatBytes, plural } from "./lib/format.js";
 import { Icon } from "./lib/icons.js";
+import { PLUGINS_PAGE } from "./state.js";
 
 /**
  * @param {object} props
@@ -20,6 +21,10 @@ export function InfoDialog({ state, onClose }) {
   const status = state.status.value;
   /** A click beside the window closes it. @param {MouseEvent} event */
   const onClick = (event) => event.target === dialog.current && dialog.current?.close();
+  const showPlugins = () => {
+    dialog.current?.close();
+    state.openTab(PLUGINS_PAGE);
+  };
   return html`<dialog ref=${dialog} aria-label="About this log directory" onClose=${onClose} onClick=${onClick}>
     <div class="dialog">
       <header>
@@ -54,6 +59,7 @@ export function InfoDialog({ state, onClose }) {
             })}
           </tbody>
         </table>
+        <p><button type="button" class="tb-button" onClick=${showPlugins}>Timings, faults and options of the plugins</button></p>
         <p class="tb-dim">tbcore ${frontends.version}</p>`}
     </div>
   </dialog>`;

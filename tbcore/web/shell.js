@@ -11,7 +11,7 @@ import { watchKeys } from "./keys.js";
 import { Later } from "./lib/later.js";
 import { Opening, PluginView } from "./plugin-view.js";
 import { Sidebar } from "./sidebar.js";
-import { createState } from "./state.js";
+import { PLUGINS_PAGE, createState } from "./state.js";
 import { keepInSync } from "./sync.js";
 import { TopBar, isFirstPass, orderTabs } from "./top-bar.js";
 
@@ -30,8 +30,9 @@ function Page({ state, sync }) {
   const [dialog, setDialog] = useState(/** @type {"info" | "help" | null} */ (null));
   const [isTabOpening, setTabOpening] = useState(true);
   const frontends = state.frontends.value;
+  const showsPlugins = state.tab.value === PLUGINS_PAGE;
   const plugin = orderTabs(frontends?.plugins ?? []).find(({ name }) => name === state.tab.value);
-  const empty = findEmptyState(state, plugin);
+  const empty = showsPlugins ? null : findEmptyState(state, plugin);
   const isConnecting = empty === "connecting" && !state.refusal.value;
   const isOpening = isConnecting || (empty === null && plugin?.error === null && isTabOpening);
 
@@ -56,8 +57,10 @@ function Page({ state, sync }) {
       <${Sidebar} state=${state} isOpen=${showsRuns} onClose=${() => setShowsRuns(false)} onInfo=${() => setDialog("info")} />
       <main>
         ${isOpening && html`<${Opening} key="opening" title=${plugin?.title} />`}
-        <div key="content" id="content" role="tabpanel" aria-labelledby=${plugin && `tab-${plugin.name}`}>
-          ${isConnecting
+        <div key="content" id="content" role="tabpanel" aria-labelledby=${plugin && `tab-${plugin.name}`} aria-label=${showsPlugins ? "Plugins" : undefined}>
+          ${showsPlugins
+            ? html`<${Later} key="plugins" load=${() => import("./plugins-page.js")} of="PluginsPage" />`
+            : isConnecting
             ? null
             : empty
               ? html`<${Later} key="empty" load=${() => import("./empty-states.js")} of="EmptyState" what=${empty} state=${state} plugin=${plugin} />`
@@ -95,6 +98,7 @@ function openFirstTab(state) {
   const plugins = state.frontends.value?.plugins;
   if (!plugins) return;
   const tabs = orderTabs(plugins);
+  if (state.tab.value === PLUGINS_PAGE) return;
   if (tabs.some(({ name }) => name === state.tab.value)) return;
   const first = tabs.find(({ active, error }) => active && error === null);
   if (first) state.openTab(first.name);

@@ -32,6 +32,9 @@ import { AUTO, checkedRuns, onlyRuns, selectionFromText, selectionToText, setChe
  * @typedef {ReturnType<typeof createState>} State
  */
 
+/** The tab that is no plugin's: no plugin has this name. */
+export const PLUGINS_PAGE = "plugins";
+
 /** How long to wait for more before the address is written: browsers slow down pages that write it often. */
 const ADDRESS_MS = 150;
 

@@ -1,0 +1,30 @@
+// What is told of old names that plugins use.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { deprecationsOf, warnDeprecated } from "../../tbcore/web/lib/deprecated.js";
+
+const STACK = `Error
+    at warnDeprecated (http://localhost:6006/runs/static/tbcore/lib/deprecated.js:20:59)
+    at draw (http://localhost:6006/runs/static/plugins/hello-2.0/parts/draw.js:7:3)
+    at render (http://localhost:6006/runs/static/plugins/other/index.js:7:3)`;
+
+test("an old name is told once for each plugin, with the plugin that called", (t) => {
+  const warn = t.mock.method(console, "warn", () => {});
+
+  warnDeprecated("host.old()", "use host.new()", STACK);
+  warnDeprecated("host.old()", "use host.new()", STACK);
+  warnDeprecated("host.old()", "use host.new()", STACK.replace("hello-2.0", "steps"));
+  warnDeprecated("host.old()", "use host.new()");
+
+  assert.deepEqual(
+    warn.mock.calls.map(({ arguments: [line] }) => line),
+    [
+      'plugin "hello-2.0" uses host.old(), which will go: use host.new()',
+      'plugin "steps" uses host.old(), which will go: use host.new()',
+      "a module uses host.old(), which will go: use host.new()",
+    ],
+  );
+  assert.deepEqual(deprecationsOf("hello-2.0"), [{ name: "host.old()", instead: "use host.new()", count: 2 }]);
+  assert.deepEqual(deprecationsOf("unknown"), []);
+});
