@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tbcore.kinds import Claim, Claims
-from tbcore.plugins import ENTRY_POINT_GROUP, LoadedPlugin, attempt, describe, load_plugins
+from tbcore.plugins import LoadedPlugin, attempt, describe, load_plugins
+from tbcore.sources import ENTRY_POINT_GROUP
 
 
 @dataclass(frozen=True, eq=False)
