@@ -122,7 +122,6 @@ def test_p20_after_a_kill_it_comes_back_the_same(start: Any, tmp_path: Path) -> 
         )  # fmt: skip
 
     def answers(server: Any) -> dict[str, bytes]:
-        server.wait_for_runs(5)
         server.wait_for_look()
         paths = ["/data/runs", "/data/plugin/scalars/tags", "/legacy/data/runs"]
         for number in range(5):
