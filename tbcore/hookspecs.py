@@ -28,7 +28,7 @@ Arguments are passed by name, and a plugin leaves out those it does not need, so
 be added here without breaking anyone. A hook that is not on this page, or an argument that its hook
 does not have, makes the plugin fail before any of its other hooks is called. A plugin that failed
 is listed with the reason (`tbcore plugins`, the page, the log), its addresses answer 503, and
-everything else works. With `tbcore serve --dev` the fault is raised instead.
+everything else works. With `tbcore serve --dev` the page has the traceback.
 """
 
 from __future__ import annotations

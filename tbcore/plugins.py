@@ -50,6 +50,8 @@ ONLY_VARIABLE = "TBCORE_PLUGINS"
 TRACE_VARIABLE = "TBCORE_TRACE_HOOKS"
 _UNKNOWN_FIELD = "got an unexpected keyword argument"
 """What Python says of a field of `PluginInfo` that does not exist here."""
+VERSION_MARK = "~"
+"""Before a version, as a part of an address."""
 MAX_REASON = 500
 """Characters of somebody else's message that are repeated in one of ours."""
 
@@ -102,7 +104,12 @@ class LoadedPlugin:
     folder: Path | None = None
     """Where the plugin's package lies; None when it has no place on disk."""
     source: Source | None = field(default=None, repr=False)
+    version: str = ""
+    """Part of the address of its files where they may change while a page is open; "" elsewhere."""
     dev: bool = False
+    """Whether somebody works on it, who wants to see tracebacks."""
+    strict: bool = False
+    """Whether its faults are raised instead of being recorded, as tests want it."""
     health: Health = field(init=False, repr=False)
     _hooks: pluggy.HookRelay | None = field(default=None, repr=False)
     _implemented: frozenset[str] = field(default=frozenset(), repr=False)
@@ -150,7 +157,9 @@ class LoadedPlugin:
         """Where the ES module is served, relative to the server's root."""
         if self.error or self.module is None:
             return None
-        return f"static/plugins/{self.name}/{self.module.name}"
+        # Modules import each other by relative addresses, so all of a version are loaded anew.
+        folder = f"{VERSION_MARK}{self.version}/" if self.version else ""
+        return f"static/plugins/{self.name}/{folder}{self.module.name}"
 
     def serves(self, path: str) -> bool:
         """Whether a file below the static folder is this plugin's: others may lie beside it."""
@@ -206,17 +215,18 @@ def load_plugins(
     extra: Mapping[str, object] | None = None,
     folders: Sequence[str] = (),
     dev: bool = False,
+    strict: bool = False,
 ) -> Plugins:
     """Imports the installed plugins named by `only` and all that are in `folders`, and checks them.
 
     None means those that the environment variable TBCORE_PLUGINS names, or all where it is not
     set. Those named by `without`, those that the variable leaves out, and installed ones whose name
     one in a folder has, are there as `off`, and are not imported. `extra` holds plugins that are
-    neither, by name: modules or objects. With `dev` the first fault is raised instead of being
-    recorded.
+    neither, by name: modules or objects. With `strict` the first fault is raised instead of being
+    recorded, now and later.
     """
-    sources = find(only=only, without=without, extra=extra, folders=folders, strict=dev)
-    return load(sources, dev=dev)
+    sources = find(only=only, without=without, extra=extra, folders=folders, strict=strict)
+    return load(sources, dev=dev, strict=strict)
 
 
 def find(
@@ -255,24 +265,33 @@ def find(
 
 
 def load(
-    sources: Sequence[Source], *, keep: Sequence[LoadedPlugin] = (), dev: bool = False
+    sources: Sequence[Source],
+    *,
+    keep: Sequence[LoadedPlugin] = (),
+    dev: bool = False,
+    strict: bool = False,
 ) -> Plugins:
     """Imports plugins and checks them, all but those to `keep`, which have been loaded before."""
     loaded = {plugin.source.key: plugin for plugin in keep if plugin.source}
     owners: dict[str, Source] = {}
     plugins: Plugins = []
     for source in sources:
+        first = source if source.off else owners.setdefault(source.name, source)
         plugin = loaded.get(source.key)
         if plugin is None:
             plugin = LoadedPlugin(
-                source.name, source.distribution, off=source.off or None, source=source, dev=dev
+                source.name,
+                source.distribution,
+                off=source.off or None,
+                source=source,
+                dev=dev,
+                strict=strict,
             )
-        with_same_name = source if source.off else owners.setdefault(source.name, source)
         if source.key not in loaded and not source.off:
             try:
-                if with_same_name is not source:
+                if first is not source:
                     raise PluginError(
-                        f"plugin {source.name!r} is offered by {with_same_name} and by {source}; "
+                        f"plugin {source.name!r} is offered by {first} and by {source}; "
                         f"the first is used, "
                         f"{'uninstall' if source.is_installed else 'remove'} one of them"
                     )
@@ -311,6 +330,36 @@ def mount(plugin: LoadedPlugin, multiplexer: Multiplexer, config: Config) -> Mou
         line, where = _record(plugin, error, f" in {hook}")
         return MountedPlugin(plugin, options, error=line, traceback=where)
     return MountedPlugin(plugin, options, routes, legacy)
+
+
+def mount_all(
+    plugins: Plugins,
+    multiplexer: Multiplexer,
+    config: Config,
+    *,
+    keep: Sequence[MountedPlugin] = (),
+) -> list[MountedPlugin]:
+    """All plugins that are in use, sorted by name; those to `keep` have been mounted before.
+
+    Options that make no sense any more cost their plugin only, where others are kept.
+    """
+    in_use = {plugin.name: plugin for plugin in reversed(plugins) if plugin.off is None}
+    before = {m.plugin.name: m for m in keep}
+    mounted = []
+    for name in sorted(in_use):
+        plugin, known = in_use[name], before.get(name)
+        if known is not None and known.plugin is plugin:
+            mounted.append(known)
+            continue
+        try:
+            mounted.append(mount(plugin, multiplexer, config))
+        except OptionError as error:
+            if not keep:
+                raise
+            line = f"plugin {name!r}: {error}"
+            logger.error("%s", line)
+            mounted.append(MountedPlugin(plugin, error=line))
+    return mounted
 
 
 def check_settings(plugins: Plugins, config: Config) -> None:
@@ -396,7 +445,7 @@ def _record(plugin: LoadedPlugin, error: BaseException, where: str) -> tuple[str
 
     Raises it again where it must not be recorded.
     """
-    if plugin.dev or isinstance(error, KeyboardInterrupt):
+    if plugin.strict or isinstance(error, KeyboardInterrupt):
         raise error
     if isinstance(error, PluginError):
         # Our own words about what the plugin did: where it was found out does not matter.

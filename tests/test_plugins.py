@@ -741,12 +741,12 @@ def test_with_dev_faults_are_raised(distributions: Distributions) -> None:
     distributions.add("bad", {"bad": "bad_plugin"}, {"bad_plugin.py": "raise SystemExit(3)"})
 
     with pytest.raises(SystemExit):
-        load_plugins(dev=True)
+        load_plugins(strict=True)
     with pytest.raises(PluginError, match="is not installed"):
-        load_plugins(only=["none"], dev=True)
+        load_plugins(only=["none"], strict=True)
     with pytest.raises(PluginError, match="does not exist"):
-        load_plugins(only=(), extra={"made": make_plugin(is_activ=lambda: True)}, dev=True)
-    [plugin] = load_plugins(only=(), extra={"made": make_plugin(routes=lambda: 1 / 0)}, dev=True)
+        load_plugins(only=(), extra={"made": make_plugin(is_activ=lambda: True)}, strict=True)
+    [plugin] = load_plugins(only=(), extra={"made": make_plugin(routes=lambda: 1 / 0)}, strict=True)
     with pytest.raises(ZeroDivisionError):
         mount(plugin, Multiplexer(), Config(logdir=""))
 

@@ -9,7 +9,7 @@ import time
 from concurrent.futures import Future
 from typing import Any
 
-from tbcore.plugins import LoadedPlugin, Outcome, attempt, describe
+from tbcore.plugins import LoadedPlugin, Outcome, attempt, describe, traceback_of
 from tbcore.server.pool import NoThreadError, ThreadPool
 from tbcore.store.multiplexer import Multiplexer
 
@@ -34,6 +34,8 @@ class Activity:
         self._active = False
         self.error: str | None = None
         """What the hook raised when it was asked last, in one line."""
+        self.traceback = ""
+        """Where."""
         self._running: Future[Outcome] | None = None
         self._running_generation = -1
         self._running_since = 0.0
@@ -99,10 +101,11 @@ class Activity:
         self._told_blocked = False
         error = outcome.error
         self.error = describe(error) if error else None
+        self.traceback = traceback_of(error) if error else ""
         if error is None:
             return
         self._plugin.health.failed("is_active", describe(error), error)
-        if self._plugin.dev:
+        if self._plugin.strict:
             raise error
         if type(error) not in self._told_errors:
             self._told_errors.add(type(error))

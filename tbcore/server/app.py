@@ -7,9 +7,9 @@ From the outside in: headers and last resort (`headers.py`), who is let in (`gat
 from __future__ import annotations
 
 import functools
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -19,7 +19,14 @@ from starlette.types import Receive, Scope, Send
 import tbcore
 from tbcore.config import Config
 from tbcore.http import json_response, query_of, text_error
-from tbcore.plugins import LoadedPlugin, MountedPlugin, Plugins, check_settings, mount
+from tbcore.plugins import (
+    VERSION_MARK,
+    LoadedPlugin,
+    MountedPlugin,
+    Plugins,
+    check_settings,
+    mount_all,
+)
 from tbcore.server.activity import Activity
 from tbcore.server.compress import Compress
 from tbcore.server.core_routes import CoreRoutes
@@ -48,8 +55,7 @@ def create_app(config: Config, *, multiplexer: Multiplexer, plugins: Plugins) ->
     options of plugins that make no sense.
     """
     check_settings(plugins, config)
-    in_use = {plugin.name: plugin for plugin in reversed(plugins) if plugin.off is None}
-    mounted = [mount(in_use[name], multiplexer, config) for name in sorted(in_use)]
+    mounted = mount_all(plugins, multiplexer, config)
     return App(config, multiplexer, mounted, [plugin for plugin in plugins if plugin.off])
 
 
@@ -63,40 +69,20 @@ class App:
         mounted: Sequence[MountedPlugin],
         off: Sequence[LoadedPlugin] = (),
     ) -> None:
-        self.mounted = mounted
         self._config = config
         self._prefix = config.path_prefix
-        # A plugin's routes are known by its name, and so are the threads that run them.
-        names = {m.plugin.name: m for m in mounted}
-        pools = {name: ThreadPool(f"plugin-{name}") for name in names}
-        loop_watch = LoopWatch()
-        self._guards = {name: Guard(m, pools[name], loop_watch) for name, m in names.items()}
-        self._plugins = names
-        pool = ThreadPool("tbcore", max_threads=4)
-        self._pool = pool
+        self._multiplexer = multiplexer
+        self._pool = ThreadPool("tbcore", max_threads=4)
+        self._pools: dict[str, ThreadPool] = {}
+        """One for each plugin, by name."""
+        self._loop_watch = LoopWatch()
         self._updates = Updates(multiplexer)
         self._files = StaticFiles(dev=config.dev)
-        activities = {
-            name: Activity(m.plugin, multiplexer, pools[name]) for name, m in names.items()
-        }
-        core = CoreRoutes(config, multiplexer, mounted, activities, pool, off)
-        index = LegacyIndex(multiplexer, mounted, pools)
-        self._data: dict[str, Data] = {
-            "/data/logdir": core.logdir,
-            "/data/runs": index.answer if config.api == "legacy" else core.runs,
-            "/data/run_details": core.run_details,
-            "/data/plugins": core.plugins,
-            "/data/plugins_listing": core.plugins_listing,
-            "/data/environment": core.environment,
-            "/data/frontends": core.frontends,
-            "/data/status": self._updates.answer,
-            "/legacy/data/logdir": core.logdir,
-            "/legacy/data/runs": index.answer,
-        }
+        self._served = self._serving(mounted, off)
         self._policy = b""
         self._read_index_page()
         self._layers = SafeHeaders(
-            Gate(Compress(self._answer, pool), config), lambda: self._policy, dev=config.dev
+            Gate(Compress(self._answer, self._pool), config), lambda: self._policy, dev=config.dev
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -107,12 +93,63 @@ class App:
         """The Content-Security-Policy of every answer."""
         return self._policy
 
+    @property
+    def mounted(self) -> Sequence[MountedPlugin]:
+        """The plugins, sorted by name."""
+        return self._served.mounted
+
+    def replace(self, mounted: Sequence[MountedPlugin], off: Sequence[LoadedPlugin] = ()) -> None:
+        """Serves other plugins from the next request on, and tells pages that are open.
+
+        May be called in any thread. Requests that have begun are answered by the plugins of then.
+        """
+        # In one step: whoever reads it has either all of the old or all of the new.
+        self._served = self._serving(mounted, off, self._served)
+        self._updates.plugins_changed()
+
     def close_streams(self) -> None:
         """Ends the open streams of updates, which would keep the server from stopping.
 
         May be called in a signal handler.
         """
         self._updates.close()
+
+    def _serving(
+        self,
+        mounted: Sequence[MountedPlugin],
+        off: Sequence[LoadedPlugin],
+        before: _Served | None = None,
+    ) -> _Served:
+        """What answers for these plugins; what is known of those from before is kept."""
+        multiplexer = self._multiplexer
+        names = {m.plugin.name: m for m in mounted}
+        for name in names:
+            if name not in self._pools:
+                self._pools[name] = ThreadPool(f"plugin-{name}")
+        pools = {name: self._pools[name] for name in names}
+        guards: dict[str, Guard] = {}
+        activities: dict[str, Activity] = {}
+        for name, m in names.items():
+            if before is not None and before.plugins.get(name) is m:
+                guards[name], activities[name] = before.guards[name], before.activities[name]
+                continue
+            guards[name] = Guard(m, pools[name], self._loop_watch)
+            activities[name] = Activity(m.plugin, multiplexer, pools[name])
+        core = CoreRoutes(self._config, multiplexer, mounted, activities, self._pool, off)
+        index = LegacyIndex(multiplexer, mounted, pools)
+        data: dict[str, Data] = {
+            "/data/logdir": core.logdir,
+            "/data/runs": index.answer if self._config.api == "legacy" else core.runs,
+            "/data/run_details": core.run_details,
+            "/data/plugins": core.plugins,
+            "/data/plugins_listing": core.plugins_listing,
+            "/data/environment": core.environment,
+            "/data/frontends": core.frontends,
+            "/data/status": self._updates.answer,
+            "/legacy/data/logdir": core.logdir,
+            "/legacy/data/runs": index.answer,
+        }
+        return _Served(mounted, names, guards, activities, data)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = scope["path"]
@@ -139,24 +176,25 @@ class App:
         self, path: str, scope: Scope, receive: Receive, send: Send
     ) -> Response | None:
         """The answer to a path below the prefix; None when it has been sent already."""
-        if path in self._data:
+        served = self._served
+        if path in served.data:
             if scope["method"] not in SAFE_METHODS:
                 return method_not_allowed(scope, set(SAFE_METHODS))
-            return json_response(await self._data[path](Request(scope)))
+            return json_response(await served.data[path](Request(scope)))
         if path.startswith("/data/plugin/"):
             name, separator, rest = path.removeprefix("/data/plugin/").partition("/")
-            mounted = self._plugins.get(name)
+            mounted = served.plugins.get(name)
             if mounted is None:
                 return _not_found(path)
             below = f"/data/plugin/{name}"
-            if not await self._to_plugin(mounted, mounted.routes, below, separator + rest,
-                                         scope, receive, send):  # fmt: skip
+            if not await self._to_plugin(served.guards[name], mounted.routes, below,
+                                         separator + rest, scope, receive, send):  # fmt: skip
                 return _not_found(path)
             return None
         is_own = path in ("/", "/data/updates", *PAGES) or path.startswith("/static/")
         # Of these only a page's address is left to plugins, where it asks for a series.
         may_be_legacy = not is_own or (path in PAGES and _names_series(scope))
-        if may_be_legacy and await self._to_legacy(path, scope, receive, send):
+        if may_be_legacy and await self._to_legacy(served, path, scope, receive, send):
             return None
         if not is_own:
             return _not_found(path)
@@ -169,11 +207,11 @@ class App:
             return await self._pool.run(self._index_page, Request(scope))
         if path in PAGES:
             return Response(status_code=302, headers={"location": f"{self._prefix}/"})
-        return await self._static(path, Request(scope))
+        return await self._static(served, path, Request(scope))
 
     async def _to_plugin(
         self,
-        mounted: MountedPlugin,
+        guard: Guard,
         routes: Sequence[Route],
         below: str,
         path: str,
@@ -184,9 +222,11 @@ class App:
         """Lets a plugin answer a path below one of its addresses; False when it has no such."""
         root = self._prefix + below
         child = {**scope, "root_path": root, "path": root + (path or "/")}
-        return await self._guards[mounted.plugin.name].handle(routes, child, receive, send)
+        return await guard.handle(routes, child, receive, send)
 
-    async def _to_legacy(self, path: str, scope: Scope, receive: Receive, send: Send) -> bool:
+    async def _to_legacy(
+        self, served: _Served, path: str, scope: Scope, receive: Receive, send: Send
+    ) -> bool:
         """Lets the first plugin that has this address of the earlier API answer."""
         for below in ("/legacy/data", "/data", "/legacy", ""):
             if not path.startswith(f"{below}/"):
@@ -195,15 +235,21 @@ class App:
             if is_bare and path[len(below) :] in PAGES and not _names_series(scope):
                 # Without run and tag, these are addresses of the page.
                 continue
-            for mounted in self.mounted:
+            for mounted in served.mounted:
                 routes = mounted.legacy.bare_routes if is_bare else mounted.legacy.routes
                 if routes and await self._to_plugin(
-                    mounted, routes, below, path[len(below) :], scope, receive, send
+                    served.guards[mounted.plugin.name],
+                    routes,
+                    below,
+                    path[len(below) :],
+                    scope,
+                    receive,
+                    send,
                 ):
                     return True
         return False
 
-    async def _static(self, path: str, request: Request) -> Response:
+    async def _static(self, served: _Served, path: str, request: Request) -> Response:
         folder: Path | None = None
         rest = ""
         comments = True
@@ -212,7 +258,9 @@ class App:
             comments = self._config.dev
         elif path.startswith("/static/plugins/"):
             name, _, rest = path.removeprefix("/static/plugins/").partition("/")
-            mounted = self._plugins.get(name)
+            if self._config.dev and rest.startswith(VERSION_MARK):
+                rest = rest.partition("/")[2]
+            mounted = served.plugins.get(name)
             if mounted and not mounted.error and mounted.plugin.serves(rest):
                 folder = mounted.plugin.static_folder
         if folder is None:
@@ -227,6 +275,18 @@ class App:
     def _read_index_page(self) -> None:
         page = self._files.file(WEB, INDEX_PAGE)
         self._policy = content_security_policy(page.content if page else b"")
+
+
+class _Served(NamedTuple):
+    """The plugins of a server, and what answers for them."""
+
+    mounted: Sequence[MountedPlugin]
+    plugins: Mapping[str, MountedPlugin]
+    """By name, which is what a plugin's routes and threads are known by."""
+    guards: Mapping[str, Guard]
+    activities: Mapping[str, Activity]
+    data: Mapping[str, Data]
+    """The core's own addresses."""
 
 
 def _not_found(path: str) -> Response:

@@ -94,6 +94,7 @@ class CoreRoutes:
                     "active": active[plugin.name],
                     "activity_error": self._activities[plugin.name].error,
                     "error": m.error,
+                    **self._traceback(m),
                     "distribution": plugin.distribution,
                     "description": plugin.info.description if plugin.info else "",
                     "how_to_log": dict(plugin.info.how_to_log) if plugin.info else {},
@@ -103,6 +104,13 @@ class CoreRoutes:
             ],
             "unshown": [unshown._asdict() for unshown in await self._pool.run(self._unshown)],
         }
+
+    def _traceback(self, mounted: MountedPlugin) -> dict[str, str]:
+        """Where the error was raised, for authors only: it names files of this machine."""
+        if not self._config.dev:
+            return {}
+        activity = self._activities[mounted.plugin.name]
+        return {"traceback": mounted.traceback or activity.traceback}
 
     async def _is_active(self, mounted: MountedPlugin) -> bool:
         if mounted.error is not None or mounted.plugin.off is not None:

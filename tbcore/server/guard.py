@@ -24,8 +24,8 @@ from starlette.types import Message, Receive, Scope, Send
 
 from tbcore.errors import TbcoreError
 from tbcore.health import CURRENT, Call
-from tbcore.http import BODY_KEY, text_error
-from tbcore.plugins import MountedPlugin, Outcome, attempt, describe
+from tbcore.http import BODY_KEY, printable, text_error
+from tbcore.plugins import MountedPlugin, Outcome, attempt, describe, traceback_of
 from tbcore.server.loop_watch import LoopWatch
 from tbcore.server.pool import ThreadPool
 
@@ -57,7 +57,8 @@ class Guard:
         """Seconds, by route; a call is logged when it takes twice as long as all before."""
         self._told_running: set[str] = set()
         self._error = mounted.error
-        self._dev = mounted.plugin.dev
+        self._dev = mounted.plugin.strict
+        self._tells = mounted.plugin.dev
         self._pool = pool
 
     async def handle(
@@ -238,8 +239,12 @@ class Guard:
     ) -> None:
         """Answers for a route that cannot."""
         self._log(route, error)
-        failed = f"plugin {self.name!r} failed in its route {route.path!r}; the log has the details"
-        await text_error(500, failed)(scope, receive, send)
+        failed = f"plugin {self.name!r} failed in its route {route.path!r}"
+        if self._tells:
+            answer = _told(failed, error)
+        else:
+            answer = text_error(500, f"{failed}; the log has the details")
+        await answer(scope, receive, send)
         if self._dev:
             raise error
 
@@ -328,6 +333,13 @@ def _answer_to(error: BaseException) -> Response | None:
             return Response(status_code=error.status_code, headers=error.headers)
         return text_error(error.status_code, error.detail, headers=error.headers)
     return None
+
+
+def _told(failed: str, error: BaseException) -> Response:
+    """The answer to the author of a plugin: one line, and then where it was raised."""
+    line = text_error(500, f"{failed}: {describe(error)}")
+    text = f"{bytes(line.body).decode()}\n\n{printable(traceback_of(error))}"
+    return Response(text, status_code=500, headers={"content-type": "text/plain; charset=utf-8"})
 
 
 def _is_async(handler: Handler) -> bool:

@@ -13,23 +13,21 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from types import FrameType
-from typing import NoReturn
 
 import uvicorn
 
 from tbcore import __version__
 from tbcore.config import DEFAULT_PORT, Config
-from tbcore.errors import OptionError, did_you_mean
+from tbcore.errors import did_you_mean
 from tbcore.eventfiles.logdir import LogdirSpec
-from tbcore.plugins import Plugins, attempt, find, load_plugins
+from tbcore.plugins import Plugins, attempt, load_plugins
 from tbcore.server.app import App, create_app
 from tbcore.server.headers import safety_headers
 from tbcore.server.listen import Listening, listen
 from tbcore.server.protocol import MAX_HEADER_BYTES, protocol_with
+from tbcore.server.reload import Reloader
 from tbcore.server.report import Reporter, no_plugins, plugin_names, set_up_logging
-from tbcore.server.restart import SourceWatcher, restart
 from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
 
@@ -85,18 +83,11 @@ def serve(config: Config, options: ServeOptions) -> int:
         max_points=options.max_points,
     )
     # Before the code is read: what changes from here on is newer than what runs.
-    watcher = SourceWatcher(_code(config) if config.dev else [])
+    reloader = Reloader(config, multiplexer) if config.dev else None
     built = attempt(_build, config, multiplexer)
     if built.error is not None:
-        if not config.dev or isinstance(built.error, KeyboardInterrupt | OptionError):
-            listening.close()
-            raise built.error
-        logger.error(
-            "a plugin failed; it is tried again when its code changes", exc_info=built.error
-        )
         listening.close()
-        watcher.wait()
-        _restart(config)
+        raise built.error
     plugins, app = built.value
     _warn_of_unknown_names(config, plugins)
     names = plugin_names(app.mounted)
@@ -106,14 +97,14 @@ def serve(config: Config, options: ServeOptions) -> int:
         _say_hello, reporter, config, listening, options, has_plugins=bool(app.mounted)
     )
     server = Server(app, say_hello)
-    if config.dev:
-        watcher.start(server.end)
+    if reloader is not None:
+        reloader.start(app, plugins)
     loader.start()
     server.run(sockets=listening.sockets)
+    if reloader is not None:
+        reloader.stop()
     reporter.stop()
     loader.stop()
-    if watcher.saw_change and server.exit_signal is None:
-        _restart(config)
     return 0 if server.exit_signal is None else 128 + server.exit_signal
 
 
@@ -123,12 +114,6 @@ def _build(config: Config, multiplexer: Multiplexer) -> tuple[Plugins, App]:
         without=config.without_plugins, folders=config.plugins_dirs, dev=config.dev
     )
     return plugins, create_app(config, multiplexer=multiplexer, plugins=plugins)
-
-
-def _code(config: Config) -> list[Path]:
-    """Where the code of all plugins lies."""
-    sources = find(without=config.without_plugins, folders=config.plugins_dirs)
-    return list(dict.fromkeys(place for source in sources for place in source.places()))
 
 
 def _warn_of_unknown_names(config: Config, plugins: Plugins) -> None:
@@ -144,13 +129,6 @@ def _warn_of_unknown_names(config: Config, plugins: Plugins) -> None:
                     "%s: there is no plugin %r%s; there are: %s",
                     option, name, did_you_mean(name, names), ", ".join(in_use) or "none",
                 )  # fmt: skip
-
-
-def _restart(config: Config) -> NoReturn:
-    if config.token:
-        # Pages that are open have it in their cookies.
-        os.environ[TOKEN_VARIABLE] = config.token
-    restart()
 
 
 class Server(uvicorn.Server):

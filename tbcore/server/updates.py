@@ -31,6 +31,7 @@ class Updates:
         self._instance = secrets.token_hex(8)
         self._streams: set[_Stream] = set()
         self._closed = False
+        self._num_reloads = 0
         multiplexer.subscribe(self._wake)
 
     def status(self) -> dict[str, Any]:
@@ -45,6 +46,7 @@ class Updates:
             "instance": self._instance,
             "generation": generation,
             "runs_generation": runs_generation,
+            "num_reloads": self._num_reloads,
             "loading": status.loading,
             "passes": status.passes,
             "num_runs": status.num_runs,
@@ -102,6 +104,11 @@ class Updates:
             self._streams.discard(stream)
             watcher.cancel()
 
+    def plugins_changed(self) -> None:
+        """Tells pages to ask for the plugins again. May be called in any thread."""
+        self._num_reloads += 1
+        self._wake()
+
     def close(self) -> None:
         """Ends all streams, also those that begin later. May be called in a signal handler."""
         # No lock: a handler runs in the middle of whatever its thread was doing.
@@ -110,7 +117,7 @@ class Updates:
             stream.call(stream.end)
 
     def _wake(self) -> None:
-        """Called by the loader, in its thread."""
+        """Called in the loader's thread, and in that of whoever replaces plugins."""
         for stream in list(self._streams):
             stream.call(stream.woken.set)
 

@@ -80,7 +80,9 @@ def make_client(
     loader = Loader(
         multiplexer, specs, purge_orphaned_data=purge_orphaned_data, max_points=max_points
     )
-    loaded = load_plugins(only=only, extra=extra, folders=settings.plugins_dirs, dev=dev)
+    loaded = load_plugins(
+        only=only, extra=extra, folders=settings.plugins_dirs, dev=dev, strict=dev
+    )
     app = create_app(settings, multiplexer=multiplexer, plugins=loaded)
     base_url = f"http://localhost:{settings.port}{settings.path_prefix}/"
     client = TbcoreClient(app, multiplexer, loader, base_url)

@@ -84,6 +84,7 @@ export function EmptyState({ what, state, plugin }) {
 function ActivityError({ plugin }) {
   return html`<h1><${Icon} name="warning" /> The plugin “${plugin.name}” failed to say whether it has data</h1>
     <p class="message">is_active raised ${plugin.activity_error}</p>
+    ${plugin.traceback && html`<pre class="traceback">${plugin.traceback}</pre>`}
     <p class="tb-dim">The server's log has the traceback. The plugin is asked again when there is new data.</p>`;
 }
 

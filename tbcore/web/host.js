@@ -53,7 +53,10 @@ export function openPlugin({ state, plugin, container, attempt, onError, onStray
   return close;
 
   async function start() {
-    const [{ default: module }] = await Promise.all([import(moduleUrl.href), adoptStyles(root, COMPONENTS_CSS)]);
+    const [{ default: module }] = await Promise.all([
+      import(moduleUrl.href).catch((error) => addPlace(error, moduleUrl)),
+      adoptStyles(root, COMPONENTS_CSS),
+    ]);
     if (closing.signal.aborted) return;
     if (typeof module?.render !== "function") {
       throw new Error(`${plugin.module} has no default export with a function "render"`);
@@ -102,6 +105,38 @@ export function openPlugin({ state, plugin, container, attempt, onError, onStray
     window.addEventListener("error", ({ error }) => notice(error), options);
     window.addEventListener("unhandledrejection", ({ reason }) => notice(reason), options);
   }
+}
+
+/**
+ * Throws the error of a module that could not be imported. Where its syntax is wrong browsers tell the window only, of
+ * a module that stands in the page.
+ * @param {unknown} error
+ * @param {URL} moduleUrl
+ * @returns {Promise<never>}
+ */
+async function addPlace(error, moduleUrl) {
+  if (error instanceof SyntaxError && !error.stack?.includes("://")) {
+    const place = await new Promise((resolve) => {
+      const script = document.createElement("script");
+      script.type = "module";
+      const url = new URL(moduleUrl);
+      url.searchParams.set("place", "");
+      script.src = url.href;
+      /** @param {ErrorEvent} event */
+      const notice = ({ filename, lineno, colno }) => resolve(`${filename.split("?")[0]}:${lineno}:${colno}`);
+      window.addEventListener("error", notice, { once: true });
+      const end = () => {
+        window.removeEventListener("error", notice);
+        script.remove();
+        resolve("");
+      };
+      script.onload = end;
+      script.onerror = end;
+      document.head.append(script);
+    });
+    if (place) error.stack = `${error.name}: ${error.message}\n    at ${place}`;
+  }
+  throw error;
 }
 
 /** Requests that end because their tab closed are no errors, even where a plugin does not catch them. */

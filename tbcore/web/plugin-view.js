@@ -6,6 +6,7 @@ import { html } from "htm/preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { openPlugin } from "./host.js";
 import { Icon } from "./lib/icons.js";
+import { ServerError } from "./server.js";
 
 /**
  * @param {object} props
@@ -20,9 +21,11 @@ export function PluginView({ state, plugin, onOpening }) {
     setError(null);
     setAttempt(attempt + 1);
   };
-  if (plugin.error !== null) return html`<${Failure} title="The plugin “${plugin.name}” could not be loaded" text=${plugin.error} />`;
+  if (plugin.error !== null) {
+    return html`<${Failure} title="The plugin “${plugin.name}” could not be loaded" text=${plugin.error} traceback=${plugin.traceback} />`;
+  }
   if (error !== null) {
-    return html`<${Failure} title="The tab “${plugin.title}” stopped" text=${messageOf(error, plugin)} details=${stackOf(error, plugin)} onRetry=${retry} />`;
+    return html`<${Failure} title="The tab “${plugin.title}” stopped" text=${messageOf(error, plugin)} details=${stackOf(error, plugin)} traceback=${error instanceof ServerError && error.details ? error.details : plugin.traceback} onRetry=${retry} />`;
   }
   return html`<${Mount} key=${attempt} state=${state} plugin=${plugin} attempt=${attempt} onError=${setError} onRetry=${retry} onOpening=${onOpening} />`;
 }
@@ -92,13 +95,15 @@ export function Opening({ title }) {
  * @param {string} props.title
  * @param {string} props.text
  * @param {string} [props.details]
+ * @param {string} [props.traceback]  of the server, which tells authors of plugins; undefined for others
  * @param {() => void} [props.onRetry]
  */
-function Failure({ title, text, details, onRetry }) {
+function Failure({ title, text, details, traceback, onRetry }) {
   return html`<div class="notice failure" role="alert">
     <h1><${Icon} name="warning" /> ${title}</h1>
     <p class="message">${text}</p>
-    ${details && html`<details><summary>Details</summary><pre>${details}</pre></details>`}
+    ${traceback && html`<pre class="traceback">${traceback}</pre>`}
+    ${details && html`<details open=${traceback !== undefined}><summary>Details</summary><pre>${details}</pre></details>`}
     ${onRetry && html`<p><button type="button" class="tb-button primary" onClick=${onRetry}>Try again</button></p>`}
   </div>`;
 }

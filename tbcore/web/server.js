@@ -7,11 +7,13 @@ export class ServerError extends Error {
   /**
    * @param {string} message
    * @param {number} status  HTTP status
+   * @param {string} [details]  what the server said beyond its message
    */
-  constructor(message, status) {
+  constructor(message, status, details = "") {
     super(message);
     this.name = "ServerError";
     this.status = status;
+    this.details = details;
   }
 
   /**
@@ -21,8 +23,9 @@ export class ServerError extends Error {
   static async from(response) {
     const text = (await response.text().catch(() => "")).trim();
     const isPlain = (response.headers.get("Content-Type") ?? "").startsWith("text/plain");
-    const line = isPlain ? text.split("\n", 1)[0].slice(0, 500) : "";
-    return new ServerError(line || `${response.status} ${response.statusText}`.trim(), response.status);
+    const [line, ...rest] = isPlain ? text.split("\n") : [""];
+    const message = line.slice(0, 500) || `${response.status} ${response.statusText}`.trim();
+    return new ServerError(message, response.status, rest.join("\n").trim());
   }
 }
 

@@ -64,7 +64,7 @@ function Page({ state, sync }) {
             ? null
             : empty
               ? html`<${Later} key="empty" load=${() => import("./empty-states.js")} of="EmptyState" what=${empty} state=${state} plugin=${plugin} />`
-              : plugin && html`<${PluginView} key=${plugin.name} state=${state} plugin=${plugin} onOpening=${setTabOpening} />`}
+              : plugin && html`<${PluginView} key=${`${plugin.name} ${plugin.module}`} state=${state} plugin=${plugin} onOpening=${setTabOpening} />`}
         </div>
       </main>
     </div>

@@ -100,8 +100,8 @@ export function keepInSync(state) {
    * @param {import("./updates.js").Status & { runs?: Record<string, number> }} status
    * @returns {import("./state.js").Generations}
    */
-  function generationsOf({ instance, generation, runs_generation, runs }) {
-    const prefix = `${instance}.${epoch}`;
+  function generationsOf({ instance, num_reloads, generation, runs_generation, runs }) {
+    const prefix = `${instance}.${epoch}.${num_reloads}`;
     return {
       all: `${prefix}.${generation}`,
       lists: `${prefix}.${runs_generation}`,

@@ -85,6 +85,7 @@
  * @property {boolean} active  whether it has anything to show
  * @property {string | null} error  why it could not be loaded
  * @property {string | null} activity_error  what its hook `is_active` raised; null when it answered
+ * @property {string} [traceback]  where the error was raised, or ""; only with `--dev`
  * @property {string} distribution
  * @property {string} description
  * @property {Readonly<Record<string, string>>} how_to_log  name of a framework to a few lines of a program

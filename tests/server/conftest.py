@@ -50,7 +50,7 @@ def make_client() -> Callable[..., TestClient]:
     ) -> TestClient:
         settings = Config(logdir=logdir, dev=dev, **config)
         if not isinstance(plugins, list):
-            plugins = load_plugins(only=(), extra=plugins or {}, dev=dev)
+            plugins = load_plugins(only=(), extra=plugins or {}, dev=dev, strict=dev)
         app = create_app(
             settings,
             multiplexer=multiplexer or Multiplexer(),

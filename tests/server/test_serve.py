@@ -526,67 +526,47 @@ def test_a_blocked_plugin_does_not_keep_the_server(start: Make, install: Make, s
     blocked.close()
 
 
-def test_with_dev_a_changed_plugin_restarts_the_server(
+def test_with_dev_plugins_are_taken_up_when_they_are_saved(
     start: Make, install: Make, tmp_path: Path
 ) -> None:
-    """At the same address; a file that does not compile is left until it does."""
-    install("mine", PLUGIN)
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
-    server = start("--dev", "--port", str(port), "--token", "abc")
-    module = tmp_path / "site-packages" / "my_mine.py"
-
-    def version() -> bytes:
-        try:
-            return server.get("/data/plugin/mine/version", Authorization="Bearer abc")[2]
-        except OSError:
-            return b""
-
-    def wait_for(wanted: bytes) -> None:
-        deadline = time.monotonic() + START_SECONDS
-        while version() != wanted and time.monotonic() < deadline:
-            time.sleep(0.1)
-        assert version() == wanted
-
-    wait_for(b"one")
-    module.write_text("def broken(:")
-    time.sleep(1.2)
-    assert version() == b"one"
-    module.write_text(PLUGIN.replace('"one"', '"number two"'))
-    wait_for(b"number two")
-    status, _, _ = server.end(signal.SIGTERM)
-    assert status == 143
-
-
-@pytest.mark.parametrize(
-    "fault",
-    [
-        "raise SystemExit('not yet')",
-        "from my_mine_parts import part",
-        PLUGIN.replace("return [Route", "return undefined_name or [Route"),
-    ],
-)
-def test_with_dev_a_faulty_plugin_is_tried_again(
-    start: Make, install: Make, tmp_path: Path, fault: str
-) -> None:
-    """At the next save, after a traceback; at the first start as well as after a restart."""
-    install("mine", fault)
-    folder = tmp_path / "site-packages"
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
-    server = start("--dev", "--port", str(port), waits=False)
-
-    failed = "^tbcore: error: a plugin failed; it is tried again when its code changes$"
-    server.line(failed, noise=True)
+    """Installed ones and those of a folder; a fault is told, and no request fails meanwhile."""
+    install("mine", "raise SystemExit('not yet')")
+    folder = tmp_path / "plugins"
+    folder.mkdir()
+    server = start("--dev", "--plugins_dir", str(folder))
+    server.line("^tbcore: error: plugin 'mine' failed: SystemExit: not yet$", noise=True)
     server.line("^Traceback", noise=True)
-    (folder / "my_mine.py").write_text(PLUGIN)
-    server.wait_until_started()
-    (folder / "my_mine.py").write_text(fault)
-    server.line(failed, noise=True, nth=2)
-    (folder / "my_mine.py").write_text(PLUGIN.replace('"one"', '"number two"'))
-    server.line("^tbcore ", nth=2)
-    assert server.get("/data/plugin/mine/version")[2] == b"number two"
-    assert server.end(signal.SIGINT)[0] == 130
+
+    def wait_for(path: str, wanted: tuple[int, bytes]) -> None:
+        deadline = time.monotonic() + START_SECONDS
+        while (got := server.get(path)[::2]) != wanted and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert got == wanted
+
+    # Of the package for this test, below site-packages.
+    module = tmp_path / "site-packages" / "my_mine.py"
+    module.write_text(PLUGIN)
+    wait_for("/data/plugin/mine/version", (200, b"one"))
+    server.line("^tbcore: info: plugin 'mine' was reloaded$", noise=True)
+    statuses: set[int] = set()
+    ended = threading.Event()
+
+    def ask() -> None:
+        while not ended.is_set():
+            statuses.add(server.get("/data/plugin/mine/version")[0])
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    for word in (b"two", b"six", b"ten"):
+        module.write_text(PLUGIN.replace('"one"', f'"{word.decode()}"'))
+        wait_for("/data/plugin/mine/version", (200, word))
+    ended.set()
+    asking.join()
+    assert statuses == {200}
+
+    (folder / "yours.py").write_text(PLUGIN)
+    wait_for("/data/plugin/yours/version", (200, b"one"))
+    assert server.end(signal.SIGTERM)[0] == 143
 
 
 # Slow clients, with deadlines that a test can wait for -------------------------------------------

@@ -1,0 +1,201 @@
+"""Plugins that are edited while a server runs: taken up, told when they break, mended."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tbcore.config import Config
+from tbcore.plugins import load_plugins
+from tbcore.server.app import create_app
+from tbcore.server.reload import Reloader
+from tbcore.store.multiplexer import Multiplexer
+from tbcore.testing.client import TestClient
+
+PLUGIN = """
+import threading
+from starlette.routing import Route
+from tbcore import PluginInfo, hookimpl
+from tbcore.http import json_response
+
+entered, leave = threading.Event(), threading.Event()
+
+@hookimpl
+def plugin_info():
+    return PluginInfo(title="Mine")
+
+@hookimpl
+def routes():
+    def slow(request):
+        entered.set()
+        leave.wait(10)
+        return json_response("one")
+
+    return [Route("/word", lambda request: json_response("one")), Route("/slow", slow)]
+"""
+
+
+class Developing:
+    """A server with `--dev` on a folder of plugins, whose files are looked at when asked."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir(exist_ok=True)
+        config = Config(logdir="", plugins_dirs=(str(folder),), dev=True)
+        multiplexer = Multiplexer()
+        self.reloader = Reloader(config, multiplexer)
+        plugins = load_plugins(only=(), folders=config.plugins_dirs, dev=True)
+        self.app = create_app(config, multiplexer=multiplexer, plugins=plugins)
+        self.reloader._plugins = plugins
+        self.client = TestClient(self.app, base_url="http://localhost:6006")
+
+    def write(self, path: str, text: str) -> None:
+        """Writes a file, and lets the server look."""
+        file = self.folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+        self.reloader.look(self.app)
+
+    def get(self, path: str) -> Any:
+        return self.client.get(path)
+
+    def plugin(self, name: str = "mine") -> dict[str, Any]:
+        """What the page is told of it."""
+        plugins = self.get("data/frontends").json()["plugins"]
+        found: dict[str, Any] = {p["name"]: p for p in plugins}
+        return found[name]
+
+
+@pytest.fixture
+def developing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Developing]:
+    monkeypatch.setattr("tbcore.server.reload.SETTLE_SECONDS", 0.0)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.setenv("TBCORE_PLUGINS", "")
+    before = set(sys.modules)
+    yield Developing(tmp_path / "plugins")
+    for name in set(sys.modules) - before:
+        if name.startswith(("tbcore_file_", "tbcore_mine")):
+            del sys.modules[name]
+
+
+def test_a_plugin_is_taken_up_edited_and_removed(developing: Developing) -> None:
+    """With its routes; pages are told each time."""
+    assert developing.get("data/plugin/mine/word").status_code == 404
+    reloads = [developing.get("data/status").json()["num_reloads"]]
+    developing.write("mine.py", PLUGIN)
+    assert developing.get("data/plugin/mine/word").json() == "one"
+    # As long as before, and within the second by which Python knows bytecode.
+    developing.write("mine.py", PLUGIN.replace('"one"', '"two"').replace("Mine", "Mint"))
+    assert developing.get("data/plugin/mine/word").json() == "two"
+    assert developing.plugin()["title"] == "Mint"
+    reloads.append(developing.get("data/status").json()["num_reloads"])
+    (developing.folder / "mine.py").unlink()
+    developing.reloader.look(developing.app)
+    assert developing.get("data/plugin/mine/word").status_code == 404
+    reloads.append(developing.get("data/status").json()["num_reloads"])
+    assert reloads == [0, 2, 3]
+    developing.reloader.look(developing.app)
+    assert developing.get("data/status").json()["num_reloads"] == 3
+
+
+def test_modules_that_a_package_imports_are_new_too(developing: Developing) -> None:
+    """All of its own, and those of no other plugin."""
+    developing.write("other.py", PLUGIN)
+    other = sys.modules["tbcore_file_other"]
+    developing.write("tbcore_mine/words.py", 'WORD = "one"')
+    source = PLUGIN.replace('json_response("one")', "json_response(WORD)")
+    developing.write("tbcore_mine/__init__.py", "from tbcore_mine.words import WORD\n" + source)
+    assert developing.get("data/plugin/mine/word").json() == "one"
+    developing.write("tbcore_mine/words.py", 'WORD = "two"')
+    assert developing.get("data/plugin/mine/word").json() == "two"
+    assert sys.modules["tbcore_file_other"] is other
+
+
+@pytest.mark.parametrize(
+    ("broken", "line", "place"),
+    [
+        ("def broken(:", "plugin 'mine' failed: SyntaxError: ", 'mine.py", line 1'),
+        ("import nothing_of_that_name", "plugin 'mine' failed: ModuleNotFoundError: No module "
+         "named 'nothing_of_that_name'", 'mine.py", line 1, in <module>'),
+        (PLUGIN.replace("    def slow", "    undefined_name\n    def slow"),
+         "plugin 'mine' failed in routes: NameError: ", 'mine.py", line 15, in routes'),
+        ("raise SystemExit(3)", "plugin 'mine' failed: SystemExit: 3", 'mine.py", line 1'),
+    ],
+)  # fmt: skip
+def test_a_fault_is_told_with_its_place_and_gone_when_it_is_mended(
+    developing: Developing, caplog: pytest.LogCaptureFixture, broken: str, line: str, place: str
+) -> None:
+    """To the page and in the log; the traceback begins in the plugin."""
+    caplog.set_level(logging.INFO)
+    developing.write("mine.py", PLUGIN)
+    developing.write("mine.py", broken)
+    told = developing.plugin()
+    assert told["error"].startswith(line)
+    assert place in told["traceback"]
+    assert "tbcore/plugins.py" not in told["traceback"]
+    assert developing.get("data/plugin/mine/word").status_code == 503
+    assert place in caplog.text
+    caplog.clear()
+
+    developing.write("mine.py", PLUGIN)
+    told = developing.plugin()
+    assert (told["error"], told["traceback"]) == (None, "")
+    assert developing.get("data/plugin/mine/word").json() == "one"
+    told_there = [r.message for r in caplog.records if r.name == "tbcore.server.reload"]
+    assert told_there == ["plugin 'mine' was reloaded"]
+    assert "Traceback" not in caplog.text
+
+
+def test_faults_of_handlers_and_of_is_active_are_told(developing: Developing) -> None:
+    """With the traceback, and only to authors."""
+    source = PLUGIN.replace('lambda request: json_response("one")', "lambda request: 1 / 0")
+    developing.write("mine.py", source + "\n\n@hookimpl\ndef is_active():\n    return {}['no']\n")
+    answer = developing.get("data/plugin/mine/word")
+    first, _, rest = answer.text.partition("\n")
+    assert answer.status_code == 500
+    assert first == (
+        "plugin 'mine' failed in its route '/word': ZeroDivisionError: division by zero"
+    )
+    assert 'mine.py", line 20, in <lambda>' in rest
+    told = developing.plugin()
+    assert told["activity_error"] == "KeyError: 'no'"
+    assert "in is_active\n    return {}['no']" in told["traceback"]
+
+
+def test_requests_that_have_begun_are_answered_by_the_old_code(developing: Developing) -> None:
+    """And those that begin meanwhile by the new: nobody waits and none is lost."""
+    developing.write("mine.py", PLUGIN)
+    module = sys.modules["tbcore_file_mine"]
+    answers: list[Any] = []
+    thread = threading.Thread(
+        target=lambda: answers.append(developing.get("data/plugin/mine/slow").json())
+    )
+    thread.start()
+    assert module.entered.wait(10)
+    developing.write("mine.py", PLUGIN.replace('"one"', '"two"'))
+    assert developing.get("data/plugin/mine/word").json() == "two"
+    assert answers == []
+    module.leave.set()
+    thread.join(10)
+    assert answers == ["one"]
+
+
+def test_other_files_give_the_tab_a_new_address_and_import_nothing(developing: Developing) -> None:
+    """All modules of the tab lie below it, so none comes from the browser's memory."""
+    developing.write("tbcore_mine/__init__.py", PLUGIN)
+    module = sys.modules["tbcore_mine"]
+    developing.write("tbcore_mine/static/index.js", "1")
+    addresses = [developing.plugin()["module"]]
+    developing.write("tbcore_mine/static/part.js", "2")
+    addresses.append(developing.plugin()["module"])
+    assert sys.modules["tbcore_mine"] is module
+    assert addresses[0] != addresses[1]
+    assert developing.get(addresses[1]).text == "1"
+    answer = developing.get(addresses[1].replace("index.js", "part.js"))
+    assert (answer.text, answer.headers["cache-control"]) == ("2", "no-store")
