@@ -523,6 +523,44 @@ def test_sessions_of_one_group_are_one_row(
     check()
 
 
+def test_an_unused_metric_stands_back_and_the_best_value_may_count(
+    serve: Callable[..., Any], open_tab: Any, tmp_path: Path, hparams_path: list[Path]
+) -> None:
+    """As a library logs that declares a metric which stays -1: what else was logged can be chosen.
+
+    One session was best before it got worse again.
+    """
+    logdir = tmp_path / "declared"
+    # An Experiment in field 2, with a MetricInfo in field 5, with a MetricName in field 1.
+    name = b"\x12\x09hp_metric"
+    info = b"\x0a" + bytes([len(name)]) + name
+    experiment = b"\x2a" + bytes([len(info)]) + info
+    declared = {"_hparams_/experiment": b"\x12" + bytes([len(experiment)]) + experiment}
+    for number, losses in enumerate(([0.75, 0.125, 0.5], [0.75, 0.5, 0.25], [1.0, 1.0, 1.0])):
+        scalars = {"hp_metric": [-1.0], "epoch": [0.0, 1.0, 2.0], "val_loss": losses}
+        hparams = {START: start_info({"lr": 10.0**-number}), **declared}
+        write_run(logdir, f"version_{number}", hparams=hparams, scalars=scalars, dtype="float64")
+    tab, check = open_tab("&hparams.show=table", serve(logdir, python_path=hparams_path))
+    assert [text.rstrip("↑↓") for text in tab.headings()] == ["Name", "val_loss", "lr", "hp_metric"]
+    assert tab.names() == ["version_1", "version_0", "version_2"]
+
+    tab.page.get_by_role("button", name="Columns of the table").click()
+    choice = tab.page.locator(".column-list li", has_text="epoch")
+    assert "not declared" in choice.inner_text()
+    choice.get_by_role("checkbox").check()
+    tab.page.keyboard.press("Escape")
+    tab.page.get_by_role("radio", name="Best value").check(force=True)
+    tab.wait_for_first("version_0")
+    headings = ["Name", "val_loss (min)", "lr", "hp_metric", "epoch"]
+    assert [text.rstrip("↑↓") for text in tab.headings()] == headings
+    assert [row[1] for row in tab.rows()] == ["0.1250", "0.2500", "1.0000"]
+    tab.page.get_by_role("button", name="Sessions and curves of version_0").click()
+    row = tab.page.locator(".sessions tbody tr").inner_text().split()
+    assert row == ["version_0", "unknown", "0.125", "-1", "2", "1"]
+    tab.wait_for_address("hparams.values=best")
+    check()
+
+
 def test_of_many_columns_only_those_in_sight_exist(
     serve: Callable[..., Any], open_tab: Any, tmp_path: Path, hparams_path: list[Path]
 ) -> None:

@@ -35,17 +35,20 @@ class Aggregate(NamedTuple):
     this order, those of one session in that of `names`."""
 
 
-def aggregate(metrics: Metrics, groups: Groups, how: int, by: MetricName) -> Aggregate:
+def aggregate(
+    metrics: Metrics, groups: Groups, how: int, by: MetricName, chooser: Metrics | None = None
+) -> Aggregate:
     """The metrics of the groups.
 
     AVG, which is also what 0 means, is the mean over the sessions that have a metric; of steps the
     mean is rounded down. Otherwise one session stands for its group: the one in which the metric
     `by` is lowest, highest, or in the middle, the lower one of two. Of equal ones it is the first
     by name; sessions in which it is NaN stand back. Groups without that metric have no values.
+    `chooser` has the values by which it is chosen, where these are others than `metrics` has.
     """
     if how in (api_pb2.AGGREGATION_UNSET, AVG):
         return _means(metrics, groups)
-    return _taken(metrics, _representatives(metrics, groups, how, by))
+    return _taken(metrics, _representatives(chooser or metrics, groups, how, by))
 
 
 def _means(metrics: Metrics, groups: Groups) -> Aggregate:

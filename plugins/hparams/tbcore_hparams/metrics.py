@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import posixpath
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tbcore import Claim, Claims, LastPoints
+from tbcore import Claim, Claims, LastPoints, Multiplexer
 from tbcore_hparams.values import names_kept
 
 SCALARS: Claims = (Claim("simple_value"), Claim(plugin_name="scalars", is_scalar=True))
@@ -34,7 +34,7 @@ class Metrics(NamedTuple):
     """All different."""
     present: NDArray[np.bool_]
     value: NDArray[np.float64]
-    """The last one; NaN where not present."""
+    """The last one, unless it is said otherwise; NaN where not present."""
     step: NDArray[np.int64]
     """0 where not present."""
     wall_time: NDArray[np.float64]
@@ -49,6 +49,16 @@ class Metrics(NamedTuple):
             self.step[:count],
             self.wall_time[:count],
         )
+
+
+class Extremes(NamedTuple):
+    """The lowest and the highest values of the same metrics, each the first of equal ones.
+
+    NaN only where nothing else was logged.
+    """
+
+    lowest: Metrics
+    highest: Metrics
 
 
 def run_of(session: str, group: str) -> str:
@@ -84,10 +94,36 @@ def found_metrics(points: Mapping[str, LastPoints], sessions: Collection[str]) -
     return sorted(names_kept(counts, len(sessions)), key=lambda name: (name.tag, name.group))
 
 
+def extreme_points(multiplexer: Multiplexer, run: str) -> tuple[LastPoints, LastPoints]:
+    """The lowest and the highest point of each tag of the run. Raises NotFoundError without it."""
+    tags = multiplexer.tags(SCALARS).get(run, ())
+    all_series = [multiplexer.scalars(run, tag, claims=SCALARS) for tag in tags]
+
+    def points(place_of: Callable[[NDArray[np.floating[Any]]], np.intp]) -> LastPoints:
+        found = []
+        for series in all_series:
+            value = series.value
+            place = place_of(value)
+            if np.isnan(value[place]) and not np.isnan(value).all():
+                # What is NaN is lowest and highest to numpy.
+                there = np.flatnonzero(~np.isnan(value))
+                place = there[place_of(value[there])]
+            found.append((series.step[place], series.wall_time[place], value[place]))
+        steps, wall_times, values = zip(*found, strict=True) if found else ((), (), ())
+        return LastPoints(
+            list(tags),
+            np.array(steps, np.int64),
+            np.array(wall_times, float),
+            np.array(values, float),
+        )
+
+    return points(np.argmin), points(np.argmax)
+
+
 def gathered(
     points: Mapping[str, LastPoints], sessions: Sequence[str], names: Sequence[MetricName]
 ) -> Metrics:
-    """The values of these metrics in these sessions, from the last points of runs."""
+    """The values of these metrics in these sessions, from a point of each tag of each run."""
     shape = (len(names), len(sessions))
     metrics = Metrics(
         names,

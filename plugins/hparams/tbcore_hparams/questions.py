@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeVar
 
 import orjson
@@ -106,12 +107,17 @@ def visible_columns(request: Request) -> list[bool]:
     return visible
 
 
+def one_of(request: Request, name: str, choices: Sequence[str]) -> str:
+    """The value of a query parameter; the first of the choices where it is not there."""
+    value = optional(request, name, choices[0])
+    if value not in choices:
+        raise BadRequestError(f'"{name}" must be one of {", ".join(choices)}, got {value[:100]!r}')
+    return value
+
+
 def aggregation(request: Request) -> int:
     """How a table makes one value of several; a number of the enum AggregationType."""
-    name = optional(request, "aggregation", "avg")
-    if name not in _AGGREGATIONS:
-        known = ", ".join(_AGGREGATIONS)
-        raise BadRequestError(f'"aggregation" must be one of {known}, got {name[:100]!r}')
+    name = one_of(request, "aggregation", list(_AGGREGATIONS))
     if name != "avg":
         required(request, "tag")
     return _AGGREGATIONS[name]

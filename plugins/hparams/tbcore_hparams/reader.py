@@ -12,7 +12,14 @@ from typing import Generic, TypeVar
 from tbcore import LastPoints, Multiplexer, NotFoundError
 from tbcore_hparams.experiment import found_experiment, logged_experiment, with_others
 from tbcore_hparams.logged import CLAIMS, RunLog, read_run
-from tbcore_hparams.metrics import SCALARS, found_metrics, gathered, sessions_above
+from tbcore_hparams.metrics import (
+    SCALARS,
+    Extremes,
+    extreme_points,
+    found_metrics,
+    gathered,
+    sessions_above,
+)
 from tbcore_hparams.study import Sessions, Study
 from tbcore_hparams.values import max_columns
 
@@ -37,6 +44,8 @@ class Reader:
         self._number = 0
         self._logs = _ByRun[RunLog]()
         self._points = _ByRun[LastPoints]()
+        self._extremes_lock = threading.Lock()
+        self._extremes = _ByRun[tuple[LastPoints, LastPoints]]()
         self._known: Mapping[str, RunLog] = {}
         self._sessions = Sessions([])
         self._study: Study | None = None
@@ -53,6 +62,26 @@ class Reader:
                 self._study = self._read(self._study)
                 self._generation = generation
             return self._study
+
+    def extremes(self, study: Study) -> Extremes:
+        """The lowest and the highest values of its metrics.
+
+        All points of a run are looked at when this is asked for first, and when the run has grown.
+        """
+        sessions = [session.name for session in study.sessions.all]
+        with self._extremes_lock:
+            generations = self._multiplexer.run_generations()
+            known = set(sessions)
+            runs = [run for run in generations if any(sessions_above(run, known))]
+            self._extremes.update(
+                runs, generations, lambda run: extreme_points(self._multiplexer, run)
+            )
+            lowest, highest = (
+                {run: points[which] for run, points in self._extremes.values.items()}
+                for which in (0, 1)
+            )
+        names = study.metrics.names
+        return Extremes(gathered(lowest, sessions, names), gathered(highest, sessions, names))
 
     def _read(self, before: Study | None) -> Study:
         multiplexer = self._multiplexer

@@ -25,6 +25,7 @@ from tbcore_hparams.questions import (
     aggregation,
     download_format,
     message,
+    one_of,
     session_groups_message,
     visible_columns,
     wanted_hparams,
@@ -103,6 +104,8 @@ def make_routes(multiplexer: Multiplexer, samples: int, max_choices: int) -> lis
 
     def table(request: Request) -> Response:
         how = aggregation(request)
+        has_extremes = one_of(request, "extremes", ("false", "true")) == "true"
+        chosen_by = one_of(request, "by", ("last", "lowest", "highest"))
         by = MetricName(optional(request, "group", ""), optional(request, "tag", ""))
         study = reader.study()
         if how != AVG and by not in study.metrics.names:
@@ -110,8 +113,15 @@ def make_routes(multiplexer: Multiplexer, samples: int, max_choices: int) -> lis
         if optional(request, "known") == study.generation:
             return columns_response({"generation": study.generation, "unchanged": True}, [])
         groups = study.sessions.groups()
-        metrics = aggregate(study.metrics, groups, how, by)
-        return columns_response(header_of(study, groups), tables_of(study, groups, metrics))
+        is_needed = has_extremes or chosen_by != "last"
+        extremes = reader.extremes(study)._asdict() if is_needed else {}
+        chooser = extremes.get(chosen_by, study.metrics)
+        last = aggregate(study.metrics, groups, how, by, chooser)
+        others = {
+            name: (metrics, aggregate(metrics, groups, how, by, chooser))
+            for name, metrics in extremes.items()
+        }
+        return columns_response(header_of(study, groups), tables_of(study, groups, last, others))
 
     both = ["GET", "POST"]
     return [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 from tbcore_hparams.aggregate import Aggregate
 from tbcore_hparams.experiment import HParamInfo
+from tbcore_hparams.metrics import Metrics
 from tbcore_hparams.proto import api_pb2
 from tbcore_hparams.study import Groups, Study
 from tbcore_hparams.values import BOOL, MISSING, NONFINITE, NULL, NUMBER, STRING, Values
@@ -76,8 +78,16 @@ def header_of(study: Study, groups: Groups) -> dict[str, Any]:
     }
 
 
-def tables_of(study: Study, groups: Groups, metrics: Aggregate) -> list[Table]:
-    """The tables of groups and of sessions; the HTTP API's page has their columns."""
+def tables_of(
+    study: Study,
+    groups: Groups,
+    metrics: Aggregate,
+    extremes: Mapping[str, tuple[Metrics, Aggregate]],
+) -> list[Table]:
+    """The tables of groups and of sessions; the HTTP API's page has their columns.
+
+    `extremes` are further values of the metrics, by the name of what they are.
+    """
     by_group: Table = {}
     for number, info in enumerate(study.experiment.hparams):
         column = study.sessions.hparam(info.name).taken(groups.first)
@@ -91,6 +101,10 @@ def tables_of(study: Study, groups: Groups, metrics: Aggregate) -> list[Table]:
         by_session[f"m{number}"] = study.metrics.value[number]
         by_session[f"m{number}.step"] = study.metrics.step[number]
         by_session[f"m{number}.wall_time"] = study.metrics.wall_time[number]
+        for name, (of_sessions, of_groups) in extremes.items():
+            by_group[f"m{number}.{name}"] = of_groups.value[number]
+            by_session[f"m{number}.{name}"] = of_sessions.value[number]
+            by_session[f"m{number}.{name}_step"] = of_sessions.step[number]
     return [by_group, by_session]
 
 

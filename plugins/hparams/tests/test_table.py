@@ -172,6 +172,39 @@ def test_what_is_not_declared_comes_last(
     assert answer == {"header": ["lr", "acc", "absent"], "rows": [[0.5, 0.75, None]]}
 
 
+def test_the_best_over_the_steps_is_there_when_asked_for(
+    tbcore_logdir: Any, write_session: Any, asking: Callable[[], Any]
+) -> None:
+    """NaN is neither the lowest nor the highest, the first of equal ones counts, and it grows."""
+    curve = [(0, 0.5), (1, math.nan), (2, 0.125), (3, 0.125), (4, 2.0), (5, 1.0)]
+    write_session("a", {"x": 1}, group="g", scalars={"loss": curve})
+    write_session("b", {"x": 1}, group="g", scalars={"loss": [(7, 0.25), (8, 0.75)]})
+    write_session("c", {"x": 2}, scalars={"loss": [(1, math.nan), (2, math.nan)]})
+    write_session("d", {"x": 3})
+    asked = asking()
+
+    assert not any("est" in name for one in table(asked)[1] for name in one)
+    _, (groups, sessions) = table(asked, "extremes=true")
+    np.testing.assert_equal(groups["m0.lowest"], [NAN, NAN, 0.1875])
+    np.testing.assert_equal(groups["m0.highest"], [NAN, NAN, 1.375])
+    np.testing.assert_equal(sessions["m0.lowest"], [0.125, 0.25, NAN, NAN])
+    np.testing.assert_equal(sessions["m0.highest"], [2.0, 0.75, NAN, NAN])
+    assert sessions["m0.lowest_step"] == [2.0, 7.0, 1.0, 0.0]
+    assert sessions["m0.highest_step"] == [4.0, 8.0, 1.0, 0.0]
+    assert groups["m0"][2] == 0.875
+
+    for by, last, lowest in (("last", 0.75, 0.25), ("lowest", 1.0, 0.125)):
+        _, (groups, _) = table(asked, f"aggregation=min&tag=loss&by={by}&extremes=true")
+        assert (groups["m0"][2], groups["m0.lowest"][2]) == (last, lowest)
+
+    write_run(tbcore_logdir, "b", scalars={"loss": [(9, 0.0625)]})
+    write_run(tbcore_logdir, "c/val", scalars={"acc": [0.5, 0.25]})
+    asked.client.reload()
+    _, (groups, sessions) = table(asked, "extremes=true")
+    assert (sessions["m1.lowest"][1], sessions["m1.lowest_step"][1]) == (0.0625, 9.0)
+    assert (groups["m0.highest"][0], groups["m0"][0]) == (0.5, 0.25)
+
+
 def test_without_sessions_there_is_nothing(asking: Callable[[], Any]) -> None:
     """Lists that are empty, and no error."""
     header, (groups, sessions) = table(asking())
@@ -209,6 +242,8 @@ def test_what_is_asked_wrongly_is_said(write_session: Any, asking: Callable[[], 
 
     for query, status, words in (
         ("aggregation=sum", 400, '"aggregation" must be one of avg, min, max, median'),
+        ("by=first", 400, '"by" must be one of last, lowest, highest'),
+        ("extremes=1", 400, '"extremes" must be one of false, true'),
         ("aggregation=min", 400, 'query parameter "tag" is required'),
         ("aggregation=min&tag=los", 404, "no metric with group '' and tag 'los'"),
     ):

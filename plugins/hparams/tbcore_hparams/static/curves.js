@@ -44,6 +44,7 @@ function questionOf({ name }, { metric }) {
 export function MetricChart({ tab, metric, members }) {
   const box = useRef(/** @type {HTMLElement | null} */ (null));
   const chart = useRef(/** @type {LineChart | null} */ (null));
+  const title = metric.title ?? metric.label;
   const isNear = useNear(box);
   const [curves, setCurves] = useState(/** @type {readonly (Curve | null)[] | null} */ (null));
   const [error, setError] = useState("");
@@ -72,7 +73,7 @@ export function MetricChart({ tab, metric, members }) {
   const isCurve = lines.some(({ step }) => step.length > 1);
   useLayoutEffect(() => {
     if (!isCurve || !box.current) return undefined;
-    chart.current = new LineChart(box.current, { label: metric.label });
+    chart.current = new LineChart(box.current, { label: title });
     return () => {
       chart.current?.destroy();
       chart.current = null;
@@ -81,8 +82,8 @@ export function MetricChart({ tab, metric, members }) {
   useLayoutEffect(() => chart.current?.setLines(lines), [lines, isCurve]);
   useEffect(() => chart.current?.restyle(), [tab.theme]);
 
-  return html`<article class="tb-card curve" aria-label=${metric.label}>
-    <header><h3 title=${metric.label}>${metric.label}</h3></header>
+  return html`<article class="tb-card curve" aria-label=${title}>
+    <header><h3 title=${title}>${title}</h3></header>
     <div class="tb-card-chart" data-hint=${curves || error ? "" : "loading"}>
       <div class=${isCurve ? "" : "single"} ref=${box} key=${String(isCurve)}>${!isCurve && sayPoints(lines)}</div>
     </div>

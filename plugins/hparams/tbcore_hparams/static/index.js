@@ -14,7 +14,7 @@ import { NoSessions, NoRows } from "./empty.js";
 import { ParallelPlot } from "./parallel.js";
 import { ScatterPlot } from "./scatter.js";
 import { Source } from "./source.js";
-import { aggregationOf, useTab } from "./tab.js";
+import { useTab } from "./tab.js";
 import { StatusLine, Toolbar } from "./toolbar.js";
 import { TrialsTable } from "./trials-table.js";
 
@@ -59,17 +59,21 @@ function Page({ host, source, answers }) {
  */
 function Dashboard({ host, source, sweep, answers }) {
   const tab = useTab(host, sweep, answers);
-  const { view, candidates, rows, picked } = tab;
-  const aggregation = aggregationOf(host.settings.value);
-  const by = aggregation === "avg" ? null : view.metric;
-  useEffect(() => void source.ask({ aggregation, ...by?.metric }), [aggregation, by?.key]);
+  const { view, candidates, rows, picked, aggregation } = tab;
+  const chooser = aggregation === "avg" ? null : view.metric;
+  const isBest = tab.values === "best";
+  const by = chooser && isBest ? (view.goal === "min" ? "lowest" : "highest") : undefined;
+  useEffect(
+    () => void source.ask({ aggregation, ...chooser?.metric, by, extremes: isBest ? "true" : undefined }),
+    [aggregation, chooser?.key, by, isBest],
+  );
 
   const isCompared = host.settings.value.compare === "true" && picked.length > 1;
   const hasPlots = candidates.length > 0 && (view.parts.has("parallel") || view.parts.has("scatter"));
   return html`<div class="hparams">
     <${Toolbar} tab=${tab} />
     ${source.error.value && html`<p class="tb-card-error" role="alert">${source.error.value}</p>`}
-    ${sweep.metrics.length === 0 &&
+    ${tab.sweep.metrics.length === 0 &&
     html`<p class="note">These sessions have hyperparameters but no metrics. A metric is any scalar that is logged in a session's own directory or below it.</p>`}
     <${StatusLine} tab=${tab} />
     ${hasPlots &&

@@ -6,7 +6,7 @@ import { html } from "htm/preact";
 import { useMemo, useState } from "preact/hooks";
 import { formatDuration, formatStep, formatTime, plural } from "tbcore/lib/format.js";
 import { MetricChart } from "./curves.js";
-import { exactText, shortText } from "./texts.js";
+import { exactText, shortText, VALUE_OF } from "./texts.js";
 
 /**
  * @typedef {import("./types.js").Column} Column
@@ -68,8 +68,8 @@ function Sessions({ tab, group: { sessions }, metrics }) {
           <th scope="col">Status</th>
           ${has.start && html`<th scope="col">Started</th>`}
           ${has.end && html`<th scope="col">Duration</th>`}
-          ${metrics.map((metric) => html`<th scope="col" class="number" title="its last value">${metric.label}</th>`)}
-          ${metrics.length > 0 && html`<th scope="col" class="number">Step</th>`}
+          ${metrics.map((metric) => html`<th scope="col" class="number" title=${VALUE_OF[metric.of ?? "last"]}>${metric.label}</th>`)}
+          ${metrics.length > 0 && html`<th scope="col" class="number" title=${metrics[0].of ? `of the best ${metrics[0].title}` : "of the last values"}>Step</th>`}
           ${has.links && html`<th scope="col">Links</th>`}
         </tr>
       </thead>
@@ -94,9 +94,10 @@ function Sessions({ tab, group: { sessions }, metrics }) {
   </div>`;
 }
 
-/** The last of its metrics. @param {import("./tab.js").Tab} tab @param {readonly Column[]} metrics @param {Session} session */
+/** The last of its metrics, or that of the best value of the one that is optimised. @param {import("./tab.js").Tab} tab @param {readonly Column[]} metrics @param {Session} session */
 function stepOf(tab, metrics, session) {
-  const steps = metrics.filter((metric) => tab.hasMetric(metric, session)).map(({ index }) => tab.sweep.ofSessions[index].step[session.index]);
+  const told = metrics[0]?.of ? [metrics[0]] : metrics;
+  const steps = told.filter((metric) => tab.hasMetric(metric, session)).map(({ index }) => tab.sweep.ofSessions[index].step[session.index]);
   return steps.length > 0 ? formatStep(Math.max(...steps)) : "—";
 }
 

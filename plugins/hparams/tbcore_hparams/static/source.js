@@ -9,7 +9,7 @@ import { readSweep } from "./sweep.js";
 /**
  * @typedef {import("./types.js").Host} Host
  * @typedef {import("./types.js").Sweep} Sweep
- * @typedef {{ aggregation: string, group?: string, tag?: string }} Question
+ * @typedef {{ aggregation: string, group?: string, tag?: string, by?: string, extremes?: string }} Question
  */
 
 /** While jobs run there is something new all the time; so often it is asked for, at most. */

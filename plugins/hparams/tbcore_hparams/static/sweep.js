@@ -53,7 +53,7 @@ export function readSweep({ header, tables: [byGroup, bySession] }) {
     type: "number",
     differs: true,
     isExtra: isExtra(info, header.metrics),
-    cells: Array.from(byGroup[`m${i}`], (value, row) => (byGroup[`m${i}.sessions`][row] > 0 ? value : null)),
+    cells: cellsOf(byGroup, i, ""),
     metric: { group: info.group, tag: info.tag },
   }));
   const differing = hparams.filter(({ differs, isExtra }) => differs && !isExtra);
@@ -71,8 +71,57 @@ export function readSweep({ header, tables: [byGroup, bySession] }) {
       step: bySession[`m${i}.step`],
       wallTime: bySession[`m${i}.wall_time`],
     })),
+    extremes: "m0.lowest" in byGroup ? metrics.map((_, i) => ({ lowest: extremeOf(byGroup, bySession, i, "lowest"), highest: extremeOf(byGroup, bySession, i, "highest") })) : null,
     description: header.experiment?.description ?? "",
   };
+}
+
+/**
+ * @param {Record<string, Float64Array>} byGroup
+ * @param {number} i  of the metric
+ * @param {string} which  "" is the last value
+ * @returns {Cell[]}
+ */
+function cellsOf(byGroup, i, which) {
+  const numSessions = byGroup[`m${i}.sessions`];
+  return Array.from(byGroup[`m${i}${which}`], (value, row) => (numSessions[row] > 0 ? value : null));
+}
+
+/**
+ * @param {Record<string, Float64Array>} byGroup
+ * @param {Record<string, Float64Array>} bySession
+ * @param {number} i
+ * @param {"lowest" | "highest"} which
+ * @returns {import("./types.js").MetricValues}
+ */
+function extremeOf(byGroup, bySession, i, which) {
+  return {
+    cells: cellsOf(byGroup, i, `.${which}`),
+    ofSessions: { value: bySession[`m${i}.${which}`], step: bySession[`m${i}.${which}_step`], wallTime: bySession[`m${i}.wall_time`] },
+  };
+}
+
+/**
+ * The sweep with the best value over the steps in place of the last one, of each metric of which it is known what is
+ * better.
+ * @param {Sweep} sweep
+ * @param {(metric: Column) => import("./types.js").Goal | null} goalOf
+ * @returns {Sweep}  as it was where there are only last values
+ */
+export function withBestValues(sweep, goalOf) {
+  const { extremes } = sweep;
+  if (!extremes) return sweep;
+  const ofSessions = [...sweep.ofSessions];
+  const metrics = sweep.metrics.map((metric) => {
+    const goal = goalOf(metric);
+    if (!goal) return metric;
+    const of = goal === "min" ? "lowest" : "highest";
+    const best = extremes[metric.index][of];
+    ofSessions[metric.index] = best.ofSessions;
+    return /** @type {Column} */ ({ ...metric, of, title: metric.label, label: `${metric.label} (${goal})`, cells: best.cells });
+  });
+  const columns = [...sweep.columns.filter(({ kind }) => kind !== "metric"), ...metrics];
+  return { ...sweep, columns, byKey: new Map(columns.map((column) => [column.key, column])), metrics, ofSessions };
 }
 
 /**

@@ -12,9 +12,9 @@ import { bestRow } from "./goals.js";
 import { importanceOf } from "./importance.js";
 import { sortRows } from "./order.js";
 import { gradesOf, rampOf } from "./ramp.js";
-import { colorsOfRuns, sessionOf } from "./sweep.js";
-import { writerOf } from "./texts.js";
-import { AGGREGATIONS, formatSorts, goalOf, parseView, toggled, withScale } from "./view.js";
+import { colorsOfRuns, sessionOf, withBestValues } from "./sweep.js";
+import { VALUE_OF, writerOf } from "./texts.js";
+import { AGGREGATIONS, formatSorts, goalOf, parseView, toggled, VALUES, withScale } from "./view.js";
 
 /**
  * @typedef {import("./types.js").Column} Column
@@ -33,14 +33,22 @@ const NO_METRIC = "#888888";
 
 /**
  * @param {Host} host
- * @param {Sweep} sweep
+ * @param {Sweep} asked
  * @param {import("tbcore/lib/answers.js").Answers<import("./curves.js").Curve>} answers
  */
-export function useTab(host, sweep, answers) {
+export function useTab(host, asked, answers) {
   const settings = host.settings.value;
   const theme = host.theme.value;
   const runs = host.wantedRuns.value;
-  const parsed = useMemo(() => parseView(settings, sweep), [JSON.stringify(settings), sweep]);
+  const text = JSON.stringify(settings);
+  const values = valuesOf(settings);
+  const first = useMemo(() => parseView(settings, asked), [text, asked]);
+  const sweep = useMemo(
+    () => (values === "best" ? withBestValues(asked, (column) => (column === first.metric ? first.goal : goalOf(column))) : asked),
+    [asked, values, first.metric, first.goal],
+  );
+  // The metric stays what it is: with other values another one might be likelier.
+  const parsed = useMemo(() => (first.metric && sweep !== asked ? parseView({ ...settings, metric: first.metric.key, goal: first.goal }, sweep) : first), [text, sweep]);
   const open = useSame([...parsed.open]);
   const openNames = useMemo(() => new Set(open), [open]);
   // The same lists as before where they are equal: what is made of them need not be made again.
@@ -170,7 +178,7 @@ export function useTab(host, sweep, answers) {
     others,
     picked,
     bestRow: best,
-    bestText: metric ? `The best ${metric.label} of the ${plural(rows.length, "row")} shown, by its last value` : "",
+    bestText: metric ? `The best ${metric.label} of the ${plural(rows.length, "row")} shown, by ${VALUE_OF[metric.of ?? "last"]}` : "",
     runColors,
     runColorOf,
     ramp,
@@ -181,6 +189,7 @@ export function useTab(host, sweep, answers) {
     hoveredRow,
     shownRow,
     aggregation,
+    values,
     /** More than the list of runs has checked, because nobody has chosen there. */
     areAllShown: host.runs.value.length < runs.length,
     aggregationName: AGGREGATION_NAMES[aggregation],
@@ -230,6 +239,8 @@ export function useTab(host, sweep, answers) {
     },
     /** @param {string} name */
     setAggregation: (name) => set("agg", name === "avg" ? null : name),
+    /** @param {string} name */
+    setValues: (name) => set("values", name === "last" ? null : name),
     /** @param {Column} column @param {import("./types.js").Cell} cell */
     write: (column, cell) => writerOf(column)(cell),
     /** @param {Column} column @param {Session} session */
@@ -249,6 +260,14 @@ export function useTab(host, sweep, answers) {
  */
 export function aggregationOf(settings) {
   return AGGREGATIONS.find((name) => name === settings.agg) ?? "avg";
+}
+
+/**
+ * Which of the values that a session logged of a metric is looked at.
+ * @param {Readonly<Record<string, string>>} settings
+ */
+export function valuesOf(settings) {
+  return VALUES.find((name) => name === settings.values) ?? "last";
 }
 
 /**

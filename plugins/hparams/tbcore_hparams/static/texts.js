@@ -11,6 +11,8 @@ import { extentOf, isNumeric, labelOf } from "./scales.js";
  * @typedef {import("./types.js").Column} Column
  */
 
+/** What a metric's cell is of what was logged. */
+export const VALUE_OF = { last: "its last value", lowest: "its lowest value", highest: "its highest value" };
 /** Significant digits of a metric. */
 const DIGITS = 5;
 /** A column that needs more decimals than this for its smallest value is written without a common number of them. */

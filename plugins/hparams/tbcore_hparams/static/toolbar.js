@@ -32,6 +32,11 @@ const GOALS = [
   ["min", "↓ Min", "The smallest value is the best"],
   ["max", "↑ Max", "The greatest value is the best"],
 ];
+/** @type {readonly (readonly [import("./view.js").Values, string, string])[]} */
+const VALUE_CHOICES = [
+  ["last", "Last value", "A metric is the last value that a session logged of it"],
+  ["best", "Best value", "A metric is the best value over all steps of a session; the last one where its name does not say what is better"],
+];
 /** @type {readonly (readonly [name: string, ending: string, type: string, make: (shown: import("./export.js").Shown) => string])[]} */
 const FILES = [
   ["CSV", "csv", "text/csv", csvOf],
@@ -47,7 +52,8 @@ export function Toolbar({ tab }) {
   return html`<div class="tb-toolbar" role="toolbar" aria-label="Hyperparameters">
     ${metric &&
     html`<${Pick} label="Optimise" choices=${sweep.metrics.map(({ key, label }) => [key, label, WHY_METRIC])} value=${metric.key} onChange=${tab.setMetric} />
-      <${Choice} label="Which values are better" name="goal" choices=${GOALS} value=${goal} onChange=${(/** @type {string} */ value) => tab.set("goal", value)} />`}
+      <${Choice} label="Which values are better" name="goal" choices=${GOALS} value=${goal} onChange=${(/** @type {string} */ value) => tab.set("goal", value)} />
+      <${Choice} label="Which value of a session counts" name="values" choices=${VALUE_CHOICES} value=${tab.values} onChange=${tab.setValues} />`}
     ${hasGroups &&
     metric &&
     html`<${Pick} label="Sessions" choices=${AGGREGATION_CHOICES} value=${tab.aggregation} onChange=${tab.setAggregation} />`}

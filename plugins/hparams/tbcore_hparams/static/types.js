@@ -24,6 +24,8 @@ export {};
  * @property {readonly Cell[]} cells
  * @property {readonly string[]} [texts]  what patterns are matched with, where these are not the cells
  * @property {{ group: string, tag: string } | null} metric
+ * @property {"lowest" | "highest"} [of]  a metric's values over the steps, whose cells these are; the last one where it is not there
+ * @property {string} [title]  of the curve of a metric, where that is not the label
  *
  * @typedef {object} Session  one training run, with the runs below it
  * @property {string} name  of its run
@@ -44,6 +46,8 @@ export {};
  * @property {Float64Array} step
  * @property {Float64Array} wallTime
  *
+ * @typedef {{ cells: readonly Cell[], ofSessions: SessionMetric }} MetricValues  of one metric, in groups and in sessions
+ *
  * @typedef {object} Sweep
  * @property {readonly Column[]} columns  in their natural order: information, hyperparameters that differ, others, metrics
  * @property {ReadonlyMap<string, Column>} byKey
@@ -51,6 +55,7 @@ export {};
  * @property {readonly Group[]} groups
  * @property {readonly Session[]} sessions
  * @property {readonly SessionMetric[]} ofSessions  for each metric
+ * @property {readonly { lowest: MetricValues, highest: MetricValues }[] | null} extremes  likewise; null: nobody asked for them
  * @property {string} description  of the experiment
  *
  * @typedef {{ key: string, min: number | null, max: number | null }} IntervalFilter  closed; null: no bound

@@ -18,10 +18,13 @@ import { isLogAtFirst, isNumeric } from "./scales.js";
  */
 
 /** @typedef {"table" | "parallel" | "scatter"} Part */
+/** @typedef {"last" | "best"} Values  which of those that a session logged */
 /** @type {readonly Part[]} */
 export const PARTS = ["parallel", "scatter", "table"];
 /** @type {readonly Aggregation[]} */
 export const AGGREGATIONS = ["avg", "min", "max", "median"];
+/** @type {readonly Values[]} */
+export const VALUES = ["last", "best"];
 /** Of more axes the names are hard to read; the reader may choose more. */
 const MOST_AXES = 9;
 

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { formatLists, parseLists } from "../../../../tbcore/web/lib/name-lists.js";
 import { bestRow, guessGoal, likelyMetric } from "../../tbcore_hparams/static/goals.js";
-import { colorsOfRuns, readSweep, runOf, sessionOf } from "../../tbcore_hparams/static/sweep.js";
+import { colorsOfRuns, readSweep, runOf, sessionOf, withBestValues } from "../../tbcore_hparams/static/sweep.js";
 import { parseView, toggled, withScale } from "../../tbcore_hparams/static/view.js";
 
 const HASH = "f54fb9b9f8130d2c5c3aab7f10cf8c8bd9bb5ea1a4cb4e8f6b2bb8d1a4d7a2d1";
@@ -183,4 +183,29 @@ test("a metric that is the same everywhere is not what a sweep is about", () => 
   assert.equal(likelyMetric([unused, loss]), loss);
   assert.equal(likelyMetric([metric("hp_metric", [0.3, 0.2, 0.1], false), loss])?.label, "hp_metric");
   assert.equal(likelyMetric([unused]), unused);
+});
+
+test("the best value over the steps stands for the last one where it is known what is better", () => {
+  const answer = structuredClone(ANSWER);
+  assert.equal(withBestValues(sweep, () => "min"), sweep); // nobody has asked for these values
+  const none = Float64Array.of(NaN, NaN, NaN, NaN);
+  for (const [i, lowest, highest] of /** @type {const} */ ([[0, [0.25, NaN, NaN], [0.75, NaN, NaN]], [1, [0.5, 1.5, NaN], [2, 3, NaN]]])) {
+    Object.assign(answer.tables[0], { [`m${i}.lowest`]: Float64Array.from(lowest), [`m${i}.highest`]: Float64Array.from(highest) });
+    Object.assign(answer.tables[1], { [`m${i}.lowest`]: none, [`m${i}.lowest_step`]: none, [`m${i}.highest`]: Float64Array.of(2, NaN, 3, NaN), [`m${i}.highest_step`]: Float64Array.of(7, NaN, 8, NaN) });
+  }
+  const asked = readSweep(answer);
+  assert.deepEqual(asked.metrics.map(({ cells }) => cells), sweep.metrics.map(({ cells }) => cells));
+
+  const best = withBestValues(asked, ({ label }) => (label === "loss" ? "max" : null));
+  assert.deepEqual(best.metrics.map(({ key, label, of, title }) => [key, label, of, title]), [
+    [asked.metrics[0].key, asked.metrics[0].label, undefined, undefined],
+    ["m..loss", "loss (max)", "highest", "loss"],
+  ]);
+  assert.deepEqual(best.metrics[0].cells, asked.metrics[0].cells);
+  assert.deepEqual(best.metrics[1].cells, [2, 3, null]);
+  assert.deepEqual([...best.ofSessions[1].step], [7, NaN, 8, NaN]);
+  assert.equal(best.ofSessions[0], asked.ofSessions[0]);
+  assert.equal(best.columns.at(-1), best.byKey.get("m..loss"));
+  assert.equal(best.columns.length, asked.columns.length);
+  assert.equal(withBestValues(asked, () => "min").metrics[1].label, "loss (min)");
 });
