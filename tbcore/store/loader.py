@@ -5,7 +5,8 @@
                      +---+  commits on the way, so that data is served while it is loaded
 
 A turn is about 16 MB of one run. Turns go round among the runs that have something to read, the
-most recently written ones first.
+most recently written ones first. When there is much to read, an assistant reads runs from the end
+of the queue meanwhile.
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from tbcore.eventfiles.decode import Decoder
 from tbcore.eventfiles.logdir import EventFile, LogdirSpec, Scan, one_line, scan
 from tbcore.eventfiles.tail import TURN_BYTES, FileReplacedError, read_first_event_time
+from tbcore.store.assistant import Assistant, AssistantError, Order
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.store.reader import MAX_PROBLEMS, RunReader
 from tbcore.store.status import LoadStatus
@@ -40,6 +43,16 @@ _MIN_PAUSE_SECONDS = 1.0
 """Between passes however often files change: looking at thousands of files takes a while."""
 _MAX_LINES_LOGGED = 20
 """At once: there may be a thousand files that nobody may read."""
+
+_WORTH_SECONDS = 0.6
+_WORTH_BYTES = 1 << 24
+"""What must be left to do, at the speed so far, for an assistant to be worth its start."""
+_MAX_BATCH_BYTES = 1 << 24
+"""Lent at once. What is lent is shown when it comes back."""
+_MAX_LENT_BYTES = 1 << 26
+"""Longer runs are not lent: they are shown while they are read."""
+_MAX_BATCHES = 2
+"""Lent out: the one that is being read, and the one after it."""
 
 
 class Loader:
@@ -80,6 +93,9 @@ class Loader:
         self._removed: list[str] = []
         self._scan = Scan({}, 0, 0, [], [])
         self._looked_at = -math.inf
+        self._assistant: Assistant | None = None
+        self._lent: deque[list[_Loan]] = deque()
+        """What the assistant has been asked for, in batches."""
         self._problems: deque[str] = deque(maxlen=MAX_PROBLEMS)
         self._told: set[str] = set()
         """What was wrong at the last look, so that it is told once."""
@@ -89,15 +105,34 @@ class Loader:
     def load_once(self) -> None:
         """One pass in the calling thread: scan, read all that is new, commit."""
         self._look()
-        committed_at = time.monotonic()
-        while self._queue and not self._stopping.is_set():
-            self._take_turn(self._queue.popleft())
-            if time.monotonic() - committed_at >= COMMIT_SECONDS:
-                # Reading may take minutes, and other runs begin meanwhile.
-                if 0 < self._reload_interval <= time.monotonic() - self._looked_at:
-                    self._look()
-                self._commit()
-                committed_at = time.monotonic()
+        begun = committed_at = time.monotonic()
+        bytes_to_read = self._bytes_left()
+        is_alone = Assistant.is_possible()
+        try:
+            while (self._queue or self._lent) and not self._stopping.is_set():
+                if self._assistant is not None:
+                    self._lend()
+                    self._take_back()
+                if self._queue:
+                    self._take_turn(self._queue.popleft())
+                if time.monotonic() - committed_at >= COMMIT_SECONDS:
+                    # Reading may take minutes, and other runs begin meanwhile.
+                    if 0 < self._reload_interval <= time.monotonic() - self._looked_at:
+                        self._look()
+                    self._commit()
+                    committed_at = time.monotonic()
+                    if is_alone:
+                        bytes_left = self._bytes_left()
+                        bytes_done = bytes_to_read - bytes_left
+                        seconds = committed_at - begun
+                        if (
+                            bytes_left >= _WORTH_BYTES
+                            and bytes_left * seconds >= bytes_done * _WORTH_SECONDS
+                        ):
+                            self._call_assistant()
+                            is_alone = False
+        finally:
+            self._dismiss_assistant()
         if not self._stopping.is_set():
             self._passes += 1
         self._commit()
@@ -159,7 +194,8 @@ class Loader:
         for run in sorted(new, key=_Run.order):
             self._runs[run.name] = run
             self._changed[run.name] = run
-        waiting = [run for run in self._runs.values() if run.active.has_work]
+        lent = {loan.run for batch in self._lent for loan in batch if loan.is_due()}
+        waiting = [run for run in self._runs.values() if run.active.has_work and run not in lent]
         waiting.sort(key=lambda run: run.active.newest_ns, reverse=True)
         self._queue = deque(waiting)
         self._commit()
@@ -227,6 +263,84 @@ class Loader:
             run.reader, run.successor = run.successor, None
             self._changed[run.name] = run
 
+    # -- having others read --------------------------------------------------------------------
+
+    def _bytes_left(self) -> int:
+        return sum(run.active.bytes_left for run in self._queue)
+
+    def _call_assistant(self) -> None:
+        try:
+            self._assistant = Assistant(
+                self._decoder,
+                purge_orphaned_data=self._purge_orphaned_data,
+                max_points=self._max_points,
+            )
+        except OSError as error:
+            logger.debug("reading without an assistant: %s", error)
+
+    def _dismiss_assistant(self) -> None:
+        """Ends it. What it has not given back is still to be read, by the next pass at least."""
+        if self._assistant is not None:
+            self._assistant.close()
+            self._assistant = None
+        for batch in self._lent:
+            self._queue.extend(loan.run for loan in batch if loan.is_due())
+        self._lent.clear()
+
+    def _lend(self) -> None:
+        """Orders runs from the end of the queue, fewer as the end of all work comes closer."""
+        while len(self._lent) < _MAX_BATCHES and len(self._queue) > 1:
+            most = min(self._bytes_left() // 4, _MAX_BATCH_BYTES)
+            batch: list[_Loan] = []
+            for run in reversed(self._queue):
+                size = run.active.bytes_left
+                if not run.active.is_untouched or size > _MAX_LENT_BYTES:
+                    continue
+                most -= size
+                if most < 0 and batch:
+                    break
+                batch.append(_Loan(run, run.active, run.files))
+            if not batch:
+                return
+            lent = {loan.run for loan in batch}
+            self._queue = deque(run for run in self._queue if run not in lent)
+            self._lent.append(batch)
+            orders = [Order(loan.files, loan.run.first_event_time) for loan in batch]
+            try:
+                assert self._assistant is not None
+                self._assistant.order(orders)
+            except AssistantError as error:
+                self._do_without(error)
+                return
+
+    def _take_back(self) -> None:
+        """Takes what the assistant has read; waits a little for it when there is nothing else to
+        do."""
+        while self._lent and self._assistant is not None:
+            if not self._assistant.has_answered(0 if self._queue else COMMIT_SECONDS):
+                return
+            try:
+                readers = self._assistant.take()
+            except AssistantError as error:
+                self._do_without(error)
+                return
+            for loan, reader in zip(self._lent.popleft(), readers, strict=True):
+                run = loan.run
+                if not loan.is_due() or self._runs.get(run.name) is not run:
+                    continue
+                if reader is not None:
+                    run.replace_active(reader)
+                    if run.files is not loan.files:
+                        self._update(run, run.files)
+                    self._let_succeed(run)
+                    self._changed[run.name] = run
+                if run.active.has_work:
+                    self._queue.append(run)
+
+    def _do_without(self, error: AssistantError) -> None:
+        logger.debug("the assistant is gone, and the loader reads the rest: %s", error)
+        self._dismiss_assistant()
+
     # -- showing -------------------------------------------------------------------------------
 
     def _commit(self) -> None:
@@ -292,6 +406,20 @@ class Loader:
             logger.warning("and %d more like these", len(lines) - _MAX_LINES_LOGGED)
 
 
+class _Loan(NamedTuple):
+    """A run that the assistant reads."""
+
+    run: _Run
+    reader: RunReader
+    """Would have read it, and will if the assistant does not."""
+    files: Sequence[EventFile]
+    """As they were then."""
+
+    def is_due(self) -> bool:
+        """Whether it is still wanted: the run may have to be read anew since."""
+        return self.run.active is self.reader
+
+
 class _Run:
     """A run that is served."""
 
@@ -314,6 +442,13 @@ class _Run:
     def active(self) -> RunReader:
         """The reader whose turn it is."""
         return self.successor or self.reader
+
+    def replace_active(self, reader: RunReader) -> None:
+        """Puts a reader in the place of the one whose turn it is."""
+        if self.successor is None:
+            self.reader = reader
+        else:
+            self.successor = reader
 
     def see(self, files: Sequence[EventFile]) -> bool:
         """Takes what the last look found; whether a file was written to since the one before."""

@@ -57,6 +57,16 @@ class RunReader:
         return bool(self._pending)
 
     @property
+    def is_untouched(self) -> bool:
+        """Whether nothing was read yet."""
+        return not any(file.has_given or file.read_at_ns for file in self._files.values())
+
+    @property
+    def bytes_left(self) -> int:
+        """About what there is to read, counted like turns."""
+        return max(self.bytes_total - self.bytes_read, _MIN_FILE_BYTES * len(self._pending))
+
+    @property
     def newest_ns(self) -> int:
         """When a file that is to be read was last written to, in nanoseconds since the epoch."""
         return max((file.found.mtime_ns for file in self._pending), default=0)

@@ -1,0 +1,250 @@
+"""The second process that reads runs: what it gives is what the loader would have read."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tbcore.eventfiles.decode import Decoder
+from tbcore.eventfiles.logdir import LogdirSpec, scan
+from tbcore.store import loader as loader_module
+from tbcore.store.assistant import Assistant, AssistantError, Order
+from tbcore.store.loader import Loader
+from tbcore.store.multiplexer import Multiplexer
+from tbcore.store.series import Series
+from tbcore.store.view import RunView
+from tbcore.testing import EventFileWriter
+
+pytestmark = pytest.mark.skipif(
+    not hasattr(os, "memfd_create"), reason="this system has no memory to pass between processes"
+)
+
+NUM_RUNS = 12
+STEPS = 1_000
+"""Enough for arrays that are shared, beside those that are not."""
+
+
+def write_logs(logdir: Path) -> None:
+    """Runs with numbers, with what stays in the files, with a restart, with two files."""
+    for number in range(NUM_RUNS):
+        name = f"run{number:02}"
+        with EventFileWriter(logdir / name / "events.tfevents.1", wall_time=number) as writer:
+            for step in range(STEPS if number % 3 == 0 else 5):
+                writer.add_scalar("loss", 1 / (step + 1), step, wall_time=number + step)
+            writer.add_scalar("odd", float("nan") if number % 2 else 1e300, 1)
+            for step in range(5):
+                writer.add_histogram("weights", np.arange(9.0) * step, step)
+        if number % 4 == 0:
+            with EventFileWriter(logdir / name / "events.tfevents.2") as writer:
+                writer.add_session_log("START", 3)
+                writer.add_scalar("loss", 7, 3)
+
+
+def spoil(path: Path, offset: int) -> None:
+    data = bytearray(path.read_bytes())
+    data[offset] ^= 1
+    path.write_bytes(data)
+
+
+def contents(view: RunView) -> dict[str, Any]:
+    """All that a view says, in a form that can be compared."""
+
+    def series(one: Series) -> tuple[Any, ...]:
+        columns = [one.column(n).tobytes() for n in range(len(one.layout.columns))]
+        ordinals = one.ordinals_between(0, one.length).tolist()
+        return one.kind, id(one.layout), one.num_nonfinite, ordinals, columns
+
+    tags = {
+        tag: (tag_view.metadata, tag_view.num_rows, [series(s) for s in tag_view.series])
+        for tag, tag_view in view.tags.items()
+    }
+    return {
+        "order": list(view.tags),
+        "tags": tags,
+        "files": view.files,
+        "times": (view.first_event_time, view.last_event_time),
+        "nonfinite": view.nonfinite_tags,
+    }
+
+
+class Logs:
+    """A log directory, read with an assistant and without."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.multiplexer = Multiplexer()
+        self.loader = self.new_loader(self.multiplexer)
+
+    def new_loader(self, multiplexer: Multiplexer) -> Loader:
+        return Loader(multiplexer, [LogdirSpec(None, str(self.path))])
+
+    def views(self, loader: Loader) -> dict[str, dict[str, Any]]:
+        found = {name: contents(run.reader.data.commit()) for name, run in loader._runs.items()}
+        assert found
+        return found
+
+    def expected(self) -> dict[str, dict[str, Any]]:
+        """What a loader reads that never has an assistant."""
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Assistant, "is_possible", lambda: False)
+            loader = self.new_loader(Multiplexer())
+            loader.load_once()
+        return self.views(loader)
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Logs:
+    write_logs(tmp_path / "logdir")
+    return Logs(tmp_path / "logdir")
+
+
+@pytest.fixture
+def answers(monkeypatch: pytest.MonkeyPatch) -> list[list[bool]]:
+    """Has loaders call an assistant after their first turn; which of the runs it read, by batch."""
+    monkeypatch.setattr(loader_module, "COMMIT_SECONDS", 0)
+    monkeypatch.setattr(loader_module, "_WORTH_SECONDS", 0)
+    monkeypatch.setattr(loader_module, "_WORTH_BYTES", 0)
+    monkeypatch.setattr(Assistant, "is_possible", lambda: True)
+    found: list[list[bool]] = []
+
+    def take(self: Assistant) -> list[Any]:
+        readers = real(self)
+        found.append([reader is not None for reader in readers])
+        return readers
+
+    def has_answered(self: Assistant, timeout: float) -> bool:
+        return waits(self, 20.0)  # The loader would be done before it.
+
+    real, waits = Assistant.take, Assistant.has_answered
+    monkeypatch.setattr(Assistant, "take", take)
+    monkeypatch.setattr(Assistant, "has_answered", has_answered)
+    return found
+
+
+@pytest.fixture
+def assistant() -> Iterator[Assistant]:
+    assistant = Assistant(Decoder())
+    yield assistant
+    assistant.close()
+
+
+def test_what_the_assistant_reads_is_what_the_loader_reads(
+    logs: Logs, answers: list[list[bool]]
+) -> None:
+    """Columns, kinds, order of tags, times, files: all of it."""
+    logs.loader.load_once()
+    assert sum(map(len, answers)) > NUM_RUNS / 2
+    assert all(map(all, answers))
+    assert logs.views(logs.loader) == logs.expected()
+
+
+def test_runs_that_the_assistant_read_go_on_growing(logs: Logs, answers: list[list[bool]]) -> None:
+    """Rows go behind those in shared memory, and nothing is read twice."""
+    logs.loader.load_once()
+    for run in logs.path.iterdir():
+        path = max(run.iterdir())  # A file before it would be read behind its START, once.
+        with EventFileWriter(path) as writer:
+            for step in range(STEPS, STEPS + 100):
+                writer.add_scalar("loss", step, step)
+    logs.loader.load_once()
+    assert sum(map(len, answers))
+    assert logs.views(logs.loader) == logs.expected()
+
+
+def test_a_damaged_run_is_left_to_the_loader(
+    logs: Logs, answers: list[list[bool]], caplog: pytest.LogCaptureFixture
+) -> None:
+    """So that what is wrong is told, once and by the one who knows how."""
+    for path in logs.path.glob("*/events.tfevents.1"):
+        spoil(path, 200)
+    logs.loader.load_once()
+    assert answers
+    assert not any(map(any, answers))
+    said = [r.getMessage() for r in caplog.records]
+    assert sum("checksum wrong in the record at offset" in line for line in said) == NUM_RUNS
+    assert logs.views(logs.loader) == logs.expected()
+
+
+def test_without_its_assistant_the_loader_reads_the_rest(
+    logs: Logs, answers: list[list[bool]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may be killed at any time, by a system that is short of memory, say."""
+    started: list[Assistant] = []
+
+    def order(self: Assistant, orders: list[Order]) -> None:
+        real(self, orders)
+        started.append(self)
+        self._process.send_signal(signal.SIGKILL)
+
+    real = Assistant.order
+    monkeypatch.setattr(Assistant, "order", order)
+    logs.loader.load_once()
+    assert len({id(assistant) for assistant in started}) == 1, "and does not try again"
+    assert started[0]._process.poll() is not None
+    assert logs.views(logs.loader) == logs.expected()
+
+
+@pytest.mark.parametrize("change", ["gone", "replaced", "grown"])
+def test_files_may_change_while_they_are_lent(
+    logs: Logs, answers: list[list[bool]], monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    """The next look finds out, as it does when the loader had read them."""
+
+    def replace(run: Path) -> None:
+        path = run / "events.tfevents.1"
+        path.unlink()
+        with EventFileWriter(path, wall_time=int(run.name[3:])) as writer:
+            writer.add_scalar("loss", 99, 0)
+
+    changes: dict[str, Callable[[Path], object]] = {
+        "gone": lambda run: shutil.rmtree(run),
+        "replaced": replace,
+        "grown": lambda run: EventFileWriter(run / "events.tfevents.1").add_scalar("loss", 1, 9999),
+    }
+
+    def order(self: Assistant, orders: list[Order]) -> None:
+        real(self, orders)
+        monkeypatch.setattr(Assistant, "order", real)
+        for order in orders:
+            changes[change](Path(order.files[0].path).parent)
+        logs.loader._look()
+
+    real = Assistant.order
+    monkeypatch.setattr(Assistant, "order", order)
+    logs.loader.load_once()
+    logs.loader.load_once()
+    assert answers
+    assert logs.views(logs.loader) == logs.expected()
+
+
+def test_closing_ends_the_process_whatever_it_does(logs: Logs, assistant: Assistant) -> None:
+    """Orders that it has not carried out are forgotten."""
+    files = list(scan([LogdirSpec(None, str(logs.path))]).runs.values())
+    for _ in range(3):
+        assistant.order([Order(f, 0.0) for f in files])
+    assistant.close()
+    assert assistant._process.poll() is not None
+
+
+def test_the_process_ends_with_the_one_that_started_it(assistant: Assistant) -> None:
+    """Also when that one had no time for a good-bye."""
+    assistant._connection.close()
+    assert assistant._process.wait(20) == 0
+
+
+def test_an_assistant_that_cannot_start_says_so(
+    logs: Logs, monkeypatch: pytest.MonkeyPatch, assistant: Assistant
+) -> None:
+    """And is not waited for."""
+    assistant._process.kill()
+    assistant._process.wait()
+    assert assistant.has_answered(20)
+    with pytest.raises(AssistantError):
+        assistant.take()
