@@ -294,7 +294,9 @@ def test(pytest_arguments: list[str]) -> int:
         tests = front_end_tests()
         if tests:
             step("node --test", [node, "--test", *tests])
-    step("pytest", [str(python), "-m", "pytest", *pytest_arguments])
+    # Most tests wait for a server or a browser. A file's tests stay together: they share those.
+    at_once = ["-n", "auto", "--maxprocesses", "8", "--dist", "loadfile"]
+    step("pytest", [str(python), "-m", "pytest", *at_once, *pytest_arguments])
 
     print()
     for name, passed, seconds in results:

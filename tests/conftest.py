@@ -30,7 +30,7 @@ settings.load_profile(
 )
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-START_LIMIT = 30.0
+START_LIMIT = 60.0
 """Seconds that a server may take until it answers: generous, for a busy machine."""
 
 
