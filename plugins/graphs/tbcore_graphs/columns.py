@@ -29,6 +29,7 @@ _FUNCTION_NODE = 3
 """Numbers of fields."""
 _SHAPES = "_output_shapes"
 _NOWHERE = (-1, -1)
+_NO_NAME = "(no name)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ class Columns:
     """A graph of N nodes and E edges. Codes are places in the list of texts of that name."""
 
     names: list[str]
-    """N, all different: a second `x` is `x (2)`."""
+    """N, all different: a second `x` is `x (2)`. None is empty: that is the name of the whole."""
     op: NDArray[np.int32]
     """N codes."""
     ops: list[str]
@@ -223,14 +224,16 @@ class _Table:
         )
 
     def _index(self) -> dict[str, int]:
-        """Names to nodes. A second node of one name gets another."""
+        """Names to nodes. A second node of one name gets another, and so does one without any."""
         index: dict[str, int] = {}
         again = [
-            node for node, name in enumerate(self._names) if index.setdefault(name, node) != node
+            node
+            for node, name in enumerate(self._names)
+            if index.setdefault(name, node) != node or not name
         ]
         counts: dict[str, int] = {}
         for node in again:
-            name = self._names[node]
+            name = self._names[node] or _NO_NAME
             shown = name
             while shown in index:
                 counts[name] = counts.get(name, 1) + 1

@@ -364,12 +364,30 @@ def test_odd_names_stay_what_they_are() -> None:
                 assert graph.totals(graph.entry(name), None)["name"] == name
             else:
                 found.append(name)
-                if name:
-                    assert graph.node(graph.entry(name), None, None)["name"] == name
+                assert graph.node(graph.entry(name), None, None)["name"] == name
 
-    expected = set(names) - {"a/b"} | {"a//b (2)", "a/b/(b))"}
+    expected = set(names) - {"", "a/b"} | {"(no name)", "a//b (2)", "a/b/(b))"}
     assert set(found) == expected
     assert len(found) == len(names)
+
+
+def test_a_node_without_a_name_is_told_from_the_whole_graph() -> None:
+    """Pages ask for the whole by the empty name."""
+    logged = GraphDef()
+    for op in ("First", "Second"):
+        logged.node.add(op=op)
+    logged.node.add(name="x", op="X", input=["", "(no name)"])
+    graph = Graph(columns_of(logged.SerializeToString()))
+
+    names = graph.scope("", None, limit=MANY)["children"]["name"]
+
+    assert names == ["(no name)", "(no name) (2)", "x"]
+    ops = [graph.node(graph.entry(name), None, [])["op"] for name in names]
+    assert ops == ["First", "Second", "X"]
+    assert [end["name"] for end in graph.node(graph.entry("x"), None, ["", "y"])["inputs"]] == [
+        "(no name)",
+        "y",
+    ]
 
 
 def test_a_deep_name_is_cut_into_a_hundred_scopes() -> None:

@@ -74,6 +74,7 @@ export class Model {
   });
   selected = computed(() => this.host.settings.value.node ?? null);
   isTracing = computed(() => options.parse(this.host.settings.value).trace);
+  #scene = computed(() => this.shown.value?.scene);
   #trace = signal(/** @type {Trace | null} */ (null));
   /** Of what is selected; null while that is not known or not asked for. */
   traced = computed(() => (this.isTracing.value && this.#trace.value?.of === this.selected.value ? this.#trace.value : null));
@@ -112,7 +113,7 @@ export class Model {
         if (this.overview.value && this.place.value) void this.#draw(this.place.value, wishes);
       }),
       effect(() => {
-        if (this.isTracing.value && this.place.value && this.shown.value) void this.#loadTrace(this.selected.value, this.place.value, this.shown.value);
+        if (this.isTracing.value && this.place.value && this.#scene.value) void this.#loadTrace(this.selected.value, this.place.value, this.#scene.value);
       }),
       this.host.onReload(async (generations) => {
         if (generations.lists !== lists) {
@@ -281,18 +282,18 @@ export class Model {
     }
   }
 
-  /** @param {string | null} name @param {Place} place @param {Shown} shown */
-  async #loadTrace(name, { run, graph }, { scene }) {
+  /** @param {string | null} name @param {Place} place @param {Scene} scene */
+  async #loadTrace(name, { run, graph }, scene) {
     // A series has no name in the graph.
     if (name === null || scene.boxes.get(name)?.kind === "series") return;
-    const open = [...scene.boxes.values()].filter((box) => box.open);
+    const open = [...scene.boxes.values()].filter((box) => box.open && box.message === "");
     const scopes = [childrenOf("", "scope"), ...open.map((box) => childrenOf(box.name, box.kind))];
     try {
       /** @type {{ names: string[], nodes: number }[]} */
       const answers = await Promise.all(
         scopes.map((scope) => this.#queue.add(() => this.host.fetchJSON("trace", { run, graph, name, ...scope }), this.host.signal)),
       );
-      const isWanted = name === this.selected.peek() && scene === this.shown.peek()?.scene;
+      const isWanted = name === this.selected.peek() && scene === this.#scene.peek();
       if (isWanted) this.#trace.value = { of: name, names: new Set(answers.flatMap(({ names }) => names)), nodes: answers[0].nodes };
     } catch {
       // The pane asks about the same node, and says what is wrong.
