@@ -103,6 +103,17 @@ def large_graph(num_nodes: int = 100_000) -> Any:
     return graph
 
 
+def tangled_graph() -> Any:
+    """A scope that takes many seconds to be laid out, and one that does not."""
+    graph = graph_pb2.GraphDef()
+    for index in range(600):
+        before = {factor * (index + 1) % 600 for factor in (7, 113, 307, 401)}
+        inputs = [f"slow/n{other}" for other in sorted(before) if other < index]
+        graph.node.add(name=f"slow/n{index}", op="Op", input=inputs)
+    graph.node.add(name="quick/x", op="Op")
+    return graph
+
+
 @pytest.fixture(scope="module")
 def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     logdir = tmp_path_factory.mktemp("logdir")
@@ -118,6 +129,7 @@ def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
         inputs = [f"{kind}_{index // 2 - 1}"] if index > 1 else []
         numbered.node.add(name=f"{kind}_{index // 2}", op="Add", input=inputs)
     write_run(logdir, "numbered", graph=numbered.SerializeToString())
+    write_run(logdir, "tangled", graph=tangled_graph().SerializeToString())
     write_run(logdir, "grows", graph=one_node("first"))
     calls = graph_pb2.GraphDef()
     call = calls.node.add(name="call", op="PartitionedCall")
@@ -348,6 +360,24 @@ def test_a_graph_that_is_logged_anew_takes_the_place_of_the_old_one(
     with EventFileWriter(next((logdir / "grows").iterdir())) as writer:
         writer.add_graph(one_node("second"))
     page.wait_for_function("() => graphs.names().join() === 'second'")
+    profile.check(server.url)
+
+
+def test_a_scope_that_takes_long_keeps_no_other_waiting(page_of: Any) -> None:
+    """Once it was closed again: the worker that lays it out is given up."""
+    page, profile, server = page_of("tangled")
+    open_outline(page)
+    choose(page, "slow")
+    with page.expect_worker(lambda worker: "layout-worker" in worker.url):
+        page.evaluate("() => graphs.row('slow').focus()")
+        page.keyboard.press("Enter")
+        page.wait_for_function("() => !graphs.isDrawn()")
+        page.wait_for_timeout(300)
+        page.keyboard.press("Enter")
+        choose(page, "quick")
+        page.evaluate("() => graphs.row('quick').focus()")
+        page.keyboard.press("Enter")
+    page.wait_for_function("() => graphs.names().includes('quick/x')")
     profile.check(server.url)
 
 

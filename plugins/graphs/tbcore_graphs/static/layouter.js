@@ -9,7 +9,7 @@ const KEPT = 300;
 
 export class Layouter {
   /** @type {Worker | null} */ #worker = null;
-  /** @type {Map<number, { resolve: (layout: Layout) => void, reject: (error: Error) => void }>} */ #waiting = new Map();
+  /** @type {Map<number, { key: string, resolve: (layout: Layout) => void, reject: (error: Error) => void }>} */ #waiting = new Map();
   /** @type {Map<string, Promise<Layout>>} */ #known = new Map();
   #lastId = 0;
 
@@ -18,28 +18,35 @@ export class Layouter {
     const key = JSON.stringify(job);
     let layout = this.#known.get(key);
     if (!layout) {
-      layout = this.#ask(job);
+      layout = this.#ask(job, key);
       this.#known.set(key, layout);
-      layout.catch(() => this.#known.delete(key));
+      layout.catch(() => this.#known.get(key) === layout && this.#known.delete(key));
       if (this.#known.size > KEPT) this.#known.delete(/** @type {string} */ (this.#known.keys().next().value));
     }
     return layout;
   }
 
-  /** Gives up what is being laid out. */
+  /** Gives up what is not laid out yet. */
+  giveUp() {
+    if (this.#waiting.size > 0) this.stop();
+  }
+
   stop() {
     this.#worker?.terminate();
     this.#worker = null;
-    for (const { reject } of this.#waiting.values()) reject(new DOMException("no longer wanted", "AbortError"));
+    for (const { key, reject } of this.#waiting.values()) {
+      this.#known.delete(key);
+      reject(new DOMException("no longer wanted", "AbortError"));
+    }
     this.#waiting.clear();
   }
 
-  /** @param {Job} job @returns {Promise<Layout>} */
-  #ask(job) {
+  /** @param {Job} job @param {string} key @returns {Promise<Layout>} */
+  #ask(job, key) {
     const worker = (this.#worker ??= this.#start());
     const id = ++this.#lastId;
     return new Promise((resolve, reject) => {
-      this.#waiting.set(id, { resolve, reject });
+      this.#waiting.set(id, { key, resolve, reject });
       worker.postMessage({ id, job });
     });
   }

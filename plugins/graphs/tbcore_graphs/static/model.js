@@ -263,7 +263,8 @@ export class Model {
     this.#next = { keep: null, show: null };
     const of = keyOf(place);
     const isNew = this.shown.peek()?.of !== of;
-    if (isNew && this.isBusy.peek()) this.#layouter.stop(); // of another graph
+    // A scope that takes long, and was closed again, must not keep others waiting.
+    this.#layouter.giveUp();
     this.isBusy.value = true;
     this.error.value = "";
     try {
