@@ -23,6 +23,7 @@ import multiprocessing
 import os
 import queue
 import random
+import re
 import shutil
 import socket
 import statistics
@@ -128,7 +129,9 @@ def write_logs(logdir: Path, plan: Plan, stopping: Event, reports: Queue[dict[st
     names = (f"exp_{number // 100:03d}/trial_{number:05d}" for number in itertools.count())
     # Runs are at different points of their lives, so that they do not all end at once.
     runs = [
-        GrowingRun(logdir / next(names), block, row_bytes, len(block) * i // plan.num_runs)
+        GrowingRun(
+            logdir / next(names), block, row_bytes, num_steps * i // plan.num_runs * row_bytes
+        )
         for i in range(plan.num_runs)
     ]
     reports.put({"who": "writer", "ready": True})
@@ -273,7 +276,11 @@ def figures(times: list[float], lags: list[float]) -> dict[str, float]:
             "max_ms": 1000 * max(times),
         }
     if lags:
-        found |= {"median_lag_s": statistics.median(lags), "max_lag_s": max(lags)}
+        found |= {
+            "median_lag_s": statistics.median(lags),
+            "p99_lag_s": float(np.quantile(lags, 0.99)),
+            "max_lag_s": max(lags),
+        }
     return found
 
 
@@ -432,6 +439,8 @@ def soak(
     for server in served:
         own = [sample for sample in samples if sample["server"] == server.name]
         totals[server.name] |= over_time(own)
+        log = (out / f"{server.name}.log").read_text(errors="replace")
+        totals[server.name]["warnings"] = len(re.findall(r"\bwarn|error|Traceback", log, re.I))
     (out / "soak.svg").write_text(drawing(samples), encoding="utf-8")
     result = {"plan": plan._asdict(), **totals}
     (out / "soak.json").write_text(json.dumps(result, indent=1), encoding="utf-8")

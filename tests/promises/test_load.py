@@ -27,6 +27,7 @@ def soak(out: Path, **options: float) -> dict[str, Any]:
     figures: dict[str, Any] = json.loads((out / "soak.json").read_text())
     assert figures["tbcore"]["errors"] == {}
     assert figures["tbcore"]["wrong"] == 0
+    assert figures["tbcore"]["warnings"] == 0
     return figures
 
 
