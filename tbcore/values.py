@@ -121,16 +121,18 @@ def histogram(value: Value) -> HistogramValue:
     if not len(rows):
         return HistogramValue(0.0, 0.0, 0.0, 0.0, 0.0, rows[:, 1], rows[:, 2])
     left, right, count = rows.T
-    middle = (left + right) / 2
-    return HistogramValue(
-        min=float(left[0]),
-        max=float(right[-1]),
-        num=float(count.sum()),
-        sum=float((count * middle).sum()),
-        sum_squares=float((count * middle * middle).sum()),
-        bucket_limit=np.ascontiguousarray(right),
-        bucket=np.ascontiguousarray(count),
-    )
+    # Estimates beyond all numbers are infinite, or NaN; what is stored may be so, too.
+    with np.errstate(over="ignore", invalid="ignore"):
+        middle = (left + right) / 2
+        return HistogramValue(
+            min=float(left[0]),
+            max=float(right[-1]),
+            num=float(count.sum()),
+            sum=float((count * middle).sum()),
+            sum_squares=float((count * middle * middle).sum()),
+            bucket_limit=np.ascontiguousarray(right),
+            bucket=np.ascontiguousarray(count),
+        )
 
 
 def bucket_table(value: Value) -> NDArray[np.float64]:
@@ -228,9 +230,15 @@ _MAX_REPEATED = 1 << 16
 """Elements that a single stored one may stand for: tables of empty buckets are written so."""
 
 
+_MAX_ENCODING_BYTES = 1000
+
+
 def _encoding(content: bytes) -> int:
     # AudioPluginData has three varint fields: version (1), encoding (2), converted_to_tensor (3).
-    # Too little to deserve a generated module; what does not parse says nothing.
+    # Too little to deserve a generated module; what does not parse says nothing. Anything longer is
+    # something else, and a number of a million bytes would take minutes.
+    if len(content) > _MAX_ENCODING_BYTES:
+        return 0
     fields: dict[int, int] = {}
     numbers: list[int] = []
     number = shift = 0

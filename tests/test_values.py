@@ -139,6 +139,14 @@ def test_a_histogram_from_rows(rows: list[list[float]], expected: tuple[Any, ...
     assert listed(values.histogram(rows_value(rows))) == expected
 
 
+def test_estimates_beyond_all_numbers_are_infinite(recwarn: pytest.WarningsRecorder) -> None:
+    """Without a word on the stderr of a server."""
+    histogram = values.histogram(rows_value([[1e308, 1.5e308, 1e300], [-math.inf, math.inf, 1]]))
+
+    assert (histogram.sum_squares, histogram.num) == (pytest.approx(math.nan, nan_ok=True), 1e300)
+    assert list(recwarn) == []
+
+
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
@@ -298,7 +306,9 @@ def test_audio_whose_metadata_came_earlier() -> None:
         (b"\x10", "application/octet-stream"),
         (b"\x0b\x0b\x10\x0b", "application/octet-stream"),
         (b"\xff\xff\xff\xff", "application/octet-stream"),
+        (b"\xff" * 1_000_000, "application/octet-stream"),  # a number that would take minutes
     ],
+    ids=lambda value: repr(value[:20]),
 )
 def test_the_encoding_in_audio_metadata(content: bytes, expected: str) -> None:
     """Only a well-formed field 2 with the value 11 says WAV."""
