@@ -1,0 +1,336 @@
+"""What is fuzzed: functions of bytes that raise when tbcore does what it must not do with them.
+
+A target takes any bytes. What it raises, or what takes it seconds, is a fault of tbcore. Seeds are
+where a fuzzer starts from: little, but of every form.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import struct
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from unittest import mock
+
+import numpy as np
+from google.protobuf import text_format
+from google.protobuf.message import DecodeError as ProtobufDecodeError
+
+from tbcore import DecodeError, values
+from tbcore.eventfiles import decode, periods, records
+from tbcore.eventfiles.proto.summary_pb2 import Summary, SummaryMetadata
+from tbcore.eventfiles.proto.tensor_pb2 import TensorProto
+from tbcore.eventfiles.tensors import numpy_to_tensor, scalar_of, tensor_to_numpy
+from tbcore.testing import EventFileWriter, record_bytes, summaries, write_run
+from tbcore_graphs import keras
+from tbcore_graphs.proto.graph_pb2 import GraphDef
+from tbcore_graphs.text import Limit, graph_text
+from tbcore_images.headers import header_of
+
+Target = Callable[[bytes], None]
+
+MAX_BYTES_PER_BYTE = 1000
+"""How much memory an array may take for each byte of the input: one float may stand for some."""
+
+
+def _load(name: str) -> ModuleType:
+    """A module of the tests beside this folder, which are in no package."""
+    path = Path(__file__).resolve().parent.parent / name
+    spec = importlib.util.spec_from_file_location(f"fuzz_{path.stem}", path)
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+properties = _load("eventfiles/test_decode_properties.py")
+
+# Event files --------------------------------------------------------------------------------------
+#
+# Bytes become a file by the orders that they give, since no fuzzer guesses checksums:
+#
+#     buffer size: 1 | sizes at which the file is read before it is whole: 1, then 2 each | orders
+#
+#     order: 1         0-159   a record: length of the payload: 1 | payload
+#                      160-239 as many times as is above 160 the record before, each a step further
+#                      240-247 nothing is framed: length: 1 | bytes
+#                      248-255 a flipped bit in what is there: how far from its end: 2
+
+
+def file_of(data: bytes) -> tuple[bytes, list[int], int]:
+    """The file, the sizes at which it is looked at, and how large a buffer it is read through."""
+    at = 0
+
+    def take(count: int) -> bytes:
+        nonlocal at
+        at += count
+        return data[at - count : at]
+
+    def number(count: int) -> int:
+        return int.from_bytes(take(count), "little")
+
+    buffer_bytes = (150, 700, 1 << 22)[number(1) % 3]
+    sizes = [number(2) for _ in range(number(1) % 4)]
+    content = bytearray()
+    payload = b""
+    step = 0
+    while at < len(data) and len(content) < 100_000:
+        order = number(1)
+        if order < 160:
+            payload = take(number(1))
+            content += record_bytes(payload)
+        elif order < 240:
+            for _ in range(order - 160):
+                step += 1
+                content += record_bytes(_advanced(payload, step))
+        elif order < 248:
+            content += take(number(1))
+        else:
+            place = number(2)
+            if place < len(content):
+                content[-1 - place] ^= 1 << (order - 248)
+    return bytes(content), sorted(min(size, len(content)) for size in sizes), buffer_bytes
+
+
+def _advanced(payload: bytes, step: int) -> bytes:
+    """An event at another time and step, and with another number at its end, as loops log them."""
+    advanced = bytearray(payload)
+    if advanced[:1] == b"\x09":
+        advanced[1:3] = struct.pack("<H", step % 0x10000)
+    if advanced[9:10] == b"\x10" and len(advanced) > 10:
+        advanced[10] = step % 128
+    if len(advanced) > 20:
+        advanced[-2] = step % 256
+    return bytes(advanced)
+
+
+def orders_of(path: Path) -> bytes:
+    """Bytes that become an event file like this one."""
+    data = path.read_bytes()
+    orders = bytearray(b"\x02\x01\x40\x00")
+    at = 0
+    while at < len(data):
+        (length,) = struct.unpack_from("<Q", data, at)
+        if length < 256:
+            orders += bytes([0, length]) + data[at + 12 : at + 12 + length]
+        at += length + 16
+    return bytes(orders)
+
+
+def event_files(data: bytes) -> None:
+    """The fast ways and plain protobuf read the same of any file, however it grows."""
+    content, sizes, buffer_bytes = file_of(data)
+    with (
+        tempfile.TemporaryDirectory(dir=_MEMORY) as folder,
+        mock.patch.multiple(decode, BUFFER_BYTES=buffer_bytes, _FIRST_ROUND=5, _LAST_ROUND=80,
+                            _FEW_RECORDS=2, _LONG_BLOCK=3),
+        mock.patch.multiple(periods, _MANY_ROWS=4, _SLICE_BYTES=300, _TILE_BYTES=120),
+        mock.patch.object(records, "_CHECK_SLICE_BYTES", 200),
+    ):  # fmt: skip
+        path = Path(folder) / "a.tfevents"
+        path.write_bytes(content)
+        properties.assert_equal_paths(path, sizes)
+
+
+_MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
+
+
+def _event_file_seeds() -> Iterator[bytes]:
+    with tempfile.TemporaryDirectory() as folder:
+        numbers = [1.0, 2.0, 3.0, float("nan")]
+        yield orders_of(write_run(folder, "a", scalars={"loss": numbers, "é": numbers}))
+        yield orders_of(write_run(folder, "b", scalars={"x": numbers}, dtype="float64"))
+        yield orders_of(write_run(folder, "c", scalars={"x": numbers}, restart_at=2))
+        yield orders_of(
+            write_run(folder, "d", histograms={"h": [[1.0]]}, images={"i": [summaries.png()]})
+        )
+        yield orders_of(write_run(folder, "e", texts={"t": ["a", "b"]}, as_tensors=True))
+        path = Path(folder) / "f.tfevents"
+        with EventFileWriter(path) as writer:
+            writer.add_summary(300, summaries.scalar("a", 1.0), summaries.scalar("b", 2.0))
+        yield orders_of(path) + bytes([200, 255, 9, 0, 170, 248, 40, 0, 240, 4, 1, 2, 3, 4])
+
+
+# Values -------------------------------------------------------------------------------------------
+
+
+@np.errstate(all="raise")
+def tensors(data: bytes) -> None:
+    """A tensor becomes an array of its size, or DecodeError; what it was made of is made again."""
+    tensor = _parsed(TensorProto, data)
+    if tensor is None:
+        return
+    try:
+        array = tensor_to_numpy(tensor)
+    except DecodeError:
+        assert scalar_of(tensor) is None
+        return
+    # The view of one element that stands for many takes no memory of its own.
+    base = array if array.base is None else array.base
+    assert getattr(base, "nbytes", 0) <= MAX_BYTES_PER_BYTE * (len(data) + 1)
+    assert not array.flags.writeable
+    scalar = scalar_of(tensor)
+    assert scalar is None or array.size == 1
+    if array.dtype.kind in "fiub" and array.size * array.itemsize <= len(data):
+        again = tensor_to_numpy(numpy_to_tensor(array))
+        assert again.dtype == array.dtype
+        np.testing.assert_array_equal(again, array)
+
+
+@np.errstate(all="raise")
+def summary_values(data: bytes) -> None:
+    """Each reader of values returns something in proportion to the input, or raises DecodeError.
+
+    Nor does it warn of numbers that are too large: a server would print that.
+    """
+    value = _parsed(Summary.Value, data)
+    if value is None:
+        return
+    for read in (
+        values.scalar, values.histogram, values.bucket_table, values.image, values.audio,
+        values.text, lambda value: values.audio(value, SummaryMetadata()),
+    ):  # fmt: skip
+        try:
+            found = read(value)
+        except DecodeError:
+            continue
+        for part in found if isinstance(found, tuple) else (found,):
+            size = part.nbytes if isinstance(part, np.ndarray) else 0
+            assert size <= max(1 << 22, MAX_BYTES_PER_BYTE * len(data))
+
+
+def pictures(data: bytes) -> None:
+    """The header of anything that might be a picture."""
+    header = header_of(data)
+    assert header.content_type in {
+        "application/octet-stream", "image/png", "image/jpeg", "image/gif", "image/webp",
+        "image/bmp",
+    }  # fmt: skip
+    assert header.size is None or min(header.size) > 0
+
+
+def _parsed(message_type: Any, data: bytes) -> Any:
+    try:
+        return message_type.FromString(data)
+    except ProtobufDecodeError:
+        return None
+
+
+def _tensor_seeds() -> Iterator[bytes]:
+    for form in ("f4", "f8", "i4", "u1", "i2", "i1", "i8", "?", "f2", "u2", "u4", "u8", "c8"):
+        yield numpy_to_tensor(np.ones((2, 1), form)).SerializeToString()
+    yield numpy_to_tensor(np.array([b"a", b""], object)).SerializeToString()
+    for dtype, field in ((1, "float_val"), (3, "int_val"), (14, "half_val"), (9, "int64_val")):
+        tensor = TensorProto(dtype=dtype)
+        getattr(tensor, field).extend([1, 2])
+        tensor.tensor_shape.dim.add(size=2)
+        yield tensor.SerializeToString()
+        del getattr(tensor, field)[1:]
+        tensor.tensor_shape.dim.add(size=1 << 40)
+        yield tensor.SerializeToString()
+
+
+def _value_seeds() -> Iterator[bytes]:
+    for value in (
+        summaries.scalar("a", 1.0),
+        summaries.scalar("a", 1.0, dtype="int64"),
+        summaries.histogram("a", [1.0, 2.0]),
+        summaries.histogram("a", [1.0, 2.0], as_tensor=True),
+        summaries.image("a", summaries.png()),
+        summaries.image("a", summaries.png(), as_tensor=True),
+        summaries.audio("a", summaries.wav()),
+        summaries.audio("a", summaries.wav(), as_tensor=True),
+        summaries.text("a", [["a", "b"], ["c", "d"]]),
+        summaries.session_start({"a": 1.0}),
+    ):
+        yield value.SerializeToString()
+
+
+def _picture_seeds() -> Iterator[bytes]:
+    yield summaries.png(3, 2)
+    yield b"GIF89a\x03\x00\x02\x00\x00\x00\x00"
+    yield b"BM" + bytes(12) + struct.pack("<Iii", 40, 3, -2)
+    yield b"BM" + bytes(12) + struct.pack("<IHH", 12, 3, 2)
+    yield b"\xff\xd8\xff\xe0\x00\x04ab\xff\xc0\x00\x0b\x08\x00\x02\x00\x03\x01\x01\x11\x00\xff\xd9"
+    for chunk in (b"VP8 ", b"VP8L", b"VP8X"):
+        yield b"RIFF" + bytes(4) + b"WEBP" + chunk + bytes([10, 0, 0, 0, 0x2F]) + bytes(16)
+
+
+# Graphs -------------------------------------------------------------------------------------------
+
+
+def pbtxt(data: bytes) -> None:
+    """The text of a graph says what the graph says, with and without a limit of attributes."""
+    graph = _parsed(GraphDef, data)
+    try:
+        text = b"".join(graph_text(data)).decode()
+    except DecodeError as error:
+        # Groups, of which no writer has ever heard, are taken by protobuf and by nobody else.
+        if graph is not None and "wire type 3" not in str(error):
+            raise
+        return
+    assert graph is not None
+    assert text == text_format.MessageToString(graph, as_utf8=True)
+    limited = b"".join(graph_text(data, Limit(max_bytes=10, key="_too_large"))).decode()
+    text_format.Parse(limited, GraphDef())
+
+
+def keras_models(data: bytes) -> None:
+    """A model in JSON becomes nodes in proportion to it, or DecodeError."""
+    try:
+        graph = keras.graph_def(data)
+    except DecodeError:
+        return
+    assert graph.ByteSize() <= 100_000 + MAX_BYTES_PER_BYTE * len(data)
+
+
+def _graph_seeds() -> Iterator[bytes]:
+    graph = GraphDef()
+    node = graph.node.add(name="a/b", op="MatMul", device="/cpu:0", input=["x:0", "^y"])
+    node.attr["T"].type = 1
+    node.attr["s"].s = b'\x00\xff"\n'
+    node.attr["l"].list.f.extend([1.5, float("inf")])
+    node.attr["t"].tensor.CopyFrom(type(node.attr["t"].tensor)(dtype=1, float_val=[0.5]))
+    node.attr["h"].shape.dim.add(size=-1, name="n")
+    node.attr["c"].func.name = "f"
+    graph.versions.producer = 27
+    function = graph.library.function.add()
+    function.signature.name = "f"
+    function.node_def.add(name="é", op="Const")
+    yield graph.SerializeToString()
+    yield graph.node[0].SerializeToString()
+
+
+def _keras_seeds() -> Iterator[bytes]:
+    dense: dict[str, Any] = {"class_name": "Dense", "config": {"name": "d", "units": 3}}
+    layer = {**dense, "name": "d", "inbound_nodes": [[["in", 0, 0, {}]]]}
+    entry = {
+        "class_name": "InputLayer",
+        "name": "in",
+        "config": {"name": "in"},
+        "inbound_nodes": [],
+    }
+    functional = {
+        "name": "m", "layers": [entry, layer], "input_layers": [["in", 0, 0]],
+        "output_layers": [["d", 0, 0]],
+    }  # fmt: skip
+    for config in ([dense], {"name": "s", "layers": [dense]}, functional):
+        yield json.dumps({"class_name": "Functional", "config": config}).encode()
+
+
+TARGETS: dict[str, tuple[Target, Callable[[], Iterator[bytes]]]] = {
+    "event_files": (event_files, _event_file_seeds),
+    "tensors": (tensors, _tensor_seeds),
+    "summary_values": (summary_values, _value_seeds),
+    "pictures": (pictures, _picture_seeds),
+    "pbtxt": (pbtxt, _graph_seeds),
+    "keras_models": (keras_models, _keras_seeds),
+}
+"""By name, with the inputs to start from."""
