@@ -89,7 +89,7 @@ class LoadedPlugin:
 
     name: str
     distribution: str
-    """Name and version of what was installed, such as `tbcore-scalars 0.1.0`; the path of a plugin
+    """Name and version of what was installed, such as `tbcore-hello 0.1.0`; the path of a plugin
     in a folder; "" for one that was given to `load_plugins` in the process."""
     info: PluginInfo | None = None
     """None when the plugin failed before it could say."""

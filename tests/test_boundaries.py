@@ -7,7 +7,7 @@ import json
 import re
 import subprocess
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -42,6 +42,9 @@ ROOMS = {
 APART = {"values": {"store"}, "store": {"values"}}
 """Rooms of one column that do not know each other: the core does not interpret what it stores."""
 
+FRONT_END = (REPOSITORY / "docs" / "front_end.md").read_text(encoding="utf-8")
+"""The page that lists what modules of plugins may import; what it leaves out is private."""
+
 PUBLIC = {"tbcore", "tbcore.http", "tbcore.media", "tbcore.values", "tbcore.testing"}
 """What plugins import, they and their tests."""
 
@@ -68,6 +71,9 @@ PLUGIN_NAMES = {
     "text",
 }
 """Of this repository and of TensorBoard; those of `plugins/` are added where it is used."""
+
+WORDS_OF_PROGRAMS = {"audio", "images", "text"}
+"""Names of plugins that are words of HTML, CSS and JavaScript, too."""
 
 MAY_NAME_PLUGINS = ("eventfiles/", "testing/", "values.py")
 """Where such words are the file format's: names of fields, and of plugins inside metadata. The
@@ -174,7 +180,54 @@ def test_plugins_import_the_public_surface_only(folder: Path) -> None:
                 modules = {name.rpartition(".")[2] for name in PUBLIC}
                 private = set(item.names) - public_names - modules
                 wrong += [f"{where} imports {name} from tbcore" for name in sorted(private)]
+            elif item.module in PUBLIC:
+                private = set(item.names) - exports_of(item.module)
+                wrong += [f"{where} imports {name} from {item.module}" for name in sorted(private)]
+        wrong += [f"{path.relative_to(REPOSITORY)}:{line}" for line in reached_by_name(path)]
     assert wrong == []
+
+
+def exports_of(module: str) -> set[str]:
+    """The public names of a public module."""
+    file = REPOSITORY / module.replace(".", "/")
+    return set(exported_names(file / "__init__.py" if file.is_dir() else file.with_suffix(".py")))
+
+
+def reached_by_name(path: Path) -> Iterator[str]:
+    """Where a module goes round `from tbcore import`: private modules are then a name away."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            # `import tbcore.http` binds `tbcore`, and `tbcore.store` is there as well.
+            for alias in node.names:
+                if alias.name.split(".")[0] == "tbcore" and "tests" not in path.parts:
+                    yield f"{node.lineno} imports {alias.name} as a whole"
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            name = node.value
+            if re.fullmatch(r"tbcore(\.\w+)+", name) and not is_public(name):
+                yield f"{node.lineno} names {name}"
+
+
+def is_public(name: str) -> bool:
+    """Whether a dotted name is a public module, the group of entry points, or a name in either."""
+    return name == "tbcore.plugins" or bool({name, name.rpartition(".")[0]} & PUBLIC)
+
+
+def test_what_goes_round_the_public_surface_is_found(tmp_path: Path) -> None:
+    """The rule above would hold by never looking."""
+    module = tmp_path / "module.py"
+    module.write_text(
+        "import tbcore\nimport tbcore.http as h\nimport tbcore_other\n"
+        "loader = __import__('importlib').import_module('tbcore.store.loader')\n"
+        "log = 'tbcore.http'\n"
+    )
+
+    assert list(reached_by_name(module)) == [
+        "1 imports tbcore as a whole",
+        "2 imports tbcore.http as a whole",
+        "4 names tbcore.store.loader",
+    ]
+    assert "json_response" in exports_of("tbcore.http")
+    assert "write_run" in exports_of("tbcore.testing")
 
 
 def exported_names(path: Path) -> list[str]:
@@ -197,10 +250,49 @@ def test_the_core_names_no_plugin() -> None:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Constant) and node.value in names:
                 wrong.append(f"tbcore/{relative}:{node.lineno} names {node.value!r}")
-    for path in page_modules(REPOSITORY / "tbcore" / "web"):
-        found = re.findall(r"(['\"`])(\w+)\1", path.read_text(encoding="utf-8"))
-        wrong += [f"{path.name} names {name!r}" for _, name in found if name in names]
+        text = path.read_text(encoding="utf-8")
+        wrong += [f"tbcore/{relative} has {found}" for found in module_names(text, names)]
+    for path in page_files(REPOSITORY / "tbcore" / "web"):
+        text = path.read_text(encoding="utf-8")
+        wrong += [f"{path.name} names {found!r}" for found in names_in_page(text, names)]
     assert wrong == []
+
+
+def module_names(text: str, names: Iterable[str]) -> list[str]:
+    """Distributions and packages of plugins, wherever they stand, comments included."""
+    return re.findall(rf"\btbcore[-_](?:{'|'.join(names)})\b", text)
+
+
+def names_in_page(text: str, names: Iterable[str]) -> list[str]:
+    """Names of plugins in a file of the page: as text, as a key, in an address or a selector.
+
+    Comments may give examples. What is a word of every program counts in quotes only.
+    """
+    found = module_names(text, names)
+    code = re.sub(r"/\*.*?\*/|<!--.*?-->|(?<!:)//[^\n]*", "", text, flags=re.DOTALL)
+    telling = [name for name in names if name not in WORDS_OF_PROGRAMS]
+    found += re.findall(rf"\b(?:{'|'.join(telling)})\b", code)
+    return found + [word for _, word in re.findall(r"(['\"`])(\w+)\1", code) if word in names]
+
+
+def test_names_of_plugins_in_a_page_are_found() -> None:
+    """In the ways in which they come in; not in comments, nor as other words."""
+    names = {"scalars", "hparams", "text", "images"}
+    for text in (
+        'if (tab === "text") return;',
+        "const order = { scalars: 1 };",
+        '.tab[data-plugin="images"] {}',
+        "<pre>pip install tbcore-hparams</pre>",
+        "html`<a href=#hparams>`",
+        "/** As tbcore_scalars/smoothing.py does. */",
+    ):
+        assert names_in_page(text, names), text
+    for text in (
+        "context.text = 1; // as scalars do",
+        "/* #scalars&x=1 */ const images = [];",
+        'fetch("http://host/x") // hparams',
+    ):
+        assert names_in_page(text, names) == [], text
 
 
 def installable_plugins() -> list[str]:
@@ -210,6 +302,12 @@ def installable_plugins() -> list[str]:
         project = tomllib.loads(path.read_text(encoding="utf-8"))["project"]
         names += project["entry-points"]["tbcore.plugins"]
     return names
+
+
+def page_files(folder: Path) -> list[Path]:
+    """The modules, styles and pages below a folder that people of this project write."""
+    files = [path for end in ("js", "mjs", "css", "html") for path in folder.rglob(f"*.{end}")]
+    return [path for path in sorted(files) if "vendor" not in path.parts]
 
 
 def page_modules(folder: Path) -> list[Path]:
@@ -229,7 +327,10 @@ IMPORT = re.compile(
 
 @pytest.mark.parametrize("folder", plugin_folders(), ids=lambda folder: folder.name)
 def test_page_modules_of_a_plugin_import_their_own_and_the_shell(folder: Path) -> None:
-    """A plugin's page works wherever it is installed: it asks for nothing of another one."""
+    """A plugin's page works wherever it is installed: it asks for nothing of another one.
+
+    Of the shell it asks for what docs/front_end.md offers to everybody.
+    """
     wrong = []
     for static in folder.glob("*/static"):
         for path in page_modules(static):
@@ -239,12 +340,30 @@ def test_page_modules_of_a_plugin_import_their_own_and_the_shell(folder: Path) -
                     target = (path.parent / name).resolve()
                     allowed = target.is_file() and target.is_relative_to(static.resolve())
                 elif name.startswith("tbcore/"):
-                    allowed = (REPOSITORY / "tbcore/web" / name.removeprefix("tbcore/")).is_file()
+                    allowed = f"`{name}`" in FRONT_END
                 else:
                     allowed = name in IMPORT_MAP
                 if not allowed:
                     wrong.append(f"{path.relative_to(REPOSITORY)} imports {name!r}")
+            for module, name in names_from_shell(path):
+                if not re.search(rf"\b{name}\b", FRONT_END):
+                    wrong.append(f"{path.relative_to(REPOSITORY)} imports {name} of {module!r}")
     assert wrong == []
+
+
+def names_from_shell(path: Path) -> Iterator[tuple[str, str]]:
+    """What a module of the page takes from the shell's modules, by name."""
+    text = path.read_text(encoding="utf-8")
+    for names, module in re.findall(r'import\s*\{([^}]*)\}\s*from\s*"(tbcore/[^"]+)"', text):
+        yield from ((module, name.split()[0]) for name in names.split(",") if name.strip())
+
+
+def test_what_the_page_offers_to_plugins_exists() -> None:
+    """Each module of the tables in docs/front_end.md."""
+    modules = set(re.findall(r"`tbcore/([\w/-]+\.js)`", FRONT_END))
+    assert len(modules) > 30
+    web = REPOSITORY / "tbcore" / "web"
+    assert sorted(name for name in modules if not (web / name).is_file()) == []
 
 
 def test_page_modules_of_the_shell_import_their_own() -> None:

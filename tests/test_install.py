@@ -223,7 +223,7 @@ def test_the_core_alone_serves_and_lists_no_plugin(
 
 def test_the_core_alone_says_how_to_get_a_plugin(core_alone: Environment) -> None:
     """`tbcore plugins` ends in something that can be typed."""
-    assert "pip install tbcore-scalars" in run([core_alone.tbcore, "plugins"])
+    assert "pip install 'tbcore-server[all]'" in run([core_alone.tbcore, "plugins"])
 
 
 def test_the_scalars_plugin_brings_the_core_and_one_tab(

@@ -862,7 +862,7 @@ def test_without_any_plugin_the_list_says_how_to_get_one(
     try:
         assert main(["plugins"]) == 0
         assert "no plugins are installed" in (text := capsys.readouterr().out)
-        assert "pip install tbcore-" in text
+        assert "pip install 'tbcore-server[all]'" in text
         assert main(["plugins", "--json"]) == 0
         assert json.loads(capsys.readouterr().out) == []
     finally:

@@ -103,7 +103,7 @@ def check(specs: Sequence[LogdirSpec], plugins: Sequence[LoadedPlugin]) -> Repor
             findings += _read(run, file, data, decoder)
         multiplexer.commit({run: data.commit()})
     claims = [claim for plugin in plugins if plugin.info for claim in plugin.info.claims]
-    loaded = {plugin.distribution_name for plugin in plugins}
+    loaded = {plugin.distribution_name for plugin in plugins if plugin.off is None}
     return Report(
         len(found.runs),
         found.num_files,

@@ -46,7 +46,7 @@ class CoreRoutes:
             find_unshown,
             multiplexer,
             [claim for of_one in claims for claim in of_one],
-            {plugin.distribution_name for plugin in (*(m.plugin for m in mounted), *off)},
+            {m.plugin.distribution_name for m in mounted},
         )
 
     async def logdir(self, request: Request) -> dict[str, str]:

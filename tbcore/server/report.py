@@ -47,7 +47,7 @@ def no_plugins() -> str:
         return f"the variable {ONLY_VARIABLE} names no plugin, so none is loaded"
     return (
         "no plugins are installed, so there is nothing to look at; "
-        "`pip install tbcore-scalars` brings the curves of all numbers"
+        "`pip install 'tbcore-server[all]'` brings all that belong to tbcore"
     )
 
 

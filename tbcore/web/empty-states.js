@@ -33,10 +33,10 @@ export function EmptyState({ what, state, plugin }) {
       <h1>No plugin is installed</h1>
       <p>tbcore reads event files; plugins draw what is in them. None is installed in this environment.</p>
       <${Found} status=${status} />
-      <p>Install plugins, and start the server again${frontends.unshown.length > 0 ? ":" : "; this one draws scalars:"}</p>
+      <p>Install plugins, and start the server again${frontends.unshown.length > 0 ? ":" : "; this brings all that belong to tbcore:"}</p>
       ${frontends.unshown.length > 0
         ? html`<${UnshownList} unshown=${frontends.unshown} />`
-        : html`<pre>pip install tbcore-scalars</pre>`}
+        : html`<pre>pip install "tbcore-server[all]"</pre>`}
     </div>`;
   }
   if (what === "noRuns") {

@@ -77,7 +77,7 @@ export function PluginsPage() {
       ${plugins && html`<p class="tb-dim">tbcore ${plugins.version}, plugin API ${plugins.api}. ${summary(plugins.plugins)}</p>`}
       ${error && html`<p class="bad-text" role="alert">The server does not answer, so this may be old: ${error}</p>`}
     </header>
-    ${plugins?.plugins.length === 0 && html`<p>No plugin is installed. <code>pip install tbcore-scalars</code> brings the curves of all numbers.</p>`}
+    ${plugins?.plugins.length === 0 && html`<p>No plugin is installed. <code>pip install "tbcore-server[all]"</code> brings all that belong to tbcore.</p>`}
     ${plugins && sorted(plugins.plugins).map((plugin) => html`<${PluginCard} key=${`${plugin.name} ${plugin.state} ${plugin.distribution}`} plugin=${plugin} />`)}
   </div>`;
 }

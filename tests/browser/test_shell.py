@@ -436,12 +436,15 @@ def test_without_any_plugin_the_page_says_how_to_get_one(
         "import tbcore.sources as sources; sources.ENTRY_POINT_GROUP = 'tbcore.none'; "
         "from tbcore.cli import main; main()"
     )
-    for path, num_runs in ((tmp_path / "nothing", 0), (logdir, 2)):
+    for path, num_runs, command in (
+        (tmp_path / "nothing", 0, 'pip install "tbcore-server[all]"'),
+        (logdir, 2, "pip install tbcore-scalars"),
+    ):
         server = serve(path, program=("-c", program))
         profile = tabs()
         page = profile.open(server.url)
         wait_for_text(page, "No plugin is installed")
-        wait_for_text(page, "pip install tbcore-scalars")
+        wait_for_text(page, command)
         assert page.locator(".tb-run").count() == num_runs
         profile.check(server.url)
     wait_for_text(page, "2 tags in 2 runs")  # what is in the runs is named, too

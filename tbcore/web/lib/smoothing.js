@@ -1,7 +1,7 @@
 /** TensorBoard's smoothing: the debiased exponential moving average. */
 
 /**
- * Smooths a column; the numbers are those of `tbcore_scalars/smoothing.py`.
+ * Smooths a column. Servers that smooth before they leave points out come to the same numbers.
  *
  *     average[i] = weight * average[i - 1] + (1 - weight) * value[i]        average[-1] = 0
  *     smoothed[i] = average[i] / (1 - weight ** (i + 1))
