@@ -323,7 +323,7 @@ def log(monkeypatch: pytest.MonkeyPatch) -> Iterator[LogHandler]:
 def test_a_plugin_that_floods_the_log_is_cut_short(
     make_plugin: Make, make_client: Make, monkeypatch: pytest.MonkeyPatch, log: LogHandler
 ) -> None:
-    """Its own lines, and those about its faults; what others say stays, and so does a count."""
+    """Its own lines, and those about its faults; what others say stays, and a count is told."""
     monkeypatch.setattr(health_module, "LINES_SECONDS", 1.0)
     noisy = logging.getLogger("somewhere.else")
 
@@ -350,16 +350,18 @@ def test_a_plugin_that_floods_the_log_is_cut_short(
     while "left out" not in log.stream.getvalue() and time.monotonic() < deadline:
         time.sleep(0.05)
 
-    assert written.count("line ") == health_module.MAX_LINES
-    assert "traceback" not in written
+    # Each window of a busy machine lets as many through again.
+    shown = log.stream.getvalue().count("line ") + log.stream.getvalue().count("Traceback")
+    found = states(client)
+    assert health_module.MAX_LINES <= shown < 400
+    assert found["bad"]["log_lines_left_out"] == 501 - shown
+    assert found["good"]["log_lines_left_out"] == 0
     assert "hello from the other" in written
     assert "and from the core" in written
-    assert "plugin 'bad': 481 more log lines within 1 s were left out" in log.stream.getvalue()
-    found = states(client)
-    assert found["bad"]["log_lines_left_out"] == 481
-    assert found["good"]["log_lines_left_out"] == 0
+    assert "plugin 'bad': " in log.stream.getvalue()
+    assert " more log lines within 1 s were left out" in log.stream.getvalue()
     client.get("data/plugin/bad/x")
-    assert log.stream.getvalue().count("line 0") == 2
+    assert log.stream.getvalue().count("line 0\n") == 2
 
 
 def test_threads_of_a_plugin_are_known_by_their_loggers(log: LogHandler) -> None:
