@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,7 +14,7 @@ from tbcore_hparams.experiment import HParamInfo
 from tbcore_hparams.metrics import Metrics
 from tbcore_hparams.proto import api_pb2
 from tbcore_hparams.study import Groups, Study
-from tbcore_hparams.values import BOOL, MISSING, NONFINITE, NULL, NUMBER, STRING, Values
+from tbcore_hparams.values import BOOL, MISSING, NONFINITE, NULL, NUMBER, OTHER, STRING, Values
 
 Table = dict[str, NDArray[Any]]
 
@@ -24,6 +25,7 @@ _TYPES = {
     frozenset({NUMBER, NONFINITE}): "number",
     frozenset({STRING}): "string",
 }
+_HAVE_NUMBERS = ("number", "mixed")
 _DECLARED: dict[int, str] = {api_pb2.DATA_TYPE_BOOL: "bool", api_pb2.DATA_TYPE_FLOAT64: "number"}
 _STATUSES: dict[int, str] = {
     api_pb2.STATUS_SUCCESS: "success",
@@ -71,7 +73,7 @@ def header_of(study: Study, groups: Groups) -> dict[str, Any]:
             "monitor_url": [sessions[place].monitor_url for place in groups.first.tolist()],
         },
         "strings": {
-            str(number): column.to_list()
+            str(number): _without_numbers(column)
             for number, (hparam, column) in enumerate(zip(hparams, columns, strict=True))
             if hparam["type"] != "number"
         },
@@ -91,8 +93,8 @@ def tables_of(
     by_group: Table = {}
     for number, info in enumerate(study.experiment.hparams):
         column = study.sessions.hparam(info.name).taken(groups.first)
-        if _type_of(info, column) == "number":
-            by_group[f"h{number}"] = column.number
+        if _type_of(info, column) in _HAVE_NUMBERS:
+            by_group[f"h{number}"] = np.where(column.kind == BOOL, np.nan, column.number)
     by_session: Table = {}
     for number in range(len(metrics.names)):
         by_group[f"m{number}"] = metrics.value[number]
@@ -122,9 +124,20 @@ def _hparam(info: HParamInfo, column: Values) -> dict[str, Any]:
     if info.interval is not None:
         described["interval"] = info.interval
     is_nan = (column.kind == NONFINITE) & np.isnan(column.number)
-    if described["type"] == "number" and is_nan.any():
+    if is_nan.any():
         described["nan"] = np.flatnonzero(is_nan)
     return described
+
+
+def _without_numbers(column: Values) -> list[Any]:
+    """Texts and booleans, lists and objects as JSON; None for all else."""
+    values = column.to_list()
+    for row in np.flatnonzero((column.kind == NUMBER) | (column.kind == NONFINITE)).tolist():
+        values[row] = None
+    rows = np.flatnonzero(column.kind == OTHER).tolist()
+    for row, text in zip(rows, _json_of_others(column), strict=True):
+        values[row] = text
+    return values
 
 
 def _type_of(info: HParamInfo, column: Values) -> str:
@@ -135,9 +148,22 @@ def _type_of(info: HParamInfo, column: Values) -> str:
 
 def _differs(column: Values) -> bool:
     """Whether there is more than one value; a number is not a boolean."""
-    there = column.taken(np.flatnonzero((column.kind != MISSING) & (column.kind != NULL)))
-    kind = np.where(there.kind == NONFINITE, NUMBER, there.kind)
-    return len(set(zip(kind.tolist(), there.to_list(), strict=True))) > 1
+    is_number = (column.kind == NUMBER) | (column.kind == NONFINITE)
+    distinct = [
+        np.unique(column.number[is_number]),
+        np.unique(column.number[column.kind == BOOL]),
+        np.unique(column.code[column.kind == STRING]),
+        np.unique(_json_of_others(column)),
+    ]
+    return sum(map(len, distinct)) > 1
+
+
+def _json_of_others(column: Values) -> list[str]:
+    """Lists and objects, in their order."""
+    if column.others is None:
+        return []
+    others = column.others[column.kind == OTHER].tolist()
+    return [json.dumps(value, ensure_ascii=False, sort_keys=True) for value in others]
 
 
 def _group_of_sessions(groups: Groups) -> NDArray[np.int64]:

@@ -77,7 +77,7 @@ def test_the_header_describes_columns_sessions_and_groups(
         "model_uri": ["/models/a", "", ""],
         "monitor_url": ["", "http://m/b", ""],
     }
-    assert header["strings"] == {"0": ["x", 1.0], "1": [None, True], "4": ["sgd", "adam"]}
+    assert header["strings"] == {"0": ["x", None], "1": [None, True], "4": ["sgd", "adam"]}
     assert header["experiment"] == {
         "name": "",
         "description": "",
@@ -97,6 +97,7 @@ def test_the_tables_hold_numbers_of_groups_and_of_sessions(
     np.testing.assert_equal(
         groups,
         {
+            "h0": [NAN, 1.0],
             "h2": [NAN, 0.1],
             "h3": [NAN, 1.0],
             "m0": [NAN, 0.25],
@@ -138,6 +139,40 @@ def test_a_logged_nan_is_no_missing_value(write_session: Any, asking: Callable[[
     np.testing.assert_equal(groups["m0"], [NAN, NAN])
     assert groups["m0.sessions"] == [1.0, 0.0]
     assert np.isnan(sessions["m0.wall_time"]).tolist() == [False, True]
+
+
+def test_values_of_several_types_stay_what_they_are(
+    write_session: Any, asking: Callable[[], Any]
+) -> None:
+    """A number that JSON lacks is no text, and a text that looks like one is no number."""
+    values = [math.nan, math.inf, "NaN", 0.5, True, [1, "a"], {"b": None}, None]
+    for number, value in enumerate(values):
+        write_session(f"s{number}", {"x": value})
+    write_session("s8", {})
+
+    header, (groups, _) = table(asking())
+
+    assert [(info["type"], info["nan"]) for info in header["hparams"]] == [("mixed", [0])]
+    texts = [None, None, "NaN", None, True, '[1.0, "a"]', '{"b": null}', None, None]
+    assert header["strings"] == {"0": texts}
+    np.testing.assert_equal(groups["h0"], [NAN, math.inf, NAN, 0.5, NAN, NAN, NAN, NAN, NAN])
+
+
+def test_equal_values_do_not_differ(
+    write_session: Any, write_experiment: Any, asking: Callable[[], Any]
+) -> None:
+    """NaN is what NaN is, and a list what the same list is."""
+    same = {"nan": math.nan, "list": [1, "a"], "object": {"b": 1, "a": 2}, "bool": True}
+    names = [*same, "text", "number or bool"]
+    write_experiment(".", hparams=[{"name": name} for name in names])
+    for name in ("a", "b"):
+        write_session(name, {**same, "text": name, "number or bool": name == "a" or 0})
+
+    header, _ = table(asking())
+
+    differs = {info["name"]: info["differs"] for info in header["hparams"]}
+    assert [name for name in differs if differs[name]] == ["text", "number or bool"]
+    assert header["strings"]["1"] == ['[1.0, "a"]'] * 2
 
 
 def test_what_is_not_declared_comes_last(

@@ -40,7 +40,7 @@ export function readSweep({ header, tables: [byGroup, bySession] }) {
     type: info.type,
     differs: info.differs,
     isExtra: isExtra(info, header.hparams),
-    cells: header.strings[i] ?? numbersOf(byGroup[`h${i}`], info.nan),
+    cells: hparamCells(header.strings[i], byGroup[`h${i}`], info.nan),
     metric: null,
   }));
   /** @type {Column[]} */
@@ -134,13 +134,14 @@ function isExtra(info, all) {
 }
 
 /**
- * NaN stands for no value, but where NaN was logged.
- * @param {Float64Array} values
+ * Texts and booleans, and numbers where there are some: among these, NaN stands for no value but where it was logged.
+ * @param {readonly Cell[] | undefined} strings
+ * @param {Float64Array | undefined} numbers
  * @param {readonly number[]} [nan]  rows
  */
-function numbersOf(values, nan = []) {
+function hparamCells(strings, numbers, nan = []) {
   /** @type {Cell[]} */
-  const cells = Array.from(values, (value) => (Number.isNaN(value) ? null : value));
+  const cells = numbers ? Array.from(numbers, (value, row) => (Number.isNaN(value) ? (strings?.[row] ?? null) : value)) : [...(strings ?? [])];
   for (const row of nan) cells[row] = NaN;
   return cells;
 }

@@ -209,3 +209,11 @@ test("the best value over the steps stands for the last one where it is known wh
   assert.equal(best.columns.length, asked.columns.length);
   assert.equal(withBestValues(asked, () => "min").metrics[1].label, "loss (min)");
 });
+
+test("a column of mixed types has numbers beside texts", () => {
+  const mixed = structuredClone(ANSWER);
+  mixed.header.hparams[2].nan = [1];
+  mixed.header.strings[2] = ["NaN", null, null];
+  Object.assign(mixed.tables[0], { h2: Float64Array.of(NaN, NaN, Infinity) });
+  assert.deepEqual(readSweep(mixed).byKey.get("h.act")?.cells, ["NaN", NaN, Infinity]);
+});
