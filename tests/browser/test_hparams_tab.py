@@ -531,10 +531,11 @@ def test_an_unused_metric_stands_back_and_the_best_value_may_count(
     One session was best before it got worse again.
     """
     logdir = tmp_path / "declared"
-    # An Experiment in field 2, with a MetricInfo in field 5, with a MetricName in field 1.
+    # An Experiment in field 2, with a MetricInfo in field 5, with a MetricName in field 1; and with
+    # a description in field 1.
     name = b"\x12\x09hp_metric"
     info = b"\x0a" + bytes([len(name)]) + name
-    experiment = b"\x2a" + bytes([len(info)]) + info
+    experiment = b"\x2a" + bytes([len(info)]) + info + b"\x0a\x07<b>a sw"
     declared = {"_hparams_/experiment": b"\x12" + bytes([len(experiment)]) + experiment}
     for number, losses in enumerate(([0.75, 0.125, 0.5], [0.75, 0.5, 0.25], [1.0, 1.0, 1.0])):
         scalars = {"hp_metric": [-1.0], "epoch": [0.0, 1.0, 2.0], "val_loss": losses}
@@ -543,6 +544,8 @@ def test_an_unused_metric_stands_back_and_the_best_value_may_count(
     tab, check = open_tab("&hparams.show=table", serve(logdir, python_path=hparams_path))
     assert [text.rstrip("↑↓") for text in tab.headings()] == ["Name", "val_loss", "lr", "hp_metric"]
     assert tab.names() == ["version_1", "version_0", "version_2"]
+    described = tab.page.get_by_role("region", name="Description of the experiment")
+    assert described.inner_text() == "<b>a sw"
 
     tab.page.get_by_role("button", name="Columns of the table").click()
     choice = tab.page.locator(".column-list li", has_text="epoch")

@@ -75,6 +75,7 @@ function Dashboard({ host, source, sweep, answers }) {
     ${source.error.value && html`<p class="tb-card-error" role="alert">${source.error.value}</p>`}
     ${tab.sweep.metrics.length === 0 &&
     html`<p class="note">These sessions have hyperparameters but no metrics. A metric is any scalar that is logged in a session's own directory or below it.</p>`}
+    ${sweep.description && html`<p class="note description" tabindex="0" role="region" aria-label="Description of the experiment">${sweep.description}</p>`}
     <${StatusLine} tab=${tab} />
     ${hasPlots &&
     html`<div class="plots">

@@ -38,18 +38,18 @@ export function rampOf(theme) {
  * look equal.
  * @param {readonly Cell[]} cells  all that are compared
  * @param {"min" | "max"} goal
- * @returns {ReadonlyMap<Cell, number>} of each value; what is missing and NaN have no place, nor has a single value
+ * @returns {ReadonlyMap<Cell, number>} of each value; what is missing and NaN have no place, nor has one that is the same everywhere
  */
 export function gradesOf(cells, goal) {
   const numbers = cells.filter((cell) => typeof cell === "number" && !Number.isNaN(cell)).map(Number);
-  if (numbers.length < 2) return new Map();
+  if (numbers.every((value) => value === numbers[0])) return new Map();
   const places = ranks(numbers);
   /** @type {Map<Cell, number>} */
   const grades = new Map();
   // Ranks of equal values are their mean, so that the ends are brought to 0 and 1 here.
   const [low, high] = places.reduce(([a, b], place) => [Math.min(a, place), Math.max(b, place)], [Infinity, -Infinity]);
   numbers.forEach((value, i) => {
-    const share = high > low ? (places[i] - low) / (high - low) : 0.5;
+    const share = (places[i] - low) / (high - low);
     grades.set(value, goal === "min" ? 1 - share : share);
   });
   return grades;

@@ -35,7 +35,7 @@ export function readSweep({ header, tables: [byGroup, bySession] }) {
     key: `h.${info.name}`,
     kind: "hparam",
     index: i,
-    label: info.display_name || info.name,
+    label: labelOf(info.display_name, info.name, header.hparams),
     description: info.description,
     type: info.type,
     differs: info.differs,
@@ -48,7 +48,7 @@ export function readSweep({ header, tables: [byGroup, bySession] }) {
     key: `m.${info.group.replace(/[\\.]/g, "\\$&")}.${info.tag}`, // no two are alike: the first bare point ends the group
     kind: "metric",
     index: i,
-    label: info.display_name || (info.group ? `${info.group}.${info.tag}` : info.tag),
+    label: labelOf(info.display_name, info.group ? `${info.group}.${info.tag}` : info.tag, header.metrics),
     description: info.description,
     type: "number",
     differs: true,
@@ -72,8 +72,19 @@ export function readSweep({ header, tables: [byGroup, bySession] }) {
       wallTime: bySession[`m${i}.wall_time`],
     })),
     extremes: "m0.lowest" in byGroup ? metrics.map((_, i) => ({ lowest: extremeOf(byGroup, bySession, i, "lowest"), highest: extremeOf(byGroup, bySession, i, "highest") })) : null,
-    description: header.experiment?.description ?? "",
+    description: header.experiment.description.trim(),
   };
+}
+
+/**
+ * What is shown of a name. The same metric of several runs is often called the same: then the name says which it is.
+ * @param {string} displayName  "": none
+ * @param {string} name
+ * @param {readonly { display_name: string }[]} all  of its kind
+ */
+function labelOf(displayName, name, all) {
+  if (displayName === "" || displayName === name) return name;
+  return all.filter((other) => other.display_name === displayName).length > 1 ? `${displayName} (${name})` : displayName;
 }
 
 /**
@@ -151,11 +162,11 @@ function readSessions(columns) {
   return columns.names.map((/** @type {string} */ name, /** @type {number} */ index) => ({
     name,
     index,
-    status: String(columns.status[index] ?? "unknown").replace(/^STATUS_/, "").toLowerCase(),
+    status: columns.status[index],
     start: columns.start[index] || NaN,
     end: columns.end[index] || NaN,
-    modelUri: columns.model_uri[index] ?? "",
-    monitorUrl: columns.monitor_url[index] ?? "",
+    modelUri: columns.model_uri[index],
+    monitorUrl: columns.monitor_url[index],
   }));
 }
 

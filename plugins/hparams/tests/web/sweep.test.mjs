@@ -217,3 +217,13 @@ test("a column of mixed types has numbers beside texts", () => {
   Object.assign(mixed.tables[0], { h2: Float64Array.of(NaN, NaN, Infinity) });
   assert.deepEqual(readSweep(mixed).byKey.get("h.act")?.cells, ["NaN", NaN, Infinity]);
 });
+
+test("what is called the same is told apart", () => {
+  const alike = structuredClone(ANSWER);
+  for (const metric of alike.header.metrics) metric.display_name = "score";
+  alike.header.hparams[0].display_name = "score";
+  const { metrics, byKey, description } = readSweep(alike);
+  assert.deepEqual(metrics.map(({ label }) => label), ["score (eval.1.acc)", "score (loss)"]);
+  assert.equal(byKey.get("h.lr")?.label, "score");
+  assert.equal(description, "a sweep");
+});
