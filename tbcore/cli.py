@@ -62,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         click.echo(f"tbcore: {_line(error.format_message())}", err=True)
         return error.exit_code
     except OptionError as error:
-        click.echo(f"tbcore: {_line(str(error))}; see `tbcore plugins`", err=True)
+        click.echo(f"tbcore: {_line(str(error))}", err=True)
         return 2
     except TbcoreError as error:
         click.echo(f"tbcore: {_line(str(error))}", err=True)
@@ -442,6 +442,8 @@ def _lines_of(listed: dict[str, Any], *, with_options: bool) -> Iterator[str]:
     for line in (listed["description"], listed["reason"]):
         if line:
             yield f"    {line}"
+    for used in listed["deprecated"]:
+        yield f"    uses {used['name']}, which will go: {used['instead']}"
     for route in listed["routes"]:
         yield f"    {', '.join(route['methods'])} {route['path']}"
     options = listed["options"]
@@ -491,6 +493,7 @@ def _listed(mounted: MountedPlugin) -> dict[str, Any]:
         "state": "off" if plugin.off else "failed" if mounted.error else "ok",
         "reason": plugin.off or mounted.error,
         "options": listed_options(mounted),
+        "deprecated": plugin.health.as_json()["deprecated"],
         "routes": [
             {
                 "path": f"{below}{route.path}".lstrip("/"),

@@ -139,7 +139,7 @@ class Guard:
         outcome = await self._in_thread(what, self._timed, what, route.endpoint, request)
         if outcome is not None and inspect.isawaitable(outcome.value):
             # A plain function around an async one, such as a decorator's.
-            return await self._await(what, outcome.value)
+            return await self._await(f"{what}, awaited", outcome.value)
         return outcome
 
     def _timed(self, what: str, handler: Handler, request: Request) -> Outcome:
