@@ -9,6 +9,7 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
@@ -175,6 +176,7 @@ def cli(context: click.Context) -> int:
     tbcore runs/             show the event files below runs/ in a browser
     tbcore serve --help      all options
     tbcore plugins           what is installed, and what does not work
+    tbcore plugin new NAME   start a plugin of your own
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
@@ -432,6 +434,32 @@ def plugins(
     for listed in listing:
         for line in _lines_of(listed, with_options=bool(names)):
             click.echo(line)
+    return 0
+
+
+@cli.group(short_help="Start a plugin of your own.", invoke_without_command=True)
+@click.pass_context
+def plugin(context: click.Context) -> int:
+    """Start a plugin of your own: `tbcore plugin new NAME`."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+        return 2
+    return 0
+
+
+@plugin.command(short_help="Write a plugin that works at once, to be edited.")
+@click.argument("name", metavar="NAME")
+def new(*, name: str) -> int:
+    """Write the folder tbcore-NAME with a plugin that works at once, to be edited from there.
+
+    It is a whole distribution: a package with an entry point, a tab, tests and a README.
+    """
+    from tbcore.new_plugin import new_plugin
+
+    folder = new_plugin(name, Path())
+    click.echo(f"{folder}/ has a plugin that shows the newest values. Open its tab, edit, save:")
+    click.echo(f"    tbcore serve --logdir DIR --plugins_dir {folder} --dev")
+    click.echo(f"{folder / 'README.md'} has the rest.")
     return 0
 
 

@@ -243,7 +243,8 @@ def _refuse_taken_name(name: str, known: ModuleType | None, file: Path) -> None:
         taken_by = "Python itself"
     if taken_by is None and all(source.module.split(".")[0] != name for source in installed()):
         spec = importlib.util.find_spec(name)
-        taken_by = (spec.origin or name) if spec else None
+        # Whoever starts Python in the folder of a plugin has it on the path.
+        taken_by = (spec.origin or name) if spec and spec.origin != str(file) else None
     if taken_by is not None:
         raise PluginError(
             f"the module {name!r} of {file} has a name that is taken by {taken_by}; "

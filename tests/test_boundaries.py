@@ -28,6 +28,7 @@ ROOMS = {
     "hookspecs": 3,
     "sources": 2,
     "plugins": 3,
+    "new_plugin": 4,
     "config": 3,
     "": 3,  # tbcore itself: the public names
     "server": 4,

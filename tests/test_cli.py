@@ -233,7 +233,7 @@ def test_options_of_tensorboard_without_meaning(
         (["--logdir_spec", "a:runs,b:s3://x"], ["'s3://x' is not a local directory"]),
         (["--logdir_spec", "a:file"], ["is a file, not a directory"]),
         (["--logdir_spec", ",,"], ["',,' names no directory"]),
-        (["plugin"], ["'plugin' is neither a command nor a directory; did you mean 'plugins'?"]),
+        (["plugns"], ["'plugns' is neither a command nor a directory; did you mean 'plugins'?"]),
         (["runs", "--prot", "1"], ["No such option", "--prot", "--port"]),
         (["runs", "--port"], ["--port", "requires an argument"]),
         (["runs", "--port", "x"], ["--port", "'x' is no port, which is a number from 0 to 65535"]),

@@ -198,11 +198,12 @@ def test_every_public_name_is_documented() -> None:
     assert missing == []
 
 
-def commands(command: click.Command) -> Iterator[click.Command]:
-    yield command
+def commands(command: click.Command, words: str = "tbcore") -> Iterator[tuple[str, click.Command]]:
+    """All commands, each with what is typed for it."""
+    yield words, command
     if isinstance(command, click.Group):
         for child in command.commands.values():
-            yield from commands(child)
+            yield from commands(child, f"{words} {child.name}")
 
 
 def test_every_command_and_option_is_documented() -> None:
@@ -210,13 +211,12 @@ def test_every_command_and_option_is_documented() -> None:
     from tbcore.cli import cli
 
     page = read(DOCS / "options.md")
-    for command in commands(cli):
-        if command is not cli:
-            assert f"tbcore {command.name}" in page, f"command {command.name}"
+    for words, command in commands(cli):
+        assert words in page
         for parameter in command.params:
             for option in (*parameter.opts, *parameter.secondary_opts):
                 if option.startswith("--") and option != "--help":
-                    assert f"`{option}" in page, f"{command.name} {option}"
+                    assert f"`{option}" in page, f"{words} {option}"
 
 
 def test_every_environment_variable_is_documented() -> None:

@@ -16,7 +16,7 @@ import tomllib
 import urllib.error
 import urllib.request
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -163,19 +163,26 @@ def only(folder: Path, pattern: str) -> Path:
     return path
 
 
+class Site(NamedTuple):
+    """A server; `site(path)` is the body of an answer."""
+
+    address: str
+
+    def __call__(self, path: str) -> bytes:
+        with urllib.request.urlopen(f"{self.address}{path}", timeout=30) as response:
+            body: bytes = response.read()
+        return body
+
+
 @contextmanager
-def served(environment: Environment, logdir: Path, log: Path) -> Iterator[Callable[[str], bytes]]:
-    """Serves a logdir with what is installed; gives a function from a path to the answer's body."""
+def served(environment: Environment, logdir: Path, log: Path) -> Iterator[Site]:
+    """Serves a logdir with what is installed."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     command = [environment.tbcore, "serve", "--logdir", str(logdir), "--port", str(port)]
 
-    def get(path: str) -> bytes:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/{path}", timeout=30) as response:
-            body: bytes = response.read()
-        return body
-
+    get = Site(f"http://127.0.0.1:{port}/")
     with log.open("wb") as output:
         process = subprocess.Popen(
             command, cwd=log.parent, env=clean_environ(), stdout=output, stderr=subprocess.STDOUT
@@ -311,6 +318,45 @@ def test_the_tests_of_a_plugin_pass_where_only_it_is_installed(
     (plugin,) = json.loads(run([environment.tbcore, "plugins", "--json"]))
     assert plugin["name"] == name
     assert not plugin.get("error")
+
+
+def test_a_new_plugin_is_a_tab_where_it_is_installed(
+    core_alone: Environment, runs: Path, tmp_path: Path
+) -> None:
+    """Written by the installed command, built as a wheel, installed, opened in a browser."""
+    run([core_alone.tbcore, "plugin", "new", "mine"], cwd=tmp_path)
+    pip("wheel", "--no-deps", "--wheel-dir", str(tmp_path), str(tmp_path / "tbcore-mine"))
+    wheel = only(tmp_path, "tbcore_mine-*.whl")
+    files = [name for name in names_in(wheel) if ".dist-info/" not in name]
+    assert files == ["tbcore_mine/__init__.py", "tbcore_mine/static/index.js"]
+    pip("install", "--no-deps", "--no-index", str(wheel), python=core_alone.python)
+    try:
+        with served(core_alone, runs, tmp_path / "log") as get:
+            assert json.loads(get("data/plugins_listing")) == {"mine": True}
+            assert rows_in_the_tab(get.address) == [["train", "loss", "1", "0.5"]]
+    finally:
+        pip("uninstall", "--yes", "tbcore-mine", python=core_alone.python)
+
+
+def rows_in_the_tab(address: str) -> list[list[str]]:
+    """The table that the page shows; skips without a browser, and fails where CI=true."""
+    sync_api = pytest.importorskip("playwright.sync_api")
+    names = (os.environ.get("TBCORE_CHROMIUM", ""), "chromium", "chromium-browser", "google-chrome")
+    path = next((found for name in names if name and (found := shutil.which(name))), None)
+    if path is None:
+        if os.environ.get("CI") == "true":
+            pytest.fail("no Chromium or Chrome found")
+        pytest.skip("no Chromium or Chrome found")
+    sandbox = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=sandbox)
+        page = browser.new_page()
+        page.goto(address)
+        rows = page.locator(".plugin tbody tr")
+        rows.first.wait_for(timeout=20_000)
+        texts = [row.locator("td").all_inner_texts() for row in rows.all()]
+        browser.close()
+    return texts
 
 
 def test_a_wheel_can_be_built_from_the_sdist(distributions: Distributions, tmp_path: Path) -> None:

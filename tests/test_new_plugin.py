@@ -1,0 +1,138 @@
+"""`tbcore plugin new`: what it writes works as it is, and what it refuses to write."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tbcore.cli import main
+from tbcore.errors import TbcoreError
+from tbcore.new_plugin import FILES, new_plugin
+from tbcore.testing import make_client, write_run
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a new plugin `last_words`."""
+    return new_plugin("last_words", tmp_path_factory.mktemp("new"))
+
+
+def run(*command: str, cwd: Path) -> str:
+    answer = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+    assert answer.returncode == 0, f"{answer.stdout}\n{answer.stderr}"
+    return answer.stdout
+
+
+def test_it_works_at_once(made: Path, tmp_path: Path) -> None:
+    """From its folder, without being installed; nothing of the template is left in it."""
+    write_run(tmp_path, "train", scalars={"loss": [0.5, 0.25]})
+    client = make_client(tmp_path, plugins=(), plugins_dirs=[str(made)])
+
+    [plugin] = client.get("data/frontends").json()["plugins"]
+    assert (plugin["name"], plugin["title"], plugin["error"]) == ("last_words", "Last words", None)
+    assert plugin["active"] is True
+    assert "export default" in client.get(plugin["module"]).text
+    assert client.get("data/plugin/last_words/newest").json() == {
+        "train": {"tags": ["loss"], "steps": [1], "values": [0.25]}
+    }
+    files = [path for path in made.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
+    assert len(files) == len(FILES)
+    for file in files:
+        assert "{{" not in file.read_text(encoding="utf-8").replace("style=${{", "")
+
+
+def test_its_own_tests_pass(made: Path) -> None:
+    """Where it lies, and without being installed."""
+    output = run(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", cwd=made)
+    assert "2 passed" in output
+
+
+@pytest.mark.release
+def test_it_does_what_every_plugin_should(made: Path) -> None:
+    """As its README says."""
+    suite = "tbcore.testing.conformance"
+    command = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "--pyargs", suite)
+    output = run(sys.executable, *command, "--plugin", "./", cwd=made)
+    assert " passed" in output
+    assert "skipped" not in output
+
+
+def test_its_python_is_as_ours(made: Path) -> None:
+    """Checked and formatted by the same rules."""
+    ruff = shutil.which("ruff") or shutil.which("ruff", path=str(Path(sys.executable).parent))
+    if ruff is None:
+        pytest.skip("ruff is not installed")
+    config = ("--config", str(REPOSITORY / "pyproject.toml"))
+    run(ruff, "check", "--no-cache", *config, ".", cwd=made)
+    run(ruff, "format", "--no-cache", "--check", *config, ".", cwd=made)
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("Loss-Table", "no name for a plugin: .*; 'loss_table' would do"),
+        ("tbcore_hello", "no name for a plugin: .*; 'hello' would do"),
+        ("../hello", "no name for a plugin"),
+        ("9lives", "no name for a plugin"),
+        ("é", "no name for a plugin"),
+        ("", "no name for a plugin"),
+        ("a" * 200, "no name for a plugin"),
+        ("class", "'class' is a word of Python"),
+        ("plugins", "the page of the plugins has this name"),
+        ("server", "tbcore-server is the distribution of tbcore itself"),
+    ],
+)
+def test_names_that_will_not_do(tmp_path: Path, name: str, reason: str) -> None:
+    """One line, and nothing is written."""
+    with pytest.raises(TbcoreError, match=reason) as caught:
+        new_plugin(name, tmp_path)
+    assert "\n" not in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_names_that_are_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By an installed plugin, or by a module of that name."""
+    info = tmp_path / "tbcore_taken-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: tbcore-taken\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[tbcore.plugins]\ntaken = anything\n")
+    (tmp_path / "tbcore_module.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(TbcoreError, match=r"plugin 'taken' already, of tbcore-taken 1\.0"):
+        new_plugin("taken", tmp_path)
+    with pytest.raises(TbcoreError, match="module 'tbcore_module' already"):
+        new_plugin("module", tmp_path)
+
+
+def test_nothing_is_written_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Neither over a folder nor over a file; the command says what to type next."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["plugin", "new", "mine"]) == 0
+    assert "tbcore serve --logdir DIR --plugins_dir tbcore-mine --dev" in capsys.readouterr().out
+    readme = tmp_path / "tbcore-mine" / "README.md"
+    readme.write_text("mine")
+    (tmp_path / "tbcore-file").write_text("a file")
+    for name in ("mine", "file"):
+        assert main(["plugin", "new", name]) == 1
+        error = capsys.readouterr().err
+        assert error.startswith(f"tbcore: 'tbcore-{name}' is there already")
+        assert error.count("\n") == 1
+    assert readme.read_text() == "mine"
+    assert main(["plugin"]) == 2
+    assert "new" in capsys.readouterr().out
+
+
+def test_the_listing_has_it(made: Path) -> None:
+    """As it stands in its folder."""
+    command = ("-m", "tbcore", "plugins", "last_words", "--plugins_dir", str(made), "--json")
+    [plugin] = json.loads(run(sys.executable, *command, cwd=made))
+    assert (plugin["state"], plugin["routes"][0]["path"]) == ("ok", "data/plugin/last_words/newest")
