@@ -24,6 +24,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from pickle import PickleBuffer
 from typing import Any, NamedTuple
@@ -123,18 +124,30 @@ class Assistant:
 
 
 def serve(descriptor: int, options: dict[str, Any]) -> None:
-    """What the process does: carries out orders until the connection ends."""
+    """What the process does: carries out orders as long as somebody is at the other end."""
     # Ctrl+C goes to both; it is for the loader's process to say when it is over.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     logging.disable()  # Whoever reads the run again says what is wrong with it.
     decoder = Decoder()
     names = _names(decoder)
     with socket.socket(fileno=descriptor) as connection:
+        threading.Thread(target=_end_with, args=[connection], daemon=True).start()
         try:
             while (orders := _receive(connection, names)) is not None:
                 _send(connection, [_read(order, decoder, options) for order in orders], names)
         except OSError:
             pass  # Nobody is there any more.
+
+
+def _end_with(connection: socket.socket) -> None:
+    """Ends the process when nobody is at the other end, whatever it is doing.
+
+    The loader's process may have been killed, and an order may take minutes.
+    """
+    end = select.poll()
+    end.register(connection, select.POLLRDHUP)
+    end.poll()
+    os._exit(0)
 
 
 def _read(order: Order, decoder: Decoder, options: dict[str, Any]) -> RunReader | None:
