@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -26,6 +26,8 @@ MAX_LISTED = 500
 """Nodes at the other ends of the edges of one node that are listed."""
 
 _NUMBER = re.compile(r"\d+")
+_ANYTHING = re.compile(r"\.?\*")
+"""In a search; who is used to regular expressions writes it with a full stop."""
 
 Answer = dict[str, Any]
 
@@ -181,22 +183,23 @@ class Graph:
     def search(self, text: str, op: str | None, limit: int) -> Answer:
         """Scopes and nodes whose name contains a text, nodes of one op only with `op`; in any case.
 
-        Scopes come first. `total` is how many there are.
+        A `*` in the text stands for anything. Scopes come first. `total` is how many there are.
         """
-        tree, columns, text = self.tree, self.columns, text.casefold()
+        tree, columns = self.tree, self.columns
+        parts = [part for part in _ANYTHING.split(text.casefold()) if part]
         found: list[int] = []
         if op is None and text:
             # The last part counts, or else everything in a scope that matches would.
             found = [
                 scope
                 for scope, segment in enumerate(tree.segments)
-                if scope and text in segment.casefold()
+                if scope and _has_all(segment, parts)
             ]
         nodes: Iterable[int] = range(len(tree.names))
         if op is not None:
             is_wanted = [op.casefold() == other.casefold() for other in columns.ops]
             nodes = np.flatnonzero(np.array(is_wanted, bool)[columns.op]).tolist()
-        found += [tree.num_scopes + node for node in nodes if text in tree.names[node].casefold()]
+        found += [tree.num_scopes + node for node in nodes if _has_all(tree.names[node], parts)]
         shown = found[:limit]
         return {
             "names": [tree.name(entry) for entry in shown],
@@ -421,6 +424,17 @@ class Graph:
             "control": bool(columns.control[edge]),
             "shape": columns.shapes[columns.shape[edge]],
         }
+
+
+def _has_all(name: str, parts: Sequence[str]) -> bool:
+    """Whether these occur in the name one after the other, in any case."""
+    name, at = name.casefold(), 0
+    for part in parts:
+        at = name.find(part, at)
+        if at < 0:
+            return False
+        at += len(part)
+    return True
 
 
 def _series_of(name: str) -> str:

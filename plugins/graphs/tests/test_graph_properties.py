@@ -281,6 +281,24 @@ def test_a_search_finds_what_a_plain_walk_finds(
     assert len(set(answer)) == len(answer)
 
 
+def test_a_star_in_a_search_stands_for_anything() -> None:
+    """Also between scopes, and as regular expressions write it; the parts keep their order."""
+    logged = GraphDef()
+    for name in ("Conv_1/weights/read", "conv_2/bias", "weights/conv", "a*"):
+        logged.node.add(name=name, op="X")
+    graph = Graph(columns_of(logged.SerializeToString()))
+
+    def found(text: str) -> list[str]:
+        names: list[str] = graph.search(text, None, MANY)["names"]
+        return names
+
+    assert found("conv*weights") == ["Conv_1/weights/read"]
+    assert found("CONV.*s") == ["Conv_1/weights/read", "conv_2/bias"]
+    assert found("conv_*") == ["Conv_1", "conv_2", "Conv_1/weights/read", "conv_2/bias"]
+    assert found("a*") == ["Conv_1/weights/read", "conv_2/bias", "a*"]
+    assert found("ss*s") == []
+
+
 @settings(deadline=None, max_examples=100)
 @given(logged=graphs(), limit=st.integers(1, 4))
 def test_pages_of_children_are_all_of_them(logged: GraphDef, limit: int) -> None:

@@ -64,7 +64,7 @@ export function readQuery(text) {
 
 /** @param {{ search: Search }} props */
 export function SearchBox({ search }) {
-  const label = "Search nodes; op:MatMul finds ops";
+  const label = "Search nodes, such as conv*bias or op:MatMul";
   return html`<div class="tb-filter">
     <${Icon} name="search" />
     <input
