@@ -78,19 +78,13 @@ def _graph(data: bytes, limit: Limit | None) -> Iterator[str]:
         if field.number != 1 or field.wire_type != wire.LENGTH_DELIMITED:
             rest.append(data[field.start : field.end])
             continue
-        content = data[field.content : field.end]
-        if limit is not None and len(content) > limit.max_bytes:
+        node = wire.decode(NodeDef, data[field.content : field.end])
+        if limit is not None and field.end - field.content > limit.max_bytes:
             # No attribute of a smaller node is too large.
-            node = wire.decode(NodeDef, content)
             leave_out(node, limit)
-            content = node.SerializeToString()
-        text = _of_bytes(NodeDef, content, 2, remembered)
-        if len(content) <= _LONG_BYTES:
-            yield f"node {{\n{''.join(text)}}}\n"
-        else:
-            yield "node {\n"
-            yield from text
-            yield "}\n"
+        yield "node {\n"
+        yield from _of_node(node, 2, remembered)
+        yield "}\n"
     yield from _of_bytes(GraphDef, b"".join(rest), 0, remembered)
 
 
@@ -146,9 +140,19 @@ def _of_node(node: NodeDef, indent: int, remembered: dict[Any, str]) -> Iterator
     lines += [f"{margin}input: {_quoted(name)}\n" for name in node.input]
     if node.device:
         lines.append(f"{margin}device: {_quoted(node.device)}\n")
-    yield "".join(lines)
     for key in sorted(node.attr):
-        yield from _of_attribute(key, node.attr[key], indent, remembered)
+        value = node.attr[key]
+        serialized = value.SerializeToString(deterministic=True)
+        if len(serialized) <= _MAX_REMEMBERED_BYTES:
+            # Nearly every attribute of nearly every node.
+            known = (key, serialized, indent)
+            lines.append(remembered.get(known) or _remember(known, value, remembered))
+            continue
+        yield "".join(lines)
+        yield f"{margin}attr {{\n"
+        yield from _of_message(NodeDef.AttrEntry(key=key, value=value), indent + 2, remembered)
+        lines = [f"{margin}}}\n"]
+    yield "".join(lines)
     for field in ("experimental_debug_info", "experimental_type"):
         if node.HasField(field):
             yield f"{margin}{field} {{\n"
@@ -156,24 +160,16 @@ def _of_node(node: NodeDef, indent: int, remembered: dict[Any, str]) -> Iterator
             yield f"{margin}}}\n"
 
 
-def _of_attribute(
-    key: str, value: AttrValue, indent: int, remembered: dict[Any, str]
-) -> Iterator[str]:
+def _remember(known: tuple[str, bytes, int], value: AttrValue, remembered: dict[Any, str]) -> str:
+    """The text of an attribute with this key, value and indent."""
+    key, _, indent = known
     margin = " " * indent
-    if value.ByteSize() > _MAX_REMEMBERED_BYTES:
-        yield f"{margin}attr {{\n"
-        yield from _of_message(NodeDef.AttrEntry(key=key, value=value), indent + 2, remembered)
-        yield f"{margin}}}\n"
-        return
-    known = (key, value.SerializeToString(deterministic=True), indent)
-    text = remembered.get(known)
-    if text is None:
-        entry = NodeDef.AttrEntry(key=key, value=value)
-        text = text_format.MessageToString(entry, as_utf8=True, indent=indent + 2)
-        text = f"{margin}attr {{\n{text}{margin}}}\n"
-        if len(remembered) < _MAX_REMEMBERED:
-            remembered[known] = text
-    yield text
+    entry = NodeDef.AttrEntry(key=key, value=value)
+    text = text_format.MessageToString(entry, as_utf8=True, indent=indent + 2)
+    text = f"{margin}attr {{\n{text}{margin}}}\n"
+    if len(remembered) < _MAX_REMEMBERED:
+        remembered[known] = text
+    return text
 
 
 def _of_long(message: Any, indent: int, remembered: dict[Any, str]) -> Iterator[str]:
