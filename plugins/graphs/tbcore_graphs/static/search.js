@@ -64,7 +64,7 @@ export function readQuery(text) {
 
 /** @param {{ search: Search }} props */
 export function SearchBox({ search }) {
-  const label = "Search nodes, such as conv*bias or op:MatMul";
+  const label = "Search nodes, or op:MatMul";
   return html`<div class="tb-filter">
     <${Icon} name="search" />
     <input
@@ -74,6 +74,7 @@ export function SearchBox({ search }) {
       autocomplete="off"
       aria-label=${label}
       placeholder=${label}
+      title="* stands for anything, as in conv*bias; op:MatMul finds ops"
       value=${search.text}
       onInput=${(/** @type {InputEvent} */ event) => search.setText(/** @type {HTMLInputElement} */ (event.currentTarget).value)}
       onKeyDown=${(/** @type {KeyboardEvent} */ event) => {
