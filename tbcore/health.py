@@ -12,9 +12,8 @@ import statistics
 import sys
 import threading
 import time
-import traceback
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -49,7 +48,7 @@ class Fault:
     count: int
     last: float
     """Wall time, in seconds since the epoch."""
-    error: BaseException | None = field(default=None, repr=False)
+    traceback: str = ""
 
 
 @dataclass
@@ -75,10 +74,17 @@ class Deprecation:
 class Health:
     """The record of one plugin. Any thread may write to it."""
 
-    def __init__(self, name: str, *, dev: bool = False) -> None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        dev: bool = False,
+        traceback_of: Callable[[BaseException], str] | None = None,
+    ) -> None:
         self.name = name
         self.dev = dev
-        """Whether log lines are all let through, and tracebacks told."""
+        """Whether log lines are all let through, and paths and tracebacks told."""
+        self._traceback_of = traceback_of if dev else None
         self.num_lines_left_out = 0
         self._lock = threading.Lock()
         self._timings: dict[str, Timing] = {}
@@ -113,9 +119,10 @@ class Health:
     def failed(self, what: str, message: str, error: BaseException | None = None) -> None:
         """Remembers that something went wrong. `message` is one line."""
         key = (what, type(error).__name__ if error else message)
+        told = self._traceback_of(error) if error and self._traceback_of else ""
         with self._lock:
             fault = self._faults.pop(key, None) or Fault(what, message, 0, 0.0)
-            fault.message, fault.error = message, error if self.dev else None
+            fault.message, fault.traceback = message, told
             fault.count += 1
             fault.last = time.time()
             if len(self._faults) >= MAX_REMEMBERED:
@@ -183,8 +190,8 @@ class Health:
             "count": fault.count,
             "last": round(fault.last, 3),
         }
-        if fault.error is not None:
-            told["traceback"] = "".join(traceback.format_exception(fault.error))
+        if fault.traceback:
+            told["traceback"] = fault.traceback
         return told
 
     def _note(self, what: str, seconds: float) -> None:

@@ -115,7 +115,7 @@ class LoadedPlugin:
     _implemented: frozenset[str] = field(default=frozenset(), repr=False)
 
     def __post_init__(self) -> None:
-        self.health = Health(self.name, dev=self.dev)
+        self.health = Health(self.name, dev=self.dev, traceback_of=traceback_of)
 
     @property
     def distribution_name(self) -> str:

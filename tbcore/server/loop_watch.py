@@ -23,8 +23,6 @@ logger = logging.getLogger(__name__)
 BLOCKED_SECONDS = 0.5
 """So long nobody else is answered; no coroutine needs it between two pauses."""
 TICK_SECONDS = 0.1
-MAX_FRAMES = 12
-"""The innermost ones of a stack: the plugin's own code is there."""
 
 
 class _Turn(NamedTuple):
@@ -114,8 +112,11 @@ class LoopWatch:
             return
         stack = ""
         if turn.health.dev:
-            frame = sys._current_frames().get(turn.thread)
-            stack = "\n" + "".join(traceback.format_stack(frame)[-MAX_FRAMES:]).rstrip()
+            frames = traceback.extract_stack(sys._current_frames().get(turn.thread))
+            # What led here is the same for all plugins.
+            ours = [at for at, frame in enumerate(frames) if frame.filename == __file__]
+            own = frames[ours[-1] + 1 if ours else 0 :]
+            stack = "\n" + "".join(traceback.format_list(own)).rstrip()
         self._tell(turn, time.monotonic() - turn.since, stack)
 
     def _tell(self, turn: _Turn, seconds: float, stack: str) -> None:

@@ -141,6 +141,7 @@ def test_faults_are_told_without_internals(make_plugin: Make, make_client: Make)
     [fault] = states(author)["made"]["faults"]
     assert "'/no/such/place/secret.txt'" in fault["message"]
     assert "in open_missing" in fault["traceback"]
+    assert "in attempt" not in fault["traceback"]
 
 
 @pytest.mark.parametrize(
@@ -241,6 +242,7 @@ def test_async_code_that_blocks_is_named(
     assert "plugin 'made': route /block is async, and has blocked" in seen_meanwhile[0]
     assert caplog.text.count("has blocked the whole server") == 1
     assert ("in blocking_part" in caplog.text) is dev
+    assert "in handle" not in caplog.text
     [fault] = states(client)["made"]["faults"]
     assert (fault["what"], fault["count"]) == ("route /block", 2)
     timings = {timing["what"]: timing for timing in states(client)["made"]["timings"]}
