@@ -101,10 +101,9 @@ PAGES_WITH_EXAMPLES = [page for page in PAGES if any(b.language == "python" for 
 def test_the_examples_of_a_page_run(page: Path, tmp_path: Path) -> None:
     """From top to bottom in an empty directory, as one who reads along would do it.
 
-    A block that names a file becomes that file; a page that has a pyproject.toml is installed, and
-    its tests are run.
+    A block that names a file becomes that file, and files that are tests are run.
     """
-    project, site = tmp_path / "project", tmp_path / "site"
+    project = tmp_path / "project"
     project.mkdir()
     script = [""] * 10000
     for block in blocks(page):
@@ -117,16 +116,17 @@ def test_the_examples_of_a_page_run(page: Path, tmp_path: Path) -> None:
             lines = block.text.splitlines()
             script[block.line - 1 : block.line - 1 + len(lines)] = lines
     (tmp_path / f"{page.name}.py").write_text("\n".join(script).rstrip() + "\n", encoding="utf-8")
-    if (project / "pyproject.toml").exists():
-        install(project, site)
 
-    run_python(str(tmp_path / f"{page.name}.py"), cwd=project, path=site)
+    run_python(str(tmp_path / f"{page.name}.py"), cwd=project)
     for test in project.glob("test_*.py"):
-        run_pytest(test, site)
+        run_pytest(test)
 
 
-def run_pytest(tests: Path, site: Path) -> None:
-    """Runs tests of a plugin that lies in `site`, outside of this repository's configuration."""
+def run_pytest(tests: Path, site: Path | None = None) -> None:
+    """Runs tests of a plugin outside of this repository's configuration.
+
+    One that is installed lies in `site`.
+    """
     plugin = [] if _fixtures_are_installed() else ["-p", "tbcore._pytest_plugin"]
     run_python(
         "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(tests.parent),
