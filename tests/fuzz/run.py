@@ -10,6 +10,7 @@ it again ever after: give it a name that says what it found, once that is repair
 
 from __future__ import annotations
 
+import logging
 import sys
 from pathlib import Path
 
@@ -33,7 +34,15 @@ def main() -> None:
         folder.mkdir(parents=True, exist_ok=True)
     for number, seed in enumerate(seeds()):
         (corpus / f"seed-{number}").write_bytes(seed)
-    options = ["-max_len=4000", "-timeout=20", f"-artifact_prefix={found}/", *sys.argv[1:]]
+    # Of damaged records there are thousands.
+    logging.disable(logging.CRITICAL)
+    options = [
+        "-max_len=4000",
+        "-timeout=60",
+        "-report_slow_units=30",
+        f"-artifact_prefix={found}/",
+        *sys.argv[1:],
+    ]
     atheris.Setup([sys.argv[0], *options, str(corpus)], target)
     atheris.Fuzz()
 

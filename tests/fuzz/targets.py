@@ -64,6 +64,10 @@ properties = _load("eventfiles/test_decode_properties.py")
 #                      248-255 a flipped bit in what is there: how far from its end: 2
 
 
+MAX_FILE_BYTES = 10_000
+"""Orders are followed up to here: small files are read more often."""
+
+
 def file_of(data: bytes) -> tuple[bytes, list[int], int]:
     """The file, the sizes at which it is looked at, and how large a buffer it is read through."""
     at = 0
@@ -81,7 +85,7 @@ def file_of(data: bytes) -> tuple[bytes, list[int], int]:
     content = bytearray()
     payload = b""
     step = 0
-    while at < len(data) and len(content) < 100_000:
+    while at < len(data) and len(content) < MAX_FILE_BYTES:
         order = number(1)
         if order < 160:
             payload = take(number(1))
@@ -161,7 +165,7 @@ def _event_file_seeds() -> Iterator[bytes]:
 # Values -------------------------------------------------------------------------------------------
 
 
-@np.errstate(all="raise")
+@np.errstate(over="raise", invalid="raise", divide="raise")
 def tensors(data: bytes) -> None:
     """A tensor becomes an array of its size, or DecodeError; what it was made of is made again."""
     tensor = _parsed(TensorProto, data)
@@ -184,7 +188,7 @@ def tensors(data: bytes) -> None:
         np.testing.assert_array_equal(again, array)
 
 
-@np.errstate(all="raise")
+@np.errstate(over="raise", invalid="raise", divide="raise")
 def summary_values(data: bytes) -> None:
     """Each reader of values returns something in proportion to the input, or raises DecodeError.
 
