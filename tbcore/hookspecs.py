@@ -127,7 +127,7 @@ def is_active(multiplexer: Multiplexer) -> bool:  # type: ignore[empty-body]
 
     When: for data/plugins_listing and the page's tabs, at most once in each generation of the data.
     Thread: one of the plugin's own. Look at the index only and do not read items: above 100 ms the
-    log says how long it took, and after 1.5 s the answer is the one from before. If it raises: the
+    log says how long it took, and after 1 s the answer is the one from before. If it raises: the
     plugin is inactive in this generation, and the log says why once for each type of exception.
     Without this hook a plugin is active when any of its claims matches, or when it claims nothing.
     """

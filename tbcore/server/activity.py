@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 SLOW_SECONDS = 0.1
 """A plugin that thinks longer about whether it is active is named in the log."""
-PATIENCE_SECONDS = 1.5
+PATIENCE_SECONDS = 1.0
 """The listing is not held up any longer than this, and only once by one call."""
 
 

@@ -245,7 +245,7 @@ def installed_plugin(folder: Path, name: str, source: str) -> None:
     info.mkdir(parents=True)
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: tbcore-{name}\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(f"[tbcore.plugins]\n{name} = my_{name}\n")
-    (folder / f"my_{name}.py").write_text(source)
+    (folder / f"my_{name}.py").write_bytes(source.encode("utf-8", "surrogateescape"))
 
 
 @pytest.fixture(scope="session")

@@ -5,18 +5,18 @@ from __future__ import annotations
 import gzip
 import json
 import random
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-CORE = [
-    "/", "/data/logdir", "/data/runs", "/data/run_details", "/data/plugins_listing",
-    "/data/environment", "/data/frontends", "/data/status", "/legacy/data/logdir",
-    "/legacy/data/runs", "/static/tbcore/shell.js", "/static/plugins/scalars/index.js", "/nothing",
-]  # fmt: skip
+import tbcore.server
+
+OTHERS = ["/", "/static/tbcore/shell.js", "/static/plugins/scalars/index.js", "/nothing"]
 
 NAMES = [
     "run", "tag", "tagname", "index", "sample", "samples", "sample_count", "format", "step", "nth",
@@ -50,6 +50,8 @@ MEMBERS = [
 ]  # fmt: skip
 
 INTERNALS = (b"Traceback", b'File "', b".py", b"0x7f", b"site-packages", b"object at")
+
+SERVER = Path(tbcore.server.__file__).parent
 
 Question = tuple[str, bytes]
 """An address, and the bytes that ask for it."""
@@ -125,7 +127,9 @@ def routes() -> dict[str, list[str]]:
     listed = subprocess.run(
         [sys.executable, "-m", "tbcore", "plugins", "--json"], capture_output=True, check=True
     )
-    found = {path: ["GET"] for path in CORE}
+    source = "".join(path.read_text() for path in SERVER.glob("*.py"))
+    core = sorted(set(re.findall(r'"(/(?:legacy/)?data/\w+)"', source)) - {"/data/updates"})
+    found = {path: ["GET"] for path in [*core, *OTHERS]}
     for plugin in json.loads(listed.stdout):
         for route in plugin["routes"]:
             path = f"/{route['path']}"

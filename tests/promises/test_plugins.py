@@ -1,0 +1,205 @@
+"""P19: a broken plugin costs its own routes only: the server starts, and others are answered."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+OTHERS_SECONDS = 2.0
+NUM_BLOCKED = 64
+"""More than a plugin has threads."""
+
+HOOKS = '''
+import threading
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Route
+from tbcore import LegacyApi, PluginInfo, hookimpl
+
+class Hidden(BaseException):
+    """What `except Exception` lets through."""
+
+@hookimpl
+def plugin_info():
+    return PluginInfo(title="Broken", module=None)
+'''
+
+BROKEN_AT_START = {
+    "syntax": "def broken(:",
+    "encoding": "\udcff",
+    "raises": "raise RuntimeError('at import')",
+    "missing_module": "import there_is_no_such_module",
+    "missing_name": "from tbcore import there_is_no_such_name",
+    "exits": "raise SystemExit(3)",
+    "hidden": "class Hidden(BaseException): pass\nraise Hidden",
+    "recurses": "def f(): f()\nf()",
+    "bad_error": "class Bad(Exception):\n  def __str__(self): raise ValueError\nraise Bad",
+    "info_raises": HOOKS.replace('return PluginInfo(title="Broken", module=None)', "1 / 0"),
+    "info_is_none": HOOKS.replace('return PluginInfo(title="Broken", module=None)', "return"),
+    "info_is_text": HOOKS.replace('PluginInfo(title="Broken", module=None)', '"Broken"'),
+    "info_has_no_text": HOOKS.replace('title="Broken"', "title=7"),
+    "routes_raise": f"{HOOKS}\n@hookimpl\ndef routes(): raise Hidden",
+    "routes_are_none": f"{HOOKS}\n@hookimpl\ndef routes(): return 7",
+    "routes_are_texts": f"{HOOKS}\n@hookimpl\ndef routes(): return ['/x']",
+    "routes_want_more": f"{HOOKS}\n@hookimpl\ndef routes(nonsense): return []",
+    "routes_end": f"{HOOKS}\n@hookimpl\ndef routes(): yield 1 / 0",
+    "legacy_raises": f"{HOOKS}\n@hookimpl\ndef legacy_api(): raise Hidden",
+    "legacy_is_text": f"{HOOKS}\n@hookimpl\ndef legacy_api(): return 'x'",
+}
+"""None of these works; each is told of by its name and does no harm to the others."""
+
+BROKEN_LATER = {
+    "active_raises": f"{HOOKS}\n@hookimpl\ndef is_active(): raise Hidden",
+    "active_is_odd": f"""{HOOKS}
+class Odd:
+    def __bool__(self): raise Hidden
+
+@hookimpl
+def is_active(): return Odd()
+""",
+    "active_blocks": f"{HOOKS}\n@hookimpl\ndef is_active(): threading.Event().wait()",
+    "legacy_type_raises": f"""{HOOKS}
+def tags(run): raise Hidden
+
+@hookimpl
+def legacy_api(): return LegacyApi(tag_types={{"odd": tags}})
+""",
+    "no_module": HOOKS.replace("module=None", 'module="nowhere.js"'),
+    "handlers": f"""{HOOKS}
+def raising(error):
+    def handler(request): raise error
+    return handler
+
+async def asynchronous(request): raise Hidden
+
+def recurses(request): return recurses(request)
+
+def endless(request):
+    def body():
+        yield b"some"
+        raise Hidden
+    return StreamingResponse(body())
+
+class Odd(Response):
+    async def __call__(self, scope, receive, send): raise Hidden
+
+@hookimpl
+def routes():
+    errors = [ValueError(), SystemExit(1), KeyboardInterrupt(), Hidden(), GeneratorExit(),
+              StopIteration(), MemoryError(), RecursionError()]
+    return [
+        *(Route(f"/raise{{n}}", raising(error)) for n, error in enumerate(errors)),
+        Route("/async", asynchronous), Route("/recurses", recurses), Route("/endless", endless),
+        Route("/odd", lambda request: Odd()), Route("/none", lambda request: None),
+        Route("/text", lambda request: "text"), Route("/wrong", lambda: None),
+        Route("/header", lambda request: Response(headers={{"a": "b\\r\\nc: d"}})),
+    ]
+""",
+    "blocks": f"""{HOOKS}
+def block(request): threading.Event().wait()
+
+def block_in_body(request):
+    def body():
+        yield b"some"
+        threading.Event().wait()
+    return StreamingResponse(body())
+
+@hookimpl
+def routes(): return [Route("/block", block), Route("/body", block_in_body)]
+""",
+}
+
+
+def check_others(server: Any) -> None:
+    for path in (
+        "/", "/data/runs", "/data/plugins_listing", "/data/frontends", "/legacy/data/runs",
+        "/data/plugin/scalars/scalars?run=train&tag=loss", "/static/plugins/scalars/index.js",
+        "/data/plugin/images/individualImage?run=media&tag=i&index=0",
+    ):  # fmt: skip
+        answer = server.ask(path)
+        assert answer.status == 200, (path, answer.text)
+        assert answer.seconds < OTHERS_SECONDS, path
+
+
+@pytest.fixture(scope="module")
+def broken(start_server: Callable[..., Any], logdir: Path) -> Any:
+    """A server with every broken plugin at once, beside those that work."""
+    server = start_server(logdir, plugins={**BROKEN_AT_START, **BROKEN_LATER})
+    server.wait_until_loaded()
+    return server
+
+
+def test_p19_the_server_starts_with_every_broken_plugin(broken: Any) -> None:
+    """Each that failed says so where it would have answered, and in the log."""
+    check_others(broken)
+    listing = broken.ask("/data/plugins_listing").json()
+    for name in BROKEN_AT_START:
+        assert listing[name] is False
+        answer = broken.ask(f"/data/plugin/{name}/x")
+        assert answer.status == 503, name
+        assert name in answer.text
+        assert len(answer.text.splitlines()) == 1
+        assert f"plugin '{name}'" in broken.noise
+    assert listing["scalars"] is True
+
+
+def test_p19_what_a_handler_does_is_its_own_fault(broken: Any) -> None:
+    """500 without internals, or an answer that breaks off; then everything goes on."""
+    broken_off = 0
+    paths = [f"raise{number}" for number in range(8)]
+    paths += ["async", "recurses", "endless", "odd", "none", "text", "wrong", "header"]
+    for path in paths:
+        try:
+            answer = broken.ask(f"/data/plugin/handlers/{path}")
+        except (ConnectionError, ValueError):
+            broken_off += 1
+            continue
+        assert answer.status == 500, path
+        assert "failed in its route" in answer.text
+        assert len(answer.text.splitlines()) == 1
+    assert broken_off == 1  # the one that had begun
+    check_others(broken)
+
+
+@pytest.fixture
+def waiting(broken: Any) -> Iterator[list[socket.socket]]:
+    """Clients of a plugin that never answers."""
+    clients = []
+    for number in range(NUM_BLOCKED):
+        client = socket.create_connection(("127.0.0.1", broken.port))
+        path = "body" if number % 2 else "block"
+        client.sendall(
+            f"GET /data/plugin/blocks/{path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+        )
+        clients.append(client)
+    yield clients
+    for client in clients:
+        client.close()
+
+
+def test_p19_a_plugin_that_blocks_keeps_nobody_else_waiting(
+    broken: Any, waiting: list[socket.socket]
+) -> None:
+    """64 requests that are never answered, in handlers and in bodies that are made as they go."""
+    with contextlib.suppress(TimeoutError):
+        waiting[-1].settimeout(1)
+        waiting[-1].recv(1)
+    for _ in range(3):
+        check_others(broken)
+
+
+@pytest.mark.release
+@pytest.mark.parametrize("name", [*BROKEN_AT_START, *BROKEN_LATER])
+def test_p19_the_server_starts_with_a_broken_plugin(
+    start: Callable[..., Any], logdir: Path, name: str
+) -> None:
+    """One at a time; and ends as it should."""
+    server = start(logdir, plugins={name: {**BROKEN_AT_START, **BROKEN_LATER}[name]})
+    server.wait_until_loaded()
+    check_others(server)
+    server.process.terminate()
+    assert server.process.wait(10) == 143
