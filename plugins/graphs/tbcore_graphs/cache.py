@@ -39,7 +39,7 @@ class Cache(Generic[V]):
                 return found
             try:
                 value = make()
-                self._put(key, value, size(value))
+                self.put(key, value, size(value))
             finally:
                 with self._lock:
                     self._making.pop(key, None)
@@ -52,15 +52,6 @@ class Cache(Generic[V]):
 
     def put(self, key: Hashable, value: V, size: int) -> None:
         """Keeps a value that was made elsewhere."""
-        self._put(key, value, size)
-
-    def _find(self, key: Hashable) -> V | None:
-        if key not in self._values:
-            return None
-        self._values.move_to_end(key)
-        return self._values[key][0]
-
-    def _put(self, key: Hashable, value: V, size: int) -> None:
         with self._lock:
             if key in self._values:
                 self._num_bytes -= self._values.pop(key)[1]
@@ -69,6 +60,12 @@ class Cache(Generic[V]):
             while self._num_bytes > self._max_bytes and len(self._values) > 1:
                 _, (_, freed) = self._values.popitem(last=False)
                 self._num_bytes -= freed
+
+    def _find(self, key: Hashable) -> V | None:
+        if key not in self._values:
+            return None
+        self._values.move_to_end(key)
+        return self._values[key][0]
 
 
 class TextCache:

@@ -48,7 +48,10 @@ class Columns:
     """N: where the node's message begins in the serialized graph; -1 for what has none."""
     end: NDArray[np.int64]
     source: NDArray[np.int32]
-    """E: the node that an edge comes from, as its place in `names`."""
+    """E: the node that an edge comes from, as its place in `names`.
+
+    Inputs that name no node are no edges.
+    """
     target: NDArray[np.int32]
     """E, in ascending order; the edges of one node are in the order of its inputs."""
     output: NDArray[np.int32]
@@ -58,8 +61,6 @@ class Columns:
     shape: NDArray[np.int32]
     """E codes; 0 is not known."""
     shapes: list[str]
-    num_missing: int
-    """Inputs that name no node, and are no edges."""
     functions: dict[str, tuple[int, int]] = field(default_factory=dict)
     """The name of each function in the library to where its message lies."""
     index: dict[str, int] = field(default_factory=dict)
@@ -218,7 +219,6 @@ class _Table:
             control=control,
             shape=self._shapes_of(source, output, control),
             shapes=list(self._shapes),
-            num_missing=len(is_edge) - len(source),
             functions=functions,
             index=index,
         )

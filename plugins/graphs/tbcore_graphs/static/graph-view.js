@@ -141,15 +141,6 @@ export class GraphView {
     return this.#scene;
   }
 
-  /** Where a box is in the viewport. @param {string} name */
-  placeOf(name) {
-    const box = this.#scene?.boxes.get(name);
-    if (!box) return null;
-    const { left, top } = this.#canvas.getBoundingClientRect();
-    const { scale, x, y } = this.#camera;
-    return { left: left + box.x * scale + x, top: top + box.y * scale + y, width: box.width * scale, height: box.height * scale };
-  }
-
   destroy() {
     this.#listening.abort();
     this.#resizes.disconnect();
