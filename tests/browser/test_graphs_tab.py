@@ -315,7 +315,7 @@ def test_inputs_are_traced_however_far_back(page_of: Any) -> None:
 
 
 def test_a_small_picture_of_all_shows_where_one_is(page_of: Any) -> None:
-    """While not everything is in sight; a press on it goes there."""
+    """While not everything is in sight; a press on it goes there, and arrow keys go on."""
     page, profile, server = page_of("small", "&graphs.open=layer_1,layer_2")
     is_shown = "() => graphs.root().querySelector('.minimap').checkVisibility()"
     assert not page.evaluate(is_shown)
@@ -326,6 +326,10 @@ def test_a_small_picture_of_all_shows_where_one_is(page_of: Any) -> None:
     sight = "() => graphs.root().querySelector('.minimap i').style.translate"
     before = page.evaluate(sight)
     page.locator(".minimap").click(position={"x": 5, "y": 5})
+    page.wait_for_function(f"(before) => ({sight})() !== before", arg=before)
+    before = page.evaluate(sight)
+    page.get_by_role("img", name="Drawing of the graph").focus()
+    page.keyboard.press("ArrowDown")
     page.wait_for_function(f"(before) => ({sight})() !== before", arg=before)
     page.keyboard.press("f")
     page.wait_for_function(f"() => !({is_shown})()")

@@ -24,6 +24,8 @@ const LEAST_FIRST = 0.08;
 /** Texts can be read at this scale. */
 const READABLE = 0.5;
 const MOVE_MS = 260;
+/** How far an arrow key moves the drawing: shares of the screen to the right and down. @type {Record<string, [number, number]>} */
+const ARROWS = { ArrowUp: [0, -0.15], ArrowDown: [0, 0.15], ArrowLeft: [-0.15, 0], ArrowRight: [0.15, 0] };
 /** A move shorter than this is a click, CSS pixels. */
 const DRAG = 4;
 
@@ -52,6 +54,9 @@ export class GraphView {
   constructor(element, callbacks) {
     this.#callbacks = callbacks;
     this.#canvas = element.appendChild(document.createElement("canvas"));
+    this.#canvas.tabIndex = 0;
+    this.#canvas.role = "img";
+    this.#canvas.ariaLabel = "Drawing of the graph; arrow keys move it, and the outline lists what is in it";
     this.#context = /** @type {CanvasRenderingContext2D} */ (this.#canvas.getContext("2d"));
     this.#minimap = new Minimap(element, (x, y) => this.#centre(x, y));
     this.#resizes.observe(element);
@@ -122,8 +127,11 @@ export class GraphView {
     this.#go(zoom(this.#move?.to ?? this.#camera, factor, this.#screen.width / 2, this.#screen.height / 2));
   }
 
-  /** Moves what is seen. @param {number} x  share of the screen @param {number} y */
-  panBy(x, y) {
+  /** @param {KeyboardEvent} event */
+  #onKeyDown(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || !(event.key in ARROWS)) return;
+    event.preventDefault();
+    const [x, y] = ARROWS[event.key];
     const { scale, ...place } = this.#move?.to ?? this.#camera;
     this.#isFitted = false;
     this.#go({ scale, x: place.x - x * this.#screen.width, y: place.y - y * this.#screen.height });
@@ -233,6 +241,7 @@ export class GraphView {
     canvas.addEventListener("click", (event) => this.#onClick(event), options);
     canvas.addEventListener("pointercancel", (event) => void this.#pointers.delete(event.pointerId), options);
     canvas.addEventListener("pointerleave", () => this.#callbacks.onHover(null, { left: 0, top: 0 }), options);
+    canvas.addEventListener("keydown", (event) => this.#onKeyDown(event), options);
     canvas.addEventListener("wheel", (event) => this.#onWheel(event), { ...options, passive: false });
   }
 

@@ -89,7 +89,7 @@ export function Tab({ model, view, canvas, callbacks }) {
       { key: "+", label: "Zoom in", act: () => view.zoomBy(1.4) },
       { key: "-", label: "Zoom out", act: () => view.zoomBy(1 / 1.4) },
       { key: "t", label: "Trace the inputs of what is chosen, or no longer", act: () => options.set(host, "trace", !model.isTracing.peek()) },
-      { key: "↑ ↓ ← →", label: "Go through the outline; → and ← open and close" },
+      { key: "↑ ↓ ← →", label: "Go through the outline, where → and ← open and close; or move the drawing" },
       { key: "Enter", label: "Open or close the scope, in the outline" },
       { key: "Double click", label: "Open or close a scope" },
       { key: "Wheel", label: "Zoom at the pointer" },
@@ -110,8 +110,6 @@ export function Tab({ model, view, canvas, callbacks }) {
       <div
         class="frame"
         ref=${frame}
-        role="group"
-        aria-label="Drawing of the graph; the outline lists what is in it"
         aria-busy=${model.isBusy.value}
       >
         ${model.error.value !== "" &&
