@@ -45,6 +45,7 @@ def end(server: Any, sig: int) -> int:
     server.process.send_signal(sig)
     status: int = server.process.wait(30)
     seconds = time.monotonic() - started
+    print(f"ended {seconds:.2f} s after signal {sig}")
     assert seconds < END_SECONDS, seconds
     assert server.noise == ""
     # A process that read for it finds out by itself when it is killed.

@@ -160,6 +160,7 @@ def test_p2_no_flipped_byte_changes_what_is_shown(shared: Any, flipped: Flipped)
             # What a wrong length leads to is another record, or none.
             for other, answer in whole.items() if offset < begin + 12 else ():
                 assert shown(shared, f"p2/{offset}", other) in (answer, b""), f"byte {offset}"
+    print(f"{num_flips} flipped bytes")
     assert num_flips > 500
 
 
@@ -246,7 +247,7 @@ def test_p3_a_bad_header_leaves_the_other_files_of_its_run(shared: Any) -> None:
 
 
 def test_p3_the_log_names_each_damaged_file_once(start: Any, tmp_path: Path) -> None:
-    """Over 20 looks, while the files go on growing, however many of their records are damaged."""
+    """Over ten looks, while the files go on growing, however many of their records are damaged."""
     logs = tmp_path / "logs"
     damaged = bytearray(record_bytes(b"x" * 20))
     damaged[20] ^= 1
@@ -261,7 +262,7 @@ def test_p3_the_log_names_each_damaged_file_once(start: Any, tmp_path: Path) -> 
             writer.add_scalar("a", 2.0, 2)
     server = start(logs)
 
-    for step in range(10):
+    for step in range(5):
         server.wait_for_look()
         for kind in kinds:
             with (logs / kind / f"{kind}.tfevents").open("ab") as file:
@@ -272,7 +273,7 @@ def test_p3_the_log_names_each_damaged_file_once(start: Any, tmp_path: Path) -> 
 
     for run, steps in (("payload", [1, 2]), ("proto", [1, 2]), ("header", [1])):
         assert server.steps(run) == steps
-    assert server.steps("fine") == [*range(10)]
+    assert server.steps("fine") == [*range(5)]
     for kind in kinds:
         lines = [line for line in server.noise.splitlines() if f"{kind}.tfevents" in line]
         assert len(lines) == 1, lines
