@@ -6,8 +6,8 @@
 The runs are made up, and each has something that real ones have: sub-runs for training and
 evaluation, a loss that diverges to infinity and NaN, a restart from a checkpoint that makes the
 last steps void, noise that wants smoothing, both ways of writing a number, weights
-that part as they learn, pictures and clips that get clearer as the loss falls, and the graph of the
-model with the time that its parts take. Beside them is a
+that part as they learn, pictures, clips and sentences that get clearer as the loss falls, settings
+in words, and the graph of the model with the time that its parts take. Beside them is a
 sweep: short runs that differ in their hyperparameters, two of each with other seeds.
 """
 
@@ -42,6 +42,12 @@ CLIP_SECONDS = 0.5
 SAMPLE_RATE = 8000
 PROFILE_AT = (10, 500)
 """Steps of which the time of each operation is logged."""
+SENTENCES = (
+    ("The sea was calm, ", "and the boat came home before the storm."),
+    ("Nobody knew ", "why the old clock had stopped at noon."),
+    ("To bake bread, ", "mix flour, water and salt, and wait."),
+)
+"""What the model is asked to go on with, and how it should."""
 NUM_SETTINGS = 16
 """Of the sweep."""
 NUM_SEEDS = 2
@@ -122,6 +128,7 @@ def _write_run(logdir: Path, run: DemoRun) -> None:
             eval_writer.add_session_log("START", first, wall_time=wall_time)
             if first == 0:
                 writer.add_graph(graphs.graph_def(_model(run)), wall_time=wall_time)
+                _write_settings(writer, run, wall_time)
             for step in range(first, end):
                 # How busy the machine is drifts, and so does the time that a step takes.
                 load = 0.97 * load + noise.gauss(0.0, 0.01)
@@ -136,6 +143,7 @@ def _write_run(logdir: Path, run: DemoRun) -> None:
                 if step % EVALUATE_EVERY == 0:
                     _write_evaluation(eval_writer, step, loss, noise, wall_time)
                     _write_pictures(eval_writer, run, step, loss, wall_time)
+                    _write_sentences(eval_writer, run, step, loss, wall_time)
                 if step % LISTEN_EVERY == 0:
                     _write_clips(eval_writer, run, step, loss, wall_time)
         # The machine stood still for a while before it was noticed.
@@ -315,6 +323,38 @@ def _write_weights(writer: EventFileWriter, run: DemoRun, step: int, wall_time: 
         weights *= math.exp(min(6.0, 0.01 * (step - run.diverge)))
     for tag, samples in (("weights", weights), ("activations", active), ("gradients", gradients)):
         writer.add_histogram(f"dense/{tag}", samples, step, wall_time=wall_time)
+
+
+def _write_settings(writer: EventFileWriter, run: DemoRun, wall_time: float) -> None:
+    """How the run was started, as markdown."""
+    lines = [
+        f"## {run.name}",
+        "",
+        "| setting | value |",
+        "| --- | ---: |",
+        f"| `learning_rate` | {run.learning_rate} |",
+        f"| `num_layers` | {run.num_layers} |",
+        f"| `num_steps` | {NUM_STEPS} |",
+    ]
+    if run.diverge is not None:
+        lines += ["", "**Too high on purpose**: how soon does it *diverge*?"]
+    writer.add_summary(0, summaries.text("settings", "\n".join(lines)), wall_time=wall_time)
+
+
+def _write_sentences(
+    writer: EventFileWriter, run: DemoRun, step: int, loss: float, wall_time: float
+) -> None:
+    """Beginnings, and how the model goes on: more letters are right as the loss falls."""
+    guess = random.Random(f"{run.name} {step}")
+    right = math.exp(-max(loss - run.floor, 0.0)) if math.isfinite(loss) else 0.0
+    rows = [["prompt", "continuation"]]
+    for prompt, wanted in SENTENCES:
+        letters = (
+            letter if letter == " " or guess.random() < right else guess.choice("etaoinshrdlu")
+            for letter in wanted
+        )
+        rows.append([prompt.strip(), "".join(letters)])
+    writer.add_summary(step, summaries.text("sentences", rows), wall_time=wall_time)
 
 
 def _write_pictures(

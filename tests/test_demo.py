@@ -94,6 +94,22 @@ def test_the_demo_has_pictures_and_clips(tmp_path: Path, tbcore_client: MakeClie
     assert labels == ["low A", "E"]
 
 
+def test_the_demo_has_words(tmp_path: Path, tbcore_client: MakeClient) -> None:
+    """Settings as markdown, and sentences that become right."""
+    write_demo(tmp_path / "demo")
+    client = tbcore_client(tmp_path / "demo")
+    claims = (Claim("tensor", plugin_name="text"),)
+
+    [settings] = client.multiplexer.items("large/train", "settings", claims)
+    sentences = client.multiplexer.items("large/eval", "sentences", claims)
+
+    assert "| `num_layers` | 6 |" in values.text(settings.read()).item()
+    assert [item.step for item in sentences] == list(range(0, NUM_STEPS, EVALUATE_EVERY))
+    first, last = (dict(values.text(sentences[at].read()).tolist()) for at in (0, -1))
+    assert last["Nobody knew"] == "why the old clock had stopped at noon."
+    assert first["Nobody knew"] != last["Nobody knew"]
+
+
 def test_the_weights_of_the_demo_part(tmp_path: Path, tbcore_client: MakeClient) -> None:
     """They begin as one group and end as two, with few between them."""
     write_demo(tmp_path / "demo")

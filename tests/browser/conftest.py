@@ -281,6 +281,11 @@ def hparams_path(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return plugin_path("hparams", tmp_path_factory.mktemp("hparams"))
 
 
+@pytest.fixture(scope="session")
+def text_path(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    return plugin_path("text", tmp_path_factory.mktemp("text"))
+
+
 @pytest.fixture
 def install_plugin(tmp_path: Path) -> Callable[..., Path]:
     """Installs a plugin that has only a module: `install_plugin("bad", "export default ...")`.

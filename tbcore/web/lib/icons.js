@@ -8,6 +8,7 @@ import { html } from "htm/preact";
 const PATHS = {
   chevron: "M6 4l4 4-4 4",
   close: "M4 4l8 8M12 4l-8 8",
+  copy: "M5.500 5.500h8v8h-8zM10.500 5.500v-3h-8v8h3",
   download: "M8 2.5v8M4.8 7.5L8 10.7l3.2-3.2M3 13.5h10",
   expand: "M9.5 2.5h4v4M6.5 13.5h-4v-4M13.3 2.7L9.4 6.6M2.7 13.3l3.9-3.9",
   shrink: "M13.5 6.5h-4v-4M2.5 9.5h4v4M9.7 6.3l3.8-3.8M6.3 9.7l-3.8 3.8",

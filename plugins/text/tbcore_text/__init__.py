@@ -1,0 +1,42 @@
+"""Text: what a training run writes in words, at every step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from starlette.routing import Route
+
+from tbcore import Claim, Multiplexer, PluginInfo, PluginOptions, hookimpl
+from tbcore_text.routes import make_routes
+
+CLAIMS = (Claim("tensor", plugin_name="text", is_scalar=False),)
+
+
+@hookimpl
+def plugin_info() -> PluginInfo:
+    return PluginInfo(
+        title="Text",
+        claims=CLAIMS,
+        samples=100,
+        order=60,
+        api=1,
+        description="What a training run writes in words, at every step.",
+        how_to_log={
+            "PyTorch": "from torch.utils.tensorboard import SummaryWriter\n\n"
+            'with SummaryWriter("runs/first") as writer:\n'
+            '    writer.add_text("samples", "The *first* sentence.", global_step=step)\n',
+            "TensorFlow": "import tensorflow as tf\n\n"
+            'with tf.summary.create_file_writer("runs/first").as_default():\n'
+            '    tf.summary.text("samples", "The *first* sentence.", step=step)\n',
+        },
+    )
+
+
+@hookimpl
+def is_active(multiplexer: Multiplexer) -> bool:
+    return multiplexer.has(CLAIMS)
+
+
+@hookimpl
+def routes(multiplexer: Multiplexer, options: PluginOptions) -> Sequence[Route]:
+    return make_routes(multiplexer, CLAIMS, options.samples)

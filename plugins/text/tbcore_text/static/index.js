@@ -1,0 +1,37 @@
+/**
+ * The text tab: what the selected runs wrote at one step, those of a tag side by side.
+ */
+
+import { html } from "htm/preact";
+import { Answers } from "tbcore/lib/answers.js";
+import { renderStepTab } from "tbcore/lib/step-tab.js";
+import { Controls } from "./controls.js";
+import { options } from "./options.js";
+import { Search } from "./search.js";
+import { Text } from "./text.js";
+
+export default {
+  /** @param {import("tbcore/host.js").Host} host */
+  async render(host) {
+    options.recall(host);
+    await host.css("./text.css");
+    const search = new Search(host);
+    const others = new Answers(host, "step");
+    return renderStepTab(host, {
+      noun: "text",
+      bytes: "individualText",
+      Sample: (/** @type {import("tbcore/lib/step-tab.js").SampleProps} */ props) => html`<${Text} ...${props} others=${others} search=${search} />`,
+      Controls: () => html`<${Controls} host=${host} search=${search} />`,
+      keys: [
+        { key: "s", label: "Search in texts", act: () => /** @type {HTMLElement | null} */ (host.element.querySelector(".text-search input"))?.focus() },
+        { key: "d", label: "Show what changed, and the text again", act: () => toggleChanges(host) },
+      ],
+      ending: (contentType) => (contentType === "text/csv" ? ".csv" : ".txt"),
+    });
+  },
+};
+
+/** @param {import("tbcore/host.js").Host} host */
+function toggleChanges(host) {
+  options.set(host, "show", options.parse(host.settings.value).show === "changes" ? "text" : "changes");
+}

@@ -1,0 +1,188 @@
+/**
+ * One text, or table of texts: drawn, as logged, or as what is different from another step.
+ */
+
+import { html } from "htm/preact";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useAnswer } from "tbcore/lib/answers.js";
+import { copy } from "tbcore/lib/copy.js";
+import { formatStep, plural } from "tbcore/lib/format.js";
+import { Icon } from "tbcore/lib/icons.js";
+import { describePlace } from "tbcore/lib/step-slider.js";
+import { diffTexts } from "./diff.js";
+import { elementsOf } from "./nodes.js";
+import { baseOf, options } from "./options.js";
+import { markIn } from "./marks.js";
+
+/**
+ * @typedef {import("./nodes.js").Node} Node
+ * @typedef {object} Entry  of a step, as `tbcore_text.reader` makes it
+ * @property {number[]} shape
+ * @property {string[][]} cells  rows; the first of them when `is_cut`
+ * @property {Node[][][] | null} nodes  what each cell says as markdown; null: they are too long
+ * @property {number} length  in characters, of all
+ * @property {boolean} is_cut
+ *
+ * @typedef {import("tbcore/lib/step-tab.js").SampleProps & {
+ *   others: import("tbcore/lib/answers.js").Answers<any>, search: import("./search.js").Search }} Props
+ */
+
+/** @param {Props} props */
+export function Text({ host, entry, url, run, tag, found, label, expanded, onBroken, others, search }) {
+  const { show, from, base } = options.parse(host.settings.value);
+  const [isOpen, setOpen] = useState(false);
+  const [whole, setWhole] = useState({ url: "", text: "" });
+  const [isCopied, setCopied] = useState(false);
+  const body = useRef(/** @type {HTMLElement | null} */ (null));
+  const isLong = useOverflow(body);
+  const query = search.query.value;
+  useEffect(() => (body.current && query ? markIn(body.current, query) : undefined));
+
+  const all = whole.url === url ? whole.text : null;
+  const load = async () => {
+    const response = await fetch(url, { signal: host.signal });
+    if (!response.ok) return onBroken();
+    setOpen(true);
+    setWhole({ url, text: await response.text() });
+  };
+  const onCopy = async () => {
+    if (all === null && entry.is_cut) {
+      const response = await fetch(url, { signal: host.signal });
+      if (!response.ok) return onBroken();
+      await copy(await response.text());
+    } else await copy(all ?? toText(entry));
+    setCopied(true);
+    setTimeout(setCopied, 1500, false);
+  };
+
+  const isFolded = !expanded && !isOpen;
+  return html`<div class="text-sample" aria-label=${label}>
+    <div class="text-body ${isFolded ? "text-folded" : ""} ${isFolded && isLong ? "text-fades" : ""}" ref=${body}>
+      ${show === "changes"
+        ? html`<${Changes} entry=${entry} question=${questionOf({ from, base }, run.name, tag, found)} found=${found} others=${others} />`
+        : all !== null
+          ? html`<pre class="text-source">${all}</pre>`
+          : html`<${Cells} entry=${entry} isSource=${show === "source"} />`}
+    </div>
+    <div class="text-foot">
+      ${!expanded &&
+      (isLong || isOpen) &&
+      html`<button type="button" class="tb-button" aria-expanded=${isOpen} onClick=${() => setOpen(!isOpen)}>${isOpen ? "Show less" : "Show all"}</button>`}
+      ${all === null && entry.is_cut && show !== "changes" && html`<button type="button" class="tb-button" onClick=${load}>Load all of ${plural(entry.length, "character")}</button>`}
+      ${notesOf(entry, show, all !== null).map((note) => html`<span class="tb-dim" key=${note}>${note}</span>`)}
+      <span class="text-copied" role="status">${isCopied ? "Copied" : ""}</span>
+      <button type="button" class="tb-icon-button" aria-label="Copy: ${label}" title="Copy the text" onClick=${onCopy}><${Icon} name=${isCopied ? "check" : "copy"} /></button>
+    </div>
+  </div>`;
+}
+
+/** @param {{ entry: Entry, isSource: boolean }} props */
+function Cells({ entry, isSource }) {
+  const { cells, nodes } = entry;
+  const elements = useMemo(() => nodes?.map((row) => row.map(elementsOf)), [nodes]);
+  /** @param {number} row @param {number} column */
+  const show = (row, column) =>
+    isSource || !elements ? html`<pre class="text-source">${cells[row][column]}</pre>` : html`<div class="text-drawn">${elements[row][column]}</div>`;
+  if (isOne(entry)) return show(0, 0);
+  return html`<table class="text-cells">
+    <tbody>
+      ${cells.map((row, i) => html`<tr key=${i}>${row.map((_, j) => html`<td key=${j}>${show(i, j)}</td>`)}</tr>`)}
+    </tbody>
+  </table>`;
+}
+
+/**
+ * @param {object} props
+ * @param {Entry} props.entry
+ * @param {import("tbcore/lib/answers.js").Question | null} props.question  of the step to compare with
+ * @param {{ index: number | null }} props.found
+ * @param {import("tbcore/lib/answers.js").Answers<any>} props.others
+ */
+function Changes({ entry, question, found, others }) {
+  const { value: other, error } = useAnswer(others, question ?? { run: "", tag: "" }, question !== null);
+  const lines = useMemo(() => (other?.samples?.[0] ? diffTexts(toText(other.samples[0]), toText(entry)) : []), [other, entry]);
+  if (question === null) {
+    return html`<p class="tb-dim">This is the first step: nothing was logged before it.</p>
+      <${Cells} entry=${entry} isSource=${true} />`;
+  }
+  if (error) return html`<p class="tb-card-error" role="status">${error}</p>`;
+  if (!other) return html`<p class="tb-dim">Loading …</p>`;
+  if (other.index === null) return html`<p class="tb-dim">Nothing was logged up to step ${formatStep(Number(question.step))}.</p>`;
+  if (other.index === found.index) return html`<p class="tb-dim">This is the step to compare with.</p>`;
+  const since = describePlace(other);
+  if (lines.length === 0) return html`<p class="tb-dim">The same as at ${since}.</p>`;
+  return html`<p class="tb-dim">Since ${since}:</p>
+    <pre class="text-diff">${lines.map((line) =>
+      line.kind === "gap"
+        ? html`<span class="text-gap">${plural(line.count, "line")} the same</span>`
+        : html`<${ELEMENTS[line.kind]} class="text-line">
+            <span class="text-sign">${SIGNS[line.kind]}</span>${line.parts.map((part) => (part.kind === "same" || line.parts.length === 1 ? part.text : html`<mark>${part.text}</mark>`))}${"\n"}</${ELEMENTS[line.kind]}>`,
+    )}</pre>`;
+}
+
+const ELEMENTS = { same: "span", removed: "del", added: "ins" };
+const SIGNS = { same: "  ", removed: "− ", added: "+ " };
+
+/**
+ * @param {{ from: string, base: number }} choice
+ * @param {string} run
+ * @param {string} tag
+ * @param {any} found
+ */
+function questionOf(choice, run, tag, found) {
+  const base = baseOf(choice, found);
+  return base && { run, tag, ...base };
+}
+
+/** @param {Entry} entry */
+function isOne({ cells, shape }) {
+  return shape.every((size) => size === 1) && cells.length === 1;
+}
+
+/** As text: the rows of a table with tabs between their cells. @param {Entry} entry */
+function toText({ cells }) {
+  return cells.map((row) => row.join("\t")).join("\n");
+}
+
+/**
+ * What to know about what is shown.
+ * @param {Entry} entry
+ * @param {string} show
+ * @param {boolean} isWhole
+ * @returns {string[]}
+ */
+function notesOf(entry, show, isWhole) {
+  const notes = [];
+  if (entry.shape.length > 2) notes.push(`The first table of ${entry.shape.join(" × ")}.`);
+  if (entry.is_cut && !isWhole) notes.push(show === "changes" ? "Only the beginnings are compared." : "This is the beginning.");
+  else if (entry.nodes === null && show === "text") notes.push("Too long to be drawn as markdown.");
+  return notes;
+}
+
+/**
+ * Whether an element has more in it than it shows.
+ * @param {{ current: HTMLElement | null }} ref
+ */
+function useOverflow(ref) {
+  const [isLong, setLong] = useState(false);
+  useEffect(() => {
+    const { current } = ref;
+    if (!current) return undefined;
+    const look = () => setLong(current.scrollHeight > current.clientHeight + 4);
+    const sizes = new ResizeObserver(look);
+    const observe = () => {
+      sizes.disconnect();
+      sizes.observe(current);
+      for (const child of current.children) sizes.observe(child);
+      look();
+    };
+    const children = new MutationObserver(observe);
+    children.observe(current, { childList: true });
+    observe();
+    return () => {
+      sizes.disconnect();
+      children.disconnect();
+    };
+  }, []);
+  return isLong;
+}

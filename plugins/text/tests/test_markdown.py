@@ -1,0 +1,143 @@
+"""What becomes of markdown: elements of a short list, and nothing that loads or runs."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from tbcore_text.markdown import MAX_LENGTH, Nodes, to_html, to_nodes
+
+
+def nodes(source: str) -> Nodes:
+    made = to_nodes([source])
+    assert made is not None
+    return made[0]
+
+
+def html(source: str) -> str:
+    return to_html(nodes(source))
+
+
+@pytest.mark.parametrize(
+    ("source", "wanted"),
+    [
+        ("", ""),
+        ("two words", "<p>two words</p>"),
+        ("-1.5e-7", "<p>-1.5e-7</p>"),
+        (
+            "*a* **b** `c<d` ~~e~~",
+            "<p><em>a</em> <strong>b</strong> <code>c&lt;d</code> <s>e</s></p>",
+        ),
+        ("a\nb  \nc", "<p>a\nb<br>c</p>"),
+        ("# T\n\n- x\n- y", "<h1>T</h1><ul><li>x</li><li>y</li></ul>"),
+        ("3. x\n4. y", '<ol start="3"><li>x</li><li>y</li></ol>'),
+        ("```py\nif a < b:\n```", "<pre><code>if a &lt; b:\n</code></pre>"),
+        ("> q\n\n***", "<blockquote><p>q</p></blockquote><hr>"),
+        (
+            "|a|b|\n|-|-:|\n|1|2|",
+            '<table><thead><tr><th>a</th><th align="right">b</th></tr></thead>'
+            '<tbody><tr><td>1</td><td align="right">2</td></tr></tbody></table>',
+        ),
+        (
+            "[t](https://example.org/?a=1&b)",
+            '<p><a href="https://example.org/?a=1&amp;b">t</a></p>',
+        ),
+        ("a<br>b<BR/>c", "<p>a<br>b<br>c</p>"),
+        ("<pre>\n x < y &amp; z\n</pre>", "<pre> x &lt; y &amp; z\n</pre>"),
+        ("<b>a *b*</b>", "<p><b>a <em>b</em></b></p>"),
+        ('<a href="https://example.org">a</a>', '<p><a href="https://example.org">a</a></p>'),
+        ("a <!-- b --> c", "<p>a  c</p>"),
+        # What no element of ours is stays to be read.
+        ("a<s>[INST] <unk> <|end|>", "<p>a&lt;s&gt;[INST] &lt;unk&gt; &lt;|end|&gt;</p>"),
+        ("a <x-y z='1'>", "<p>a &lt;x-y z='1'&gt;</p>"),
+        ("<unk>", "&lt;unk&gt;"),
+        # Elements end where they are, whatever the text says.
+        ("a</td></table>b", "<p>ab</p>"),
+        ("*a <b>b* c</b>", "<p><em>a <b>b</b></em> c</p>"),
+        ("<div>\n\na\n\n</div>\n\nb", "<div>\n<p>a</p></div>\n<p>b</p>"),
+    ],
+)
+def test_what_a_text_becomes(source: str, wanted: str) -> None:
+    assert html(source) == wanted
+
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "![a](https://example.org/a.png)",
+    "![a][b]\n\n[b]: https://example.org/a.png",
+    "[a](javascript:alert(1))",
+    "[a](JaVaScRiPt:alert(1))",
+    "[a](&#106;avascript:alert(1))",
+    "[a](data:text/html,<script>alert(1)</script>)",
+    "[a](vbscript:x)",
+    "[a](//example.org)",
+    "[a](../data/runs)",
+    "<javascript:alert(1)>",
+    '<a href="javascript:alert(1)">a</a>',
+    '<a href=" jav&#x61;script:alert(1)">a</a>',
+    "<a href='&#1;javascript:alert(1)'>a</a>",
+    '<a href="https://example.org" onclick="alert(1)" style="x" target=y>a</a>',
+    '<p style="position:fixed" onmouseover="alert(1)">a</p>',
+    "<svg><style><!--</style><img src=x onerror=alert(1)>--></svg>",
+    "<math><mtext></p><style><a id='</style><img src onerror=alert(1)>'>",
+    "<iframe src=https://example.org></iframe><object data=x><embed src=x>",
+    "<form action=https://example.org><input><button>a</button></form>",
+    "<link rel=stylesheet href=//example.org><meta http-equiv=refresh content=0><base href=//x>",
+    "<style>*{display:none}</style>",
+    "<b\nonclick=alert(1)>a",
+    "<b/onclick=alert(1)>a",
+    "[a](https://example.org \"' onclick=alert(1) x='\")",
+    "`<script>`\n\n    <script>alert(1)</script>\n\n```<script>\n<script>\n```",
+    "<!-- --!><script>alert(1)</script> -->",
+    "<![CDATA[<script>alert(1)</script>]]><?php <script> ?><!DOCTYPE a [<script>]>",
+    "&lt;script&gt;alert(1)&lt;/script&gt;",
+    "<<b>script>alert(1)<</b>/script>",
+]
+
+
+@pytest.mark.parametrize("source", HOSTILE)
+def test_nothing_loads_or_runs(source: str) -> None:
+    """Whatever is between < and > is of ours: a plain element, with an absolute link at most."""
+    written = html(source)
+    allowed = r'</?(?:p|b|s|br|pre|code|em|div)>|</a>|<a(?: href="https://[^"<>]*")?>'
+    assert re.sub(allowed, "", written).count("<") == 0, written
+    assert "onclick" not in re.sub(r">[^<]*<", "><", written)
+
+
+def test_elements_and_attributes_of_the_tree_are_of_the_list() -> None:
+    def elements(tree: Nodes) -> list[tuple[str, tuple[str, ...]]]:
+        return [
+            each
+            for node in tree
+            if isinstance(node, list)
+            for each in [(node[0], tuple(node[1])), *elements(node[2])]
+        ]
+
+    found = {each for source in HOSTILE for each in elements(nodes(source))}
+
+    assert {name for _, names in found for name in names} <= {"href"}
+    assert {tag for tag, _ in found} <= {"p", "b", "s", "br", "pre", "code", "em", "div", "a"}
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["<b>" * 9000, "> " * 9000, "*a **b " * 3000, "- " * 9000, "<ul><li>" * 3000, "</b>" * 7000],
+)
+def test_what_is_deep_is_drawn_flat(source: str) -> None:
+    """A page and a parser of JSON would fail at some depth."""
+    written = json.dumps(nodes(source))
+
+    depth = np.cumsum([(char == "[") - (char == "]") for char in written])
+    assert 0 < depth.max() < 200
+
+
+def test_what_would_be_too_much_is_none() -> None:
+    """A long text, many that are together, a table with far more cells than characters."""
+    assert to_nodes(["a. " * (MAX_LENGTH // 3 + 1)]) is None
+    assert to_nodes(["a" * MAX_LENGTH, "b"]) is None
+    assert to_nodes(["|a" * 500 + "\n" + "|-" * 500 + "\n" + "|\n" * 500]) is None
+    assert to_nodes(["a" * MAX_LENGTH]) is not None

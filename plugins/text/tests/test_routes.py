@@ -1,0 +1,271 @@
+"""The routes of texts as a client sees them: TensorBoard's, what a page gets of a step, search."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tbcore_text
+import tbcore_text.search
+from tbcore.testing import EventFileWriter, TbcoreClient, summaries, write_run
+from tbcore_text.reader import MAX_CELLS, MAX_LENGTH
+
+MakeClient = Callable[..., TbcoreClient]
+
+TEXT = "data/plugin/text/text"
+STEP = "data/plugin/text/step"
+SEARCH = "data/plugin/text/search"
+
+
+@pytest.fixture
+def client(tbcore_logdir: Path, tbcore_client: MakeClient) -> TbcoreClient:
+    """Each rank, what PyTorch writes, and a run without texts."""
+    words = [(10, "a *red* fox"), (20, "a **blue** fox"), (20, "<unk> & <b>RED</b>")]
+    table = [["name", "value"], ["rate", "1e-3"]]
+    write_run(
+        tbcore_logdir, "train", texts={"words": words, "list": [["x", "*y*"]], "table": [table]}
+    )
+    with EventFileWriter(tbcore_logdir / "eval" / "a.tfevents") as writer:
+        for tag, strings, shape in (
+            ("note/text_summary", [b"by add_text"], (1,)),
+            ("cube", [b"a", b"b", b"c", b"d"], (2, 1, 2)),
+            ("empty", [], (0,)),
+            ("bytes", [b"\xff\xfe"], ()),
+        ):
+            value = summaries.string_tensor(tag, strings, shape=shape, plugin_name="text")
+            writer.add_summary(1, value)
+    write_run(tbcore_logdir, "numbers", scalars={"loss": [0.5]})
+    return tbcore_client(tbcore_logdir, plugins=[tbcore_text])
+
+
+def texts(client: TbcoreClient, run: str, tag: str, **more: Any) -> list[str]:
+    response = client.get(TEXT, params={"run": run, "tag": tag, **more})
+    assert response.status_code == 200, response.text
+    return [row["text"] for row in response.json()]
+
+
+def at_step(client: TbcoreClient, run: str, tag: str, **more: Any) -> Any:
+    response = client.get(STEP, params={"run": run, "tag": tag, **more})
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
+def found(client: TbcoreClient, query: str, **more: Any) -> Any:
+    """Series and steps, and the answer."""
+    question = {
+        "query": query,
+        "runs": ["train", "eval", "numbers", "gone"],
+        "tags": ["words", "list", "table", "note/text_summary", "cube", "empty", "bytes", "gone"],
+        **more,
+    }
+    response = client.post(SEARCH, json=question)
+    assert response.status_code == 200, response.text
+    answer = response.json()
+    places = [
+        (series["run"], series["tag"], match["step"], match["nth"])
+        for series in answer["found"]
+        for match in series["matches"]
+    ]
+    return places, answer
+
+
+def test_tags_name_every_run(client: TbcoreClient) -> None:
+    """Those of 2017's page only runs with texts."""
+    tags = {
+        "train": ["words", "list", "table"],
+        "eval": ["note/text_summary", "cube", "empty", "bytes"],
+    }
+    assert client.get("data/plugin/text/tags").json() == {**tags, "numbers": []}
+    assert client.get("data/plugin/text/runs").json() == tags
+    assert client.get("data/plugins_listing").json() == {"text": True}
+
+
+def test_texts_are_what_tensorboard_answers(client: TbcoreClient) -> None:
+    """Keys, order and HTML as TensorBoard 2.21 has them for these texts."""
+    response = client.get(TEXT, params={"run": "train", "tag": "words"})
+
+    assert response.json()[0] == {
+        "wall_time": 1700000001.0,
+        "step": 10,
+        "text": "<p>a <em>red</em> fox</p>",
+    }
+    assert texts(client, "train", "list") == [
+        "<table>\n<tbody>\n<tr>\n<td><p>x</p></td>\n</tr>\n"
+        "<tr>\n<td><p><em>y</em></p></td>\n</tr>\n</tbody>\n</table>"
+    ]
+    assert texts(client, "train", "table", markdown="false") == [
+        "<table>\n<tbody>\n<tr>\n<td>name</td>\n<td>value</td>\n</tr>\n"
+        "<tr>\n<td>rate</td>\n<td>1e-3</td>\n</tr>\n</tbody>\n</table>"
+    ]
+    assert texts(client, "eval", "note/text_summary") == [
+        "<table>\n<tbody>\n<tr>\n<td><p>by add_text</p></td>\n</tr>\n</tbody>\n</table>"
+    ]
+    assert texts(client, "eval", "empty") == ["<table>\n<tbody>\n</tbody>\n</table>"]
+
+
+def test_without_markdown_everything_is_text(client: TbcoreClient) -> None:
+    assert texts(client, "train", "words", markdown="false") == [
+        "a *red* fox",
+        "a **blue** fox",
+        "&lt;unk&gt; &amp; &lt;b&gt;RED&lt;/b&gt;",
+    ]
+    assert texts(client, "eval", "bytes") == ["<p>\ufffd\ufffd</p>"]
+
+
+def test_of_more_dimensions_the_first_table_is_shown(client: TbcoreClient) -> None:
+    [html] = texts(client, "eval", "cube", markdown="false")
+    assert html.startswith("<p><strong>Warning:</strong>")
+    assert html.endswith("<tr>\n<td>a</td>\n<td>b</td>\n</tr>\n</tbody>\n</table>")
+    [sample] = at_step(client, "eval", "cube")["samples"]
+    assert sample["shape"] == [2, 1, 2]
+    assert sample["cells"] == [["a", "b"]]
+    whole = client.get(f"data/plugin/text/individualText?{sample['query']}")
+    assert whole.text == "a,b\r\nc,d\r\n"
+    assert whole.headers["content-type"] == "text/csv; charset=utf-8"
+
+
+def test_samples_bound_a_listing(tbcore_logdir: Path, tbcore_client: MakeClient) -> None:
+    """100 steps, the last among them, unless more are asked for."""
+    write_run(tbcore_logdir, "train", texts={"words": [str(i) for i in range(300)]})
+
+    by_default = tbcore_client(tbcore_logdir, plugins=[tbcore_text])
+    without = tbcore_client(tbcore_logdir, plugins=[tbcore_text], samples_per_plugin={"text": 0})
+
+    assert len(texts(by_default, "train", "words")) == 100
+    assert texts(by_default, "train", "words")[-1] == "<p>299</p>"
+    assert len(texts(without, "train", "words")) == 300
+
+
+def test_a_page_gets_a_step_as_logged_and_as_markdown(client: TbcoreClient) -> None:
+    """Of several with one step each can be asked for."""
+    [sample] = at_step(client, "train", "words", step=20, nth=1)["samples"]
+    address = sample.pop("query")
+    assert sample == {
+        "content_type": "text/plain",
+        "shape": [],
+        "cells": [["<unk> & <b>RED</b>"]],
+        "nodes": [[[["p", {}, ["<unk>", " & ", ["b", {}, ["RED"]]]]]]],
+        "length": 18,
+        "is_cut": False,
+    }
+    whole = client.get(f"data/plugin/text/individualText?{address}")
+    assert whole.text == "<unk> & <b>RED</b>"
+    assert whole.headers["content-type"] == "text/plain; charset=utf-8"
+    assert whole.headers["x-content-type-options"] == "nosniff"
+    assert at_step(client, "eval", "empty")["samples"] == []
+
+
+def test_of_much_a_page_gets_the_beginning(tbcore_logdir: Path, tbcore_client: MakeClient) -> None:
+    """The rest is there to be fetched. Without markdown, which would take too long."""
+    long = "0123456789" * (MAX_LENGTH // 10) + "end"
+    rows = [["a", "b", "c"] for _ in range(MAX_CELLS)]
+    wide = [[str(i) for i in range(2 * MAX_CELLS)]]
+    write_run(tbcore_logdir, "train", texts={"long": [long], "rows": [rows], "wide": [wide]})
+    client = tbcore_client(tbcore_logdir, plugins=[tbcore_text])
+
+    [sample] = at_step(client, "train", "long")["samples"]
+    assert (sample["length"], sample["is_cut"], sample["nodes"]) == (len(long), True, None)
+    assert sample["cells"] == [[long[:MAX_LENGTH]]]
+    assert client.get(f"data/plugin/text/individualText?{sample['query']}").text == long
+    assert texts(client, "train", "long") == [f"<pre>{long}</pre>"]
+    for tag in ("rows", "wide"):
+        [sample] = at_step(client, "train", tag)["samples"]
+        assert sample["is_cut"], tag
+        assert 0 < sum(map(len, sample["cells"])) <= MAX_CELLS
+        assert len(sample["nodes"][0]) == len(sample["cells"][0])
+
+
+def test_a_value_that_is_no_text_costs_itself(
+    tbcore_logdir: Path, tbcore_client: MakeClient
+) -> None:
+    """It is left out of listings, and its own step says what it is."""
+    with EventFileWriter(tbcore_logdir / "train" / "a.tfevents") as writer:
+        writer.add_summary(1, summaries.text("words", "one"))
+        writer.add_summary(
+            2, summaries.string_tensor("words", [b"a"] * 3, shape=(2, 2), plugin_name="text")
+        )
+        writer.add_summary(3, summaries.text("words", "three"))
+    client = tbcore_client(tbcore_logdir, plugins=[tbcore_text])
+
+    assert texts(client, "train", "words") == ["<p>one</p>", "<p>three</p>"]
+    response = client.get(STEP, params={"run": "train", "tag": "words", "step": 2})
+    assert response.status_code == 404
+    assert "\n" not in response.text.strip()
+    assert found(client, "e")[0] == [("train", "words", 3, 0), ("train", "words", 1, 0)]
+
+
+def test_search_finds_words_in_any_case(client: TbcoreClient) -> None:
+    """The newest first, with what stands around them."""
+    places, answer = found(client, "red")
+    assert places == [("train", "words", 20, 1), ("train", "words", 10, 0)]
+    assert answer["found"][0]["matches"][1] == {
+        "step": 10, "nth": 0, "before": "a *", "match": "red", "after": "* fox",
+    }  # fmt: skip
+    assert answer["next"] is None
+    assert answer["num_read"] == 9
+    assert found(client, "1E-3")[0] == [("train", "table", 0, 0)]
+    assert found(client, ".*")[0] == []
+    assert found(client, "red", tags=["list"])[0] == []
+    assert found(client, "red", runs=["eval"])[0] == []
+
+
+def test_search_goes_on_where_it_stopped(
+    client: TbcoreClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With no time at all each answer is one text further, and together they are the whole."""
+    everything, _ = found(client, "a")
+    monkeypatch.setattr(tbcore_text.search, "SECONDS", -1.0)
+    places, after, num_answers = [], None, 0
+    while num_answers == 0 or after is not None:
+        more, answer = found(client, "a", after=after)
+        places += more
+        after = answer["next"]
+        num_answers += 1
+    assert places == everything
+    assert num_answers >= 9
+    monkeypatch.setattr(tbcore_text.search, "SECONDS", 60.0)
+    monkeypatch.setattr(tbcore_text.search, "MAX_SERIES", 1)
+    first, answer = found(client, "a")
+    rest, _ = found(client, "a", after=answer["next"])
+    assert {place[1] for place in first} == {"words"}
+    assert {place[1] for place in rest} == {"table"}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"", b"[]", b"null", b"[" * 9000, b'{"query": "a", "runs": ["b"]}',
+        b'{"query": "", "runs": [], "tags": []}', b'{"query": "a", "runs": "b", "tags": []}',
+        b'{"query": 1, "runs": [], "tags": []}', b'{"query": "a", "runs": [1], "tags": []}',
+        b'{"query": "a", "runs": [], "tags": [], "after": {"run": "a"}}',
+        b'{"query": "a", "runs": [], "tags": [], "after": {"run": 1, "tag": "a", "ordinal": 1}}',
+        b'{"query": "a", "runs": [], "tags": [], "after": {"run": "a", "tag": "a", "ordinal": ""}}',
+        b'{"query": "a", "runs": [], "tags": [], "after": 7}', b"\xff",
+    ],
+)  # fmt: skip
+def test_a_search_that_makes_no_sense_is_refused(client: TbcoreClient, body: bytes) -> None:
+    response = client.post(SEARCH, content=body)
+    assert response.status_code == 400
+    assert response.text.startswith("the body must be ")
+
+
+@pytest.mark.parametrize(
+    ("address", "status"),
+    [
+        (TEXT, 400),
+        (f"{TEXT}?run=train", 400),
+        (f"{TEXT}?run=train&tag=wordz", 404),
+        (f"{TEXT}?run=numbers&tag=loss", 404),
+        (f"{STEP}?run=train&tag=wordz", 404),
+        ("data/plugin/text/individualText?run=train&tag=words&index=9", 404),
+        ("data/plugin/text/individualText?run=train&tag=words&index=0&sample=1", 404),
+        (SEARCH, 405),
+    ],
+)
+def test_errors_are_one_line(client: TbcoreClient, address: str, status: int) -> None:
+    response = client.get(address)
+    assert response.status_code == status
+    assert "\n" not in response.text.strip()

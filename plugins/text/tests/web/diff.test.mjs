@@ -1,0 +1,72 @@
+// What is different between two texts.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { diffLists, diffTexts } from "../../tbcore_text/static/diff.js";
+
+/** A line as text: its sign, and what changed in it in brackets. */
+function written(line) {
+  if (line.kind === "gap") return `... ${line.count}`;
+  const sign = { same: " ", removed: "-", added: "+" }[line.kind];
+  return sign + line.parts.map(({ kind, text }) => (kind === "same" ? text : `[${text}]`)).join("");
+}
+
+const diff = (a, b) => diffTexts(a.join("\n"), b.join("\n")).map(written);
+const lines = (count, from = 0) => Array.from({ length: count }, (_, i) => `line ${from + i}`);
+
+test("equal texts have no difference", () => {
+  assert.deepEqual(diffTexts("a\nb", "a\nb"), []);
+  assert.deepEqual(diffTexts("", ""), []);
+});
+
+test("a word that changed is marked in its line", () => {
+  assert.deepEqual(diff(["a", "the loss is 0.25", "z"], ["a", "the loss is 0.125!", "z"]), [
+    " a",
+    "-the loss is [0.25]",
+    "+the loss is [0.125!]",
+    " z",
+  ]);
+});
+
+test("lines with little in common are marked as a whole", () => {
+  assert.deepEqual(diff(["one two three"], ["completely different words"]), ["-[one two three]", "+[completely different words]"]);
+});
+
+test("lines that came and went", () => {
+  assert.deepEqual(diff(["a", "b", "c"], ["a", "c", "d"]), [" a", "-[b]", " c", "+[d]"]);
+  assert.deepEqual(diff([""], ["a"]), ["-[]", "+[a]"]);
+});
+
+test("of lines that are the same those near a change are shown", () => {
+  const before = lines(20);
+  const after = [...lines(10), "new", ...lines(10, 10)];
+  assert.deepEqual(diff(before, after), ["... 7", " line 7", " line 8", " line 9", "+[new]", " line 10", " line 11", " line 12", "... 7"]);
+});
+
+test("any two lists become each other, with as few changes as there must be", () => {
+  // All pairs of words of up to 4 letters of an alphabet of 2, against the length of their longest common subsequence.
+  const words = [""];
+  for (const word of words) if (word.length < 4) words.push(`${word}a`, `${word}b`);
+  for (const a of words) {
+    for (const b of words) {
+      const runs = diffLists([...a], [...b]);
+      const joined = (kinds) => runs.map((run) => kinds.map((kind) => run[kind].join("")).join("")).join("");
+      assert.equal(joined(["same", "removed"]), a);
+      assert.equal(joined(["same", "added"]), b);
+      assert.equal(joined(["same"]).length, common(a, b), `${a} ${b}`);
+    }
+  }
+});
+
+function common(a, b) {
+  if (a === "" || b === "") return 0;
+  if (a[0] === b[0]) return 1 + common(a.slice(1), b.slice(1));
+  return Math.max(common(a.slice(1), b), common(a, b.slice(1)));
+}
+
+test("texts that have nothing in common are not compared for long", () => {
+  const runs = diffLists(lines(5000), lines(5000, 5000));
+  assert.equal(runs.length, 1);
+  assert.equal(runs[0].removed.length, 5000);
+  assert.equal(runs[0].added.length, 5000);
+});

@@ -1,0 +1,195 @@
+"""The text tab in a real browser, on real event files and a real server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tbcore.testing import write_run
+
+pytestmark = pytest.mark.browser
+
+HELPERS = """
+globalThis.texts = {
+  cell: (tag, run) => tb.card(tag)?.querySelector(`.tb-step-cell[aria-label="${run}"]`),
+  body: (tag, run) => texts.cell(tag, run)?.querySelector('.text-body'),
+  text: (tag, run) => texts.body(tag, run)?.innerText ?? '',
+};
+"""
+
+REPORT = """## Epoch {epoch}
+
+Loss is *{loss}*.
+See [the run](https://example.org/runs/{epoch}).
+
+| a | b |
+| - | -: |
+| 1 | {epoch} |
+"""
+
+HOSTILE = """<script>globalThis.hacked = 1</script>
+<img src="https://example.org/a.png" onerror="globalThis.hacked = 2">
+
+![picture](https://example.org/b.png) [link](javascript:globalThis.hacked=3)
+
+<iframe src="https://example.org"></iframe> <style>* { display: none }</style>
+
+<b onclick="globalThis.hacked=4" style="background: url(https://example.org/c.png)">bold</b>
+
+<a href="javascript:globalThis.hacked=5">raw</a> <svg onload="globalThis.hacked=6"></svg> <unk>
+"""
+
+LONG = "\n".join(f"line {i} of a long text" for i in range(9000))
+"""More than a page gets at once."""
+
+
+@pytest.fixture(scope="module")
+def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    logdir = tmp_path_factory.mktemp("logdir")
+    reports = [(10 * i, REPORT.format(epoch=i, loss=1 / i)) for i in range(1, 5)]
+    table = [["name", "<i>x</i>"], ["rate", "**1e-3**"]]
+    write_run(
+        logdir, "train",
+        texts={"report": reports, "hostile": [HOSTILE], "long": [LONG], "table": [table]},
+    )  # fmt: skip
+    write_run(logdir, "eval", texts={"report": [(15, "only *one*")]})
+    write_run(logdir, "plain", scalars={"loss": [0.5]})
+    return logdir
+
+
+@pytest.fixture(scope="module")
+def server(serve_for_all: Callable[..., Any], logdir: Path, text_path: list[Path]) -> Any:
+    return serve_for_all(logdir, python_path=text_path)
+
+
+@pytest.fixture
+def page_of(server: Any, tabs: Callable[..., Any]) -> Any:
+    """Opens a page of the module's server; returns it, and a check of all that it did."""
+
+    def open_page(hash: str = "#text", **options: Any) -> tuple[Any, Callable[[], None]]:
+        profile = tabs(**options)
+        profile.context.add_init_script(HELPERS)
+        return profile.open(server.url, hash), lambda: profile.check(server.url)
+
+    return open_page
+
+
+def wait_for_text(page: Any, tag: str, run: str, part: str) -> None:
+    """Waits until a cell shows some words."""
+    page.wait_for_function(
+        "([tag, run, part]) => texts.text(tag, run).includes(part)", arg=[tag, run, part]
+    )
+
+
+def test_markdown_is_drawn_and_nothing_of_a_log_runs(page_of: Any) -> None:
+    """Nor loads: the check of the page knows all its requests, and what its policy refused."""
+    page, check = page_of()
+    wait_for_text(page, "report", "train", "Epoch 4")
+    wait_for_text(page, "report", "eval", "only one")
+    drawn = page.evaluate(
+        "() => [...texts.body('report', 'train').querySelectorAll('h2, em, a, th, td')]"
+        ".map((one) => `${one.localName} ${one.textContent}`)"
+    )
+    assert drawn == [
+        "h2 Epoch 4", "em 0.25", "a the run", "th a", "th b", "td 1", "td 4",
+    ]  # fmt: skip
+    assert page.evaluate("() => tb.all('.text-body a')[0].rel") == "noopener noreferrer"
+    wait_for_text(page, "table", "train", "1e-3")
+    assert page.evaluate("() => texts.body('table', 'train').querySelectorAll('td').length") == 4
+
+    wait_for_text(page, "hostile", "train", "<unk>")
+    shown = page.evaluate("() => texts.text('hostile', 'train')")
+    assert "<script>globalThis.hacked = 1</script>" in shown
+    assert "image: picture" in shown
+    page.get_by_text("bold", exact=True).click()
+    page.get_by_text("raw", exact=True).click()
+    names = page.evaluate(
+        "() => [...texts.body('hostile', 'train').querySelectorAll('*')].flatMap("
+        "(one) => [one.localName, ...one.getAttributeNames()])"
+    )
+    assert set(names) <= {"div", "class", "p", "b", "a", "href", "title", "target", "rel"}
+    links = page.evaluate(
+        "() => [...texts.body('hostile', 'train').querySelectorAll('[href]')].map((a) => a.href)"
+    )
+    assert links == ["https://example.org/b.png"]
+    assert page.evaluate("() => globalThis.hacked") is None
+    check()
+
+
+def test_what_changed_is_shown_in_lines_and_words(page_of: Any) -> None:
+    """Since the step before, the first, or any; a link restores it."""
+    page, check = page_of("#text&runFilter=train")
+    wait_for_text(page, "report", "train", "Epoch 4")
+    page.keyboard.press("d")
+    wait_for_text(page, "report", "train", "Since step 30")
+    changed = page.evaluate(
+        "() => [...texts.body('report', 'train').querySelectorAll('del, ins')].map((line) =>"
+        " `${line.localName} ${[...line.querySelectorAll('mark')].map((m) => m.textContent)}`)"
+    )
+    assert changed == [
+        "del 3", "ins 4", "del 0.3333333333333333", "del 3", "ins 0.25", "ins 4", "del 3", "ins 4",
+    ]  # fmt: skip
+    page.get_by_label("since").select_option("first")
+    wait_for_text(page, "report", "train", "Since step 10")
+    page.get_by_label("since").select_option("step")
+    page.get_by_label("Step to compare with").fill("25")
+    page.keyboard.press("Tab")
+    wait_for_text(page, "report", "train", "Since step 20")
+    page.get_by_role("slider", name="Step of report").press("Home")
+    wait_for_text(page, "report", "train", "Since step 20")
+    page.get_by_label("since").select_option("before")
+    wait_for_text(page, "report", "train", "This is the first step")
+    hash = page.evaluate("() => location.hash")
+    assert "text.show=changes" in hash
+    assert "text.at=report:10" in hash
+    page.keyboard.press("d")
+    wait_for_text(page, "report", "train", "Epoch 1")
+    check()
+
+
+def test_words_are_found_in_all_steps(page_of: Any) -> None:
+    """The newest first; a click shows the step, and the words are marked in it."""
+    page, check = page_of()
+    wait_for_text(page, "report", "train", "Epoch 4")
+    page.keyboard.press("s")
+    page.keyboard.type("EPOCH 2")
+    found = page.get_by_role("region", name="What was found")
+    found.get_by_role("button").click()
+    wait_for_text(page, "report", "train", "Epoch 2")
+    page.wait_for_function("() => location.hash.includes('text.at=report:20')")
+    page.wait_for_function("() => CSS.highlights.get('tbcore-text').size === 1")
+    page.get_by_label("Search in texts").fill("such words nobody wrote")
+    found.get_by_text("Nothing found in").wait_for()
+    page.get_by_label("Search in texts").fill("")
+    found.wait_for(state="detached")
+    page.wait_for_function("() => CSS.highlights.get('tbcore-text').size === 0")
+    check()
+
+
+def test_long_texts_are_folded_cut_and_whole(page_of: Any) -> None:
+    """On a narrow page too, which they do not widen. The source is there, and can be copied."""
+    page, check = page_of(viewport={"width": 400, "height": 800})
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    wait_for_text(page, "long", "train", "line 0 of")
+    height = "() => texts.body('long', 'train').clientHeight"
+    assert page.evaluate(height) < 500
+    card = page.get_by_role("article", name="long")
+    card.get_by_role("button", name="Show all").click()
+    page.wait_for_function(f"() => ({height})() > 5000")
+    assert "line 8999" not in page.evaluate("() => texts.text('long', 'train')")
+    card.get_by_role("button", name="Load all").click()
+    wait_for_text(page, "long", "train", "line 8999")
+    card.get_by_role("button", name="Show less").click()
+    page.wait_for_function(f"() => ({height})() < 500")
+
+    page.get_by_text("Source", exact=True).click()
+    wait_for_text(page, "report", "train", "Loss is *0.25*")
+    page.get_by_role("button", name="Copy: report, train").click()
+    page.get_by_text("Copied").wait_for()
+    copied = page.evaluate("() => navigator.clipboard.readText()")
+    assert copied == REPORT.format(epoch=4, loss=0.25)
+    page.wait_for_function("() => document.documentElement.scrollWidth <= 400")
+    check()
