@@ -5,7 +5,11 @@
 S1    one run, one tag, 5,000,000 steps, as PyTorch and tensorboardX write scalars (simple_value)
 S2    50 runs x 20 tags x 5,000 steps, the same
 S2t   as S2, as TensorFlow 2 writes them: tensors, metadata on the first value of a tag
+S2r   as S2, irregular: tags at intervals of their own, some steps left out
+S2v   as S2, one event a step with all 20 values, as TensorFlow 1 merges summaries
 S3    2,000 runs x 10 tags x 50 steps
+M     10 runs: 10 scalars x 1,000 steps, 200 histograms x 100, 200 pictures of 50 kB, 20 clips
+G     one run with a graph of 30 MB and 100 steps of a scalar
 P     100 runs x 20 tags x 1,000 steps: a page full of charts
 
 The same arguments give the same bytes.
@@ -25,8 +29,10 @@ from tbcore.eventfiles.crc32c import MASK_DELTA
 from tbcore.eventfiles.proto.event_pb2 import Event
 from tbcore.eventfiles.proto.summary_pb2 import Summary, SummaryMetadata
 from tbcore.eventfiles.tensors import numpy_to_tensor
-from tbcore.testing import record_bytes
+from tbcore.testing import EventFileWriter, record_bytes, summaries
+from tbcore.testing.graphs import graph_def
 
+NAMES = ["S1", "S2", "S2t", "S2r", "S2v", "S3", "M", "G", "P"]
 START = 1_700_000_000.0
 TAGS = [
     "loss",
@@ -50,6 +56,8 @@ TAGS = [
     "data/epoch",
     "data/tokens_seen_in_billions",
 ]
+EVERY = np.array([1, 1, 1, 1, 1, 1, 50, 50, 50, 10, 10, 10, 5, 5, 2, 2, 2, 2, 1, 1])
+"""At which steps the tags of irregular logs are written."""
 METADATA = SummaryMetadata(plugin_data=SummaryMetadata.PluginData(plugin_name="scalars"))
 
 _MARK_WALL = 1234.5678
@@ -77,8 +85,13 @@ def rows(
     *,
     tensor: bool,
     metadata: bool = False,
+    every: np.ndarray | None = None,
 ) -> bytes:
-    """One record for each step and tag, step by step; all steps have one varint's length."""
+    """One record for each step and tag, step by step; all steps have one varint's length.
+
+    With `every`, of shape (num_tags,), each tag is there at multiples of its number only, and one
+    in thirty is left out, but the last step is whole.
+    """
     payloads = [event(t, int(steps[-1]), tensor=tensor, metadata=metadata) for t in tags]
     template = np.frombuffer(b"".join(record_bytes(p) for p in payloads), np.uint8)
     block = np.tile(template, (len(steps), 1))
@@ -103,7 +116,12 @@ def rows(
         crcs = np.array([crc32c(flat[p + first : p + end]) for p in places.tolist()], np.uint32)
         masked = ((crcs >> np.uint32(15)) | (crcs << np.uint32(17))) + np.uint32(MASK_DELTA)
         _put(block, end, masked)
-    return block.tobytes()
+    if every is None:
+        return block.tobytes()
+    is_there = (steps[:, None] % every == 0) & (rng.random((len(steps), len(tags))) > 1 / 30)
+    is_there[-1] = True
+    lengths = [len(payload) + 16 for payload in payloads]
+    return block[np.repeat(is_there, lengths, axis=1)].tobytes()
 
 
 def _put(block: np.ndarray, at: int, column: np.ndarray) -> None:
@@ -112,7 +130,15 @@ def _put(block: np.ndarray, at: int, column: np.ndarray) -> None:
     )
 
 
-def write_run(path: Path, tags: list[str], num_steps: int, seed: int, *, tensor: bool) -> None:
+def write_run(
+    path: Path,
+    tags: list[str],
+    num_steps: int,
+    seed: int,
+    *,
+    tensor: bool,
+    every: np.ndarray | None = None,
+) -> None:
     path.mkdir(parents=True)
     rng = np.random.default_rng(seed)
     with (path / f"events.out.tfevents.{int(START)}.bench.{seed}.0").open("wb") as file:
@@ -123,7 +149,47 @@ def write_run(path: Path, tags: list[str], num_steps: int, seed: int, *, tensor:
         edges = sorted({*edges, *range(0, num_steps, 100_000)})
         for first, behind in pairwise(edges):
             steps = np.arange(first, behind)
-            file.write(rows(tags, steps, rng, tensor=tensor, metadata=tensor and first == 0))
+            with_metadata = tensor and first == 0
+            block = rows(tags, steps, rng, tensor=tensor, metadata=with_metadata, every=every)
+            file.write(block)
+
+
+def write_merged(path: Path, num_steps: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    values = rng.random((num_steps, len(TAGS)), np.float32).tolist()
+    with EventFileWriter(path / "events.out.tfevents.1", wall_time=START) as writer:
+        for step, row in enumerate(values):
+            pairs = zip(TAGS, row, strict=True)
+            writer.add_summary(step, *(summaries.scalar(tag, value) for tag, value in pairs))
+
+
+def write_mixed(path: Path, num_histograms: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    picture = summaries.png(128, 128) + rng.bytes(50_000)  # Readers look at its head only.
+    clip = summaries.audio("sound", summaries.wav(rng.random(16_000)))
+    with EventFileWriter(path / "events.out.tfevents.1", wall_time=START) as writer:
+        for step in range(1000):
+            for tag in TAGS[:10]:
+                writer.add_scalar(tag, float(rng.random()), step)
+            if step % 10 == 0:
+                for i in range(num_histograms):
+                    writer.add_histogram(f"weights/layer_{i}", rng.normal(size=1000), step)
+            if step % 50 == 0:
+                for i in range(10):
+                    writer.add_summary(step, summaries.image(f"sample/{i}", picture))
+                writer.add_summary(step, clip)
+
+
+def write_graph(path: Path, num_nodes: int) -> None:
+    nodes = [
+        (f"block_{i // 1000}/layer_{i // 20 % 50}/op_{i}", "MatMul", [f"input_{i % 7}"])
+        for i in range(num_nodes)
+    ]
+    nodes += [(f"input_{i}", "Placeholder", []) for i in range(7)]
+    with EventFileWriter(path / "events.out.tfevents.1", wall_time=START) as writer:
+        writer.add_graph(graph_def(nodes))
+        for step in range(100):
+            writer.add_scalar("loss", 1 / (step + 1), step)
 
 
 def generate(root: Path, name: str, scale: float) -> None:
@@ -136,13 +202,22 @@ def generate(root: Path, name: str, scale: float) -> None:
     elif name == "S3":
         for i in range(int(2000 * scale)):
             write_run(folder / f"sweep/trial_{i:05d}", TAGS[:10], 50, i, tensor=False)
+    elif name == "M":
+        for i in range(10):
+            write_mixed(folder / f"mixed_{i:02d}", int(200 * scale), i)
+    elif name == "G":
+        write_graph(folder / "run", int(300_000 * scale))
+    elif name == "S2v":
+        for i in range(50):
+            write_merged(folder / f"exp_{i:03d}", int(5000 * scale), i)
     elif name == "P":
         for i in range(100):
             write_run(folder / f"run_{i:03d}", TAGS, int(1000 * scale), i, tensor=False)
     else:
         for i in range(50):
             steps = int(5000 * scale)
-            write_run(folder / f"exp_{i:03d}", TAGS, steps, i, tensor=name == "S2t")
+            path, every = folder / f"exp_{i:03d}", EVERY if name == "S2r" else None
+            write_run(path, TAGS, steps, i, tensor=name == "S2t", every=every)
 
 
 def main() -> None:
@@ -150,7 +225,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("outdir", type=Path)
-    parser.add_argument("names", nargs="*", default=["S1", "S2", "S2t", "S3", "P"])
+    parser.add_argument("names", nargs="*", default=NAMES)
     parser.add_argument("--scale", type=float, default=1.0)
     arguments = parser.parse_args()
     for name in arguments.names:
