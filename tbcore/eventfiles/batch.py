@@ -96,6 +96,14 @@ class FileVersion(NamedTuple):
     step: int
     wall_time: float
 
+    @classmethod
+    def of(cls, text: str, step: int, wall_time: float) -> FileVersion:
+        """From the event's `file_version`."""
+        try:
+            return cls(float(text.removeprefix("brain.Event:")), step, wall_time)
+        except ValueError:
+            return cls(-1.0, step, wall_time)
+
 
 class SessionStart(NamedTuple):
     """An event with `session_log.status == START`: training began (again) at `step`."""

@@ -1,14 +1,15 @@
 """Decoding: a piece of an event file becomes columns.
 
-Four ways lead to the same rows, from the fastest to the most general, and each record takes the
+Five ways lead to the same rows, from the fastest to the most general, and each record takes the
 first that is proven to fit it, byte by byte:
 
+  suffixes  short files that are alike, as those of a sweep: compared as a whole
   periods   rows of the same records again and again: compared and sliced as one matrix
   layouts   scalars walked one by one, then matched and gathered by the million
   heads     pictures, histograms and texts: what stands before the bulk, for many at once
   protobuf  whatever is left: graphs, sounds, restarts, unusual writers
 
-Checksums are verified on all four.
+Checksums are verified on all five.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ from tbcore.eventfiles.periods import MIN_ROWS, Period, as_value_column, find_pe
 from tbcore.eventfiles.proto.event_pb2 import Event, SessionLog
 from tbcore.eventfiles.proto.summary_pb2 import SummaryMetadata
 from tbcore.eventfiles.records import HEADER_BYTES, Damage, Frames, find_damaged, find_frames
+from tbcore.eventfiles.suffixes import MAX_FILE_BYTES, SuffixBook
 from tbcore.eventfiles.tensors import scalar_of
 
 BUFFER_BYTES = 1 << 22
@@ -100,6 +102,7 @@ class Decoder:
         """Of references in the last piece."""
         self._blocks = blocks
         self._book = LayoutBook()
+        self._suffixes = SuffixBook()
         self._periods: dict[bytes, Period] = {}
         self._period: Period | None = None
         self._cycles: dict[int, tuple[NDArray[np.int64], int]] = {}
@@ -131,6 +134,32 @@ class Decoder:
         `problems`. Where records have to be taken one by one, decoding pauses when `is_enough`
         says so. Arrays handed out are valid until the next item is taken.
         """
+        is_short_file = self._blocks and at_end and base == 0 and size <= MAX_FILE_BYTES
+        if not is_short_file:
+            return (yield from self._decode(size, base, at_end, problems, is_enough))
+        found = self._suffixes.find(self.buffer, size)
+        if found is not None:
+            begin, suffix = found
+            end = End(0, "incomplete")
+            if begin:
+                end = yield from self._decode(begin, base, False, problems, is_enough)
+            if end.stop == "incomplete" and end.consumed == begin:
+                yield from suffix.items(self.buffer, begin, base)
+                end = End(size, "incomplete")
+            return end
+        end = yield from self._decode(size, base, at_end, problems, is_enough)
+        if end.consumed == size and not problems:
+            self._suffixes.learn(self.buffer, size)
+        return end
+
+    def _decode(
+        self,
+        size: int,
+        base: int,
+        at_end: bool,
+        problems: list[Damage],
+        is_enough: Callable[[], bool],
+    ) -> Generator[Item, None, End]:
         position, limit = 0, _FIRST_ROUND
         num_rows = self._count_rows(position, size)
         while True:
@@ -349,12 +378,7 @@ def _control(event: Event) -> FileVersion | SessionStart | None:
     """The item that an event is by itself."""
     what = event.WhichOneof("what")
     if what == "file_version":
-        text = event.file_version.removeprefix("brain.Event:")
-        try:
-            version = float(text)
-        except ValueError:
-            version = -1.0
-        return FileVersion(version, event.step, event.wall_time)
+        return FileVersion.of(event.file_version, event.step, event.wall_time)
     if what == "session_log" and event.session_log.status == SessionLog.START:
         return SessionStart(event.step, event.wall_time)
     return None

@@ -18,6 +18,7 @@ from tbcore.eventfiles.decode import Decoder
 from tbcore.eventfiles.heads import find_heads
 from tbcore.eventfiles.proto.event_pb2 import Event, SessionLog
 from tbcore.eventfiles.proto.summary_pb2 import Summary, SummaryMetadata
+from tbcore.eventfiles.suffixes import Suffix
 from tbcore.eventfiles.tail import FileTail
 from tbcore.eventfiles.tensors import numpy_to_tensor
 from tbcore.testing import record_bytes
@@ -401,3 +402,126 @@ def test_references_as_written_have_heads() -> None:
     begin, end = heads.metadata[1].tolist()
     assert SummaryMetadata.FromString(bytes(buffer[begin:end])) == SCALARS_METADATA
     assert not heads.metadata[[0, 2, 3]].any()
+
+
+# ------------------------------------------------------------------------------- alike files
+
+
+def read_short_files(
+    tmp_path: Path, contents: list[bytes], *, blocks: bool = True
+) -> list[Collector]:
+    """Read files one after the other with one decoder, as the runs of a logdir are."""
+    decoder = Decoder(blocks=blocks)
+    found = []
+    for number, content in enumerate(contents):
+        path = tmp_path / f"{number}.tfevents"
+        path.write_bytes(content)
+        collector, file = Collector(), FileTail(str(path), 0, decoder)
+        while not file.caught_up:
+            collector.take(file.read())
+        collector.rows.append(("problems", *file.problems))
+        collector.rows.append(("consumed", file.offset))
+        found.append(collector)
+    return found
+
+
+def assert_equal_files(tmp_path: Path, contents: list[bytes]) -> None:
+    fast = read_short_files(tmp_path, contents)
+    plain = read_short_files(tmp_path, contents, blocks=False)
+    for one, other in zip(fast, plain, strict=True):
+        assert one.rows == other.rows
+        assert one.metadata.keys() == other.metadata.keys()
+        for key, first in one.metadata.items():
+            assert first.position == other.metadata[key].position
+            assert first.data == other.metadata[key].data
+
+
+def alike(seed: int, *, name: str = "", as_tensor: bool = False, merged: bool = False) -> bytes:
+    """A run of a sweep; `name` is what is another in each."""
+    rng = np.random.default_rng(seed)
+    version = Event(wall_time=rng.random(), file_version="brain.Event:2")
+    payloads = [version.SerializeToString()]
+    if name:
+        event = Event(wall_time=rng.random())
+        value = event.summary.value.add(tag=f"config/{name}")
+        value.tensor.CopyFrom(numpy_to_tensor(np.array([name.encode()], object)))
+        payloads.append(event.SerializeToString())
+    for step in [0, 1, 2, 3, 127, 128, 300, 70_000]:
+        event = Event(wall_time=rng.random(), step=step)
+        for tag in ("loss", "lr", "é"):
+            value = event.summary.value.add(tag=tag)
+            if as_tensor:
+                value.tensor.CopyFrom(numpy_to_tensor(np.array(rng.random(), np.float32)))
+            else:
+                value.simple_value = float(rng.random())
+            if as_tensor and step == 0:
+                value.metadata.CopyFrom(SCALARS_METADATA)
+            if not merged:
+                payloads.append(event.SerializeToString())
+                event = Event(wall_time=rng.random(), step=step)
+        if merged:
+            payloads += [event.SerializeToString()] * 2
+    return b"".join(map(record_bytes, payloads))
+
+
+@pytest.fixture
+def suffixes_used(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Where the suffixes began that files were found to have."""
+    used: list[int] = []
+
+    def items(self: Suffix, buffer: bytearray, start: int, base: int) -> Iterator[Item]:
+        used.append(start)
+        return real(self, buffer, start, base)
+
+    real = Suffix.items
+    monkeypatch.setattr(Suffix, "items", items)
+    return used
+
+
+@pytest.mark.parametrize("form", [{}, {"as_tensor": True}, {"merged": True}])
+def test_alike_files_from_the_third_on_are_compared_as_a_whole(
+    tmp_path: Path, suffixes_used: list[int], form: dict[str, bool]
+) -> None:
+    """The first one tells nothing, and the second that there are such."""
+    assert_equal_files(tmp_path, [alike(seed, **form) for seed in range(5)])
+    assert suffixes_used == [0, 0, 0]
+
+
+def test_files_may_begin_in_different_ways(tmp_path: Path, suffixes_used: list[int]) -> None:
+    """With what was configured, say: from there on they are alike."""
+    names = ["a", "bcd", "a longer name", "e", "fg"]
+    contents = [alike(i, name=name) for i, name in enumerate(names)]
+    assert_equal_files(tmp_path, contents)
+    # The version of the file and the name are before.
+    heads = [len(content) - len(alike(i)) for i, content in enumerate(contents)]
+    lengths = {begin - head for begin, head in zip(suffixes_used, heads[2:], strict=True)}
+    assert len(lengths) == 1
+
+
+def test_every_byte_of_a_file_that_is_alike(tmp_path: Path, suffixes_used: list[int]) -> None:
+    """A flipped bit makes it another file, that is read in another way."""
+    known = [alike(0), alike(1)]
+    content = alike(2)
+    flipped = []
+    for place in range(len(content)):
+        other = bytearray(content)
+        other[place] ^= 1 << place % 8
+        flipped.append(bytes(other))
+    assert_equal_files(tmp_path, [*known, content, *flipped])
+    assert suffixes_used == [0]
+
+
+@settings(SETTINGS, max_examples=max(50, settings().max_examples // 2))
+@given(streams(), st.lists(events(), max_size=4), st.data())
+def test_same_rows_of_files_that_are_somewhat_alike(
+    tmp_path: Path, payloads: list[bytes], others: list[Event], data: st.DataObject
+) -> None:
+    """Whatever stands in them, and whatever stands before."""
+    same = b"".join(map(record_bytes, payloads))
+    before = [record_bytes(event.SerializeToString()) for event in others]
+    contents = [same, same, same, *(head + same for head in before)]
+    whole = bytearray(data.draw(st.sampled_from(contents)))
+    if whole:
+        whole[data.draw(st.integers(0, len(whole) - 1))] ^= 1 << data.draw(st.integers(0, 7))
+    cut = data.draw(st.integers(0, len(whole)))
+    assert_equal_files(tmp_path, [*contents, bytes(whole), bytes(whole[:cut])])
