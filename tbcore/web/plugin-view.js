@@ -7,6 +7,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { openPlugin } from "./host.js";
 import { Icon } from "./lib/icons.js";
 import { ServerError } from "./server.js";
+import { PLUGINS_PAGE } from "./state.js";
 
 /**
  * @param {object} props
@@ -21,11 +22,12 @@ export function PluginView({ state, plugin, onOpening }) {
     setError(null);
     setAttempt(attempt + 1);
   };
+  const onPlugins = () => state.openTab(PLUGINS_PAGE);
   if (plugin.error !== null) {
-    return html`<${Failure} title="The plugin “${plugin.name}” could not be loaded" text=${plugin.error} traceback=${plugin.traceback} />`;
+    return html`<${Failure} title="The plugin “${plugin.name}” could not be loaded" text=${plugin.error} traceback=${plugin.traceback} onPlugins=${onPlugins} />`;
   }
   if (error !== null) {
-    return html`<${Failure} title="The tab “${plugin.title}” stopped" text=${messageOf(error, plugin)} details=${stackOf(error, plugin)} traceback=${error instanceof ServerError && error.details ? error.details : plugin.traceback} onRetry=${retry} />`;
+    return html`<${Failure} title="The tab “${plugin.title}” stopped" text=${messageOf(error, plugin)} details=${stackOf(error, plugin)} traceback=${error instanceof ServerError && error.details ? error.details : plugin.traceback} onRetry=${retry} onPlugins=${onPlugins} />`;
   }
   return html`<${Mount} key=${attempt} state=${state} plugin=${plugin} attempt=${attempt} onError=${setError} onRetry=${retry} onOpening=${onOpening} />`;
 }
@@ -97,14 +99,18 @@ export function Opening({ title }) {
  * @param {string} [props.details]
  * @param {string} [props.traceback]  of the server, which tells authors of plugins; undefined for others
  * @param {() => void} [props.onRetry]
+ * @param {() => void} props.onPlugins
  */
-function Failure({ title, text, details, traceback, onRetry }) {
+function Failure({ title, text, details, traceback, onRetry, onPlugins }) {
   return html`<div class="notice failure" role="alert">
     <h1><${Icon} name="warning" /> ${title}</h1>
     <p class="message">${text}</p>
     ${traceback && html`<pre class="traceback">${traceback}</pre>`}
     ${details && html`<details open=${traceback !== undefined}><summary>Details</summary><pre>${details}</pre></details>`}
-    ${onRetry && html`<p><button type="button" class="tb-button primary" onClick=${onRetry}>Try again</button></p>`}
+    <p>
+      ${onRetry && html`<button type="button" class="tb-button primary" onClick=${onRetry}>Try again</button>${" "}`}
+      <button type="button" class="tb-button" onClick=${onPlugins}>About the plugins</button>
+    </p>
   </div>`;
 }
 

@@ -90,6 +90,9 @@ def test_the_page_says_how_each_plugin_fares(serve: Any, tabs: Any, tmp_path: Pa
     page.locator('.plugin[data-plugin="scalars"]').wait_for()
     page.go_back()
     card.wait_for()
+    page.get_by_role("tab", name="broken").click()
+    page.get_by_role("button", name="About the plugins").click()
+    card.wait_for()
     page.set_viewport_size({"width": 400, "height": 800})
     too_wide = (
         "() => [...document.querySelectorAll('.plugin-state, .plugin-state > *')]"
