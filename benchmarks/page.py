@@ -22,10 +22,11 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "browser")]
 
 import conftest
-from conftest import CHROMIUM_ARGUMENTS, Server, find_chromium
+from conftest import Server
 from playwright.sync_api import sync_playwright
 
 from tbcore.testing import write_run
+from tbcore.testing.chromium import find_chromium, launch
 
 VIEWPORT = {"width": 1920, "height": 1200}
 
@@ -197,9 +198,7 @@ def main() -> None:
     arguments = parser.parse_args()
     logs = arguments.logs or Path(tempfile.gettempdir()) / "tbcore-benchmark-logs"
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=find_chromium(), args=[*CHROMIUM_ARGUMENTS, "--no-sandbox"]
-        )
+        browser = launch(playwright, find_chromium())
         for name in arguments.only or MEASURES:
             for figure, value in MEASURES[name](Bench(browser, logs)).items():
                 print(f"{figure:50}{value:10.1f}", flush=True)

@@ -25,8 +25,8 @@ PYTHON = """
 import json, time
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
-from tbcore import Claim, PluginInfo, hookimpl
-from tbcore.http import json_response, required
+from tbcore import BadRequestError, Claim, PluginInfo, hookimpl
+from tbcore.http import json_response, request_body, required
 
 CLAIMS = (Claim(is_scalar=True), Claim("histo"))
 
@@ -46,7 +46,32 @@ def routes(multiplexer):
     def route(request):
 {route}
 
-    return [Route("/tags", tags), Route("/route", route)]
+    def values(request):
+        run, tag = required(request, "run", "tag")
+        if not multiplexer.has([Claim(is_scalar=True)]):
+            return json_response([])
+        return json_response(multiplexer.scalars(run, tag, claims=CLAIMS).value)
+
+    def histogram(request):
+        run, tag = required(request, "run", "tag")
+        for item in multiplexer.items(run, tag, [Claim("histo")]):
+            item.read()
+        return json_response([])
+
+    def post(request):
+        try:
+            body = json.loads(request_body(request))
+            size = body["size"]
+        except (ValueError, KeyError, TypeError, RecursionError):
+            raise BadRequestError("a size is needed") from None
+        if {is_bad_post} and isinstance(size, str):
+            raise RuntimeError("a text")
+        return json_response([])
+
+    return [
+        Route("/tags", tags), Route("/route", route), Route("/values", values),
+        Route("/histogram", histogram), Route("/post", post, methods=["POST"]),
+    ]
 """
 IS_ACTIVE = "return multiplexer.has(CLAIMS)"
 ROUTE = """
@@ -124,6 +149,77 @@ BAD_ON_THE_SERVER = {
 """Name of a check to what is bad in the plugin that fails it."""
 
 
+MODULE = """
+let kept = [];
+export default {
+  async render(host) {
+    const list = document.createElement("ul");
+    host.element.append(list);
+    const tags = await host.fetchJSON("tags");
+    const names = host.runs.value.flatMap(({ name }) => tags[name] ?? []);
+    list.replaceChildren(...names.slice(0, 50).map((name) => {
+      const item = document.createElement("li");
+      item.textContent = name.slice(0, 20);
+      return item;
+    }));
+    const run = Object.keys(tags).find((name) => tags[name].length > 0);
+    try { BAD } catch (error) { if (error.message === "mine") throw error; }
+  },
+};
+"""
+
+BAD_IN_THE_PAGE = {
+    "test_the_tab_renders": "console.error('no');",
+    "test_the_tab_stays_below_the_path_prefix": "await fetch('/data/runs');",
+    "test_the_tab_needs_no_other_host": "await fetch('https://other.example/font.woff2');",
+    "test_the_controls_have_labels": "list.after(document.createElement('button'));",
+    "test_the_text_can_be_read_in_both_themes": "list.style.color = '#111';",
+    "test_the_tab_fits_a_narrow_window": "list.style.width = '900px';",
+    "test_names_are_shown_as_text": """
+        for (const name of names) {
+          if (!name.includes("tbcore-markup")) continue;
+          list.lastChild.innerHTML = "<b id=tbcore-markup>b</b>";
+        }
+    """,
+    "test_the_tab_renders_nan_and_infinities": """
+        const rows = await host.fetchJSON("values", { run, tag: tags[run][0] });
+        if (rows.some((value) => value.toFixed === undefined)) throw new Error("mine");
+    """,
+    "test_the_tab_renders_odd_values": """
+        if (names.some((name) => name.startsWith("short"))) throw new Error("mine");
+    """,
+    "test_the_tab_renders_ten_thousand_tags": """
+        await Promise.all(names.slice(0, 400).map((tag) => host.fetchJSON("values", { run, tag })));
+    """,
+    "test_the_tab_renders_when_a_file_is_gone": """
+        const answer = await host.fetch("histogram?run=train&tag=weights/histogram");
+        if (answer.status === 404 && names.includes("weights/histogram")) throw new Error("mine");
+    """,
+    "test_the_tab_renders_without_runs": """
+        if (host.runs.value.length === 0) throw new Error("mine");
+    """,
+    "test_requests_of_the_tab_never_fail": """
+        await host.fetch("post", { method: "POST", body: JSON.stringify({ size: 1 }) });
+    """,
+    "test_the_tab_ends_its_listeners": "window.addEventListener('resize', () => {});",
+    "test_the_tab_ends_its_timers": "setInterval(() => {}, 1000);",
+    "test_the_tab_ends_its_connections": "new BroadcastChannel('mine');",
+    "test_the_tab_ends_its_observers": "new ResizeObserver(() => {}).observe(list);",
+    "test_the_tab_leaves_no_elements": """
+        document.querySelector("body > p.mine")?.remove();
+        const added = document.createElement("p");
+        added.className = "mine";
+        document.body.append(added);
+    """,
+    "test_the_tab_asks_nothing_after_it_was_left": """
+        const step = host.url("tags");
+        (async () => { for (;;) await fetch(step).then((answer) => answer.text()); })();
+    """,
+    "test_the_tab_does_not_grow": "kept.push(host.element);",
+}
+"""Name of a check to what is bad in the tab of the plugin that fails it."""
+
+
 def write_plugin(
     folder: Path, name: str, *, module: str | None = None, order: int = 100, **code: str
 ) -> Path:
@@ -144,6 +240,7 @@ def write_plugin(
         order=order,
         is_active=block(code.get("is_active", IS_ACTIVE), 4),
         route=block(code.get("route", ROUTE), 8),
+        is_bad_post=module is not None and '"post"' in module,
     )
     (package / "__init__.py").write_text(python, encoding="utf-8")
     if module is not None:
@@ -207,6 +304,41 @@ def test_the_plugins_that_live_here_pass_on_the_server(tmp_path: Path) -> None:
     found = outcomes(printed)
     assert sorted(found) == PLUGINS, printed
     assert {name: ended for name, ended in found.items() if set(ended) != {"PASSED"}} == {}, printed
+
+
+@pytest.mark.browser
+@pytest.mark.release
+def test_each_check_of_the_page_fails_for_the_plugin_that_is_bad_there(tmp_path: Path) -> None:
+    """And for no other; a plugin that is good passes all."""
+    pytest.importorskip("playwright")
+    cases = {"good": "", **BAD_IN_THE_PAGE}
+    folders = {
+        check: write_plugin(
+            tmp_path / "plugins", f"p{number}", module=MODULE.replace("BAD", bad), order=number
+        )
+        for number, (check, bad) in enumerate(cases.items())
+    }
+    printed = run_suite(list(folders.values()), tmp_path / "cwd", "-k", "test_page")
+    found = outcomes(printed)
+    wrong = {}
+    for check, folder in folders.items():
+        ended = found[str(folder)]
+        assert set(ended) <= {"PASSED", "FAILED"}, printed
+        assert set().union(*ended.values()) == set(BAD_IN_THE_PAGE), printed
+        expected = set() if check == "good" else {check}
+        if ended.get("FAILED", set()) != expected:
+            wrong[check] = ended.get("FAILED", set())
+    assert wrong == {}, printed
+
+
+@pytest.mark.browser
+@pytest.mark.release
+@pytest.mark.parametrize("name", PLUGINS)
+def test_the_tab_of_a_plugin_that_lives_here_passes(name: str, tmp_path: Path) -> None:
+    pytest.importorskip("playwright")
+    printed = run_suite([name], tmp_path / "cwd", "-k", "test_page")
+    [ended] = outcomes(printed).values()
+    assert set(ended) == {"PASSED"}, printed
 
 
 def test_without_a_plugin_the_suite_says_what_is_missing(tmp_path: Path) -> None:

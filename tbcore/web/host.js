@@ -3,7 +3,7 @@
  */
 
 import { adoptStyleText, adoptStyles } from "./lib/styles.js";
-import { ServerError, address } from "./server.js";
+import { ServerError, address, byName } from "./server.js";
 
 /**
  * @typedef {import("./types.js").Host} Host
@@ -215,7 +215,7 @@ function makeHost({ state, plugin, moduleUrl, root, element, signal, fail }) {
     async fetchJSON(path, params) {
       const response = await fetch(url(path, params), { signal });
       if (!response.ok) throw await ServerError.from(response);
-      return response.json();
+      return byName(await response.json());
     },
     async css(textOrUrl) {
       if (typeof textOrUrl === "string" && textOrUrl.includes("{")) adoptStyleText(root, textOrUrl);

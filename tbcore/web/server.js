@@ -44,6 +44,17 @@ export function address(path, params = {}) {
 }
 
 /**
+ * An object of an answer whose keys are names from a log: it has nothing for those that are not there, not even for
+ * `__proto__` or `toString`.
+ * @template T
+ * @param {T} answer
+ * @returns {T}
+ */
+export function byName(answer) {
+  return answer !== null && typeof answer === "object" && !Array.isArray(answer) ? Object.setPrototypeOf(answer, null) : answer;
+}
+
+/**
  * Gets JSON.
  * @param {string} url
  * @param {RequestInit} [init]

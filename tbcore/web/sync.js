@@ -4,7 +4,7 @@
 
 import { batch } from "@preact/signals-core";
 import { isLive } from "./lib/run-order.js";
-import { ServerError, address, getJSON } from "./server.js";
+import { ServerError, address, byName, getJSON } from "./server.js";
 import { watchUpdates } from "./updates.js";
 
 /** Shortest time between two refreshes: of a page that is seen, and of one that is not. */
@@ -105,7 +105,7 @@ export function keepInSync(state) {
     return {
       all: `${prefix}.${generation}`,
       lists: `${prefix}.${runs_generation}`,
-      of: (run) => `${prefix}.${runs?.[run] ?? generation}`,
+      of: (run) => `${prefix}.${(runs && byName(runs)[run]) ?? generation}`,
     };
   }
 }
@@ -142,14 +142,14 @@ function keepDetails(state) {
       );
       offset = now - Date.now() / 1000;
       /** @type {Map<string, import("./state.js").RunDetails>} */
-      const byName = new Map();
+      const details = new Map();
       for (const [i, name] of runs.entries()) {
         const [start, last, modified] = [first_event_times[i], last_event_times[i], modified_times[i]].map(timeOf);
-        byName.set(name, { start, last, modified, nonfinite: nonfinite[name] });
+        details.set(name, { start, last, modified, nonfinite: byName(nonfinite)[name] });
       }
       batch(() => {
         state.now.value = now;
-        state.runDetails.value = byName;
+        state.runDetails.value = details;
       });
     } catch {
       // asked again with the next change; that the server is away is said elsewhere

@@ -7,7 +7,6 @@ Content-Security-Policy blocks what Playwright does with a bare expression.
 from __future__ import annotations
 
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -21,6 +20,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tbcore.testing.chromium import find_chromium, launch
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 SCALARS = REPOSITORY / "plugins" / "scalars"
 START_LIMIT = 60.0
@@ -28,17 +29,8 @@ START_LIMIT = 60.0
 WAIT_MS = 20_000
 """How long a page may take to show what is waited for, on a busy machine."""
 VIEWPORT = {"width": 1400, "height": 900}
-
-CHROMIUM_ARGUMENTS = [
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    # Names of other sites that lead here, as one who owns a name server can have them.
-    "--host-resolver-rules=MAP *.example 127.0.0.1",
-]
+OTHER_SITES = "--host-resolver-rules=MAP *.example 127.0.0.1"
+"""Names of other sites that lead here, as one who owns a name server can have them."""
 
 HELPERS = """
 globalThis.tb = {
@@ -71,15 +63,6 @@ globalThis.tb = {
 """
 
 
-def find_chromium() -> str | None:
-    """The browser that TBCORE_CHROMIUM names, or one on the path."""
-    given = os.environ.get("TBCORE_CHROMIUM")
-    if given:
-        return given
-    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-    return next((path for name in names if (path := shutil.which(name))), None)
-
-
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
     """A browser for the tests of a module. Without one they are skipped, and fail where CI=true.
@@ -94,12 +77,8 @@ def chromium() -> Iterator[Any]:
         if os.environ.get("CI") == "true":
             pytest.fail(message)
         pytest.skip(message)
-    # Chromium's sandbox does not work for root, as in most containers.
-    sandbox = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
     with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=path, args=[*CHROMIUM_ARGUMENTS, *sandbox]
-        )
+        browser = launch(playwright, path, OTHER_SITES)
         yield browser
         browser.close()
 

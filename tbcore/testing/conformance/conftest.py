@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any, NoReturn
 
 import pytest
 
+from tbcore.plugins import load_plugins
+from tbcore.testing.chromium import find_chromium, launch
+from tbcore.testing.conformance import blank
 from tbcore.testing.conformance.asking import Asker, Routes
 from tbcore.testing.conformance.logs import Given, Logs, write_logs
+from tbcore.testing.conformance.page import Visits
 from tbcore.testing.conformance.servers import PREFIX, Faults, RunningServer
 from tbcore.testing.conformance.subject import Subject, find_subject
 
@@ -75,6 +80,7 @@ def server(
 ) -> Iterator[Callable[..., RunningServer]]:
     """Servers of a log directory, below a path prefix unless another one is given."""
     plugins = {one.name: one.plugin for one in all_subjects.values() if one.plugin}
+    [plugins[blank.NAME]] = load_plugins(only=(), extra={blank.NAME: blank})
     running: dict[tuple[str, str], RunningServer] = {}
 
     def find(name: str, prefix: str = PREFIX) -> RunningServer:
@@ -103,6 +109,56 @@ def asker(server: Callable[..., RunningServer]) -> Iterator[Callable[..., Asker]
         yield find
     for one in made.values():
         one.close()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """Chromium; without it the checks of the page are skipped, and the summary says so."""
+    try:
+        from playwright import sync_api
+    except ImportError:
+        _skip_page("playwright is not installed: pip install playwright")
+    path = find_chromium()
+    with sync_api.sync_playwright() as playwright:
+        try:
+            running = launch(playwright, path)
+        except sync_api.Error as error:
+            line = str(error).strip().partition("\n")[0]
+            _skip_page(
+                f"no Chromium could be started ({line}): install one, name it in TBCORE_CHROMIUM, "
+                "or run `playwright install chromium`"
+            )
+        yield running
+        running.close()
+
+
+def _skip_page(reason: str) -> NoReturn:
+    _why_no_page.append(reason)
+    pytest.skip(reason)
+
+
+_why_no_page: list[str] = []
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    if _why_no_page:
+        terminalreporter.section("NOT CHECKED", yellow=True)
+        terminalreporter.line(f"The plugin's page was not checked: {_why_no_page[0]}", yellow=True)
+
+
+@pytest.fixture(scope="session")
+def visits(plugin: Subject, server: Callable[[str], RunningServer], request: Any) -> Visits:
+    """Visits to the plugin's tab."""
+    if not plugin.has_page:
+        pytest.skip(f"plugin {plugin.name!r} has no module, and so no tab")
+    visits = Visits(request.getfixturevalue("browser"), server, plugin.name)
+    if not visits.is_active("plain"):
+        pytest.fail(
+            f"plugin {plugin.name!r} is active on nothing that the suite writes, so its tab cannot "
+            "be opened; name a folder with event files that it is for: --plugin-logs DIR",
+            pytrace=False,
+        )
+    return visits
 
 
 @pytest.fixture(scope="session")

@@ -83,6 +83,7 @@ class Logs:
     name: str
     logdir: Path
     multiplexer: Multiplexer = field(default_factory=Multiplexer)
+    _num_added: int = 0
 
     def __post_init__(self) -> None:
         self._loader = Loader(self.multiplexer, [LogdirSpec(None, str(self.logdir))])
@@ -90,6 +91,13 @@ class Logs:
 
     def reload(self) -> None:
         self._loader.load_once()
+
+    def add_step(self) -> None:
+        """Logs one more value, as a program that runs does, and reads it."""
+        with EventFileWriter(self.logdir / "train" / "events.out.tfevents.1") as writer:
+            self._num_added += 1
+            writer.add_scalar("accuracy", 0.5, 5 + self._num_added)
+        self.reload()
 
     def pairs(self, claims: Claims, limit: int) -> list[tuple[str, str]]:
         """Runs and tags that the claims match: each tag and each run at least once, while that

@@ -21,24 +21,15 @@ from tbcore.testing.conformance.asking import (
 )
 from tbcore.testing.conformance.conftest import MAX_PAIRS
 from tbcore.testing.conformance.logs import Logs
+from tbcore.testing.conformance.report import MAX_SHOWN, report
 from tbcore.testing.conformance.servers import PREFIX
 from tbcore.testing.conformance.subject import Subject
 
 IS_ACTIVE_SECONDS = 0.1
 """The core's own bound, above which its log names the plugin."""
-MAX_SHOWN = 5
 
 Ask = Callable[..., Asker]
 Find = Callable[[str], Logs]
-
-
-def report(answers: Iterable[object], todo: str) -> None:
-    """Fails with the first few of what went wrong, and what to do."""
-    wrong = list(answers)
-    if wrong:
-        more = f"\n  ... and {len(wrong) - MAX_SHOWN} more" if len(wrong) > MAX_SHOWN else ""
-        lines = "".join(f"\n  {one}" for one in wrong[:MAX_SHOWN])
-        pytest.fail(f"{todo}{lines}{more}", pytrace=False)
 
 
 def failures(answers: Iterable[tuple[Any, Answer]]) -> list[Answer]:

@@ -227,7 +227,7 @@ function keyOf({ tag, x, scale, view }) {
 function bodyOf(question, runs, answers) {
   const { tag, x, scale, view, pixels, smoothing } = question;
   /** @type {Record<string, string>} */
-  const known = {};
+  const known = Object.create(null); // a run may be called `__proto__`
   for (const run of runs) {
     const rows = answers.get(run);
     if (rows && answersTo(rows, question)) known[run] = rows.generation;

@@ -1,0 +1,260 @@
+/**
+ * Watches what a page does, from before its first script: what is begun and never ended, and by whose code.
+ * "Whose" is the plugin whose files are on the stack.
+ */
+(() => {
+  Error.stackTraceLimit = 60;
+  /** @type {Map<object | number, { kind: string, what: string, whose: string, where: string }>} */
+  const live = new Map();
+  const frames = {};
+  let pending = 0;
+  let quietSince = performance.now();
+  let keys = 0;
+
+  function origin() {
+    const stack = new Error().stack ?? "";
+    const found = /\/static\/plugins\/([^/\s]+)\/([^\s)]*)/.exec(stack);
+    return found ? { whose: found[1], where: found[2] } : { whose: "", where: "" };
+  }
+
+  function begin(kind, what) {
+    const key = ++keys;
+    live.set(key, { kind, what, ...origin() });
+    return key;
+  }
+
+  // Listeners on what outlives a tab.
+  const outlives = (target) =>
+    target === window ||
+    target === document ||
+    target === document.documentElement ||
+    target === document.body ||
+    target === window.visualViewport ||
+    target instanceof MediaQueryList;
+  const listeners = [];
+  const find = (target, type, callback, capture) =>
+    listeners.findIndex((one) => one.target === target && one.type === type && one.callback === callback && one.capture === capture);
+  const forget = (target, type, callback, capture) => {
+    const at = find(target, type, callback, capture);
+    if (at >= 0) live.delete(listeners.splice(at, 1)[0].key);
+  };
+  const { addEventListener, removeEventListener } = EventTarget.prototype;
+  EventTarget.prototype.addEventListener = function (type, callback, options) {
+    const target = this ?? window;
+    const capture = typeof options === "boolean" ? options : Boolean(options?.capture);
+    const signal = options?.signal;
+    if (callback && outlives(target) && !signal?.aborted && find(target, type, callback, capture) < 0) {
+      listeners.push({ target, type, callback, capture, key: begin("listener", `${type} on ${target.constructor?.name}`) });
+      const end = () => forget(target, type, callback, capture);
+      if (signal) addEventListener.call(signal, "abort", end, { once: true });
+      if (options?.once) addEventListener.call(target, type, end, { once: true, capture });
+    }
+    return addEventListener.call(target, type, callback, options);
+  };
+  EventTarget.prototype.removeEventListener = function (type, callback, options) {
+    forget(this ?? window, type, callback, typeof options === "boolean" ? options : Boolean(options?.capture));
+    return removeEventListener.call(this ?? window, type, callback, options);
+  };
+
+  // Timers, and frames that are asked for again and again.
+  const timers = new Map();
+  for (const [set, clear, repeats] of [
+    ["setInterval", "clearInterval", true],
+    ["setTimeout", "clearTimeout", false],
+  ]) {
+    const original = window[set];
+    const originalClear = window[clear];
+    window[set] = (callback, delay, ...rest) => {
+      const key = begin("timer", `${set} of ${delay ?? 0} ms`);
+      const run = (...args) => {
+        if (!repeats) live.delete(key);
+        return callback(...args);
+      };
+      const id = original.call(window, typeof callback === "function" ? run : callback, delay, ...rest);
+      timers.set(id, key);
+      return id;
+    };
+    window[clear] = (id) => {
+      live.delete(timers.get(id));
+      timers.delete(id);
+      originalClear.call(window, id);
+    };
+  }
+  const { requestAnimationFrame } = window;
+  window.requestAnimationFrame = (callback) => {
+    const { whose } = origin();
+    frames[whose] = (frames[whose] ?? 0) + 1;
+    return requestAnimationFrame.call(window, callback);
+  };
+
+  // Workers and connections.
+  for (const name of ["Worker", "EventSource", "WebSocket", "BroadcastChannel", "AudioContext"]) {
+    const Original = window[name];
+    if (!Original) continue;
+    const end = "terminate" in Original.prototype ? "terminate" : "close";
+    window[name] = class extends Original {
+      #key = begin("connection", name);
+      [end](...args) {
+        live.delete(this.#key);
+        return super[end](...args);
+      }
+    };
+  }
+
+  // Observers, without holding on to what they observe.
+  for (const name of ["ResizeObserver", "IntersectionObserver", "MutationObserver", "PerformanceObserver"]) {
+    const Original = window[name];
+    window[name] = class extends Original {
+      #targets = new WeakSet();
+      #count = 0;
+      #key = 0;
+      observe(target, ...rest) {
+        super.observe(target, ...rest);
+        if (target instanceof Node && this.#targets.has(target)) return;
+        if (target instanceof Node) this.#targets.add(target);
+        if (this.#count++ === 0) this.#key = begin("observer", name);
+      }
+      unobserve(target) {
+        super.unobserve(target);
+        if (this.#targets.delete(target) && --this.#count === 0) live.delete(this.#key);
+      }
+      disconnect() {
+        super.disconnect();
+        this.#targets = new WeakSet();
+        this.#count = 0;
+        live.delete(this.#key);
+      }
+    };
+  }
+
+  const { fetch } = window;
+  const requests = [];
+  window.fetch = (input, init) => {
+    const url = String(input instanceof Request ? input.url : input);
+    const body = typeof init?.body === "string" ? init.body : null;
+    requests.push({ url: new URL(url, document.baseURI).href, method: init?.method ?? "GET", body });
+    pending++;
+    const done = () => {
+      pending--;
+      quietSince = performance.now();
+    };
+    const answer = fetch.call(window, input, init);
+    answer.then(done, done);
+    return answer;
+  };
+
+  const plugin = (name) => document.querySelector(`.plugin[data-plugin="${CSS.escape(name)}"]`);
+  const drawn = (name) => plugin(name)?.shadowRoot?.querySelector(".tb-plugin");
+  const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
+
+  globalThis.watch = {
+    requests,
+    /** What went wrong with the tab, as the shell says it. */
+    trouble: () => [...document.querySelectorAll(".notice.failure, .stray")].map((one) => one.innerText),
+    /** Whether the tab has drawn something, and asks for nothing any more. */
+    isReady: (name, quiet) =>
+      document.querySelector(".notice.failure") !== null ||
+      (drawn(name)?.childNodes.length > 0 &&
+        document.querySelector(".opening") === null &&
+        pending === 0 &&
+        performance.now() - quietSince > quiet),
+    isDrawn: (name) => drawn(name)?.childNodes.length > 0,
+    isLeft: (name) => plugin(name) === null,
+    /** What a plugin has begun and not ended. */
+    left: (name) => [...live.values()].filter(({ whose }) => whose === name),
+    frames: (name) => frames[name] ?? 0,
+    total: () => live.size,
+    /** Elements outside of the page's own, and sheets of styles. */
+    outside: () =>
+      [...document.querySelectorAll("html *")].filter((one) => !one.closest("#app")).map((one) => one.outerHTML.slice(0, 120)),
+    sleep,
+    async openAndLeave(name, blank, rounds) {
+      const until = async (test, most) => {
+        const end = performance.now() + most;
+        while (!test() && performance.now() < end) await sleep(15);
+      };
+      for (let round = 0; round < rounds; round++) {
+        location.hash = name;
+        await until(() => globalThis.watch.isReady(name, 30), 3000);
+        location.hash = blank;
+        await until(() => globalThis.watch.isLeft(name), 3000);
+      }
+    },
+
+    /** Whether the page or the tab is wider than the window. */
+    overflow(name) {
+      const wide = [document.documentElement, document.body, document.querySelector("main"), drawn(name)].filter(
+        (one) => one && one.scrollWidth > one.clientWidth + 1,
+      );
+      if (wide.length === 0) return [];
+      const right = document.documentElement.clientWidth;
+      const guilty = [...(drawn(name)?.querySelectorAll("*") ?? [])].filter((one) => one.getBoundingClientRect().right > right + 1);
+      return guilty.length ? guilty.slice(0, 3).map(shown) : wide.map(shown);
+    },
+
+    /** Text of the tab that hardly differs from what is behind it: its contrast is below `least`. */
+    faint(name, least) {
+      const found = new Map();
+      const root = drawn(name);
+      if (!root) return [];
+      const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+      while (walker.nextNode()) {
+        const text = walker.currentNode.data.trim();
+        const element = walker.currentNode.parentElement;
+        if (!text || !element?.checkVisibility({ opacityProperty: true, visibilityProperty: true })) continue;
+        if (element.closest("[disabled], [aria-disabled=true], [aria-hidden=true], option, title, desc, canvas")) continue;
+        const { width, height } = element.getBoundingClientRect();
+        if (width < 2 || height < 2) continue;
+        const style = getComputedStyle(element);
+        const isSVG = element instanceof SVGElement;
+        // What lies behind text in a drawing is another shape, and not an ancestor.
+        if (isSVG) continue;
+        const behind = background(element);
+        if (behind === null) continue;
+        const ratio = contrast(over(color(style.color), behind), behind);
+        if (ratio < least) found.set(text.slice(0, 40), `${ratio.toFixed(1)}: ${shown(element)}`);
+      }
+      return [...found].slice(0, 5).map(([text, what]) => `“${text}” has ${what}`);
+    },
+
+    /** Whether names from the log have become elements. */
+    markup: (name) => document.body.id === "tbcore-markup" || Boolean(drawn(name)?.querySelector("#tbcore-markup")),
+  };
+
+  const shown = (element) => element.cloneNode(false).outerHTML.slice(0, 160);
+  const parse = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  function color(text) {
+    const plain = /^rgba?\(([\d.]+), ([\d.]+), ([\d.]+)(?:, ([\d.]+))?\)$/.exec(text);
+    if (plain) return [plain[1], plain[2], plain[3], plain[4] ?? 1].map(Number);
+    parse.clearRect(0, 0, 1, 1);
+    parse.fillStyle = text;
+    parse.fillRect(0, 0, 1, 1);
+    const [r, g, b, a] = parse.getImageData(0, 0, 1, 1).data;
+    return [r, g, b, a / 255];
+  }
+  const over = ([r, g, b, a], [r2, g2, b2]) => [r * a + r2 * (1 - a), g * a + g2 * (1 - a), b * a + b2 * (1 - a), 1];
+  /** The colour behind an element; null where it is a picture. */
+  function background(element) {
+    const layers = [];
+    for (let at = element; at; at = at.assignedSlot ?? at.parentElement ?? at.getRootNode().host) {
+      const style = getComputedStyle(at);
+      if (style.backgroundImage !== "none") return null;
+      const layer = color(style.backgroundColor);
+      if (layer[3] > 0) layers.push(layer);
+      if (layer[3] === 1) break;
+    }
+    const ground = [255, 255, 255, 1];
+    return layers.reverse().reduce((below, layer) => over(layer, below), ground);
+  }
+  function contrast(one, other) {
+    const luminance = (rgb) => {
+      const [r, g, b] = rgb.slice(0, 3).map((part) => {
+        const share = part / 255;
+        return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+      });
+      return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+    };
+    const [light, dark] = [luminance(one), luminance(other)].sort((a, b) => b - a);
+    return (light + 0.05) / (dark + 0.05);
+  }
+})();
