@@ -169,7 +169,7 @@ export default {
 """
 
 BAD_IN_THE_PAGE = {
-    "test_the_tab_renders": "console.error('no');",
+    "test_the_tab_renders": "if (host.theme.value === 'dark') console.error('no');",
     "test_the_tab_stays_below_the_path_prefix": "await fetch('/data/runs');",
     "test_the_tab_needs_no_other_host": "await fetch('https://other.example/font.woff2');",
     "test_the_controls_have_labels": "list.after(document.createElement('button'));",
@@ -192,8 +192,9 @@ BAD_IN_THE_PAGE = {
         await Promise.all(names.slice(0, 400).map((tag) => host.fetchJSON("values", { run, tag })));
     """,
     "test_the_tab_renders_when_a_file_is_gone": """
+        if (!names.includes("accuracy")) return;
         const answer = await host.fetch("histogram?run=train&tag=weights/histogram");
-        if (answer.status === 404 && names.includes("weights/histogram")) throw new Error("mine");
+        if (answer.status === 404) throw new Error("mine");
     """,
     "test_the_tab_renders_without_runs": """
         if (host.runs.value.length === 0) throw new Error("mine");

@@ -226,12 +226,13 @@ function keyOf({ tag, x, scale, view }) {
  */
 function bodyOf(question, runs, answers) {
   const { tag, x, scale, view, pixels, smoothing } = question;
-  /** @type {Record<string, string>} */
-  const known = Object.create(null); // a run may be called `__proto__`
-  for (const run of runs) {
-    const rows = answers.get(run);
-    if (rows && answersTo(rows, question)) known[run] = rows.generation;
-  }
+  // From entries: a run may be called `__proto__`.
+  const known = Object.fromEntries(
+    runs.flatMap((run) => {
+      const rows = answers.get(run);
+      return rows && answersTo(rows, question) ? [[run, rows.generation]] : [];
+    }),
+  );
   const margin = view ? MARGIN : 0;
   return { tag, runs, x, scale, from: view?.[0] ?? null, to: view?.[1] ?? null, pixels, margin, smoothing, known };
 }
