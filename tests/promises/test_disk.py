@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
@@ -147,10 +148,8 @@ def litter(folder: Path) -> list[socket.socket]:
     folder.mkdir(parents=True)
     os.mkfifo(folder / "pipe.tfevents")
     listener = socket.socket(socket.AF_UNIX)
-    # The path of a socket is short.
-    here = os.open(folder, os.O_RDONLY)
-    listener.bind(f"/proc/self/fd/{here}/socket.tfevents")
-    os.close(here)
+    with contextlib.chdir(folder):  # The address of a socket must be short.
+        listener.bind("socket.tfevents")
     for name, device in (("zero", (1, 5)), ("null", (1, 3)), ("tty", (5, 0))):
         (folder / f"link to {name}.tfevents").symlink_to(f"/dev/{name}")
         try:

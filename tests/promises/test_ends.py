@@ -109,7 +109,7 @@ def test_p20_a_signal_before_it_serves_ends_it(
     """At any moment since its own code began to work, without a traceback."""
     for moment in range(4):
         server = start(tmp_path, waits=False)
-        libraries = Path(f"/proc/{server.process.pid}/maps")
+        libraries = server.proc("maps")
         server.wait(lambda libraries=libraries: "numpy" in libraries.read_text())
         time.sleep(moment * 0.1)
         # Until it has a handler for it, the signal itself ends the process.
