@@ -12,6 +12,7 @@ read: so there is one place where such things are dealt with.
 
 from __future__ import annotations
 
+import ctypes
 import io
 import json
 import logging
@@ -25,6 +26,7 @@ import socket
 import subprocess
 import sys
 import threading
+import weakref
 from collections.abc import Callable, Sequence
 from pickle import PickleBuffer
 from typing import Any, NamedTuple
@@ -233,8 +235,7 @@ def _receive(connection: socket.socket, names: _Names) -> Any:
         return None
     [memory] = descriptors
     try:
-        # Stays as long as an array in it does.
-        view = memoryview(mmap.mmap(memory, 0))
+        view = _mapped(memory)
     finally:
         os.close(memory)
     [count] = np.frombuffer(view, np.int64, 1).tolist()
@@ -244,6 +245,25 @@ def _receive(connection: socket.socket, names: _Names) -> Any:
         parts.append(view[begin : begin + size])
         begin = _aligned(begin + size)
     return _Unpickler(io.BytesIO(parts[0]), names, parts[1:]).load()
+
+
+def _mapped(memory: int) -> memoryview:
+    """All of it, writable; stays as long as an array in it does, without a descriptor.
+
+    The module mmap would keep one as well: for each batch, as long as its runs are there.
+    """
+    size = os.fstat(memory).st_size
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.mmap.restype = ctypes.c_void_p
+    libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_ssize_t]
+    libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+    address = libc.mmap(None, size, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED, memory, 0)
+    if address == ctypes.c_void_p(-1).value:
+        raise OSError(ctypes.get_errno(), "cannot map memory")
+    array = (ctypes.c_ubyte * size).from_address(address)
+    # When the process ends the system does it, and arrays may be in use until then.
+    weakref.finalize(array, libc.munmap, address, size).atexit = False
+    return memoryview(array).cast("B")
 
 
 def _aligned(begin: int) -> int:

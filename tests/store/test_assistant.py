@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import signal
@@ -222,6 +223,42 @@ def test_files_may_change_while_they_are_lent(
     logs.loader.load_once()
     assert answers
     assert logs.views(logs.loader) == logs.expected()
+
+
+def test_what_it_read_holds_no_descriptor_and_goes_when_its_last_array_goes(
+    tmp_path: Path, assistant: Assistant
+) -> None:
+    """There may be thousands of batches, and the runs of one may be deleted."""
+    if not Path("/proc/self/maps").exists():
+        pytest.skip("this system has no /proc")
+
+    def in_use() -> tuple[int, int]:
+        maps = Path("/proc/self/maps").read_text()
+        return len(os.listdir("/proc/self/fd")), maps.count("tbcore-assistant")
+
+    with EventFileWriter(tmp_path / "a.tfevents") as writer:
+        for step in range(5_000):
+            writer.add_scalar("loss", step, step)
+    found = scan([LogdirSpec(None, str(tmp_path))])
+    orders = [Order(files, 0.0) for files in found.runs.values()]
+    num_descriptors, num_maps = in_use()
+    kept = []
+    for _ in range(5):
+        assistant.order(orders)
+        kept.append(assistant.take()[0])
+    assert in_use() == (num_descriptors, num_maps + 5)
+
+    one = kept[0]
+    assert one is not None
+    column = one.data.commit().tags["loss"].series[0].column(0)
+    before = column.tolist()
+    del kept, one
+    gc.collect()
+    assert in_use() == (num_descriptors, num_maps + 1)
+    assert column.tolist() == before
+    del column
+    gc.collect()
+    assert in_use() == (num_descriptors, num_maps)
 
 
 def test_closing_ends_the_process_whatever_it_does(logs: Logs, assistant: Assistant) -> None:
