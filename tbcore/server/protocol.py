@@ -1,17 +1,22 @@
 """Protocol: uvicorn's HTTP/1.1 with deadlines, and with our headers on its own errors.
 
 uvicorn waits for ever for the rest of a request, and for a client that does not read its answer.
+When there are many silent clients, those that have been so for longest make room for others.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
+import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from tbcore.server.listen import BACKLOG
 
 REQUEST_SECONDS = 20.0
 """For a request to arrive, from its first byte or from the connection's beginning on."""
@@ -20,6 +25,8 @@ STALL_SECONDS = 30.0
 UNSENT_BYTES = 1 << 17
 """How much the system takes from us ahead of what it can send. By itself it takes megabytes, and
 more when a third of them is sent, so that a slow client seems to take nothing for minutes."""
+MAX_CONNECTIONS = 500
+"""At the same time; fewer where the process may have less than twice as many descriptors."""
 LINGER_SECONDS = 2.0
 """How long a client may go on sending what is not going to be answered."""
 MAX_HEADER_BYTES = 1 << 16
@@ -32,13 +39,39 @@ def protocol_with(headers: Callable[[], Headers]) -> type[H11Protocol]:
     """The protocol class for a server whose answers all have these headers."""
 
     class Protocol(_DeadlineProtocol):
+        waiting: ClassVar[dict[_DeadlineProtocol, None]] = {}
+        max_connections = allow_connections()
+
         def error_headers(self) -> Headers:
             return headers()
 
     return Protocol
 
 
+def allow_connections() -> int:
+    """Lets this process have descriptors for MAX_CONNECTIONS; how many connections it may have."""
+    if sys.platform == "win32":
+        return MAX_CONNECTIONS
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    # All that wait for being accepted are, before the first of them makes room. The usual limit is
+    # from the days of select().
+    wanted = 2 * MAX_CONNECTIONS + BACKLOG
+    if 0 <= soft < wanted:
+        soft = wanted if hard < 0 else min(wanted, hard)
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return MAX_CONNECTIONS if soft < 0 else min(MAX_CONNECTIONS, soft // 2)
+
+
 class _DeadlineProtocol(H11Protocol):
+    waiting: ClassVar[dict[_DeadlineProtocol, None]]
+    """Connections of this server on which a request is awaited, or the rest of one, or another one;
+    those that have waited longest come first."""
+    max_connections: int
+
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._deadline: asyncio.TimerHandle | None = None
@@ -60,8 +93,14 @@ class _DeadlineProtocol(H11Protocol):
             if hasattr(socket, "TCP_NOTSENT_LOWAT"):
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, UNSENT_BYTES)
         self._watch_request()
+        if len(self.connections) > self.max_connections and len(self.waiting) > 1:
+            # What has been silent for longest makes room: whoever asks now is answered.
+            oldest = next(iter(self.waiting))
+            del self.waiting[oldest]
+            oldest.transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self.waiting.pop(self, None)
         _cancel(self._deadline)
         _cancel(self._stall)
         super().connection_lost(exc)
@@ -72,9 +111,22 @@ class _DeadlineProtocol(H11Protocol):
         super().data_received(data)
         self._watch_request()
 
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self._note_waiting()
+
+    def _note_waiting(self) -> bool:
+        """Whether a request is awaited on this connection."""
+        is_waiting = self.cycle is None or self.cycle.response_complete
+        if not is_waiting:
+            self.waiting.pop(self, None)
+        elif not self.transport.is_closing():
+            self.waiting.setdefault(self)
+        return is_waiting
+
     def _watch_request(self) -> None:
         """Starts the clock when a request is due, and stops it when one has arrived."""
-        if self.cycle is None or self.cycle.response_complete:
+        if self._note_waiting():
             if self._deadline is None and not self.transport.is_closing():
                 self._deadline = self.loop.call_later(REQUEST_SECONDS, self.transport.close)
         elif self._deadline is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import resource
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -94,6 +95,31 @@ def test_p11_half_requests_keep_nobody_out(own_server: Any, half_requests: HalfR
         half_requests.trickle()
         ask_as_others_do(own_server)
     assert own_server.noise == ""
+
+
+@pytest.fixture
+def many_descriptors() -> Iterator[None]:
+    """For a test that has as many connections as servers may."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if 0 <= hard < 2000:
+        pytest.skip(f"this system allows {hard} descriptors")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2000), hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.usefixtures("many_descriptors")
+def test_p11_more_silent_clients_than_connections_keep_nobody_out(own_server: Any) -> None:
+    """Those that have been silent for longest make room for who asks."""
+    clients = [
+        socket.create_connection(("127.0.0.1", own_server.port), timeout=30) for _ in range(1200)
+    ]
+    for _ in range(3):
+        ask_as_others_do(own_server)
+    assert own_server.num_descriptors() < 700
+    assert own_server.noise == ""
+    for client in clients:
+        client.close()
 
 
 @pytest.mark.release
