@@ -94,6 +94,7 @@ def test_the_status_of_an_empty_server(make_client: Make) -> None:
         "logdirs": [],
         "missing": [],
         "problems": [],
+        "num_reloads": 0,
     }
 
 
