@@ -204,7 +204,7 @@ class Health:
         with self._lock:
             count, self._untold_lines = self._untold_lines, 0
         logger.warning(
-            "plugin %r: %d more log lines within %.0f s were left out",
+            "plugin %r: %d more of its log lines within %g s were left out",
             self.name, count, LINES_SECONDS,
         )  # fmt: skip
 

@@ -48,7 +48,7 @@ def test_every_state_has_its_reason(
     make_plugin: Make, make_client: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also when a hook raises, or does not answer."""
-    monkeypatch.setattr(activity, "PATIENCE_SECONDS", 0.2)
+    monkeypatch.setattr(activity, "PATIENCE_SECONDS", 1.0)
     release = threading.Event()
     plugins = load_plugins(
         only=(),
@@ -178,8 +178,8 @@ def test_a_slow_route_is_named_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:  # fmt: skip
     """And again when it takes twice as long."""
-    monkeypatch.setattr(guard, "SLOW_SECONDS", 0.02)
-    pauses = iter([0.0, 0.03, 0.03, 0.2])
+    monkeypatch.setattr(guard, "SLOW_SECONDS", 0.1)
+    pauses = iter([0.2, 0.0, 0.0, 0.9])
 
     def slow(request: Request) -> Response:
         time.sleep(next(pauses))
@@ -189,8 +189,7 @@ def test_a_slow_route_is_named_once(
     for _ in range(4):
         client.get("data/plugin/made/x")
 
-    assert 1 <= caplog.text.count("plugin 'made': route /x took") <= 2
-    assert "route /x took 0.2 s" in caplog.text
+    assert caplog.text.count("plugin 'made': route /x took") == 2
 
 
 def test_a_route_that_does_not_come_back_is_named(
@@ -198,17 +197,18 @@ def test_a_route_that_does_not_come_back_is_named(
     caplog: pytest.LogCaptureFixture,
 ) -> None:  # fmt: skip
     """While it runs: nobody would ever say so otherwise."""
-    monkeypatch.setattr(guard, "PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr(guard, "PATIENCE_SECONDS", 0.5)
 
     def block(request: Request) -> Response:
-        time.sleep(0.4)
-        return PlainTextResponse("")
+        deadline = time.monotonic() + 20
+        while "has been running" not in caplog.text and time.monotonic() < deadline:
+            time.sleep(0.01)
+        return PlainTextResponse("said" if "has been running" in caplog.text else "not said")
 
     client = make_client({"made": make_plugin(routes=lambda: [Route("/x", block)])})
-    for _ in range(2):
-        assert client.get("data/plugin/made/x").status_code == 200
 
-    assert caplog.text.count("plugin 'made': route /x has been running for 0 s") == 1
+    assert client.get("data/plugin/made/x").text == "said"
+    assert "plugin 'made': route /x has been running for 0 s" in caplog.text
 
 
 @pytest.mark.parametrize("dev", [False, True])
@@ -217,18 +217,21 @@ def test_async_code_that_blocks_is_named(
     caplog: pytest.LogCaptureFixture, dev: bool,
 ) -> None:  # fmt: skip
     """Once, while it blocks, with the stack for authors; what waits is not meant."""
-    monkeypatch.setattr(loop_watch, "BLOCKED_SECONDS", 0.2)
-    seen_meanwhile = []
+    monkeypatch.setattr(loop_watch, "BLOCKED_SECONDS", 0.4)
+    told_meanwhile = []
 
     async def blocking_part(request: Request) -> Response:
-        await asyncio.sleep(0.3)
-        for _ in range(50):
+        await asyncio.sleep(0.01)
+        started = time.monotonic()
+        while time.monotonic() - started < 0.5:
             time.sleep(0.01)
-        seen_meanwhile.append(caplog.text)
+        while "has blocked" not in caplog.text and time.monotonic() - started < 20:
+            time.sleep(0.01)
+        told_meanwhile.append("has blocked" in caplog.text)
         return PlainTextResponse("")
 
     async def waiting(request: Request) -> Response:
-        await asyncio.sleep(0.3)
+        await asyncio.sleep(0.6)
         return PlainTextResponse("waited")
 
     routes = [Route("/block", blocking_part), Route("/wait", waiting)]
@@ -239,7 +242,8 @@ def test_async_code_that_blocks_is_named(
     for _ in range(2):
         client.get("data/plugin/made/block")
 
-    assert "plugin 'made': route /block is async, and has blocked" in seen_meanwhile[0]
+    assert told_meanwhile == [True, True]
+    assert "plugin 'made': route /block is async, and has blocked" in caplog.text
     assert caplog.text.count("has blocked the whole server") == 1
     assert ("in blocking_part" in caplog.text) is dev
     assert "in handle" not in caplog.text
@@ -361,9 +365,23 @@ def test_a_plugin_that_floods_the_log_is_cut_short(
     assert "hello from the other" in written
     assert "and from the core" in written
     assert "plugin 'bad': " in log.stream.getvalue()
-    assert " more log lines within 1 s were left out" in log.stream.getvalue()
-    client.get("data/plugin/bad/x")
-    assert log.stream.getvalue().count("line 0\n") == 2
+    assert " more of its log lines within 1 s were left out" in log.stream.getvalue()
+
+
+def test_after_a_while_a_plugin_may_log_again(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Once what was left out has been told."""
+    monkeypatch.setattr(health_module, "LINES_SECONDS", 0.3)
+    health = Health("made")
+    while health.may_log():
+        pass
+    deadline = time.monotonic() + 20
+    while "left out" not in caplog.text and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+    assert caplog.messages == ["plugin 'made': 1 more of its log lines within 0.3 s were left out"]
+    assert health.may_log()
 
 
 def test_threads_of_a_plugin_are_known_by_their_loggers(log: LogHandler) -> None:
