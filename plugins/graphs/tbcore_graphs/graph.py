@@ -32,6 +32,18 @@ _ANYTHING = re.compile(r"\.?\*")
 Answer = dict[str, Any]
 
 
+class Devices(NamedTuple):
+    """Where nodes are placed."""
+
+    node: NDArray[np.int32]
+    """N codes."""
+    texts: list[str]
+    """What the codes stand for; 0 is no device."""
+    lowest: NDArray[np.int32]
+    highest: NDArray[np.int32]
+    """S + N: the codes of the nodes below each entry that have a device are between these."""
+
+
 class Sums(NamedTuple):
     """What the nodes below each entry of a tree took, in order of entries."""
 
@@ -39,6 +51,15 @@ class Sums(NamedTuple):
     num_bytes: NDArray[np.int64]
     num_nodes: NDArray[np.int64]
     """How many of the nodes the metadata speaks of."""
+    devices: Devices
+    """Where these ran, and others are placed."""
+
+    @property
+    def size(self) -> int:
+        """What this needs in memory, in bytes."""
+        sums = self.compute_us.nbytes + self.num_bytes.nbytes + self.num_nodes.nbytes
+        _, texts, lowest, highest = self.devices
+        return sums + lowest.nbytes + 2 * highest.nbytes + 200 * len(texts)
 
     def of(self, entry: int) -> Cost | None:
         """None where the metadata says nothing."""
@@ -74,13 +95,18 @@ class Graph:
     def sums(self, costs: Mapping[str, Cost]) -> Sums:
         """The costs of nodes, added up for scopes; names that no node has are left out."""
         values = np.zeros((3, len(self.columns.names)), np.int64)
+        device = self.columns.device.copy()
+        devices = {text: code for code, text in enumerate(self.columns.devices)}
         # So that no sum goes beyond int64, whatever a log claims.
         most = 2**62 // max(len(self.columns.names), 1)
         for name, cost in costs.items():
             node = self.columns.index.get(name)
             if node is not None:
                 values[:, node] = min(cost.compute_us, most), min(cost.num_bytes, most), 1
-        return Sums(*(self.tree.sums(row) for row in values))
+                if cost.device:
+                    device[node] = devices.setdefault(cost.device, len(devices))
+        compute_us, num_bytes, num_nodes = (self.tree.sums(row) for row in values)
+        return Sums(compute_us, num_bytes, num_nodes, self._placed(device, list(devices)))
 
     def scope(
         self, path: str, sums: Sums | None, *, limit: int, offset: int = 0, series: str = ""
@@ -109,6 +135,7 @@ class Graph:
     def node(self, entry: int, sums: Sums | None, inputs: list[str] | None) -> Answer:
         """All but the attributes of an operation; `inputs` are those that were logged."""
         tree, columns = self.tree, self.columns
+        devices = sums.devices if sums else self._devices
         node = entry - tree.num_scopes
         ends = np.flatnonzero(columns.source == node)
         into = np.flatnonzero(columns.target == node)
@@ -120,7 +147,7 @@ class Graph:
             "name": tree.name(entry),
             "kind": "op",
             "op": columns.ops[columns.op[node]],
-            "device": columns.devices[columns.device[node]],
+            "device": devices.texts[devices.node[node]],
             "inputs": taken,
             "num_inputs": len(into) if inputs is None else len(inputs),
             "outputs": [self._end(edge, columns.target) for edge in ends[:MAX_LISTED].tolist()],
@@ -131,6 +158,7 @@ class Graph:
     def totals(self, entry: int, sums: Sums | None) -> Answer:
         """What is in a scope: nodes of which op, on which devices; and what goes in and out."""
         tree, columns = self.tree, self.columns
+        devices = sums.devices if sums else self._devices
         first, end = tree.position[entry], tree.position[entry] + tree.size[entry]
         is_inside = (tree.node_position >= first) & (tree.node_position < end)
         from_inside = (self._source >= first) & (self._source < end)
@@ -149,7 +177,7 @@ class Graph:
             "outputs": self._outside(out, columns.target),
             "num_outputs": len(out),
             "ops": _counts(columns.op[is_inside], columns.ops),
-            "devices": _counts(columns.device[is_inside], columns.devices),
+            "devices": _counts(devices.node[is_inside], devices.texts),
             **_cost(sums, entry),
         }
 
@@ -242,8 +270,14 @@ class Graph:
         return ["", *self.columns.ops]
 
     @cached_property
-    def _devices(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        return self.tree.extremes(self.columns.device)
+    def _devices(self) -> Devices:
+        """As the graph itself says."""
+        return self._placed(self.columns.device, self.columns.devices)
+
+    def _placed(self, device: NDArray[np.int32], texts: list[str]) -> Devices:
+        # What has no device, as much has that never runs, does not keep a scope from having one.
+        lowest = np.where(device == 0, np.iinfo(np.int32).max, device)
+        return Devices(device, texts, *self.tree.extremes(lowest, device))
 
     def _scope(self, path: str) -> int:
         scope = self.tree.scope(path)
@@ -277,7 +311,8 @@ class Graph:
         return list(folded.values())
 
     def _table(self, rows: list[_Row], sums: Sums | None) -> Answer:
-        tree, columns = self.tree, self.columns
+        tree = self.tree
+        devices = sums.devices if sums else self._devices
         children = np.array([child for row in rows for child in row.children], np.int64)
         sizes = np.array([len(row.children) for row in rows], np.int64)
         starts = np.cumsum(sizes) - sizes
@@ -303,7 +338,7 @@ class Graph:
             "kind": [row.kind for row in rows],
             "op": [self._ops[code] for code in common(self._op, self._op)],
             "nodes": of_all(tree.num_nodes, np.add).tolist(),
-            "device": [columns.devices[code] for code in common(*self._devices)],
+            "device": [devices.texts[code] for code in common(devices.lowest, devices.highest)],
             "structure": common(self._structure, self._structure),
             "compute_us": sum_of(sums, "compute_us"),
             "bytes": sum_of(sums, "num_bytes"),

@@ -73,7 +73,7 @@ class Library:
                 return graph.sums(costs(sources.blob(item.read())))
 
         key = (source.item.etag, source.id, function, item.etag)
-        return self._sums.get(key, make, lambda sums: sum(column.nbytes for column in sums))
+        return self._sums.get(key, make, lambda sums: sums.size)
 
     def trace(
         self, run: str, graph: str | None, name: str, path: str, *, limit: int, series: str

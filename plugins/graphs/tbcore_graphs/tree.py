@@ -160,12 +160,14 @@ class Tree:
         sums: NDArray[Any] = total[self.position + self.size] - total[self.position]
         return sums
 
-    def extremes(self, values: NDArray[np.int32]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """S + N: the lowest and the highest value of the nodes below each entry."""
+    def extremes(
+        self, low: NDArray[np.int32], high: NDArray[np.int32]
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """S + N: the lowest `low` and the highest `high` of the nodes below each entry."""
         num_scopes = self.num_scopes
         info = np.iinfo(np.int32)
-        lowest = np.concatenate([np.full(num_scopes, info.max, np.int32), values])
-        highest = np.concatenate([np.full(num_scopes, info.min, np.int32), values])
+        lowest = np.concatenate([np.full(num_scopes, info.max, np.int32), low])
+        highest = np.concatenate([np.full(num_scopes, info.min, np.int32), high])
         for level in self._levels[::-1]:
             np.minimum.at(lowest, self.parent[level], lowest[level])
             np.maximum.at(highest, self.parent[level], highest[level])

@@ -77,13 +77,15 @@ def fields(data: bytes, start: int = 0, end: int | None = None) -> Iterator[Fiel
         at = stop
 
 
-def parts(message_type: type[Message], data: bytes) -> Iterator[Part]:
-    """The message in pieces of about PART_BYTES that together hold every field.
+def parts(
+    message_type: type[Message], data: bytes, start: int = 0, end: int | None = None
+) -> Iterator[Part]:
+    """The message in `data[start:end]` in pieces of about PART_BYTES, together every field of it.
 
     Larger messages inside it are taken apart likewise, where they stand. What cannot be taken apart
     comes whole, however large it is.
     """
-    yield from _parts(message_type, (), data, 0, len(data))
+    yield from _parts(message_type, (), data, start, len(data) if end is None else end)
 
 
 def _parts(

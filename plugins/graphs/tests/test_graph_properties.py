@@ -136,7 +136,7 @@ def test_every_scope_is_what_a_plain_walk_finds(logged: GraphDef) -> None:
             ]
             assert op == (below[0].op if children[name] == "op" else "")
             assert nodes == len(below)
-            devices = {node.device for node in below}
+            devices = {node.device for node in below if node.device}
             assert device == (devices.pop() if len(devices) == 1 else "")
 
         expected: dict[str, Counter[Any]] = {

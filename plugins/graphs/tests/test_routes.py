@@ -395,3 +395,33 @@ def test_costs_come_with_a_tag(client: TbcoreClient) -> None:
     assert children["bytes"] == [70, None]
     node = client.get(f"{PLUGIN}/node?run=def&tag=step 1&name=a").json()
     assert (node["compute_us"], node["bytes"]) == (7, 70)
+
+
+def test_metadata_says_where_nodes_ran(tbcore_logdir: Path, tbcore_client: MakeClient) -> None:
+    """Most graphs do not; what a graph says holds for nodes that the metadata leaves out."""
+    graph = graph_of("s/a", "s/b", "t/c", "t/d")
+    graph.node[2].device = "/wanted:0"
+    graph.node[3].device = "/wanted:0"
+    metadata = RunMetadata()
+    for device, names in {"/cpu:0": ["s/a", "s/b", "t/c"], "/gpu:0": ["s/b"]}.items():
+        stats = metadata.step_stats.dev_stats.add(device=device)
+        for name in names:
+            stats.node_stats.add(node_name=name, all_end_rel_micros=1)
+        # So many that they are decoded in parts.
+        for index in range(20_000):
+            stats.node_stats.add(node_name=f"elsewhere/{index}", all_end_rel_micros=1)
+    with EventFileWriter(tbcore_logdir / "a.tfevents") as writer:
+        writer.add_graph(graph.SerializeToString())
+        writer.add_run_metadata("m", metadata.SerializeToString())
+    client = tbcore_client(tbcore_logdir, plugins=[tbcore_graphs])
+
+    def get(route: str, **query: str) -> Any:
+        return client.get(f"{PLUGIN}/{route}", params={"run": ".", **query}).json()
+
+    assert get("scope")["children"]["device"] == ["", "/wanted:0"]
+    assert get("scope", tag="m")["children"]["device"] == ["", ""]
+    assert get("scope", tag="m", path="s")["children"]["device"] == ["/cpu:0", "/gpu:0"]
+    assert get("scope", tag="m", path="t")["children"]["device"] == ["/cpu:0", "/wanted:0"]
+    assert get("node", tag="m", name="s/b")["device"] == "/gpu:0"
+    assert get("node", name="s/b")["device"] == ""
+    assert get("node", tag="m", name="s")["devices"] == [["/cpu:0", 1], ["/gpu:0", 1]]
