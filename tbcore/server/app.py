@@ -35,6 +35,7 @@ from tbcore.server.guard import Guard, method_not_allowed
 from tbcore.server.headers import SafeHeaders, content_security_policy
 from tbcore.server.legacy import PAGES, LegacyIndex
 from tbcore.server.loop_watch import LoopWatch
+from tbcore.server.page_errors import take_page_error
 from tbcore.server.pool import ThreadPool
 from tbcore.server.static import StaticFiles
 from tbcore.server.updates import Updates
@@ -181,6 +182,8 @@ class App:
             if scope["method"] not in SAFE_METHODS:
                 return method_not_allowed(scope, set(SAFE_METHODS))
             return json_response(await served.data[path](Request(scope)))
+        if path == "/data/page_errors" and self._config.dev:
+            return await take_page_error(scope, receive)
         if path.startswith("/data/plugin/"):
             name, separator, rest = path.removeprefix("/data/plugin/").partition("/")
             mounted = served.plugins.get(name)

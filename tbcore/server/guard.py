@@ -101,14 +101,7 @@ class Guard:
 
     async def _answer(self, route: Route, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] not in ("GET", "HEAD"):
-            try:
-                body = await asyncio.wait_for(_read_body(scope, receive), BODY_SECONDS)
-            except TimeoutError:
-                body = text_error(
-                    408,
-                    "the body of the request did not arrive in time",
-                    headers={"connection": "close"},
-                )
+            body = await read_body(scope, receive)
             if body is None:
                 return
             if isinstance(body, Response):
@@ -359,8 +352,19 @@ async def _attempt_async(awaitable: Awaitable[Any]) -> Outcome:
         return Outcome(error=error)
 
 
+async def read_body(scope: Scope, receive: Receive) -> bytes | Response | None:
+    """The whole body; an answer when it is too long or too slow, None when the client went away."""
+    try:
+        return await asyncio.wait_for(_read_body(scope, receive), BODY_SECONDS)
+    except TimeoutError:
+        return text_error(
+            408,
+            "the body of the request did not arrive in time",
+            headers={"connection": "close"},
+        )
+
+
 async def _read_body(scope: Scope, receive: Receive) -> bytes | Response | None:
-    """The whole body; an answer when it is too long, None when the client went away."""
     too_long = text_error(413, f"the body of a request has at most {MAX_BODY_BYTES} bytes")
     for name, value in scope["headers"]:
         if name == b"content-length" and value.isdigit() and int(value[:20]) > MAX_BODY_BYTES:

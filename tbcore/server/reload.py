@@ -97,10 +97,14 @@ class Reloader:
         sources = find(without=config.without_plugins, folders=config.plugins_dirs)
         _forget([source for source in sources if source.name in names and not source.off])
         keep = [plugin for plugin in self._plugins if plugin.name not in names]
+        infos = {plugin.name: plugin.info for plugin in self._plugins}
         self._plugins = load(sources, keep=keep, dev=True)
         for plugin in self._plugins:
             if plugin.name in names | touched:
                 plugin.version = _new_version()
+            if plugin.info is None:
+                # Its tab keeps its title and its place while it is mended.
+                plugin.info = infos.get(plugin.name)
         mounted = mount_all(self._plugins, self._multiplexer, config, keep=app.mounted)
         app.replace(mounted, [plugin for plugin in self._plugins if plugin.off])
         self._tell(names | touched, mounted)

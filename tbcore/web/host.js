@@ -74,6 +74,7 @@ export function openPlugin({ state, plugin, container, attempt, onError, onStray
   function fail(error) {
     if (closing.signal.aborted) return;
     console.warn(`plugin ${plugin.name}:`, error);
+    tellAuthor(plugin, error);
     close();
     onError(error);
   }
@@ -99,7 +100,9 @@ export function openPlugin({ state, plugin, container, attempt, onError, onStray
     const folder = new URL(".", moduleUrl).href;
     /** @param {unknown} error */
     const notice = (error) => {
-      if (error instanceof Error && (error.stack ?? "").includes(folder)) onStrayError(error);
+      if (!(error instanceof Error) || !error.stack?.includes(folder)) return;
+      tellAuthor(plugin, error);
+      onStrayError(error);
     };
     const options = { signal: closing.signal };
     window.addEventListener("error", ({ error }) => notice(error), options);
@@ -137,6 +140,19 @@ async function addPlace(error, moduleUrl) {
     if (place) error.stack = `${error.name}: ${error.message}\n    at ${place}`;
   }
   throw error;
+}
+
+/**
+ * Has an error printed where the server runs, if it was started for authors of plugins.
+ * @param {import("./state.js").Plugin} plugin
+ * @param {unknown} error
+ */
+function tellAuthor(plugin, error) {
+  const isKnown = error instanceof ServerError; // the server has printed what it said itself
+  if (plugin.traceback === undefined || isKnown) return;
+  const stack = (error instanceof Error && error.stack) || String(error);
+  const body = JSON.stringify({ plugin: plugin.name, stack });
+  fetch(address("data/page_errors"), { method: "POST", body }).catch(() => {}); // the page has it anyway
 }
 
 /** Requests that end because their tab closed are no errors, even where a plugin does not catch them. */

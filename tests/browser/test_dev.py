@@ -82,3 +82,8 @@ def test_saved_files_are_in_the_open_tab(serve: Any, tabs: Any, tmp_path: Path) 
     save("mine.js", MODULE)
     wait_for("^first#$")
     assert page.evaluate("() => window.isSamePage")
+
+    printed = (tmp_path / "server-0.log").read_text()
+    assert "tbcore: error: plugin 'mine' failed in the page: SyntaxError: Invalid" in printed
+    assert "tbcore: error: plugin 'mine' failed in the page: TypeError: Cannot set" in printed
+    assert re.search(r"at Object\.render \(http://\S+/mine\.js:4:\d+\)", printed)

@@ -137,6 +137,7 @@ def test_a_fault_is_told_with_its_place_and_gone_when_it_is_mended(
     developing.write("mine.py", broken)
     told = developing.plugin()
     assert told["error"].startswith(line)
+    assert told["title"] == "Mine"
     assert place in told["traceback"]
     assert "tbcore/plugins.py" not in told["traceback"]
     assert developing.get("data/plugin/mine/word").status_code == 503
@@ -184,6 +185,25 @@ def test_requests_that_have_begun_are_answered_by_the_old_code(developing: Devel
     module.leave.set()
     thread.join(10)
     assert answers == ["one"]
+
+
+def test_errors_of_the_page_are_printed(
+    developing: Developing, caplog: pytest.LogCaptureFixture
+) -> None:
+    """With escapes for what a terminal would obey; what is no error is refused in one line."""
+    text = "TypeError: no\n    at render (mine.js:3:1)\n\x1b[2J"
+    told = {"plugin": "mine", "stack": text}
+    answer = developing.client.post("data/page_errors", json=told)
+    assert (answer.status_code, answer.text) == (204, "")
+    assert caplog.messages[0].startswith(
+        "plugin 'mine' failed in the page: TypeError: no\n    at render (mine.js:3:1)\n"
+    )
+    assert "\x1b" not in caplog.text
+    for bad in (b"", b"{", b"[]", b'{"plugin": 1, "stack": 2}', b"null", b'"text"'):
+        assert developing.client.post("data/page_errors", content=bad).status_code == 400
+    too_long = b" " * (1 << 20) + b"x"
+    assert developing.client.post("data/page_errors", content=too_long).status_code == 413
+    assert developing.get("data/page_errors").status_code == 405
 
 
 def test_other_files_give_the_tab_a_new_address_and_import_nothing(developing: Developing) -> None:
