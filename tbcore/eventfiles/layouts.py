@@ -54,7 +54,16 @@ _NUMBER_FORMS = {  # DataType of a tensor: form of one element in tensor_content
     22: "<u4",
     23: "<u8",
 }
-_ODD = np.random.default_rng(20240229).integers(0, 1 << 63, MAX_LENGTH // 8, np.uint64) * 2 + 1
+
+
+def _odd_numbers(count: int) -> NDArray[np.uint64]:
+    # The first step of splitmix64: numpy.random would cost a server some milliseconds to import.
+    numbers = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    return numbers ^ (numbers >> np.uint64(27)) | np.uint64(1)
+
+
+_ODD = _odd_numbers(MAX_LENGTH // 8)
 """Factors of the hash by which layouts are looked up (and then compared in full)."""
 
 
