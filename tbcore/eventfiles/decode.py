@@ -105,6 +105,8 @@ class Decoder:
         self._suffixes = SuffixBook()
         self._periods: dict[bytes, Period] = {}
         self._period: Period | None = None
+        self._first_round = _FIRST_ROUND
+        """Records walked at first: more after files in which no period was found."""
         self._cycles: dict[int, tuple[NDArray[np.int64], int]] = {}
         """For the number of a layout the cycle it was last seen in, and its place there."""
 
@@ -160,7 +162,7 @@ class Decoder:
         problems: list[Damage],
         is_enough: Callable[[], bool],
     ) -> Generator[Item, None, End]:
-        position, limit = 0, _FIRST_ROUND
+        position, limit = 0, self._first_round
         num_rows = self._count_rows(position, size)
         while True:
             period = self._period
@@ -168,7 +170,7 @@ class Decoder:
                 yield period.batch(self.buffer, position, num_rows, base)
                 position += num_rows * period.row_bytes
                 if num_rows >= _LONG_BLOCK:
-                    limit = _FIRST_ROUND
+                    limit = self._first_round = _FIRST_ROUND
                 if not at_end and size - position < period.row_bytes:
                     # The next piece begins with a row, so that the period goes on there.
                     return End(position, "incomplete")
@@ -194,6 +196,8 @@ class Decoder:
             self._period = self._find_period(numbers)
             num_rows = self._count_rows(position, size)
             limit = min(limit * 4, _LAST_ROUND)
+            # What comes next is probably as irregular, be it of another file.
+            self._first_round = limit
 
     def decode_one(self, event: Event, *, offset: int, length: int, crc: int) -> Iterator[Item]:
         """The items of an event by itself, whose record stands at `offset` in its file."""

@@ -144,10 +144,12 @@ def _checked(
 
 def _for_lengths(checksum: Callable[[int], int], lengths: NDArray[np.int64]) -> NDArray[np.uint32]:
     """`checksum` of each length, computed once for each that occurs."""
-    if len(lengths) and lengths.max() < _TABLE_SIZE:
-        return _table(checksum)[lengths]
-    distinct, which = np.unique(lengths, return_inverse=True)
-    return np.array([checksum(n) for n in distinct.tolist()], np.uint32)[which]
+    found = _table(checksum)[np.minimum(lengths, _TABLE_SIZE - 1)]
+    long = np.flatnonzero(lengths >= _TABLE_SIZE)
+    if len(long):
+        distinct, which = np.unique(lengths[long], return_inverse=True)
+        found[long] = np.array([checksum(n) for n in distinct.tolist()], np.uint32)[which]
+    return found
 
 
 @cache
