@@ -189,7 +189,8 @@ BAD_IN_THE_PAGE = {
         if (names.some((name) => name.startsWith("short"))) throw new Error("mine");
     """,
     "test_the_tab_renders_ten_thousand_tags": """
-        await Promise.all(names.slice(0, 400).map((tag) => host.fetchJSON("values", { run, tag })));
+        if (tags[run].length < 1000) return;
+        await Promise.all(tags[run].slice(0, 400).map((tag) => host.fetch("tags?tag=" + tag)));
     """,
     "test_the_tab_renders_when_a_file_is_gone": """
         if (!names.includes("accuracy")) return;

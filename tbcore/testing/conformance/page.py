@@ -240,12 +240,12 @@ class Visits:
         tab = self._tab("plain")
         page = tab.page
         tab.page.goto(f"{tab._root}#{BLANK}")
-        page.wait_for_function(f"() => watch.isReady({BLANK!r}, 100)")
+        page.wait_for_function(f"() => watch.isDrawn({BLANK!r})", timeout=3 * OPEN_MS)
         before = set(tab.ask("outside"))
         page.evaluate(f"() => {{ location.hash = {self.name!r}; }}")
         tab.wait()
         page.evaluate(f"() => {{ location.hash = {BLANK!r}; }}")
-        page.wait_for_function(f"() => watch.isLeft({self.name!r})")
+        page.wait_for_function(f"() => watch.isLeft({self.name!r})", timeout=3 * OPEN_MS)
         # Time for what was about to end: fading out, writing down a choice.
         tab.ask("sleep", 700)
         frames = tab.ask("frames")
