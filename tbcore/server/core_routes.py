@@ -42,11 +42,14 @@ class CoreRoutes:
         self._pool = pool
         self._states = PluginStates(config, mounted, off, activities, self._is_active)
         claims = [m.plugin.info.claims for m in mounted if m.plugin.info and not m.error]
+        # Nobody is told to install what is there and was left out on purpose.
+        there = [m.plugin for m in mounted]
+        there += [plugin for plugin in off if plugin.name in config.without_plugins]
         self._unshown = partial(
             find_unshown,
             multiplexer,
             [claim for of_one in claims for claim in of_one],
-            {m.plugin.distribution_name for m in mounted},
+            {plugin.distribution_name for plugin in there},
         )
 
     async def logdir(self, request: Request) -> dict[str, str]:

@@ -24,7 +24,7 @@ from tbcore import Claim, PluginInfo, hookimpl
 from tbcore.eventfiles.logdir import LogdirSpec
 from tbcore.eventfiles.proto.event_pb2 import Event
 from tbcore.eventfiles.proto.types_pb2 import DT_FLOAT
-from tbcore.plugins import load_plugins
+from tbcore.plugins import LoadedPlugin, load_plugins
 from tbcore.server import app as app_module
 from tbcore.server.headers import content_security_policy
 from tbcore.server.static import StaticFiles
@@ -227,10 +227,15 @@ def test_what_is_loaded_is_not_named_to_be_installed(
     [plugin] = load_plugins(only=(), extra={"numbers": numbers})
     plugin.distribution = loaded
 
+    off = LoadedPlugin("off", loaded, off="--no_plugin")
+
     frontends = make_client([plugin], multiplexer=load()).get("data/frontends").json()
+    left_out = make_client([off], multiplexer=load(), without_plugins=("off",))
 
     [entry] = frontends["unshown"]
     assert (entry["kind"], entry["example_tag"]) == ("scalars", "two")
+    assert entry["install"] == install
+    [entry] = left_out.get("data/frontends").json()["unshown"]
     assert entry["install"] == install
 
 
