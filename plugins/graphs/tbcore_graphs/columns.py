@@ -6,7 +6,7 @@ Attributes stay in the file: of each node it is known where it stands in the ser
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
@@ -76,11 +76,16 @@ class Columns:
 def columns_of(data: bytes) -> Columns:
     """The columns of a serialized GraphDef; raises DecodeError where the bytes are none."""
     table = _Table()
-    functions: dict[str, tuple[int, int]] = {}
-    for found in table.add_all(GraphDef, data, 0, len(data)):
-        if found.number == _LIBRARY:
-            functions.update(_functions(data, found))
-    return table.columns(functions)
+    others = table.add_all(GraphDef, data, 0, len(data))
+    return table.columns(_functions(data, others))
+
+
+def functions_of(data: bytes) -> dict[str, tuple[int, int]]:
+    """The name of each function in the library of a serialized GraphDef to where its message lies.
+
+    Raises DecodeError where the bytes are none.
+    """
+    return _functions(data, wire.fields(data))
 
 
 def columns_of_function(data: bytes, start: int, end: int) -> Columns:
@@ -279,14 +284,20 @@ def _sources(
     return source, output, control
 
 
-def _functions(data: bytes, library: wire.Field) -> Iterator[tuple[str, tuple[int, int]]]:
-    for found in wire.fields(data, library.content, library.end):
-        if found.number != _FUNCTION or found.wire_type != wire.LENGTH_DELIMITED:
+def _functions(data: bytes, fields: Iterable[wire.Field]) -> dict[str, tuple[int, int]]:
+    """Of those in the libraries among the fields of a GraphDef."""
+    functions = {}
+    for library in fields:
+        if library.number != _LIBRARY or library.wire_type != wire.LENGTH_DELIMITED:
             continue
-        signature = b"".join(
-            data[inner.start : inner.end]
-            for inner in wire.fields(data, found.content, found.end)
-            if inner.number == 1
-        )
-        name = wire.decode(FunctionDef, signature).signature.name
-        yield name, (found.content, found.end)
+        for found in wire.fields(data, library.content, library.end):
+            if found.number != _FUNCTION or found.wire_type != wire.LENGTH_DELIMITED:
+                continue
+            signature = b"".join(
+                data[inner.start : inner.end]
+                for inner in wire.fields(data, found.content, found.end)
+                if inner.number == 1
+            )
+            name = wire.decode(FunctionDef, signature).signature.name
+            functions[name] = found.content, found.end
+    return functions

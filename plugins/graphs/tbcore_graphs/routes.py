@@ -111,14 +111,14 @@ def _graph(multiplexer: Multiplexer) -> Handler:
 
     def graph(request: Request) -> Response:
         run, limit = required(request, "run"), _limit(request)
-        source = sources.source(multiplexer, run, optional(request, "graph"))
+        source, function = sources.function(multiplexer, run, optional(request, "graph"))
         return _text_response(
             request,
             f"graph {source.id!r}",
             texts,
-            (source.item.etag, source.id, limit),
+            (source.item.etag, source.id, function, limit),
             GraphDef,
-            source.read,
+            lambda: sources.read(source, function),
             lambda data: graph_text(data, limit),
         )
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from tbcore import Claim, DecodeError, Item, Multiplexer, NotFoundError
 from tbcore.values import Value
 from tbcore_graphs import keras, merge, wire
+from tbcore_graphs.columns import functions_of
+from tbcore_graphs.proto.graph_pb2 import FunctionDef, FunctionDefLibrary, GraphDef
 
 _GRAPH_DEFS = (Claim("graph_def"), Claim("tensor", plugin_name="graphs", is_scalar=False))
 _META_GRAPH_DEFS = (Claim("meta_graph_def"),)
@@ -119,6 +121,22 @@ def function(multiplexer: Multiplexer, run: str, graph: str | None) -> tuple[Sou
         if graph.startswith(prefix):
             return candidate, graph.removeprefix(prefix)
     return source(multiplexer, run, graph), None
+
+
+def read(source: Source, function: str | None) -> bytes:
+    """The serialized GraphDef of a graph; of a function, one with nothing else in its library.
+
+    Raises what `Source.read` does, and NotFoundError when there is no such function.
+    """
+    data = source.read()
+    if function is None:
+        return data
+    place = functions_of(data).get(function)
+    if place is None:
+        raise NotFoundError(f"the graph has no function {function[:200]!r}")
+    found = wire.decode(FunctionDef, data[slice(*place)])
+    library = FunctionDefLibrary(function=[found])
+    return GraphDef(library=library).SerializeToString(deterministic=True)
 
 
 def run_metadata_tags(multiplexer: Multiplexer, run: str) -> dict[str, int]:

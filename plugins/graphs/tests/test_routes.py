@@ -167,6 +167,26 @@ def test_several_functions_are_one_graph(logdir: Path, tbcore_client: MakeClient
     assert graph.library.gradient[0].gradient_func == "graph_2_g"
 
 
+def test_a_function_is_a_graph_with_nothing_but_it(logdir: Path, tbcore_client: MakeClient) -> None:
+    """As text too; it can be read back, in the library that functions belong to."""
+    graph = graph_of("a")
+    for name in ("f", "g"):
+        function = graph.library.function.add()
+        function.signature.name = name
+        function.node_def.add(name=f"in_{name}", op="Op")
+    write_run(logdir, "calls", graph=graph.SerializeToString())
+    traced = metadata_of(graph).SerializeToString()
+    add_tensor(logdir / "traced_calls" / "a.tfevents", "graph_run_metadata", "t", traced)
+    client = tbcore_client(logdir, plugins=[tbcore_graphs])
+
+    for run, prefix in (("calls", ""), ("traced_calls", "run_metadata:t/")):
+        found = text_format.Parse(text(client, run, graph=f"{prefix}function:g"), GraphDef())
+        assert len(found.node) == 0
+        assert list(found.library.function) == [graph.library.function[1]]
+    gone = client.get(f"{PLUGIN}/graph?run=calls&graph=function:h")
+    assert (gone.status_code, "'h'" in gone.text) == (404, True)
+
+
 def test_run_metadata_is_the_last_of_its_tag(client: TbcoreClient) -> None:
     """Of both forms that tell what nodes took."""
     tags = client.get(f"{PLUGIN}/run_metadata_tags").json()
