@@ -230,6 +230,12 @@ def test_columns_are_filtered_by_what_they_hold(open_tab: Any) -> None:
     tab.page.keyboard.press("Enter")
     between = [one for one in sgd if 1e-4 <= one.hparams["lr"] <= 1e-2]
     tab.wait_for_count(f"{len(between)} of 200 sessions")
+    tab.page.get_by_role("button", name="Clear the filter").click()
+    assert tab.page.get_by_label("lr, least value").input_value() == ""
+    tab.page.get_by_label("lr, least value").fill("0.0001")
+    tab.page.get_by_label("lr, greatest value").fill("0.01")
+    tab.page.keyboard.press("Enter")
+    tab.wait_for_count(f"{len(between)} of 200 sessions")
     tab.page.keyboard.press("Escape")
 
     tab.open_filter("Name")
@@ -508,6 +514,15 @@ def test_sessions_of_one_group_are_one_row(
     tab.page.get_by_label("Matches (regular expression)").fill("g/2")
     tab.wait_for_count("1 of 2 groups")
     assert tab.names() == ["low"]
+    # What is typed may match nothing for a while, and stays where it is.
+    for key in ("x", "[", "]"):
+        tab.page.keyboard.press(key)
+    tab.wait_for_count("0 of 2 groups")
+    assert "None of 2 rows passes the filter" in tab.page.locator(".trials").inner_text()
+    assert [text.rstrip("↑↓") for text in tab.headings()] == headings
+    for _ in range(3):
+        tab.page.keyboard.press("Backspace")
+    tab.wait_for_count("1 of 2 groups")
     tab.page.get_by_role("button", name="Clear the filter").click()
     tab.page.keyboard.press("Escape")
     tab.page.get_by_role("combobox", name="Sessions").select_option(label="Least")

@@ -4,7 +4,7 @@
 
 import { html } from "htm/preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { makeFilter } from "tbcore/lib/filter.js";
+import { loadPatterns, makeFilter } from "tbcore/lib/filter.js";
 import { FilterBox } from "tbcore/lib/filter-box.js";
 import { formatValue } from "tbcore/lib/format.js";
 import { countCells } from "./order.js";
@@ -51,7 +51,8 @@ function Interval({ column, filter, onFilter }) {
 }
 
 /**
- * A number that may be left out. What is typed stays until it is done, whatever is drawn meanwhile.
+ * A number that may be left out. What is typed stays until it is done, whatever is drawn meanwhile, or until there is
+ * another number.
  * @param {object} props
  * @param {string} props.title
  * @param {string} props.label
@@ -60,10 +61,11 @@ function Interval({ column, filter, onFilter }) {
  * @param {(value: number | null) => void} props.onChange
  */
 function Bound({ title, label, hint, value, onChange }) {
-  const [text, setText] = useState(String(value ?? ""));
-  useEffect(() => setText(String(value ?? "")), [value]);
+  const [typed, setTyped] = useState(/** @type {{ text: string, over: number | null } | null} */ (null));
+  const text = typed?.over === value ? typed.text : String(value ?? "");
   const onDone = () => {
     const next = text.trim() === "" || Number.isNaN(Number(text)) ? null : Number(text);
+    setTyped(null);
     if (next !== value) onChange(next);
   };
   return html`<label>
@@ -75,7 +77,7 @@ function Bound({ title, label, hint, value, onChange }) {
       aria-label=${label}
       placeholder=${hint}
       value=${text}
-      onInput=${(/** @type {Event} */ event) => setText(/** @type {HTMLInputElement} */ (event.currentTarget).value)}
+      onInput=${(/** @type {Event} */ event) => setTyped({ text: /** @type {HTMLInputElement} */ (event.currentTarget).value, over: value })}
       onChange=${onDone}
     />
   </label>`;
@@ -119,17 +121,19 @@ function ValueList({ column, values, filter, onFilter }) {
 
 /** @param {Parameters<typeof ColumnFilterForm>[0]} props */
 function Pattern({ column, filter, onFilter }) {
-  const [text, setText] = useState(filter && "text" in filter ? filter.text : "");
-  useEffect(() => {
-    if (filter === null || !("text" in filter)) setText("");
-  }, [filter]);
-  const pattern = makeFilter(text);
+  // They are there before the first one is typed.
+  useEffect(() => void loadPatterns(), []);
+  const pattern = makeFilter(filter && "text" in filter ? filter.text : "");
   /** @param {string} next */
-  const onInput = (next) => {
-    setText(next);
-    onFilter(next === "" ? null : { key: column.key, text: next });
-  };
-  return html`<${FilterBox} filter=${pattern} onInput=${onInput} label="Matches (regular expression)" />`;
+  const onInput = (next) => onFilter(next === "" ? null : { key: column.key, text: next });
+  return html`<div onKeyDown=${onEscape}><${FilterBox} filter=${pattern} onInput=${onInput} label="Matches (regular expression)" /></div>`;
+}
+
+/** Of a box for searching, browsers empty the text as well; here that would be the filter. @param {KeyboardEvent} event */
+function onEscape(event) {
+  if (event.key !== "Escape") return;
+  event.preventDefault();
+  /** @type {HTMLElement | null} */ (/** @type {HTMLElement} */ (event.currentTarget).closest("[popover]"))?.hidePopover();
 }
 
 /** A cell in words. @param {Column} column @param {Cell} cell */

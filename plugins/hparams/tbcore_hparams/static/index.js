@@ -70,6 +70,7 @@ function Dashboard({ host, source, sweep, answers }) {
 
   const isCompared = host.settings.value.compare === "true" && picked.length > 1;
   const hasPlots = candidates.length > 0 && (view.parts.has("parallel") || view.parts.has("scatter"));
+  const hasTable = candidates.length > 0 && view.parts.has("table");
   return html`<div class="hparams">
     <${Toolbar} tab=${tab} />
     ${source.error.value && html`<p class="tb-card-error" role="alert">${source.error.value}</p>`}
@@ -82,7 +83,8 @@ function Dashboard({ host, source, sweep, answers }) {
       ${view.parts.has("parallel") && html`<${ParallelPlot} tab=${tab} />`}
       ${view.parts.has("scatter") && html`<${ScatterPlot} tab=${tab} />`}
     </div>`}
-    ${rows.length === 0 ? html`<${NoRows} tab=${tab} />` : view.parts.has("table") && html`<${TrialsTable} tab=${tab} />`}
+    ${hasTable && html`<${TrialsTable} tab=${tab} />`}
+    ${rows.length === 0 && !hasTable && html`<${NoRows} tab=${tab} />`}
     ${isCompared && html`<${Compare} tab=${tab} onClose=${() => tab.set("compare", null)} />`}
   </div>`;
 }

@@ -1,6 +1,6 @@
 /**
  * The table: a row for each group of sessions, of which only those in sight exist. It scrolls both ways; the heading and
- * the names stay.
+ * the names stay. Without any row it is there as well: the filter that is being typed is in its heading.
  */
 
 import { html } from "htm/preact";
@@ -11,6 +11,7 @@ import { Icon } from "tbcore/lib/icons.js";
 import { cutLabel } from "tbcore/lib/run-tree.js";
 import { ColumnFilterForm } from "./column-filter.js";
 import { allowDrop, onDropped, startDrag } from "./column-list.js";
+import { NoRows } from "./empty.js";
 import { ImportanceMark } from "./importance-mark.js";
 import { moveKey, nextSort } from "./order.js";
 import { RowDetails } from "./row-details.js";
@@ -125,6 +126,7 @@ export function TrialsTable({ tab }) {
         ${gap(tops[rows.length] - tops[last])}
       </tbody>
     </table>
+    ${rows.length === 0 && html`<${NoRows} tab=${tab} />`}
   </div>`;
 }
 
