@@ -251,7 +251,9 @@ def write_plugin(
     return project
 
 
-def run_suite(plugins: Sequence[str | Path], folder: Path, *options: str) -> str:
+def run_suite(
+    plugins: Sequence[str | Path], folder: Path, *options: str, **environment: str
+) -> str:
     """What pytest prints when the suite is run from an empty folder, as by the plugins' author."""
     folder.mkdir(exist_ok=True)
     named = [part for plugin in plugins for part in ("--plugin", str(plugin))]
@@ -262,7 +264,7 @@ def run_suite(plugins: Sequence[str | Path], folder: Path, *options: str) -> str
             *("--rootdir", str(folder), *options),
         ],
         cwd=folder,
-        env={**os.environ, "COLUMNS": "400"},
+        env={**os.environ, "COLUMNS": "400", **environment},
         capture_output=True,
         text=True,
         timeout=TIME_LIMIT,
@@ -346,6 +348,18 @@ def test_the_tab_of_a_plugin_that_lives_here_passes(name: str, tmp_path: Path) -
 def test_without_a_plugin_the_suite_says_what_is_missing(tmp_path: Path) -> None:
     printed = run_suite([], tmp_path / "cwd")
     assert "--plugin NAME" in printed
+
+
+def test_without_a_browser_the_suite_says_that_the_page_was_not_checked(tmp_path: Path) -> None:
+    """Green alone would say that all is well."""
+    pytest.importorskip("playwright")
+    plugin = write_plugin(tmp_path / "plugins", "good", module=MODULE.replace("BAD", ""))
+    printed = run_suite(
+        [plugin], tmp_path / "cwd", "-k", "test_page", TBCORE_CHROMIUM=str(tmp_path / "none")
+    )
+    assert "skipped" in printed, printed
+    assert "passed" not in printed, printed
+    assert "The plugin's page was not checked: no Chromium could be started" in printed, printed
 
 
 def test_the_options_are_there_for_the_suite_alone(tmp_path: Path) -> None:
