@@ -4,7 +4,7 @@
 
 import { html } from "htm/preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { loadPatterns, makeFilter } from "tbcore/lib/filter.js";
+import { makeFilter } from "tbcore/lib/filter.js";
 import { FilterBox } from "tbcore/lib/filter-box.js";
 import { formatValue } from "tbcore/lib/format.js";
 import { countCells } from "./order.js";
@@ -121,8 +121,8 @@ function ValueList({ column, values, filter, onFilter }) {
 
 /** @param {Parameters<typeof ColumnFilterForm>[0]} props */
 function Pattern({ column, filter, onFilter }) {
-  // They are there before the first one is typed.
-  useEffect(() => void loadPatterns(), []);
+  // The first one fetches what compiles them: that is there before anybody types.
+  useEffect(() => void makeFilter("."), []);
   const pattern = makeFilter(filter && "text" in filter ? filter.text : "");
   /** @param {string} next */
   const onInput = (next) => onFilter(next === "" ? null : { key: column.key, text: next });
