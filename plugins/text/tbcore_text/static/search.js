@@ -1,6 +1,6 @@
 /**
  * Search in all texts of the runs and tags that are shown. The server reads them from their files, for a second at a
- * time: the reader says whether it goes on.
+ * time. After a few of these the reader says whether it goes on.
  */
 
 import { signal } from "@preact/signals-core";
@@ -22,6 +22,10 @@ import { formatPlaces, parsePlaces } from "tbcore/lib/steps.js";
 
 /** @type {Results} */
 const NOTHING = { found: [], numRead: 0, next: null, isBusy: false, error: "" };
+/** So many answers of the server in a row, until the reader says more. */
+const IN_A_ROW = 10;
+/** Series that are found, likewise. */
+const ENOUGH = 100;
 /** How long the reader pauses before it is asked. */
 const PAUSE_MS = 350;
 
@@ -66,17 +70,16 @@ export class Search {
 
   /** @param {AbortSignal} leaving */
   async #ask(leaving) {
-    const { found, numRead, next } = this.results.value;
-    const response = await post(this.#host, "search", { ...this.#question, after: next }, leaving);
-    const answer = await response.json();
-    if (leaving.aborted) return;
-    this.results.value = {
-      found: join(found, answer.found),
-      numRead: numRead + answer.num_read,
-      next: answer.next,
-      isBusy: false,
-      error: "",
-    };
+    for (let i = 1; i <= IN_A_ROW; i++) {
+      const { found, numRead, next } = this.results.value;
+      const response = await post(this.#host, "search", { ...this.#question, after: next }, leaving);
+      const answer = await response.json();
+      if (leaving.aborted) return;
+      const isFull = answer.found.length > 0 && found.length + answer.found.length >= ENOUGH;
+      const isBusy = answer.next !== null && i < IN_A_ROW && !isFull;
+      this.results.value = { found: join(found, answer.found), numRead: numRead + answer.num_read, next: answer.next, isBusy, error: "" };
+      if (!isBusy) return;
+    }
   }
 
   /** @param {AbortSignal} leaving @param {() => Promise<void>} ask */
