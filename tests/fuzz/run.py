@@ -18,7 +18,9 @@ import atheris
 
 FOLDER = Path(__file__).resolve().parent
 
-with atheris.instrument_imports(include=["tbcore", "tbcore_graphs", "tbcore_images"]):
+with atheris.instrument_imports(
+    include=["tbcore", "tbcore_graphs", "tbcore_images", "tbcore_text"]
+):
     sys.path.insert(0, str(FOLDER))
     from targets import TARGETS
 

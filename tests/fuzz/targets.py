@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 import struct
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from html.parser import HTMLParser
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -31,6 +33,7 @@ from tbcore_graphs import keras
 from tbcore_graphs.proto.graph_pb2 import GraphDef
 from tbcore_graphs.text import Limit, graph_text
 from tbcore_images.headers import header_of
+from tbcore_text import markdown
 
 Target = Callable[[bytes], None]
 
@@ -80,7 +83,7 @@ def file_of(data: bytes) -> tuple[bytes, list[int], int]:
     def number(count: int) -> int:
         return int.from_bytes(take(count), "little")
 
-    buffer_bytes = (150, 700, 1 << 22)[number(1) % 3]
+    buffer_bytes = (150, 700, 20_000)[number(1) % 3]
     sizes = [number(2) for _ in range(number(1) % 4)]
     content = bytearray()
     payload = b""
@@ -295,6 +298,56 @@ def keras_models(data: bytes) -> None:
     assert graph.ByteSize() <= 100_000 + MAX_BYTES_PER_BYTE * len(data)
 
 
+# Texts --------------------------------------------------------------------------------------------
+
+
+class _Elements(HTMLParser):
+    """Reads HTML as a page does."""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert tag in HARMLESS
+        for name, value in attrs:
+            assert (tag, name) in {
+                ("a", "href"), ("ol", "start"), ("th", "align"), ("td", "align"),
+            }  # fmt: skip
+            if name == "href":
+                assert re.match("(https?://|mailto:)", value or "", re.IGNORECASE)
+
+    def handle_comment(self, data: str) -> None:
+        raise AssertionError("a comment may be read as something else")
+
+    handle_decl = handle_pi = unknown_decl = handle_comment
+
+
+_NAMES = """
+a b blockquote br caption code dd del details div dl dt em h1 h2 h3 h4 h5 h6 hr i ins kbd li mark ol
+p pre s samp small span strong sub summary sup table tbody td tfoot th thead tr u ul var
+"""
+HARMLESS = frozenset(_NAMES.split())
+
+
+def markdown_texts(data: bytes) -> None:
+    """What becomes of a text loads nothing, runs nothing, and leads nowhere but where it says."""
+    nodes = markdown.to_nodes([data.decode("utf-8", "replace")])
+    if nodes is None:
+        return
+    reader = _Elements()
+    reader.feed(markdown.to_html(nodes[0]))
+    reader.close()
+
+
+def _markdown_seeds() -> Iterator[bytes]:
+    for text in (
+        "# a\n\n* b\n  1. c\n\n> d\n\n```py\ne\n```\n",
+        "|a|b|\n|:-|-:|\n|*c*|**d**|\n",
+        "[a](https://b.example 'c') ![d](http://e) <http://f> <g@h.example> [i]\n\n[i]: http://j",
+        "<b>k</b><br><a href='https://l'>m</a><script>n</script><!-- o --><pre>p",
+        "[q](javascript:r) <a href=javascript:s onclick=t> &lt;u&gt; &#106; \\<v>",
+        "<details><summary>w</summary>~~x~~ `y`</details>\n---\n3) z",
+    ):
+        yield text.encode()
+
+
 def _graph_seeds() -> Iterator[bytes]:
     graph = GraphDef()
     node = graph.node.add(name="a/b", op="MatMul", device="/cpu:0", input=["x:0", "^y"])
@@ -336,5 +389,6 @@ TARGETS: dict[str, tuple[Target, Callable[[], Iterator[bytes]]]] = {
     "pictures": (pictures, _picture_seeds),
     "pbtxt": (pbtxt, _graph_seeds),
     "keras_models": (keras_models, _keras_seeds),
+    "markdown_texts": (markdown_texts, _markdown_seeds),
 }
 """By name, with the inputs to start from."""
