@@ -150,7 +150,7 @@ def _add(tree: _Tree, tokens: Iterable[Token]) -> None:
             case "image":
                 # To load it would tell its server who reads this log, and when.
                 source = str(token.attrs.get("src", ""))
-                tree.leaf("a", f"image: {token.content or source}", attributes={"href": source})
+                tree.leaf("a", f"image: {token.content or source}", attributes=_leading_to(source))
             case _ if token.nesting > 0:
                 if not token.hidden:
                     tree.start(token.tag, _attributes(token))
@@ -162,9 +162,9 @@ def _add(tree: _Tree, tokens: Iterable[Token]) -> None:
 
 
 def _attributes(token: Token) -> Attributes:
-    attributes = {
-        name: str(value) for name, value in token.attrs.items() if name in ("href", "start")
-    }
+    attributes = _leading_to(str(token.attrs.get("href", "")))
+    if "start" in token.attrs:
+        attributes["start"] = str(token.attrs["start"])
     if align := _ALIGN.match(str(token.attrs.get("style", ""))):
         attributes["align"] = align[1]
     return attributes
@@ -194,6 +194,11 @@ def _add_html(tree: _Tree, content: str) -> None:
 def _link(attributes: str) -> Attributes:
     found = _HREF.search(attributes)
     address = unescape(next(filter(None, found.groups()), "")) if found else ""
+    return _leading_to(address)
+
+
+def _leading_to(address: str) -> Attributes:
+    # The parser takes none for an address, too, and that would be this very page.
     return {"href": address} if _ABSOLUTE.match(address) else {}
 
 
