@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import gc
 import os
 import re
 import sys
@@ -333,6 +334,8 @@ def serve(
     text = os.path.expanduser(given[0])
     specs = _specs(text, is_spec=logdir_spec is not None)
 
+    # What a start makes is there to stay: `serve` has the collector leave it alone for good.
+    gc.disable()
     from tbcore.config import Config
     from tbcore.server.serve import ServeOptions
     from tbcore.server.serve import serve as serve_until_signal

@@ -332,14 +332,18 @@ class Decoder:
     ) -> None:
         """Add the matched records whose index is in begin..end and whose checksum is right."""
         first, behind = np.searchsorted(group.indices, (begin, end)).tolist()
+        picked: NDArray[np.int64] | slice
         picked = np.arange(first, behind)[numbers[group.indices[first:behind]] >= 0]
         if not len(picked):
             return
         # Sorted by layout, so that each layout's rows are a slice, and inside it in file order.
         # In 16 bits, which numpy sorts in linear time.
         layout_numbers = group.numbers[picked].astype(np.uint16)
-        order = np.argsort(layout_numbers, kind="stable")
-        picked, layout_numbers = picked[order], layout_numbers[order]
+        if (layout_numbers != layout_numbers[0]).any():
+            order = np.argsort(layout_numbers, kind="stable")
+            picked, layout_numbers = picked[order], layout_numbers[order]
+        elif len(picked) == len(group.rows):
+            picked = slice(None)
         words = group.rows[picked]
         data = words.view(np.uint8)
         wall_times = _numbers_at(data, WALL_TIME_OFFSET, "<f8")
@@ -348,11 +352,11 @@ class Decoder:
             step_words = (words[:, 1] >> np.uint64(16)) | (words[:, 2] << np.uint64(48))
             steps = decode_steps(step_words, group.shape.step_width)
         else:
-            steps = np.zeros(len(picked), np.int64)
+            steps = np.zeros(len(words), np.int64)
         values = [as_value_column(_numbers_at(data, *value)) for value in group.shape.values]
         positions = offsets[group.indices[picked]]
         cuts = np.flatnonzero(np.diff(layout_numbers)) + 1
-        for first, behind in pairwise([0, *cuts.tolist(), len(picked)]):
+        for first, behind in pairwise([0, *cuts.tolist(), len(words)]):
             layout = self._book.layouts[int(layout_numbers[first])]
             piece = slice(first, behind)
             for index, slot in enumerate(layout.slots):

@@ -299,13 +299,20 @@ class _Family:
         if not len(self._numbers):
             return np.full(len(rows), -1, np.int64)
         constants = rows & self._mask
+        if len(self._numbers) == 1:
+            equal = constants == self._constants[0]
+            hit = True if equal.all() else equal.all(axis=1)
+            return np.where(hit, np.full(len(rows), self._numbers[0]), -1)
         hashes = self._hash(constants)
         places = np.minimum(np.searchsorted(self._hashes, hashes), len(self._hashes) - 1)
-        equal = (self._constants[places] == constants).all(axis=1)
-        return np.where(equal, self._numbers[places], -1)
+        equal = self._constants[places] == constants
+        # Nearly always all rows are, and to tell it of each one takes longer.
+        if equal.all():
+            return self._numbers[places]
+        return np.where(equal.all(axis=1), self._numbers[places], -1)
 
     def _hash(self, constants: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        hashes: NDArray[np.uint64] = (constants * _ODD[: self._words]).sum(axis=1, dtype=np.uint64)
+        hashes: NDArray[np.uint64] = constants @ _ODD[: self._words]
         return hashes
 
 
@@ -420,6 +427,9 @@ class LayoutBook:
         for family in families.values():
             numbers = family.match(rows)
             hit = numbers >= 0
+            if hit.all():
+                yield Matched(family.shape, members, numbers, rows)
+                return
             if hit.any():
                 yield Matched(family.shape, members[hit], numbers[hit], rows[hit])
                 members, rows = members[~hit], rows[~hit]

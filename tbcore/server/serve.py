@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import logging
 import os
 import secrets
@@ -99,6 +100,9 @@ def serve(config: Config, options: ServeOptions) -> int:
     server = Server(app, say_hello)
     if reloader is not None:
         reloader.start(app, plugins)
+    # Modules, plugins and routes are not looked at again each time that rows make many objects.
+    gc.freeze()
+    gc.enable()
     loader.start()
     server.run(sockets=listening.sockets)
     if reloader is not None:

@@ -13,6 +13,7 @@ read: so there is one place where such things are dealt with.
 from __future__ import annotations
 
 import ctypes
+import gc
 import io
 import json
 import logging
@@ -129,6 +130,7 @@ def serve(descriptor: int, options: dict[str, Any]) -> None:
     """What the process does: carries out orders as long as somebody is at the other end."""
     # Ctrl+C goes to both; it is for the loader's process to say when it is over.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    gc.freeze()
     logging.disable()  # Whoever reads the run again says what is wrong with it.
     decoder = Decoder()
     names = _names(decoder)

@@ -44,7 +44,7 @@ _MIN_PAUSE_SECONDS = 1.0
 _MAX_LINES_LOGGED = 20
 """At once: there may be a thousand files that nobody may read."""
 
-_WORTH_SECONDS = 0.6
+_WORTH_SECONDS = 0.8
 _WORTH_BYTES = 1 << 24
 """What must be left to do, at the speed so far, for an assistant to be worth its start."""
 _MAX_BATCH_BYTES = 1 << 24
