@@ -21,7 +21,7 @@ NAME_OF_FIELD = {
 }
 """What writers put into the metadata of the tensor form."""
 
-KNOWN_NAMES = frozenset({*NAME_OF_FIELD.values(), "hparams"})
+KNOWN_NAMES = frozenset({*NAME_OF_FIELD.values(), "hparams", "text"})
 
 
 def content_name(kind: Kind) -> str:

@@ -30,7 +30,7 @@ from tbcore.server.headers import content_security_policy
 from tbcore.server.static import StaticFiles
 from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
-from tbcore.testing import write_run
+from tbcore.testing import EventFileWriter, summaries, write_run
 from tbcore.testing.writer import record_bytes
 
 Make = Callable[..., Any]
@@ -122,7 +122,8 @@ def test_frontends_say_what_there_is_and_what_nobody_shows(
         tmp_path / "logs", "train",
         scalars={"loss": [1.0, 0.5]}, histograms={"w": [[1.0, 2.0]], "v": [[1.0]]},
     )  # fmt: skip
-    write_run(tmp_path / "logs", "eval", texts={"note": ["hello"]})
+    with EventFileWriter(tmp_path / "logs" / "eval" / "a.tfevents") as writer:
+        writer.add_summary(1, summaries.tensor("odd", [1.0, 2.0], plugin_name="some_plugin"))
     info = {"title": "Numbers", "claims": [Claim("simple_value")], "order": 5}
     info |= {"description": "d", "how_to_log": {"Any": "log(1)"}}
     client = make_client(
@@ -170,7 +171,7 @@ def test_frontends_say_what_there_is_and_what_nobody_shows(
         "install": "tbcore-histograms",
     }
     # Only a log knows this name, and a log is no reason to install something.
-    assert unshown["text"]["install"] is None
+    assert unshown["some_plugin"]["install"] is None
     assert len(unshown) == 2
 
 

@@ -156,7 +156,7 @@ def test_data_that_nobody_shows_is_named(
 ) -> None:
     """With what to install for it, where that is known. It is no damage."""
     monkeypatch.setenv("TBCORE_PLUGINS", "")
-    write_run(tmp_path, "train", images={"picture": [summaries.png()]})
+    write_run(tmp_path, "train", images={"picture": [summaries.png()]}, texts={"note": ["a"]})
     with EventFileWriter(tmp_path / "train" / "z.tfevents") as writer:
         writer.add_summary(1, summaries.tensor("odd", [1.0, 2.0], plugin_name="some_plugin"))
 
@@ -164,12 +164,13 @@ def test_data_that_nobody_shows_is_named(
 
     assert status == 0
     assert [(u["kind"], u["example_tag"], u["install"]) for u in report["unshown"]] == [
-        ("images", "picture", "tbcore-images"), ("some_plugin", "odd", None),
+        ("images", "picture", "tbcore-images"), ("text", "note", "tbcore-text"),
+        ("some_plugin", "odd", None),
     ]  # fmt: skip
     main(["check", str(tmp_path)])
-    last = capsys.readouterr().out.splitlines()[-2:]
+    last = capsys.readouterr().out.splitlines()[-3:]
     assert last[0].endswith("1 tag in 1 run, as in train: picture; `pip install tbcore-images`")
-    assert last[1].startswith("no installed plugin shows some_plugin: ")
+    assert last[2].startswith("no installed plugin shows some_plugin: ")
 
 
 def test_a_file_that_is_replaced_while_it_is_read(
