@@ -246,6 +246,15 @@ def test_a_link_restores_what_was_open_and_chosen(page_of: Any) -> None:
     profile.check(server.url)
 
 
+def test_a_link_to_a_node_of_a_long_drawing_shows_that_node(page_of: Any) -> None:
+    """A drawing of hundreds of ranks is a hair from far away."""
+    page, profile, server = page_of("numbered", "&graphs.open=even_*&graphs.node=even_160")
+    middle = page.get_by_role("img", name="Drawing of the graph").bounding_box()
+    page.mouse.move(middle["x"] + middle["width"] / 2, middle["y"] + middle["height"] / 2)
+    page.wait_for_function("() => graphs.text('.tb-chart-heading') === 'even_160'")
+    profile.check(server.url)
+
+
 def test_search_finds_names_and_ops_and_shows_where_they_are(page_of: Any) -> None:
     """Names of nodes are text, whatever they look like."""
     page, profile, server = page_of("small")

@@ -72,18 +72,20 @@ export class GraphView {
   /**
    * Shows a scene.
    * @param {Scene} scene
-   * @param {{ keep?: string | null, show?: string | null }} [how]  `keep`: the box that stays where it is; `show`: the one that is
-   *   brought into the middle; without either everything is shown
+   * @param {{ keep?: string | null, show?: string | null, chosen?: string | null }} [how]  `keep`: the box that stays where it is;
+   *   `show`: the one that is brought into the middle; without either everything is shown, or `chosen` where that is too much
    */
-  setScene(scene, { keep = null, show = null } = {}) {
+  setScene(scene, { keep = null, show = null, chosen = null } = {}) {
     const before = this.#scene;
     this.#scene = scene;
     const from = this.#camera;
     const [old, now] = [keep === null ? undefined : before?.boxes.get(keep), keep === null ? undefined : scene.boxes.get(keep)];
     const shown = show === null ? undefined : scene.boxes.get(show);
     let to = this.#fitted();
-    // A drawing that is all length says nothing from that far away: it is shown from where data comes in.
-    if (to.scale < LEAST_FIRST) {
+    // A drawing that is all length says nothing from that far away: it is shown from where data comes in, or what a link names.
+    const first = chosen === null ? undefined : scene.boxes.get(chosen);
+    if (to.scale < LEAST_FIRST && first) to = centred(first, READABLE, this.#screen);
+    else if (to.scale < LEAST_FIRST) {
       const { x, y } = bottomOf(scene);
       const height = this.#screen.height / READABLE - 60;
       to = centred({ x, y: y - height, width: 0, height }, READABLE, this.#screen);

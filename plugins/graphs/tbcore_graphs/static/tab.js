@@ -65,7 +65,7 @@ export function Tab({ model, view, canvas, callbacks }) {
     return () => tooltip.destroy();
   }, []);
   useEffect(() => {
-    if (shown) view.setScene(shown.scene, shown);
+    if (shown) view.setScene(shown.scene, { ...shown, chosen: selected });
   }, [shown]);
   useEffect(() => {
     view.setLook({ colors: readColors(canvas), paintOf: coloring.paintOf, selected, hovered, found, traced });
