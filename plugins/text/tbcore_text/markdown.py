@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from html import escape, unescape
+from itertools import chain
 from typing import Any, NamedTuple
 
 from markdown_it import MarkdownIt
@@ -42,10 +43,9 @@ _TAGS = frozenset(_NAMES.split())
 """Elements that may be written as HTML: none loads or runs anything, or changes what is around
 it. Not `s`: language models have a token of that name."""
 _VOID = frozenset({"br", "hr"})
-_HTML = re.compile(
-    r"(?P<comment><!--.*?-->)|<(?P<end>/?)(?P<tag>[a-zA-Z][a-zA-Z0-9]*)(?P<rest>(?:[\s/][^<>]*)?)>",
-    re.DOTALL,
-)
+_TAG = r"<(?P<end>/?)(?P<tag>[a-zA-Z][a-zA-Z0-9]*)(?P<rest>(?:[\s/][^<>]*)?)>"
+_HTML = re.compile(rf"(?P<comment><!--.*?-->)|{_TAG}", re.DOTALL)
+_HTML_AFTER_COMMENTS = re.compile(rf"(?P<comment>(?!))|{_TAG}")
 _HREF = re.compile(r"""\shref\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE)
 _ALIGN = re.compile(r"text-align:(left|center|right)")
 
@@ -172,7 +172,11 @@ def _attributes(token: Token) -> Attributes:
 
 def _add_html(tree: _Tree, content: str) -> None:
     at = 0
-    for found in _HTML.finditer(content):
+    # Behind the last end of a comment none is looked for: each beginning would be followed to the
+    # end of the text.
+    last = content.rfind("-->") + len("-->") if "-->" in content else 0
+    tags = chain(_HTML.finditer(content, 0, last), _HTML_AFTER_COMMENTS.finditer(content, last))
+    for found in tags:
         tree.text(unescape(content[at : found.start()]))
         at = found.end()
         if found["comment"]:
