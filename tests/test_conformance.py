@@ -12,12 +12,18 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Sequence
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-PLUGINS = sorted(path.parent.name for path in REPOSITORY.glob("plugins/*/pyproject.toml"))
+PLUGINS = sorted(
+    path.parent.name
+    for path in REPOSITORY.glob("plugins/*/pyproject.toml")
+    if entry_points(group="tbcore.plugins", name=path.parent.name)
+)
+"""Those of this checkout that are installed; `dev.py` installs all."""
 TIME_LIMIT = 600.0
 """Seconds for one run of the suite, on a busy machine."""
 
@@ -131,7 +137,7 @@ BAD_ON_THE_SERVER = {
     "test_routes_answer_with_ten_thousand_tags": {
         "route": """
         num_tags = sum(map(len, multiplexer.tags(CLAIMS).values()))
-        time.sleep(num_tags / 5000)
+        time.sleep(3.1 if num_tags > 5000 else 0)
         return json_response(num_tags)
         """
     },
@@ -303,7 +309,8 @@ def test_each_check_of_the_server_fails_for_the_plugin_that_is_bad_there(tmp_pat
 
 def test_the_plugins_that_live_here_pass_on_the_server(tmp_path: Path) -> None:
     """All of them in one run."""
-    pytest.importorskip("tbcore_scalars", reason="the plugins of this checkout are not installed")
+    if not PLUGINS:
+        pytest.skip("no plugin of this checkout is installed")
     printed = run_suite(PLUGINS, tmp_path / "cwd", "-k", "test_server")
     found = outcomes(printed)
     assert sorted(found) == PLUGINS, printed
