@@ -256,6 +256,23 @@ def test_a_link_to_a_node_of_a_long_drawing_shows_that_node(page_of: Any) -> Non
     profile.check(server.url)
 
 
+def test_what_is_shown_stays_until_another_is_chosen(page_of: Any, logdir: Path) -> None:
+    """Whatever is logged or checked meanwhile; a link to what is opened names its run."""
+    page, profile, server = page_of("")
+    shown = page.get_by_label("Run", exact=True)
+    assert shown.input_value() == "calls"
+    write_run(logdir, "a_first", graph=one_node("other"))
+    page.wait_for_function(
+        "() => [...graphs.root().querySelectorAll('option')].some((one) => one.value === 'a_first')"
+    )
+    page.wait_for_function("() => graphs.isDrawn()")
+    assert shown.input_value() == "calls"
+    open_outline(page)
+    choose(page, "call")
+    wait_for_setting(page, "run", "calls")
+    profile.check(server.url)
+
+
 def test_search_finds_names_and_ops_and_shows_where_they_are(page_of: Any) -> None:
     """Names of nodes are text, whatever they look like."""
     page, profile, server = page_of("small")
@@ -265,7 +282,7 @@ def test_search_finds_names_and_ops_and_shows_where_they_are(page_of: Any) -> No
     page.keyboard.press("Enter")
     page.wait_for_function("() => location.hash.includes('graphs.open=loss')")
     page.keyboard.press("/")
-    page.keyboard.type("op:MatMul")
+    page.keyboard.type("op:matm")
     page.wait_for_function("() => graphs.text('.pane header').includes('2 matches')")
     page.keyboard.press("Escape")
     page.wait_for_function("() => graphs.text('.details h2') === '<i>mean'")

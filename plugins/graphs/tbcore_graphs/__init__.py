@@ -10,6 +10,12 @@ from tbcore import LegacyApi, Multiplexer, Option, PluginInfo, PluginOptions, ho
 from tbcore_graphs.routes import make_legacy_api, make_routes
 from tbcore_graphs.sources import CLAIMS
 
+_PYTORCH = """\
+writer = SummaryWriter(logdir)
+writer.add_graph(model, inputs)  # what the model is called with
+writer.close()"""
+_KERAS = "model.fit(x, y, callbacks=[keras.callbacks.TensorBoard(logdir)])"
+
 
 @hookimpl
 def plugin_info() -> PluginInfo:
@@ -18,6 +24,7 @@ def plugin_info() -> PluginInfo:
         claims=CLAIMS,
         order=40,
         description="The operations of a model, scope by scope, with their time and memory.",
+        how_to_log={"PyTorch": _PYTORCH, "Keras": _KERAS},
         options=(
             Option(
                 "memory_mb",

@@ -209,9 +209,10 @@ class Graph:
         }
 
     def search(self, text: str, op: str | None, limit: int) -> Answer:
-        """Scopes and nodes whose name contains a text, nodes of one op only with `op`; in any case.
+        """Scopes and nodes whose name contains a text; with `op` only nodes whose op contains that.
 
-        A `*` in the text stands for anything. Scopes come first. `total` is how many there are.
+        In any case. A `*` in the text stands for anything. Scopes come first. `total` is how many
+        there are.
         """
         tree, columns = self.tree, self.columns
         parts = [part for part in _ANYTHING.split(text.casefold()) if part]
@@ -225,7 +226,7 @@ class Graph:
             ]
         nodes: Iterable[int] = range(len(tree.names))
         if op is not None:
-            is_wanted = [op.casefold() == other.casefold() for other in columns.ops]
+            is_wanted = [op.casefold() in other.casefold() for other in columns.ops]
             nodes = np.flatnonzero(np.array(is_wanted, bool)[columns.op]).tolist()
         found += [tree.num_scopes + node for node in nodes if _has_all(tree.names[node], parts)]
         shown = found[:limit]

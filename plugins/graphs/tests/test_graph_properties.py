@@ -252,7 +252,7 @@ def test_a_trace_is_all_that_inputs_lead_back_to(logged: GraphDef, data: st.Data
 @given(
     logged=graphs(),
     text=st.sampled_from(["", "A", "b/", "x_", "(b", "nothing"]),
-    op=st.sampled_from([None, "Add", "CONST", "const", "", "Nothing"]),
+    op=st.sampled_from([None, "Add", "CONST", "ons", "", "Nothing"]),
     limit=st.integers(0, 20),
 )
 def test_a_search_finds_what_a_plain_walk_finds(
@@ -266,7 +266,7 @@ def test_a_search_finds_what_a_plain_walk_finds(
     expected = [
         (name, "op", node.op)
         for name, node in reference.nodes.items()
-        if text.lower() in name.lower() and (op is None or op.lower() == node.op.lower())
+        if text.lower() in name.lower() and (op is None or op.lower() in node.op.lower())
     ]
     if op is None and text:
         expected += [

@@ -82,7 +82,7 @@ function byName(boxes, theme, known, nameOf, legendOf) {
 
 /** @param {readonly string[]} names */
 function structureNote(names) {
-  return { swatches: [], note: names.length > 0 ? "Same colour: same structure" : "No two scopes have the same structure" };
+  return { swatches: [], note: names.length > 0 ? "Same colour: same structure" : "No two of the scopes drawn have the same structure" };
 }
 
 /** @param {readonly string[]} names */

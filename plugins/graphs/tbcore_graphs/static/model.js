@@ -46,15 +46,16 @@ export class Model {
   /** @type {Host} */ host;
   /** Names of the runs that have a graph. */
   runs = signal(/** @type {string[]} */ ([]));
+  /** What is shown stays, whatever is logged or checked meanwhile, until the reader chooses another run. */
+  #lastRun = signal("");
   overview = signal(/** @type {Overview | null} */ (null));
   shown = signal(/** @type {Shown | null} */ (null));
   error = signal("");
   isBusy = signal(true);
 
   run = computed(() => {
-    const wanted = this.host.settings.value.run;
     const runs = this.runs.value;
-    if (runs.includes(wanted)) return wanted;
+    for (const wanted of [this.host.settings.value.run, this.#lastRun.value]) if (runs.includes(wanted)) return wanted;
     return this.host.runs.value.find(({ name }) => runs.includes(name))?.name ?? runs[0] ?? "";
   });
   /** The place as text: a place that is chosen again is no change. */
@@ -243,6 +244,7 @@ export class Model {
       if (run !== this.run.peek()) return;
       const isSame = !isNew && contentOf(overview) === contentOf(this.overview.peek());
       this.#overviewOf = run;
+      this.#lastRun.value = run;
       if (isSame) return;
       if (!isNew) this.#next = { keep: "", show: null };
       this.overview.value = overview;
@@ -314,10 +316,10 @@ export class Model {
     return computed(() => /** @type {ReadonlySet<string>} */ (new Set(parseLists(text.value).flat())));
   }
 
-  /** Changes the address once. @param {Record<string, string | null>} settings */
+  /** Changes the address once. What is chosen belongs to a run, which it names too. @param {Record<string, string | null>} settings */
   #set(settings) {
     batch(() => {
-      for (const [name, value] of Object.entries(settings)) this.host.settings.set(name, value);
+      for (const [name, value] of Object.entries({ run: this.run.peek() || null, ...settings })) this.host.settings.set(name, value);
     });
   }
 }
