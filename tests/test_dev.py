@@ -38,8 +38,9 @@ def test_dev_knows_which_options_take_no_value(dev: ModuleType) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["sreve"], "there is no command 'sreve', only serve and test"),
+        (["sreve"], "there is no command 'sreve', only serve, test and docs"),
         (["test", "-x"], "arguments of pytest stand behind --, as in: dev.py test -- -x"),
+        (["docs", "-x"], "docs takes no arguments"),
     ],
 )
 def test_a_wrong_word_is_named(

@@ -7,6 +7,7 @@ import importlib
 import inspect
 import os
 import re
+import runpy
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -37,6 +38,9 @@ PAGES = [
     *sorted((REPOSITORY / "plugins").glob("*/*.md")),
     HELLO / "README.md",
 ]
+SITE: Any = runpy.run_path(str(REPOSITORY / "mkdocs_hooks.py"))
+"""What makes the site of these pages."""
+
 TIME_LIMIT = 120.0
 """Seconds for the examples of one page, generous for a busy machine."""
 
@@ -290,9 +294,40 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert linked.exists(), f"{target} does not exist"
         assert linked.is_relative_to(REPOSITORY), f"{target} is outside of the repository"
         if heading:
-            headings = re.findall(r"^#+ (.*)", read(linked), re.MULTILINE)
-            slugs = [re.sub(r"[^\w\- ]", "", line.lower()).replace(" ", "-") for line in headings]
+            text = re.sub(r"```.*?```", "", read(linked), flags=re.DOTALL)
+            slugs = [SITE["anchor"](line) for line in re.findall(r"^#+ (.*)", text, re.MULTILINE)]
             assert heading in slugs, f"{target}: no such heading"
+
+
+def test_every_page_is_in_the_navigation_of_the_site() -> None:
+    """Once, and nothing that is not there. mkdocs need not be installed to see that."""
+    navigation = read(REPOSITORY / "mkdocs.yml").partition("\nnav:\n")[2]
+    named = re.findall(r"^ +- [^:\n]+: (\S+)$", navigation, re.MULTILINE)
+    assert sorted(named) == sorted(name(page) for page in PAGES)
+
+
+def test_the_readme_names_every_page_of_the_documentation() -> None:
+    """So that nobody has to look through folders."""
+    readme = read(REPOSITORY / "README.md")
+    pages = [*DOCS.glob("*.md"), *REPOSITORY.glob("plugins/*/README.md")]
+    assert [name(page) for page in pages if f"]({name(page)}" not in readme] == []
+
+
+@pytest.mark.release
+def test_the_site_is_built_and_needs_no_other_host() -> None:
+    """mkdocs fails at a link or an anchor that leads nowhere; every page is written."""
+    run_python("dev.py", "docs", cwd=REPOSITORY)
+
+    site = REPOSITORY / "site"
+    for page in PAGES:
+        path = name(page).removesuffix(".md")
+        html = read(site / f"{re.sub('README$', 'index', path)}.html")
+        assert "<h1" in html, path
+        loaded = re.findall(
+            r"<(?:link|script|img|iframe)\b[^>]*\b(?:src|href)=[\"']?([^\"'\s>]+)", html
+        )
+        assert loaded, path
+        assert [address for address in loaded if re.match(r"(\w+:)?//", address)] == [], path
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
