@@ -30,7 +30,7 @@ from tbcore.eventfiles.proto.event_pb2 import Event
 from tbcore.eventfiles.proto.summary_pb2 import Summary, SummaryMetadata
 from tbcore.eventfiles.tensors import numpy_to_tensor
 from tbcore.testing import EventFileWriter, record_bytes, summaries
-from tbcore.testing.graphs import graph_def
+from tbcore.testing.graphs import Node, graph_def
 
 NAMES = ["S1", "S2", "S2t", "S2r", "S2v", "S3", "M", "G", "P"]
 START = 1_700_000_000.0
@@ -182,10 +182,10 @@ def write_mixed(path: Path, num_histograms: int, seed: int) -> None:
 
 def write_graph(path: Path, num_nodes: int) -> None:
     nodes = [
-        (f"block_{i // 1000}/layer_{i // 20 % 50}/op_{i}", "MatMul", [f"input_{i % 7}"])
+        Node(f"block_{i // 1000}/layer_{i // 20 % 50}/op_{i}", "MatMul", [f"input_{i % 7}"])
         for i in range(num_nodes)
     ]
-    nodes += [(f"input_{i}", "Placeholder", []) for i in range(7)]
+    nodes += [Node(f"input_{i}", "Placeholder") for i in range(7)]
     with EventFileWriter(path / "events.out.tfevents.1", wall_time=START) as writer:
         writer.add_graph(graph_def(nodes))
         for step in range(100):
@@ -206,7 +206,7 @@ def generate(root: Path, name: str, scale: float) -> None:
         for i in range(10):
             write_mixed(folder / f"mixed_{i:02d}", int(200 * scale), i)
     elif name == "G":
-        write_graph(folder / "run", int(300_000 * scale))
+        write_graph(folder / "run", int(650_000 * scale))
     elif name == "S2v":
         for i in range(50):
             write_merged(folder / f"exp_{i:03d}", int(5000 * scale), i)
