@@ -39,8 +39,10 @@ COMMIT_SECONDS = 0.1
 STOP_SECONDS = 0.5
 """How long `stop` waits for the thread, which is a daemon and may be left behind."""
 
-_MIN_PAUSE_SECONDS = 1.0
-"""Between passes however often files change: looking at thousands of files takes a while."""
+_MIN_PAUSE_SECONDS = 0.1
+_PAUSE_SHARE = 4
+"""Between passes however often files change: looking at thousands of files takes a while, and the
+pause is so many times as long."""
 _MAX_LINES_LOGGED = 20
 """At once: there may be a thousand files that nobody may read."""
 
@@ -159,6 +161,7 @@ class Loader:
         while not self._stopping.is_set():
             # Whatever wakes from here on may have happened behind the look's back.
             self._wake.clear()
+            begun = time.monotonic()
             try:
                 self.load_once()
             except Exception as error:
@@ -166,7 +169,8 @@ class Loader:
                 self._tell_fault("loading failed and is tried again", error)
             if self._reload_interval <= 0:
                 return
-            shortest = min(_MIN_PAUSE_SECONDS, self._reload_interval)
+            took = time.monotonic() - begun
+            shortest = min(max(_MIN_PAUSE_SECONDS, took * _PAUSE_SHARE), self._reload_interval)
             if not self._stopping.wait(shortest):
                 self._wake.wait(self._reload_interval - shortest)
 

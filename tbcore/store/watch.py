@@ -15,8 +15,10 @@ from tbcore.eventfiles.logdir import one_line
 
 logger = logging.getLogger(__name__)
 
-_STEP_MS = 200
-"""How often the watching thread looks whether it has to end."""
+_STEP_MS = 50
+"""After a change, how long to wait whether another one follows."""
+_MOST_MS = 100
+"""Until it is told, however many follow."""
 
 
 def watch(
@@ -42,6 +44,7 @@ def watch(
                 watch_filter=None,
                 stop_event=stopping,
                 step=_STEP_MS,
+                debounce=_MOST_MS,
                 raise_interrupt=False,
                 ignore_permission_denied=True,
             ):
