@@ -531,9 +531,9 @@ def test_sessions_of_one_group_are_one_row(
     tab.page.get_by_role("button", name="Sessions and curves of low").click()
     rows = tab.page.locator(".sessions tbody tr").all_inner_texts()
     assert [row.split() for row in rows] == [
-        ["g/0", "unknown", "0.5", "1"],
-        ["g/1", "unknown", "0.25", "1"],
-        ["g/2", "unknown", "1", "1"],
+        ["g/0", *"no end logged".split(), "0.5", "1"],
+        ["g/1", *"no end logged".split(), "0.25", "1"],
+        ["g/2", *"no end logged".split(), "1", "1"],
     ]
     check()
 
@@ -574,7 +574,7 @@ def test_an_unused_metric_stands_back_and_the_best_value_may_count(
     assert [row[1] for row in tab.rows()] == ["0.1250", "0.2500", "1.0000"]
     tab.page.get_by_role("button", name="Sessions and curves of version_0").click()
     row = tab.page.locator(".sessions tbody tr").inner_text().split()
-    assert row == ["version_0", "unknown", "0.125", "-1", "2", "1"]
+    assert row == ["version_0", *"no end logged".split(), "0.125", "-1", "2", "1"]
     tab.wait_for_address("hparams.values=best")
     check()
 
@@ -630,4 +630,13 @@ def test_nothing_is_wider_than_the_page(open_tab: Any, width: int) -> None:
     )
     wide = tab.page.evaluate("() => document.documentElement.scrollWidth")
     assert wide <= width
+    if width == 400:
+        # The wheel over the table goes on to the page below the last row.
+        tab.page.mouse.move(200, 880)
+        y = "() => tb.all('.trials')[0].getBoundingClientRect().y"
+        before = tab.page.evaluate(y)
+        tab.page.mouse.wheel(0, 20_000)
+        tab.page.wait_for_timeout(300)
+        tab.page.mouse.wheel(0, 400)
+        tab.page.wait_for_function(f"(before) => ({y})() < before", arg=before)
     check()

@@ -34,8 +34,12 @@ export function Compare({ tab, onClose }) {
   useEffect(() => {
     if (dialog.current && !dialog.current.open) dialog.current.showModal();
   }, []);
-  // Rows of one colour could not be told apart here, whatever they have in the list of runs.
-  const colors = useMemo(() => colorsOf(picked.map((row) => sweep.groups[row].name), tab.theme), [picked, sweep, tab.theme]);
+  const colors = useMemo(() => {
+    const groups = picked.map((row) => sweep.groups[row]);
+    const own = new Map(groups.map((group) => [group.name, tab.runColorOf(group)]));
+    // As in the table, unless rows of one colour could not be told apart here.
+    return new Set(own.values()).size === own.size ? own : colorsOf([...own.keys()], tab.theme);
+  }, [picked, sweep, tab.theme, tab.runColors]);
   const members = useMemo(
     () =>
       picked.flatMap((row) => {

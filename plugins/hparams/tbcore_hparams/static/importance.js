@@ -13,11 +13,14 @@ const LEAST_ROWS = 8;
 const MOST_PARTS = 6;
 /** From here on the rank correlation is worth an arrow. */
 const CLEAR = 0.3;
+/** A way back that is longer than this share of all the way is no noise. */
+const WAY_BACK = 0.25;
 
 /**
  * @typedef {object} Importance
  * @property {number} share  of the differences in rank that it accounts for, 0 to 1
  * @property {number} trend  Spearman's rank correlation, -1 to 1; NaN of values that are no numbers
+ * @property {boolean} turns  the metric goes both up and down along it: the best is in between
  */
 
 /**
@@ -36,8 +39,24 @@ export function importanceOf(column, metric, rows) {
   const cells = known.map((row) => column.cells[row]);
   const areNumbers = cells.every((cell) => typeof cell === "number" && !Number.isNaN(cell));
   const xs = areNumbers ? ranks(/** @type {number[]} */ (cells)) : null;
-  const share = shareBetween(xs ? partsOf(xs) : cells, ys);
-  return Number.isNaN(share) ? null : { share, trend: xs ? correlation(xs, ys) : NaN };
+  const parts = xs && partsOf(xs);
+  const share = shareBetween(parts ?? cells, ys);
+  return Number.isNaN(share) ? null : { share, trend: xs ? correlation(xs, ys) : NaN, turns: parts !== null && doTurn(parts, ys) };
+}
+
+/**
+ * Whether the mean ranks of rising parts go up and down.
+ * @param {readonly number[]} parts
+ * @param {Float64Array} ys
+ */
+function doTurn(parts, ys) {
+  const means = [...new Set(parts)].sort((a, b) => a - b).map((part) => mean(ys.filter((_, i) => parts[i] === part)));
+  let [least, most, up, down] = [means[0], means[0], 0, 0];
+  for (const each of means) {
+    [least, most] = [Math.min(least, each), Math.max(most, each)];
+    [up, down] = [Math.max(up, each - least), Math.max(down, most - each)];
+  }
+  return Math.min(up, down) > WAY_BACK * (most - least);
 }
 
 /** Ranks as parts of about as many rows each; equal ranks stay together. @param {Float64Array} ranks */
@@ -109,13 +128,13 @@ function mean(values) {
 }
 
 /** @param {Importance} importance  @returns {string} `62 % ↗` */
-export function formatImportance({ share, trend }) {
-  const arrow = trend >= CLEAR ? " ↗" : trend <= -CLEAR ? " ↘" : "";
+export function formatImportance({ share, trend, turns }) {
+  const arrow = turns ? "" : trend >= CLEAR ? " ↗" : trend <= -CLEAR ? " ↘" : "";
   return `${Math.round(share * 100)} %${arrow}`;
 }
 
 /** For a reader who has not met it. @param {Importance} importance @param {string} metric */
-export function explainImportance({ share, trend }, metric) {
-  const way = trend >= CLEAR ? `, which rises with it (ρ ${trend.toFixed(2)})` : trend <= -CLEAR ? `, which falls with it (ρ ${trend.toFixed(2)})` : "";
+export function explainImportance({ share, trend, turns }, metric) {
+  const way = turns ? ", which turns along it: neither less nor more is always better" : trend >= CLEAR ? `, which rises with it (ρ ${trend.toFixed(2)})` : trend <= -CLEAR ? `, which falls with it (ρ ${trend.toFixed(2)})` : "";
   return `Accounts for ${Math.round(share * 100)} % of the differences in rank by ${metric} over the rows shown${way}.`;
 }

@@ -77,7 +77,7 @@ function Sessions({ tab, group: { sessions }, metrics }) {
         ${sessions.map((session) => {
           const { name, status, start, end } = session;
           return html`<tr key=${name} onPointerEnter=${() => tab.host.hoveredRun.set(name)}>
-            <th scope="row" title=${name}><i style=${{ background: tab.runColors.get(name) ?? "#888888" }}></i>${name}</th>
+            <th scope="row" title=${name}><i style=${{ background: tab.runColors.get(name) ?? "#888888" }}></i>${name}${!tab.runColors.has(name) && html` <small>not checked, counted as well</small>`}</th>
             <td>${status}</td>
             ${has.start && html`<td>${Number.isNaN(start) ? "—" : formatTime(start)}</td>`}
             ${has.end && html`<td>${end >= start ? formatDuration(end - start) : "—"}</td>`}

@@ -19,7 +19,7 @@ import { countCells } from "./order.js";
 const LOG_FROM = { hparam: 2, metric: 3, info: Infinity };
 /** Where half of them lie in a smaller part of a linear axis than this; those spread evenly over it may stay so. */
 const CROWDED = 0.2;
-/** So few different numbers are the ticks themselves: 16, 32, 64 rather than 20, 40, 60. */
+/** So few different settings are the ticks themselves: 16, 32, 64 rather than 20, 40, 60. Results have round ones. */
 const FEW = 8;
 /** A bound that was dragged is written with so many digits. */
 const DIGITS = 4;
@@ -73,7 +73,7 @@ export function makeScale(column, log) {
       return Number.isFinite(share) ? share : NaN;
     },
     ticks: (most) => {
-      if (distinct.length <= FEW) return thinned(distinct.map((value) => ({ share: shareOf(value), label: labelOf(column, value) })), most);
+      if (distinct.length <= (column.kind === "metric" ? 1 : FEW)) return thinned(distinct.map((value) => ({ share: shareOf(value), label: labelOf(column, value) })), most);
       return ticksOf(column, isLog, low, high, most).map(([value, label]) => ({ share: shareOf(value), label }));
     },
     part: (a, b) => {

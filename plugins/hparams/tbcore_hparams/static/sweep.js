@@ -162,7 +162,8 @@ function readSessions(columns) {
   return columns.names.map((/** @type {string} */ name, /** @type {number} */ index) => ({
     name,
     index,
-    status: columns.status[index],
+    // Nobody said how it ended: it may still run.
+    status: columns.status[index] === "unknown" ? "no end logged" : columns.status[index],
     start: columns.start[index] || NaN,
     end: columns.end[index] || NaN,
     modelUri: columns.model_uri[index],

@@ -298,7 +298,7 @@ function Row({ tab, row, index, columns, from, to, writers, isOpen }) {
         />
         <span class="tb-name" onClick=${() => tab.toggleOpen(group.name)}><span class="tb-name-head">${head}</span><span class="tb-name-tail">${tail}</span></span>
         ${isBest && html`<span class="star" title=${tab.bestText}><${Icon} name="star" /><span class="tb-hidden">best</span></span>`}
-        ${group.sessions.length > 1 && html`<small class="count" title="sessions with these hyperparameters">×${group.sessions.length}</small>`}
+        ${group.sessions.length > 1 && html`<small class="count" title=${sayCount(tab, group)}>×${group.sessions.length}</small>`}
       </div>
     </th>
     ${beside(from)}
@@ -306,6 +306,12 @@ function Row({ tab, row, index, columns, from, to, writers, isOpen }) {
     ${beside(columns.length - to)}
     <td></td>
   </tr>`;
+}
+
+/** @param {import("./tab.js").Tab} tab @param {import("./types.js").Group} group */
+function sayCount(tab, { sessions }) {
+  const numUnchecked = sessions.filter(({ name }) => !tab.runColors.has(name)).length;
+  return `sessions with these hyperparameters${numUnchecked > 0 ? `; ${numUnchecked} not checked in the list of runs, and counted as well` : ""}`;
 }
 
 /**

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { importanceOf, ranks } from "../../tbcore_hparams/static/importance.js";
+import { explainImportance, formatImportance, importanceOf, ranks } from "../../tbcore_hparams/static/importance.js";
 import { geometryOf, hitRow, shareAt, yOf } from "../../tbcore_hparams/static/parallel-paint.js";
 import { gradesOf, NUM_COLORS, rampOf } from "../../tbcore_hparams/static/ramp.js";
 import { isLogAtFirst, makeScale } from "../../tbcore_hparams/static/scales.js";
@@ -51,6 +51,12 @@ test("few numbers are the ticks themselves", () => {
   const { ticks } = makeScale(column([64, 16, 32, 16]), false);
   assert.deepEqual(ticks(8).map(({ label }) => label), ["16", "32", "64"]);
   assert.deepEqual(ticks(2).map(({ label }) => label), ["16", "64"]); // where there is room for two
+});
+
+test("few results have round ticks all the same", () => {
+  const { ticks } = makeScale(column([0.08333, 0.04166, 0.02777], "number", "metric"), false);
+  assert.deepEqual(ticks(4).map(({ label }) => label), ["0.04", "0.06", "0.08"]);
+  assert.equal(makeScale(column([0.08333], "number", "metric"), false).ticks(4).length, 1);
 });
 
 test("a part of an axis is a filter, without a bound where it reaches the end", () => {
@@ -115,6 +121,16 @@ test("what decides the order counts fully, also where the best is in the middle"
   assert.ok(rising && rising.share > 0.9 && rising.trend === 1);
   const peaked = importanceOf(column(xs), column(xs.map((x) => -((x - 30) ** 2)), "number", "metric"), xs);
   assert.ok(peaked && peaked.share > 0.6 && Math.abs(peaked.trend) < 0.1);
+  // Bad at the left, the best next to it, and less and less good from there: less is not better.
+  const ys = xs.map((x) => (x < 10 ? 10 + x / 10 : 60 - x));
+  const humped = importanceOf(column(xs), column(ys, "number", "metric"), xs);
+  assert.ok(humped && humped.trend < -0.3 && humped.turns);
+  assert.doesNotMatch(formatImportance(humped), /[↗↘]/);
+  assert.match(explainImportance(humped, "loss"), /turns/);
+  // What rises but for noise does not turn.
+  const noisy = importanceOf(column(xs), column(xs.map((x) => x + 40 * ((Math.imul(x + 1, 2654435761) >>> 0) / 2 ** 32)), "number", "metric"), xs);
+  assert.ok(noisy && !noisy.turns);
+  assert.match(formatImportance(noisy), /↗/);
   const opt = importanceOf(column(xs.map((x) => (x < 30 ? "a" : "b")), "string"), metric, xs);
   assert.ok(opt && opt.share > 0.7 && Number.isNaN(opt.trend));
 });

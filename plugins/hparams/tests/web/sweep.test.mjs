@@ -77,7 +77,7 @@ test("a row is named after its session where it has one, and a group by a short 
 });
 
 test("status, start and duration of a row are of all its sessions", () => {
-  assert.deepEqual(cells("status"), ["1 success, 1 failure", "unknown", "running"]);
+  assert.deepEqual(cells("status"), ["1 success, 1 failure", "no end logged", "running"]);
   assert.deepEqual(cells("start"), [50, null, 10]);
   assert.deepEqual(cells("duration"), [40, null, null]); // of 60 and 20; the last has no end yet
 });
