@@ -281,6 +281,9 @@ def test_search_finds_names_and_ops_and_shows_where_they_are(page_of: Any) -> No
     page.wait_for_function("() => graphs.text('.pane header').includes('1 match')")
     page.keyboard.press("Enter")
     page.wait_for_function("() => location.hash.includes('graphs.open=loss')")
+    # What was chosen is told below what was found.
+    page.wait_for_function("() => graphs.text('.results + .details').includes('layer_2/Relu')")
+    assert page.get_by_text("1 match", exact=True).is_visible()
     page.keyboard.press("/")
     page.keyboard.type("op:matm")
     page.wait_for_function("() => graphs.text('.pane header').includes('2 matches')")
@@ -496,6 +499,15 @@ def test_narrow_pages_have_the_details_in_a_sheet(page_of: Any) -> None:
     """The drawing has all the room until something is chosen, and the page does not scroll."""
     page, profile, server = page_of("small", viewport={"width": 400, "height": 800})
     assert page.evaluate("() => graphs.root().querySelector('.pane')") is None
+    # The sheet does not come between the clicks of two.
+    place = find_box(page, "loss")
+    page.mouse.click(*place)
+    page.wait_for_timeout(150)
+    page.mouse.click(*place, click_count=2)
+    wait_for_setting(page, "open", "loss")
+    assert page.evaluate("() => graphs.root().querySelector('.pane')") is None
+    page.wait_for_function("() => graphs.isDrawn()")
+    page.wait_for_timeout(400)  # until the boxes stand still
     page.mouse.click(*find_box(page, "loss"))
     page.wait_for_function("() => graphs.text('.details h2') === 'loss'")
     pane = page.evaluate(

@@ -34,9 +34,10 @@ export function colorBoxes(by, boxes, theme, known = []) {
   const shown = [...boxes];
   if (by === "structure") return byName(shown, theme, known, (box) => (box.structure > 0 ? String(box.structure) : ""), structureNote);
   if (by === "device") return byName(shown, theme, known, (box) => box.device, deviceNote);
-  const valueOf = (/** @type {Box} */ box) => (by === "compute" ? box.computeMicros : box.bytes);
+  const valueOf = (/** @type {Box} */ box) => costOf(by, box);
   const format = by === "compute" ? formatMicros : formatBytes;
-  const values = shown.filter(({ open }) => !open).flatMap((box) => valueOf(box) ?? []);
+  // Also of scopes that are open, which have no colour: what is in them keeps its own when others are opened.
+  const values = shown.flatMap((box) => valueOf(box) ?? []);
   if (values.length === 0) {
     return { names: [], paintOf: () => null, swatches: [], scale: null, note: `Nothing is known of ${by === "compute" ? "compute time" : "memory"}` };
   }
@@ -53,6 +54,17 @@ export function colorBoxes(by, boxes, theme, known = []) {
     scale: { color, from: format(0), to: format(most) },
     note: "",
   };
+}
+
+/** What boxes are coloured by, where that is a cost. @param {ColorBy} by @param {Box} box */
+function costOf(by, { computeMicros, bytes }) {
+  return by === "compute" ? computeMicros : by === "memory" ? bytes : null;
+}
+
+/** In words; "" where nothing is known of it. @param {ColorBy} by @param {Box} box */
+export function costText(by, box) {
+  const cost = costOf(by, box);
+  return cost === null ? "" : by === "compute" ? formatMicros(cost) : formatBytes(cost);
 }
 
 /**

@@ -6,6 +6,7 @@ import { html } from "htm/preact";
 import { plural } from "tbcore/lib/format.js";
 import { Icon } from "tbcore/lib/icons.js";
 import { VirtualList } from "tbcore/lib/virtual-list.js";
+import { costText } from "./colors.js";
 import { scopeOf } from "./paths.js";
 
 /** @typedef {import("./scene.js").Box} Box */
@@ -14,8 +15,9 @@ import { scopeOf } from "./paths.js";
  * @param {object} props
  * @param {import("./model.js").Model} props.model
  * @param {import("./graph-view.js").GraphView} props.view
+ * @param {import("./colors.js").ColorBy} props.by
  */
-export function Outline({ model, view }) {
+export function Outline({ model, view, by }) {
   const boxes = [...(model.shown.value?.scene.boxes.values() ?? [])];
   const selected = model.selected.value;
   const index = boxes.findIndex(({ name }) => name === selected);
@@ -49,7 +51,7 @@ export function Outline({ model, view }) {
       keyOf=${(/** @type {Box} */ box) => box.name}
       showIndex=${index}
       onKeyDown=${onKeyDown}
-      renderRow=${(/** @type {Box} */ box, /** @type {number} */ row) => html`<${Row} box=${box} row=${row} index=${index} model=${model} go=${go} />`}
+      renderRow=${(/** @type {Box} */ box, /** @type {number} */ row) => html`<${Row} box=${box} row=${row} index=${index} model=${model} go=${go} by=${by} />`}
     />`;
 }
 
@@ -60,10 +62,12 @@ export function Outline({ model, view }) {
  * @param {number} props.index  of the row that is selected; below 0 for none
  * @param {import("./model.js").Model} props.model
  * @param {(box: Box) => void} props.go
+ * @param {import("./colors.js").ColorBy} props.by
  */
-function Row({ box, row, index, model, go }) {
+function Row({ box, row, index, model, go, by }) {
   const isSelected = row === index;
   const isGroup = box.kind !== "op";
+  const cost = costText(by, box);
   /** Takes the focus along when the keyboard goes on. @param {HTMLElement | null} element */
   const follow = (element) => {
     const root = /** @type {ShadowRoot | null} */ (element?.getRootNode() ?? null);
@@ -75,7 +79,7 @@ function Row({ box, row, index, model, go }) {
     aria-level=${box.depth + 1}
     aria-selected=${isSelected}
     aria-expanded=${isGroup ? box.open : undefined}
-    aria-label="${box.label}, ${isGroup ? box.sub : box.op}${box.apart ? ", auxiliary" : ""}"
+    aria-label="${box.label}, ${isGroup ? box.sub : box.op}${cost && `, ${cost}`}${box.apart ? ", auxiliary" : ""}"
     tabindex=${isSelected || (index < 0 && row === 0) ? 0 : -1}
     ref=${follow}
     title=${box.name}
@@ -86,6 +90,6 @@ function Row({ box, row, index, model, go }) {
     <span class="twist" onClick=${(/** @type {Event} */ event) => isGroup && (event.stopPropagation(), model.toggle(box.name))}>
       ${isGroup && html`<${Icon} name="chevron" />`}
     </span>
-    <span class="label">${box.label}</span><small>${isGroup ? box.nodes.toLocaleString("en") : box.op}</small>
+    <span class="label">${box.label}</span><small>${cost || (isGroup ? box.nodes.toLocaleString("en") : box.op)}</small>
   </div>`;
 }

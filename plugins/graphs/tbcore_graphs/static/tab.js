@@ -25,6 +25,8 @@ import { SearchBox, SearchResults, useSearch } from "./search.js";
  * @typedef {import("./scene.js").Box} Box
  */
 
+/** A click that no other one follows within this time was no double click. */
+const DOUBLE_CLICK_MS = 400;
 /** What boxes are coloured by; the last two need run metadata. */
 const COLORS = [["structure", "Structure"], ["device", "Device"], ["compute", "Compute time"], ["memory", "Memory"]];
 
@@ -37,6 +39,7 @@ const COLORS = [["structure", "Structure"], ["device", "Device"], ["compute", "C
  */
 export function Tab({ model, view, canvas, callbacks }) {
   const { host } = model;
+  const opensPane = useRef(0);
   const frame = useRef(/** @type {HTMLElement | null} */ (null));
   const [hovered, setHovered] = useState(/** @type {string | null} */ (null));
   const [pane, setPane] = useState(/** @type {"details" | "outline" | null} */ (innerWidth > 760 ? "details" : null));
@@ -74,9 +77,15 @@ export function Tab({ model, view, canvas, callbacks }) {
   Object.assign(callbacks, {
     onSelect: (/** @type {string | null} */ name) => {
       model.select(name);
-      if (name !== null) setPane("details");
+      if (name === null || pane === "details") return;
+      // A pane that comes up moves the drawing, and the second click of two would miss.
+      clearTimeout(opensPane.current);
+      opensPane.current = setTimeout(() => setPane("details"), pane === null ? DOUBLE_CLICK_MS : 0);
     },
-    onToggle: (/** @type {string} */ name) => model.toggle(name),
+    onToggle: (/** @type {string} */ name) => {
+      clearTimeout(opensPane.current);
+      model.toggle(name);
+    },
     onHover: (/** @type {Box | null} */ box, /** @type {{ left: number, top: number }} */ at) => {
       setHovered(box?.name ?? null);
       if (box) tooltip.show(readOutNodes(readOutOf(box, coloring.paintOf(box)?.color ?? "transparent")), at);
@@ -131,7 +140,8 @@ export function Tab({ model, view, canvas, callbacks }) {
       ${(pane || search.text !== "") &&
       html`<aside class="pane" aria-label="About the graph">
         ${search.text !== ""
-          ? html`<${SearchResults} search=${search} selected=${selected} onChoose=${reveal} />`
+          ? html`<${SearchResults} search=${search} selected=${selected} onChoose=${reveal} />
+              ${selected !== null && found.has(selected) && html`<${Details} model=${model} onReveal=${reveal} />`}`
           : html`<header>
                 <${Choice}
                   label="What the pane shows"
@@ -145,7 +155,7 @@ export function Tab({ model, view, canvas, callbacks }) {
                 </button>
               </header>
               ${pane === "outline"
-                ? html`<${Outline} model=${model} view=${view} />`
+                ? html`<${Outline} model=${model} view=${view} by=${by} />`
                 : html`<${Details} model=${model} onReveal=${reveal} />`}`}
       </aside>`}
     </div>

@@ -141,6 +141,16 @@ test("what has a colour keeps it when other scopes open", () => {
   }
 });
 
+test("what costs have a colour by keeps it when others are opened", () => {
+  const boxOf = (/** @type {string} */ name, /** @type {number} */ bytes, open = false) => /** @type {any} */ ({ name, bytes, open, computeMicros: null });
+  const other = boxOf("other", 100);
+  const closed = colorBoxes("memory", [boxOf("a", 900), other], "light");
+  const opened = colorBoxes("memory", [boxOf("a", 900, true), boxOf("a/b", 90), other], "light");
+  assert.deepEqual(opened.scale, closed.scale);
+  assert.deepEqual(opened.paintOf(other), closed.paintOf(other));
+  assert.equal(opened.paintOf(boxOf("a", 900, true)), null);
+});
+
 test("no name and no op makes a box wider than can be read", async () => {
   const long = "L".repeat(5000);
   const { boxes } = await sceneOf({ "": scopeOf("", { [long]: long, x: "X" }, []) });
