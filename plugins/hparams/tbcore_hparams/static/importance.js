@@ -41,7 +41,25 @@ export function importanceOf(column, metric, rows) {
   const xs = areNumbers ? ranks(/** @type {number[]} */ (cells)) : null;
   const parts = xs && partsOf(xs);
   const share = shareBetween(parts ?? cells, ys);
-  return Number.isNaN(share) ? null : { share, trend: xs ? correlation(xs, ys) : NaN, turns: parts !== null && doTurn(parts, ys) };
+  if (Number.isNaN(share)) return null;
+  const trend = xs ? correlation(xs, ys) : NaN;
+  return { share, trend, turns: xs !== null && parts !== null && (doTurn(parts, ys) || doesEndTurn(xs, ys, trend)) };
+}
+
+/**
+ * Whether the least or the greatest values, a few of many, have metrics in the other half than the trend says.
+ * @param {Float64Array} xs
+ * @param {Float64Array} ys
+ * @param {number} trend
+ */
+function doesEndTurn(xs, ys, trend) {
+  const few = Math.ceil(Math.sqrt(xs.length) / 4);
+  const sorted = [...xs].sort((a, b) => a - b);
+  const [low, high] = [sorted[few - 1], sorted[sorted.length - few]];
+  const atLow = mean(ys.filter((_, i) => xs[i] <= low));
+  const atHigh = mean(ys.filter((_, i) => xs[i] >= high));
+  const middle = mean(ys);
+  return (middle - atLow) * trend < 0 || (atHigh - middle) * trend < 0;
 }
 
 /**

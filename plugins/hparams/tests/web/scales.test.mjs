@@ -127,6 +127,10 @@ test("what decides the order counts fully, also where the best is in the middle"
   assert.ok(humped && humped.trend < -0.3 && humped.turns);
   assert.doesNotMatch(formatImportance(humped), /[↗↘]/);
   assert.match(explainImportance(humped, "loss"), /turns/);
+  // Of few rows the one at the end counts, which was tried and was bad.
+  const few = xs.slice(0, 16);
+  const ended = importanceOf(column(few), column(few.map((x) => (x === 0 ? -20 : -x)), "number", "metric"), few);
+  assert.ok(ended && ended.trend < -0.3 && ended.turns);
   // What rises but for noise does not turn.
   const noisy = importanceOf(column(xs), column(xs.map((x) => x + 40 * ((Math.imul(x + 1, 2654435761) >>> 0) / 2 ** 32)), "number", "metric"), xs);
   assert.ok(noisy && !noisy.turns);
