@@ -209,7 +209,7 @@ def _walk(root: str, found: Scan) -> Iterator[tuple[_Directory, list[EventFile]]
             if directory.is_linked and not _may_enter(directory, num_names, found):
                 continue
             with os.scandir(directory.path) as entries:
-                files = list(_sort_out(entries, directory, stack, found))
+                files = _sort_out(entries, directory, stack, found)
         except FileNotFoundError:
             if directory.path == root:
                 found.missing.append(readable(root))
@@ -252,32 +252,31 @@ def _sort_out(
     directory: _Directory,
     stack: list[_Directory],
     found: Scan,
-) -> Iterator[EventFile]:
+) -> list[EventFile]:
     """The event files among the entries; directories go onto the stack."""
+    files: list[EventFile] = []
     prefix = "" if directory.name == "." else f"{directory.name}/"
     for entry in entries:
-        # Links are rare, and telling where one leads costs a call; the rest does not.
-        is_link = entry.is_symlink()
         try:
+            # A name without the mark can only be that of a directory. Most entries say what they
+            # are without a call; telling where a link leads costs one.
             if entry.is_dir():
-                is_linked = is_link or directory.is_linked
+                is_linked = directory.is_linked or entry.is_symlink()
                 stack.append(
                     _Directory(entry.path, prefix + entry.name, directory, is_linked=is_linked)
                 )
-                continue
-            if _MARK not in entry.name:
-                continue
-            status = entry.stat()
+            elif _MARK in entry.name:
+                status = entry.stat()
+                # A FIFO would hang its reader, and a device is worse.
+                if stat.S_ISREG(status.st_mode):
+                    files.append(EventFile.of(entry.path, status))
         except OSError as error:
             if error.errno in (errno.ENOENT, errno.ELOOP):
                 continue  # Gone, or a link to nowhere.
-            if not is_link:
+            if not entry.is_symlink():
                 raise  # Of no file in here anything is known.
             found.problems.append(one_line(f"cannot look at {entry.path}: {error.strerror}"))
-            continue
-        # A FIFO would hang its reader, and a device is worse.
-        if stat.S_ISREG(status.st_mode):
-            yield EventFile.of(entry.path, status)
+    return files
 
 
 def _is_readable(name: str) -> bool:

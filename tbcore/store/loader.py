@@ -218,6 +218,8 @@ class Loader:
         return run
 
     def _update(self, run: _Run, files: Sequence[EventFile]) -> None:
+        if run.active.is_quiet and files == run.files:
+            return
         if run.see(files):
             self._changed[run.name] = run
         if not run.active.update(files):

@@ -46,7 +46,7 @@ class RunReader:
         self._pending: list[_File] = []
         """Files to read, the next one last."""
         self._found: Sequence[EventFile] = ()
-        self._is_quiet = False
+        self.is_quiet = False
         """Whether the last update left nothing to read."""
         self._troubles: list[str] = []
         self._problems: list[str] = []
@@ -73,7 +73,7 @@ class RunReader:
 
     def update(self, found: Sequence[EventFile]) -> bool:
         """Takes what a scan found of the run; False when it has to be read anew."""
-        if found == self._found and self._is_quiet:
+        if found == self._found and self.is_quiet:
             return True
         paths = {event_file.path for event_file in found}
         for path in [path for path in self._files if path not in paths]:
@@ -97,7 +97,7 @@ class RunReader:
             for path, file in sorted(self._files.items(), reverse=True)
             if path in was_pending or file.may_hold_more()
         ]
-        self._found, self._is_quiet = found, not self._pending
+        self._found, self.is_quiet = found, not self._pending
         self.bytes_total = sum(file.found.size for file in self._files.values())
         self.bytes_read = sum(file.num_read for file in self._files.values())
         return True
