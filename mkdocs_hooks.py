@@ -21,6 +21,7 @@ PAGES = (
     "*.md",
     "LICENSE",
     "docs/*.md",
+    "docs/*.css",
     "docs/*.svg",
     "docs/examples/*/README.md",
     "plugins/*/*.md",

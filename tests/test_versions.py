@@ -58,5 +58,5 @@ def test_the_extra_named_all_brings_every_plugin() -> None:
 def test_the_changelog_speaks_of_this_version() -> None:
     """The newest section is the one of the version that is being made."""
     changelog = (REPOSITORY / "CHANGELOG.md").read_text(encoding="utf-8")
-    headings = re.findall(r"^## (\S+)", changelog, re.MULTILINE)
+    headings = re.findall(r"^## Version (\S+)", changelog, re.MULTILINE)
     assert headings[0] == CORE["version"]
