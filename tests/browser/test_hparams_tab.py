@@ -535,6 +535,11 @@ def test_sessions_of_one_group_are_one_row(
         ["g/1", "no", "end", "logged", "0.25", "1"],
         ["g/2", "no", "end", "logged", "1", "1"],
     ]
+    # A row counts as a whole, and says so.
+    tab.page.get_by_role("checkbox", name="g/0", exact=True).uncheck()
+    tab.page.locator(".sessions small").wait_for()
+    assert "counted as well" in tab.page.locator(".sessions tbody tr").first.inner_text()
+    assert tab.rows()[0][1] == "0.25000"
     check()
 
 
