@@ -289,6 +289,14 @@ def test_search_finds_names_and_ops_and_shows_where_they_are(page_of: Any) -> No
     page.wait_for_function("() => graphs.text('.pane header').includes('2 matches')")
     page.keyboard.press("Escape")
     page.wait_for_function("() => graphs.text('.details h2') === '<i>mean'")
+    # What is in sight stays where it is.
+    place = find_box(page, "head_a")
+    page.keyboard.type("head_a")
+    page.wait_for_function("() => graphs.text('.pane header').includes('1 match')")
+    page.keyboard.press("Enter")
+    page.wait_for_function("() => graphs.text('.details h2') === 'head_a'")
+    page.wait_for_timeout(400)
+    assert find_box(page, "head_a") == place
     profile.check(server.url)
 
 

@@ -73,7 +73,7 @@ export class GraphView {
    * Shows a scene.
    * @param {Scene} scene
    * @param {{ keep?: string | null, show?: string | null, chosen?: string | null }} [how]  `keep`: the box that stays where it is;
-   *   `show`: the one that is brought into the middle; without either everything is shown, or `chosen` where that is too much
+   *   `show`: the one that is brought into sight, in another scene into the middle; without either everything is shown, or `chosen` where that is too much
    */
   setScene(scene, { keep = null, show = null, chosen = null } = {}) {
     const before = this.#scene;
@@ -90,7 +90,9 @@ export class GraphView {
       const height = this.#screen.height / READABLE - 60;
       to = centred({ x, y: y - height, width: 0, height }, READABLE, this.#screen);
     }
-    if (shown) to = centred(shown, Math.max(0.8, Math.min(1.25, from.scale)), this.#screen);
+    // In a drawing that stays the same nothing moves but to bring it into sight.
+    if (shown && before === scene && from.scale >= READABLE) to = reveal(from, shown, this.#screen);
+    else if (shown) to = centred(shown, Math.max(0.8, Math.min(1.25, from.scale)), this.#screen);
     else if (old && now) {
       const { scale } = from;
       // The mark that was clicked stays under the pointer.

@@ -32,7 +32,7 @@ import { MAX_CHILDREN, makeScene } from "./scene.js";
  * @property {Scene} scene
  * @property {string} of  tells graphs apart
  * @property {string | null} keep  what stays where it is; "" for everything
- * @property {string | null} show  what is brought into the middle
+ * @property {string | null} show  what is brought into sight
  */
 
 export const options = new Options({ color: "structure", trace: /** @type {boolean} */ (false) }, { color: ["structure", "device", "compute", "memory"] });
