@@ -6,9 +6,10 @@
 The runs are made up, and each has something that real ones have: sub-runs for training and
 evaluation, a loss that diverges to infinity and NaN, a restart from a checkpoint that makes the
 last steps void, noise that wants smoothing, both ways of writing a number, weights
-that part as they learn, pictures, clips and sentences that get clearer as the loss falls, settings
-in words, and the graph of the model with the time that its parts take. Beside them is a
-sweep: short runs that differ in their hyperparameters, two of each with other seeds.
+that part as they learn, pictures, clips and sentences that get clearer as the loss falls, a class
+that is told from others better and better, settings in words, and the graph of the model with the
+time that its parts take. Beside them is a sweep: short runs that differ in their hyperparameters,
+two of each with other seeds.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ EVALUATE_EVERY = 50
 LISTEN_EVERY = 200
 LOOK_INSIDE_EVERY = 25
 NUM_WEIGHTS = 2000
+NUM_PREDICTIONS = 1000
 PICTURE_SIZE = 48
 CLIP_SECONDS = 0.5
 SAMPLE_RATE = 8000
@@ -142,6 +144,7 @@ def _write_run(logdir: Path, run: DemoRun) -> None:
                     _write_profile(writer, run, step, wall_time)
                 if step % EVALUATE_EVERY == 0:
                     _write_evaluation(eval_writer, step, loss, noise, wall_time)
+                    _write_curve(eval_writer, run, step, loss, wall_time)
                     _write_pictures(eval_writer, run, step, loss, wall_time)
                     _write_sentences(eval_writer, run, step, loss, wall_time)
                 if step % LISTEN_EVERY == 0:
@@ -307,6 +310,18 @@ def _write_evaluation(
         accuracy = max(0.1, 1 - 0.38 * loss + noise.gauss(0.0, 0.008))
     writer.add_scalar("loss/total", loss * 1.08, step, dtype="float32", wall_time=wall_time)
     writer.add_scalar("accuracy", accuracy, step, dtype="float32", wall_time=wall_time)
+
+
+def _write_curve(
+    writer: EventFileWriter, run: DemoRun, step: int, loss: float, wall_time: float
+) -> None:
+    """How well one class is told from all others: rare, and found better as the loss falls."""
+    rng = np.random.default_rng([step, len(run.name), 3])
+    labels = rng.random(NUM_PREDICTIONS) < 0.2
+    margin = 3.5 * math.exp(-max(loss - run.floor, 0.0)) if math.isfinite(loss) else 0.0
+    predictions = 1 / (1 + np.exp(1.5 - margin * labels - rng.normal(0, 1, NUM_PREDICTIONS)))
+    curve = summaries.pr_curve("class/3", labels, predictions, num_thresholds=101)
+    writer.add_summary(step, curve, wall_time=wall_time)
 
 
 def _write_weights(writer: EventFileWriter, run: DemoRun, step: int, wall_time: float) -> None:

@@ -30,6 +30,7 @@ __all__ = [
     "histogram",
     "image",
     "scalar",
+    "tensor",
     "text",
 ]
 
@@ -208,6 +209,15 @@ def audio(value: Value, metadata: SummaryMetadata | None = None) -> AudioValue:
         "audio/wav" if _encoding(content) == _WAV else "application/octet-stream",
         [AudioClip(clip, label.decode(errors="replace")) for clip, label in rows],
     )
+
+
+def tensor(value: Value) -> NDArray[Any]:
+    """The array of a tensor: dtype and shape as logged, bfloat16 and the like as float32.
+
+    Strings are an object array of `bytes`. It is for formats of a plugin's own, whose shape and
+    dtype the plugin has to check: anything may be logged under its name.
+    """
+    return _tensor(_summary(value, "a tensor"), "a tensor")
 
 
 def text(value: Value) -> NDArray[np.object_]:

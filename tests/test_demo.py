@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tbcore_graphs
@@ -108,6 +109,21 @@ def test_the_demo_has_words(tmp_path: Path, tbcore_client: MakeClient) -> None:
     first, last = (dict(values.text(sentences[at].read()).tolist()) for at in (0, -1))
     assert last["Nobody knew"] == "why the old clock had stopped at noon."
     assert first["Nobody knew"] != last["Nobody knew"]
+
+
+def test_the_demo_tells_a_class_better_and_better(
+    tmp_path: Path, tbcore_client: MakeClient
+) -> None:
+    write_demo(tmp_path / "demo")
+    client = tbcore_client(tmp_path / "demo")
+    claims = (Claim("tensor", plugin_name="pr_curves"),)
+
+    curves = client.multiplexer.read_items("large/eval", "class/3", claims, values.tensor)
+
+    assert [item.step for item, _ in curves] == list(range(0, NUM_STEPS, EVALUATE_EVERY))
+    areas = [np.sum(rows[4] * -np.diff(rows[5], append=0.0)) for _, rows in curves]
+    assert areas[0] < 0.4
+    assert areas[-1] > 0.8
 
 
 def test_the_weights_of_the_demo_part(tmp_path: Path, tbcore_client: MakeClient) -> None:

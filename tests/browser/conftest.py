@@ -265,6 +265,11 @@ def text_path(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return plugin_path("text", tmp_path_factory.mktemp("text"))
 
 
+@pytest.fixture(scope="session")
+def pr_curves_path(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    return plugin_path("pr_curves", tmp_path_factory.mktemp("pr_curves"))
+
+
 @pytest.fixture
 def install_plugin(tmp_path: Path) -> Callable[..., Path]:
     """Installs a plugin that has only a module: `install_plugin("bad", "export default ...")`.

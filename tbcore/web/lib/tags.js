@@ -13,9 +13,10 @@ import { formatLists, parseLists } from "./name-lists.js";
 /**
  * The tags of each run, as the plugin's route `tags` has them, now and after they have changed.
  * @param {Host} host
+ * @param {(json: any) => RunToTags} [read]  makes the tags of an answer of another form
  * @returns {Promise<import("@preact/signals-core").ReadonlySignal<RunToTags>>} rejects when they cannot be had at first
  */
-export async function watchTags(host) {
+export async function watchTags(host, read = (json) => json) {
   let { lists } = host.generations.value;
   let numAsked = 0;
   let newest = 0;
@@ -24,7 +25,7 @@ export async function watchTags(host) {
     const answer = await host.fetchJSON("tags");
     if (number < newest) return; // an answer to a later request has overtaken it
     newest = number;
-    tags.value = answer;
+    tags.value = read(answer);
   };
   const tags = signal(/** @type {RunToTags} */ ({}));
   await ask();

@@ -1,0 +1,39 @@
+"""PR Curves: precision over recall of classifiers, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from starlette.routing import Route
+
+from tbcore import Claim, Multiplexer, PluginInfo, PluginOptions, hookimpl
+from tbcore_pr_curves.routes import make_routes
+
+CLAIMS = (Claim("tensor", plugin_name="pr_curves", is_scalar=False),)
+
+
+@hookimpl
+def plugin_info() -> PluginInfo:
+    return PluginInfo(
+        title="PR Curves",
+        claims=CLAIMS,
+        samples=100,
+        order=70,
+        api=1,
+        description="Precision over recall of classifiers, step by step.",
+        how_to_log={
+            "PyTorch": "from torch.utils.tensorboard import SummaryWriter\n\n"
+            'with SummaryWriter("runs/first") as writer:\n'
+            '    writer.add_pr_curve("cats", labels, predictions, global_step=step)\n',
+        },
+    )
+
+
+@hookimpl
+def is_active(multiplexer: Multiplexer) -> bool:
+    return multiplexer.has(CLAIMS)
+
+
+@hookimpl
+def routes(multiplexer: Multiplexer, options: PluginOptions) -> Sequence[Route]:
+    return make_routes(multiplexer, CLAIMS, options.samples)

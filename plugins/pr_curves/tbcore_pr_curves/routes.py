@@ -1,0 +1,76 @@
+"""The addresses of PR curves: those that TensorBoard has, and those for pages."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from tbcore import Claims, Multiplexer, NotFoundError
+from tbcore.http import json_response, required
+from tbcore.media import Media
+from tbcore_pr_curves.reader import curve, samples
+
+
+def make_routes(multiplexer: Multiplexer, claims: Claims, num_samples: int) -> list[Route]:
+    """/tags, /pr_curves and /available_time_entries as TensorBoard has them; /steps and /step.
+
+    Where a series is listed it is sampled to at most `num_samples` steps (0: all).
+    """
+
+    def tags(request: Request) -> Response:
+        return json_response(
+            {
+                run: {tag: _described(multiplexer, run, tag) for tag in names}
+                for run, names in multiplexer.tags(claims).items()
+                if names
+            }
+        )
+
+    def pr_curves(request: Request) -> Response:
+        tag, _ = required(request, "tag", "run")
+        runs = dict.fromkeys(request.query_params.getlist("run"))
+        return json_response({run: entries(run, tag) for run in runs})
+
+    def entries(run: str, tag: str) -> list[dict[str, Any]]:
+        rows = multiplexer.read_items(run, tag, claims, curve, samples=num_samples)
+        return [
+            {"wall_time": item.wall_time, "step": item.step, **columns} for item, columns in rows
+        ]
+
+    def available_time_entries(request: Request) -> Response:
+        listed = multiplexer.tags(claims)
+        return json_response(
+            {run: times(run, min(names)) for run, names in listed.items() if names}
+        )
+
+    def times(run: str, tag: str) -> list[dict[str, Any]]:
+        try:
+            items = multiplexer.items(run, tag, claims, samples=num_samples)
+        except NotFoundError:
+            return []  # gone since it was listed
+        return [{"step": item.step, "wall_time": item.wall_time} for item in items]
+
+    media = Media(multiplexer, claims, samples)
+    return [
+        Route("/tags", tags),
+        Route("/pr_curves", pr_curves),
+        Route("/available_time_entries", available_time_entries),
+        *(route for route in media.routes() if route.path != "/tags"),
+    ]
+
+
+def _described(multiplexer: Multiplexer, run: str, tag: str) -> dict[str, str]:
+    try:
+        metadata = multiplexer.metadata(run, tag)
+    except NotFoundError:
+        return {"displayName": tag, "description": ""}  # gone since it was listed
+    description = metadata.summary_description
+    return {
+        "displayName": metadata.display_name,
+        # Clients take it for HTML. What was logged is text.
+        "description": f"<p>{escape(description)}</p>" if description else "",
+    }

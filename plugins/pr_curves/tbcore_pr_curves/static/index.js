@@ -1,0 +1,78 @@
+/**
+ * The tab of PR curves: a card for each tag with the curves of all runs, at the step that one slider chooses.
+ *
+ * In the address: `step`; `closed`, the groups that are folded.
+ */
+
+import "@preact/signals";
+import { html } from "htm/preact";
+import { render } from "preact";
+import { useEffect, useMemo, useRef } from "preact/hooks";
+import { Answers } from "tbcore/lib/answers.js";
+import { StepSlider, stepTo } from "tbcore/lib/step-slider.js";
+import { usePlaces } from "tbcore/lib/step-places.js";
+import { findPlace, formatPlace, parsePlace } from "tbcore/lib/steps.js";
+import { indexTags } from "tbcore/lib/tag-index.js";
+import { runsByGroup, TagTab, watchTags } from "tbcore/lib/tag-tab.js";
+import { CurveCard } from "./curve-card.js";
+import { readFound } from "./curve.js";
+
+/**
+ * @typedef {import("tbcore/host.js").Host} Host
+ * @typedef {import("./curve.js").Found} Found
+ */
+
+export default {
+  /** @param {Host} host */
+  async render(host) {
+    const [tags] = await Promise.all([watchTags(host, namesOf), host.css("./pr_curves.css")]);
+    const answers = new Answers(host, "step", readFound);
+    render(html`<${Tab} host=${host} tags=${tags} answers=${answers} />`, host.element);
+    return () => render(null, host.element);
+  },
+};
+
+/** @param {Record<string, Record<string, unknown>>} answer  what each tag of each run is called */
+function namesOf(answer) {
+  return Object.fromEntries(Object.entries(answer).map(([run, tags]) => [run, Object.keys(tags)]));
+}
+
+/** @param {{ host: Host, tags: Awaited<ReturnType<typeof watchTags>>, answers: Answers<Found> }} props */
+function Tab({ host, tags, answers }) {
+  const runs = runsByGroup(host);
+  const filter = host.tagFilter.value;
+  const shown = useMemo(
+    () => indexTags(tags.value, runs, filter.matches).groups.flatMap((group) => group.tags),
+    [tags.value, runs, filter],
+  );
+  const places = usePlaces(host, runs, shown, shown.length > 0);
+  const place = parsePlace(host.settings.value.step);
+  /** @param {import("tbcore/lib/steps.js").Place | null} next */
+  const onMove = (next) => host.settings.set("step", next && formatPlace(next));
+
+  const move = useRef(/** @type {(by: number) => void} */ (() => {}));
+  move.current = (by) => places.length > 0 && onMove(stepTo(places, findPlace(places, place) + by));
+  useEffect(() => {
+    host.keys([
+      { key: "[", label: "Previous step", act: () => move.current(-1) },
+      { key: "]", label: "Next step", act: () => move.current(1) },
+      { key: "→", label: "Next threshold, in the chart that has the focus; ← the one before" },
+      { key: "↓", label: "Next run, in the chart that has the focus; ↑ the one before" },
+      { key: "Esc", label: "No threshold, in the chart that has the focus" },
+    ]);
+  }, []);
+
+  const controls =
+    shown.length > 0 &&
+    places.length > 1 &&
+    html`<${StepSlider} places=${places} value=${place} onChange=${onMove} label="Step of all curves" />`;
+  return html`<${TagTab}
+    host=${host}
+    tags=${tags}
+    what="PR curves"
+    controls=${controls}
+    size="pr-tab"
+    renderTag=${(/** @type {{ tag: string, runs: readonly import("tbcore/host.js").Run[], group: string }} */ { tag, runs: members, group }) =>
+      html`<${CurveCard} key=${tag} host=${host} answers=${answers} tag=${tag} group=${group} runs=${members} place=${place} />`}
+  />`;
+}

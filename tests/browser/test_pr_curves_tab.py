@@ -1,0 +1,111 @@
+"""The tab of PR curves in a real browser, on real event files and a real server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tbcore.testing import EventFileWriter, summaries, write_run
+
+pytestmark = pytest.mark.browser
+
+HELPERS = """
+globalThis.curves = {
+  plot: (tag) => tb.card(tag)?.querySelector('.pr-plot'),
+  row: (tag, run) => [...tb.card(tag)?.querySelectorAll('tbody tr') ?? []]
+    .filter((row) => row.cells[0].title === run)
+    .map((row) => [...row.cells].slice(1).map((cell) => cell.innerText.trim()))[0]?.join(' ') ?? '',
+};
+"""
+
+LABELS = [True, False, True, True, False]
+PREDICTIONS = [0.75, 0.5, 0.5, 0.25, 0.0]
+PERFECT = [0.75, 0.25, 0.75, 0.75, 0.25]
+
+
+@pytest.fixture(scope="module")
+def server(
+    serve_for_all: Callable[..., Any],
+    tmp_path_factory: pytest.TempPathFactory,
+    pr_curves_path: list[Path],
+) -> Any:
+    logdir = tmp_path_factory.mktemp("logdir")
+    for run, steps, predictions in (("a", (10, 20), PREDICTIONS), ("b", (15,), PERFECT)):
+        with EventFileWriter(logdir / run / "a.tfevents") as writer:
+            for step in steps:
+                value = summaries.pr_curve(
+                    "cats", LABELS, PERFECT if step == 20 else predictions, num_thresholds=5
+                )
+                value.metadata.summary_description = "<i>whiskers</i>"
+                writer.add_summary(step, value)
+    with EventFileWriter(logdir / "a" / "b.tfevents") as writer:
+        wrong = summaries.tensor("wrong", np.ones((5, 2)), plugin_name="pr_curves")
+        writer.add_summary(15, wrong)
+    write_run(logdir, "plain", scalars={"loss": [0.5]})
+    return serve_for_all(logdir, python_path=pr_curves_path)
+
+
+@pytest.fixture
+def page_of(server: Any, tabs: Callable[..., Any]) -> Any:
+    """Opens a page of the module's server; returns it, and a check of all that it did."""
+
+    def open_page(hash: str, **options: Any) -> tuple[Any, Callable[[], None]]:
+        profile = tabs(**options)
+        profile.context.add_init_script(HELPERS)
+        return profile.open(server.url, hash), lambda: profile.check(server.url)
+
+    return open_page
+
+
+def wait_for_row(page: Any, run: str, cells: str) -> None:
+    """Waits until the table says this of a run: AUC, step, threshold, precision, recall, counts."""
+    page.wait_for_function("([run, cells]) => curves.row('cats', run) === cells", arg=[run, cells])
+
+
+def test_the_pointer_and_the_keys_read_all_runs_at_a_threshold(page_of: Any) -> None:
+    page, check = page_of("#pr_curves&tagFilter=cats&pr_curves.step=10")
+    nothing = " – – – – – – –"
+    wait_for_row(page, "a", "0.8056 10" + nothing)
+    assert "first is step 15" in page.evaluate("() => curves.row('cats', 'b')")
+    assert "<i>whiskers</i>" in page.evaluate("() => tb.card('cats').innerText")
+
+    page.get_by_role("button", name="Next step: Step of all curves").click()
+    wait_for_row(page, "a", "0.8056 10" + nothing)
+    wait_for_row(page, "b", "1.0000 15" + nothing)
+
+    # The points of `a` are at recall 1, 1, 2/3 and 1/3: the last is far on the left, at the top.
+    plot = page.evaluate(
+        "() => { const { x, y } = curves.plot('cats').getBoundingClientRect(); return [x, y] }"
+    )
+    page.mouse.move(plot[0] + 50, plot[1] + 12)
+    wait_for_row(page, "a", "0.8056 10 0.7500 1.0000 0.3333 1 0 2 2")
+    wait_for_row(page, "b", "1.0000 15 0.7500 1.0000 1.0000 3 0 2 0")
+    assert page.evaluate("() => curves.plot('cats').querySelectorAll('circle').length") == 2
+    page.mouse.move(2, 2)
+    wait_for_row(page, "a", "0.8056 10" + nothing)
+
+    page.evaluate("() => curves.plot('cats').focus()")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    wait_for_row(page, "a", "0.8056 10 0.2500 0.7500 1.0000 3 1 1 0")
+    page.keyboard.press("ArrowDown")
+    words = "b, threshold 0.25: precision 0.6, recall 1, 3 true positives, 2 false positives"
+    page.wait_for_function(
+        "(words) => tb.card('cats').querySelector('.pr-read').textContent.startsWith(words)",
+        arg=words,
+    )
+    page.keyboard.press("]")
+    wait_for_row(page, "a", "1.0000 20 0.2500 0.6000 1.0000 3 2 0 0")
+    page.keyboard.press("Escape")
+    wait_for_row(page, "a", "1.0000 20" + nothing)
+    check()
+
+
+def test_what_is_no_curve_says_so_and_harms_no_other(page_of: Any) -> None:
+    page, _ = page_of("#pr_curves")
+    wait_for_row(page, "b", "1.0000 15 – – – – – – –")
+    page.wait_for_function("() => curves.row('wrong', 'a').includes('found (5, 2)')")
