@@ -251,6 +251,11 @@ def distributions_path(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 
 @pytest.fixture(scope="session")
+def custom_scalars_path(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    return plugin_path("custom_scalars", tmp_path_factory.mktemp("custom_scalars"))
+
+
+@pytest.fixture(scope="session")
 def graphs_path(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return plugin_path("graphs", tmp_path_factory.mktemp("graphs"))
 

@@ -1,0 +1,128 @@
+"""The addresses of custom scalars: those that TensorBoard has, and those for pages."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+
+from tbcore import BadRequestError, Claims, Multiplexer, NotFoundError, ScalarSeries
+from tbcore.http import (
+    columns_response,
+    csv_response,
+    json_response,
+    optional,
+    request_body,
+    required,
+)
+from tbcore_custom_scalars.charts import Charts, Margin
+from tbcore_custom_scalars.layouts import Layouts, to_json
+from tbcore_custom_scalars.patterns import matching
+
+COLUMNS = ("Wall time", "Step", "Value")
+
+
+def make_routes(
+    multiplexer: Multiplexer, layouts: Claims, scalars: Claims, samples: int
+) -> list[Route]:
+    """/layout, /scalars and /download_data as TensorBoard has them; /lines and /margins.
+
+    A series is sampled to at most `samples` points (0: all).
+    """
+    found = Layouts(multiplexer, layouts)
+    charts = Charts(multiplexer, scalars, samples)
+
+    def layout(_request: Request) -> Response:
+        merged = found.merged()
+        return json_response({} if merged is None else to_json(merged))
+
+    def read(run: str, tag: str) -> ScalarSeries:
+        return multiplexer.scalars(run, tag, claims=scalars, samples=samples)
+
+    def matched(request: Request) -> Response:
+        run = required(request, "run")
+        pattern = optional(request, "tag", "")
+        tags = multiplexer.tags(scalars).get(run, [])
+        matches, invalid = matching([pattern], tags)
+        if pattern == "" or invalid:
+            return json_response({"regex_valid": False, "tag_to_events": {}})
+        # Piece by piece: an expression may match every tag there is.
+        pieces = _events([tag for tag in tags if tag in matches], lambda tag: read(run, tag))
+        return StreamingResponse(pieces, media_type="application/json")
+
+    def download(request: Request) -> Response:
+        run, tag = required(request, "run", "tag")
+        rows = _rows(read(run, tag))
+        if optional(request, "format", "json") == "csv":
+            return csv_response(COLUMNS, rows)
+        return json_response(rows)
+
+    def lines(request: Request) -> Response:
+        body = _body(request)
+        return columns_response(*charts.lines(_names(body, "runs"), _names(body, "tags")))
+
+    def margins(request: Request) -> Response:
+        body = _body(request)
+        return columns_response(*charts.margins(_names(body, "runs"), _margins(body)))
+
+    return [
+        Route("/layout", layout),
+        Route("/scalars", matched),
+        Route("/download_data", download),
+        Route("/lines", lines, methods=["POST"]),
+        Route("/margins", margins, methods=["POST"]),
+    ]
+
+
+def _rows(series: ScalarSeries) -> list[tuple[float, int, float]]:
+    """Wall time, step and value of each point."""
+    return list(
+        zip(series.wall_time.tolist(), series.step.tolist(), series.value.tolist(), strict=True)
+    )
+
+
+def _events(tags: Sequence[str], read: Any) -> Iterator[bytes]:
+    yield b'{"regex_valid":true,"tag_to_events":{'
+    separator = b""
+    for tag in tags:
+        try:
+            rows = _rows(read(tag))
+        except NotFoundError:
+            continue  # gone since it was listed
+        yield separator + json_response(tag).body + b":" + json_response(rows).body
+        separator = b","
+    yield b"}}"
+
+
+def _body(request: Request) -> dict[str, Any]:
+    try:
+        body = json.loads(request_body(request))
+    except (ValueError, RecursionError) as error:
+        raise BadRequestError(f"the body must be JSON: {error}") from None
+    if not isinstance(body, dict):
+        raise BadRequestError("the body must be a JSON object")
+    return body
+
+
+def _names(body: dict[str, Any], field: str) -> list[str]:
+    names = body.get(field)
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise BadRequestError(f'"{field}" must be an array of texts')
+    return names
+
+
+def _margins(body: dict[str, Any]) -> list[Margin]:
+    series = body.get("series")
+    if isinstance(series, list):
+        try:
+            margins = [Margin(**one) for one in series]
+        except TypeError:
+            margins = []
+        if len(margins) == len(series) and all(isinstance(t, str) for m in margins for t in m):
+            return margins
+    wanted = '{"value": tag, "lower": tag, "upper": tag}'
+    raise BadRequestError(f'"series" must be an array of {wanted}')

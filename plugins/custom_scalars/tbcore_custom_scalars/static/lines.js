@@ -1,0 +1,176 @@
+/**
+ * What layouts and answers become on the page: categories, lines and bands. Pure.
+ */
+
+import { formatDuration, formatStep, formatTime, formatValue, plural } from "tbcore/lib/format.js";
+import { xColumn } from "tbcore/lib/series.js";
+import { smoothed } from "tbcore/lib/smoothing.js";
+
+/**
+ * @typedef {import("./types.js").Answer} Answer
+ * @typedef {import("./types.js").Band} Band
+ * @typedef {import("./types.js").Chart} Chart
+ * @typedef {import("./types.js").Line} Line
+ * @typedef {import("./types.js").Run} Run
+ */
+
+/** Each tag of a chart has its own dashes: the colour says the run. */
+export const DASHES = [undefined, [6, 3], [2, 3], [12, 4]];
+
+/**
+ * The categories of a layout, as groups of cards. Those of one title are one.
+ * @param {import("./types.js").Layout} layout
+ * @param {(title: string) => boolean} matches
+ * @returns {{ groups: { name: string, tags: string[] }[], charts: Map<string, Chart>, folded: Set<string> }} `tags` are
+ *   the keys of `charts`, and `folded` has the names of groups that are so at first; groups without a chart are left out
+ */
+export function categoriesOf(layout, matches) {
+  /** @type {Map<string, string[]>} */
+  const byTitle = new Map();
+  const charts = new Map();
+  const folded = new Set();
+  (layout.category ?? []).forEach((category, i) => {
+    category.chart.forEach((chart, k) => {
+      if (!matches(chart.title)) return;
+      const keys = byTitle.get(category.title) ?? [];
+      byTitle.set(category.title, keys);
+      const key = JSON.stringify([category.title, chart]);
+      // The same chart twice needs a key of its own.
+      keys.push(charts.has(key) ? `${key} ${i} ${k}` : key);
+      charts.set(keys[keys.length - 1], chart);
+    });
+    if (category.closed) folded.add(category.title);
+  });
+  return { groups: [...byTitle].map(([name, tags]) => ({ name, tags })), charts, folded };
+}
+
+/**
+ * Tags of the lines, each once, in the order in which they come.
+ * @param {Answer} answer
+ */
+export function tagsOf({ header }) {
+  return [...new Set(header.lines.map(({ tag }) => tag ?? ""))];
+}
+
+/**
+ * The lines of a multiline chart.
+ * @param {Answer} answer
+ * @param {readonly Run[]} runs
+ * @param {number} weight  of smoothing, 0 to below 1
+ * @returns {Line[]}
+ */
+export function linesOf(answer, runs, weight) {
+  const colors = new Map(runs.map(({ name, color }) => [name, color]));
+  const tags = tagsOf(answer);
+  return answer.header.lines.flatMap(({ run, tag = "", segments = [] }, i) => {
+    const color = colors.get(run);
+    if (color === undefined) return []; // not chosen any more, and what is left is on its way
+    const { step, wall_time: wallTime, value } = answer.tables[i];
+    return [
+      {
+        key: JSON.stringify([run, tag]),
+        name: tags.length > 1 ? `${run} · ${tag}` : run,
+        run,
+        color,
+        dash: DASHES[tags.indexOf(tag) % DASHES.length],
+        step,
+        wallTime,
+        value,
+        segments,
+        smoothed: weight > 0 ? smoothedParts(value, segments, weight) : null,
+      },
+    ];
+  });
+}
+
+/**
+ * The bands of a margin chart.
+ * @param {Answer} answer
+ * @param {readonly Run[]} runs
+ * @param {import("./types.js").XAxis} xAxis
+ * @returns {Band[]}
+ */
+export function bandsOf(answer, runs, xAxis) {
+  const colors = new Map(runs.map(({ name, color }) => [name, color]));
+  const values = [...new Set(answer.header.lines.map(marginOf))];
+  return answer.header.lines.flatMap((entry, i) => {
+    const color = colors.get(entry.run);
+    const { step, wall_time: wallTime, value, lower, upper } = answer.tables[i];
+    if (color === undefined || step.length === 0) return [];
+    const margin = marginOf(entry);
+    return [
+      {
+        key: JSON.stringify([entry.run, margin]),
+        name: values.length > 1 ? `${entry.run} · ${entry.value}` : entry.run,
+        color,
+        x: xColumn({ step, wallTime, value }, xAxis),
+        mean: value,
+        low: lower,
+        high: upper,
+        count: new Float64Array(step.length).fill(1),
+        dash: DASHES[values.indexOf(margin) % DASHES.length],
+      },
+    ];
+  });
+}
+
+/**
+ * What is said of one point of a band.
+ * @param {Answer} answer
+ * @param {Band} band
+ * @param {number} index
+ * @returns {import("tbcore/lib/chart-types.js").ReadOut}
+ */
+export function readOutOf(answer, band, index) {
+  const at = answer.header.lines.findIndex((entry) => JSON.stringify([entry.run, marginOf(entry)]) === band.key);
+  const { value = "", lower = "", upper = "" } = answer.header.lines[at];
+  const { step, wall_time: wallTime } = answer.tables[at];
+  const [low, middle, high] = [band.low, band.mean, band.high].map((column) => formatValue(column[index]));
+  return {
+    name: band.name,
+    color: band.color,
+    rows: [
+      ["Step", formatStep(step[index])],
+      [upper, high],
+      [value, middle],
+      [lower, low],
+      ["Relative", formatDuration(wallTime[index] - wallTime[0])],
+    ],
+    note: formatTime(wallTime[index]),
+    spoken: `${band.name}, step ${formatStep(step[index])}: ${middle}, from ${low} to ${high}`,
+  };
+}
+
+/**
+ * What a chart does not show, and why.
+ * @param {Chart} chart
+ * @param {Answer} answer
+ * @returns {string[]} a line each
+ */
+export function notesOf({ multiline, margin }, { header: { lines, num_lines: numLines, invalid = {}, missing = [] } }) {
+  const notes = Object.entries(invalid).map(([pattern, why]) => `“${pattern}” is no regular expression: ${why}`);
+  if (lines.length < numLines) notes.push(`the first ${lines.length} of ${plural(numLines, "line")}`);
+  if (missing.length > 0) notes.push(`in none of the selected runs: ${missing.join(", ")}`);
+  else if (margin && margin.series.length > 0 && lines.length === 0) notes.push("no selected run has all three tags of a margin");
+  if (multiline && multiline.tag.length > 0 && lines.length === 0 && notes.length === 0) {
+    notes.push(`no tag of the selected runs matches ${multiline.tag.map((tag) => `“${tag}”`).join(" or ")}`);
+  }
+  return notes;
+}
+
+/** @param {import("./types.js").Entry} entry */
+function marginOf({ value, lower, upper }) {
+  return JSON.stringify([value, lower, upper]);
+}
+
+/**
+ * Each segment by itself, for a restarted job begins anew.
+ * @param {Float64Array} value
+ * @param {readonly number[]} segments
+ * @param {number} weight
+ */
+function smoothedParts(value, segments, weight) {
+  const result = new Float64Array(value.length);
+  segments.forEach((from, part) => result.set(smoothed(value.subarray(from, segments[part + 1] ?? value.length), weight), from));
+  return result;
+}

@@ -1,0 +1,68 @@
+// Layouts and answers as categories, lines, bands and notes.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { bandsOf, categoriesOf, linesOf, notesOf, readOutOf } from "../../tbcore_custom_scalars/static/lines.js";
+
+const RUNS = [
+  { name: "a", color: "#111111", group: null },
+  { name: "b", color: "#222222", group: null },
+];
+const column = (/** @type {number[]} */ ...numbers) => Float64Array.from(numbers);
+const all = () => true;
+
+test("categories of one title are one, and each chart has a key of its own", () => {
+  const chart = { title: "same", multiline: { tag: ["x"] } };
+  const layout = {
+    category: [
+      { title: "A", chart: [chart, chart], closed: false },
+      { title: "B", chart: [], closed: true },
+      { title: "A", chart: [chart], closed: false },
+      { title: "C", chart: [{ title: "other" }], closed: true },
+    ],
+  };
+  const { groups, charts, folded } = categoriesOf(layout, all);
+  assert.deepEqual(groups.map(({ name, tags }) => [name, new Set(tags).size]), [["A", 3], ["C", 1]]);
+  assert.deepEqual(groups.flatMap(({ tags }) => tags).map((key) => charts.get(key)?.title), ["same", "same", "same", "other"]);
+  assert.deepEqual([...folded], ["B", "C"]);
+  assert.deepEqual(categoriesOf(layout, (title) => title === "other").groups.map(({ name }) => name), ["C"]);
+  assert.deepEqual(categoriesOf({}, all).groups, []);
+});
+
+test("lines have the colours of their runs, and the dashes of their tags", () => {
+  const table = { step: column(0, 1, 0), wall_time: column(5, 6, 7), value: column(1, 0, 1) };
+  const lines = [
+    { run: "a", tag: "x", segments: [0, 2] },
+    { run: "b", tag: "y", segments: [0] },
+    { run: "gone", tag: "x", segments: [0] },
+  ];
+  const [first, second, ...rest] = linesOf({ header: { lines, num_lines: 3 }, tables: [table, table, table] }, RUNS, 0.5);
+  assert.deepEqual(rest, []);
+  assert.deepEqual([first.name, first.color, first.dash], ["a · x", "#111111", undefined]);
+  assert.deepEqual([second.name, second.color, second.dash], ["b · y", "#222222", [6, 3]]);
+  // The second segment begins anew.
+  assert.deepEqual([...(first.smoothed ?? [])].map((value) => value.toFixed(3)), ["1.000", "0.333", "1.000"]);
+});
+
+test("a margin is a band, and says its three tags", () => {
+  const table = { step: column(2, 3), wall_time: column(50, 60), value: column(1, 2), lower: column(0, 1), upper: column(4, 5) };
+  const answer = { header: { lines: [{ run: "b", value: "v", lower: "l", upper: "u" }], num_lines: 1 }, tables: [table] };
+  const [band] = bandsOf(answer, RUNS, "relative");
+  assert.deepEqual([[...band.x], [...band.mean], [...band.low], [...band.high]], [[0, 10], [1, 2], [0, 1], [4, 5]]);
+  const { rows, name } = readOutOf(answer, band, 1);
+  assert.equal(name, "b");
+  assert.deepEqual(rows.slice(0, 4), [["Step", "3"], ["u", "5"], ["v", "2"], ["l", "1"]]);
+});
+
+test("a chart says what it does not show", () => {
+  const multiline = { title: "", multiline: { tag: ["(", "x"] } };
+  const lines = [{ run: "a", tag: "x" }];
+  assert.deepEqual(notesOf(multiline, { header: { lines, num_lines: 9, invalid: { "(": "missing )" } }, tables: [] }), [
+    "“(” is no regular expression: missing )",
+    "the first 1 of 9 lines",
+  ]);
+  assert.deepEqual(notesOf({ title: "", multiline: { tag: ["x"] } }, { header: { lines: [], num_lines: 0 }, tables: [] }), ["no tag of the selected runs matches “x”"]);
+  const margin = { title: "", margin: { series: [{ value: "v", lower: "l", upper: "u" }] } };
+  assert.deepEqual(notesOf(margin, { header: { lines: [], num_lines: 0, missing: ["u"] }, tables: [] }), ["in none of the selected runs: u"]);
+  assert.deepEqual(notesOf(margin, { header: { lines: [], num_lines: 0, missing: [] }, tables: [] }), ["no selected run has all three tags of a margin"]);
+});

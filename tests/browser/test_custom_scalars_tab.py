@@ -1,0 +1,140 @@
+"""The custom scalars tab in a real browser, on real event files and a real server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tbcore.testing import EventFileWriter, summaries, write_run
+from tbcore_custom_scalars.proto.layout_pb2 import (
+    Category,
+    Chart,
+    Layout,
+    MarginChartContent,
+    MultilineChartContent,
+)
+
+pytestmark = pytest.mark.browser
+
+MARKUP = "<b>bold</b>"
+MARGIN = MarginChartContent.Series(value="price", lower="price/low", upper="price/high")
+LAYOUT = Layout(
+    category=[
+        Category(
+            title="Losses",
+            chart=[
+                Chart(title="all", multiline=MultilineChartContent(tag=["loss/"])),
+                Chart(title=MARKUP, multiline=MultilineChartContent(tag=["(", "loss/eval$"])),
+            ],
+        ),
+        Category(
+            title="Money",
+            chart=[
+                Chart(title="range", margin=MarginChartContent(series=[MARGIN])),
+                Chart(title="nothing", multiline=MultilineChartContent(tag=["nothing"])),
+            ],
+        ),
+        Category(title="Folded", chart=[Chart(title="hidden")], closed=True),
+    ]
+)
+
+
+def log_layout(logdir: Path, run: str, layout: Layout) -> None:
+    with EventFileWriter(logdir / run / "layout.tfevents") as writer:
+        writer.add_summary(
+            0,
+            summaries.string_tensor(
+                "custom_scalars__config__",
+                [layout.SerializeToString()],
+                shape=(),
+                plugin_name="custom_scalars",
+            ),
+        )
+
+
+@pytest.fixture
+def logdir(tmp_path: Path) -> Path:
+    logdir = tmp_path / "logdir"
+    wave = [(step, step % 10 / 10) for step in range(100)]
+    for run in ("a", "b"):
+        tags = ("loss/train", "loss/eval", "price", "price/low", "price/high")
+        shifts = (0.0, 0.5, 0.0, -0.5, 0.25)
+        scalars = {
+            tag: [(step, value + shift) for step, value in wave]
+            for tag, shift in zip(tags, shifts, strict=True)
+        }
+        write_run(logdir, run, scalars=scalars)
+    return logdir
+
+
+def names_of(page: Any, card: str) -> list[str]:
+    """Rows of the table below a chart."""
+    names: list[str] = page.evaluate(
+        "(card) => [...tb.card(card).querySelectorAll('.tb-legend th[scope=row]')]"
+        ".map((row) => row.title)",
+        card,
+    )
+    return names
+
+
+def test_the_charts_of_a_layout(
+    serve: Callable[..., Any],
+    logdir: Path,
+    custom_scalars_path: list[Path],
+    tabs: Callable[..., Any],
+) -> None:
+    """Without one, with one, folded, filtered, by keyboard, in a narrow dark window."""
+    server = serve(logdir, python_path=custom_scalars_path)
+    profile = tabs()
+    page = profile.open(server.url, "#custom_scalars&custom_scalars.legend=true")
+    page.get_by_text("add_custom_scalars").first.wait_for()
+
+    log_layout(logdir, "a", LAYOUT)
+    page.wait_for_function(
+        "() => tb.card('all')?.querySelectorAll('.tb-legend tbody tr').length === 4"
+    )
+    assert names_of(page, "all") == [
+        "a · loss/train", "a · loss/eval", "b · loss/train", "b · loss/eval",
+    ]  # fmt: skip
+    page.wait_for_function(
+        f"() => tb.card('{MARKUP}')?.textContent.includes('no regular expression')"
+    )
+    assert names_of(page, MARKUP) == ["a", "b"]
+    colors = page.evaluate("() => tb.colors()")
+    page.wait_for_function("(color) => tb.pixels('range', color) > 50", arg=colors["a"])
+    page.get_by_text("no tag of the selected runs matches “nothing”").wait_for()
+
+    # Reading a margin by keyboard.
+    page.evaluate("() => tb.chart('range').scrollIntoView({ block: 'center' })")
+    page.evaluate("() => tb.card('range').querySelector('.tb-chart [tabindex]').focus()")
+    page.keyboard.press("ArrowRight")
+    page.get_by_text("price/high").first.wait_for()
+    page.keyboard.press("f")
+    page.wait_for_function("() => tb.card('range').classList.contains('tb-expanded')")
+
+    # What the layout has folded opens, what it has open folds, and a link keeps both.
+    assert page.evaluate("() => tb.card('hidden') === undefined")
+    page.get_by_role("button", name="Folded 1").click()
+    page.wait_for_function("() => tb.card('hidden')")
+    page.get_by_role("button", name="Losses 2").click()
+    page.wait_for_function("() => !tb.card('all')")
+    link = page.evaluate("() => location.hash")
+
+    narrow = tabs(viewport={"width": 400, "height": 800}, color_scheme="dark")
+    page = narrow.open(server.url, link)
+    page.wait_for_function("() => tb.card('hidden') && !tb.card('all')")
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= 400
+    page.get_by_label("Filter charts (regular expression)").fill("^range$")
+    page.wait_for_function("() => tb.all('.tb-card').length === 1")
+    page.get_by_role("button", name="Download range").click()
+    with page.expect_download() as download:
+        page.get_by_role("link", name="CSV of b · price/low").click()
+    text = Path(download.value.path()).read_text()
+    assert text.splitlines()[0] == "Wall time,Step,Value"
+    assert len(text.splitlines()) == 101
+
+    profile.check(server.url)
+    narrow.check(server.url)
