@@ -121,6 +121,7 @@ def test_the_charts_of_a_layout(
     page.wait_for_function("() => tb.card('hidden')")
     page.get_by_role("button", name="Losses 2").click()
     page.wait_for_function("() => !tb.card('all')")
+    page.wait_for_function("() => location.hash.includes('Losses')")
     link = page.evaluate("() => location.hash")
 
     narrow = tabs(viewport={"width": 400, "height": 800}, color_scheme="dark")
