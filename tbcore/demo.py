@@ -50,6 +50,14 @@ SENTENCES = (
     ("To bake bread, ", "mix flour, water and salt, and wait."),
 )
 """What the model is asked to go on with, and how it should."""
+CHARTS = {
+    "Training": {
+        "losses": ["Multiline", ["loss/total", "loss/regularization"]],
+        "optimizer": ["Multiline", ["optimizer/"]],
+    },
+    "Evaluation": {"accuracy": ["Multiline", ["accuracy$"]]},
+}
+"""Charts of several tags that each run asks for."""
 NUM_SETTINGS = 16
 """Of the sweep."""
 NUM_SEEDS = 2
@@ -131,6 +139,7 @@ def _write_run(logdir: Path, run: DemoRun) -> None:
             if first == 0:
                 writer.add_graph(graphs.graph_def(_model(run)), wall_time=wall_time)
                 _write_settings(writer, run, wall_time)
+                writer.add_summary(0, summaries.chart_layout(CHARTS), wall_time=wall_time)
             for step in range(first, end):
                 # How busy the machine is drifts, and so does the time that a step takes.
                 load = 0.97 * load + noise.gauss(0.0, 0.01)

@@ -305,6 +305,28 @@ def string_tensor(
     )
 
 
+def chart_layout(categories: Mapping[str, Mapping[str, Sequence[Any]]]) -> Summary.Value:
+    """Charts that a run asks for, in the form that PyTorch's `add_custom_scalars` takes.
+
+    {"Losses": {"train and eval": ["Multiline", ["loss/.*"]]},
+     "Price": {"range": ["Margin", ["price", "price/low", "price/high"]]}}
+    """
+    layout = b""
+    for title, charts in categories.items():
+        category = bytes_field(1, title)
+        for name, (kind, tags) in charts.items():
+            if kind == "Margin":
+                series = b"".join(bytes_field(number, tag) for number, tag in enumerate(tags, 1))
+                content = bytes_field(3, bytes_field(1, series))
+            else:
+                content = bytes_field(2, b"".join(bytes_field(1, tag) for tag in tags))
+            category += bytes_field(2, bytes_field(1, name) + content)
+        layout += bytes_field(2, category)
+    return string_tensor(
+        "custom_scalars__config__", [layout], shape=(), plugin_name="custom_scalars"
+    )
+
+
 def tensor_proto(
     values: ArrayLike, dtype: str, *, content: bool = False, shape: bool = True
 ) -> TensorProto:

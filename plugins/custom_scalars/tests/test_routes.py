@@ -107,6 +107,23 @@ def test_layouts_of_all_runs_are_merged(tbcore_logdir: Path, client: Any) -> Non
     }
 
 
+def test_a_layout_in_the_form_of_pytorch(tbcore_logdir: Path, client: Any) -> None:
+    """What `summaries.chart_layout` writes is what the plugin's own messages say."""
+    with EventFileWriter(tbcore_logdir / "a" / "a.tfevents") as writer:
+        writer.add_summary(
+            0,
+            summaries.chart_layout(
+                {"x": {"1": ["Multiline", ["a", "b"]], "2": ["Margin", ["v", "l", "u"]]}}
+            ),
+        )
+    log_layout(
+        tbcore_logdir, "b",
+        Category(title="x", chart=[multiline("1", "a", "b"), margin("2", "v", "l", "u")]),
+    )  # fmt: skip
+
+    assert titles(client().get(BASE + "layout").json()) == {"x": ["1", "2"]}
+
+
 def test_the_newest_layout_of_a_run_counts(tbcore_logdir: Path, client: Any) -> None:
     log_layout(tbcore_logdir, "a", Category(title="old"))
     served = client()
