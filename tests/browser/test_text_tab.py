@@ -142,9 +142,8 @@ def test_what_changed_is_shown_in_lines_and_words(page_of: Any) -> None:
     wait_for_text(page, "report", "train", "Since step 20")
     page.get_by_label("since").select_option("before")
     wait_for_text(page, "report", "train", "This is the first step")
-    hash = page.evaluate("() => location.hash")
-    assert "text.show=changes" in hash
-    assert "text.at=report:10" in hash
+    page.wait_for_function("() => location.hash.includes('text.show=changes')")
+    page.wait_for_function("() => location.hash.includes('text.at=report:10')")
     page.keyboard.press("d")
     wait_for_text(page, "report", "train", "Epoch 1")
     check()

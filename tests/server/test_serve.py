@@ -664,6 +664,14 @@ def test_a_client_that_does_not_read_is_dropped(
 ) -> None:
     """Its answer would stay in memory for ever."""
     monkeypatch.setattr(protocol, "STALL_SECONDS", 0.5)
+    is_dropped = threading.Event()
+
+    def connection_lost(self: protocol._DeadlineProtocol, exc: Exception | None) -> None:
+        is_dropped.set()
+        real(self, exc)
+
+    real = protocol._DeadlineProtocol.connection_lost
+    monkeypatch.setattr(protocol._DeadlineProtocol, "connection_lost", connection_lost)
 
     def large(request: Request) -> Response:
         return Response(b"\0" * 50_000_000, media_type="application/octet-stream")
@@ -671,7 +679,7 @@ def test_a_client_that_does_not_read_is_dropped(
     port = in_process([Route("/x", large)])
     with socket.create_connection(("127.0.0.1", port)) as connection:
         connection.sendall(b"GET /data/plugin/made/x HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        time.sleep(1.5)
+        assert is_dropped.wait(30)
         received = 0
         connection.settimeout(10)
         try:
