@@ -229,7 +229,7 @@ def test_a_double_click_opens_a_scope_and_a_click_tells_everything(page_of: Any)
     page.wait_for_timeout(400)  # until the boxes stand still
     page.mouse.click(*find_box(page, "layer_2/MatMul"))
     page.wait_for_function("() => graphs.text('.details h2') === 'MatMul'")
-    page.wait_for_function("() => graphs.text('.details').includes('Outputs')")
+    page.wait_for_function("() => graphs.text('.details').includes('layer_2/weights/read')")
     details = page.evaluate("() => graphs.text('.details')")
     for text in ("/device:CPU:0", "layer_1/Relu", "layer_2/weights/read", "64×64", "?×64"):
         assert text in details

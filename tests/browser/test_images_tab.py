@@ -281,7 +281,7 @@ def test_only_what_is_near_is_loaded_and_nothing_is_kept(
     page.wait_for_function("() => pictures.images('t/000', 'run').length === 0")
     height = page.evaluate("() => tb.card('t/000').offsetHeight")
     assert height > 150  # its place is kept
-    page.get_by_role("tab", name="Scalars").click()
+    page.get_by_role("tab", name="Scalars", exact=True).click()
     page.wait_for_function("() => tb.all('img').length === 0")
     assert page.evaluate("() => globalThis.numObjects ?? 0") == 0
     profile.check(server.url)

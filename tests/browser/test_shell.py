@@ -230,7 +230,7 @@ def test_a_module_that_throws_costs_its_own_tab_only(
     assert "plugins/boom/index.js" in details
     assert "bold" not in details  # the message is above already
     assert page.locator("#injected").count() == 0
-    page.get_by_role("tab", name="Scalars").click()
+    page.get_by_role("tab", name="Scalars", exact=True).click()
     wait_for_curve(page, "loss", "train")
     page.go_back()
     wait_for_text(page, "The tab “Boom” stopped")
@@ -285,7 +285,7 @@ def test_faults_of_other_kinds_are_shown_in_their_tab(
     page.get_by_role("tab", name="Stray").click()
     wait_for_text(page, "Error: nobody caught it")
     wait_for_text(page, "still here")
-    page.get_by_role("tab", name="Scalars").click()
+    page.get_by_role("tab", name="Scalars", exact=True).click()
     wait_for_curve(page, "loss", "eval")
 
 
@@ -314,7 +314,7 @@ def test_is_active_that_fails_is_told_from_no_data(
     page = profile.open(server.url, "#moody")
     wait_for_text(page, "The plugin “moody” failed to say whether it has data")
     wait_for_text(page, "is_active raised ValueError: mood")
-    page.get_by_role("tab", name="Scalars").click()
+    page.get_by_role("tab", name="Scalars", exact=True).click()
     wait_for_curve(page, "loss", "train")
     profile.check(server.url)
 
@@ -459,7 +459,7 @@ def test_data_that_no_plugin_shows_is_named(serve: Any, tabs: Any, tmp_path: Pat
     page = profile.open(server.url)
     wait_for_text(page, "No installed plugin shows what is in these runs")
     wait_for_text(page, "pip install tbcore-histograms")
-    assert page.get_by_role("tab", name="Scalars").get_attribute("aria-selected") == "false"
+    assert page.get_by_role("tab", name="Scalars", exact=True).get_attribute("aria-selected") == "false"
 
     write_run(logdir, "train", scalars={"loss": VALUES})
     wait_for_curve(page, "loss", "train")
@@ -482,7 +482,7 @@ def test_a_tab_from_a_link_stays_open_although_it_is_empty(
     wait_for_text(page, "Scalars: nothing to show")
     write_run(logdir, "train", scalars={"loss": VALUES})
     wait_for_curve(page, "loss", "train")
-    page.get_by_role("tab", name="Scalars").press("ArrowLeft")
+    page.get_by_role("tab", name="Scalars", exact=True).press("ArrowLeft")
     wait_for_text(page, "fine")
     page.go_back()
     wait_for_curve(page, "loss", "train")
