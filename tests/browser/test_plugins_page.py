@@ -88,6 +88,7 @@ def test_the_page_says_how_each_plugin_fares(serve: Any, tabs: Any, tmp_path: Pa
     card.wait_for()
     page.get_by_role("tab", name="Scalars", exact=True).click()
     page.locator('.plugin[data-plugin="scalars"]').wait_for()
+    page.wait_for_function("() => location.hash.startsWith('#scalars')")
     page.go_back()
     card.wait_for()
     page.get_by_role("tab", name="broken").click()
