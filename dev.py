@@ -314,13 +314,7 @@ def test(pytest_arguments: list[str]) -> int:
             step("node --test", [node, "--test", *tests])
     # Most tests wait for a server or a browser. A file's tests stay together: they share those.
     at_once = ["-n", "auto", "--maxprocesses", "8", "--dist", "loadfile"]
-    pytest = [str(python), "-m", "pytest"]
-    if not step("pytest", [*pytest, *at_once, *pytest_arguments]):
-        # Browsers on a busy machine miss their time now and then; what fails alone too is wrong.
-        alone = ["-n", "0", "--last-failed", "--last-failed-no-failures", "none"]
-        if step("pytest, what failed, by itself", [*pytest, *alone, *pytest_arguments]):
-            say("UNSTEADY: the tests above failed beside others, and passed by themselves")
-            results[-2] = ("pytest (unsteady)", True, results[-2][2])
+    step("pytest", [str(python), "-m", "pytest", *at_once, *pytest_arguments])
 
     print()
     for name, passed, seconds in results:

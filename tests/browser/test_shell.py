@@ -233,6 +233,7 @@ def test_a_module_that_throws_costs_its_own_tab_only(
     assert page.locator("#injected").count() == 0
     page.get_by_role("tab", name="Scalars", exact=True).click()
     wait_for_curve(page, "loss", "train")
+    page.wait_for_function("() => location.hash.startsWith('#scalars')")
     page.go_back()
     wait_for_text(page, "The tab “Boom” stopped")
     page.evaluate("() => { globalThis.boomIsFixed = true; }")
@@ -488,6 +489,7 @@ def test_a_tab_from_a_link_stays_open_although_it_is_empty(
     wait_for_curve(page, "loss", "train")
     page.get_by_role("tab", name="Scalars", exact=True).press("ArrowLeft")
     wait_for_text(page, "fine")
+    page.wait_for_function("() => location.hash.startsWith('#fine')")
     page.go_back()
     wait_for_curve(page, "loss", "train")
     profile.check(server.url)
