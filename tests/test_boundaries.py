@@ -23,6 +23,7 @@ ROOMS = {
     "store": 2,
     "health": 1,
     "options": 1,
+    "patterns": 1,
     "http": 3,
     "media": 3,
     "hookspecs": 3,
@@ -46,7 +47,14 @@ APART = {"values": {"store"}, "store": {"values"}}
 FRONT_END = (REPOSITORY / "docs" / "front_end.md").read_text(encoding="utf-8")
 """The page that lists what modules of plugins may import; what it leaves out is private."""
 
-PUBLIC = {"tbcore", "tbcore.http", "tbcore.media", "tbcore.values", "tbcore.testing"}
+PUBLIC = {
+    "tbcore",
+    "tbcore.http",
+    "tbcore.media",
+    "tbcore.patterns",
+    "tbcore.values",
+    "tbcore.testing",
+}
 """What plugins import, they and their tests."""
 
 IMPORT_MAP = {

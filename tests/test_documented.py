@@ -20,6 +20,7 @@ import pytest
 import tbcore
 import tbcore.http
 import tbcore.media
+import tbcore.patterns
 import tbcore.testing
 import tbcore.values
 from tbcore import hookspecs
@@ -190,9 +191,16 @@ def test_every_field_of_what_hooks_use_is_documented(described: Any) -> None:
 
 
 def test_every_public_name_is_documented() -> None:
-    """Of the five modules that plugins import."""
+    """Of the modules that plugins import."""
     pages = read(*sorted(DOCS.glob("*.md")))
-    modules = (tbcore, tbcore.http, tbcore.media, tbcore.values, tbcore.testing)
+    modules = (
+        tbcore,
+        tbcore.http,
+        tbcore.media,
+        tbcore.patterns,
+        tbcore.values,
+        tbcore.testing,
+    )
     missing = [
         f"{module.__name__}.{public}"
         for module in modules

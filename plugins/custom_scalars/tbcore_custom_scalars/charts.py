@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tbcore import Claims, Multiplexer, NotFoundError, ScalarSeries
-from tbcore_custom_scalars.patterns import matching
+from tbcore.patterns import InvalidPatternError, Matcher
 
 MAX_LINES = 500
 """Of one chart. More cannot be told apart, and an expression may match every tag there is."""
@@ -42,7 +42,7 @@ class Charts:
         pattern to why it is none. A table has `step`, `wall_time` and `value`.
         """
         listed = self._listed(runs)
-        tags = dict.fromkeys(tag for run in listed for tag in listed[run])
+        tags = list(dict.fromkeys(tag for run in listed for tag in listed[run]))
         matched, invalid = matching(patterns, tags)
         wanted = [(run, tag) for run in listed for tag in listed[run] if tag in matched]
         lines, tables = [], []
@@ -84,6 +84,24 @@ class Charts:
         """Those of the runs that there are, and their tags."""
         listed = self._multiplexer.tags(self._claims)
         return {run: listed[run] for run in dict.fromkeys(runs) if run in listed}
+
+
+def matching(patterns: Sequence[str], tags: Sequence[str]) -> tuple[set[str], dict[str, str]]:
+    """Which tags begin with a match of any pattern, and why each invalid one is none.
+
+    Raises BadRequestError where that takes too long.
+    """
+    matcher = Matcher()
+    left = tags
+    invalid: dict[str, str] = {}
+    for pattern in patterns:
+        try:
+            found = matcher.match(pattern, left)
+        except InvalidPatternError as error:
+            invalid[pattern] = error.reason
+        else:
+            left = [tag for tag, is_found in zip(left, found, strict=True) if not is_found]
+    return set(tags).difference(left), invalid
 
 
 def segments(step: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -19,9 +19,8 @@ from tbcore.http import (
     request_body,
     required,
 )
-from tbcore_custom_scalars.charts import Charts, Margin
+from tbcore_custom_scalars.charts import Charts, Margin, matching
 from tbcore_custom_scalars.layouts import Layouts, to_json
-from tbcore_custom_scalars.patterns import matching
 
 COLUMNS = ("Wall time", "Step", "Value")
 

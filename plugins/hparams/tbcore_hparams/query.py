@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tbcore import BadRequestError
+from tbcore.patterns import Matcher
 from tbcore_hparams.aggregate import Aggregate
 from tbcore_hparams.logged import plain
 from tbcore_hparams.metrics import MetricName
-from tbcore_hparams.patterns import Matcher
 from tbcore_hparams.proto.api_pb2 import ORDER_DESC, ORDER_UNSPECIFIED, ColParams, Interval
 from tbcore_hparams.study import Groups, Sessions
 from tbcore_hparams.values import BOOL, NUMBER, STRING, Rows, Values
@@ -103,7 +103,7 @@ def _by_pattern(params: ColParams, values: Values, matcher: Matcher) -> Mask:
         raise _misfit(params, "a regular expression", values, STRING)
     codes, places = np.unique(values.code, return_inverse=True)
     texts = [values.strings[code] for code in codes.tolist()]
-    return matcher.matching(params.filter_regexp, texts)[places]
+    return matcher.search(params.filter_regexp, texts)[places]
 
 
 def _by_interval(params: ColParams, values: Values, matcher: Matcher) -> Mask:

@@ -1,0 +1,116 @@
+"""Regular expressions from anybody: what they match, and that none costs much more than another."""
+
+from __future__ import annotations
+
+import sys
+import time
+from contextlib import suppress
+from itertools import repeat
+
+import pytest
+
+from tbcore import BadRequestError
+from tbcore.patterns import MAX_LENGTH, InvalidPatternError, Matcher
+
+TEXTS = ["loss", "my/loss", "Loss", "", "größe", "a\nloss"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "anywhere", "at_the_beginning"),
+    [
+        ("loss", {"loss", "my/loss", "a\nloss"}, {"loss"}),
+        ("^loss$", {"loss"}, {"loss"}),
+        ("(?i)LOSS", {"loss", "my/loss", "Loss", "a\nloss"}, {"loss", "Loss"}),
+        ("", set(TEXTS), set(TEXTS)),
+        ("gr..e", {"größe"}, {"größe"}),
+        ("ö", {"größe"}, set()),
+        ("a.", set(), set()),
+    ],
+)
+def test_texts_match_anywhere_or_from_their_beginning(
+    pattern: str, anywhere: set[str], at_the_beginning: set[str]
+) -> None:
+    """As `search` and `match` of Python's own do."""
+    found = Matcher().search(pattern, TEXTS)
+    assert {text for text, is_found in zip(TEXTS, found, strict=True) if is_found} == anywhere
+    found = Matcher().match(pattern, TEXTS)
+    assert {text for text, is_found in zip(TEXTS, found, strict=True) if is_found} == (
+        at_the_beginning
+    )
+    assert Matcher().search(pattern, []).tolist() == []
+
+
+@pytest.mark.parametrize(
+    ("pattern", "reason"),
+    [
+        ("(", "missing ): ("),
+        ("[", "missing ]: ["),
+        (r"(a)\1", r"invalid escape sequence: \1"),
+        ("(?=a)", "invalid perl operator: (?="),
+        ("((a{1,100}){1,100}){1,100}", "invalid repetition size: {1,100}"),
+        ("x" * (MAX_LENGTH + 1), "it may have 10000 characters, and has 10001"),
+    ],
+)
+def test_what_is_no_expression_is_said_to_be(pattern: str, reason: str) -> None:
+    """With the expression where the message stands alone, without for lists of several."""
+    for method in (Matcher().search, Matcher().match):
+        with pytest.raises(InvalidPatternError) as caught:
+            method(pattern, ["a"])
+        assert isinstance(caught.value, BadRequestError)
+        assert caught.value.reason.startswith(reason)
+        whole = str(caught.value)
+        assert whole.startswith("invalid regular expression '")
+        assert whole.endswith(f": {caught.value.reason}")
+        assert len(whole) < 200
+
+
+def test_texts_that_are_no_unicode_are_looked_at() -> None:
+    """JSON brings unpaired surrogates, and so do names of files that are no UTF-8."""
+    texts = ["a\ud800b", "\udcff", "b"]
+    assert Matcher().search("b", texts).tolist() == [True, False, True]
+    assert Matcher().search("\ud800", texts).tolist() == [True, False, False]
+
+
+HOSTILE = [
+    ("(a*)*b", "a" * 5000),
+    ("(a|aa)+$", "a" * 5000 + "!"),
+    ("(x+x+)+y", "x" * 5000),
+    ("^(([a-z])+.)+[A-Z]([a-z])+$", "a" * 5000),
+    ("(a?){500}a{500}", "a" * 499),
+    ("(a?){200}[ab]{500}c", "ab" * 20_000),
+    ("(.*)(.*)(.*)(.*)(.*)(.*)(.*)(.*)(.*)[^>]", ">" * 20_000),
+    ("|".join(f"(a{{{n}}}b?){{3}}" for n in range(1, 200)), "a" * 20_000),
+]
+
+
+@pytest.mark.parametrize(("pattern", "text"), HOSTILE, ids=lambda value: value[:30])
+def test_no_expression_takes_long(pattern: str, text: str) -> None:
+    """It is answered, or refused with a reason, long before anybody gives up.
+
+    Python's own expressions need years for some of these. The limit is generous: a test machine may
+    be busy, and the promise is one second of an idle one.
+    """
+    texts = [text + str(number) for number in range(20)]
+    for find in (Matcher().search, Matcher().match):
+        started = time.process_time()
+        with suppress(BadRequestError):
+            assert find(pattern, texts).shape == (20,)
+        assert time.process_time() - started < 10
+
+
+def test_all_expressions_of_a_request_share_its_time() -> None:
+    """Ten thousand that are quick enough alone are refused as one would be."""
+    texts = ["ab" * 2000 + str(number) for number in range(20)]
+    matcher = Matcher()
+    slow = (f"(a?){{200}}[ab]{{500}}{number}" for number in range(10_000))
+    with pytest.raises(BadRequestError, match="takes too long on these texts"):
+        list(map(matcher.search, slow, repeat(texts)))
+    assert Matcher().search("b19$", texts).tolist() == [False] * 19 + [True]
+
+
+def test_the_missing_engine_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The core does without; whoever imports the module is told what to install."""
+    monkeypatch.setitem(sys.modules, "re2", None)
+    monkeypatch.delitem(sys.modules, "tbcore.patterns")
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'tbcore-server\[patterns\]'"):
+        import tbcore.patterns  # noqa: F401
