@@ -19,6 +19,8 @@ TYPE_NAMES: dict[type, str] = {
     str: "a text",
 }
 VARIABLE_PREFIX = "TBCORE_SET_"
+MAX_INT = 2**53 - 1
+"""Numbers of a page are doubles, which have every int up to here."""
 
 _TRUTH = {
     **dict.fromkeys(("true", "t", "yes", "y", "on", "1"), True),
@@ -63,8 +65,10 @@ class Option:
             value = truth(given) if self.type is bool else self.type(given)
         elif self.type is float and type(given) is int:
             value = float(given)
-        is_wrong = type(value) is not self.type or (
-            isinstance(value, float) and not math.isfinite(value)
+        is_wrong = (
+            type(value) is not self.type
+            or (isinstance(value, float) and not math.isfinite(value))
+            or (isinstance(value, int) and abs(value) > MAX_INT)
         )
         if is_wrong or (self.choices and value not in self.choices):
             raise ValueError(given)
@@ -103,6 +107,6 @@ def fault_of(option: object) -> str | None:
     try:
         for value in (option.default, *option.choices):
             option.value(value)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         return f"options whose defaults and choices they allow, got {option!r}"
     return None

@@ -2,8 +2,8 @@
 
 `find` says which there are, `load` imports each and asks it who it is, `mount` asks one for its
 routes. Both return plugins that failed along with the good ones: the reason is one line in `error`.
-Nothing that a plugin does while it is imported or called gets past this module but
-KeyboardInterrupt, unless `dev` asks for it.
+Nothing that a plugin raises while it is imported or called gets past this module, unless `strict`
+asks for it; Ctrl-C does.
 """
 
 from __future__ import annotations
@@ -12,13 +12,17 @@ import inspect
 import logging
 import os
 import re
+import signal
 import sys
+import threading
 import traceback
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path, PurePosixPath
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pluggy
@@ -29,7 +33,7 @@ from tbcore.errors import OptionError, PluginError, did_you_mean
 from tbcore.health import Health
 from tbcore.hookspecs import PLUGIN_API, LegacyApi, PluginInfo
 from tbcore.kinds import Claim
-from tbcore.options import VARIABLE_PREFIX, OptionValue, fault_of, variable_prefix
+from tbcore.options import MAX_INT, VARIABLE_PREFIX, OptionValue, fault_of, variable_prefix
 from tbcore.sources import Source, in_folder, installed, one_spelling
 
 if TYPE_CHECKING:
@@ -52,6 +56,7 @@ _UNKNOWN_FIELD = "got an unexpected keyword argument"
 """What Python says of a field of `PluginInfo` that does not exist here."""
 VERSION_MARK = "~"
 """Before a version, as a part of an address."""
+MAX_TITLE = 100
 MAX_REASON = 500
 """Characters of somebody else's message that are repeated in one of ours."""
 
@@ -71,6 +76,32 @@ def attempt(function: Callable[..., Any], *arguments: Any, **options: Any) -> Ou
         return Outcome(error=error)
 
 
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C. A KeyboardInterrupt that is not this one, code of a plugin has raised by itself."""
+
+
+@contextmanager
+def _telling_interrupts() -> Iterator[None]:
+    """Makes Ctrl-C raise Interrupted, where it raises KeyboardInterrupt."""
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        # Ctrl-C reaches the main thread only, and without a handler it is no exception.
+        yield
+        return
+
+    def handle(sig: int, frame: FrameType | None) -> None:
+        try:
+            before(sig, frame)
+        except KeyboardInterrupt as error:
+            raise Interrupted from error
+
+    signal.signal(signal.SIGINT, handle)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def describe(error: BaseException) -> str:
     """An exception in one line, such as `ImportError: no module named 'x'`."""
     # Not at the top: most that is asked of plugins needs nothing of HTTP.
@@ -78,9 +109,11 @@ def describe(error: BaseException) -> str:
 
     text = attempt(str, error).value or ""
     line = printable_line(" ".join(text.split()))
-    if len(line) > MAX_REASON:
-        line = line[:MAX_REASON] + "..."
-    return f"{type(error).__name__}: {line}" if line else type(error).__name__
+    return f"{type(error).__name__}: {_shortened(line)}" if line else type(error).__name__
+
+
+def _shortened(line: str) -> str:
+    return line if len(line) <= MAX_REASON else f"{line[:MAX_REASON]}..."
 
 
 @dataclass(eq=False)
@@ -295,7 +328,8 @@ def load(
                         f"the first is used, "
                         f"{'uninstall' if source.is_installed else 'remove'} one of them"
                     )
-                _load(plugin, source)
+                with _telling_interrupts():
+                    _load(plugin, source)
             except BaseException as error:
                 # SystemExit at import, too.
                 plugin.error, plugin.traceback = _record(plugin, error, "")
@@ -318,14 +352,15 @@ def mount(plugin: LoadedPlugin, multiplexer: Multiplexer, config: Config) -> Mou
     try:
         routes: Sequence[Route] = ()
         legacy = LegacyApi()
-        if plugin.implements(hook := "routes"):
-            routes = _checked_routes(
-                plugin.name, hook, plugin.call(hook, multiplexer=multiplexer, options=options)
-            )
-        if plugin.implements(hook := "legacy_api"):
-            legacy = _checked_legacy_api(
-                plugin.name, plugin.call(hook, multiplexer=multiplexer, options=options)
-            )
+        with _telling_interrupts():
+            if plugin.implements(hook := "routes"):
+                routes = _checked_routes(
+                    plugin.name, hook, plugin.call(hook, multiplexer=multiplexer, options=options)
+                )
+            if plugin.implements(hook := "legacy_api"):
+                legacy = _checked_legacy_api(
+                    plugin.name, plugin.call(hook, multiplexer=multiplexer, options=options)
+                )
     except BaseException as error:
         line, where = _record(plugin, error, f" in {hook}")
         return MountedPlugin(plugin, options, error=line, traceback=where)
@@ -445,7 +480,7 @@ def _record(plugin: LoadedPlugin, error: BaseException, where: str) -> tuple[str
 
     Raises it again where it must not be recorded.
     """
-    if plugin.strict or isinstance(error, KeyboardInterrupt):
+    if plugin.strict or isinstance(error, Interrupted):
         raise error
     if isinstance(error, PluginError):
         # Our own words about what the plugin did: where it was found out does not matter.
@@ -600,10 +635,10 @@ def _checked_info(plugin: LoadedPlugin, info: object) -> PluginInfo:
         isinstance(claim, Claim) for claim in info.claims
     )
     for field_name, is_good, wanted in (
-        ("title", isinstance(info.title, str) and info.title.strip() != "", "a text"),
+        ("title", _is_title(info.title), f"a text of one line, {MAX_TITLE} characters at most"),
         ("claims", claims_are_claims, "a sequence of Claim"),
-        ("samples", type(info.samples) is int and info.samples >= 0, "an int, 0 or more"),
-        ("order", type(info.order) is int, "an int"),
+        ("samples", _is_int(info.samples) and info.samples >= 0, "an int, 0 or more"),
+        ("order", _is_int(info.order), "an int"),
         ("description", isinstance(info.description, str), "a text"),
         ("how_to_log", _are_texts(info.how_to_log), "a mapping of texts to texts"),
         ("options", isinstance(info.options, Sequence), "a sequence of Option"),
@@ -613,16 +648,27 @@ def _checked_info(plugin: LoadedPlugin, info: object) -> PluginInfo:
         if not is_good:
             raise PluginError(
                 f"plugin {name!r}: PluginInfo.{field_name} must be {wanted}, "
-                f"got {getattr(info, field_name)!r}"
+                f"got {_shortened(repr(getattr(info, field_name)))}"
             )
     names: set[str] = set()
     for option in info.options:
         if fault := fault_of(option):
-            raise PluginError(f"plugin {name!r}: PluginInfo.options must be {fault}")
+            raise PluginError(f"plugin {name!r}: PluginInfo.options must be {_shortened(fault)}")
         if option.name in names:
             raise PluginError(f"plugin {name!r}: PluginInfo.options has {option.name!r} twice")
         names.add(option.name)
     return info
+
+
+def _is_title(title: object) -> bool:
+    if not isinstance(title, str) or not title.strip() or len(title) > MAX_TITLE:
+        return False
+    return not any(unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") for c in title)
+
+
+def _is_int(number: object) -> bool:
+    """Whether it is an int, and one that the page has, too."""
+    return type(number) is int and abs(number) <= MAX_INT
 
 
 def _are_texts(texts: object) -> bool:

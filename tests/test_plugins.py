@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -193,6 +194,7 @@ def test_an_object_inside_a_module_can_be_a_plugin(distributions: Distributions)
         ("class E(Exception):\n  def __str__(self): raise ValueError\nraise E", "E"),
         ("raise Exception('x' * 10000)", "Exception: xxx"),
         ("raise GeneratorExit", "GeneratorExit"),
+        ("raise KeyboardInterrupt", "KeyboardInterrupt"),
     ],
 )
 def test_a_plugin_that_cannot_be_imported_costs_only_itself(
@@ -217,10 +219,20 @@ def test_a_plugin_that_cannot_be_imported_costs_only_itself(
 
 def test_ctrl_c_during_an_import_is_not_swallowed(distributions: Distributions) -> None:
     """Who wants to stop the start gets that."""
-    distributions.add("bad", {"bad": "bad_plugin"}, {"bad_plugin.py": "raise KeyboardInterrupt"})
+    source = "import signal\nsignal.raise_signal(signal.SIGINT)"
+    distributions.add("bad", {"bad": "bad_plugin"}, {"bad_plugin.py": source})
 
     with pytest.raises(KeyboardInterrupt):
         load_plugins()
+
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_ctrl_c_in_a_hook_is_not_swallowed() -> None:
+    plugin = load_one(make_plugin(routes=lambda: signal.raise_signal(signal.SIGINT)))
+
+    with pytest.raises(KeyboardInterrupt):
+        mount(plugin, Multiplexer(), Config(logdir="logs"))
 
 
 def test_an_entry_point_that_points_nowhere(distributions: Distributions) -> None:
@@ -394,6 +406,8 @@ def test_options_come_from_the_environment_too(monkeypatch: pytest.MonkeyPatch) 
         ("a-b.c", "size", "1.5", "--set a-b.c.size: '1.5' will not do; needed: an int, 1 or more"),
         ("a-b.c", "size", True, "--set a-b.c.size: True will not do; needed: an int, 1 or more"),
         ("a-b.c", "size", "9" * 5000, None),
+        ("a-b.c", "size", "9" * 20, f"--set a-b.c.size: '{'9' * 20}' will not do; "
+         "needed: an int, 1 or more"),
         ("a-b.c", "ratio", "nan", "--set a-b.c.ratio: 'nan' will not do; needed: a number"),
         ("a-b.c", "is_fast", "maybe",
          "--set a-b.c.is_fast: 'maybe' will not do; needed: true or false"),
@@ -464,6 +478,8 @@ def test_options_of_plugins_that_failed_or_are_off_are_not_judged(
         ([Option("a", [])], "must be options whose defaults are bool, int, float or str, got []"),
         ([Option("a", 0, minimum=1)], "must be options whose defaults and choices they allow"),
         ([Option("a", "x", choices=("y",))], "must be options whose defaults and choices"),
+        ([Option("a", 10**30)], "must be options whose defaults and choices they allow"),
+        ([Option("a", 1.0, choices=(1.0, 10**400))], "must be options whose defaults and choices"),
         ([Option("a", 1), Option("a", 2)], "has 'a' twice"),
     ],
 )
@@ -612,13 +628,24 @@ def test_a_plugin_written_for_the_first_version_runs(
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
-        ({"title": ""}, "PluginInfo.title must be a text, got ''"),
-        ({"title": 3}, "PluginInfo.title must be a text, got 3"),
+        (
+            {"title": ""},
+            "PluginInfo.title must be a text of one line, 100 characters at most, got ''",
+        ),
+        (
+            {"title": 3},
+            "PluginInfo.title must be a text of one line, 100 characters at most, got 3",
+        ),
+        ({"title": "a\nb"}, r"PluginInfo.title must be a text of one line"),
+        ({"title": "\ud800"}, r"PluginInfo.title must be a text of one line"),
+        ({"title": "x" * 101}, "PluginInfo.title must be a text of one line, 100 characters"),
         ({"claims": Claim("histo")}, "PluginInfo.claims must be a sequence of Claim"),
         ({"claims": ("histo",)}, "PluginInfo.claims must be a sequence of Claim"),
         ({"samples": -1}, "PluginInfo.samples must be an int, 0 or more, got -1"),
         ({"samples": True}, "PluginInfo.samples must be an int, 0 or more, got True"),
+        ({"samples": 10**30}, "PluginInfo.samples must be an int, 0 or more, got 1000"),
         ({"order": "first"}, "PluginInfo.order must be an int, got 'first'"),
+        ({"order": -(10**30)}, "PluginInfo.order must be an int, got -1000"),
         ({"description": None}, "PluginInfo.description must be a text, got None"),
         ({"how_to_log": {"a": 1}}, "how_to_log must be a mapping of texts to texts, got {'a': 1}"),
         ({"module": "index.js"}, "in a folder of its own, got 'index.js'"),
@@ -633,6 +660,14 @@ def test_fields_are_checked(fields: dict[str, Any], reason: str) -> None:
     plugin = make_plugin(plugin_info=lambda: PluginInfo(**{"title": "x", **fields}))
 
     assert reason in str(load_one(plugin).error)
+
+
+def test_a_title_may_have_any_letters() -> None:
+    """Those that are made of several characters, too."""
+    title = "Größe 大きさ 👩\u200d🔬"
+    plugin = make_plugin(plugin_info=lambda: PluginInfo(title=title, module=None))
+
+    assert load_one(plugin).title == title
 
 
 def test_a_missing_es_module_is_a_warning(
