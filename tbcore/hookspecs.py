@@ -143,12 +143,13 @@ def routes(multiplexer: Multiplexer, options: PluginOptions) -> Sequence[Route]:
     none of its routes exist.
 
     Handlers are plain `def` functions and run on threads of the plugin's own, at most 16 at a
-    time: file reads and numpy belong there. `async def` works too, on the event loop, where it must
-    never block. A route answers GET (and HEAD), and what else its `methods` name. The body of a
-    POST has been read before, 1 MB at most: `tbcore.http.request_body(request)`. A handler may
-    raise the errors of tbcore, which become their status and one line of text, or Starlette's
-    HTTPException. Anything else becomes a 500 that names plugin and route; the traceback is in the
-    log. `middleware` of a route is not supported.
+    time: file reads and numpy belong there. `async def` works too, on an event loop of the
+    plugin's own, where one that blocks keeps the others waiting. A route answers GET (and HEAD),
+    and what else its `methods` name. The body of a POST has been read before, 1 MB at most:
+    `tbcore.http.request_body(request)`. A handler may raise the errors of tbcore, which become
+    their status and one line of text, or Starlette's HTTPException. Anything else becomes a 500
+    that names plugin and route; the traceback is in the log. `middleware` of a route is not
+    supported.
     """
 
 

@@ -34,7 +34,6 @@ from tbcore.server.gate import SAFE_METHODS, Gate
 from tbcore.server.guard import Guard, method_not_allowed
 from tbcore.server.headers import SafeHeaders, content_security_policy
 from tbcore.server.legacy import PAGES, LegacyIndex
-from tbcore.server.loop_watch import LoopWatch
 from tbcore.server.page_errors import take_page_error
 from tbcore.server.pool import ThreadPool
 from tbcore.server.static import StaticFiles
@@ -76,7 +75,6 @@ class App:
         self._pool = ThreadPool("tbcore", max_threads=4)
         self._pools: dict[str, ThreadPool] = {}
         """One for each plugin, by name."""
-        self._loop_watch = LoopWatch()
         self._updates = Updates(multiplexer)
         self._files = StaticFiles(dev=config.dev)
         self._served = self._serving(mounted, off)
@@ -134,7 +132,7 @@ class App:
             if before is not None and before.plugins.get(name) is m:
                 guards[name], activities[name] = before.guards[name], before.activities[name]
                 continue
-            guards[name] = Guard(m, pools[name], self._loop_watch)
+            guards[name] = Guard(m, pools[name])
             activities[name] = Activity(m.plugin, multiplexer, pools[name])
         core = CoreRoutes(self._config, multiplexer, mounted, activities, self._pool, off)
         index = LegacyIndex(multiplexer, mounted, pools)

@@ -1,17 +1,19 @@
 """Guard: keeps the faults of one plugin its own, as an ASGI application round its routes.
 
-Plain handlers, and what they yield as the body of an answer, run on threads of the plugin's own, so
-that one that is slow or blocked keeps only its own plugin waiting. Whatever they raise becomes an
-answer.
+Plain handlers, and what they yield as the body of an answer, run on threads of the plugin's own,
+async ones on an event loop of its own. One that is slow or blocked keeps only its own plugin
+waiting, and whatever they raise becomes an answer.
 """
 
 from __future__ import annotations
 
 import asyncio
+import copy
 import functools
 import inspect
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from concurrent.futures import Future
 from typing import Any
 
 import h11
@@ -26,7 +28,7 @@ from tbcore.errors import TbcoreError
 from tbcore.health import CURRENT, Call
 from tbcore.http import BODY_KEY, printable, text_error
 from tbcore.plugins import MountedPlugin, Outcome, attempt, describe, traceback_of
-from tbcore.server.loop_watch import LoopWatch
+from tbcore.server.plugin_loop import PluginLoop, from_server
 from tbcore.server.pool import ThreadPool
 
 logger = logging.getLogger(__name__)
@@ -36,6 +38,10 @@ BODY_SECONDS = 20.0
 """A body that has not arrived by then is not waited for any longer."""
 PATIENCE_SECONDS = 30.0
 """How long a request waits for one of the plugin's threads to become free."""
+
+LOOK_SECONDS = 0.5
+"""While it waits, it is looked at so often what it waits for."""
+BUSY = "all of its threads, or its event loop, are taken"
 
 SLOW_SECONDS = 5.0
 """A route that takes longer is named in the log."""
@@ -49,10 +55,10 @@ Handler = Callable[[Request], Any]
 class Guard:
     """Answers requests to one plugin, also when the plugin cannot."""
 
-    def __init__(self, mounted: MountedPlugin, pool: ThreadPool, loop_watch: LoopWatch) -> None:
+    def __init__(self, mounted: MountedPlugin, pool: ThreadPool) -> None:
         self.name = mounted.plugin.name
         self._health = mounted.plugin.health
-        self._loop_watch = loop_watch
+        self._loop = PluginLoop(self._health)
         self._longest: dict[str, float] = {}
         """Seconds, by route; a call is logged when it takes twice as long as all before."""
         self._told_running: set[str] = set()
@@ -109,10 +115,10 @@ class Guard:
                 return
             scope[BODY_KEY] = body
             receive = _replay(body, receive)
-        request = Request(scope, receive, send)
+        request = Request(scope, from_server(receive), from_server(send))
         outcome = await self._call(route, request)
         if outcome is None:
-            busy = f"plugin {self.name!r} is busy: all of its threads are taken"
+            busy = f"plugin {self.name!r} is busy: {BUSY}"
             await text_error(503, busy, headers={"retry-after": "5"})(scope, receive, send)
             return
         if outcome.error is not None:
@@ -124,7 +130,7 @@ class Guard:
         await self._send(route, outcome.value, scope, receive, send)
 
     async def _call(self, route: Route, request: Request) -> Outcome | None:
-        """What the handler returned or raised; None when no thread was free to run it."""
+        """What the handler returned or raised; None when nothing was free to run it."""
         what = f"route {route.path}"
         if _is_async(route.endpoint):
             started = attempt(route.endpoint, request)
@@ -142,10 +148,15 @@ class Guard:
         self._tell_slow(call)
         return outcome
 
-    async def _await(self, what: str, awaitable: Awaitable[Any]) -> Outcome:
-        """Runs a handler on the event loop."""
+    async def _await(self, what: str, awaitable: Awaitable[Any]) -> Outcome | None:
+        """Runs async code on the plugin's event loop; None when that was blocked."""
         with self._health.at(what) as call:
-            outcome = await _attempt_async(self._loop_watch.run(awaitable, self._health, what))
+            run = self._loop.submit(awaitable, what)
+            try:
+                outcome = await self._finished(what, run)
+            except asyncio.CancelledError:
+                run.stop()
+                raise
         self._tell_slow(call)
         return outcome
 
@@ -153,19 +164,27 @@ class Guard:
         self, what: str, function: Callable[..., Outcome], *arguments: Any
     ) -> Outcome | None:
         """Calls in one of the plugin's threads; None when none was free."""
-        future = self._pool.submit(function, *arguments)
+        return await self._finished(what, self._pool.submit(function, *arguments))
+
+    async def _finished(self, what: str, future: Future[Outcome]) -> Outcome | None:
+        """What code of the plugin has come to; None when it has not been begun in time."""
         waiter = asyncio.wrap_future(future)
-        done, _ = await asyncio.wait([waiter], timeout=PATIENCE_SECONDS)
-        if not done:
-            if future.cancel():
-                self._health.failed(what, "no thread was free: all of the plugin's are taken")
-                return None
-            if what not in self._told_running:
-                self._told_running.add(what)
-                logger.warning(
-                    "plugin %r: %s has been running for %.0f s",
-                    self.name, what, PATIENCE_SECONDS,
-                )  # fmt: skip
+        patience = PATIENCE_SECONDS
+        while patience > 0:
+            pause = min(patience, LOOK_SECONDS)
+            done, _ = await asyncio.wait([waiter], timeout=pause)
+            if done:
+                return await waiter
+            self._loop.look()
+            patience -= pause
+        if future.cancel():
+            self._health.failed(what, f"it was not begun: {BUSY}")
+            return None
+        if what not in self._told_running:
+            self._told_running.add(what)
+            logger.warning(
+                "plugin %r: %s has been running for %.0f s", self.name, what, PATIENCE_SECONDS
+            )
         return await waiter
 
     async def _send(
@@ -174,53 +193,76 @@ class Guard:
         """Sends what a handler returned; its body may be made by the plugin as it goes."""
         answer = _Answer(scope["method"], send)
         what = f"answer of route {route.path}"
-
-        async def respond() -> None:
-            if not isinstance(response, Response):
-                raise TypeError(f"the handler returned {type(response).__name__}, not a Response")
-            _check_body(response, scope["method"])
-            if isinstance(response, StreamingResponse):
-                self._take_over_body(response, what)
-            sending = response(scope, receive, answer.send)
-            if type(response).__call__.__module__ != Response.__module__:
-                sending = self._loop_watch.run(sending, self._health, what)
-            await sending
-
-        outcome = await _attempt_async(respond())
-        if outcome.error is None:
+        error = await self._respond(what, response, answer, scope, receive)
+        if error is None:
             return
         if not answer.is_started:
-            await self._fail(route, outcome.error, scope, receive, send)
+            await self._fail(route, error, scope, receive, send)
             return
         # Half an answer is out. Ending without the other half closes the connection, so the client
         # sees that something is missing.
-        self._log(route, outcome.error)
+        self._log(route, error)
         if self._dev:
-            raise outcome.error
+            raise error
+
+    async def _respond(
+        self, what: str, response: Any, answer: _Answer, scope: Scope, receive: Receive
+    ) -> BaseException | None:
+        """Sends an answer, runs what is to run behind it, and returns what was raised."""
+        try:
+            if not isinstance(response, Response):
+                raise TypeError(f"the handler returned {type(response).__name__}, not a Response")
+            _check_body(response, scope["method"])
+            if type(response).__call__.__module__ != Response.__module__:
+                # Code of the plugin, what runs behind it too.
+                sending = response(scope, from_server(receive), from_server(answer.send))
+                _value(what, await self._await(what, sending))
+                return None
+            background = response.background
+            if background is not None or isinstance(response, StreamingResponse):
+                # A plugin may return one and the same again.
+                response = copy.copy(response)
+                response.background = None
+            if isinstance(response, StreamingResponse):
+                self._take_over_body(response, what)
+            await response(scope, receive, answer.send)
+            if background is not None:
+                behind = what.replace("answer", "background task", 1)
+                _value(behind, await self._await(behind, background()))
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:
+            return error
+        return None
 
     def _take_over_body(self, response: StreamingResponse, what: str) -> None:
-        """Lets the plugin's own threads make the body, and the event loop be watched meanwhile.
+        """Has the body made by the plugin's own threads, or on its own event loop.
 
         Starlette's threads for plain iterators are there once for all plugins.
         """
         body: Any = response.body_iterator
         if getattr(body, "ag_code", None) is iterate_in_threadpool.__code__:
-            plain = body.ag_frame.f_locals["iterator"]
-            response.body_iterator = self._parts(plain, what)
+            parts = iter(body.ag_frame.f_locals["iterator"])
+            response.body_iterator = self._parts(
+                what, lambda: self._in_thread(what, attempt, next, parts), StopIteration
+            )
         else:
-            response.body_iterator = self._loop_watch.parts(aiter(body), self._health, what)
+            async_parts = aiter(body)
+            response.body_iterator = self._parts(
+                what, lambda: self._await(what, anext(async_parts)), StopAsyncIteration
+            )
 
-    async def _parts(self, parts: Iterable[Any], what: str) -> AsyncIterator[Any]:
-        iterator = iter(parts)
+    async def _parts(
+        self,
+        what: str,
+        make: Callable[[], Awaitable[Outcome | None]],
+        end: type[StopIteration | StopAsyncIteration],
+    ) -> AsyncIterator[Any]:
         while True:
-            outcome = await self._in_thread(what, attempt, next, iterator)
-            if outcome is None:
-                raise TimeoutError(f"no thread of plugin {self.name!r} was free for its answer")
-            if isinstance(outcome.error, StopIteration):
+            outcome = await make()
+            if outcome is not None and isinstance(outcome.error, end):
                 return
-            if outcome.error is not None:
-                raise outcome.error
-            yield outcome.value
+            yield _value(what, outcome)
 
     def _tell_slow(self, call: Call) -> None:
         if call.seconds > 2 * self._longest.get(call.what, SLOW_SECONDS / 2):
@@ -303,6 +345,15 @@ def _body_size(status: int, headers: list[tuple[bytes, bytes]], method: str) -> 
     return lengths[0] if lengths else None
 
 
+def _value(what: str, outcome: Outcome | None) -> Any:
+    """What code of a plugin came to; raises what it raised."""
+    if outcome is None:
+        raise TimeoutError(f"{what} was not begun: {BUSY}")
+    if outcome.error is not None:
+        raise outcome.error
+    return outcome.value
+
+
 def _match(route: Route, scope: Scope) -> tuple[Match, Scope]:
     """Starlette's match, of the whole path: its own lets a line end follow."""
     if route.path_regex.fullmatch(scope["path"].removeprefix(scope["root_path"])) is None:
@@ -339,17 +390,6 @@ def _is_async(handler: Handler) -> bool:
     while isinstance(handler, functools.partial):
         handler = handler.func
     return inspect.iscoroutinefunction(handler)
-
-
-async def _attempt_async(awaitable: Awaitable[Any]) -> Outcome:
-    """`attempt` for what runs on the event loop, where being cancelled is not a fault."""
-    try:
-        return Outcome(value=await awaitable)
-    except asyncio.CancelledError:
-        raise
-    except BaseException as error:
-        # SystemExit, too: it must not end the server.
-        return Outcome(error=error)
 
 
 async def read_body(scope: Scope, receive: Receive) -> bytes | Response | None:

@@ -108,8 +108,11 @@ def block_in_body(request):
         threading.Event().wait()
     return StreamingResponse(body())
 
+async def block_loop(request): threading.Event().wait()
+
 @hookimpl
-def routes(): return [Route("/block", block), Route("/body", block_in_body)]
+def routes():
+    return [Route("/block", block), Route("/body", block_in_body), Route("/async", block_loop)]
 """,
 }
 
@@ -171,7 +174,7 @@ def waiting(broken: Any) -> Iterator[list[socket.socket]]:
     clients = []
     for number in range(NUM_BLOCKED):
         client = socket.create_connection(("127.0.0.1", broken.port))
-        path = "body" if number % 2 else "block"
+        path = ("body", "block", "async")[number % 3]
         client.sendall(
             f"GET /data/plugin/blocks/{path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
         )

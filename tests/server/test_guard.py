@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import logging
 import subprocess
@@ -9,10 +10,11 @@ import sys
 import textwrap
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import pytest
+from starlette.background import BackgroundTask
 from starlette.convertors import Convertor, register_url_convertor
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -334,7 +336,7 @@ def test_a_blocked_plugin_keeps_only_itself_waiting(
     busy = client.get("data/plugin/bad/x")
     assert (busy.status_code, busy.text) == (
         503,
-        "plugin 'bad' is busy: all of its threads are taken",
+        "plugin 'bad' is busy: all of its threads, or its event loop, are taken",
     )
     assert time.monotonic() - started < 2
 
@@ -343,6 +345,129 @@ def test_a_blocked_plugin_keeps_only_itself_waiting(
         thread.join(10)
     assert answers == ["released"] * 16
     assert client.get("data/plugin/bad/x").text == "hello"
+
+
+@pytest.mark.parametrize("where", ["handler", "body", "response", "background", "task"])
+def test_async_code_that_blocks_keeps_only_itself_waiting(
+    make_plugin: Make, make_client: Make, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    """For ever: the core, other plugins and the plain routes of its own plugin answer at once."""
+    monkeypatch.setattr(guard, "PATIENCE_SECONDS", 0.3)
+    release, blocked = threading.Event(), threading.Event()
+
+    async def block() -> None:
+        blocked.set()
+        release.wait(30)
+
+    async def parts() -> AsyncIterator[str]:
+        await block()
+        yield "released"
+
+    class Blocking(Response):
+        async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+            await block()
+            await super().__call__(scope, receive, send)
+
+    async def handler(request: Request) -> Response:
+        if where == "handler":
+            await block()
+        elif where == "body":
+            return StreamingResponse(parts())
+        elif where == "response":
+            return Blocking("released")
+        elif where == "background":
+            return PlainTextResponse("released", background=BackgroundTask(block))
+        else:
+            asyncio.get_running_loop().create_task(block())
+        return PlainTextResponse("released")
+
+    async def async_hello(request: Request) -> Response:
+        return PlainTextResponse("hello")
+
+    routes = [Route("/block", handler), Route("/x", hello), Route("/async", async_hello)]
+    client = make_client(
+        {
+            "bad": make_plugin(routes=lambda: routes),
+            "good": make_plugin(routes=lambda: [Route("/x", async_hello)]),
+        }
+    )
+    answers: list[str] = []
+    asking = threading.Thread(
+        target=lambda: answers.append(client.get("data/plugin/bad/block").text)
+    )
+    asking.start()
+    assert blocked.wait(10)
+
+    started = time.monotonic()
+    assert client.get("data/plugin/good/x").text == "hello"
+    assert client.get("data/plugin/bad/x").text == "hello"
+    assert client.get("data/runs").json() == []
+    busy = client.get("data/plugin/bad/async")
+    assert (busy.status_code, busy.text.partition(":")[0]) == (503, "plugin 'bad' is busy")
+    assert time.monotonic() - started < 2
+
+    release.set()
+    asking.join(10)
+    assert answers == ["released"]
+    assert client.get("data/plugin/bad/async").text == "hello"
+
+
+def test_tasks_of_a_plugin_cannot_end_its_event_loop(ask: Make) -> None:
+    """Nor can its handlers stop it."""
+
+    async def leave(request: Request) -> Response:
+        def exit() -> None:
+            raise SystemExit
+
+        loop = asyncio.get_running_loop()
+        loop.call_soon(exit)
+        await asyncio.sleep(0.01)
+        loop.stop()
+        await asyncio.sleep(0.01)
+        return PlainTextResponse("still here")
+
+    assert ask(leave).text == "still here"
+
+
+def test_a_handler_that_cancels_itself_is_a_fault(ask: Make) -> None:
+    async def cancel(request: Request) -> Response:
+        raise asyncio.CancelledError
+
+    assert ask(cancel).status_code == 500
+
+
+def test_async_code_ends_with_its_client(make_plugin: Make, make_client: Make) -> None:
+    """A stream that waits for news would wait for ever; where it waits, it is told."""
+    ended = threading.Event()
+
+    async def parts() -> AsyncIterator[str]:
+        try:
+            yield "one"
+            await asyncio.sleep(3600)
+        finally:
+            ended.set()
+
+    route = Route("/x", lambda request: StreamingResponse(parts()))
+    app = make_client({"made": make_plugin(routes=lambda: [route])}).app
+    is_first = asyncio.Event()
+
+    async def receive() -> Any:
+        await is_first.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(message: Any) -> None:
+        if message.get("body"):
+            is_first.set()
+
+    scope = {
+        "type": "http", "asgi": {"version": "3.0", "spec_version": "2.3"}, "http_version": "1.1",
+        "method": "GET", "scheme": "http", "path": "/data/plugin/made/x", "root_path": "",
+        "raw_path": b"/data/plugin/made/x", "query_string": b"",
+        "headers": [(b"host", b"localhost:6006")], "client": None, "server": None,
+    }  # fmt: skip
+    asyncio.run(asyncio.wait_for(app(scope, receive, send), 10))
+
+    assert ended.wait(10)
 
 
 def test_threads_are_made_when_needed_only(make_plugin: Make, make_client: Make) -> None:

@@ -22,7 +22,7 @@ from tbcore import health as health_module
 from tbcore.config import Config
 from tbcore.health import Health, warn_deprecated, without_paths
 from tbcore.plugins import LoadedPlugin, load_plugins
-from tbcore.server import activity, guard, loop_watch
+from tbcore.server import activity, guard, plugin_loop
 from tbcore.server.app import create_app
 from tbcore.server.report import LogHandler
 from tbcore.store.multiplexer import Multiplexer
@@ -217,7 +217,8 @@ def test_async_code_that_blocks_is_named(
     caplog: pytest.LogCaptureFixture, dev: bool,
 ) -> None:  # fmt: skip
     """Once, while it blocks, with the stack for authors; what waits is not meant."""
-    monkeypatch.setattr(loop_watch, "BLOCKED_SECONDS", 0.4)
+    monkeypatch.setattr(plugin_loop, "BLOCKED_SECONDS", 0.4)
+    monkeypatch.setattr(guard, "LOOK_SECONDS", 0.1)
     told_meanwhile = []
 
     async def blocking_part(request: Request) -> Response:
@@ -244,13 +245,14 @@ def test_async_code_that_blocks_is_named(
 
     assert told_meanwhile == [True, True]
     assert "plugin 'made': route /block is async, and has blocked" in caplog.text
-    assert caplog.text.count("has blocked the whole server") == 1
+    assert caplog.text.count("has blocked the plugin's event loop") == 1
     assert ("in blocking_part" in caplog.text) is dev
     assert "in handle" not in caplog.text
+    assert "in _drive" not in caplog.text
     [fault] = states(client)["made"]["faults"]
     assert (fault["what"], fault["count"]) == ("route /block", 2)
     timings = {timing["what"]: timing for timing in states(client)["made"]["timings"]}
-    assert timings["route /block, blocking the server"]["slowest"] >= 0.4
+    assert timings["route /block, blocking the plugin's event loop"]["slowest"] >= 0.4
 
 
 def test_a_body_that_blocks_the_event_loop_is_named(
@@ -258,7 +260,7 @@ def test_a_body_that_blocks_the_event_loop_is_named(
     caplog: pytest.LogCaptureFixture,
 ) -> None:  # fmt: skip
     """Of an asynchronous iterator, too; what it raises is still the plugin's fault."""
-    monkeypatch.setattr(loop_watch, "BLOCKED_SECONDS", 0.1)
+    monkeypatch.setattr(plugin_loop, "BLOCKED_SECONDS", 0.1)
 
     async def parts() -> AsyncIterator[str]:
         yield "one"
