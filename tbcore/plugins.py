@@ -56,6 +56,8 @@ _UNKNOWN_FIELD = "got an unexpected keyword argument"
 """What Python says of a field of `PluginInfo` that does not exist here."""
 VERSION_MARK = "~"
 """Before a version, as a part of an address."""
+SLOW_SECONDS = 5.0
+"""A plugin that takes longer for its import, or for its hooks of the start, is named meanwhile."""
 MAX_TITLE = 100
 MAX_REASON = 500
 """Characters of somebody else's message that are repeated in one of ours."""
@@ -78,6 +80,28 @@ def attempt(function: Callable[..., Any], *arguments: Any, **options: Any) -> Ou
 
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C. A KeyboardInterrupt that is not this one, code of a plugin has raised by itself."""
+
+
+@contextmanager
+def _starting(name: str) -> Iterator[None]:
+    """Code of a plugin runs inside, and the start of the server waits for it."""
+    timer = threading.Timer(SLOW_SECONDS, _tell_slow, [name])
+    timer.daemon = True
+    # Without a thread to spare there is no such line.
+    attempt(timer.start)
+    try:
+        with _telling_interrupts():
+            yield
+    finally:
+        timer.cancel()
+
+
+def _tell_slow(name: str) -> None:
+    logger.warning(
+        "plugin %r has been starting for %.0f s, and everything waits for it; "
+        "--no_plugin %s leaves it out",
+        name, SLOW_SECONDS, name,
+    )  # fmt: skip
 
 
 @contextmanager
@@ -328,7 +352,7 @@ def load(
                         f"the first is used, "
                         f"{'uninstall' if source.is_installed else 'remove'} one of them"
                     )
-                with _telling_interrupts():
+                with _starting(plugin.name):
                     _load(plugin, source)
             except BaseException as error:
                 # SystemExit at import, too.
@@ -352,7 +376,7 @@ def mount(plugin: LoadedPlugin, multiplexer: Multiplexer, config: Config) -> Mou
     try:
         routes: Sequence[Route] = ()
         legacy = LegacyApi()
-        with _telling_interrupts():
+        with _starting(plugin.name):
             if plugin.implements(hook := "routes"):
                 routes = _checked_routes(
                     plugin.name, hook, plugin.call(hook, multiplexer=multiplexer, options=options)

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,7 +21,7 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Mount, Route
 
-from tbcore import Claim, LegacyApi, Option, PluginError, PluginInfo, __version__, hookimpl
+from tbcore import Claim, LegacyApi, Option, PluginError, PluginInfo, __version__, hookimpl, plugins
 from tbcore.config import Config
 from tbcore.errors import OptionError
 from tbcore.hookspecs import PLUGIN_API
@@ -233,6 +234,27 @@ def test_ctrl_c_in_a_hook_is_not_swallowed() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         mount(plugin, Multiplexer(), Config(logdir="logs"))
+
+
+@pytest.mark.parametrize("hook", ["plugin_info", "routes"])
+def test_a_plugin_that_keeps_the_start_waiting_is_named(
+    hook: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """While it does: it may be for ever."""
+    monkeypatch.setattr(plugins, "SLOW_SECONDS", 0.05)
+
+    def wait() -> Any:
+        deadline = time.monotonic() + 20
+        while "has been starting" not in caplog.text and time.monotonic() < deadline:
+            time.sleep(0.01)
+        return PluginInfo(title="Made", module=None) if hook == "plugin_info" else []
+
+    mount_one(make_plugin(**{hook: wait}))
+
+    assert caplog.messages == [
+        "plugin 'made' has been starting for 0 s, and everything waits for it; "
+        "--no_plugin made leaves it out"
+    ]
 
 
 def test_an_entry_point_that_points_nowhere(distributions: Distributions) -> None:

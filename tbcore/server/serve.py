@@ -74,11 +74,13 @@ def serve(config: Config, options: ServeOptions) -> int:
         host=listening.host,
         port=listening.port,
         token=_token(options, listening),
+        # As the log directories: a plugin may change the working directory.
+        plugins_dirs=tuple(os.path.abspath(folder) for folder in config.plugins_dirs),
     )
     multiplexer = Multiplexer()
     loader = Loader(
         multiplexer,
-        options.specs,
+        [replace(spec, path=os.path.abspath(spec.path)) for spec in options.specs],
         reload_interval=options.reload_interval,
         purge_orphaned_data=options.purge_orphaned_data,
         max_points=options.max_points,

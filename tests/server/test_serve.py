@@ -526,6 +526,21 @@ def test_a_blocked_plugin_does_not_keep_the_server(start: Make, install: Make, s
     blocked.close()
 
 
+def test_a_plugin_may_change_the_working_directory(start: Make, tmp_path: Path) -> None:
+    """What was given as a relative path stays where it is: the log, and folders of plugins."""
+    folder = tmp_path / "plugins"
+    folder.mkdir()
+    (folder / "a_moves.py").write_text(f"import os\nos.chdir('/')\n{PLUGIN}")
+    (folder / "mine.py").write_text(PLUGIN)
+
+    server = start("--plugins_dir", "plugins")
+
+    assert server.get("/data/plugin/mine/version")[::2] == (200, b"one")
+    server.line(r"^2 runs in 2 files")
+    assert server.json("/data/runs") == ["eval", "train"]
+    assert server.end(signal.SIGTERM)[2] == ""
+
+
 def test_with_dev_plugins_are_taken_up_when_they_are_saved(
     start: Make, install: Make, tmp_path: Path
 ) -> None:
