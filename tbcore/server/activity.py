@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import threading
 import time
@@ -10,7 +9,7 @@ from concurrent.futures import Future
 from typing import Any
 
 from tbcore.plugins import LoadedPlugin, Outcome, attempt, describe, traceback_of
-from tbcore.server.pool import NoThreadError, ThreadPool
+from tbcore.server.pool import NoThreadError, ThreadPool, wait_for
 from tbcore.store.multiplexer import Multiplexer
 
 logger = logging.getLogger(__name__)
@@ -66,15 +65,13 @@ class Activity:
                 running, about = self._running, self._running_generation
                 patience = self._running_since + PATIENCE_SECONDS - time.monotonic()
             # Waiting must not cancel the call: others may wait for it, and its answer still counts.
-            waiter = asyncio.wrap_future(running)
-            done, _ = await asyncio.wait([waiter], timeout=max(patience, 0))
-            if not done:
+            if not await wait_for(running, max(patience, 0)):
                 self._tell_blocked()
                 return self._active
             with self._lock:
                 if self._running is running:
                     self._running = None
-                    self._settle(waiter.result(), about)
+                    self._settle(running.result(), about)
 
     def _call(self) -> Outcome:
         """Asks the plugin; runs in one of its threads."""

@@ -29,7 +29,7 @@ from tbcore.health import CURRENT, Call
 from tbcore.http import BODY_KEY, printable, text_error
 from tbcore.plugins import MountedPlugin, Outcome, attempt, describe, traceback_of
 from tbcore.server.plugin_loop import PluginLoop, from_server
-from tbcore.server.pool import ThreadPool
+from tbcore.server.pool import ThreadPool, wait_for
 
 logger = logging.getLogger(__name__)
 
@@ -168,13 +168,11 @@ class Guard:
 
     async def _finished(self, what: str, future: Future[Outcome]) -> Outcome | None:
         """What code of the plugin has come to; None when it has not been begun in time."""
-        waiter = asyncio.wrap_future(future)
         patience = PATIENCE_SECONDS
         while patience > 0:
             pause = min(patience, LOOK_SECONDS)
-            done, _ = await asyncio.wait([waiter], timeout=pause)
-            if done:
-                return await waiter
+            if await wait_for(future, pause):
+                return future.result()
             self._loop.look()
             patience -= pause
         if future.cancel():
@@ -185,7 +183,8 @@ class Guard:
             logger.warning(
                 "plugin %r: %s has been running for %.0f s", self.name, what, PATIENCE_SECONDS
             )
-        return await waiter
+        await wait_for(future)
+        return future.result()
 
     async def _send(
         self, route: Route, response: Any, scope: Scope, receive: Receive, send: Send
@@ -212,7 +211,7 @@ class Guard:
         try:
             if not isinstance(response, Response):
                 raise TypeError(f"the handler returned {type(response).__name__}, not a Response")
-            _check_body(response, scope["method"])
+            answer.check(response)
             if type(response).__call__.__module__ != Response.__module__:
                 # Code of the plugin, what runs behind it too.
                 sending = response(scope, from_server(receive), from_server(answer.send))
@@ -303,12 +302,27 @@ class _Answer:
         """Whether some of it is out, so that no other answer can take its place."""
         self._method = method
         self._send = send
+        self._is_checked = False
+        """Whether all of it is known to be right."""
         self._missing: int | None = None
         """Bytes of the body that are still to come; None when only its end tells."""
 
+    def check(self, response: Response) -> None:
+        """Raises for a body of another length than announced, if it is there before it is sent."""
+        if type(response).__call__ is not Response.__call__:
+            # Its body is made as it goes.
+            return
+        expected = _body_size(response.status_code, response.raw_headers, self._method)
+        if expected is not None and len(response.body) != expected:
+            raise ValueError(
+                f"the body has {len(response.body)} bytes, and the headers say {expected}"
+            )
+        self._is_checked = True
+
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            self._missing = _body_size(message["status"], message["headers"], self._method)
+            if not self._is_checked:
+                self._missing = _body_size(message["status"], message["headers"], self._method)
             await self._send(message)
             self.is_started = True
             return
@@ -319,16 +333,6 @@ class _Answer:
                 what = "longer" if self._missing < 0 else "shorter"
                 raise ValueError(f"the body is {what} than the headers say")
         await self._send(message)
-
-
-def _check_body(response: Response, method: str) -> None:
-    """Raises for a body of another length than announced, where it is there before it is sent."""
-    if type(response).__call__ is not Response.__call__:
-        # Its body is made as it goes.
-        return
-    expected = _body_size(response.status_code, response.raw_headers, method)
-    if expected is not None and len(response.body) != expected:
-        raise ValueError(f"the body has {len(response.body)} bytes, and the headers say {expected}")
 
 
 def _body_size(status: int, headers: list[tuple[bytes, bytes]], method: str) -> int | None:

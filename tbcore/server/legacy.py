@@ -15,7 +15,7 @@ from starlette.requests import Request
 
 from tbcore.errors import NotFoundError
 from tbcore.plugins import MountedPlugin, attempt, describe
-from tbcore.server.pool import NoThreadError, ThreadPool
+from tbcore.server.pool import NoThreadError, ThreadPool, wait_for
 from tbcore.store.multiplexer import Multiplexer
 
 logger = logging.getLogger(__name__)
@@ -94,8 +94,7 @@ class LegacyIndex:
             future = self._pools[name].submit(self._call, name, runs)
         except NoThreadError:
             return {}
-        done, _ = await asyncio.wait([asyncio.wrap_future(future)], timeout=PATIENCE_SECONDS)
-        if done:
+        if await wait_for(future, PATIENCE_SECONDS):
             return future.result()
         self._blocked[name] = future
         self._tell(

@@ -8,6 +8,7 @@ work.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import threading
 from collections.abc import Callable
@@ -59,7 +60,9 @@ class ThreadPool:
 
     async def run(self, function: Callable[..., T], *arguments: Any) -> T:
         """Calls the function in one of the threads and waits for what it returns or raises."""
-        return await asyncio.wrap_future(self.submit(function, *arguments))
+        future = self.submit(function, *arguments)
+        await wait_for(future)
+        return future.result()
 
     def _add_thread(self) -> None:
         with self._lock:
@@ -79,3 +82,31 @@ class ThreadPool:
         while True:
             self._jobs.get()()
             self._idle.release()
+
+
+async def wait_for(future: Future[Any], seconds: float | None = None) -> bool:
+    """Whether the future of another thread is done, which is waited for so long at most.
+
+    As `asyncio.wait` of a wrapped future, with a third of the steps. The future goes on when the
+    waiting is cancelled.
+    """
+    loop = asyncio.get_running_loop()
+    waiter = loop.create_future()
+
+    def wake() -> None:
+        if not waiter.done():
+            waiter.set_result(None)
+
+    def tell(_: Future[Any]) -> None:
+        # The loop is closed when the server ends before the call does.
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(wake)
+
+    timer = None if seconds is None else loop.call_later(seconds, wake)
+    future.add_done_callback(tell)
+    try:
+        await waiter
+    finally:
+        if timer is not None:
+            timer.cancel()
+    return future.done()
