@@ -84,7 +84,7 @@ class _DeadlineProtocol(H11Protocol):
         raise NotImplementedError
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
+        super().connection_made(_Joining(transport, self.loop))  # type: ignore[arg-type]
         # asyncio leaves this out for sockets that were not made for IPPROTO_TCP by name. Without it
         # each answer on a kept connection waits 40 ms for the client's delayed acknowledgement.
         connection = transport.get_extra_info("socket")
@@ -183,6 +183,43 @@ class _DeadlineProtocol(H11Protocol):
         if self.transport.can_write_eof():
             self.transport.write_eof()
         self.loop.call_later(LINGER_SECONDS, self.transport.close)
+
+
+class _Joining:
+    """A transport that sends the headers of an answer together with what follows at once.
+
+    uvicorn writes them apart: one call of the system more, and the client wakes for each.
+    """
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport = transport
+        self._loop = loop
+        self._head = b""
+        """Headers that wait for the body, until the event loop's next turn at most."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        if self._head:
+            data, self._head = self._head + data, b""
+        elif data.startswith(b"HTTP/1.1 "):
+            self._head = data
+            self._loop.call_soon(self._flush)
+            return
+        self._transport.write(data)
+
+    def write_eof(self) -> None:
+        self._flush()
+        self._transport.write_eof()
+
+    def close(self) -> None:
+        self._flush()
+        self._transport.close()
+
+    def _flush(self) -> None:
+        if self._head:
+            self.write(b"")
 
 
 def _cancel(timer: asyncio.TimerHandle | None) -> None:
