@@ -33,10 +33,10 @@ from starlette.responses import Response
 
 from tbcore.errors import BadRequestError
 from tbcore.eventfiles.logdir import one_line
+from tbcore.store.multiplexer import Multiplexer, TagLists
 
 if TYPE_CHECKING:
     from tbcore.kinds import Claims
-    from tbcore.store.multiplexer import Multiplexer
 
 __all__ = [
     "ItemAddress",
@@ -186,6 +186,8 @@ def to_json(data: Any) -> bytes:
 
 def _plain_again(value: Any) -> Any:
     """`_plain` for a first look that leaves everything as it is for a second one."""
+    if isinstance(value, TagLists):
+        return orjson.Fragment(value.as_json())
     if isinstance(value, Iterable) and not isinstance(value, Collection):
         raise TypeError("this may be an iterator, which the first look would use up")
     return _plain(value)

@@ -15,6 +15,7 @@ from difflib import get_close_matches
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+import orjson
 from numpy.typing import NDArray
 
 from tbcore.errors import NotFoundError
@@ -79,13 +80,23 @@ class RunDetails(NamedTuple):
     """Tags with a scalar that is NaN or infinite, in order of first appearance."""
 
 
-class _Tags(Mapping[str, list[str]]):
+class TagLists(Mapping[str, list[str]]):
     """Run to its tags. All who ask share one; what they get out of it is theirs to change."""
 
-    __slots__ = ("_shared",)
+    __slots__ = ("_json", "_shared")
 
     def __init__(self, shared: dict[str, list[str]]) -> None:
         self._shared = shared
+        self._json: bytes | None = None
+
+    def as_json(self) -> bytes:
+        """All of it, written once: it may be megabytes, and every page asks for it.
+
+        Raises TypeError for names that are no valid Unicode.
+        """
+        if self._json is None:
+            self._json = orjson.dumps(self._shared)
+        return self._json
 
     def __getitem__(self, run: str) -> list[str]:
         return self._shared[run].copy()
@@ -109,7 +120,7 @@ class _Listing:
     def __init__(self, generation: int) -> None:
         self.generation = generation
         """The first at which it was so."""
-        self.tags: dict[ClaimsKey, _Tags] = {}
+        self.tags: dict[ClaimsKey, TagLists] = {}
         self.kinds: frozenset[Kind] | None = None
         self.summaries: list[KindSummary] | None = None
 
@@ -173,7 +184,7 @@ class Multiplexer:
         state, key = self._state, tuple(claims)
         found = state.listing.tags.get(key)
         if found is None:
-            found = _Tags({name: run.tags_of(key) for name, run in state.runs.items()})
+            found = TagLists({name: run.tags_of(key) for name, run in state.runs.items()})
             if len(state.listing.tags) >= _MAX_REMEMBERED:
                 state.listing.tags = {}
             state.listing.tags[key] = found

@@ -18,7 +18,7 @@ from tbcore.http import json_response
 from tbcore.kinds import Claim, Kind
 from tbcore.store import multiplexer as multiplexer_module
 from tbcore.store.loader import Loader
-from tbcore.store.multiplexer import Multiplexer, RunDetails
+from tbcore.store.multiplexer import Multiplexer, RunDetails, TagLists
 from tbcore.store.status import LoadStatus
 from tbcore.store.view import RunView
 from tbcore.testing import EventFileWriter, summaries, write_run
@@ -78,6 +78,12 @@ def test_what_one_who_asks_does_with_the_tags_concerns_nobody_else(tmp_path: Pat
         del tags["run"]
     assert multiplexer.tags(SCALARS) == {"run": ["loss"]}
     assert json_response(tags).body == b'{"run":["loss"]}'
+    assert json_response({"tags": [tags]}).body == b'{"tags":[{"run":["loss"]}]}'
+
+
+def test_tags_with_names_that_json_cannot_take_as_they_are() -> None:
+    odd = TagLists({"null": ["null", "\ud800"]})
+    assert json_response(odd).body == '{"null":["null","\ufffd"]}'.encode()
 
 
 def test_the_first_metadata_of_a_tag_gives_its_kind(tmp_path: Path) -> None:
