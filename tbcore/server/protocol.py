@@ -1,7 +1,8 @@
 """Protocol: uvicorn's HTTP/1.1 with deadlines, and with our headers on its own errors.
 
 uvicorn waits for ever for the rest of a request, and for a client that does not read its answer.
-When there are many silent clients, those that have been so for longest make room for others.
+When there are too many connections, some make room for whoever asks: those that have been silent for
+longest, and where none has been for long, those that have been answered for longest.
 """
 
 from __future__ import annotations
@@ -16,8 +17,6 @@ from typing import Any, ClassVar
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from tbcore.server.listen import BACKLOG
-
 REQUEST_SECONDS = 20.0
 """For a request to arrive, from its first byte or from the connection's beginning on."""
 STALL_SECONDS = 30.0
@@ -27,6 +26,11 @@ UNSENT_BYTES = 1 << 17
 more when a third of them is sent, so that a slow client seems to take nothing for minutes."""
 MAX_CONNECTIONS = 500
 """At the same time; fewer where the process may have less than twice as many descriptors."""
+ACCEPTED_SHARE = 16
+"""Accepted at once is one in so many of them. Those that make room are not closed before some more
+have been accepted twice or thrice, and without descriptors nobody is accepted for a second."""
+LONG_SECONDS = 1.0
+"""Who has not been silent, or answered, for so long makes room only if all others are like that."""
 LINGER_SECONDS = 2.0
 """How long a client may go on sending what is not going to be answered."""
 MAX_HEADER_BYTES = 1 << 16
@@ -35,11 +39,12 @@ MAX_HEADER_BYTES = 1 << 16
 Headers = list[tuple[bytes, bytes]]
 
 
-def protocol_with(headers: Callable[[], Headers]) -> type[H11Protocol]:
+def protocol_with(headers: Callable[[], Headers]) -> type[_DeadlineProtocol]:
     """The protocol class for a server whose answers all have these headers."""
 
     class Protocol(_DeadlineProtocol):
-        waiting: ClassVar[dict[_DeadlineProtocol, None]] = {}
+        waiting: ClassVar[dict[_DeadlineProtocol, float]] = {}
+        answered: ClassVar[dict[_DeadlineProtocol, float]] = {}
         max_connections = allow_connections()
 
         def error_headers(self) -> Headers:
@@ -55,9 +60,8 @@ def allow_connections() -> int:
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    # All that wait for being accepted are, before the first of them makes room. The usual limit is
-    # from the days of select().
-    wanted = 2 * MAX_CONNECTIONS + BACKLOG
+    # The usual limit is from the days of select().
+    wanted = 2 * MAX_CONNECTIONS
     if 0 <= soft < wanted:
         soft = wanted if hard < 0 else min(wanted, hard)
         with contextlib.suppress(OSError, ValueError):
@@ -67,9 +71,11 @@ def allow_connections() -> int:
 
 
 class _DeadlineProtocol(H11Protocol):
-    waiting: ClassVar[dict[_DeadlineProtocol, None]]
+    waiting: ClassVar[dict[_DeadlineProtocol, float]]
     """Connections of this server on which a request is awaited, or the rest of one, or another one;
-    those that have waited longest come first."""
+    with the loop's time since when, the longest first."""
+    answered: ClassVar[dict[_DeadlineProtocol, float]]
+    """All others, likewise. An open stream of updates is answered for days."""
     max_connections: int
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -93,14 +99,11 @@ class _DeadlineProtocol(H11Protocol):
             if hasattr(socket, "TCP_NOTSENT_LOWAT"):
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, UNSENT_BYTES)
         self._watch_request()
-        if len(self.connections) > self.max_connections and len(self.waiting) > 1:
-            # What has been silent for longest makes room: whoever asks now is answered.
-            oldest = next(iter(self.waiting))
-            del self.waiting[oldest]
-            oldest.transport.abort()
+        if len(self.connections) > self.max_connections:
+            self._make_room()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self.waiting.pop(self, None)
+        self._forget()
         _cancel(self._deadline)
         _cancel(self._stall)
         super().connection_lost(exc)
@@ -118,11 +121,28 @@ class _DeadlineProtocol(H11Protocol):
     def _note_waiting(self) -> bool:
         """Whether a request is awaited on this connection."""
         is_waiting = self.cycle is None or self.cycle.response_complete
-        if not is_waiting:
-            self.waiting.pop(self, None)
-        elif not self.transport.is_closing():
-            self.waiting.setdefault(self)
+        if not self.transport.is_closing():
+            here, there = self.waiting, self.answered
+            if not is_waiting:
+                here, there = there, here
+            there.pop(self, None)
+            here.setdefault(self, self.loop.time())
         return is_waiting
+
+    def _make_room(self) -> None:
+        """Drops another connection."""
+        now = self.loop.time()
+        for seconds in (LONG_SECONDS, 0):
+            for connections in (self.waiting, self.answered):
+                oldest = next((c for c in connections if c is not self), None)
+                if oldest is not None and now - connections[oldest] >= seconds:
+                    oldest._forget()
+                    oldest.transport.abort()
+                    return
+
+    def _forget(self) -> None:
+        self.waiting.pop(self, None)
+        self.answered.pop(self, None)
 
     def _watch_request(self) -> None:
         """Starts the clock when a request is due, and stops it when one has arrived."""

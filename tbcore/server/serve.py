@@ -25,8 +25,8 @@ from tbcore.eventfiles.logdir import LogdirSpec
 from tbcore.plugins import Plugins, attempt, load_plugins
 from tbcore.server.app import App, create_app
 from tbcore.server.headers import safety_headers
-from tbcore.server.listen import Listening, listen
-from tbcore.server.protocol import MAX_HEADER_BYTES, protocol_with
+from tbcore.server.listen import BACKLOG, Listening, listen
+from tbcore.server.protocol import ACCEPTED_SHARE, MAX_HEADER_BYTES, protocol_with
 from tbcore.server.reload import Reloader
 from tbcore.server.report import Reporter, no_plugins, plugin_names, set_up_logging
 from tbcore.store.loader import Loader
@@ -141,10 +141,13 @@ class Server(uvicorn.Server):
     """uvicorn's server, which a page that is open does not keep from ending."""
 
     def __init__(self, app: App, on_started: Callable[[], None]) -> None:
+        protocol = protocol_with(lambda: safety_headers(app.policy))
         super().__init__(
             uvicorn.Config(
                 app,
-                http=protocol_with(lambda: safety_headers(app.policy)),
+                http=protocol,
+                # To asyncio this is how many to accept at once, too.
+                backlog=max(1, protocol.max_connections // ACCEPTED_SHARE),
                 ws="none",
                 lifespan="off",
                 loop="asyncio",
@@ -166,6 +169,8 @@ class Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        for listener in sockets or ():
+            listener.listen(BACKLOG)
         self._on_started()
 
     def end(self) -> None:

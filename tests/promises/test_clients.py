@@ -101,23 +101,34 @@ def test_p11_half_requests_keep_nobody_out(own_server: Any, half_requests: HalfR
 def many_descriptors() -> Iterator[None]:
     """For a test that has as many connections as servers may."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if 0 <= hard < 2000:
+    if 0 <= hard < 2500:
         pytest.skip(f"this system allows {hard} descriptors")
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2000), hard))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2500), hard))
     yield
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 @pytest.mark.usefixtures("many_descriptors")
-def test_p11_more_silent_clients_than_connections_keep_nobody_out(own_server: Any) -> None:
-    """Those that have been silent for longest make room for who asks."""
-    clients = [
-        socket.create_connection(("127.0.0.1", own_server.port), timeout=30) for _ in range(1200)
-    ]
-    for _ in range(3):
-        ask_as_others_do(own_server)
-    assert own_server.num_descriptors() < 700
-    assert own_server.noise == ""
+@pytest.mark.parametrize("descriptors", [None, 256])
+def test_p11_more_clients_than_connections_keep_nobody_out(
+    start: Callable[..., Any], logdir: Path, descriptors: int | None
+) -> None:
+    """Those that have been silent for longest make room for who asks; where none is silent, the
+    streams that have been open for longest. Also where the system allows few connections."""
+    server = start(logdir, descriptors=descriptors)
+    server.wait_until_loaded()
+    clients = []
+    for number in range(1800):
+        client = socket.create_connection(("127.0.0.1", server.port), timeout=30)
+        if number >= 1200:
+            client.sendall(b"GET /data/updates HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert client.recv(100)
+        clients.append(client)
+        if number % 600 == 599:
+            ask_as_others_do(server)
+    ask_as_others_do(server)
+    assert server.num_descriptors() < min(descriptors or 700, 700)
+    assert server.noise == ""
     for client in clients:
         client.close()
 
