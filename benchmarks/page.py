@@ -183,9 +183,85 @@ ZOOM_FRAMES = f"""async () => {{
 }}"""
 
 
+def tag_groups(bench: Bench) -> dict[str, float]:
+    """100 open groups of 20 tags: until what is in sight is drawn, at first and at the end.
+
+    Scalars of two runs share a card; each of two runs has a card of its own for its histograms.
+    """
+    folder = bench.logs / "T100x20"
+    tags = [f"layer_{group:03}/part_{part:02}" for group in range(100) for part in range(20)]
+    if not folder.exists():
+        for run, lift in (("train", 0.0), ("eval", 0.5)):
+            curves = {tag: [(step, lift + 1 / (1 + step)) for step in range(20)] for tag in tags}
+            samples = {tag: [(step, [lift, step, 2.0]) for step in range(3)] for tag in tags}
+            write_run(folder, run, scalars=curves, histograms=samples)
+    figures = {}
+    for tab, cards in (("scalars", 2000), ("histograms", 4000)):
+        with bench.open("T100x20", f"#{tab}") as page:
+            page.evaluate(DRAWN_IN_SIGHT)
+            # Again, with everything in the browser's and the server's caches.
+            page.reload()
+            drawn = page.evaluate(DRAWN_IN_SIGHT)
+            longest = page.evaluate(LONGEST_TASK)
+            page.wait_for_timeout(1000)
+            times = page.evaluate(TAG_KEYSTROKES, "part_07")
+            start = page.evaluate("() => performance.now()")
+            page.evaluate("() => window.scrollTo(0, document.documentElement.scrollHeight)")
+            end = page.evaluate(DRAWN_IN_SIGHT)
+        figures |= {
+            f"{cards:,} cards of {tab}: those in sight drawn, ms": drawn,
+            f"{tab}: the longest task meanwhile, ms": longest,
+            f"{tab}: a keystroke in the filter of tags, median ms": statistics.median(times),
+            f"{tab}: from the first card to the last, ms": end - start,
+        }
+    return figures
+
+
+DRAWN_IN_SIGHT = """async () => {
+  const isDrawn = () => {
+    const root = document.querySelector('.plugin')?.shadowRoot;
+    const seen = [...root?.querySelectorAll('.tb-card') ?? []].filter((card) => {
+      const { top, bottom } = card.getBoundingClientRect();
+      return bottom > 0 && top < innerHeight;
+    });
+    return seen.length > 0 && seen.every((card) => card.querySelector('canvas')
+      && card.querySelector('[data-hint]')?.getAttribute('data-hint') === '');
+  };
+  while (!isDrawn()) {
+    if (performance.now() > 120_000) throw new Error('nothing was drawn');
+    await new Promise((done) => setTimeout(done, 20));
+  }
+  return performance.now();
+}"""
+
+LONGEST_TASK = """() => new Promise((done) => {
+  const most = (list) => done(Math.max(...list.getEntries().map(({ duration }) => duration)));
+  new PerformanceObserver(most).observe({ type: 'longtask', buffered: true });
+  setTimeout(() => done(0), 1000);
+})"""
+
+TAG_KEYSTROKES = f"""async (text) => {{
+  {AFTER_FRAME}
+  const box = document.querySelector('.plugin').shadowRoot.querySelector('input[type=search]');
+  const times = [];
+  for (let end = 1; end <= text.length; end++) {{
+    const start = performance.now();
+    box.value = text.slice(0, end);
+    box.dispatchEvent(new InputEvent('input', {{ bubbles: true }}));
+    await drawn();
+    times.push(performance.now() - start);
+  }}
+  box.value = '';
+  box.dispatchEvent(new InputEvent('input', {{ bubbles: true }}));
+  await drawn();
+  return times;
+}}"""
+
+
 MEASURES: dict[str, Callable[[Bench], dict[str, float]]] = {
     "run_list": run_list,
     "graph": graph,
+    "tag_groups": tag_groups,
 }
 
 

@@ -32,6 +32,15 @@ export function watchNear(element, callback) {
 }
 
 /**
+ * Whether an element that is shown is near the visible part of the page, by where it is now.
+ * @param {Element} element
+ */
+export function isNear(element) {
+  const { top, bottom, height } = element.getBoundingClientRect();
+  return height > 0 && bottom > -innerHeight && top < 2 * innerHeight;
+}
+
+/**
  * Whether the element of a component is near the visible part of the page.
  * @param {{ current: Element | null }} ref
  */

@@ -1,6 +1,7 @@
 /**
  * A whole tab: its own controls and a filter for tags, and below them cards in groups of tags, one for each run that has
- * the tag, or one for the tag. It follows the runs that are shown, and what the server has.
+ * the tag, or one for the tag. It follows the runs that are shown, and what the server has. Cards are drawn as they come near
+ * the visible part of the page.
  *
  *     const tags = await watchTags(host);
  *     html`<${TagTab} host=${host} tags=${tags} what="numbers" renderCard=${({ tag, run, group }) => html`...`} />`
@@ -10,6 +11,7 @@ import { html } from "htm/preact";
 import { useMemo, useState } from "preact/hooks";
 import { FilterBox } from "./filter-box.js";
 import { plural } from "./format.js";
+import { LazyCard } from "./lazy-card.js";
 import { Name } from "./runs-panel.js";
 import { TagGroups } from "./tag-groups.js";
 import { indexTags } from "./tag-index.js";
@@ -56,7 +58,7 @@ export function TagTab({ host, tags, what, controls, size = "", renderCard, rend
         onToggle=${onToggle}
         renderCard=${(/** @type {string} */ tag, /** @type {string} */ group) => {
           const members = runsOf.get(tag) ?? [];
-          if (renderTag) return renderTag({ tag, runs: members, group });
+          if (renderTag) return html`<${LazyCard} key=${tag} title=${tag} draw=${() => renderTag({ tag, runs: members, group })} />`;
           return html`<${TagCards} key=${tag} tag=${tag} group=${group} runs=${members} renderCard=${renderCard} />`;
         }}
       />
@@ -96,7 +98,9 @@ export function RunLabel({ run }) {
 function TagCards({ tag, group, runs, renderCard }) {
   const [numShown, setNumShown] = useState(PAGE);
   const rest = runs.length - numShown;
-  return html`${runs.slice(0, numShown).map((run) => renderCard({ tag, run, group }))}
+  return html`${runs.slice(0, numShown).map(
+    (run) => html`<${LazyCard} key=${run.name} title=${tag} label="${tag} in ${run.name}" draw=${() => renderCard({ tag, run, group })} />`,
+  )}
   ${rest > 0 &&
   html`<button type="button" class="tb-button tb-more-runs" onClick=${() => setNumShown(numShown + PAGE)}>
     ${tag}: show ${Math.min(PAGE, rest)} more of ${rest} runs

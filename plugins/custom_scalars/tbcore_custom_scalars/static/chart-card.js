@@ -14,7 +14,7 @@ import { LineChart } from "tbcore/lib/line-chart.js";
 import { sampleOf } from "tbcore/lib/marks.js";
 import { post } from "tbcore/lib/post.js";
 import { save } from "tbcore/lib/save.js";
-import { bandsOf, DASHES, linesOf, notesOf, readOutOf, tagsOf } from "./lines.js";
+import { bandsOf, DASHES, linesOf, notesOf, readOutOf, tagsOf, titleOf } from "./lines.js";
 
 /**
  * @typedef {import("./types.js").Answer} Answer
@@ -44,7 +44,7 @@ export function ChartCard({ host, queue, cursor, chart, runs, options }) {
   const [hits, setHits] = useState(/** @type {readonly import("tbcore/lib/chart-types.js").Hit[] | null} */ (null));
   const { answer, error } = useChart(host, queue, chart, runs, isNear);
   const isMargin = chart.margin !== undefined;
-  const title = chart.title || "Without a title";
+  const title = titleOf(chart);
   const theme = host.theme.value;
   const hovered = host.hoveredRun.value;
   const lines = useMemo(() => (answer && !isMargin ? linesOf(answer, runs, options.smooth) : []), [answer, runs, options.smooth]);

@@ -11,12 +11,13 @@ import { Menu } from "tbcore/lib/card.js";
 import { makeCursor } from "tbcore/lib/cursor.js";
 import { FilterBox } from "tbcore/lib/filter-box.js";
 import { plural } from "tbcore/lib/format.js";
+import { LazyCard } from "tbcore/lib/lazy-card.js";
 import { formatLists, parseLists } from "tbcore/lib/name-lists.js";
 import { Queue } from "tbcore/lib/queue.js";
 import { TagGroups } from "tbcore/lib/tag-groups.js";
 import { Choice, runsByGroup } from "tbcore/lib/tag-tab.js";
 import { ChartCard } from "./chart-card.js";
-import { categoriesOf } from "./lines.js";
+import { categoriesOf, titleOf } from "./lines.js";
 import { AXES, OPTIONS, parseOptions } from "./options.js";
 
 /**
@@ -81,6 +82,8 @@ function Tab({ host, layout, queue }) {
   const { groups, charts, folded } = useMemo(() => categoriesOf(layout.value, filter.matches), [layout.value, filter]);
   const { closed, onToggle } = foldedCategories(host, folded);
   const numCharts = groups.reduce((sum, { tags }) => sum + tags.length, 0);
+  const renderCard = (/** @type {string} */ key) =>
+    html`<${ChartCard} key=${`${options.x} ${key}`} host=${host} queue=${queue} cursor=${cursor} chart=${charts.get(key)} runs=${runs} options=${options} />`;
   return html`
     <div class="tb-toolbar" role="toolbar" aria-label="Custom scalars">
       <${FilterBox} filter=${filter} onInput=${host.tagFilter.set} label="Filter charts (regular expression)" />
@@ -96,7 +99,7 @@ function Tab({ host, layout, queue }) {
         closed=${closed}
         onToggle=${onToggle}
         renderCard=${(/** @type {string} */ key) =>
-          html`<${ChartCard} key=${`${options.x} ${key}`} host=${host} queue=${queue} cursor=${cursor} chart=${charts.get(key)} runs=${runs} options=${options} />`}
+          html`<${LazyCard} key=${key} title=${titleOf(/** @type {import("./types.js").Chart} */ (charts.get(key)))} draw=${() => renderCard(key)} />`}
       />
     </div>
   `;

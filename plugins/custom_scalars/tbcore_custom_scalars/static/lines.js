@@ -17,6 +17,11 @@ import { smoothed } from "tbcore/lib/smoothing.js";
 /** Each tag of a chart has its own dashes: the colour says the run. */
 export const DASHES = [undefined, [6, 3], [2, 3], [12, 4]];
 
+/** @param {Chart} chart */
+export function titleOf(chart) {
+  return chart.title || "Without a title";
+}
+
 /**
  * The categories of a layout, as groups of cards. Those of one title are one.
  * @param {import("./types.js").Layout} layout

@@ -11,6 +11,7 @@ import { makeCursor } from "tbcore/lib/cursor.js";
 import { FilterBox } from "tbcore/lib/filter-box.js";
 import { plural } from "tbcore/lib/format.js";
 import { Later } from "tbcore/lib/later.js";
+import { LazyCard } from "tbcore/lib/lazy-card.js";
 import { formatLists, parseLists } from "tbcore/lib/name-lists.js";
 import { post } from "tbcore/lib/post.js";
 import { TagGroups } from "tbcore/lib/tag-groups.js";
@@ -199,7 +200,8 @@ function Dashboard({ host, store, tags }) {
         groups=${groups}
         closed=${closed}
         onToggle=${onToggle}
-        renderCard=${(/** @type {string} */ tag, /** @type {string} */ group) => renderCard(tag, group, group)}
+        renderCard=${(/** @type {string} */ tag, /** @type {string} */ group) =>
+          html`<${LazyCard} key=${tag} title=${tag} draw=${() => renderCard(tag, group, group)} />`}
       />
     </div>
   `;
