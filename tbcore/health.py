@@ -85,6 +85,8 @@ class Health:
         self.dev = dev
         """Whether log lines are all let through, and paths and tracebacks told."""
         self._traceback_of = traceback_of if dev else None
+        self.since = time.time_ns()
+        """When this code of the plugin came; other code may have answered otherwise."""
         self.num_lines_left_out = 0
         self._lock = threading.Lock()
         self._timings: dict[str, Timing] = {}

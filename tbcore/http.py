@@ -33,6 +33,7 @@ from starlette.responses import Response
 
 from tbcore.errors import BadRequestError
 from tbcore.eventfiles.logdir import one_line
+from tbcore.health import CURRENT
 from tbcore.store.multiplexer import Multiplexer, TagLists
 
 if TYPE_CHECKING:
@@ -165,8 +166,11 @@ def series_response(
 
 
 def _entity_tag(etag: str) -> str:
-    # Texts of any kind make one: its characters are limited, and so is its length.
-    return f'"{hashlib.sha256(etag.encode("utf-8", "surrogatepass")).hexdigest()[:32]}"'
+    # Texts of any kind make one: its characters are limited, and so is its length. A plugin that is
+    # edited, upgraded or set otherwise makes something else of the same data.
+    plugin = CURRENT.get()
+    named = f"{plugin.since if plugin else ''} {etag}"
+    return f'"{hashlib.sha256(named.encode("utf-8", "surrogatepass")).hexdigest()[:32]}"'
 
 
 def to_json(data: Any) -> bytes:

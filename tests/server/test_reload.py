@@ -117,6 +117,20 @@ def test_modules_that_a_package_imports_are_new_too(developing: Developing) -> N
     assert sys.modules["tbcore_file_other"] is other
 
 
+def test_what_a_browser_keeps_is_not_what_edited_code_answers(developing: Developing) -> None:
+    """The data and its etag are the same, and what is made of them is not."""
+    etag = 'json_response("one", etag="of the data")'
+    known = 'unchanged(request, "of the data")'
+    source = PLUGIN.replace("import json_response", "import json_response, unchanged")
+    source = source.replace('json_response("one"))', f"{known} or {etag})")
+    developing.write("mine.py", source)
+    word = developing.get("data/plugin/mine/word")
+    kept = {"if-none-match": word.headers["etag"]}
+    assert developing.client.get("data/plugin/mine/word", headers=kept).status_code == 304
+    developing.write("mine.py", source.replace('"one"', '"two"'))
+    assert developing.client.get("data/plugin/mine/word", headers=kept).json() == "two"
+
+
 @pytest.mark.parametrize(
     ("broken", "line", "place"),
     [
