@@ -352,6 +352,39 @@ def test_the_tab_of_a_plugin_that_lives_here_passes(name: str, tmp_path: Path) -
     assert set(ended) == {"PASSED"}, printed
 
 
+@pytest.mark.browser
+@pytest.mark.release
+def test_a_tab_may_be_refused_values_that_the_suite_made_up(tmp_path: Path) -> None:
+    """It does not know the format of a plugin's own data; other requests must not fail."""
+    pytest.importorskip("playwright")
+    refuse = """
+        from tbcore import DecodeError
+        run, tag = required(request, "run", "tag")
+        raise DecodeError("no such format")
+    """
+    asks = """
+        const own = tags[run].filter((tag) => tag.includes("WANTED")).slice(0, 20);
+        const asked = own.map((tag) => `route?${new URLSearchParams({ run, tag })}`);
+        await Promise.all(asked.map((address) => host.fetch(address)));
+    """
+    folders = []
+    for name, wanted in (("picky", "other/"), ("faulty", "loss/")):
+        module = MODULE.replace("BAD", asks.replace("WANTED", wanted))
+        folders.append(write_plugin(tmp_path / "plugins", name, module=module, route=refuse))
+        python = folders[-1] / f"tbcore_{name}" / "__init__.py"
+        python.write_text(
+            python.read_text("utf-8").replace(
+                'Claim("histo"))', 'Claim("histo"), Claim("tensor", plugin_name="other"))'
+            ),
+            encoding="utf-8",
+        )
+    checks = "test_the_tab_renders or test_names"
+    found = outcomes(run_suite(folders, tmp_path / "cwd", "-k", checks))
+    picky, faulty = (found[str(folder)] for folder in folders)
+    assert set(picky) == {"PASSED"}
+    assert "test_the_tab_renders" in faulty["FAILED"]
+
+
 def test_without_a_plugin_the_suite_says_what_is_missing(tmp_path: Path) -> None:
     printed = run_suite([], tmp_path / "cwd")
     assert "--plugin NAME" in printed

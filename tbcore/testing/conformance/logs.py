@@ -32,6 +32,9 @@ KNOWN = {
 }
 """Plugin names inside metadata whose values are written as they should be."""
 
+GUESSES = ("number", "vector", "texts", "nothing", "NaN", "one NaN")
+"""Tags below the name of a plugin whose format the suite does not know."""
+
 MARKUP = "<img src=x onerror=\"document.body.id='tbcore-markup'\"><b id=tbcore-markup>b</b>"
 """What leaves an element with the id `tbcore-markup` where it is shown as HTML."""
 
@@ -82,6 +85,8 @@ class Logs:
 
     name: str
     logdir: Path
+    guesses: Sequence[str] = ()
+    """Parts of the tags whose values are guesses at a format; the plugin may refuse them."""
     multiplexer: Multiplexer = field(default_factory=Multiplexer)
     _num_added: int = 0
 
@@ -128,6 +133,11 @@ class Given:
         """Of claims for values that the suite does not know: it writes tensors of all sorts."""
         return sorted({claim.plugin_name or "" for claim in self.claims} - KNOWN)
 
+    @property
+    def guesses(self) -> list[str]:
+        """What stands in the tags of those tensors."""
+        return [f"{name}/{what}" for name in self.plugin_names for what in GUESSES]
+
     def values(self) -> list[Summary.Value]:
         """The first value of some series of those logs."""
         found: dict[str, Summary.Value] = {}
@@ -144,7 +154,7 @@ def write_logs(name: str, folder: Path, given: Given) -> Logs:
     logdir = folder / name
     logdir.mkdir()
     WRITERS[name](logdir, given)
-    logs = Logs(name, logdir)
+    logs = Logs(name, logdir, given.guesses)
     if name == "gone":
         shutil.rmtree(logdir)
     return logs

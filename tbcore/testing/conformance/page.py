@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, unquote_plus, urlsplit
 
 import httpx
 
@@ -45,7 +45,7 @@ class Seen:
     errors: list[str] = field(default_factory=list)
     """In the console, or caught by nobody."""
     missing: list[str] = field(default_factory=list)
-    """Addresses below the plugin's own that answered 4xx or 5xx."""
+    """Addresses that answered 4xx or 5xx, but for the values that a plugin may refuse."""
     refused: list[str] = field(default_factory=list)
     """What the page's content policy did not allow, and requests to other hosts."""
     outside: list[str] = field(default_factory=list)
@@ -160,8 +160,12 @@ class Tab:
 
     def _on_response(self, response: Any) -> None:
         if response.status >= 400 and response.url.startswith(self._root):
+            request = response.request
+            asked = unquote_plus(response.url) + (request.post_data or "")
+            if response.status == 404 and any(tag in asked for tag in self._server.logs.guesses):
+                return
             address = response.url.removeprefix(self._root)[:200]
-            self.seen.missing.append(f"{response.request.method} {address} -> {response.status}")
+            self.seen.missing.append(f"{request.method} {address} -> {response.status}")
 
 
 @dataclass
