@@ -45,7 +45,9 @@ __all__ = [
     "columns_response",
     "csv_response",
     "item_address",
+    "json_body",
     "json_response",
+    "names_in",
     "optional",
     "optional_int",
     "request_body",
@@ -562,6 +564,33 @@ def request_body(request: Request) -> bytes:
     if encoding != "gzip":
         raise BadRequestError(f"the body must be plain or gzip, got {encoding[:100]!r}")
     return _unpacked(body)
+
+
+def json_body(request: Request) -> dict[str, Any]:
+    """The body of the request, a JSON object, as `post` of `tbcore/lib/post.js` sends it.
+
+    Raises BadRequestError for anything else. What the fields hold is still to be checked: a client
+    can send anything.
+    """
+    try:
+        body = orjson.loads(request_body(request))
+    except orjson.JSONDecodeError as error:
+        raise BadRequestError(f"the body must be JSON: {error}") from None
+    if not isinstance(body, dict):
+        raise BadRequestError("the body must be a JSON object")
+    return body
+
+
+def names_in(body: Mapping[str, Any], field: str) -> list[str]:
+    """A field of a `json_body` that has to be a list of texts, such as the names of runs.
+
+    Raises BadRequestError for one that is missing or is something else.
+    """
+    names = body.get(field)
+    if isinstance(names, list) and all(isinstance(name, str) for name in names):
+        return names
+    given = orjson.dumps(names)[:100].decode(errors="replace")
+    raise BadRequestError(f'"{field}" must be an array of texts, got {given}')
 
 
 def _unpacked(body: bytes) -> bytes:

@@ -15,21 +15,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import orjson
 from numpy.typing import NDArray
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from tbcore.errors import BadRequestError, NotFoundError
+from tbcore.errors import NotFoundError
 from tbcore.eventfiles.proto.summary_pb2 import SummaryMetadata
 from tbcore.http import (
     ItemAddress,
     bytes_response,
     item_address,
+    json_body,
     json_response,
+    names_in,
     optional_int,
-    request_body,
     required,
     unchanged,
 )
@@ -120,7 +120,8 @@ class Media:
 
     def _steps(self, request: Request) -> Response:
         """All places that some series have; nothing is read from the files."""
-        runs, tags = _names_in(request_body(request))
+        body = json_body(request)
+        runs, tags = names_in(body, "runs"), names_in(body, "tags")
         steps, counts = unite(self._columns(runs, tags))
         return json_response({"step": steps, "count": counts})
 
@@ -216,17 +217,3 @@ def unite(series: Iterable[Steps]) -> tuple[Steps, Steps]:
     counts = np.zeros(len(first), np.int64)
     np.maximum.at(counts, inverse, num)
     return steps[first], counts
-
-
-def _names_in(body: bytes) -> tuple[list[str], list[str]]:
-    try:
-        given = orjson.loads(body)
-        names = given["runs"], given["tags"]
-    except (ValueError, KeyError, TypeError):
-        names = None, None
-    if not all(isinstance(part, list) and all(isinstance(n, str) for n in part) for part in names):
-        wanted = '{"runs": ["name", ...], "tags": ["name", ...]}'
-        raise BadRequestError(
-            f"the body must be {wanted}, got {body[:100].decode(errors='replace')!r}"
-        )
-    return names

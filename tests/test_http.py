@@ -26,7 +26,9 @@ from tbcore.http import (
     bytes_response,
     csv_response,
     item_address,
+    json_body,
     json_response,
+    names_in,
     optional,
     optional_int,
     request_body,
@@ -397,6 +399,27 @@ def test_a_body_is_unpacked_within_bounds() -> None:
     ]:
         with pytest.raises(BadRequestError, match=f"^{message}") as raised:
             read(body, encoding)
+        assert "\n" not in str(raised.value)
+
+
+def test_the_json_of_a_body_is_an_object() -> None:
+    """Whatever else is sent is refused in one line, and so are names that are none."""
+
+    def read(body: bytes) -> dict[str, Any]:
+        request = make_request(method="POST")
+        request.scope["tbcore.body"] = body
+        return json_body(request)
+
+    body = read(b'{"runs": ["a", ""], "tag": "b", "n": [1], "deep": [[' + b"0," * 99 + b"0]]}")
+    assert names_in(body, "runs") == ["a", ""]
+    for field, shown in [("tag", '"b"'), ("n", "[1]"), ("gone", "null"), ("deep", "[[0,")]:
+        with pytest.raises(BadRequestError) as raised:
+            names_in(body, field)
+        assert str(raised.value).startswith(f'"{field}" must be an array of texts, got {shown}')
+        assert len(str(raised.value)) < 200
+    for wrong in (b"", b"[]", b"null", b"7", b"\xff", b"{", b"[" * 100_000, b'{"a": NaN}'):
+        with pytest.raises(BadRequestError, match=r"^the body must be ") as raised:
+            read(wrong)
         assert "\n" not in str(raised.value)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -14,9 +13,10 @@ from tbcore import BadRequestError, Claims, Multiplexer, NotFoundError, ScalarSe
 from tbcore.http import (
     columns_response,
     csv_response,
+    json_body,
     json_response,
+    names_in,
     optional,
-    request_body,
     required,
 )
 from tbcore_custom_scalars.charts import Charts, Margin, matching
@@ -61,12 +61,12 @@ def make_routes(
         return json_response(rows)
 
     def lines(request: Request) -> Response:
-        body = _body(request)
-        return columns_response(*charts.lines(_names(body, "runs"), _names(body, "tags")))
+        body = json_body(request)
+        return columns_response(*charts.lines(names_in(body, "runs"), names_in(body, "tags")))
 
     def margins(request: Request) -> Response:
-        body = _body(request)
-        return columns_response(*charts.margins(_names(body, "runs"), _margins(body)))
+        body = json_body(request)
+        return columns_response(*charts.margins(names_in(body, "runs"), _margins(body)))
 
     return [
         Route("/layout", layout),
@@ -95,23 +95,6 @@ def _events(tags: Sequence[str], read: Any) -> Iterator[bytes]:
         yield separator + json_response(tag).body + b":" + json_response(rows).body
         separator = b","
     yield b"}}"
-
-
-def _body(request: Request) -> dict[str, Any]:
-    try:
-        body = json.loads(request_body(request))
-    except (ValueError, RecursionError) as error:
-        raise BadRequestError(f"the body must be JSON: {error}") from None
-    if not isinstance(body, dict):
-        raise BadRequestError("the body must be a JSON object")
-    return body
-
-
-def _names(body: dict[str, Any], field: str) -> list[str]:
-    names = body.get(field)
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise BadRequestError(f'"{field}" must be an array of texts')
-    return names
 
 
 def _margins(body: dict[str, Any]) -> list[Margin]:

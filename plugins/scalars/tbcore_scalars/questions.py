@@ -11,7 +11,7 @@ import orjson
 from starlette.requests import Request
 
 from tbcore import BadRequestError
-from tbcore.http import request_body
+from tbcore.http import json_body, names_in
 from tbcore_scalars.bands import Spread
 from tbcore_scalars.windows import Axis, Scale
 
@@ -96,12 +96,7 @@ def download_question(request: Request) -> DownloadQuestion:
 
 
 def _body(request: Request, allowed: set[str]) -> dict[str, Any]:
-    try:
-        body = orjson.loads(request_body(request))
-    except orjson.JSONDecodeError as error:
-        raise BadRequestError(f"the body must be JSON: {error}") from None
-    if not isinstance(body, dict):
-        raise BadRequestError("the body must be a JSON object")
+    body = json_body(request)
     unknown = sorted(body.keys() - allowed)
     if unknown:
         known = ", ".join(sorted(allowed))
@@ -129,10 +124,7 @@ def _tag(body: Mapping[str, Any]) -> str:
 
 
 def _names(body: Mapping[str, Any], field: str) -> list[str]:
-    names = body.get(field)
-    if not _is_names(names):
-        raise _bad(field, "an array of texts", names)
-    return list(dict.fromkeys(names or ()))
+    return list(dict.fromkeys(names_in(body, field)))
 
 
 def _choice(body: Mapping[str, Any], field: str, choices: Sequence[Choice]) -> Choice:

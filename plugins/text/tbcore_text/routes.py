@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from starlette.requests import Request
@@ -10,7 +9,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from tbcore import BadRequestError, Claims, Multiplexer
-from tbcore.http import json_response, optional, request_body, required
+from tbcore.http import json_body, json_response, names_in, optional, required
 from tbcore.media import Media
 from tbcore.values import text
 from tbcore_text.reader import html_of, samples
@@ -43,7 +42,7 @@ def make_routes(multiplexer: Multiplexer, claims: Claims, num_samples: int) -> l
         return json_response({run: tags for run, tags in multiplexer.tags(claims).items() if tags})
 
     def find(request: Request) -> Response:
-        return json_response(search(multiplexer, claims, _asked(request_body(request))))
+        return json_response(search(multiplexer, claims, _asked(request)))
 
     return [
         *media.routes(),
@@ -54,34 +53,18 @@ def make_routes(multiplexer: Multiplexer, claims: Claims, num_samples: int) -> l
     ]
 
 
-def _asked(body: bytes) -> Asked:
-    try:
-        given = json.loads(body)
-        after = given.get("after")
-        asked = Asked(given["query"], given["runs"], given["tags"], after and Place(**after))
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        asked = None
-    if asked is None or not _is_whole(asked):
-        wanted = '{"query": "words", "runs": ["name", ...], "tags": ["name", ...]}'
-        raise BadRequestError(
-            f"the body must be {wanted}, got {body[:100].decode(errors='replace')!r}"
-        )
-    return asked
+def _asked(request: Request) -> Asked:
+    body = json_body(request)
+    query = body.get("query")
+    if not isinstance(query, str) or query == "":
+        raise BadRequestError('"query" must be a text that is not empty')
+    return Asked(query, names_in(body, "runs"), names_in(body, "tags"), _place(body.get("after")))
 
 
-def _is_whole(asked: Asked) -> bool:
-    after = asked.after
-    return (
-        isinstance(asked.query, str)
-        and asked.query != ""
-        and _are_names(asked.runs)
-        and _are_names(asked.tags)
-        and (
-            after is None
-            or (_are_names([after.run, after.tag]) and isinstance(after.ordinal, int | None))
-        )
-    )
-
-
-def _are_names(names: Any) -> bool:
-    return isinstance(names, list) and all(isinstance(name, str) for name in names)
+def _place(given: Any) -> Place | None:
+    match given:
+        case None:
+            return None
+        case {"run": str(run), "tag": str(tag), "ordinal": int() | None as ordinal}:
+            return Place(run, tag, ordinal)
+    raise BadRequestError('"after" must be what an answer had as "next"')

@@ -145,8 +145,8 @@ def test_requests_of_the_tab_never_fail(visits: Visits, asker: Callable[[str], A
             break
     report(
         wrong,
-        "routes fail on bodies that are not what they expect; check what json.loads returns, and "
-        "raise BadRequestError:",
+        "routes fail on bodies that are not what they expect; read them with "
+        "tbcore.http.json_body, check what the fields hold, and raise BadRequestError:",
     )
 
 

@@ -122,7 +122,7 @@ def test_routes_answer_whatever_they_are_asked(
     report(
         wrong,
         "routes fail on what they are asked; read parameters with tbcore.http.required, optional "
-        "and optional_int, and raise BadRequestError or NotFoundError:",
+        "and optional_int, bodies with json_body, and raise BadRequestError or NotFoundError:",
     )
 
 
