@@ -146,7 +146,14 @@ class Reporter:
 
 
 class LineFormatter(logging.Formatter):
-    """`tbcore: warning: ...`, as the command line itself speaks; then the traceback, if any."""
+    """`tbcore: warning: ...`, as the command line itself speaks; then the traceback, if any.
+
+    Names of a log are part of messages, and stand in no terminal as what controls it.
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        text = super().format(record)
+        return "".join(c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in text)
 
     def formatMessage(self, record: logging.LogRecord) -> str:
         return f"tbcore: {record.levelname.lower()}: {record.message}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import time
 from types import SimpleNamespace
 
@@ -10,7 +11,7 @@ import pytest
 
 from tbcore import PluginInfo
 from tbcore.plugins import LoadedPlugin, MountedPlugin
-from tbcore.server.report import Reporter, found, plugin_names, plural, size
+from tbcore.server.report import LogHandler, Reporter, found, plugin_names, plural, size
 from tbcore.store.loader import LoadStatus
 
 
@@ -132,3 +133,18 @@ def test_without_a_terminal_there_is_no_progress() -> None:
     reporter.stop()
 
     assert out.getvalue() == "1 run in 1 file (1.0 kB) below runs/; no plugins\n"
+
+
+def test_what_was_logged_does_not_control_the_terminal() -> None:
+    """Messages and tracebacks of plugins have names of tags in them."""
+    handler, out = LogHandler(), io.StringIO()
+    handler.setStream(out)
+    try:
+        raise ValueError("a\x1b[2Jb\r\u202ec\n\td")
+    except ValueError as error:
+        told = (ValueError, error, None)
+    handler.handle(logging.LogRecord("x", logging.ERROR, "", 0, "tag %s", ("\x9b31m",), told))
+
+    assert out.getvalue() == (
+        "tbcore: error: tag \\x9b31m\nValueError: a\\x1b[2Jb\\r\\u202ec\n\td\n"
+    )
