@@ -73,8 +73,6 @@ class App:
         self._prefix = config.path_prefix
         self._multiplexer = multiplexer
         self._pool = ThreadPool("tbcore", max_threads=4)
-        self._pools: dict[str, ThreadPool] = {}
-        """One for each plugin, by name."""
         self._updates = Updates(multiplexer)
         self._files = StaticFiles(dev=config.dev)
         self._served = self._serving(mounted, off)
@@ -122,16 +120,16 @@ class App:
         """What answers for these plugins; what is known of those from before is kept."""
         multiplexer = self._multiplexer
         names = {m.plugin.name: m for m in mounted}
-        for name in names:
-            if name not in self._pools:
-                self._pools[name] = ThreadPool(f"plugin-{name}")
-        pools = {name: self._pools[name] for name in names}
+        pools: dict[str, ThreadPool] = {}
         guards: dict[str, Guard] = {}
         activities: dict[str, Activity] = {}
         for name, m in names.items():
             if before is not None and before.plugins.get(name) is m:
+                pools[name] = before.pools[name]
                 guards[name], activities[name] = before.guards[name], before.activities[name]
                 continue
+            # Threads that code from before has blocked are blocked for ever.
+            pools[name] = ThreadPool(f"plugin-{name}")
             guards[name] = Guard(m, pools[name])
             activities[name] = Activity(m.plugin, multiplexer, pools[name])
         core = CoreRoutes(self._config, multiplexer, mounted, activities, self._pool, off)
@@ -148,7 +146,7 @@ class App:
             "/legacy/data/logdir": core.logdir,
             "/legacy/data/runs": index.answer,
         }
-        return _Served(mounted, names, guards, activities, data)
+        return _Served(mounted, names, pools, guards, activities, data)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = scope["path"]
@@ -284,6 +282,7 @@ class _Served(NamedTuple):
     mounted: Sequence[MountedPlugin]
     plugins: Mapping[str, MountedPlugin]
     """By name, which is what a plugin's routes and threads are known by."""
+    pools: Mapping[str, ThreadPool]
     guards: Mapping[str, Guard]
     activities: Mapping[str, Activity]
     data: Mapping[str, Data]

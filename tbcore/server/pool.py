@@ -1,8 +1,8 @@
 """ThreadPool: daemon threads for work that must not hold up the event loop.
 
-Unlike the executor of the standard library its threads are made only when all others are busy, and
-they do not keep the process from ending: a handler may be blocked for ever, and Ctrl-C must still
-work.
+Unlike the executor of the standard library its threads are made only when all others are busy, end
+when there is nothing to do, and do not keep the process from ending: a handler may be blocked for
+ever, and Ctrl-C must still work.
 """
 
 from __future__ import annotations
@@ -13,10 +13,13 @@ import contextvars
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+
+IDLE_SECONDS = 60.0
+"""A thread that has had no job for so long ends."""
 
 
 class NoThreadError(RuntimeError):
@@ -31,8 +34,10 @@ class ThreadPool:
         self.max_threads = max_threads
         self.num_threads = 0
         self._jobs: SimpleQueue[Callable[[], None]] = SimpleQueue()
-        self._idle = threading.Semaphore(0)
-        """How many threads wait for a job that nobody has claimed yet."""
+        self._num_queued = 0
+        """Jobs that no thread has taken."""
+        self._num_idle = 0
+        """Threads that wait for one."""
         self._lock = threading.Lock()
 
     def submit(self, function: Callable[..., T], *arguments: Any) -> Future[T]:
@@ -53,8 +58,10 @@ class ThreadPool:
             else:
                 future.set_result(result)
 
-        if not self._idle.acquire(blocking=False):
-            self._add_thread()
+        with self._lock:
+            if self._num_queued >= self._num_idle:
+                self._add_thread()
+            self._num_queued += 1
         self._jobs.put(job)
         return future
 
@@ -65,23 +72,35 @@ class ThreadPool:
         return future.result()
 
     def _add_thread(self) -> None:
-        with self._lock:
-            if self.num_threads >= self.max_threads:
-                return
-            name = f"{self.name}-{self.num_threads + 1}"
-            try:
-                threading.Thread(target=self._work, name=name, daemon=True).start()
-            except RuntimeError as error:
-                if self.num_threads == 0:
-                    raise NoThreadError(f"no thread for {self.name}: {error}") from error
-                # The others will come to it.
-                return
-            self.num_threads += 1
+        """Starts one more, if there may be one. The caller holds the lock."""
+        if self.num_threads >= self.max_threads:
+            return
+        name = f"{self.name}-{self.num_threads + 1}"
+        try:
+            threading.Thread(target=self._work, name=name, daemon=True).start()
+        except RuntimeError as error:
+            if self.num_threads == 0:
+                raise NoThreadError(f"no thread for {self.name}: {error}") from error
+            # The others will come to it.
+            return
+        self.num_threads += 1
 
     def _work(self) -> None:
         while True:
-            self._jobs.get()()
-            self._idle.release()
+            with self._lock:
+                self._num_idle += 1
+            job = None
+            with contextlib.suppress(Empty):
+                job = self._jobs.get(timeout=IDLE_SECONDS)
+            with self._lock:
+                self._num_idle -= 1
+                if job is not None:
+                    self._num_queued -= 1
+                elif not self._num_queued:
+                    self.num_threads -= 1
+                    return
+            if job is not None:
+                job()
 
 
 async def wait_for(future: Future[Any], seconds: float | None = None) -> bool:

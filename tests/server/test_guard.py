@@ -23,7 +23,7 @@ from starlette.routing import Route
 
 from tbcore import BadRequestError, DataLossError, LegacyApi, NotFoundError, PluginError
 from tbcore.http import json_response, request_body
-from tbcore.server import activity, guard
+from tbcore.server import activity, guard, pool
 from tbcore.server.pool import ThreadPool
 
 Make = Callable[..., Any]
@@ -483,6 +483,21 @@ def test_threads_are_made_when_needed_only(make_plugin: Make, make_client: Make)
         client.get("data/plugin/made/x")
 
     assert names <= {"plugin-made-1", "plugin-made-2"}
+
+
+def test_threads_without_a_job_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many jobs had to wait before; and new ones are made for the next."""
+    monkeypatch.setattr(pool, "IDLE_SECONDS", 0.05)
+    threads = ThreadPool("tidy", max_threads=3)
+    for _ in range(3):
+        done = [threads.submit(time.sleep, 0.02) for _ in range(10)]
+        for future in done:
+            future.result(10)
+
+        deadline = time.monotonic() + 10
+        while threads.num_threads and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert threads.num_threads == 0
 
 
 def test_when_the_system_has_no_more_threads_requests_are_told_so(

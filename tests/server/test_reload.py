@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -199,6 +200,31 @@ def test_requests_that_have_begun_are_answered_by_the_old_code(developing: Devel
     module.leave.set()
     thread.join(10)
     assert answers == ["one"]
+
+
+def test_what_old_code_has_blocked_is_free_again(
+    developing: Developing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All threads, for ever: who mends that need not start the server anew."""
+    monkeypatch.setattr("tbcore.server.guard.PATIENCE_SECONDS", 0.2)
+    blocking = PLUGIN.replace("leave.wait(10)", "leave.wait()")
+    developing.write("mine.py", f"{blocking}\n@hookimpl\ndef is_active(): return True\n")
+    ask = [threading.Thread(target=developing.get, args=["data/plugin/mine/slow"], daemon=True)
+           for _ in range(17)]  # fmt: skip
+    for asking in ask:
+        asking.start()
+    deadline = time.monotonic() + 20
+    while developing.get("data/plugin/mine/word").status_code != 503:
+        assert time.monotonic() < deadline
+    old = sys.modules["tbcore_file_mine"]
+
+    developing.write("mine.py", f"{PLUGIN}\n@hookimpl\ndef is_active(): return True # mended\n")
+
+    assert developing.get("data/plugin/mine/word").json() == "one"
+    assert developing.get("data/plugins_listing").json() == {"mine": True}
+    old.leave.set()
+    for asking in ask:
+        asking.join(10)
 
 
 def test_errors_of_the_page_are_printed(
