@@ -1,8 +1,8 @@
 """Protocol: uvicorn's HTTP/1.1 with deadlines, and with our headers on its own errors.
 
 uvicorn waits for ever for the rest of a request, and for a client that does not read its answer.
-When there are too many connections, some make room for whoever asks: those that have been silent for
-longest, and where none has been for long, those that have been answered for longest.
+When there are too many connections, some make room for whoever asks: those that have been silent
+for longest, and where none has been for long, those that have been answered for longest.
 """
 
 from __future__ import annotations
