@@ -17,6 +17,8 @@ from pathlib import Path
 
 import pytest
 
+from tbcore.testing.conformance.subject import find_subject
+
 REPOSITORY = Path(__file__).resolve().parent.parent
 PLUGINS = sorted(
     path.parent.name
@@ -305,6 +307,17 @@ def test_each_check_of_the_server_fails_for_the_plugin_that_is_bad_there(tmp_pat
         assert ended.get("FAILED", set()) == expected, f"{check}:\n{printed}"
         assert "ERROR" not in ended, printed
         assert check == "test_it_loads" or len(ended["PASSED"]) >= len(BAD_ON_THE_SERVER) - 1
+
+
+def test_a_path_names_one_plugin(tmp_path: Path) -> None:
+    """Where there are none or several, it is said, and not the first one is checked."""
+    for name in ("one", "two"):
+        write_plugin(tmp_path / "plugins", name)
+    (tmp_path / "none").mkdir()
+
+    assert find_subject(str(tmp_path / "plugins" / "one")).error == ""
+    assert "are 2 plugins at" in find_subject(str(tmp_path / "plugins")).error
+    assert "is no plugin at" in find_subject(str(tmp_path / "none")).error
 
 
 def test_the_plugins_that_live_here_pass_on_the_server(tmp_path: Path) -> None:

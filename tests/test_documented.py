@@ -321,6 +321,18 @@ def test_the_readme_names_every_page_of_the_documentation() -> None:
     assert [name(page) for page in pages if f"]({name(page)}" not in readme] == []
 
 
+def test_the_readme_lists_the_plugins_in_the_order_of_their_tabs() -> None:
+    """Each has a place of its own, so that the order does not hang on their titles."""
+    folders = re.findall(r"^\| .*\]\(plugins/(\w+)/README\.md\)", read(REPOSITORY / "README.md"),
+                         re.MULTILINE)  # fmt: skip
+    orders = [importlib.import_module(f"tbcore_{folder}").plugin_info().order for folder in folders]
+
+    assert sorted(folders) == sorted(
+        path.parent.name for path in REPOSITORY.glob("plugins/*/README.md")
+    )
+    assert orders == sorted(set(orders))
+
+
 @pytest.mark.release
 def test_the_site_is_built_and_needs_no_other_host() -> None:
     """mkdocs fails at a link or an anchor that leads nowhere; every page is written."""

@@ -30,7 +30,7 @@ def plugin_info() -> PluginInfo:
         title="HParams",
         claims=CLAIMS,
         samples=1000,
-        order=70,
+        order=90,
         description="Hyperparameters and metrics of all sessions.",
         how_to_log={"TensorFlow, Keras": _KERAS, "PyTorch": _PYTORCH},
         options=(

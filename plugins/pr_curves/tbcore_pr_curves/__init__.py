@@ -18,7 +18,7 @@ def plugin_info() -> PluginInfo:
         title="PR Curves",
         claims=CLAIMS,
         samples=100,
-        order=70,
+        order=80,
         api=1,
         description="Precision over recall of classifiers, step by step.",
         how_to_log={

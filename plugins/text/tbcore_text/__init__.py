@@ -18,7 +18,7 @@ def plugin_info() -> PluginInfo:
         title="Text",
         claims=CLAIMS,
         samples=100,
-        order=60,
+        order=70,
         api=1,
         description="What a training run writes in words, at every step.",
         how_to_log={

@@ -39,9 +39,10 @@ def find_subject(argument: str) -> Subject:
         found = load_plugins(only=[argument])
     there = [one for one in found if one.off is None and (is_path or one.name == argument)]
     if not there:
-        return Subject(
-            argument,
-            None,
-            f"there is no plugin at {argument}: no module, package or pyproject.toml",
-        )
+        what = f"there is no plugin at {argument}: no module, package or pyproject.toml"
+        return Subject(argument, None, what)
+    if len(there) > 1:
+        names = ", ".join(one.name for one in there)
+        what = f"there are {len(there)} plugins at {argument}, {names}: give each with its own path"
+        return Subject(argument, None, what)
     return Subject(there[0].name, None if there[0].error else there[0], there[0].error or "")
