@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import re
-import statistics
 import sys
 import threading
 import time
@@ -18,6 +17,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 logger = logging.getLogger(__name__)
 
@@ -168,7 +169,7 @@ class Health:
                     {
                         "what": what,
                         "count": timing.count,
-                        "median": round(statistics.median(timing.recent), 6),
+                        "median": round(float(np.median(timing.recent)), 6),
                         "slowest": round(timing.slowest, 6),
                     }
                     for what, timing in self._timings.items()

@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import cache
 from html import escape, unescape
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
 
 Node = str | list[Any]
 """A text, or an element: [tag, attributes, child nodes]. The same as JSON."""
@@ -64,7 +66,7 @@ def to_nodes(sources: Sequence[str]) -> list[Nodes] | None:
             made.append([["p", {}, [source]]])
             continue
         tree = _Tree(num_left)
-        _add(tree, _PARSER.parse(source))
+        _add(tree, _parser().parse(source))
         if tree.num_left < 0:
             return None
         num_left = tree.num_left
@@ -206,11 +208,12 @@ def _leading_to(address: str) -> Attributes:
     return {"href": address} if _ABSOLUTE.match(address) else {}
 
 
-def _make_parser() -> MarkdownIt:
+@cache
+def _parser() -> MarkdownIt:
+    """It keeps nothing between two texts, so threads may share it."""
+    # A server starts more often than somebody looks at texts.
+    from markdown_it import MarkdownIt
+
     parser = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
     parser.validateLink = lambda url: _ABSOLUTE.match(url) is not None  # type: ignore[method-assign]
     return parser
-
-
-_PARSER = _make_parser()
-"""It keeps nothing between two texts, so threads may share it."""
