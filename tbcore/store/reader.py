@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from tbcore.eventfiles.decode import Decoder
-from tbcore.eventfiles.logdir import EventFile, one_line
+from tbcore.eventfiles.logdir import MIN_FILE_BYTES, EventFile, one_line
 from tbcore.eventfiles.tail import FileReplacedError, FileTail
 from tbcore.store.run import RunData
 
@@ -18,8 +18,6 @@ TURN_SECONDS = 0.5
 MAX_PROBLEMS = 100
 """Lines that are kept: a damaged file can have a problem in each record."""
 
-_MIN_FILE_BYTES = 1 << 14
-"""What a file counts in a turn at least: opening it takes about as long as decoding so much."""
 _UNSETTLED_NS = 3_000_000_000
 """A file that changed so shortly before it was read may have changed again at the same time, as
 far as the clock of the file system can tell."""
@@ -64,7 +62,7 @@ class RunReader:
     @property
     def bytes_left(self) -> int:
         """About what there is to read, counted like turns."""
-        return max(self.bytes_total - self.bytes_read, _MIN_FILE_BYTES * len(self._pending))
+        return max(self.bytes_total - self.bytes_read, MIN_FILE_BYTES * len(self._pending))
 
     @property
     def newest_ns(self) -> int:
@@ -92,14 +90,15 @@ class RunReader:
                 file.tail = FileTail(event_file.path, file.tail.file_index, self._decoder)
             file.found = event_file
         was_pending = {file.tail.path for file in self._pending}
-        self._pending = [
-            file
-            for path, file in sorted(self._files.items(), reverse=True)
-            if path in was_pending or file.may_hold_more()
-        ]
+        self._pending = []
+        self.bytes_total = self.bytes_read = 0
+        for path in sorted(self._files, reverse=True):
+            file = self._files[path]
+            if path in was_pending or file.may_hold_more():
+                self._pending.append(file)
+            self.bytes_total += file.found.size
+            self.bytes_read += file.num_read
         self._found, self.is_quiet = found, not self._pending
-        self.bytes_total = sum(file.found.size for file in self._files.values())
-        self.bytes_read = sum(file.num_read for file in self._files.values())
         return True
 
     def read_turn(self, max_bytes: int) -> None:
@@ -134,7 +133,7 @@ class RunReader:
                 self._note_trouble(file, f"the rest of this file is left out, as of {reason}")
                 logger.debug("%s", one_line(file.tail.path), exc_info=True)
             self._take_problems(file)
-            max_bytes -= max(file.tail.offset - offset, _MIN_FILE_BYTES)
+            max_bytes -= max(file.tail.offset - offset, MIN_FILE_BYTES)
             self.bytes_read += file.num_read - num_read
             if file.tail.caught_up or file.trouble:
                 self._pending.pop()

@@ -36,6 +36,7 @@ GRAPH_FIELDS = frozenset(["graph_def", "meta_graph_def", "tagged_run_metadata"])
 """Fields of events without a summary. A restart drops none of them: the graph stays the graph."""
 
 _NO_TAG = TagView((), 0, None)
+_NOTHING = RunView()
 _NO_STEP = -(1 << 63) - 1
 """Below any other."""
 _ROWS_FROM = 4
@@ -51,7 +52,7 @@ class RunData:
         """`max_points` bounds each scalar series to a sample of that size; 0 keeps all rows."""
         self._purges = purge_orphaned_data
         self._max_points = max_points
-        self._view = RunView()
+        self._view = _NOTHING
         """As committed last."""
         self._shape = self._view.shape
         self._tags: dict[str, TagView] = {}
@@ -163,10 +164,15 @@ class RunData:
         by_tag: dict[str, list[int]] = {}
         for number, column in enumerate(columns):
             by_tag.setdefault(column.tag, []).append(number)
+        alone = [columns[n[0]] for n in by_tag.values() if len(n) == 1 and kept[n[0]] is None]
+        begun = self._begin(alone, slack)
         for tag, numbers in by_tag.items():
-            self._append(
-                tag, [columns[n] for n in numbers], [kept[n] for n in numbers], file_index, slack
-            )
+            if tag in begun:
+                self._show(tag, begun[tag])
+                self._unsettled.add(tag)
+            else:
+                mine = [columns[n] for n in numbers]
+                self._append(tag, mine, [kept[n] for n in numbers], file_index, slack)
 
     # -- views ---------------------------------------------------------------------------------
 
@@ -301,6 +307,31 @@ class RunData:
         expected = self._bytes_expected / max(done, 1) - 1
         return min(max(expected + LOADED_SLACK / 2, LOADED_SLACK), _MAX_SLACK)
 
+    def _begin(self, columns: Sequence[Column], slack: float) -> dict[str, TagView]:
+        """New tags with these rows, those with equally many at once. Leaves what is not new."""
+        alike: dict[int, list[ScalarColumn]] = {}
+        for column in columns:
+            if column.tag not in self._tags and isinstance(column, ScalarColumn):
+                alike.setdefault(len(column.step), []).append(column)
+        begun: dict[str, TagView] = {}
+        for num_rows, some in alike.items():
+            if len(some) == 1 or num_rows > self._max_points > 0:
+                continue
+            metadata = [column.metadata and column.metadata.data for column in some]
+            kinds = [
+                _kind(column.field, _plugin_name(data), True)
+                for column, data in zip(some, metadata, strict=True)
+            ]
+            rows = zip(*(column[_ROWS_FROM:] for column in some), strict=True)
+            shape = len(some), num_rows
+            arrays = [np.concatenate(parts).reshape(shape) for parts in rows]
+            all_series = Series.begun(kinds, arrays, slack=slack)
+            for column, series, data in zip(some, all_series, metadata, strict=True):
+                begun[column.tag] = TagView((series,), num_rows, data)
+        if begun:
+            self._shape = Shape()
+        return begun
+
     def _append(
         self,
         tag: str,
@@ -373,6 +404,7 @@ def _renamed(series: Series, plugin_name: str) -> Series:
     return series.with_kind(_kind(series.kind.field, plugin_name, series.kind.is_scalar))
 
 
+@lru_cache(maxsize=1 << 8)
 def _plugin_name(metadata: bytes | None) -> str:
     if metadata is None:
         return ""

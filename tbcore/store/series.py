@@ -212,6 +212,44 @@ class Series:
     def __len__(self) -> int:
         return self.length
 
+    def __reduce__(self) -> tuple[type[Series], tuple[Any, ...]]:
+        """As pickling would find it by itself, in a fraction of the time."""
+        arguments = (
+            self.kind,
+            self.layout,
+            self.block,
+            self.capacity,
+            self.length,
+            self.ordinals,
+            self._num_rising,
+            self.num_nonfinite,
+        )
+        return Series, arguments
+
+    @classmethod
+    def begun(cls, kinds: Sequence[Kind], columns: Sequence[Any], *, slack: float) -> list[Series]:
+        """Scalar series of these kinds with their first rows, in slices of one block.
+
+        As `appended` to empty ones, in a fraction of the time where there are many short ones.
+        Columns have shape (num_series, num_rows), in the order of SINGLE, and are copied.
+        """
+        num_series, num_rows = columns[STEP].shape
+        value = _as_single(columns[VALUE])
+        layout = DOUBLE if value is None else SINGLE
+        columns = [*columns[:VALUE], columns[VALUE] if value is None else value]
+        # An even one, so that each series begins where eight bytes do.
+        capacity = -(-_with_slack(num_rows, slack) // 2) * 2
+        size = capacity * layout.row_bytes
+        block = np.empty((num_series, size), np.uint8)
+        for (dtype, width, start), column in zip(layout.columns, columns, strict=True):
+            shape = num_series, num_rows
+            np.ndarray(shape, dtype, block, capacity * start, (size, width))[...] = column
+        num_nonfinite = num_rows - np.count_nonzero(np.isfinite(columns[VALUE]), axis=1)
+        return [
+            cls(kind, layout, piece, capacity, num_rows, num_nonfinite=count)
+            for kind, piece, count in zip(kinds, block, num_nonfinite.tolist(), strict=True)
+        ]
+
     # -- reading -------------------------------------------------------------------------------
 
     def column(self, number: int) -> NDArray[Any]:
