@@ -336,6 +336,7 @@ def serve(
 
     # What a start makes is there to stay: `serve` has the collector leave it alone for good.
     gc.disable()
+    _import_numpy()
     from tbcore.config import Config
     from tbcore.server.serve import ServeOptions
     from tbcore.server.serve import serve as serve_until_signal
@@ -488,6 +489,21 @@ def _lines_of(listed: dict[str, Any], *, with_options: bool) -> Iterator[str]:
         yield f"        {option['help']} [{option['wanted']}]".replace("  [", " [")
 
 
+def _import_numpy() -> None:
+    """Imports numpy with one thread for linear algebra, unless the environment says how many.
+
+    Otherwise it starts one for each processor, which are busy for a while with waiting.
+    """
+    variable = "OPENBLAS_NUM_THREADS"
+    is_ours = os.environ.setdefault(variable, "") == ""
+    if is_ours:
+        os.environ[variable] = "1"
+    import numpy  # noqa: F401
+
+    if is_ours:
+        del os.environ[variable]
+
+
 def _be_quiet() -> None:
     """For commands that say themselves what the log would: it goes nowhere."""
     import logging
@@ -602,6 +618,8 @@ def _plugins_dirs(folders: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _allowed_hosts(names: tuple[str, ...]) -> tuple[str, ...]:
+    if not names:
+        return names
     from tbcore.server.gate import is_host
 
     for name in names:

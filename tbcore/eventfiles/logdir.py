@@ -12,6 +12,7 @@ import os
 import posixpath
 import re
 import stat
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -19,6 +20,9 @@ from typing import NamedTuple
 _MARK = "tfevents"
 """An event file is a file with this in its base name; nothing else is asked."""
 _URI = re.compile(r"[a-zA-Z][0-9a-zA-Z.]*://")
+
+MIN_FILE_BYTES = 1 << 14
+"""What a file counts at least: opening it takes about as long as decoding so much."""
 
 _MAX_LINKED_NAMES = 8
 """How many names one directory may have by way of links. Directories that link to each other
@@ -123,6 +127,21 @@ def scan(specs: Sequence[LogdirSpec]) -> Scan:
     return Scan(
         found.runs, num_directories, num_files, found.missing, found.problems, found.unlisted
     )
+
+
+def is_large(specs: Sequence[LogdirSpec], num_bytes: int, seconds: float) -> bool:
+    """Whether the event files have so many bytes, short files counted as longer ones.
+
+    True as well when it takes so many seconds to find out.
+    """
+    deadline = time.monotonic() + seconds
+    found = Scan({}, 0, 0, [], [])
+    for spec in specs:
+        for _, files in _walk(os.path.abspath(spec.path), found):
+            num_bytes -= sum(max(file.size, MIN_FILE_BYTES) for file in files)
+            if num_bytes <= 0 or time.monotonic() > deadline:
+                return True
+    return False
 
 
 def readable(name: str) -> str:

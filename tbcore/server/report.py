@@ -9,12 +9,14 @@ import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from tbcore.health import CURRENT, Health
-from tbcore.plugins import ONLY_VARIABLE, MountedPlugin
-from tbcore.store.loader import LoadStatus
 from tbcore.store.multiplexer import Multiplexer
+from tbcore.store.status import LoadStatus
+
+if TYPE_CHECKING:
+    from tbcore.plugins import MountedPlugin
 
 TICK_SECONDS = 0.2
 LONG_SECONDS = 2.0
@@ -43,6 +45,8 @@ def size(num_bytes: int) -> str:
 
 def no_plugins() -> str:
     """Why there is nothing to look at, where no plugin was found."""
+    from tbcore.plugins import ONLY_VARIABLE
+
     if ONLY_VARIABLE in os.environ:
         return f"the variable {ONLY_VARIABLE} names no plugin, so none is loaded"
     return (

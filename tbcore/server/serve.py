@@ -2,43 +2,34 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import logging
-import os
 import secrets
-import signal
-import socket
-import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from types import FrameType
-
-import uvicorn
+from typing import TYPE_CHECKING
 
 from tbcore import __version__
 from tbcore.config import DEFAULT_PORT, Config
 from tbcore.errors import did_you_mean
 from tbcore.eventfiles.logdir import LogdirSpec
-from tbcore.plugins import Plugins, attempt, load_plugins
-from tbcore.server.app import App, create_app
-from tbcore.server.headers import safety_headers
-from tbcore.server.listen import BACKLOG, Listening, listen
-from tbcore.server.protocol import ACCEPTED_SHARE, MAX_HEADER_BYTES, protocol_with
-from tbcore.server.reload import Reloader
-from tbcore.server.report import Reporter, no_plugins, plugin_names, set_up_logging
+from tbcore.server.listen import Listening, listen
+from tbcore.server.report import LogHandler, Reporter, no_plugins, plugin_names, set_up_logging
 from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
+
+if TYPE_CHECKING:
+    from tbcore.plugins import Plugins
+    from tbcore.server.app import App
 
 logger = logging.getLogger(__name__)
 
 TOKEN_VARIABLE = "TBCORE_TOKEN"
-KEEP_ALIVE_SECONDS = 30
-"""An idle connection is kept this long: a page that asks each few seconds needs no new one."""
-GRACE_SECONDS = 0.3
-"""How long a request may go on after the signal that ends the server."""
+
+_HEAD_START_SECONDS = 0.2
+"""What the loader gets at most before the rest of the server is imported."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,11 +76,33 @@ def serve(config: Config, options: ServeOptions) -> int:
         purge_orphaned_data=options.purge_orphaned_data,
         max_points=options.max_points,
     )
+    loader.have_help()
+    loader.start()
+    loader.wait_until_under_way(_HEAD_START_SECONDS)
+    try:
+        return _answer(config, options, listening, log, multiplexer)
+    finally:
+        listening.close()
+        loader.stop()
+
+
+def _answer(
+    config: Config,
+    options: ServeOptions,
+    listening: Listening,
+    log: LogHandler,
+    multiplexer: Multiplexer,
+) -> int:
+    """Answers requests until a signal says to end; returns the exit status."""
+    # What answers takes as long to import as many a logdir to read, which goes on meanwhile.
+    from tbcore.plugins import attempt
+    from tbcore.server.http_server import HttpServer
+    from tbcore.server.reload import Reloader
+
     # Before the code is read: what changes from here on is newer than what runs.
     reloader = Reloader(config, multiplexer) if config.dev else None
     built = attempt(_build, config, multiplexer)
     if built.error is not None:
-        listening.close()
         raise built.error
     plugins, app = built.value
     _warn_of_unknown_names(config, plugins)
@@ -99,23 +112,24 @@ def serve(config: Config, options: ServeOptions) -> int:
     say_hello = partial(
         _say_hello, reporter, config, listening, options, has_plugins=bool(app.mounted)
     )
-    server = Server(app, say_hello)
+    server = HttpServer(app, say_hello)
     if reloader is not None:
         reloader.start(app, plugins)
     # Modules, plugins and routes are not looked at again each time that rows make many objects.
     gc.freeze()
     gc.enable()
-    loader.start()
     server.run(sockets=listening.sockets)
     if reloader is not None:
         reloader.stop()
     reporter.stop()
-    loader.stop()
     return 0 if server.exit_signal is None else 128 + server.exit_signal
 
 
 def _build(config: Config, multiplexer: Multiplexer) -> tuple[Plugins, App]:
     """Everything that runs code of plugins before the first request."""
+    from tbcore.plugins import load_plugins
+    from tbcore.server.app import create_app
+
     plugins = load_plugins(
         without=config.without_plugins, folders=config.plugins_dirs, dev=config.dev
     )
@@ -135,77 +149,6 @@ def _warn_of_unknown_names(config: Config, plugins: Plugins) -> None:
                     "%s: there is no plugin %r%s; there are: %s",
                     option, name, did_you_mean(name, names), ", ".join(in_use) or "none",
                 )  # fmt: skip
-
-
-class Server(uvicorn.Server):
-    """uvicorn's server, which a page that is open does not keep from ending."""
-
-    def __init__(self, app: App, on_started: Callable[[], None]) -> None:
-        protocol = protocol_with(lambda: safety_headers(app.policy))
-        super().__init__(
-            uvicorn.Config(
-                app,
-                http=protocol,
-                # To asyncio this is how many to accept at once, too.
-                backlog=max(1, protocol.max_connections // ACCEPTED_SHARE),
-                ws="none",
-                lifespan="off",
-                loop="asyncio",
-                interface="asgi3",
-                log_config=None,
-                access_log=False,
-                # Headers that anybody may send decide nothing.
-                proxy_headers=False,
-                server_header=False,
-                h11_max_incomplete_event_size=MAX_HEADER_BYTES,
-                timeout_keep_alive=KEEP_ALIVE_SECONDS,
-                timeout_graceful_shutdown=GRACE_SECONDS,  # type: ignore[arg-type]
-            )
-        )
-        self._app = app
-        self._on_started = on_started
-        self.exit_signal: int | None = None
-        """The signal that ended the server; None while it runs, and when it ended by itself."""
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        for listener in sockets or ():
-            listener.listen(BACKLOG)
-        self._on_started()
-
-    def end(self) -> None:
-        """Ends the server soon; may be called in any thread."""
-        self.should_exit = True
-        self._app.close_streams()
-
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Called in the main thread when a signal arrives."""
-        if self.exit_signal is not None:
-            # Whoever asks twice does not want to wait.
-            os._exit(128 + sig)
-        self.exit_signal = sig
-        self.end()
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Handles signals while the server runs; unlike uvicorn's own does not raise them again.
-
-        The exit status says which one it was.
-        """
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        before = {sig: signal.signal(sig, self.handle_exit) for sig in _SIGNALS}
-        try:
-            yield
-        finally:
-            for sig, handler in before.items():
-                signal.signal(sig, handler)
-
-
-_SIGNALS = [signal.SIGINT, signal.SIGTERM]
-if sys.platform == "win32":
-    _SIGNALS.append(signal.SIGBREAK)
 
 
 def _token(options: ServeOptions, listening: Listening) -> str | None:

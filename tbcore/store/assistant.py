@@ -1,4 +1,4 @@
-"""Assistant: a second process that reads runs for the loader.
+"""Assistant: a second process that reads runs for the loader while a server starts.
 
     loader  -- files of runs -->  assistant
             <-- their readers --   (decodes them, as the loader would)
@@ -12,10 +12,10 @@ read: so there is one place where such things are dealt with.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import gc
 import io
-import json
 import logging
 import math
 import mmap
@@ -24,33 +24,30 @@ import pickle
 import select
 import signal
 import socket
-import subprocess
-import sys
 import threading
 import weakref
-from collections.abc import Callable, Sequence
-from pickle import PickleBuffer
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tbcore.eventfiles.decode import Decoder
 from tbcore.eventfiles.logdir import EventFile
 from tbcore.eventfiles.tail import TURN_BYTES
 from tbcore.store import series
 from tbcore.store.reader import RunReader
+from tbcore.store.series import Layout
 
 logger = logging.getLogger(__name__)
 
-_SMALL_BYTES = 1 << 14
-"""Smaller arrays are pickled: a shared one costs an object or two to find it."""
-_ALIGNMENT = 64
-
-_COMMAND = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv[1]);"
-    "from tbcore.store.assistant import serve;"
-    "serve(int(sys.argv[2]), json.loads(sys.argv[3]))"
-)
+_HEADER_BYTES = 8
+"""Of a message: where what was pickled begins in its memory."""
+_ALIGNMENT = 8
+_MAX_PARTS = 512
+"""Written at once; systems take a thousand."""
+_MAX_DESCRIPTORS = 1 << 16
+"""Above any that is open when a server starts."""
 
 
 class Order(NamedTuple):
@@ -69,23 +66,19 @@ class Assistant:
     """A running assistant. Takes orders in batches and answers them in the same order."""
 
     def __init__(self, decoder: Decoder, **options: Any) -> None:
-        """Starts the process, and does not wait for it.
+        """Forks the process: it knows all that is imported, and costs a millisecond.
 
+        Only while this is the only thread, for locks that others hold would never be free there.
         Readers that come back use `decoder`. `options` are those of RunReader. Raises OSError when
         the system gives no process.
         """
-        self._names = _names(decoder)
+        self._things = _things(decoder)
         self._connection, theirs = socket.socketpair()
-        command = [sys.executable, "-c", _COMMAND]
-        command += [json.dumps(sys.path), str(theirs.fileno()), json.dumps(options)]
         try:
             with theirs:
-                self._process = subprocess.Popen(
-                    command,
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL,
-                    pass_fds=[theirs.fileno()],
-                )
+                self._pid = os.fork()
+                if not self._pid:
+                    _be_assistant(theirs, options)
         except OSError:
             self._connection.close()
             raise
@@ -93,14 +86,12 @@ class Assistant:
     @staticmethod
     def is_possible() -> bool:
         """Whether this system can share memory in this way, and has a processor to spare."""
-        if not hasattr(os, "memfd_create") or not sys.executable:
-            return False
-        return len(os.sched_getaffinity(0)) > 1
+        return hasattr(os, "memfd_create") and len(os.sched_getaffinity(0)) > 1
 
     def order(self, orders: Sequence[Order]) -> None:
         """Sends a batch of orders. Raises AssistantError."""
         try:
-            _send(self._connection, list(orders), self._names)
+            _send(self._connection, list(orders), self._things)
         except OSError as error:
             raise AssistantError(str(error)) from None
 
@@ -112,7 +103,7 @@ class Assistant:
         """The answer to the batch that was sent first: for each order a reader that has read all
         there was, None where there was anything wrong. Waits for it. Raises AssistantError."""
         try:
-            readers: list[RunReader | None] | None = _receive(self._connection, self._names)
+            readers: list[RunReader | None] | None = _receive(self._connection, self._things)
         except (OSError, ValueError, EOFError, pickle.UnpicklingError) as error:
             raise AssistantError(str(error)) from None
         if readers is None:
@@ -122,25 +113,38 @@ class Assistant:
     def close(self) -> None:
         """Ends the process, whatever it is doing: it holds nothing that is not elsewhere."""
         self._connection.close()
-        self._process.kill()
-        self._process.wait()
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self._pid, signal.SIGKILL)
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(self._pid, 0)
 
 
-def serve(descriptor: int, options: dict[str, Any]) -> None:
+def _be_assistant(connection: socket.socket, options: dict[str, Any]) -> NoReturn:
     """What the process does: carries out orders as long as somebody is at the other end."""
-    # Ctrl+C goes to both; it is for the loader's process to say when it is over.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    gc.freeze()
-    logging.disable()  # Whoever reads the run again says what is wrong with it.
-    decoder = Decoder()
-    names = _names(decoder)
-    with socket.socket(fileno=descriptor) as connection:
+    try:
+        # Ctrl+C goes to both; it is for the loader's process to say when it is over.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        _let_go(connection.fileno())
+        # What is read is handed on, and the process ends soon: there is nothing to collect.
+        gc.disable()
+        logging.disable()  # Whoever reads the run again says what is wrong with it.
         threading.Thread(target=_end_with, args=[connection], daemon=True).start()
-        try:
-            while (orders := _receive(connection, names)) is not None:
-                _send(connection, [_read(order, decoder, options) for order in orders], names)
-        except OSError:
-            pass  # Nobody is there any more.
+        decoder = Decoder()
+        things = _things(decoder)
+        while (orders := _receive(connection, things)) is not None:
+            _send(connection, [_read(order, decoder, options) for order in orders], things)
+    finally:
+        # Nothing of what the other process set up is ours to end.
+        os._exit(0)
+
+
+def _let_go(connection: int) -> None:
+    """Closes what the other process has open: it would stay open when that one ends."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for descriptor in range(3):
+        os.dup2(nowhere, descriptor)
+    os.closerange(3, connection)
+    os.closerange(connection + 1, _MAX_DESCRIPTORS)
 
 
 def _end_with(connection: socket.socket) -> None:
@@ -167,86 +171,110 @@ def _read(order: Order, decoder: Decoder, options: dict[str, Any]) -> RunReader 
     return None if reader.take_troubles() or reader.take_problems() else reader
 
 
-# -- messages: what was pickled, and behind it the arrays, in memory that is passed on -------------
+# -- messages: blocks of rows in memory that is passed on, and behind them what was pickled --------
 
-_Names = dict[str, Any]
+_Things = dict[str, Any]
 
 
-def _names(decoder: Decoder) -> _Names:
-    """What either side has already."""
+def _things(decoder: Decoder) -> _Things:
+    """What either side has already, by name."""
     layouts = {name: getattr(series, name) for name in ("SINGLE", "DOUBLE", "REFERENCE")}
     return {"decoder": decoder, **layouts}
 
 
-class _Pickler(pickle.Pickler):
-    def __init__(self, file: io.BytesIO, names: _Names, on_buffer: Callable[[Any], bool]) -> None:
-        super().__init__(file, 5, buffer_callback=on_buffer)
-        self._names = {id(thing): name for name, thing in names.items()}
+def _named(name: str) -> Any:
+    """Stands in a message for one of the things."""
+    raise NotImplementedError
 
-    def persistent_id(self, thing: object) -> str | None:
-        return self._names.get(id(thing))
+
+def _block_at(begin: int, size: int) -> Any:
+    """Stands in a message for bytes of its memory."""
+    raise NotImplementedError
+
+
+class _Pickler(pickle.Pickler):
+    """Pickles what is not a block of rows; there are up to a million objects, so in few calls."""
+
+    def __init__(self, file: io.BytesIO, things: _Things) -> None:
+        super().__init__(file, 5)
+        self.blocks: list[NDArray[np.uint8] | bytes] = []
+        """With what makes them start where eight bytes do."""
+        self.num_bytes = _HEADER_BYTES
+        names = {id(thing): name for name, thing in things.items()}
+
+        def reduce_thing(thing: object) -> Any:
+            return _named, (names[id(thing)],)
+
+        self.dispatch_table = {
+            Decoder: reduce_thing,
+            Layout: reduce_thing,
+            np.ndarray: self._reduce_array,
+        }
+
+    def _reduce_array(self, array: NDArray[Any]) -> Any:
+        if array.dtype != np.uint8 or array.ndim != 1:
+            return array.__reduce_ex__(5)
+        begin, size = self.num_bytes, len(array)
+        padding = -size % _ALIGNMENT
+        self.blocks += [array, bytes(padding)]
+        self.num_bytes += size + padding
+        return _block_at, (begin, size)
 
 
 class _Unpickler(pickle.Unpickler):
-    def __init__(self, file: io.BytesIO, names: _Names, buffers: Sequence[memoryview]) -> None:
-        super().__init__(file, buffers=buffers)
-        self._names = names
+    def __init__(self, pickled: memoryview, things: _Things, memory: NDArray[np.uint8]) -> None:
+        super().__init__(io.BytesIO(pickled))
+        self._things = things
+        self._memory = memory
 
-    def persistent_load(self, name: str) -> object:
-        return self._names[name]
+    def find_class(self, module: str, name: str) -> Any:
+        if module == __name__ and name == "_named":
+            return self._things.__getitem__
+        if module == __name__ and name == "_block_at":
+            return self._block_at
+        return super().find_class(module, name)
+
+    def _block_at(self, begin: int, size: int) -> NDArray[np.uint8]:
+        return self._memory[begin : begin + size]
 
 
-def _send(connection: socket.socket, message: object, names: _Names) -> None:
-    arrays: list[memoryview] = []
-
-    def is_small(buffer: PickleBuffer) -> bool:
-        view = buffer.raw()
-        if view.nbytes < _SMALL_BYTES:
-            return True
-        arrays.append(view)
-        return False
-
-    pickled = io.BytesIO()
-    _Pickler(pickled, names, is_small).dump(message)
-    parts = [pickled.getbuffer(), *arrays]
-    sizes = np.array([len(parts), *(part.nbytes for part in parts)], np.int64)
+def _send(connection: socket.socket, message: object, things: _Things) -> None:
+    file = io.BytesIO()
+    pickler = _Pickler(file, things)
+    pickler.dump(message)
+    parts = [pickler.num_bytes.to_bytes(_HEADER_BYTES, "little"), *pickler.blocks, file.getbuffer()]
     memory = os.memfd_create("tbcore-assistant", os.MFD_CLOEXEC)
     try:
-        end = _write(memory, sizes.tobytes(), 0)
-        for part in parts:
-            end = _write(memory, part, end)
-        os.ftruncate(memory, end)
+        for first in range(0, len(parts), _MAX_PARTS):
+            _write(memory, parts[first : first + _MAX_PARTS])
         socket.send_fds(connection, [b"."], [memory])
     finally:
         os.close(memory)
 
 
-def _write(memory: int, data: bytes | memoryview, begin: int) -> int:
-    """Writes all of it; returns where the next part begins."""
-    view = memoryview(data)
-    while view:
-        count = os.pwrite(memory, view, begin)
-        view, begin = view[count:], begin + count
-    return _aligned(begin)
+def _write(file: int, parts: list[Any]) -> None:
+    """Writes all of them, where the last ones ended."""
+    left = sum(memoryview(part).nbytes for part in parts)
+    done = os.writev(file, parts)
+    if done < left:
+        # Memory takes up to two gigabytes at once.
+        data = memoryview(b"".join(parts))
+        while done < left:
+            done += os.write(file, data[done:])
 
 
-def _receive(connection: socket.socket, names: _Names) -> Any:
+def _receive(connection: socket.socket, things: _Things) -> Any:
     """The next message; None when there will be none."""
     data, descriptors, _, _ = socket.recv_fds(connection, 1, 1)
     if not data:
         return None
-    [memory] = descriptors
+    [descriptor] = descriptors
     try:
-        view = _mapped(memory)
+        memory = _mapped(descriptor)
     finally:
-        os.close(memory)
-    [count] = np.frombuffer(view, np.int64, 1).tolist()
-    parts = []
-    begin = _aligned(8 * (1 + count))
-    for size in np.frombuffer(view, np.int64, count, 8).tolist():
-        parts.append(view[begin : begin + size])
-        begin = _aligned(begin + size)
-    return _Unpickler(io.BytesIO(parts[0]), names, parts[1:]).load()
+        os.close(descriptor)
+    begin = int.from_bytes(memory[:_HEADER_BYTES], "little")
+    return _Unpickler(memory[begin:], things, np.frombuffer(memory, np.uint8)).load()
 
 
 def _mapped(memory: int) -> memoryview:
@@ -266,7 +294,3 @@ def _mapped(memory: int) -> memoryview:
     # When the process ends the system does it, and arrays may be in use until then.
     weakref.finalize(array, libc.munmap, address, size).atexit = False
     return memoryview(array).cast("B")
-
-
-def _aligned(begin: int) -> int:
-    return -(-begin // _ALIGNMENT) * _ALIGNMENT

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from tbcore.eventfiles.decode import Decoder
-from tbcore.eventfiles.logdir import EventFile, LogdirSpec, Scan, one_line, scan
+from tbcore.eventfiles.logdir import EventFile, LogdirSpec, Scan, is_large, one_line, scan
 from tbcore.eventfiles.tail import TURN_BYTES, FileReplacedError, read_first_event_time
 from tbcore.store.assistant import Assistant, AssistantError, Order
 from tbcore.store.multiplexer import Multiplexer
@@ -46,9 +46,10 @@ pause is so many times as long."""
 _MAX_LINES_LOGGED = 20
 """At once: there may be a thousand files that nobody may read."""
 
-_WORTH_SECONDS = 0.8
 _WORTH_BYTES = 1 << 24
-"""What must be left to do, at the speed so far, for an assistant to be worth its start."""
+"""Less is read before an assistant could help, counted like turns."""
+_GLANCE_SECONDS = 0.02
+"""In which so much is found, or there is more than a glance can tell."""
 _MAX_BATCH_BYTES = 1 << 24
 """Lent at once. What is lent is shown when it comes back."""
 _MAX_LENT_BYTES = 1 << 26
@@ -103,14 +104,33 @@ class Loader:
         """What was wrong at the last look, so that it is told once."""
         self._faults: deque[str] = deque(maxlen=MAX_PROBLEMS)
         self._passes = 0
+        self._is_under_way = threading.Event()
+        """Set when the first look is over, and the assistant has its first orders."""
+
+    def have_help(self) -> None:
+        """Has an assistant for the first pass, if there is enough to read.
+
+        To be called before there is any other thread: see Assistant.
+        """
+        if not Assistant.is_possible() or not is_large(self._specs, _WORTH_BYTES, _GLANCE_SECONDS):
+            return
+        try:
+            self._assistant = Assistant(
+                self._decoder,
+                purge_orphaned_data=self._purge_orphaned_data,
+                max_points=self._max_points,
+            )
+        except OSError as error:
+            logger.debug("reading without an assistant: %s", error)
 
     def load_once(self) -> None:
         """One pass in the calling thread: scan, read all that is new, commit."""
         self._look()
-        begun = committed_at = time.monotonic()
-        bytes_to_read = self._bytes_left()
-        is_alone = Assistant.is_possible()
+        committed_at = time.monotonic()
         try:
+            if self._assistant is not None:
+                self._lend()
+            self._is_under_way.set()
             while (self._queue or self._lent) and not self._stopping.is_set():
                 if self._assistant is not None:
                     self._lend()
@@ -123,16 +143,6 @@ class Loader:
                         self._look()
                     self._commit()
                     committed_at = time.monotonic()
-                    if is_alone:
-                        bytes_left = self._bytes_left()
-                        bytes_done = bytes_to_read - bytes_left
-                        seconds = committed_at - begun
-                        if (
-                            bytes_left >= _WORTH_BYTES
-                            and bytes_left * seconds >= bytes_done * _WORTH_SECONDS
-                        ):
-                            self._call_assistant()
-                            is_alone = False
         finally:
             self._dismiss_assistant()
         if not self._stopping.is_set():
@@ -148,6 +158,14 @@ class Loader:
         if self._reload_interval > 0:
             watcher = watch([spec.path for spec in self._specs], self._wake, self._stopping)
             self._threads += [watcher] if watcher is not None else []
+
+    def wait_until_under_way(self, seconds: float) -> None:
+        """Waits until it reads, so many seconds at most.
+
+        Looking is many short calls of the system, after each of which a busy thread keeps it
+        waiting.
+        """
+        self._is_under_way.wait(seconds)
 
     def stop(self) -> None:
         """End the thread when its turn is over; waits for it for half a second at most."""
@@ -273,16 +291,6 @@ class Loader:
 
     def _bytes_left(self) -> int:
         return sum(run.active.bytes_left for run in self._queue)
-
-    def _call_assistant(self) -> None:
-        try:
-            self._assistant = Assistant(
-                self._decoder,
-                purge_orphaned_data=self._purge_orphaned_data,
-                max_points=self._max_points,
-            )
-        except OSError as error:
-            logger.debug("reading without an assistant: %s", error)
 
     def _dismiss_assistant(self) -> None:
         """Ends it. What it has not given back is still to be read, by the next pass at least."""

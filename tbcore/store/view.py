@@ -37,6 +37,10 @@ class TagView:
         self.metadata = metadata
         """The first SummaryMetadata of the tag, serialized."""
 
+    def __reduce__(self) -> tuple[type[TagView], tuple[object, ...]]:
+        """As of Series."""
+        return TagView, (self.series, self.num_rows, self.metadata)
+
 
 class Shape:
     """Stands for the tags of a run and their kinds: views with the same shape have the same.

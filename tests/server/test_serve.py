@@ -27,7 +27,7 @@ from tbcore.config import Config
 from tbcore.plugins import load_plugins
 from tbcore.server import guard, protocol
 from tbcore.server.app import create_app
-from tbcore.server.serve import Server
+from tbcore.server.http_server import HttpServer
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.testing import write_run
 
@@ -599,14 +599,14 @@ def in_process(
     make_plugin: Make, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[[Any], int]]:
     """`in_process(routes)`: a server in a thread with a plugin `made`; returns its port."""
-    servers: list[tuple[Server, threading.Thread]] = []
+    servers: list[tuple[HttpServer, threading.Thread]] = []
 
     def run(routes: list[Route]) -> int:
         listener = socket.create_server(("127.0.0.1", 0))
         plugins = load_plugins(only=(), extra={"made": make_plugin(routes=lambda: routes)})
         app = create_app(Config(logdir=""), multiplexer=Multiplexer(), plugins=plugins)
         started = threading.Event()
-        server = Server(app, started.set)
+        server = HttpServer(app, started.set)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         servers.append((server, thread))

@@ -6,6 +6,7 @@ import gc
 import os
 import shutil
 import signal
+import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -91,12 +92,15 @@ class Logs:
         assert found
         return found
 
+    def load_with_help(self) -> None:
+        self.loader.have_help()
+        assert self.loader._assistant is not None
+        self.loader.load_once()
+
     def expected(self) -> dict[str, dict[str, Any]]:
         """What a loader reads that never has an assistant."""
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Assistant, "is_possible", lambda: False)
-            loader = self.new_loader(Multiplexer())
-            loader.load_once()
+        loader = self.new_loader(Multiplexer())
+        loader.load_once()
         return self.views(loader)
 
 
@@ -108,9 +112,7 @@ def logs(tmp_path: Path) -> Logs:
 
 @pytest.fixture
 def answers(monkeypatch: pytest.MonkeyPatch) -> list[list[bool]]:
-    """Has loaders call an assistant after their first turn; which of the runs it read, by batch."""
-    monkeypatch.setattr(loader_module, "COMMIT_SECONDS", 0)
-    monkeypatch.setattr(loader_module, "_WORTH_SECONDS", 0)
+    """Has loaders have help with little; which of the runs the assistant read, by batch."""
     monkeypatch.setattr(loader_module, "_WORTH_BYTES", 0)
     monkeypatch.setattr(Assistant, "is_possible", lambda: True)
     found: list[list[bool]] = []
@@ -140,7 +142,7 @@ def test_what_the_assistant_reads_is_what_the_loader_reads(
     logs: Logs, answers: list[list[bool]]
 ) -> None:
     """Columns, kinds, order of tags, times, files: all of it."""
-    logs.loader.load_once()
+    logs.load_with_help()
     assert sum(map(len, answers)) > NUM_RUNS / 2
     assert all(map(all, answers))
     assert logs.views(logs.loader) == logs.expected()
@@ -148,7 +150,7 @@ def test_what_the_assistant_reads_is_what_the_loader_reads(
 
 def test_runs_that_the_assistant_read_go_on_growing(logs: Logs, answers: list[list[bool]]) -> None:
     """Rows go behind those in shared memory, and nothing is read twice."""
-    logs.loader.load_once()
+    logs.load_with_help()
     for run in logs.path.iterdir():
         path = max(run.iterdir())  # A file before it would be read behind its START, once.
         with EventFileWriter(path) as writer:
@@ -165,7 +167,7 @@ def test_a_damaged_run_is_left_to_the_loader(
     """So that what is wrong is told, once and by the one who knows how."""
     for path in logs.path.glob("*/events.tfevents.1"):
         spoil(path, 200)
-    logs.loader.load_once()
+    logs.load_with_help()
     assert answers
     assert not any(map(any, answers))
     said = [r.getMessage() for r in caplog.records]
@@ -182,13 +184,13 @@ def test_without_its_assistant_the_loader_reads_the_rest(
     def order(self: Assistant, orders: list[Order]) -> None:
         real(self, orders)
         started.append(self)
-        self._process.send_signal(signal.SIGKILL)
+        os.kill(self._pid, signal.SIGKILL)
 
     real = Assistant.order
     monkeypatch.setattr(Assistant, "order", order)
-    logs.loader.load_once()
+    logs.load_with_help()
     assert len({id(assistant) for assistant in started}) == 1, "and does not try again"
-    assert started[0]._process.poll() is not None
+    assert has_ended(started[0])
     assert logs.views(logs.loader) == logs.expected()
 
 
@@ -207,7 +209,7 @@ def test_files_may_change_while_they_are_lent(
     changes: dict[str, Callable[[Path], object]] = {
         "gone": lambda run: shutil.rmtree(run),
         "replaced": replace,
-        "grown": lambda run: EventFileWriter(run / "events.tfevents.1").add_scalar("loss", 1, 9999),
+        "grown": lambda run: EventFileWriter(max(run.iterdir())).add_scalar("loss", 1, 9999),
     }
 
     def order(self: Assistant, orders: list[Order]) -> None:
@@ -219,7 +221,7 @@ def test_files_may_change_while_they_are_lent(
 
     real = Assistant.order
     monkeypatch.setattr(Assistant, "order", order)
-    logs.loader.load_once()
+    logs.load_with_help()
     logs.loader.load_once()
     assert answers
     assert logs.views(logs.loader) == logs.expected()
@@ -267,21 +269,56 @@ def test_closing_ends_the_process_whatever_it_does(logs: Logs, assistant: Assist
     for _ in range(3):
         assistant.order([Order(f, 0.0) for f in files])
     assistant.close()
-    assert assistant._process.poll() is not None
+    assert has_ended(assistant)
 
 
 def test_the_process_ends_with_the_one_that_started_it(assistant: Assistant) -> None:
     """Also when that one had no time for a good-bye."""
     assistant._connection.close()
-    assert assistant._process.wait(20) == 0
+    assert os.waitpid(assistant._pid, 0) == (assistant._pid, 0)
 
 
-def test_an_assistant_that_cannot_start_says_so(
-    logs: Logs, monkeypatch: pytest.MonkeyPatch, assistant: Assistant
-) -> None:
+def test_an_assistant_that_is_gone_says_so(assistant: Assistant) -> None:
     """And is not waited for."""
-    assistant._process.kill()
-    assistant._process.wait()
+    os.kill(assistant._pid, signal.SIGKILL)
     assert assistant.has_answered(20)
     with pytest.raises(AssistantError):
         assistant.take()
+
+
+def test_the_process_holds_nothing_open_of_the_one_that_started_it(tmp_path: Path) -> None:
+    """A port would stay taken, and whoever reads our output would wait for its end."""
+    if not Path("/proc/self/fd").exists():
+        pytest.skip("this system has no /proc")
+    with socket.create_server(("127.0.0.1", 0)), (tmp_path / "file").open("w"):
+        assistant = Assistant(Decoder())
+        try:
+            assistant.order([])
+            assert assistant.take() == []
+            folder = Path(f"/proc/{assistant._pid}/fd")
+            found = [os.readlink(path) for path in folder.iterdir()]
+        finally:
+            assistant.close()
+    assert sum(name.startswith("socket:") for name in found) == 1, "to the other process"
+    ours = (os.devnull, "/memfd:")  # The latter while an answer is on its way.
+    assert not [name for name in found if name.startswith("/") and not name.startswith(ours)]
+
+
+def test_little_is_read_without_an_assistant(logs: Logs) -> None:
+    """A process takes longer to start than a few files to read."""
+    logs.loader.have_help()
+    assert logs.loader._assistant is None
+    with (logs.path / "run00" / "big.tfevents").open("wb") as file:
+        file.truncate(1 << 25)
+    logs.loader.have_help()
+    assert logs.loader._assistant is not None
+    logs.loader._dismiss_assistant()
+
+
+def has_ended(assistant: Assistant) -> bool:
+    """And was waited for."""
+    try:
+        os.kill(assistant._pid, 0)
+    except ProcessLookupError:
+        return True
+    return False

@@ -15,8 +15,8 @@ from tbcore.config import Config
 from tbcore.http import _QUERY_KEY, query_of
 from tbcore.plugins import LoadedPlugin, MountedPlugin, mount
 from tbcore.server.app import App
+from tbcore.server.http_server import HttpServer
 from tbcore.server.listen import listen
-from tbcore.server.serve import Server
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.testing.conformance.logs import Logs
 
@@ -75,7 +75,7 @@ class RunningServer:
         self.mounted = {one.plugin.name: one for one in mounted}
         self.origin = f"http://127.0.0.1:{listening.port}"
         started = threading.Event()
-        self._server = Server(self.app, started.set)
+        self._server = HttpServer(self.app, started.set)
         self._thread = threading.Thread(
             target=self._server.run, kwargs={"sockets": listening.sockets}, daemon=True
         )

@@ -1,0 +1,95 @@
+"""HttpServer: uvicorn's server, with an application that it can end soon."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from types import FrameType
+
+import uvicorn
+
+from tbcore.server.app import App
+from tbcore.server.headers import safety_headers
+from tbcore.server.listen import BACKLOG
+from tbcore.server.protocol import ACCEPTED_SHARE, MAX_HEADER_BYTES, protocol_with
+
+KEEP_ALIVE_SECONDS = 30
+"""An idle connection is kept this long: a page that asks each few seconds needs no new one."""
+GRACE_SECONDS = 0.3
+"""How long a request may go on after the signal that ends the server."""
+
+
+class HttpServer(uvicorn.Server):
+    """uvicorn's server, which a page that is open does not keep from ending."""
+
+    def __init__(self, app: App, on_started: Callable[[], None]) -> None:
+        protocol = protocol_with(lambda: safety_headers(app.policy))
+        super().__init__(
+            uvicorn.Config(
+                app,
+                http=protocol,
+                # To asyncio this is how many to accept at once, too.
+                backlog=max(1, protocol.max_connections // ACCEPTED_SHARE),
+                ws="none",
+                lifespan="off",
+                loop="asyncio",
+                interface="asgi3",
+                log_config=None,
+                access_log=False,
+                # Headers that anybody may send decide nothing.
+                proxy_headers=False,
+                server_header=False,
+                h11_max_incomplete_event_size=MAX_HEADER_BYTES,
+                timeout_keep_alive=KEEP_ALIVE_SECONDS,
+                timeout_graceful_shutdown=GRACE_SECONDS,  # type: ignore[arg-type]
+            )
+        )
+        self._app = app
+        self._on_started = on_started
+        self.exit_signal: int | None = None
+        """The signal that ended the server; None while it runs, and when it ended by itself."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        for listener in sockets or ():
+            listener.listen(BACKLOG)
+        self._on_started()
+
+    def end(self) -> None:
+        """Ends the server soon; may be called in any thread."""
+        self.should_exit = True
+        self._app.close_streams()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Called in the main thread when a signal arrives."""
+        if self.exit_signal is not None:
+            # Whoever asks twice does not want to wait.
+            os._exit(128 + sig)
+        self.exit_signal = sig
+        self.end()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Handles signals while the server runs; unlike uvicorn's own does not raise them again.
+
+        The exit status says which one it was.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {sig: signal.signal(sig, self.handle_exit) for sig in _SIGNALS}
+        try:
+            yield
+        finally:
+            for sig, handler in before.items():
+                signal.signal(sig, handler)
+
+
+_SIGNALS = [signal.SIGINT, signal.SIGTERM]
+if sys.platform == "win32":
+    _SIGNALS.append(signal.SIGBREAK)
