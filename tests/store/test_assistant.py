@@ -243,6 +243,7 @@ def test_what_it_read_holds_no_descriptor_and_goes_when_its_last_array_goes(
             writer.add_scalar("loss", step, step)
     found = scan([LogdirSpec(None, str(tmp_path))])
     orders = [Order(files, 0.0) for files in found.runs.values()]
+    gc.collect()
     num_descriptors, num_maps = in_use()
     kept = []
     for _ in range(5):
