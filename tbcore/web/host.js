@@ -22,6 +22,8 @@ import { ServerError, address, byName } from "./server.js";
 /** @template T @typedef {import("./types.js").Readable<T>} Readable */
 
 const TAB_CLOSED = "the tab was closed";
+/** What requests were rejected with that did not reach the server: the shell says that, and no plugin has to. */
+const unreached = new WeakSet();
 const COMPONENTS_CSS = new URL("./lib/components.css", import.meta.url);
 
 /**
@@ -100,7 +102,7 @@ export function openPlugin({ state, plugin, container, attempt, onError, onStray
     const folder = new URL(".", moduleUrl).href;
     /** @param {unknown} error */
     const notice = (error) => {
-      if (!(error instanceof Error) || !error.stack?.includes(folder)) return;
+      if (!(error instanceof Error) || unreached.has(error) || !error.stack?.includes(folder)) return;
       tellAuthor(plugin, error);
       onStrayError(error);
     };
@@ -155,11 +157,25 @@ function tellAuthor(plugin, error) {
   fetch(address("data/page_errors"), { method: "POST", body }).catch(() => {}); // the page has it anyway
 }
 
-/** Requests that end because their tab closed are no errors, even where a plugin does not catch them. */
-export function ignoreClosedTabs() {
+/**
+ * Requests that end because their tab closed, or that do not reach the server, are no errors, even where a plugin does
+ * not catch them.
+ */
+export function ignoreLostRequests() {
   window.addEventListener("unhandledrejection", (event) => {
-    if (event.reason instanceof DOMException && event.reason.message === TAB_CLOSED) event.preventDefault();
+    const isClosed = event.reason instanceof DOMException && event.reason.message === TAB_CLOSED;
+    if (isClosed || unreached.has(event.reason)) event.preventDefault();
   });
+}
+
+/** @template T @param {Promise<T>} request @returns {Promise<T>} */
+async function noticed(request) {
+  try {
+    return await request;
+  } catch (error) {
+    if (error instanceof TypeError) unreached.add(error); // of `fetch` it is the network
+    throw error;
+  }
 }
 
 /**
@@ -181,7 +197,7 @@ function makeHost({ state, plugin, moduleUrl, root, element, signal, fail }) {
   const url = (path, params) => address(folder + path.replace(/^\//, ""), params);
   /** @type {Host["fetch"]} */
   const request = (path, init = {}) =>
-    fetch(url(path), { ...init, signal: init.signal ? AbortSignal.any([signal, init.signal]) : signal });
+    noticed(fetch(url(path), { ...init, signal: init.signal ? AbortSignal.any([signal, init.signal]) : signal }));
 
   /**
    * A signal as the plugin sees it: its callbacks end with the tab, and what they throw is the plugin's fault.
@@ -229,9 +245,9 @@ function makeHost({ state, plugin, moduleUrl, root, element, signal, fail }) {
     url,
     fetch: request,
     async fetchJSON(path, params) {
-      const response = await fetch(url(path, params), { signal });
+      const response = await noticed(fetch(url(path, params), { signal }));
       if (!response.ok) throw await ServerError.from(response);
-      return byName(await response.json());
+      return byName(await noticed(response.json()));
     },
     async css(textOrUrl) {
       if (typeof textOrUrl === "string" && textOrUrl.includes("{")) adoptStyleText(root, textOrUrl);

@@ -6,7 +6,7 @@ import "@preact/signals";
 import { html } from "htm/preact";
 import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { ignoreClosedTabs } from "./host.js";
+import { ignoreLostRequests } from "./host.js";
 import { watchKeys } from "./keys.js";
 import { Later } from "./lib/later.js";
 import { Opening, PluginView } from "./plugin-view.js";
@@ -104,7 +104,7 @@ function openFirstTab(state) {
   if (first) state.openTab(first.name);
 }
 
-ignoreClosedTabs();
+ignoreLostRequests();
 const state = createState();
 const sync = keepInSync(state);
 render(html`<${Page} state=${state} sync=${sync} />`, /** @type {HTMLElement} */ (document.getElementById("app")));

@@ -245,7 +245,8 @@ def test_a_module_that_throws_costs_its_own_tab_only(
 def test_faults_of_other_kinds_are_shown_in_their_tab(
     serve: Any, tabs: Any, logdir: Path, install_plugin: Callable[..., Path]
 ) -> None:
-    """No module, no render, an error later on, one in a callback; clean-up runs in each case."""
+    """No module, no render, an error later on, one in a callback; clean-up runs in each case. That
+    the server cannot be reached is none: the shell says it."""
     modules = {
         "missing": "import 'not-in-the-import-map';",
         "shapeless": "export default {};",
@@ -264,7 +265,9 @@ def test_faults_of_other_kinds_are_shown_in_their_tab(
         "stray": """
             export default { render(host) {
               host.element.textContent = 'still here';
-              setTimeout(() => { Promise.reject(new Error('nobody caught it')); }, 50);
+              host.fetchJSON('lost');
+              host.fetch('lost');
+              setTimeout(() => { Promise.reject(new Error('nobody caught it')); }, 300);
             } };""",
     }
     server = serve(
@@ -284,8 +287,12 @@ def test_faults_of_other_kinds_are_shown_in_their_tab(
     wait_for_text(page, "Error: one run")
     profile.check(server.url)
 
+    page.route("**/lost", lambda route: route.abort())
+    uncaught: list[str] = []
+    page.on("pageerror", lambda error: uncaught.append(error.message))
     page.get_by_role("tab", name="Stray").click()
     wait_for_text(page, "Error: nobody caught it")
+    assert uncaught == ["nobody caught it"]
     wait_for_text(page, "still here")
     page.get_by_role("tab", name="Scalars", exact=True).click()
     wait_for_curve(page, "loss", "eval")
