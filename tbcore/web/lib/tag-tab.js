@@ -146,3 +146,17 @@ export function Pick({ label, choices, value, onChange }) {
     </select>
   </label>`;
 }
+
+/**
+ * What is on or off, in the bar or in a menu.
+ * @param {object} props
+ * @param {string} props.label
+ * @param {string} [props.why]
+ * @param {boolean} props.checked
+ * @param {(checked: boolean) => void} props.onChange
+ */
+export function Check({ label, why, checked, onChange }) {
+  /** @param {Event} event */
+  const onInput = (event) => onChange(/** @type {HTMLInputElement} */ (event.currentTarget).checked);
+  return html`<label class="tb-switch" title=${why}><input type="checkbox" class="tb-check" checked=${checked} onChange=${onInput} />${label}</label>`;
+}

@@ -15,7 +15,7 @@ import { LazyCard } from "tbcore/lib/lazy-card.js";
 import { formatLists, parseLists } from "tbcore/lib/name-lists.js";
 import { Queue } from "tbcore/lib/queue.js";
 import { TagGroups } from "tbcore/lib/tag-groups.js";
-import { Choice, runsByGroup } from "tbcore/lib/tag-tab.js";
+import { Check, Choice, runsByGroup } from "tbcore/lib/tag-tab.js";
 import { ChartCard } from "./chart-card.js";
 import { categoriesOf, titleOf } from "./lines.js";
 import { AXES, OPTIONS, parseOptions } from "./options.js";
@@ -156,14 +156,7 @@ function Settings({ host }) {
   const options = parseOptions(host.settings.value);
   return html`<div class="tb-settings">
     ${SWITCHES.map(
-      ([name, title, why]) => html`<label class="switch" title=${why}>
-        <input
-          type="checkbox"
-          class="tb-check"
-          checked=${options[name]}
-          onChange=${(/** @type {Event} */ event) => OPTIONS.set(host, name, /** @type {HTMLInputElement} */ (event.currentTarget).checked)}
-        />${title}
-      </label>`,
+      ([name, title, why]) => html`<${Check} label=${title} why=${why} checked=${options[name]} onChange=${(/** @type {boolean} */ value) => OPTIONS.set(host, name, value)} />`,
     )}
   </div>`;
 }

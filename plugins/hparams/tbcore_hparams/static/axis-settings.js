@@ -3,6 +3,7 @@
  */
 
 import { html } from "htm/preact";
+import { Check } from "tbcore/lib/tag-tab.js";
 import { ColumnFilterForm } from "./column-filter.js";
 import { ImportanceMark } from "./importance-mark.js";
 import { canBeLog } from "./scales.js";
@@ -39,13 +40,10 @@ export function AxisSettings({ tab, column }) {
  * @param {boolean} [props.short]
  */
 export function LogSwitch({ tab, column, short = false }) {
-  return html`<label class="switch" title="Logarithmic axis for ${column.label}">
-    <input
-      type="checkbox"
-      class="tb-check"
-      checked=${tab.view.isLog(column)}
-      onChange=${(/** @type {Event} */ event) => tab.setLog(column, /** @type {HTMLInputElement} */ (event.currentTarget).checked)}
-    />
-    ${short ? "log" : "Logarithmic axis"}
-  </label>`;
+  return html`<${Check}
+    label=${short ? "log" : "Logarithmic axis"}
+    why="Logarithmic axis for ${column.label}"
+    checked=${tab.view.isLog(column)}
+    onChange=${(/** @type {boolean} */ value) => tab.setLog(column, value)}
+  />`;
 }

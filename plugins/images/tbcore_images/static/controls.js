@@ -5,7 +5,7 @@
 import { html } from "htm/preact";
 import { Menu } from "tbcore/lib/card.js";
 import { Icon } from "tbcore/lib/icons.js";
-import { Choice } from "tbcore/lib/tag-tab.js";
+import { Check, Choice } from "tbcore/lib/tag-tab.js";
 import { filterOf, MOST_PERCENT, parseLook, SIZES } from "./look.js";
 
 /** @typedef {import("tbcore/host.js").Host} Host */
@@ -37,15 +37,12 @@ function LookMenu({ host }) {
     <${Percent} title="Brightness" value=${look.brightness} onChange=${(/** @type {number} */ value) => setPercent(host, "bright", value)} />
     <${Percent} title="Contrast" value=${look.contrast} onChange=${(/** @type {number} */ value) => setPercent(host, "contrast", value)} />
     <button type="button" class="tb-button" onClick=${() => reset(host)}>As logged</button>
-    <label class="switch" title="Off: every pixel of an enlarged picture is a square.">
-      <input
-        type="checkbox"
-        class="tb-check"
-        checked=${look.smooth}
-        onChange=${(/** @type {Event} */ event) =>
-          keep(host, "smooth", /** @type {HTMLInputElement} */ (event.currentTarget).checked ? "true" : null)}
-      />Blur what is enlarged
-    </label>
+    <${Check}
+      label="Blur what is enlarged"
+      why="Off: every pixel of an enlarged picture is a square."
+      checked=${look.smooth}
+      onChange=${(/** @type {boolean} */ value) => keep(host, "smooth", value ? "true" : null)}
+    />
   </div>`;
 }
 

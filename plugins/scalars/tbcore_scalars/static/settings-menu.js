@@ -43,7 +43,7 @@ export function SettingsMenu({ host, isGrouped, runs, tags }) {
   const names = runs.map(({ name }) => name);
   return html`<div class="card-menu">
     ${SWITCHES.map(
-      ([name, title, why]) => html`<label class="switch" title=${why}>
+      ([name, title, why]) => html`<label class="tb-switch" title=${why}>
         <input
           type="checkbox"
           class="tb-check"

@@ -4,6 +4,7 @@ export default {
   /** @param {import("tbcore/host.js").Host} host */
   async render(host) {
     const table = document.createElement("table");
+    table.className = "tb-table";
     host.element.append(table);
 
     async function draw() {
@@ -15,9 +16,8 @@ export default {
     }
 
     await draw(); // what goes wrong here is shown in the tab
-    const redraw = () => draw().catch(() => {}); // later, the shell says when the server is away
-    host.runs.subscribe(redraw);
-    host.onReload(redraw);
+    host.runs.subscribe(draw);
+    host.onReload(draw);
   },
 };
 
