@@ -401,6 +401,9 @@ def test_a_tab_may_be_refused_values_that_the_suite_made_up(tmp_path: Path) -> N
 def test_without_a_plugin_the_suite_says_what_is_missing(tmp_path: Path) -> None:
     printed = run_suite([], tmp_path / "cwd")
     assert "--plugin NAME" in printed
+    printed = run_suite(["nobody"], tmp_path / "cwd", "-k", "test_it_loads")
+    assert "'nobody' is not installed" in printed
+    assert "named by its path: --plugin ./" in printed
 
 
 def test_without_a_browser_the_suite_says_that_the_page_was_not_checked(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tbcore.kinds import Claim, Claims
 from tbcore.plugins import LoadedPlugin, load_plugins
+from tbcore.sources import installed
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,4 +46,7 @@ def find_subject(argument: str) -> Subject:
         names = ", ".join(one.name for one in there)
         what = f"there are {len(there)} plugins at {argument}, {names}: give each with its own path"
         return Subject(argument, None, what)
-    return Subject(there[0].name, None if there[0].error else there[0], there[0].error or "")
+    error = there[0].error or ""
+    if not is_path and argument not in {source.name for source in installed()}:
+        error += "; a plugin in a folder is named by its path: --plugin ./path/to/plugin"
+    return Subject(there[0].name, None if error else there[0], error)
