@@ -456,6 +456,7 @@ def plugin(context: click.Context) -> int:
 def new(*, name: str) -> int:
     """Write the folder tbcore-NAME with a plugin that works at once, to be edited from there.
 
+    NAME has _ between its words, and the folder -, as names of distributions have.
     It is a whole distribution: a package with an entry point, a tab, tests and a README.
     """
     from tbcore.new_plugin import new_plugin

@@ -27,8 +27,8 @@ FILES = {
 
 MAX_NAME = 50
 """Characters of a name, which is part of names of files."""
-NAME = re.compile(rf"[a-z][a-z0-9_]{{0,{MAX_NAME - 1}}}")
-"""An identifier, so that it can be part of the name of a module."""
+NAME = re.compile(rf"(?=.{{1,{MAX_NAME}}}\Z)[a-z][a-z0-9]*(_[a-z0-9]+)*")
+"""Part of the name of a module, and with `-` in place of `_` of that of a distribution."""
 
 RESERVED = {
     RESERVED_NAME: "the page of the plugins has this name",
@@ -40,6 +40,7 @@ RESERVED = {
 def new_plugin(name: str, parent: Path) -> Path:
     """Writes the folder `tbcore-NAME` below another one, and returns it.
 
+    Folder and distribution have `-` where the name has `_`, as those of tbcore's own plugins have.
     Raises TbcoreError with one line for a name that will not do, or a folder that is there already.
     """
     check_name(name)
@@ -71,13 +72,13 @@ def new_plugin(name: str, parent: Path) -> Path:
 
 def check_name(name: str) -> None:
     """Raises TbcoreError where a new plugin cannot have this name."""
-    plain = re.sub(r"[^a-z0-9_]+", "_", name.lower().removeprefix("tbcore-")).strip("_")
-    plain = plain.removeprefix(PREFIX)
+    plain = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_").removeprefix(PREFIX)
     if not NAME.fullmatch(name) or name.startswith(PREFIX):
         close = f"; {plain!r} would do" if NAME.fullmatch(plain) else ""
         raise TbcoreError(
-            f"{name[:100]!r} is no name for a plugin: it is made of a-z, 0-9 and '_', at most "
-            f"{MAX_NAME}, begins with a letter, and goes without 'tbcore'{close}"
+            f"{name[:100]!r} is no name for a plugin: it is made of words of a-z and 0-9 with '_' "
+            f"between them, has {MAX_NAME} characters at most, begins with a letter, and goes "
+            f"without 'tbcore'{close}"
         )
     if keyword.iskeyword(name):
         raise TbcoreError(f"{name!r} is a word of Python, so choose another name")
