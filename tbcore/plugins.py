@@ -136,8 +136,8 @@ def describe(error: BaseException) -> str:
     return f"{type(error).__name__}: {_shortened(line)}" if line else type(error).__name__
 
 
-def _shortened(line: str) -> str:
-    return line if len(line) <= MAX_REASON else f"{line[:MAX_REASON]}..."
+def _shortened(line: str, length: int = MAX_REASON) -> str:
+    return line if len(line) <= length else f"{line[:length]}..."
 
 
 @dataclass(eq=False)
@@ -672,12 +672,14 @@ def _checked_info(plugin: LoadedPlugin, info: object) -> PluginInfo:
         if not is_good:
             raise PluginError(
                 f"plugin {name!r}: PluginInfo.{field_name} must be {wanted}, "
-                f"got {_shortened(repr(getattr(info, field_name)))}"
+                f"got {_shortened(repr(getattr(info, field_name)), 100)}"
             )
     names: set[str] = set()
     for option in info.options:
         if fault := fault_of(option):
-            raise PluginError(f"plugin {name!r}: PluginInfo.options must be {_shortened(fault)}")
+            raise PluginError(
+                f"plugin {name!r}: PluginInfo.options must be {_shortened(fault, 200)}"
+            )
         if option.name in names:
             raise PluginError(f"plugin {name!r}: PluginInfo.options has {option.name!r} twice")
         names.add(option.name)

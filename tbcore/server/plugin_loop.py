@@ -19,7 +19,7 @@ from concurrent.futures import Future
 from typing import Any, NamedTuple
 
 from tbcore.health import Health
-from tbcore.plugins import Outcome, attempt
+from tbcore.plugins import Outcome, attempt, describe
 from tbcore.server.pool import NoThreadError
 
 logger = logging.getLogger(__name__)
@@ -102,8 +102,9 @@ class PluginLoop:
         with self._lock:
             if self._loop is None:
                 loop = asyncio.new_event_loop()
+                loop.set_exception_handler(self._tell_stray)
                 name = f"plugin-{self._health.name}-async"
-                thread = threading.Thread(target=_work, args=[loop], name=name, daemon=True)
+                thread = threading.Thread(target=self._work, args=[loop], name=name, daemon=True)
                 try:
                     thread.start()
                 except RuntimeError as error:
@@ -111,6 +112,20 @@ class PluginLoop:
                     raise NoThreadError(f"no thread for {name}: {error}") from error
                 self._loop, self._thread = loop, thread
             return self._loop
+
+    def _work(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Runs the loop for ever: what tasks raise, such as SystemExit, does not end it."""
+        asyncio.set_event_loop(loop)
+        while True:
+            error = attempt(loop.run_forever).error
+            if error is not None:
+                self._tell_stray(loop, {"message": "a task has failed", "exception": error})
+
+    def _tell_stray(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Tells of what nobody waits for, such as a task of the plugin's that has failed."""
+        message, error = context["message"], context.get("exception")
+        self._health.failed("task", f"{message}: {describe(error)}" if error else message, error)
+        logger.error("plugin %r: %s", self._health.name, message, exc_info=error)
 
     @types.coroutine
     def _drive(self, coroutine: Coroutine[Any, Any, Any], what: str) -> Generator[Any, Any, Any]:
@@ -164,15 +179,6 @@ def from_server(function: Callable[..., Awaitable[Any]]) -> Callable[..., Awaita
         return await asyncio.wrap_future(called)
 
     return call
-
-
-def _work(loop: asyncio.AbstractEventLoop) -> None:
-    """Runs a loop for ever: what tasks of a plugin raise, such as SystemExit, does not end it."""
-    asyncio.set_event_loop(loop)
-    while not loop.is_closed():
-        error = attempt(loop.run_forever).error
-        if error is not None:
-            logger.error("a task of a plugin failed", exc_info=error)
 
 
 async def _outcome(awaitable: Awaitable[Any]) -> Outcome:

@@ -160,7 +160,9 @@ class LineFormatter(logging.Formatter):
         return "".join(c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in text)
 
     def formatMessage(self, record: logging.LogRecord) -> str:
-        return f"tbcore: {record.levelname.lower()}: {record.message}"
+        plugin = getattr(record, "tbcore_plugin", None)
+        where = f"plugin {plugin!r}: " if plugin else ""
+        return f"tbcore: {record.levelname.lower()}: {where}{record.message}"
 
 
 class LogHandler(logging.StreamHandler[TextIO]):
@@ -175,8 +177,12 @@ class LogHandler(logging.StreamHandler[TextIO]):
 
     def emit(self, record: logging.LogRecord) -> None:
         health = CURRENT.get() or self.healths.get(record.name.partition(".")[0])
-        if health is not None and not health.may_log():
-            return
+        if health is not None:
+            if not health.may_log():
+                return
+            if record.name.partition(".")[0] != "tbcore":
+                # The plugin's own words; lines of the core name it themselves.
+                record.tbcore_plugin = health.name
         if self.reporter is not None:
             self.reporter.clear()
         super().emit(record)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import gc
 import logging
 import subprocess
 import sys
@@ -427,6 +428,27 @@ def test_tasks_of_a_plugin_cannot_end_its_event_loop(ask: Make) -> None:
         return PlainTextResponse("still here")
 
     assert ask(leave).text == "still here"
+
+
+def test_what_a_task_of_a_plugin_raises_is_told(
+    ask: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nobody waits for it, and somebody has to know whose it was."""
+
+    async def start(request: Request) -> Response:
+        async def fail() -> None:
+            raise ValueError
+
+        task = asyncio.get_running_loop().create_task(fail())
+        await asyncio.wait([task])
+        return PlainTextResponse("answered")
+
+    assert ask(start).text == "answered"
+    deadline = time.monotonic() + 10
+    while "plugin 'made': Task exception" not in caplog.text and time.monotonic() < deadline:
+        gc.collect()
+        time.sleep(0.01)
+    assert "plugin 'made': Task exception was never retrieved" in caplog.text
 
 
 def test_a_handler_that_cancels_itself_is_a_fault(ask: Make) -> None:

@@ -364,8 +364,8 @@ def test_a_plugin_that_floods_the_log_is_cut_short(
     assert health_module.MAX_LINES <= shown < 400
     assert found["bad"]["log_lines_left_out"] == 501 - shown
     assert found["good"]["log_lines_left_out"] == 0
-    assert "hello from the other" in written
-    assert "and from the core" in written
+    assert "warning: plugin 'good': hello from the other\n" in written
+    assert "warning: and from the core\n" in written
     assert "plugin 'bad': " in log.stream.getvalue()
     assert " more of its log lines within 1 s were left out" in log.stream.getvalue()
 
