@@ -70,9 +70,9 @@ hookimpl = pluggy.HookimplMarker("tbcore")
 """Marks a function of a plugin as the implementation of the hook of the same name."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PluginInfo:
-    """What a plugin says of itself."""
+    """What a plugin says of itself. Fields are given by name, so that more can come between them."""
 
     title: str
     """Text on the tab."""
@@ -99,7 +99,7 @@ class PluginInfo:
     arrive in `PluginOptions.values` as values of their types."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LegacyApi:
     """A plugin's part of the API from before plugins had addresses of their own."""
 

@@ -424,7 +424,8 @@ def mount_all(
 def check_settings(plugins: Plugins, config: Config) -> None:
     """Raises OptionError where the user set options of plugins or names that do not exist.
 
-    What is set for a plugin that failed, or is off, may well be right.
+    What is set for a plugin that failed, or is off, may well be right. The environment may be meant
+    for another installation, so a name that does not exist is a warning there.
     """
     names = {plugin.name for plugin in plugins}
     for name, values in config.plugin_values.items():
@@ -445,9 +446,11 @@ def check_settings(plugins: Plugins, config: Config) -> None:
         if not variable.startswith(VARIABLE_PREFIX) or variable in known:
             continue
         if not variable.startswith(unknowable):
-            raise OptionError(
-                f"the environment variable {variable} sets no option of an installed plugin"
-                f"{did_you_mean(variable, known)}{_those_are('there are', sorted(known))}"
+            logger.warning(
+                "the environment variable %s sets no option of an installed plugin%s%s",
+                variable,
+                did_you_mean(variable, known),
+                _those_are("there are", sorted(known)),
             )
 
 
@@ -606,6 +609,12 @@ def _checked_hooks(name: str, subject: object, manager: pluggy.PluginManager) ->
             raise PluginError(
                 f"plugin {name!r} implements a hook {hook!r}, which does not exist; "
                 f"the hooks are {', '.join(HOOKS)}{did_you_mean(hook, HOOKS)}"
+            )
+        if inspect.iscoroutinefunction(getattr(subject, attribute)):
+            # What it returns would be taken for an answer, and that of is_active for true.
+            raise PluginError(
+                f"plugin {name!r}: hook {hook!r} is async; hooks are plain functions, and only "
+                f"handlers of routes may be async"
             )
         allowed = list(inspect.signature(getattr(hookspecs, hook)).parameters)
         for parameter in inspect.signature(getattr(subject, attribute)).parameters.values():
