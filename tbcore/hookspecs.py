@@ -72,7 +72,7 @@ hookimpl = pluggy.HookimplMarker("tbcore")
 
 @dataclass(frozen=True, kw_only=True)
 class PluginInfo:
-    """What a plugin says of itself. Fields are given by name, so that more can come between them."""
+    """What a plugin says of itself. Fields are given by name: more may come between them."""
 
     title: str
     """Text on the tab."""

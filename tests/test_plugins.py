@@ -546,7 +546,7 @@ def test_an_argument_with_a_default_would_never_be_passed() -> None:
     assert allowed.error is None
 
 
-@pytest.mark.parametrize("hook", ["plugin_info", "is_active", "routes"])
+@pytest.mark.parametrize("hook", ["is_active", "routes", "legacy_api"])
 def test_a_hook_that_is_async_is_told(hook: str) -> None:
     """It would be called and never run."""
 
