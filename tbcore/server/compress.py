@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import zlib
+from collections.abc import Callable
+from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -87,7 +89,7 @@ class Compress:
             if start is not None:
                 if not more:
                     if body:
-                        body = await self._compress(body)
+                        body = await self._run(body, compressed, body)
                         start["headers"] = _encoded(start["headers"], len(body))
                     await send(start)
                     await send({"type": "http.response.body", "body": body})
@@ -99,22 +101,25 @@ class Compress:
                 await send(start)
                 start = None
             assert stream is not None
-            body = stream.compress(body) + stream.flush(
-                zlib.Z_SYNC_FLUSH if more else zlib.Z_FINISH
-            )
+            body = await self._run(body, _next_part, stream, body, more)
             await send({"type": "http.response.body", "body": body, "more_body": more})
 
         await self._app(scope, receive, compress)
 
-    async def _compress(self, body: bytes) -> bytes:
+    async def _run(self, body: bytes, compress: Callable[..., bytes], *arguments: Any) -> bytes:
+        """What `compress` makes of the arguments, one of which is the body."""
         if len(body) <= INLINE_BYTES:
-            return compressed(body)
-        return await self._pool.run(compressed, body)
+            return compress(*arguments)
+        return await self._pool.run(compress, *arguments)
 
 
 def compressed(body: bytes, level: int = LEVEL) -> bytes:
     """The body in gzip form; equal bodies give equal bytes."""
     return gzip.compress(body, level, mtime=0)
+
+
+def _next_part(stream: zlib._Compress, body: bytes, more: bool) -> bytes:
+    return stream.compress(body) + stream.flush(zlib.Z_SYNC_FLUSH if more else zlib.Z_FINISH)
 
 
 def _vary(headers: Headers) -> Headers:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
@@ -17,7 +19,7 @@ from tbcore.http import (
 )
 from tbcore_scalars import reader
 from tbcore_scalars.charts import Charts
-from tbcore_scalars.exports import export
+from tbcore_scalars.exports import PIECE_ROWS, csv_pieces, export, json_pieces
 from tbcore_scalars.questions import bands_question, download_question, lines_question
 
 
@@ -43,8 +45,7 @@ def make_routes(multiplexer: Multiplexer, claims: Claims, samples: int) -> list[
 
     def download(request: Request) -> Response:
         question = download_question(request)
-        kind = "text/csv; charset=utf-8" if question.format == "csv" else "application/json"
-        return StreamingResponse(export(multiplexer, claims, question), media_type=kind)
+        return _stream(export(multiplexer, claims, question), question.format)
 
     return [
         Route("/tags", tags),
@@ -75,10 +76,17 @@ def make_legacy_api(multiplexer: Multiplexer, claims: Claims, samples: int) -> L
 def _series_response(
     request: Request, multiplexer: Multiplexer, claims: Claims, samples: int
 ) -> Response:
-    """The rows of one series, as JSON or CSV."""
+    """The rows of one series, as JSON or CSV; piece by piece if they are many."""
     run, tag = required(request, "run", "tag")
     wanted = optional_int(request, "samples", samples, minimum=0)
-    rows = reader.rows(multiplexer.scalars(run, tag, claims=claims, samples=wanted))
-    if optional(request, "format", "json") == "csv":
-        return csv_response(reader.COLUMNS, rows)
-    return json_response(rows)
+    series = multiplexer.scalars(run, tag, claims=claims, samples=wanted)
+    is_csv = optional(request, "format", "json") == "csv"
+    if len(series) > PIECE_ROWS:
+        return _stream(*((csv_pieces(series), "csv") if is_csv else (json_pieces(series), "json")))
+    rows = reader.rows(series)
+    return csv_response(reader.COLUMNS, rows) if is_csv else json_response(rows)
+
+
+def _stream(pieces: Iterator[bytes], format: str) -> Response:
+    kind = "text/csv; charset=utf-8" if format == "csv" else "application/json"
+    return StreamingResponse(pieces, media_type=kind)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import tbcore_scalars
+from tbcore.http import csv_response, json_response
 from tbcore.testing import TbcoreClient, write_run
+from tbcore_scalars import reader
+from tbcore_scalars.exports import PIECE_ROWS
 
 MakeClient = Callable[..., TbcoreClient]
 
@@ -81,6 +85,25 @@ def test_csv_is_exact_to_the_byte(tbcore_logdir: Path, tbcore_client: MakeClient
         b"1.0,6,-inf\r\n"
         b"1.0,7,3.0\r\n"
     )
+
+
+def test_a_long_series_is_the_same_piece_by_piece(
+    tbcore_logdir: Path, tbcore_client: MakeClient
+) -> None:
+    """In full it may have millions of rows, which would keep everybody waiting."""
+    count = 2 * PIECE_ROWS + 1
+    values = [math.nan if step % PIECE_ROWS == 0 else step / 8 for step in range(count)]
+    write_run(tbcore_logdir, "run", scalars={"loss": values})
+    client = tbcore_client(tbcore_logdir, plugins=[tbcore_scalars])
+    series = client.multiplexer.scalars("run", "loss")
+    path = "data/plugin/scalars/scalars?run=run&tag=loss"
+
+    rows = reader.rows(series)
+    assert client.get(f"{path}&samples=0").content == json_response(rows).body
+    assert client.get(f"{path}&samples=0&format=csv").content == (
+        csv_response(reader.COLUMNS, rows).body
+    )
+    assert len(client.get(path).json()) == 1000
 
 
 @pytest.mark.parametrize("format_", ["json", "CSV", "", "xml"])
