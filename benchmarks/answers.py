@@ -1,9 +1,14 @@
 """Time of answers over HTTP, beside TensorBoard's on the same files.
 
-    python benchmarks/answers.py [LOGS] [--tensorboard COMMAND]
+    python benchmarks/answers.py [LOGS] [--tensorboard COMMAND] [--clients 4]
 
-Uses the workload S2 below LOGS (see `workloads.py`): 50 runs x 20 tags x 5,000 steps. Each server
-is started, given time to load, and asked over one kept-alive connection; figures are milliseconds.
+Uses the workloads S2 and S3 below LOGS (see `workloads.py`): 50 runs x 20 tags x 5,000 steps, and
+2,000 runs x 10 tags. Each server is started, given time to load, and asked over one kept-alive
+connection; figures are milliseconds. TensorBoard reads with its data server in Rust.
+
+Then clients in processes of their own ask for one series over and over: how many answers there are
+in a second, and how much processor time the clients themselves take for one, which with all of them
+on the server's machine is time that the server does not have.
 """
 
 from __future__ import annotations
@@ -11,6 +16,7 @@ from __future__ import annotations
 import argparse
 import http.client
 import json
+import multiprocessing
 import shutil
 import socket
 import statistics
@@ -20,6 +26,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from multiprocessing.queues import Queue
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -28,6 +35,8 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent.parent)]
 from workloads import generate
 
 NUM_REQUESTS = 200
+LOAD_SECONDS = 4.0
+"""For which clients ask as fast as they are answered."""
 
 
 @contextmanager
@@ -62,8 +71,8 @@ def free_port() -> int:
         return port
 
 
-def measure(connection: http.client.HTTPConnection, path: str) -> tuple[float, float, int]:
-    """Median and 99th percentile in milliseconds, and the size of the answer in bytes."""
+def measure(name: str, title: str, connection: http.client.HTTPConnection, path: str) -> None:
+    """Prints median and 99th percentile in milliseconds, and the size of the answer in bytes."""
     times = []
     body = b""
     for _ in range(NUM_REQUESTS):
@@ -74,7 +83,38 @@ def measure(connection: http.client.HTTPConnection, path: str) -> tuple[float, f
         times.append((time.perf_counter() - started) * 1000)
         if response.status != 200:
             raise SystemExit(f"{path} answered {response.status}: {body[:200]!r}")
-    return statistics.median(times), statistics.quantiles(times, n=100)[98], len(body)
+    median, slowest = statistics.median(times), statistics.quantiles(times, n=100)[98]
+    print(f"{name:12}{title:30}{median:10.2f}{slowest:10.2f}{len(body):10}", flush=True)
+
+
+def ask_for_ever(port: int, path: str, start: float, results: Queue[tuple[int, float]]) -> None:
+    """Asks from `start` on, and puts the number of answers and the CPU seconds they took."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection.request("GET", path)
+    connection.getresponse().read()
+    time.sleep(max(start - time.time(), 0))
+    count, cpu = 0, time.process_time()
+    while time.time() < start + LOAD_SECONDS:
+        connection.request("GET", path)
+        connection.getresponse().read()
+        count += 1
+    results.put((count, time.process_time() - cpu))
+
+
+def throughput(port: int, path: str, num_clients: int) -> tuple[float, float]:
+    """Answers a second, and CPU milliseconds that a client takes for one."""
+    results: Queue[tuple[int, float]] = multiprocessing.Queue()
+    start = time.time() + 1.0
+    clients = [
+        multiprocessing.Process(target=ask_for_ever, args=[port, path, start, results])
+        for _ in range(num_clients)
+    ]
+    for client in clients:
+        client.start()
+    counts, seconds = zip(*(results.get(timeout=60) for _ in clients), strict=True)
+    for client in clients:
+        client.join()
+    return sum(counts) / LOAD_SECONDS, sum(seconds) / sum(counts) * 1000
 
 
 def main() -> None:
@@ -83,35 +123,35 @@ def main() -> None:
     )
     parser.add_argument("logs", type=Path, nargs="?")
     parser.add_argument("--tensorboard", default="tensorboard")
+    parser.add_argument("--clients", type=int, default=4)
     arguments = parser.parse_args()
     logs = arguments.logs or Path(tempfile.gettempdir()) / "tbcore-benchmark-logs"
-    generate(logs, "S2", 1.0)
-    logdir = str(logs / "S2")
-    port, peer_port = free_port(), free_port()
-    servers = {
-        "tbcore": [sys.executable, "-m", "tbcore", "serve", "--logdir", logdir, f"--port={port}"]
-    }
+    for name in ("S2", "S3"):
+        generate(logs, name, 1.0)
+    programs = {"tbcore": [sys.executable, "-m", "tbcore", "serve"]}
     if shutil.which(arguments.tensorboard):
-        servers["tensorboard"] = [
-            arguments.tensorboard,
-            "--logdir",
-            logdir,
-            f"--port={peer_port}",
-        ]
+        programs["tensorboard"] = [arguments.tensorboard]
     print(f"{'':12}{'answer':30}{'median ms':>10}{'p99 ms':>10}{'bytes':>10}")
-    for name, command in servers.items():
-        with serving(command, port if name == "tbcore" else peer_port) as connection:
+    for name, program in programs.items():
+        port = free_port()
+        with serving([*program, f"--logdir={logs / 'S2'}", f"--port={port}"], port) as connection:
             connection.request("GET", "/data/runs")
             run = json.loads(connection.getresponse().read())[0]
-            query = urlencode({"run": run, "tag": "train/loss"})
-            for title, path in {
-                "data/runs": "/data/runs",
-                "tags, 1,000 of them": "/data/plugin/scalars/tags",
-                "one series, 1,000 points": f"/data/plugin/scalars/scalars?{query}",
-                "the same as CSV": f"/data/plugin/scalars/scalars?{query}&format=csv",
-            }.items():
-                median, slowest, size = measure(connection, path)
-                print(f"{name:12}{title:30}{median:10.2f}{slowest:10.2f}{size:10}", flush=True)
+            series = "/data/plugin/scalars/scalars?" + urlencode({"run": run, "tag": "train/loss"})
+            measure(name, "data/runs", connection, "/data/runs")
+            measure(name, "tags, 1,000 of them", connection, "/data/plugin/scalars/tags")
+            measure(name, "one series, 1,000 points", connection, series)
+            measure(name, "the same as CSV", connection, f"{series}&format=csv")
+            rate, cost = throughput(port, series, arguments.clients)
+            print(
+                f"{name:12}one series, {arguments.clients} clients: {rate:.0f} answers a second; "
+                f"a client takes {cost:.2f} ms of CPU time for one",
+                flush=True,
+            )
+        command = [*program, f"--logdir={logs / 'S3'}", f"--port={port}"]
+        with serving(command, port, 2000) as connection:
+            measure(name, "data/runs, 2,000 of them", connection, "/data/runs")
+            measure(name, "tags, 20,000 in 2,000 runs", connection, "/data/plugin/scalars/tags")
 
 
 if __name__ == "__main__":

@@ -37,6 +37,7 @@ from tbcore.store.series import (
     Rows,
     ScalarSeries,
     Series,
+    WholeSeries,
 )
 from tbcore.store.status import LoadStatus
 from tbcore.store.view import ClaimsKey, RunView, TagView
@@ -207,7 +208,10 @@ class Multiplexer:
         ]
         if not series and claims is None:
             raise NotFoundError(f"tag {_shown(tag)} of run {_shown(run)} holds no numbers")
-        return ScalarSeries(*_merged(series, samples, (STEP, WALL_TIME, VALUE)))
+        numbers = (STEP, WALL_TIME, VALUE)
+        if len(series) == 1 and series[0].ordinals is None and not 0 < samples < len(series[0]):
+            return WholeSeries(*map(series[0].column, numbers))
+        return ScalarSeries(*_merged(series, samples, numbers))
 
     def item_series(self, run: str, tag: str, claims: Claims) -> ItemSeries:
         """The steps and times of all items of one tag, without the items.

@@ -19,6 +19,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,6 +54,26 @@ class ScalarSeries:
 
     def __len__(self) -> int:
         return len(self.step)
+
+
+class WholeSeries(ScalarSeries):
+    """All rows of a series that has lost none: the ordinals of millions are made for who asks."""
+
+    def __init__(
+        self,
+        step: NDArray[np.int64],
+        wall_time: NDArray[np.float64],
+        value: NDArray[np.floating[Any]],
+    ) -> None:
+        object.__setattr__(self, "step", step)
+        object.__setattr__(self, "wall_time", wall_time)
+        object.__setattr__(self, "value", value)
+
+    @cached_property
+    def ordinal(self) -> NDArray[np.int64]:
+        ordinal = np.arange(len(self), dtype=np.int64)
+        ordinal.flags.writeable = False
+        return ordinal
 
 
 class LastPoints(NamedTuple):

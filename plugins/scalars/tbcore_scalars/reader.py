@@ -14,11 +14,10 @@ Row = tuple[float, int, float]
 COLUMNS = ("Wall time", "step", "value")
 
 
-def rows(series: ScalarSeries) -> list[Row]:
+def rows(series: ScalarSeries, part: slice = slice(None)) -> list[Row]:
     """The points in order of arrival; float32 values are widened, so 0.1 is 0.10000000149011612."""
-    return list(
-        zip(series.wall_time.tolist(), series.step.tolist(), series.value.tolist(), strict=True)
-    )
+    columns = (series.wall_time, series.step, series.value)
+    return list(zip(*(column[part].tolist() for column in columns), strict=True))
 
 
 def overview(
