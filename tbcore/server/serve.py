@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
+from urllib.parse import quote_plus
 
 from tbcore import __version__
 from tbcore.config import DEFAULT_PORT, Config
@@ -170,7 +171,7 @@ def _say_hello(
     has_plugins: bool,
 ) -> None:
     path = f"{config.path_prefix}/"
-    url = listening.url(f"{path}?token={config.token}" if config.token else path)
+    url = listening.url(f"{path}?token={quote_plus(config.token)}" if config.token else path)
     reporter.say(f"tbcore {__version__} at {url} (Ctrl-C to quit)")
     if options.port is None and listening.port != DEFAULT_PORT:
         reporter.say(f"port {DEFAULT_PORT} is taken, so this is port {listening.port}")

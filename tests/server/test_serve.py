@@ -357,6 +357,8 @@ def test_a_token_of_ones_own(start: Make) -> None:
     assert server.get("/data/runs")[0] == 401
     assert server.get("/data/runs", Authorization="Bearer abc")[0] == 200
     assert start(TBCORE_TOKEN="def").url.endswith("/?token=def")
+    base64 = start(TBCORE_TOKEN="a+b/c==")
+    assert base64.get(base64.url.partition(f":{base64.port}")[2])[0] == 303
 
 
 def test_ipv6(start: Make) -> None:
