@@ -121,12 +121,14 @@ class Gate:
         )
 
     def _foreign_origin(self, scope: Scope, host: str) -> Response | None:
-        """Refuses what a page of another site makes a browser send, other than plain reading."""
-        if scope["method"] in SAFE_METHODS:
-            return None
+        """Refuses what a page of another site makes a browser send, but for following a link."""
+        is_safe = scope["method"] in SAFE_METHODS
         for site in _values(scope, b"sec-fetch-site"):
-            if site.lower() not in ("same-origin", "none"):
+            if site.lower() not in ("same-origin", "none") and not (is_safe and _is_link(scope)):
+                # It could not read the answer, and must not keep the server busy with it either.
                 return text_error(403, "pages of other sites may not send such requests")
+        if is_safe:
+            return None
         for origin in _values(scope, b"origin"):
             scheme, separator, origin_host = origin.lower().partition("://")
             if separator and scheme in ("http", "https"):
@@ -144,6 +146,12 @@ class Gate:
 def is_host(text: str) -> bool:
     """Whether a text could be a Host header, with or without a port."""
     return HOST.fullmatch(text.lower()) is not None
+
+
+def _is_link(scope: Scope) -> bool:
+    """Whether the answer is going to be a page of its own, in a tab and not in a frame."""
+    kinds = _values(scope, b"sec-fetch-mode"), _values(scope, b"sec-fetch-dest")
+    return kinds[0] == ["navigate"] and kinds[1] in (["document"], [])
 
 
 def _values(scope: Scope, name: bytes) -> list[str]:

@@ -71,6 +71,9 @@ def test_p15_no_answer_is_granted_to_another_site(server: Any, sender: str) -> N
         answer = server.ask(path, *headers, "Access-Control-Request-Private-Network: true")
         assert not [name for name in answer.headers if name.startswith("access-control")]
         assert answer.headers["cross-origin-resource-policy"] == "same-origin"
+        says_so = "Sec-Fetch-Site: cross-site" in headers or "Sec-Fetch-Site: same-site" in headers
+        if says_so and "Sec-Fetch-Mode: navigate" not in headers:
+            assert answer.status == 403, path
         question = ["Access-Control-Request-Method: POST"]
         answer = server.ask(path, *headers, *question, method="OPTIONS")
         assert answer.status == 403

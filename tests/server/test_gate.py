@@ -269,8 +269,57 @@ def test_other_sites_may_not(
     assert not [name for name in response.headers if name.startswith("access-control")]
 
 
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors"}, 403),
+        ({"sec-fetch-site": "same-site", "sec-fetch-mode": "cors", "sec-fetch-dest": "empty"}, 403),
+        (
+            {
+                "sec-fetch-site": "cross-site",
+                "sec-fetch-mode": "no-cors",
+                "sec-fetch-dest": "image",
+            },
+            403,
+        ),
+        (
+            {
+                "sec-fetch-site": "cross-site",
+                "sec-fetch-mode": "navigate",
+                "sec-fetch-dest": "iframe",
+            },
+            403,
+        ),
+        (
+            {
+                "sec-fetch-site": "cross-site",
+                "sec-fetch-mode": "navigate",
+                "sec-fetch-dest": "document",
+            },
+            200,
+        ),
+        ({"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}, 200),
+        (
+            {"sec-fetch-site": "same-origin", "sec-fetch-mode": "cors", "sec-fetch-dest": "empty"},
+            200,
+        ),
+        (
+            {"sec-fetch-site": "none", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"},
+            200,
+        ),
+    ],
+)
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_other_sites_may_link_here_and_no_more(
+    posting: Make, headers: dict[str, str], status: int, method: str
+) -> None:
+    """What they could not read must not keep the server busy either."""
+    for path in ("data/runs", "data/plugin/made/x", "data/updates" if status == 403 else ""):
+        assert posting().request(method, path, headers=headers).status_code == status
+
+
 def test_other_sites_may_not_read_either(posting: Make) -> None:
-    """A plain GET is answered, and CORP keeps the answer from them."""
+    """An old browser's plain GET is answered, and CORP keeps the answer from them."""
     response = posting().get("data/runs", headers={"origin": "http://example.com"})
 
     assert response.status_code == 200
