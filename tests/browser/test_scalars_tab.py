@@ -708,7 +708,7 @@ def test_a_card_that_grows_asks_for_what_it_can_show(seeds: Any, tabs: Callable[
     profile = tabs()
     page = profile.open(seeds.url, "#scalars&tagFilter=^long$&runFilter=ppo/seed=0")
     count = """(least) => {
-      const note = tb.card('long')?.querySelector('.note')?.textContent ?? '';
+      const note = tb.card('long')?.querySelector('.tb-card-note')?.textContent ?? '';
       const found = /^([\\d,]+) of 20,000 points shown/.exec(note.trim());
       const shown = Number(found?.[1].replace(',', ''));
       return shown > least && shown;
@@ -730,7 +730,7 @@ def test_members_of_a_group_come_faintly(seeds: Any, tabs: Callable[..., Any]) -
     profile = tabs()
     page = profile.open(seeds.url, "#scalars&tagFilter=^long$&group=seeds")
     page.wait_for_function("() => tb.card('long')?.textContent.includes('of 100,000 points shown')")
-    note = page.evaluate("() => tb.card('long').querySelector('.note').textContent.trim()")
+    note = page.evaluate("() => tb.card('long').querySelector('.tb-card-note').textContent.trim()")
     assert note == "500 means of 100,000 points shown"
     axis = """() => {
       const canvas = tb.canvas('long');
@@ -769,7 +769,7 @@ def test_dragging_the_smoothing_slider_asks_once(seeds: Any, tabs: Callable[...,
     )
     page.evaluate(
         """async () => {
-          const slider = tb.all('.smoothing input[type=range]')[0];
+          const slider = tb.all('.tb-smoothing input[type=range]')[0];
           for (let i = 1; i <= 30; i++) {
             slider.value = i / 50;
             slider.dispatchEvent(new InputEvent('input', { bubbles: true }));

@@ -27,6 +27,14 @@ test("what cannot be read is as if it were not there", () => {
   assert.deepEqual(new Options({ size: 3 }).parse({ size: "many" }), { size: 3 });
 });
 
+test("numbers are brought into their limits", () => {
+  const options = new Options({ smooth: 0.6 }, {}, { smooth: [0, 0.999] });
+  assert.deepEqual(
+    ["1", "-3", "0.5", "NaN", "Infinity"].map((smooth) => options.parse({ smooth }).smooth),
+    [0.999, 0, 0.5, 0.6, 0.6],
+  );
+});
+
 test("defaults are not written, and a link is not mixed with what was chosen before", () => {
   const host = { settings: kept({}), preferences: kept({}) };
   OPTIONS.set(host, "trim", 1);

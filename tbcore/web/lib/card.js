@@ -1,9 +1,9 @@
 /**
- * A titled card with a button for full size, and a menu.
+ * A titled card with a button for full size, and a menu. The key f in a card gives it full size too, and Escape takes it back.
  */
 
 import { html } from "htm/preact";
-import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "./icons.js";
 
 const DRAGGED = "application/x-tbcore-card";
@@ -12,17 +12,37 @@ const DRAGGED = "application/x-tbcore-card";
  * @param {object} props
  * @param {string} props.title  a tag
  * @param {string} [props.label]  names the card where the title alone does not: a tag and a run
- * @param {number} [props.dimmed]  characters at the beginning that the group's heading says already
+ * @param {string} [props.group]  whose heading says the beginning of the title already
+ * @param {number} [props.dimmed]  so many characters of it; those of the group unless told
  * @param {boolean} props.expanded  full width and higher
  * @param {(expanded: boolean) => void} props.onExpand
  * @param {unknown} [props.actions]  more buttons
- * @param {(event: KeyboardEvent) => void} [props.onKeyDown]  of keys pressed anywhere in the card
+ * @param {(event: KeyboardEvent) => void} [props.onKeyDown]  of keys pressed anywhere in the card, before it looks at them
  * @param {string} [props.dragged]  a name that the card's title carries when it is dragged onto another card
  * @param {(name: string) => void} [props.onDrop]  called with the name of a card that was dropped here
  * @param {unknown} props.children
  */
-export function Card({ title, label = title, dimmed = 0, expanded, onExpand, actions, onKeyDown, dragged, onDrop, children }) {
+export function Card({ title, label = title, group = "", dimmed = numSaid(title, group), expanded, onExpand, actions, onKeyDown, dragged, onDrop, children }) {
+  const article = useRef(/** @type {HTMLElement | null} */ (null));
   const [isTarget, setTarget] = useState(false);
+  const wasExpanded = useRef(expanded);
+  useEffect(() => {
+    // One that is higher than the page is left where it is: its middle would say nothing.
+    const fits = article.current && article.current.offsetHeight <= innerHeight;
+    if (fits && expanded !== wasExpanded.current) article.current?.scrollIntoView({ block: "center" });
+    wasExpanded.current = expanded;
+  }, [expanded]);
+  /** @param {KeyboardEvent} event */
+  const onKey = (event) => {
+    onKeyDown?.(event);
+    const target = /** @type {Element} */ (event.target);
+    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (target.closest("input, select, textarea, audio, video, [popover]")) return;
+    if (event.key === "f") onExpand(!expanded);
+    else if (event.key === "Escape" && expanded) onExpand(false);
+    else return;
+    event.preventDefault();
+  };
   /** @param {DragEvent} event */
   const onDragOver = (event) => {
     if (!onDrop || !event.dataTransfer?.types.includes(DRAGGED)) return;
@@ -40,7 +60,8 @@ export function Card({ title, label = title, dimmed = 0, expanded, onExpand, act
   return html`<article
     class="tb-card ${expanded ? "tb-expanded" : ""} ${isTarget ? "tb-target" : ""}"
     aria-label=${label}
-    onKeyDown=${onKeyDown}
+    ref=${article}
+    onKeyDown=${onKey}
     onDragOver=${onDragOver}
     onDragLeave=${() => setTarget(false)}
     onDrop=${onDropHere}
@@ -68,6 +89,21 @@ export function Card({ title, label = title, dimmed = 0, expanded, onExpand, act
     </header>
     ${children}
   </article>`;
+}
+
+/** How many characters of a tag the heading of its group says. @param {string} title @param {string} group */
+function numSaid(title, group) {
+  return group !== "" && title.startsWith(`${group}/`) ? group.length + 1 : 0;
+}
+
+/**
+ * The button of a zoomed chart that shows everything again.
+ * @param {{ label: string, onClick: () => void }} props  `label`: of the chart
+ */
+export function ShowAll({ label, onClick }) {
+  return html`<button type="button" class="tb-icon-button" aria-label="Show all of ${label}" title="Show all (double-click)" onClick=${onClick}>
+    <${Icon} name="unzoom" />
+  </button>`;
 }
 
 /**

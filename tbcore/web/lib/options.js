@@ -14,14 +14,17 @@
 export class Options {
   #defaults;
   #choices;
+  #limits;
 
   /**
    * @param {T} defaults  also says of each option which type it has
    * @param {Readonly<Record<string, readonly unknown[]>>} [choices]  values that an option may have, where not all
+   * @param {Readonly<Record<string, readonly [least: number, most: number]>>} [limits]  of numbers, which are brought in
    */
-  constructor(defaults, choices = {}) {
+  constructor(defaults, choices = {}, limits = {}) {
     this.#defaults = defaults;
     this.#choices = choices;
+    this.#limits = limits;
   }
 
   /**
@@ -37,7 +40,9 @@ export class Options {
       if (text === undefined) continue;
       const value = typeof fallback === "boolean" ? text === "true" : typeof fallback === "number" ? Number(text) : text;
       const isAllowed = this.#choices[name]?.includes(value) ?? (typeof value !== "number" || Number.isFinite(value));
-      if (isAllowed) options[name] = value;
+      if (!isAllowed) continue;
+      const [least, most] = this.#limits[name] ?? [];
+      options[name] = least === undefined ? value : Math.min(most, Math.max(least, Number(value)));
     }
     return /** @type {T} */ (options);
   }

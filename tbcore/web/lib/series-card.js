@@ -6,10 +6,10 @@
 import { html } from "htm/preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useAnswer } from "./answers.js";
-import { Card, Menu } from "./card.js";
+import { Card, Menu, ShowAll } from "./card.js";
 import { formatStep, plural } from "./format.js";
-import { Icon } from "./icons.js";
 import { useNear } from "./lazy.js";
+import { PictureButtons } from "./picture-buttons.js";
 import { save, toCSV } from "./save.js";
 import { RunLabel } from "./tag-tab.js";
 
@@ -105,30 +105,8 @@ export function SeriesCard({ host, answers, tag, run, group, samples, drawing })
   useEffect(() => {
     chart.current?.restyle();
   }, [theme]);
-  useEffect(() => {
-    if (expanded) body.current?.scrollIntoView({ block: "center" });
-  }, [expanded]);
-
-  /** @param {KeyboardEvent} event */
-  const onKeyDown = (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.target instanceof HTMLInputElement) return;
-    if (event.key === "f") setExpanded(!expanded);
-    else if (event.key === "Escape" && expanded && !event.defaultPrevented) setExpanded(false);
-    else return;
-    event.preventDefault();
-  };
-
   const actions = html`
-    ${isZoomed &&
-    html`<button
-      type="button"
-      class="tb-icon-button"
-      aria-label="Show all of ${label}"
-      title="Show all (double-click)"
-      onClick=${() => chart.current?.resetZoom()}
-    >
-      <${Icon} name="unzoom" />
-    </button>`}
+    ${isZoomed && html`<${ShowAll} label=${label} onClick=${() => chart.current?.resetZoom()} />`}
     <${Menu}
       icon="download"
       label="Download ${label}"
@@ -147,11 +125,10 @@ export function SeriesCard({ host, answers, tag, run, group, samples, drawing })
   return html`<${Card}
     title=${tag}
     label=${label}
-    dimmed=${group !== "" && tag.startsWith(`${group}/`) ? group.length + 1 : 0}
+    group=${group}
     expanded=${expanded}
     onExpand=${setExpanded}
     actions=${actions}
-    onKeyDown=${onKeyDown}
   >
     <p class="tb-card-run" title=${run.name}>
       <${RunLabel} run=${run} />
@@ -180,25 +157,16 @@ function numShown({ numShown, numSteps }) {
  * @param {string} props.note
  */
 function Downloads({ series, json, name, chart, drawing, note }) {
-  const [error, setError] = useState("");
   const file = name.replace(/[^\w.-]+/g, "_");
   if (!series) return html`<p class="tb-downloads">Nothing is there yet.</p>`;
   const saveTable = () => {
     const { header, rows } = drawing.table(series.value);
     save(toCSV(header, rows), `${file}.csv`, "text/csv");
   };
-  /** @param {Promise<string | Blob> | undefined} picture @param {string} ending @param {string} [type] */
-  const savePicture = (picture, ending, type) =>
-    void picture?.then(
-      (content) => save(content, `${file}.${ending}`, type),
-      (failure) => setError(failure.message),
-    );
   return html`<div class="tb-downloads">
     <p>${numShown(series)}</p>
     <button type="button" class="tb-button" onClick=${saveTable}>CSV</button>
     <a class="tb-button" href=${json} download="${file}.json">JSON</a>
-    <button type="button" class="tb-button" onClick=${() => savePicture(chart?.toSVG(note), "svg", "image/svg+xml")}>SVG</button>
-    <button type="button" class="tb-button" onClick=${() => savePicture(chart?.toPNG(undefined, note), "png")}>PNG</button>
-    ${error && html`<p class="tb-card-error" role="alert">${error}</p>`}
+    <${PictureButtons} chart=${chart} name=${name} note=${note} />
   </div>`;
 }

@@ -1,5 +1,8 @@
 /** TensorBoard's smoothing: the debiased exponential moving average. */
 
+/** The greatest weight that a reader may choose: with 1 a curve would never leave its first value. */
+export const MAX_SMOOTHING = 0.999;
+
 /**
  * Smooths a column. Servers that smooth before they leave points out come to the same numbers.
  *

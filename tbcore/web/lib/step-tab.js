@@ -189,17 +189,14 @@ function StepCard({ tab, tag, group, runs }) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.target instanceof HTMLInputElement || event.target instanceof HTMLMediaElement) return;
     const by = event.key === "ArrowLeft" ? -1 : event.key === "ArrowRight" ? 1 : 0;
-    if (by !== 0) {
-      if (places.length > 0) tab.onMove(tag, stepTo(places, findPlace(places, place) + by));
-    } else if (event.key === "f") setExpanded(!expanded);
-    else if (event.key === "Escape" && expanded) setExpanded(false);
-    else return;
+    if (by === 0) return;
+    if (places.length > 0) tab.onMove(tag, stepTo(places, findPlace(places, place) + by));
     event.preventDefault();
   };
   const rest = runs.length - numShown;
   return html`<${Card}
     title=${tag}
-    dimmed=${group !== "" && tag.startsWith(`${group}/`) ? group.length + 1 : 0}
+    group=${group}
     expanded=${expanded}
     onExpand=${setExpanded}
     onKeyDown=${onKeyDown}

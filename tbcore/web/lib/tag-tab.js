@@ -9,6 +9,7 @@
 
 import { html } from "htm/preact";
 import { useMemo, useState } from "preact/hooks";
+import { Check, Choice, Pick } from "./controls.js";
 import { FilterBox } from "./filter-box.js";
 import { plural } from "./format.js";
 import { LazyCard } from "./lazy-card.js";
@@ -17,7 +18,7 @@ import { TagGroups } from "./tag-groups.js";
 import { indexTags } from "./tag-index.js";
 import { foldedGroups, watchTags, whyNothing } from "./tags.js";
 
-export { foldedGroups, watchTags, whyNothing };
+export { Check, Choice, Pick, foldedGroups, watchTags, whyNothing };
 
 /**
  * @typedef {import("tbcore/host.js").Host} Host
@@ -105,58 +106,4 @@ function TagCards({ tag, group, runs, renderCard }) {
   html`<button type="button" class="tb-button tb-more-runs" onClick=${() => setNumShown(numShown + PAGE)}>
     ${tag}: show ${Math.min(PAGE, rest)} more of ${rest} runs
   </button>`}`;
-}
-
-/**
- * A choice of a few in the bar.
- * @param {object} props
- * @param {string} props.label  for those who cannot see what it is about
- * @param {string} props.name  unlike those of the other choices in the tab
- * @param {readonly (readonly [value: unknown, title: string, why?: string])[]} props.choices
- * @param {unknown} props.value
- * @param {(value: any) => void} props.onChange
- */
-export function Choice({ label, name, choices, value, onChange }) {
-  return html`<fieldset class="tb-segments">
-    <legend class="tb-hidden">${label}</legend>
-    ${choices.map(
-      ([choice, title, why]) => html`<label title=${why}>
-        <input type="radio" name=${name} checked=${value === choice} onChange=${() => onChange(choice)} />${title}
-      </label>`,
-    )}
-  </fieldset>`;
-}
-
-/**
- * A choice of several in the bar, of which one is seen.
- * @param {object} props
- * @param {string} props.label
- * @param {readonly (readonly [value: unknown, title: string, why?: string])[]} props.choices
- * @param {unknown} props.value
- * @param {(value: any) => void} props.onChange
- */
-export function Pick({ label, choices, value, onChange }) {
-  const at = choices.findIndex(([choice]) => choice === value);
-  /** @param {Event} event */
-  const onInput = (event) => onChange(choices[/** @type {HTMLSelectElement} */ (event.currentTarget).selectedIndex][0]);
-  return html`<label class="tb-pick" title=${choices[at]?.[2]}>
-    ${label}
-    <select class="tb-input" onChange=${onInput}>
-      ${choices.map(([choice, title, why], i) => html`<option value=${String(choice)} title=${why} selected=${i === at}>${title}</option>`)}
-    </select>
-  </label>`;
-}
-
-/**
- * What is on or off, in the bar or in a menu.
- * @param {object} props
- * @param {string} props.label
- * @param {string} [props.why]
- * @param {boolean} props.checked
- * @param {(checked: boolean) => void} props.onChange
- */
-export function Check({ label, why, checked, onChange }) {
-  /** @param {Event} event */
-  const onInput = (event) => onChange(/** @type {HTMLInputElement} */ (event.currentTarget).checked);
-  return html`<label class="tb-switch" title=${why}><input type="checkbox" class="tb-check" checked=${checked} onChange=${onInput} />${label}</label>`;
 }

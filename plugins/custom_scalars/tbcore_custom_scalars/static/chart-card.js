@@ -5,15 +5,14 @@
 
 import { html } from "htm/preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { Card, Menu } from "tbcore/lib/card.js";
+import { Card, Menu, ShowAll } from "tbcore/lib/card.js";
 import { readColumns } from "tbcore/lib/columns.js";
-import { Icon } from "tbcore/lib/icons.js";
 import { useNear } from "tbcore/lib/lazy.js";
 import { Legend, legendRows } from "tbcore/lib/legend.js";
 import { LineChart } from "tbcore/lib/line-chart.js";
 import { sampleOf } from "tbcore/lib/marks.js";
+import { PictureButtons } from "tbcore/lib/picture-buttons.js";
 import { post } from "tbcore/lib/post.js";
-import { save } from "tbcore/lib/save.js";
 import { bandsOf, DASHES, linesOf, notesOf, readOutOf, tagsOf, titleOf } from "./lines.js";
 
 /**
@@ -87,24 +86,9 @@ export function ChartCard({ host, queue, cursor, chart, runs, options }) {
   useEffect(() => {
     drawn.current?.highlight(hovered);
   }, [isNear, hovered]);
-  useEffect(() => {
-    if (expanded) body.current?.scrollIntoView({ block: "center" });
-  }, [expanded]);
-
-  /** @param {KeyboardEvent} event */
-  const onKeyDown = (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.target instanceof HTMLInputElement) return;
-    if (event.key === "f") setExpanded(!expanded);
-    else if (event.key === "Escape" && expanded && !event.defaultPrevented) setExpanded(false);
-    else return;
-    event.preventDefault();
-  };
 
   const actions = html`
-    ${isZoomed &&
-    html`<button type="button" class="tb-icon-button" aria-label="Show all of ${title}" title="Show all (double-click)" onClick=${() => drawn.current?.resetZoom()}>
-      <${Icon} name="unzoom" />
-    </button>`}
+    ${isZoomed && html`<${ShowAll} label=${title} onClick=${() => drawn.current?.resetZoom()} />`}
     <${Menu}
       icon="download"
       label="Download ${title}"
@@ -113,7 +97,7 @@ export function ChartCard({ host, queue, cursor, chart, runs, options }) {
   `;
   const numDrawn = lines.length + bands.length;
   const hint = answer ? (numDrawn > 0 ? "" : "nothing to draw") : error ? "" : "loading";
-  return html`<${Card} title=${title} expanded=${expanded} onExpand=${setExpanded} actions=${actions} onKeyDown=${onKeyDown}>
+  return html`<${Card} title=${title} expanded=${expanded} onExpand=${setExpanded} actions=${actions}>
     ${tags.length > 1 &&
     html`<p class="tb-card-note key">
       ${tags
@@ -182,21 +166,12 @@ function useChart(host, queue, { multiline, margin }, runs, isWanted) {
  * @param {string} props.note
  */
 function Downloads({ host, title, answer, chart, note }) {
-  const [error, setError] = useState("");
   if (!answer) return html`<p class="tb-downloads">Nothing is there yet.</p>`;
-  const file = title.replace(/[^\w.-]+/g, "_");
   const series = answer.header.lines.flatMap(({ run, tag, value, lower, upper }) =>
     [tag, value, lower, upper].filter((one) => one !== undefined).map((one) => ({ run, tag: one })),
   );
-  /** @param {Promise<string | Blob> | undefined} picture @param {string} ending @param {string} [type] */
-  const savePicture = (picture, ending, type) =>
-    void picture?.then(
-      (content) => save(content, `${file}.${ending}`, type),
-      (failure) => setError(failure.message),
-    );
   return html`<div class="tb-downloads downloads">
-    <button type="button" class="tb-button" onClick=${() => savePicture(chart?.toSVG(note), "svg", "image/svg+xml")}>SVG</button>
-    <button type="button" class="tb-button" onClick=${() => savePicture(chart?.toPNG(undefined, note), "png")}>PNG</button>
+    <${PictureButtons} chart=${chart} name=${title} note=${note} />
     <ul>
       ${series.slice(0, MOST_DOWNLOADS).map(
         ({ run, tag }) => html`<li key=${JSON.stringify([run, tag])}>
@@ -214,6 +189,5 @@ function Downloads({ host, title, answer, chart, note }) {
       )}
     </ul>
     ${series.length > MOST_DOWNLOADS && html`<p>${series.length - MOST_DOWNLOADS} more: select fewer runs to see them.</p>`}
-    ${error && html`<p class="tb-card-error" role="alert">${error}</p>`}
   </div>`;
 }

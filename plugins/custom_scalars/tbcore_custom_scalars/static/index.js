@@ -8,6 +8,7 @@ import { html } from "htm/preact";
 import { render } from "preact";
 import { useMemo } from "preact/hooks";
 import { Menu } from "tbcore/lib/card.js";
+import { Check, Choice, Smoothing } from "tbcore/lib/controls.js";
 import { makeCursor } from "tbcore/lib/cursor.js";
 import { FilterBox } from "tbcore/lib/filter-box.js";
 import { plural } from "tbcore/lib/format.js";
@@ -15,10 +16,10 @@ import { LazyCard } from "tbcore/lib/lazy-card.js";
 import { formatLists, parseLists } from "tbcore/lib/name-lists.js";
 import { Queue } from "tbcore/lib/queue.js";
 import { TagGroups } from "tbcore/lib/tag-groups.js";
-import { Check, Choice, runsByGroup } from "tbcore/lib/tag-tab.js";
+import { runsByGroup } from "tbcore/lib/tag-tab.js";
 import { ChartCard } from "./chart-card.js";
 import { categoriesOf, titleOf } from "./lines.js";
-import { AXES, OPTIONS, parseOptions } from "./options.js";
+import { AXES, OPTIONS } from "./options.js";
 
 /**
  * @typedef {import("./types.js").Host} Host
@@ -34,6 +35,9 @@ const SWITCHES = [
   ["clip", "Leave out outliers", "The y axis shows the bulk of the values; lines that leave it are marked at the edge."],
   ["legend", "Table below each chart", "The value of every line at the pointer, or its last one."],
 ];
+
+const ABOUT_SMOOTHING =
+  "The debiased exponential moving average of TensorBoard. The curve itself stays faint behind it. Margin charts are not smoothed.";
 
 export default {
   /** @param {Host} host */
@@ -75,7 +79,7 @@ async function watchLayout(host) {
  * @param {Queue} props.queue
  */
 function Tab({ host, layout, queue }) {
-  const options = parseOptions(host.settings.value);
+  const options = OPTIONS.parse(host.settings.value);
   const runs = runsByGroup(host);
   const filter = host.tagFilter.value;
   const cursor = useMemo(makeCursor, [options.x]);
@@ -87,7 +91,7 @@ function Tab({ host, layout, queue }) {
   return html`
     <div class="tb-toolbar" role="toolbar" aria-label="Custom scalars">
       <${FilterBox} filter=${filter} onInput=${host.tagFilter.set} label="Filter charts (regular expression)" />
-      <${Smoothing} host=${host} value=${options.smooth} />
+      <${Smoothing} value=${options.smooth} why=${ABOUT_SMOOTHING} onChange=${(/** @type {number} */ weight) => OPTIONS.set(host, "smooth", weight)} />
       <${Choice} label="Horizontal axis" name="x" choices=${AXES} value=${options.x} onChange=${(/** @type {any} */ x) => OPTIONS.set(host, "x", x)} />
       <${Menu} icon="settings" label="Settings" content=${() => html`<${Settings} host=${host} />`} />
       <span class="tb-summary" role="status">${plural(numCharts, "chart")}, ${plural(runs.length, "run")}</span>
@@ -135,28 +139,13 @@ function foldedCategories(host, folded) {
   return { closed, onToggle };
 }
 
-/**
- * @param {object} props
- * @param {Host} props.host
- * @param {number} props.value
- */
-function Smoothing({ host, value }) {
-  /** @param {InputEvent} event */
-  const onInput = (event) =>
-    OPTIONS.set(host, "smooth", Math.min(0.999, Math.max(0, Number(/** @type {HTMLInputElement} */ (event.currentTarget).value) || 0)));
-  return html`<label class="smoothing" title="The debiased exponential moving average of TensorBoard. The curve itself stays faint behind it. Margin charts are not smoothed.">
-    Smoothing
-    <input type="range" min="0" max="0.99" step="0.01" value=${value} onInput=${onInput} />
-    <output>${value}</output>
-  </label>`;
-}
-
 /** @param {{ host: Host }} props */
 function Settings({ host }) {
-  const options = parseOptions(host.settings.value);
+  const options = OPTIONS.parse(host.settings.value);
   return html`<div class="tb-settings">
     ${SWITCHES.map(
-      ([name, title, why]) => html`<${Check} label=${title} why=${why} checked=${options[name]} onChange=${(/** @type {boolean} */ value) => OPTIONS.set(host, name, value)} />`,
+      ([name, title, why]) =>
+        html`<${Check} label=${title} why=${why} checked=${options[name]} onChange=${(/** @type {boolean} */ wanted) => OPTIONS.set(host, name, wanted)} />`,
     )}
   </div>`;
 }

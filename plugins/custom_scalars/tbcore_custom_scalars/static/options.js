@@ -3,6 +3,7 @@
  */
 
 import { Options } from "tbcore/lib/options.js";
+import { MAX_SMOOTHING } from "tbcore/lib/smoothing.js";
 
 /** @type {[value: import("./types.js").XAxis, title: string][]} */
 export const AXES = [
@@ -14,13 +15,5 @@ export const AXES = [
 export const OPTIONS = new Options(
   /** @type {import("./types.js").Options} */ ({ x: "step", logY: false, smooth: 0, clip: false, legend: false }),
   { x: AXES.map(([axis]) => axis) },
+  { smooth: [0, MAX_SMOOTHING] },
 );
-
-/**
- * @param {Readonly<Record<string, string>>} texts  of the address
- * @returns {import("./types.js").Options}
- */
-export function parseOptions(texts) {
-  const options = OPTIONS.parse(texts);
-  return { ...options, smooth: Math.min(0.999, Math.max(0, options.smooth)) };
-}

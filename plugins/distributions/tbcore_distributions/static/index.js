@@ -8,10 +8,11 @@ import { render } from "preact";
 import { useMemo } from "preact/hooks";
 import { Answers } from "tbcore/lib/answers.js";
 import { Menu } from "tbcore/lib/card.js";
+import { Choice, Pick } from "tbcore/lib/controls.js";
 import { makeCursor } from "tbcore/lib/cursor.js";
 import { Options } from "tbcore/lib/options.js";
 import { SAMPLES, seriesOf } from "tbcore/lib/series-card.js";
-import { Choice, Pick, TagTab, watchTags } from "tbcore/lib/tag-tab.js";
+import { TagTab, watchTags } from "tbcore/lib/tag-tab.js";
 import { DistributionCard } from "./distribution-card.js";
 import { readPercentiles } from "./percentiles.js";
 

@@ -5,11 +5,11 @@
 import { html } from "htm/preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Menu } from "tbcore/lib/card.js";
+import { Choice } from "tbcore/lib/controls.js";
 import { formatBytes, plural } from "tbcore/lib/format.js";
 import { Icon } from "tbcore/lib/icons.js";
 import { save } from "tbcore/lib/save.js";
 import { svgToPNG } from "tbcore/lib/svg.js";
-import { Choice } from "tbcore/lib/tag-tab.js";
 import { Tooltip, readOutNodes } from "tbcore/lib/tooltip.js";
 import { colorBoxes, formatMicros, shortDevice } from "./colors.js";
 import { Details } from "./details.js";

@@ -7,9 +7,10 @@ import { html } from "htm/preact";
 import { render } from "preact";
 import { Answers } from "tbcore/lib/answers.js";
 import { Menu } from "tbcore/lib/card.js";
+import { Choice, Pick } from "tbcore/lib/controls.js";
 import { Options } from "tbcore/lib/options.js";
 import { SAMPLES, seriesOf } from "tbcore/lib/series-card.js";
-import { Choice, Pick, TagTab, watchTags } from "tbcore/lib/tag-tab.js";
+import { TagTab, watchTags } from "tbcore/lib/tag-tab.js";
 import { readHistogram } from "./buckets.js";
 import { HistogramCard } from "./histogram-card.js";
 

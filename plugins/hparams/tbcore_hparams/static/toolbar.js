@@ -4,10 +4,10 @@
 
 import { html } from "htm/preact";
 import { Menu } from "tbcore/lib/card.js";
+import { Choice, Pick } from "tbcore/lib/controls.js";
 import { plural } from "tbcore/lib/format.js";
 import { Icon } from "tbcore/lib/icons.js";
 import { save } from "tbcore/lib/save.js";
-import { Choice, Pick } from "tbcore/lib/tag-tab.js";
 import { ColumnList } from "./column-list.js";
 import { csvOf, jsonOf, latexOf } from "./export.js";
 import { describeFilter } from "./filters.js";

@@ -4,8 +4,8 @@
 
 import { html } from "htm/preact";
 import { Menu } from "tbcore/lib/card.js";
+import { Check, Choice } from "tbcore/lib/controls.js";
 import { Icon } from "tbcore/lib/icons.js";
-import { Check, Choice } from "tbcore/lib/tag-tab.js";
 import { filterOf, MOST_PERCENT, parseLook, SIZES } from "./look.js";
 
 /** @typedef {import("tbcore/host.js").Host} Host */

@@ -70,7 +70,7 @@ export function CurveCard({ host, answers, tag, group, runs, place }) {
   const name = named && named.display_name !== tag ? named.display_name : "";
   return html`<${Card}
     title=${tag}
-    dimmed=${group !== "" && tag.startsWith(`${group}/`) ? group.length + 1 : 0}
+    group=${group}
     expanded=${expanded}
     onExpand=${setExpanded}
   >

@@ -58,6 +58,7 @@ function Tab({ host, tags, answers }) {
       { key: "]", label: "Next step", act: () => move.current(1) },
       { key: "→", label: "Next threshold, in the chart that has the focus; ← the one before" },
       { key: "↓", label: "Next run, in the chart that has the focus; ↑ the one before" },
+      { key: "f", label: "Full size: the card that has the focus" },
       { key: "Esc", label: "No threshold, in the chart that has the focus" },
     ]);
   }, []);

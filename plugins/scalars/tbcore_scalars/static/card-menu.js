@@ -4,8 +4,8 @@
 
 import { html } from "htm/preact";
 import { useMemo, useState } from "preact/hooks";
+import { PictureButtons } from "tbcore/lib/picture-buttons.js";
 import { Name } from "tbcore/lib/runs-panel.js";
-import { save } from "tbcore/lib/save.js";
 import { VirtualList } from "tbcore/lib/virtual-list.js";
 import { saveNumbers } from "./downloads.js";
 
@@ -32,11 +32,10 @@ export function CardMenu({ tab, parts, chart }) {
   const attempt = (task) => void task.catch((failure) => setError(failure.message));
 
   return html`<div class="card-menu">
-    ${error && html`<p class="error" role="alert">${error}</p>`}
+    ${error && html`<p class="tb-card-error" role="alert">${error}</p>`}
     <section>
       <h4>Download this chart: a picture, or all points</h4>
-      <button class="tb-button" onClick=${() => chart && attempt(chart.toSVG(note).then((svg) => save(svg, `${file}.svg`, "image/svg+xml")))}>SVG</button>
-      <button class="tb-button" onClick=${() => chart && attempt(chart.toPNG(2, note).then((png) => save(png, `${file}.png`)))}>PNG</button>
+      <${PictureButtons} chart=${chart} name=${file} note=${note} />
       ${/** @type {const} */ (["csv", "json"]).map(
         (format) => html`<button class="tb-button" onClick=${() => attempt(saveNumbers(host, tags, names, format, file))}>
           ${format.toUpperCase()}

@@ -4,7 +4,7 @@
 
 import { html } from "htm/preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { Card, Menu } from "tbcore/lib/card.js";
+import { Card, Menu, ShowAll } from "tbcore/lib/card.js";
 import { plural } from "tbcore/lib/format.js";
 import { Icon } from "tbcore/lib/icons.js";
 import { Later } from "tbcore/lib/later.js";
@@ -306,34 +306,17 @@ export function ChartCard({ id, tab, parts, group, pinned, link }) {
     };
   }, [isNear, pixels, grouped, view, options.x, options.logX, options.smooth, options.spread]);
 
-  const wasExpanded = useRef(expanded);
-  useEffect(() => {
-    if (expanded !== wasExpanded.current) body.current?.scrollIntoView({ block: "center" });
-    wasExpanded.current = expanded;
-  }, [expanded]);
-
   /** @param {KeyboardEvent} event */
   const onKeyDown = (event) => {
     const target = /** @type {HTMLElement} */ (event.target);
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || target.closest("input, [popover]")) return;
-    if (event.key === "f") setExpanded(!expanded);
-    else if (event.key === "Escape" && expanded) setExpanded(false);
-    else if (event.key === "p") tab.onPin(tags[0]);
-    else return;
+    if (event.key !== "p") return;
+    tab.onPin(tags[0]);
     event.preventDefault();
   };
 
   const actions = html`
-    ${view &&
-    html`<button
-      type="button"
-      class="tb-icon-button"
-      aria-label="Show all of ${title}"
-      title="Show all (double-click)"
-      onClick=${() => showView.current(null, true)}
-    >
-      <${Icon} name="unzoom" />
-    </button>`}
+    ${view && html`<${ShowAll} label=${title} onClick=${() => showView.current(null, true)} />`}
     <button
       type="button"
       class="tb-icon-button pin"
@@ -364,10 +347,9 @@ export function ChartCard({ id, tab, parts, group, pinned, link }) {
   const isEmpty = shown.lines.length === 0 && shownBands.bands.length === 0;
   /** What the place of the chart says instead of one. */
   const hint = !isEmpty || !isNear || error ? "" : hasLines && hasBands ? "no points" : "loading";
-  const dimmed = group !== "" && parts.length === 1 && title.startsWith(`${group}/`) ? group.length + 1 : 0;
   return html`<${Card}
     title=${title}
-    dimmed=${dimmed}
+    group=${parts.length === 1 ? group : ""}
     expanded=${expanded}
     onExpand=${setExpanded}
     actions=${actions}
@@ -376,19 +358,19 @@ export function ChartCard({ id, tab, parts, group, pinned, link }) {
     onDrop=${(/** @type {string} */ other) => tab.onCombine(tags, other)}
   >
     ${tags.length > 1 &&
-    html`<p class="note key">
+    html`<p class="tb-card-note key">
       ${tags.map((tag, place) => html`<span><i class="tb-dashed" style=${{ background: sampleOf("currentcolor", DASHES[place % DASHES.length]) }}></i>${tag}</span>`)}
     </p>`}
-    <div class="chart" ref=${body} data-hint=${hint}></div>
+    <div class="tb-card-chart" ref=${body} data-hint=${hint}></div>
     ${shown.numShown < shown.numInside &&
-    html`<p class="note" title="A chart has fewer pixels than there are points. Of each column of pixels the first, lowest, highest and last are drawn, which looks the same; zoom in to see every single one.">
+    html`<p class="tb-card-note" title="A chart has fewer pixels than there are points. Of each column of pixels the first, lowest, highest and last are drawn, which looks the same; zoom in to see every single one.">
       ${shown.numShown.toLocaleString("en")} of ${shown.numInside.toLocaleString("en")} points shown
     </p>`}
     ${shownBands.numInside > 0 &&
-    html`<p class="note" title="A chart has fewer pixels than there are points. Each mean is of a column of pixels: of what each run of the group has there. Zoom in to see every single point.">
+    html`<p class="tb-card-note" title="A chart has fewer pixels than there are points. Each mean is of a column of pixels: of what each run of the group has there. Zoom in to see every single point.">
       ${plural(shownBands.numShown, "mean")} of ${plural(shownBands.numInside, "point")} shown
     </p>`}
-    ${error && html`<p class="error" role="status">${error}</p>`}
+    ${error && html`<p class="tb-card-error" role="status">${error}</p>`}
     ${needsHits &&
     isNear &&
     html`<${Later} load=${() => import("./card-legend.js")} of="CardLegend" id=${id} tab=${tab} title=${title} lines=${shown.lines} bands=${shownBands.bands} hits=${hits} pin=${pin} view=${view} />`}

@@ -7,6 +7,7 @@ import { html } from "htm/preact";
 import { render } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { Menu } from "tbcore/lib/card.js";
+import { Choice, Smoothing } from "tbcore/lib/controls.js";
 import { makeCursor } from "tbcore/lib/cursor.js";
 import { FilterBox } from "tbcore/lib/filter-box.js";
 import { plural } from "tbcore/lib/format.js";
@@ -20,7 +21,7 @@ import { foldedGroups, watchTags, whyNothing } from "tbcore/lib/tags.js";
 import { ChartCard } from "./chart-card.js";
 import { makeLink } from "./link.js";
 import { LinesStore } from "./lines-store.js";
-import { OPTIONS, parseOptions } from "./options.js";
+import { OPTIONS } from "./options.js";
 
 /**
  * @typedef {import("./types.js").Host} Host
@@ -34,6 +35,8 @@ const X_AXES = [
   ["relative", "Relative", "Time since each run's first point of the tag"],
   ["wall_time", "Wall time", "When each value was logged, on the clock"],
 ];
+const ABOUT_SMOOTHING =
+  "The debiased exponential moving average of TensorBoard, of all points; more than 1,000 are smoothed as if they were 1,000, as in its sample. The curve itself stays faint behind it. It is off at first (TensorBoard begins with 0.6), because smoothing hides spikes.";
 const PINNED = " pinned";
 
 export default {
@@ -73,7 +76,7 @@ function Dashboard({ host, store, tags }) {
   const grouping = host.groups.value;
   const filter = host.tagFilter.value;
   const settings = host.settings.value;
-  const options = useStable(parseOptions(settings), areOptionsEqual);
+  const options = useStable(OPTIONS.parse(settings), areOptionsEqual);
   const { groups, runsOf, numTags } = useMemo(() => indexTags(tags.value, runs, filter.matches), [tags.value, runs, filter]);
   const stable = useStableRuns(runsOf);
   const { closed, onToggle } = foldedGroups(host);
@@ -171,26 +174,19 @@ function Dashboard({ host, store, tags }) {
   const shownPins = pinned.filter((tag) => runsOf.has(tag));
 
   return html`
-    <div class="toolbar" role="toolbar" aria-label="Scalars">
+    <div class="tb-toolbar" role="toolbar" aria-label="Scalars">
       <${FilterBox} filter=${filter} onInput=${host.tagFilter.set} label="Filter tags (regular expression)" />
-      <fieldset class="tb-segments">
-        <legend class="tb-hidden">Horizontal axis</legend>
-        ${X_AXES.map(
-          ([value, title, why]) => html`<label title=${why}>
-            <input type="radio" name="x" checked=${options.x === value} onChange=${() => setAxis(value)} />${title}
-          </label>`,
-        )}
-      </fieldset>
-      <${Smoothing} host=${host} value=${options.smooth} />
+      <${Choice} label="Horizontal axis" name="x" choices=${X_AXES} value=${options.x} onChange=${setAxis} />
+      <${Smoothing} value=${options.smooth} why=${ABOUT_SMOOTHING} onChange=${(/** @type {number} */ weight) => OPTIONS.set(host, "smooth", weight)} />
       <${Menu}
         icon="settings"
         label="Settings"
         content=${() => html`<${Later} load=${() => import("./settings-menu.js")} of="SettingsMenu" host=${host} isGrouped=${grouping !== null} runs=${runs} tags=${groups.flatMap((group) => group.tags)} />`}
       />
-      <span class="summary" role="status">${plural(numTags, "tag")}, ${plural(runs.length, "run")}</span>
+      <span class="tb-summary" role="status">${plural(numTags, "tag")}, ${plural(runs.length, "run")}</span>
     </div>
-    <div class="groups ${options.size}">
-      ${numTags === 0 && html`<p class="nothing">${whyNothing(tags.value, runs.length, filter, "scalars")}</p>`}
+    <div class="tb-content ${options.size}">
+      ${numTags === 0 && html`<p class="tb-nothing">${whyNothing(tags.value, runs.length, filter, "scalars")}</p>`}
       ${shownPins.length > 0 &&
       html`<section class="tb-group pinned" aria-label="Pinned">
         <h2>Pinned</h2>
@@ -205,25 +201,6 @@ function Dashboard({ host, store, tags }) {
       />
     </div>
   `;
-}
-
-/**
- * @param {object} props
- * @param {Host} props.host
- * @param {number} props.value
- */
-function Smoothing({ host, value }) {
-  /** @param {InputEvent} event */
-  const onInput = (event) =>
-    OPTIONS.set(host, "smooth", Math.min(0.999, Math.max(0, Number(/** @type {HTMLInputElement} */ (event.currentTarget).value) || 0)));
-  return html`<div
-    class="smoothing"
-    title="The debiased exponential moving average of TensorBoard, of all points; more than 1,000 are smoothed as if they were 1,000, as in its sample. The curve itself stays faint behind it. It is off at first (TensorBoard begins with 0.6), because smoothing hides spikes."
-  >
-    <span id="smoothing">Smoothing</span>
-    <input type="range" min="0" max="0.99" step="0.01" value=${value} aria-labelledby="smoothing" onInput=${onInput} />
-    <input class="tb-input" type="number" min="0" max="0.999" step="0.01" value=${value} aria-labelledby="smoothing" onChange=${onInput} />
-  </div>`;
 }
 
 // What the address has just now: a card may ask twice before it is drawn again.

@@ -3,6 +3,7 @@
  */
 
 import { Options } from "tbcore/lib/options.js";
+import { MAX_SMOOTHING } from "tbcore/lib/smoothing.js";
 
 export const OPTIONS = new Options(
   /** @type {import("./types.js").Options} */ ({
@@ -21,13 +22,5 @@ export const OPTIONS = new Options(
     size: ["small", "medium", "large"],
     spread: ["range", "deviation", "quartiles"],
   },
+  { smooth: [0, MAX_SMOOTHING] },
 );
-
-/**
- * @param {Readonly<Record<string, string>>} texts  of the address
- * @returns {import("./types.js").Options}
- */
-export function parseOptions(texts) {
-  const options = OPTIONS.parse(texts);
-  return { ...options, smooth: Math.min(0.999, Math.max(0, options.smooth)) };
-}

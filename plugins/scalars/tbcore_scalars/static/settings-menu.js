@@ -4,8 +4,9 @@
 
 import { html } from "htm/preact";
 import { useState } from "preact/hooks";
+import { Check } from "tbcore/lib/controls.js";
 import { saveNumbers } from "./downloads.js";
-import { OPTIONS, parseOptions } from "./options.js";
+import { OPTIONS } from "./options.js";
 
 /** @type {[name: "logX" | "logY" | "clip" | "legend" | "link", title: string, why: string][]} */
 const SWITCHES = [
@@ -38,19 +39,13 @@ const SPREADS = [
  * @param {readonly string[]} props.tags
  */
 export function SettingsMenu({ host, isGrouped, runs, tags }) {
-  const options = parseOptions(host.settings.value);
+  const options = OPTIONS.parse(host.settings.value);
   const [error, setError] = useState("");
   const names = runs.map(({ name }) => name);
   return html`<div class="card-menu">
     ${SWITCHES.map(
-      ([name, title, why]) => html`<label class="tb-switch" title=${why}>
-        <input
-          type="checkbox"
-          class="tb-check"
-          checked=${options[name]}
-          onChange=${(/** @type {Event} */ event) => OPTIONS.set(host, name, /** @type {HTMLInputElement} */ (event.currentTarget).checked)}
-        />${title}
-      </label>`,
+      ([name, title, why]) =>
+        html`<${Check} label=${title} why=${why} checked=${options[name]} onChange=${(/** @type {boolean} */ wanted) => OPTIONS.set(host, name, wanted)} />`,
     )}
     <${Choice} title="Cards" name="size" choices=${SIZES} value=${options.size} onChange=${(/** @type {any} */ size) => OPTIONS.set(host, "size", size)} />
     ${isGrouped &&
@@ -66,7 +61,7 @@ export function SettingsMenu({ host, isGrouped, runs, tags }) {
           ${format.toUpperCase()}
         </button>`,
       )}
-      ${error && html`<p class="error" role="alert">${error}</p>`}
+      ${error && html`<p class="tb-card-error" role="alert">${error}</p>`}
     </section>
   </div>`;
 }

@@ -5,10 +5,10 @@ import { test } from "node:test";
 import { groupOf, groupsOf, knownLines, loadBands, loadLines, pixelsFor, questionOf, shortView } from "../../tbcore_scalars/static/feed.js";
 import { LinesStore, covers, isWhole } from "../../tbcore_scalars/static/lines-store.js";
 import { formatLists, parseLists } from "../../../../tbcore/web/lib/name-lists.js";
-import { parseOptions } from "../../tbcore_scalars/static/options.js";
+import { OPTIONS as ALL } from "../../tbcore_scalars/static/options.js";
 
 const { signal } = new AbortController();
-const OPTIONS = parseOptions({});
+const OPTIONS = ALL.parse({});
 
 /**
  * An answer as the server writes it.
@@ -267,9 +267,9 @@ test("members of the group that is pointed at are faint and not counted", async 
 });
 
 test("options of the address, and what is wrong in it", () => {
-  assert.equal(parseOptions({ x: "wall_time", smooth: "0.6", logY: "true", size: "huge" }).x, "wall_time");
-  assert.deepEqual(parseOptions({ x: "sideways", smooth: "-3", logY: "yes", size: "huge" }), OPTIONS);
-  assert.equal(parseOptions({ smooth: "7" }).smooth, 0.999);
+  assert.equal(ALL.parse({ x: "wall_time", smooth: "0.6", logY: "true", size: "huge" }).x, "wall_time");
+  assert.deepEqual(ALL.parse({ x: "sideways", smooth: "-3", logY: "yes", size: "huge" }), OPTIONS);
+  assert.equal(ALL.parse({ smooth: "7" }).smooth, 0.999);
 });
 
 test("lists of tags in the address, whatever the tags are called", () => {

@@ -3,7 +3,7 @@
  */
 
 import { html } from "htm/preact";
-import { Choice, Pick } from "tbcore/lib/tag-tab.js";
+import { Choice, Pick } from "tbcore/lib/controls.js";
 import { FROM, options, SHOW } from "./options.js";
 import { Results, SearchBox } from "./search.js";
 
