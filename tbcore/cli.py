@@ -526,9 +526,7 @@ def _listed(mounted: MountedPlugin) -> dict[str, Any]:
     from tbcore.plugins import listed_options
 
     plugin = mounted.plugin
-    distribution, version = plugin.distribution, ""
-    if plugin.source is None or plugin.source.is_installed:
-        distribution, _, version = distribution.rpartition(" ")
+    distribution, version = plugin.origin(whole_path=True)
     routes = [(f"data/plugin/{plugin.name}", route) for route in mounted.routes]
     routes += [("data", route) for route in mounted.legacy.routes]
     routes += [("", route) for route in mounted.legacy.bare_routes]

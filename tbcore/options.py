@@ -104,6 +104,8 @@ def fault_of(option: object) -> str | None:
         return f"options whose defaults are bool, int, float or str, got {option.default!r}"
     if not isinstance(option.help, str):
         return f"options whose help is a text, got {option.help!r}"
+    if isinstance(option.choices, str) or not isinstance(option.choices, Sequence):
+        return f"options whose choices are a sequence, got {option.choices!r}"
     try:
         for value in (option.default, *option.choices):
             option.value(value)

@@ -30,7 +30,7 @@ import pluggy
 from tbcore import __version__, hookspecs
 from tbcore.config import Config, PluginOptions
 from tbcore.errors import OptionError, PluginError, did_you_mean
-from tbcore.health import Health
+from tbcore.health import Health, without_paths
 from tbcore.hookspecs import PLUGIN_API, LegacyApi, PluginInfo
 from tbcore.kinds import Claim
 from tbcore.options import MAX_INT, VARIABLE_PREFIX, OptionValue, fault_of, variable_prefix
@@ -178,6 +178,17 @@ class LoadedPlugin:
     def distribution_name(self) -> str:
         """The name alone, in the one spelling that all of its spellings stand for."""
         return one_spelling(self.distribution.partition(" ")[0])
+
+    def origin(self, *, whole_path: bool) -> tuple[str, str]:
+        """Distribution and version of an installed plugin; of another where it lies, and ""."""
+        if self.source is None or self.source.is_installed:
+            distribution, _, version = self.distribution.rpartition(" ")
+            return distribution, version
+        return self.distribution if whole_path else Path(self.distribution).name, ""
+
+    def told(self, line: str) -> str:
+        """A line for who looks at the page, which tells authors only where files lie."""
+        return line if self.dev else without_paths(line)
 
     @property
     def title(self) -> str:

@@ -497,6 +497,11 @@ def test_options_of_plugins_that_failed_or_are_off_are_not_judged(
         ([Option("a", [])], "must be options whose defaults are bool, int, float or str, got []"),
         ([Option("a", 0, minimum=1)], "must be options whose defaults and choices they allow"),
         ([Option("a", "x", choices=("y",))], "must be options whose defaults and choices"),
+        (
+            [Option("a", "x", choices="xy")],
+            "must be options whose choices are a sequence, got 'xy'",
+        ),
+        ([Option("a", 1, choices=(n for n in (1, 2)))], "must be options whose choices are a"),
         ([Option("a", 10**30)], "must be options whose defaults and choices they allow"),
         ([Option("a", 1.0, choices=(1.0, 10**400))], "must be options whose defaults and choices"),
         ([Option("a", 1), Option("a", 2)], "has 'a' twice"),

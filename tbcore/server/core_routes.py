@@ -95,10 +95,10 @@ class CoreRoutes:
                     "module": None if m.error else plugin.module_address,
                     "order": plugin.order,
                     "active": active[plugin.name],
-                    "activity_error": self._activities[plugin.name].error,
-                    "error": m.error,
+                    "activity_error": _told(plugin, self._activities[plugin.name].error),
+                    "error": _told(plugin, m.error),
                     **self._traceback(m),
-                    "distribution": plugin.distribution,
+                    "distribution": " ".join(plugin.origin(whole_path=plugin.dev)).strip(),
                     "description": plugin.info.description if plugin.info else "",
                     "how_to_log": dict(plugin.info.how_to_log) if plugin.info else {},
                 }
@@ -137,6 +137,10 @@ class CoreRoutes:
                 if run.nonfinite_tags
             },
         }
+
+
+def _told(plugin: LoadedPlugin, line: str | None) -> str | None:
+    return None if line is None else plugin.told(line)
 
 
 def _milliseconds(wall_time: float | None) -> float | None:

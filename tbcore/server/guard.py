@@ -62,7 +62,7 @@ class Guard:
         self._longest: dict[str, float] = {}
         """Seconds, by route; a call is logged when it takes twice as long as all before."""
         self._told_running: set[str] = set()
-        self._error = mounted.error
+        self._error = None if mounted.error is None else mounted.plugin.told(mounted.error)
         self._dev = mounted.plugin.strict
         self._tells = mounted.plugin.dev
         self._pool = pool

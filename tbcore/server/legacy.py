@@ -142,4 +142,10 @@ class LegacyIndex:
 
 def _tags(function: TagType, run: str) -> list[str] | bool:
     value = function(run)
-    return value if isinstance(value, bool) else list(value)
+    if isinstance(value, bool):
+        return value
+    tags = list(value)
+    for tag in tags:
+        if not isinstance(tag, str):
+            raise TypeError(f"{type(tag).__name__} among the tags, which are texts")
+    return tags

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from pathlib import PurePath
 from typing import Any
 
 from starlette.requests import Request
 
 import tbcore
 from tbcore.config import Config
-from tbcore.health import without_paths
 from tbcore.hookspecs import PLUGIN_API
 from tbcore.plugins import LoadedPlugin, MountedPlugin, listed_options
 from tbcore.server.activity import Activity
@@ -49,7 +47,7 @@ class PluginStates:
 
     def _plugin(self, mounted: MountedPlugin, is_active: bool) -> dict[str, Any]:
         plugin = mounted.plugin
-        distribution, version = self._origin(plugin)
+        distribution, version = plugin.origin(whole_path=plugin.dev)
         state, reason = self._state(mounted, is_active)
         return {
             "name": plugin.name,
@@ -59,17 +57,10 @@ class PluginStates:
             "version": version,
             "api": plugin.info.api if plugin.info else None,
             "state": state,
-            "reason": reason if self._dev or reason is None else without_paths(reason),
+            "reason": None if reason is None else plugin.told(reason),
             "options": listed_options(mounted),
             **plugin.health.as_json(),
         }
-
-    def _origin(self, plugin: LoadedPlugin) -> tuple[str, str]:
-        """Distribution and version of an installed plugin; of another the place it lies in."""
-        if plugin.source is None or plugin.source.is_installed:
-            distribution, _, version = plugin.distribution.rpartition(" ")
-            return distribution, version
-        return plugin.distribution if self._dev else PurePath(plugin.distribution).name, ""
 
     def _state(self, mounted: MountedPlugin, is_active: bool) -> tuple[str, str | None]:
         plugin = mounted.plugin

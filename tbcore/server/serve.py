@@ -10,6 +10,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote_plus
 
@@ -19,6 +20,7 @@ from tbcore.errors import did_you_mean
 from tbcore.eventfiles.logdir import LogdirSpec
 from tbcore.server.listen import Listening, listen
 from tbcore.server.report import LogHandler, Reporter, no_plugins, plugin_names, set_up_logging
+from tbcore.sources import ENTRY_POINT_GROUP, in_folder
 from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
 
@@ -139,6 +141,13 @@ def _build(config: Config, multiplexer: Multiplexer) -> tuple[Plugins, App]:
 
 
 def _warn_of_unknown_names(config: Config, plugins: Plugins) -> None:
+    for folder in config.plugins_dirs:
+        if not in_folder(Path(folder)):
+            logger.warning(
+                "--plugins_dir %s: there is no plugin in it, which is a file NAME.py, a package, "
+                "or a pyproject.toml with an entry point of the group %r",
+                folder, ENTRY_POINT_GROUP,
+            )  # fmt: skip
     names = [plugin.name for plugin in plugins]
     in_use = [plugin.name for plugin in plugins if plugin.off is None]
     for option, given in (

@@ -117,6 +117,7 @@ def test_a_broken_type_is_left_out(make: Make, caplog: pytest.LogCaptureFixture)
                 tag_types={
                     "images": broken,
                     "audio": lambda run: None,  # type: ignore[arg-type, return-value]
+                    "histograms": lambda run: ["w", object()],  # type: ignore[dict-item]
                     "graph": lambda run: True,
                 }
             ),
@@ -128,12 +129,15 @@ def test_a_broken_type_is_left_out(make: Make, caplog: pytest.LogCaptureFixture)
         index = client.get("legacy/data/runs").json()
         assert index["eval"]["images"] == []
         assert index["eval"]["audio"] == []
+        assert index["eval"]["histograms"] == []
         assert index["eval"]["graph"] is True
         assert index["eval"]["scalars"] == ["loss"]
     assert [record.message for record in caplog.records] == [
         "plugin 'bad': tags of type 'images' are left out: KeyError: 'train'",
         "plugin 'bad': tags of type 'audio' are left out: "
         "TypeError: 'NoneType' object is not iterable",
+        "plugin 'bad': tags of type 'histograms' are left out: "
+        "TypeError: object among the tags, which are texts",
     ]
 
 

@@ -39,6 +39,10 @@ def open_missing(request: Request) -> Response:
         return PlainTextResponse("")
 
 
+def open_missing_at_start() -> None:
+    Path("/no/such/place/secret.txt").read_bytes()
+
+
 def states(client: Any) -> dict[str, Any]:
     """`data/plugins` by name."""
     return {plugin["name"]: plugin for plugin in client.get("data/plugins").json()["plugins"]}
@@ -142,6 +146,22 @@ def test_faults_are_told_without_internals(make_plugin: Make, make_client: Make)
     assert "'/no/such/place/secret.txt'" in fault["message"]
     assert "in open_missing" in fault["traceback"]
     assert "in attempt" not in fault["traceback"]
+
+
+@pytest.mark.parametrize("dev", [False, True])
+def test_reasons_are_told_without_paths(make_plugin: Make, make_client: Make, dev: bool) -> None:
+    """Wherever a page or a client is told; authors see where the file should be."""
+    extra = {
+        "failed": make_plugin(routes=open_missing_at_start),
+        "inactive": make_plugin(is_active=open_missing_at_start),
+    }
+    client = make_client(load_plugins(only=(), extra=extra, dev=dev))
+    answers = [client.get(f"data/{path}") for path in ("frontends", "plugins", "plugin/failed/x")]
+
+    assert [answer.status_code for answer in answers] == [200, 200, 503]
+    for answer in answers:
+        assert "secret.txt'" in answer.text
+        assert ("/no/such" in answer.text) is dev
 
 
 @pytest.mark.parametrize(

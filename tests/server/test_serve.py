@@ -303,12 +303,16 @@ def test_settings_reach_the_server(start: Make) -> None:
     assert server.get("/data/logdir")[0] == 404
 
 
-def test_the_samples_of_a_plugin_that_is_not_there(start: Make, install: Make) -> None:
+def test_plugins_that_are_not_there(start: Make, install: Make, tmp_path: Path) -> None:
     """A word in the wrong place is not found out otherwise."""
     install("pictures", PLUGIN)
-    server = start("--samples_per_plugin", "picture=3,pictures=4")
+    (tmp_path / "nothing").mkdir()
+    server = start("--samples_per_plugin", "picture=3,pictures=4", "--plugins_dir", "nothing")
     _, _, noise = server.end(signal.SIGTERM)
     assert noise == (
+        f"tbcore: warning: --plugins_dir {tmp_path / 'nothing'}: there is no plugin in it, which "
+        "is a file NAME.py, a package, or a pyproject.toml with an entry point of the group "
+        "'tbcore.plugins'\n"
         "tbcore: warning: --samples_per_plugin: there is no plugin 'picture'; "
         "did you mean 'pictures'?; there are: pictures\n"
     )
