@@ -55,6 +55,7 @@ __all__ = [
     "safe_content_type",
     "series_response",
     "text_error",
+    "text_in",
     "unchanged",
 ]
 
@@ -315,7 +316,7 @@ def csv_response(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Respon
     return Response(body, headers={"content-type": "text/csv; charset=utf-8"})
 
 
-def columns_response(header: Mapping[str, Any], tables: Sequence[Mapping[str, Any]]) -> Response:
+def columns_response(header: Any, tables: Sequence[Mapping[str, Any]]) -> Response:
     """Tables of numbers as float64, which `tbcore/lib/columns.js` reads without parsing.
 
     `header` is anything that `json_response` takes. A table maps names to arrays or sequences of
@@ -589,8 +590,22 @@ def names_in(body: Mapping[str, Any], field: str) -> list[str]:
     names = body.get(field)
     if isinstance(names, list) and all(isinstance(name, str) for name in names):
         return names
-    given = orjson.dumps(names)[:100].decode(errors="replace")
-    raise BadRequestError(f'"{field}" must be an array of texts, got {given}')
+    raise BadRequestError(f'"{field}" must be an array of texts, got {_shown(names)}')
+
+
+def text_in(body: Mapping[str, Any], field: str) -> str:
+    """A field of a `json_body` that has to be a text, such as a tag.
+
+    Raises BadRequestError for one that is missing or is something else.
+    """
+    text = body.get(field)
+    if isinstance(text, str):
+        return text
+    raise BadRequestError(f'"{field}" must be a text, got {_shown(text)}')
+
+
+def _shown(given: Any) -> str:
+    return orjson.dumps(given)[:100].decode(errors="replace")
 
 
 def _unpacked(body: bytes) -> bytes:

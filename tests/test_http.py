@@ -35,6 +35,7 @@ from tbcore.http import (
     required,
     safe_content_type,
     text_error,
+    text_in,
 )
 
 
@@ -417,6 +418,11 @@ def test_the_json_of_a_body_is_an_object() -> None:
             names_in(body, field)
         assert str(raised.value).startswith(f'"{field}" must be an array of texts, got {shown}')
         assert len(str(raised.value)) < 200
+    assert text_in(body, "tag") == "b"
+    for field, shown in [("runs", '["a",""]'), ("gone", "null")]:
+        with pytest.raises(BadRequestError) as raised:
+            text_in(body, field)
+        assert str(raised.value) == f'"{field}" must be a text, got {shown}'
     for wrong in (b"", b"[]", b"null", b"7", b"\xff", b"{", b"[" * 100_000, b'{"a": NaN}'):
         with pytest.raises(BadRequestError, match=r"^the body must be ") as raised:
             read(wrong)

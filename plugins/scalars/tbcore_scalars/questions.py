@@ -11,7 +11,7 @@ import orjson
 from starlette.requests import Request
 
 from tbcore import BadRequestError
-from tbcore.http import json_body, names_in
+from tbcore.http import json_body, names_in, text_in
 from tbcore_scalars.bands import Spread
 from tbcore_scalars.windows import Axis, Scale
 
@@ -76,7 +76,7 @@ def lines_question(request: Request) -> LinesQuestion:
     if not _is_mapping_of(known, str):
         raise _bad("known", "an object of run to generation", known)
     margin = _number(body, "margin", 0, 1, "a number from 0 to 1")
-    return LinesQuestion(_tag(body), _names(body, "runs"), _window(body), margin, known)
+    return LinesQuestion(text_in(body, "tag"), _names(body, "runs"), _window(body), margin, known)
 
 
 def bands_question(request: Request) -> BandsQuestion:
@@ -86,7 +86,7 @@ def bands_question(request: Request) -> BandsQuestion:
         raise _bad("groups", "an object of name to an array of runs", groups)
     groups = {name: list(dict.fromkeys(runs)) for name, runs in groups.items()}
     spread = _choice(body, "spread", get_args(Spread))
-    return BandsQuestion(_tag(body), groups, _window(body), spread)
+    return BandsQuestion(text_in(body, "tag"), groups, _window(body), spread)
 
 
 def download_question(request: Request) -> DownloadQuestion:
@@ -114,13 +114,6 @@ def _window(body: Mapping[str, Any]) -> Window:
     smoothing = _number(body, "smoothing", 0, math.nextafter(1, 0), "a number from 0 to below 1")
     axis, scale = _choice(body, "x", get_args(Axis)), _choice(body, "scale", get_args(Scale))
     return Window(axis, start, stop, pixels, scale, smoothing)
-
-
-def _tag(body: Mapping[str, Any]) -> str:
-    tag = body.get("tag")
-    if not isinstance(tag, str):
-        raise _bad("tag", "a text", tag)
-    return tag
 
 
 def _names(body: Mapping[str, Any], field: str) -> list[str]:

@@ -14,7 +14,6 @@ import { FilterBox } from "tbcore/lib/filter-box.js";
 import { plural } from "tbcore/lib/format.js";
 import { LazyCard } from "tbcore/lib/lazy-card.js";
 import { formatLists, parseLists } from "tbcore/lib/name-lists.js";
-import { Queue } from "tbcore/lib/queue.js";
 import { TagGroups } from "tbcore/lib/tag-groups.js";
 import { runsByGroup } from "tbcore/lib/tag-tab.js";
 import { ChartCard } from "./chart-card.js";
@@ -25,9 +24,6 @@ import { AXES, OPTIONS } from "./options.js";
  * @typedef {import("./types.js").Host} Host
  * @typedef {import("./types.js").Layout} Layout
  */
-
-/** Requests at a time: a browser opens six connections, and the page needs one. */
-const LIMIT = 5;
 
 /** @type {[name: "logY" | "clip" | "legend", title: string, why: string][]} */
 const SWITCHES = [
@@ -45,8 +41,7 @@ export default {
     const [layout] = await Promise.all([watchLayout(host), host.css("./custom-scalars.css")]);
     OPTIONS.recall(host);
     host.keys([{ key: "f", label: "Full size: the card that has the focus" }]);
-    const queue = new Queue(LIMIT);
-    render(html`<${Tab} host=${host} layout=${layout} queue=${queue} />`, host.element);
+    render(html`<${Tab} host=${host} layout=${layout} />`, host.element);
     return () => render(null, host.element);
   },
 };
@@ -67,8 +62,7 @@ async function watchLayout(host) {
   };
   const layout = signal(/** @type {Layout} */ ({}));
   await ask();
-  // When the server is away the shell says so, and the next reload asks again.
-  host.onReload(() => void ask().catch(() => {}));
+  host.onReload(ask);
   return layout;
 }
 
@@ -76,9 +70,8 @@ async function watchLayout(host) {
  * @param {object} props
  * @param {Host} props.host
  * @param {import("@preact/signals-core").ReadonlySignal<Layout>} props.layout
- * @param {Queue} props.queue
  */
-function Tab({ host, layout, queue }) {
+function Tab({ host, layout }) {
   const options = OPTIONS.parse(host.settings.value);
   const runs = runsByGroup(host);
   const filter = host.tagFilter.value;
@@ -87,7 +80,7 @@ function Tab({ host, layout, queue }) {
   const { closed, onToggle } = foldedCategories(host, folded);
   const numCharts = groups.reduce((sum, { tags }) => sum + tags.length, 0);
   const renderCard = (/** @type {string} */ key) =>
-    html`<${ChartCard} key=${`${options.x} ${key}`} host=${host} queue=${queue} cursor=${cursor} chart=${charts.get(key)} runs=${runs} options=${options} />`;
+    html`<${ChartCard} key=${`${options.x} ${key}`} host=${host} cursor=${cursor} chart=${charts.get(key)} runs=${runs} options=${options} />`;
   return html`
     <div class="tb-toolbar" role="toolbar" aria-label="Custom scalars">
       <${FilterBox} filter=${filter} onInput=${host.tagFilter.set} label="Filter charts (regular expression)" />
