@@ -8,11 +8,20 @@ waiting, and whatever they raise becomes an answer.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import copy
 import functools
 import inspect
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Generator,
+    Iterator,
+    Sequence,
+)
 from concurrent.futures import Future
 from typing import Any
 
@@ -223,8 +232,11 @@ class Guard:
                 response = copy.copy(response)
                 response.background = None
             if isinstance(response, StreamingResponse):
-                self._take_over_body(response, what)
-            await response(scope, receive, answer.send)
+                response.body_iterator = body = self._parts(what, response.body_iterator)
+                async with contextlib.aclosing(body):
+                    await response(scope, receive, answer.send)
+            else:
+                await response(scope, receive, answer.send)
             if background is not None:
                 behind = what.replace("answer", "background task", 1)
                 _value(behind, await self._await(behind, background()))
@@ -234,34 +246,41 @@ class Guard:
             return error
         return None
 
-    def _take_over_body(self, response: StreamingResponse, what: str) -> None:
-        """Has the body made by the plugin's own threads, or on its own event loop.
+    def _parts(self, what: str, body: Any) -> AsyncGenerator[Any]:
+        """The parts of a body, made by the plugin's own threads or on its own event loop.
 
         Starlette's threads for plain iterators are there once for all plugins.
         """
-        body: Any = response.body_iterator
         if getattr(body, "ag_code", None) is iterate_in_threadpool.__code__:
-            parts = iter(body.ag_frame.f_locals["iterator"])
-            response.body_iterator = self._parts(
-                what, lambda: self._in_thread(what, attempt, next, parts), StopIteration
-            )
-        else:
-            async_parts = aiter(body)
-            response.body_iterator = self._parts(
-                what, lambda: self._await(what, anext(async_parts)), StopAsyncIteration
-            )
+            return self._plain_parts(what, iter(body.ag_frame.f_locals["iterator"]))
+        return self._async_parts(what, aiter(body))
 
-    async def _parts(
-        self,
-        what: str,
-        make: Callable[[], Awaitable[Outcome | None]],
-        end: type[StopIteration | StopAsyncIteration],
-    ) -> AsyncIterator[Any]:
-        while True:
-            outcome = await make()
-            if outcome is not None and isinstance(outcome.error, end):
-                return
-            yield _value(what, outcome)
+    async def _plain_parts(self, what: str, parts: Iterator[Any]) -> AsyncGenerator[Any]:
+        try:
+            while True:
+                outcome = await self._in_thread(what, attempt, next, parts)
+                if outcome is not None and isinstance(outcome.error, StopIteration):
+                    return
+                yield _value(what, outcome)
+        finally:
+            # Otherwise a generator ends where the last one lets go of it, which is here.
+            if isinstance(parts, Generator):
+                attempt(self._pool.submit, attempt, parts.close)
+
+    async def _async_parts(self, what: str, parts: AsyncIterator[Any]) -> AsyncGenerator[Any]:
+        async def following() -> Any:
+            # Begun on the plugin's event loop, a generator ends there, too.
+            return await anext(parts)
+
+        try:
+            while True:
+                outcome = await self._await(what, following())
+                if outcome is not None and isinstance(outcome.error, StopAsyncIteration):
+                    return
+                yield _value(what, outcome)
+        finally:
+            if isinstance(parts, AsyncGenerator):
+                attempt(self._loop.submit, parts.aclose(), what)
 
     def _tell_slow(self, call: Call) -> None:
         if call.seconds > 2 * self._longest.get(call.what, SLOW_SECONDS / 2):

@@ -35,6 +35,7 @@ BROKEN_AT_START = {
     "missing_module": "import there_is_no_such_module",
     "missing_name": "from tbcore import there_is_no_such_name",
     "exits": "raise SystemExit(3)",
+    "interrupts": "raise KeyboardInterrupt",
     "hidden": "class Hidden(BaseException): pass\nraise Hidden",
     "recurses": "def f(): f()\nf()",
     "bad_error": "class Bad(Exception):\n  def __str__(self): raise ValueError\nraise Bad",
@@ -42,6 +43,7 @@ BROKEN_AT_START = {
     "info_is_none": HOOKS.replace('return PluginInfo(title="Broken", module=None)', "return"),
     "info_is_text": HOOKS.replace('PluginInfo(title="Broken", module=None)', '"Broken"'),
     "info_has_no_text": HOOKS.replace('title="Broken"', "title=7"),
+    "info_has_no_json": HOOKS.replace("module=None", "module=None, order=10**30"),
     "routes_raise": f"{HOOKS}\n@hookimpl\ndef routes(): raise Hidden",
     "routes_are_none": f"{HOOKS}\n@hookimpl\ndef routes(): return 7",
     "routes_are_texts": f"{HOOKS}\n@hookimpl\ndef routes(): return ['/x']",
@@ -187,7 +189,7 @@ def waiting(broken: Any) -> Iterator[list[socket.socket]]:
 def test_p19_a_plugin_that_blocks_keeps_nobody_else_waiting(
     broken: Any, waiting: list[socket.socket]
 ) -> None:
-    """64 requests that are never answered, in handlers and in bodies that are made as they go."""
+    """64 requests without an answer: of handlers, async ones too, and of bodies on the way."""
     with contextlib.suppress(TimeoutError):
         waiting[-1].settimeout(1)
         waiting[-1].recv(1)

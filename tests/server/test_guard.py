@@ -12,6 +12,7 @@ import textwrap
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
+from queue import SimpleQueue
 from typing import Any
 
 import pytest
@@ -458,18 +459,29 @@ def test_a_handler_that_cancels_itself_is_a_fault(ask: Make) -> None:
     assert ask(cancel).status_code == 500
 
 
-def test_async_code_ends_with_its_client(make_plugin: Make, make_client: Make) -> None:
-    """A stream that waits for news would wait for ever; where it waits, it is told."""
-    ended = threading.Event()
+@pytest.mark.parametrize("kind", ["plain", "async", "waiting"])
+def test_a_stream_ends_with_its_client(make_plugin: Make, make_client: Make, kind: str) -> None:
+    """In the plugin's own threads: what it does at its end may block, too."""
+    ended: SimpleQueue[str] = SimpleQueue()
+
+    def plain() -> Iterator[str]:
+        try:
+            while True:
+                yield "one"
+        finally:
+            ended.put(threading.current_thread().name)
 
     async def parts() -> AsyncIterator[str]:
         try:
-            yield "one"
-            await asyncio.sleep(3600)
+            while True:
+                yield "one"
+                # One that waits for news would wait for ever; it is told where it waits.
+                await asyncio.sleep(3600 if kind == "waiting" else 0)
         finally:
-            ended.set()
+            ended.put(threading.current_thread().name)
 
-    route = Route("/x", lambda request: StreamingResponse(parts()))
+    body = plain if kind == "plain" else parts
+    route = Route("/x", lambda request: StreamingResponse(body()))
     app = make_client({"made": make_plugin(routes=lambda: [route])}).app
     is_first = asyncio.Event()
 
@@ -489,7 +501,7 @@ def test_async_code_ends_with_its_client(make_plugin: Make, make_client: Make) -
     }  # fmt: skip
     asyncio.run(asyncio.wait_for(app(scope, receive, send), 10))
 
-    assert ended.wait(10)
+    assert ended.get(timeout=10).startswith("plugin-made-")
 
 
 def test_threads_are_made_when_needed_only(make_plugin: Make, make_client: Make) -> None:
