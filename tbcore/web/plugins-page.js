@@ -182,23 +182,16 @@ function OneFault({ fault }) {
 /** @param {{ plugin: string, options: Option[] }} props */
 function Options({ plugin, options }) {
   return html`<h3>Options</h3>
-    <div class="scroll">
-      <table class="options">
-        <thead>
-          <tr><th scope="col">Option</th><th scope="col">Value</th><th scope="col">Default</th><th scope="col">Meaning</th></tr>
-        </thead>
-        <tbody>
-          ${options.map(
-            (option) => html`<tr key=${option.name}>
-              <th scope="row"><code>--set ${plugin}.${option.name}</code></th>
-              <td class=${option.value === option.default ? "" : "is-set"}>${String(option.value)}</td>
-              <td>${String(option.default)}</td>
-              <td class="help">${option.help}${option.help && " "}<span class="tb-dim">(${option.wanted})</span></td>
-            </tr>`,
-          )}
-        </tbody>
-      </table>
-    </div>`;
+    <ul class="options">
+      ${options.map(({ name, value, default: usual, help, wanted }) => {
+        const isSet = value !== usual;
+        return html`<li key=${name}>
+          <code class=${isSet ? "is-set" : ""}>--set ${plugin}.${name}=${String(value)}</code>${" "}
+          <span class="tb-dim">${isSet ? `default ${String(usual)}` : "default"}</span>
+          <p>${help}${help && " "}<span class="tb-dim">(${wanted})</span></p>
+        </li>`;
+      })}
+    </ul>`;
 }
 
 /** @param {PluginState[]} plugins */
