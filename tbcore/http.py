@@ -22,6 +22,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import date, datetime, time
 from enum import Enum
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 from urllib.parse import parse_qsl, urlencode
 from uuid import UUID
@@ -29,7 +30,7 @@ from uuid import UUID
 import numpy as np
 import orjson
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 
 from tbcore.errors import BadRequestError
 from tbcore.eventfiles.logdir import one_line
@@ -50,6 +51,7 @@ __all__ = [
     "names_in",
     "optional",
     "optional_int",
+    "pieces_response",
     "request_body",
     "required",
     "safe_content_type",
@@ -109,6 +111,9 @@ SAFE_CONTENT_TYPES = frozenset(
 often the type, come from a log that anybody may have written."""
 
 MAX_INT = 2**63 - 1
+
+WHOLE_BYTES = 1 << 20
+"""An answer in pieces that has no more is sent at once."""
 
 BODY_KEY = "tbcore.body"
 """Where the guard puts a request's body in the ASGI scope."""
@@ -338,6 +343,25 @@ def columns_response(header: Any, tables: Sequence[Mapping[str, Any]]) -> Respon
     text += b" " * (-(4 + len(text)) % 8)
     body = b"".join([len(text).to_bytes(4, "little"), text, *parts])
     return Response(body, headers={"content-type": "application/octet-stream"})
+
+
+def pieces_response(request: Request, pieces: Iterable[bytes], content_type: str) -> Response:
+    """An answer that is made while it is sent, so that a long one is never in memory as a whole.
+
+    Up to a megabyte it is made at once and has a length, as other answers have. What is raised
+    until then is answered as an error; later the status is on its way, and the answer breaks off.
+    HEAD makes no more than that of it.
+    """
+    left = iter(pieces)
+    start, size = [], 0
+    headers = {"content-type": content_type}
+    for piece in left:
+        start.append(piece)
+        size += len(piece)
+        if size > WHOLE_BYTES:
+            rest: Iterable[bytes] = () if request.method == "HEAD" else chain(start, left)
+            return StreamingResponse(rest, headers=headers)
+    return Response(b"".join(start), headers=headers)
 
 
 def bytes_response(

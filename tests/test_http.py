@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
 import math
@@ -19,6 +20,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
 
 from tbcore import BadRequestError
 from tbcore.http import (
@@ -31,6 +33,7 @@ from tbcore.http import (
     names_in,
     optional,
     optional_int,
+    pieces_response,
     request_body,
     required,
     safe_content_type,
@@ -494,3 +497,36 @@ def test_the_query_of_an_item_that_is_incomplete(query: str, part: str) -> None:
     """400, with the name of what is wrong."""
     with pytest.raises(BadRequestError, match=part):
         item_address(make_request(query))
+
+
+def test_pieces_are_one_answer_while_they_are_few_and_sent_as_they_are_made_beyond() -> None:
+    """An error of the first is raised, to be answered as such; HEAD does not make the rest."""
+    made = []
+
+    def pieces(count: int) -> Iterator[bytes]:
+        for number in range(count):
+            made.append(number)
+            yield b"%07d\n" % number * 1024
+        if count == 3:
+            raise BadRequestError("there is no fourth piece")
+
+    def answer(count: int, method: str = "GET") -> Response:
+        return pieces_response(make_request(method=method), pieces(count), "text/plain")
+
+    few = answer(2)
+    assert (few.headers["content-length"], few.headers["content-type"]) == ("16384", "text/plain")
+    assert bytes(few.body)[8184:8200] == b"0000000\n0000001\n"
+    with pytest.raises(BadRequestError, match="no fourth"):
+        answer(3)
+
+    for method, length in (("GET", 300 * 8192), ("HEAD", 0)):
+        made.clear()
+        many = answer(300, method)
+        assert len(made) == 129
+        assert "content-length" not in many.headers
+        assert isinstance(many, StreamingResponse)
+        assert len(asyncio.run(whole(many))) == length
+
+
+async def whole(response: StreamingResponse) -> bytes:
+    return b"".join([bytes(piece) async for piece in response.body_iterator])

@@ -20,12 +20,15 @@ from typing import Any
 import pytest
 
 import tbcore_audio
+import tbcore_custom_scalars
 import tbcore_distributions
 import tbcore_graphs
 import tbcore_histograms
 import tbcore_hparams
 import tbcore_images
+import tbcore_pr_curves
 import tbcore_scalars
+import tbcore_text
 from tbcore.testing import EventFileWriter, TbcoreClient, summaries, write_run
 
 MakeClient = Callable[..., TbcoreClient]
@@ -72,9 +75,22 @@ MEDIA_ROUTES = [
             "overview?run=media", "scope?run=media&tag=r", "node?run=media&name=x&tag=r",
             "search?run=media&text=x",
         ],
+        "text": [
+            "tags", "runs", "text?run=media&tag=t", "step?run=media&tag=t",
+            "individualText?index=0&tagname=t&run=media",
+        ],
+        "pr_curves": [
+            "tags", "pr_curves?run=media&tag=p", "available_time_entries", "step?run=media&tag=p",
+        ],
+        "custom_scalars": [
+            "layout", "scalars?run=train_run&tag=lo", "download_data?run=train_run&tag=loss",
+            "download_data?run=train_run&tag=loss&format=csv",
+        ],
     }.items()
     for route in routes
 ]  # fmt: skip
+SEVERAL_RUNS = {"data/plugin/pr_curves/pr_curves"}
+"""Routes that take `run` more than once."""
 EARLIER_MEDIA_ROUTES = [
     "data/histograms?run=media&tag=h",
     "data/compressedHistograms?run=media&tag=h",
@@ -117,11 +133,17 @@ def full_client(tbcore_logdir: Path, tbcore_client: MakeClient) -> TbcoreClient:
         histograms={"h": [[1.0, 2.0]]}, images={"i": [summaries.png()]},
         audio={"a": [summaries.wav()]}, graph=b"\x0a\x06\x0a\x01x\x12\x01X",
         run_metadata={"r": b"\x0a\x00"},
-        hparams={"_hparams_/session_start_info": b"\x1a\x00"},
+        hparams={"_hparams_/session_start_info": b"\x1a\x00"}, texts={"t": ["one *word*"]},
     )  # fmt: skip
+    with EventFileWriter(tbcore_logdir / "media" / "more.tfevents") as writer:
+        layout = summaries.string_tensor(
+            "custom_scalars__config__", [b"\x12\x03\x0a\x01c"], shape=(),
+            plugin_name="custom_scalars",
+        )  # fmt: skip
+        writer.add_summary(0, summaries.pr_curve("p", [True, False], [0.75, 0.25]), layout)
     plugins = [
-        tbcore_audio, tbcore_distributions, tbcore_graphs, tbcore_histograms, tbcore_hparams,
-        tbcore_images, tbcore_scalars,
+        tbcore_audio, tbcore_custom_scalars, tbcore_distributions, tbcore_graphs, tbcore_histograms,
+        tbcore_hparams, tbcore_images, tbcore_pr_curves, tbcore_scalars, tbcore_text,
     ]  # fmt: skip
     return tbcore_client(tbcore_logdir, plugins=plugins, dev=False)
 
@@ -278,6 +300,8 @@ def test_rules_that_hold_for_every_route(full_client: TbcoreClient, path: str) -
     assert client.get(f"{plain}/?{query}").content == expected.content
     assert client.get(f"{plain}//?{query}").status_code == 404
     ignored = f"{query}&ts=1.5&run=other&tag=other" if query else "ts=1.5"
+    if plain in SEVERAL_RUNS:
+        ignored = ignored.replace("&run=other", "")
     assert client.get(f"{plain}?{ignored}").content == expected.content
 
     head = client.head(path)

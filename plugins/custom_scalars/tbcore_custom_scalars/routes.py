@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 from starlette.routing import Route
 
 from tbcore import BadRequestError, Claims, Multiplexer, NotFoundError, ScalarSeries
@@ -17,6 +17,7 @@ from tbcore.http import (
     json_response,
     names_in,
     optional,
+    pieces_response,
     required,
 )
 from tbcore_custom_scalars.charts import Charts, Margin, matching
@@ -51,7 +52,7 @@ def make_routes(
             return json_response({"regex_valid": False, "tag_to_events": {}})
         # Piece by piece: an expression may match every tag there is.
         pieces = _events([tag for tag in tags if tag in matches], lambda tag: read(run, tag))
-        return StreamingResponse(pieces, media_type="application/json")
+        return pieces_response(request, pieces, "application/json")
 
     def download(request: Request) -> Response:
         run, tag = required(request, "run", "tag")

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from itertools import chain
 
 from google.protobuf.message import Message
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 from starlette.routing import Route
 
 from tbcore import BadRequestError, LegacyApi, Multiplexer
-from tbcore.http import json_response, optional, optional_int, required
+from tbcore.http import json_response, optional, optional_int, pieces_response, required
 from tbcore_graphs import sources, wire
 from tbcore_graphs.cache import TextCache
 from tbcore_graphs.library import Library
@@ -22,8 +22,6 @@ from tbcore_graphs.text import Limit, graph_text, message_text
 Handler = Callable[[Request], Response]
 
 _MEDIA_TYPE = "text/x-protobuf; charset=utf-8"
-_WHOLE_BYTES = 1 << 20
-"""Text that is shorter is sent as a whole, with its length."""
 _CACHED_TEXT_BYTES = 64 << 20
 _MAX_CHILDREN = 2000
 
@@ -167,7 +165,7 @@ def _text_response(
     read: Callable[[], bytes],
     text_of: Callable[[bytes], Iterator[bytes]],
 ) -> Response:
-    """Text that is made while it is sent, unless it is short."""
+    """Text that is made while it is sent."""
     chunks = texts.get(key)
     if chunks is None:
         with sources.reading(name):
@@ -175,14 +173,6 @@ def _text_response(
             # Once text is on its way it is too late for an error.
             wire.check(message_type, data)
         chunks = texts.keep(key, text_of(data))
-    headers = {"content-type": _MEDIA_TYPE}
-    start, size = [], 0
-    for chunk in chunks:
-        start.append(chunk)
-        size += len(chunk)
-        if size > _WHOLE_BYTES:
-            # Nobody gets the text in answer to HEAD.
-            rest: Iterable[bytes] = chain(start, chunks) if request.method == "GET" else ()
-            return StreamingResponse(rest, headers=headers)
     # Pages read up to the end of a line, for ever where there is none.
-    return Response(b"".join(start) or b"\n", headers=headers)
+    chunks = filter(None, chunks)
+    return pieces_response(request, chain([next(chunks, b"\n")], chunks), _MEDIA_TYPE)

@@ -374,8 +374,7 @@ def test_long_text_is_sent_while_it_is_made(
     tbcore_logdir: Path, tbcore_client: MakeClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And is the same the second time, when it was kept."""
-    monkeypatch.setattr(routes, "_WHOLE_BYTES", 100_000)
-    graph = graph_of(*(f"scope/node_{i}" for i in range(20_000)))
+    graph = graph_of(*(f"scope/node_{i}" for i in range(40_000)))
     write_run(tbcore_logdir, "train", graph=graph.SerializeToString())
     client = tbcore_client(tbcore_logdir, plugins=[tbcore_graphs])
     client.headers["Accept-Encoding"] = "identity"

@@ -24,11 +24,6 @@ def plugin_info() -> PluginInfo:
 
 
 @hookimpl
-def is_active(multiplexer: Multiplexer) -> bool:
-    return multiplexer.has(CLAIMS)
-
-
-@hookimpl
 def routes(multiplexer: Multiplexer, options: PluginOptions) -> Sequence[Route]:
     return make_routes(multiplexer, CLAIMS, options.samples)
 

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 from starlette.routing import Route
 
 from tbcore import BadRequestError, Claims, LegacyApi, Multiplexer
 from tbcore.http import (
     columns_response,
-    csv_response,
     json_response,
     optional,
     optional_int,
+    pieces_response,
     required,
 )
 from tbcore_scalars import reader
 from tbcore_scalars.charts import Charts
-from tbcore_scalars.exports import PIECE_ROWS, csv_pieces, export, json_pieces
+from tbcore_scalars.exports import csv_pieces, export, json_pieces
 from tbcore_scalars.questions import bands_question, download_question, lines_question
 
 
@@ -45,7 +45,7 @@ def make_routes(multiplexer: Multiplexer, claims: Claims, samples: int) -> list[
 
     def download(request: Request) -> Response:
         question = download_question(request)
-        return _stream(export(multiplexer, claims, question), question.format)
+        return _in_pieces(request, export(multiplexer, claims, question), question.format)
 
     return [
         Route("/tags", tags),
@@ -76,17 +76,14 @@ def make_legacy_api(multiplexer: Multiplexer, claims: Claims, samples: int) -> L
 def _series_response(
     request: Request, multiplexer: Multiplexer, claims: Claims, samples: int
 ) -> Response:
-    """The rows of one series, as JSON or CSV; piece by piece if they are many."""
+    """The rows of one series, as JSON or CSV."""
     run, tag = required(request, "run", "tag")
     wanted = optional_int(request, "samples", samples, minimum=0)
     series = multiplexer.scalars(run, tag, claims=claims, samples=wanted)
-    is_csv = optional(request, "format", "json") == "csv"
-    if len(series) > PIECE_ROWS:
-        return _stream(*((csv_pieces(series), "csv") if is_csv else (json_pieces(series), "json")))
-    rows = reader.rows(series)
-    return csv_response(reader.COLUMNS, rows) if is_csv else json_response(rows)
+    format = optional(request, "format", "json")
+    return _in_pieces(request, (csv_pieces if format == "csv" else json_pieces)(series), format)
 
 
-def _stream(pieces: Iterator[bytes], format: str) -> Response:
+def _in_pieces(request: Request, pieces: Iterator[bytes], format: str) -> Response:
     kind = "text/csv; charset=utf-8" if format == "csv" else "application/json"
-    return StreamingResponse(pieces, media_type=kind)
+    return pieces_response(request, pieces, kind)
