@@ -7,6 +7,7 @@ rows of different columns interleave; `position` tells how.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -86,6 +87,70 @@ class Batch:
     scalars: list[ScalarColumn] = field(default_factory=list)
     references: list[ReferenceColumn] = field(default_factory=list)
     bare_events: list[BareEvent] = field(default_factory=list)
+
+
+class TableColumn(NamedTuple):
+    """A column of a table, without its arrays."""
+
+    tag: str
+    field: str
+    metadata: FirstMetadata | None
+    """With a position as those of the table."""
+    rows: slice
+    """Which of the table's rows it has."""
+
+
+class TableGroup(NamedTuple):
+    """Columns of a table that have equally many rows, which follow each other."""
+
+    columns: Sequence[int]
+    rows: slice
+
+
+class Table(Batch):
+    """A batch of scalars alone, all columns of which are in the same arrays.
+
+    A short run can be taken as one thing rather than column by column. No tag has two columns.
+    """
+
+    __slots__ = ("columns", "groups", "last", "origin", "position", "step", "value", "wall_time")
+
+    def __init__(
+        self,
+        columns: Sequence[TableColumn],
+        groups: Sequence[TableGroup],
+        last: int,
+        origin: int,
+        position: NDArray[np.int64],
+        step: NDArray[np.int64],
+        wall_time: NDArray[np.float64],
+        value: NDArray[np.floating[Any]],
+    ) -> None:
+        self.references, self.bare_events = [], []
+        self.columns = columns
+        """In the order of their first position."""
+        self.groups = groups
+        """All columns, by the number of their rows."""
+        self.last = last
+        """The row that was written last."""
+        self.origin = origin
+        """What is to be added to positions."""
+        self.position = position
+        """Shape (num_rows,), as the others; as of ScalarColumn, and so are these."""
+        self.step = step
+        self.wall_time = wall_time
+        self.value = value
+
+    @property
+    def scalars(self) -> list[ScalarColumn]:  # type: ignore[override]
+        """The same by column."""
+        position = self.position + self.origin
+        found = []
+        for tag, field_, metadata, rows in self.columns:
+            first = metadata and FirstMetadata(metadata.position + self.origin, metadata.data)
+            arrays = position[rows], self.step[rows], self.wall_time[rows], self.value[rows]
+            found.append(ScalarColumn(tag, field_, first, *arrays))
+        return found
 
 
 class FileVersion(NamedTuple):

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tbcore.eventfiles.batch import Batch, FileVersion, FirstMetadata, Item, ScalarColumn
+from tbcore.eventfiles.batch import FileVersion, FirstMetadata, Item, Table, TableColumn, TableGroup
 from tbcore.eventfiles.crc32c import (
     is_raw_zero,
     masked_length_crc,
@@ -48,13 +48,14 @@ _MAX_SEEN = 1 << 14
 _wall_time_at = struct.Struct("<d").unpack_from
 
 
-class _Column(NamedTuple):
-    tag: str
-    field: str
-    metadata: tuple[int, bytes] | None
-    """With the place of the first value that carries it."""
-    rows: slice
-    """Of the values in the order of columns."""
+class _Place(NamedTuple):
+    """Where a value is: offsets from the beginning of the suffix."""
+
+    position: int
+    payload: int
+    step_width: int
+    number: int
+    form: str
 
 
 class Suffix:
@@ -91,31 +92,44 @@ class Suffix:
         """What makes raw checksums of those of the lengths."""
 
     def _set_places(self, layouts: Sequence[Layout], starts: Sequence[int]) -> None:
-        values: dict[tuple[str, str], list[tuple[int, int, int, int, str]]] = {}
-        metadata: dict[tuple[str, str], tuple[int, bytes]] = {}
+        values: dict[tuple[str, str], list[_Place]] = {}
+        metadata: dict[tuple[str, str], FirstMetadata] = {}
         for layout, start in zip(layouts, starts, strict=True):
             pairs = zip(layout.slots, layout.shape.values, strict=True)
             for index, (slot, (offset, form)) in enumerate(pairs):
                 key = slot.tag, slot.field
                 payload = start + HEADER_BYTES
-                place = start + index, payload, layout.shape.step_width, payload + offset, form
+                place = _Place(
+                    start + index, payload, layout.shape.step_width, payload + offset, form
+                )
                 values.setdefault(key, []).append(place)
                 if slot.metadata is not None:
-                    metadata.setdefault(key, (start + index, slot.metadata))
-        self._columns = []
-        done = 0
-        for (tag, field), places in values.items():
-            rows = slice(done, done + len(places))
-            done = rows.stop
-            self._columns.append(_Column(tag, field, metadata.get((tag, field)), rows))
-        flat = [place for places in values.values() for place in places]
-        positions, payloads, widths, numbers, forms = zip(*flat, strict=True)
+                    metadata.setdefault(key, FirstMetadata(start + index, slot.metadata))
+        by_length: dict[int, list[int]] = {}
+        for number, places in enumerate(values.values()):
+            by_length.setdefault(len(places), []).append(number)
+        keys = list(values)
+        columns: dict[int, TableColumn] = {}
+        self._groups = []
+        flat: list[_Place] = []
+        for length, numbers in by_length.items():
+            self._groups.append(
+                TableGroup(numbers, slice(len(flat), len(flat) + length * len(numbers)))
+            )
+            for number in numbers:
+                key = keys[number]
+                rows = slice(len(flat), len(flat) + length)
+                columns[number] = TableColumn(*key, metadata.get(key), rows)
+                flat += values[key]
+        self._columns = [columns[number] for number in range(len(keys))]
+        positions, payloads, widths, numbers_at, forms = zip(*flat, strict=True)
         self._positions = np.array(positions, np.int64)
+        self._last = int(self._positions.argmax())
         self._wall_times = np.array(payloads, np.int64) + WALL_TIME_OFFSET
         self._steps = np.array(payloads, np.int64) + STEP_OFFSET
         self._step_width = max(widths)
         self._step_masks = np.array([(1 << 8 * width) - 1 for width in widths], np.uint64)
-        self._values = np.array(numbers, np.int64)
+        self._values = np.array(numbers_at, np.int64)
         [self._form] = set(forms)
 
     def is_at(self, buffer: bytearray, start: int) -> bool:
@@ -134,17 +148,17 @@ class Suffix:
         if self._version is not None:
             [wall_time] = _wall_time_at(buffer, start + HEADER_BYTES + WALL_TIME_OFFSET)
             yield self._version._replace(wall_time=wall_time)
-        wall_times = _gathered(buffer, "<f8", self._wall_times + start)
-        values = as_value_column(_gathered(buffer, self._form, self._values + start))
         words = _gathered(buffer, "<u8", self._steps + start) & self._step_masks
-        steps = decode_steps(words, max(self._step_width, 1))
-        positions = self._positions + (start + base)
-        columns = []
-        for tag, field, metadata, rows in self._columns:
-            first = metadata and FirstMetadata(start + base + metadata[0], metadata[1])
-            column = positions[rows], steps[rows], wall_times[rows], values[rows]
-            columns.append(ScalarColumn(tag, field, first, *column))
-        yield Batch(columns)
+        yield Table(
+            self._columns,
+            self._groups,
+            self._last,
+            start + base,
+            self._positions,
+            decode_steps(words, max(self._step_width, 1)),
+            _gathered(buffer, "<f8", self._wall_times + start),
+            as_value_column(_gathered(buffer, self._form, self._values + start)),
+        )
 
 
 def _gathered(buffer: bytearray, form: str, places: NDArray[np.int64]) -> NDArray[Any]:
@@ -210,9 +224,11 @@ def _learn(buffer: bytearray, begin: int, size: int) -> Suffix | None:
         if layout is None:
             return None
         layouts.append(layout)
-    # Writers do not mix types; one that does is read in another way.
+    # Writers do not mix types, or fields in a tag; one that does is read in another way.
     num_forms = len({form for layout in layouts for _, form in layout.shape.values})
-    return Suffix(layouts, version) if num_forms == 1 else None
+    keys = {(slot.tag, slot.field) for layout in layouts for slot in layout.slots}
+    num_tags = len({tag for tag, _ in keys})
+    return Suffix(layouts, version) if num_forms == 1 and num_tags == len(keys) else None
 
 
 def _learn_version(payload: bytes) -> tuple[FileVersion, Layout] | tuple[None, None]:

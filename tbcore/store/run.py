@@ -23,6 +23,7 @@ from tbcore.eventfiles.batch import (
     ReferenceColumn,
     ScalarColumn,
     SessionStart,
+    Table,
 )
 from tbcore.eventfiles.proto.summary_pb2 import SummaryMetadata
 from tbcore.kinds import Kind
@@ -146,6 +147,8 @@ class RunData:
 
     def append(self, batch: Batch, file_index: int) -> None:
         """Takes rows; copies what it keeps of them."""
+        if isinstance(batch, Table) and self._begin(batch, file_index):
+            return
         self._note_file(file_index)
         columns: list[Column] = [*batch.scalars, *batch.references]
         if batch.scalars and batch.references:
@@ -160,19 +163,13 @@ class RunData:
         if not columns:
             return
         self._change()
-        slack = self._slack(columns)
+        slack = self._slack(max(int(columns[0].position[-1]), int(columns[-1].position[-1])))
         by_tag: dict[str, list[int]] = {}
         for number, column in enumerate(columns):
             by_tag.setdefault(column.tag, []).append(number)
-        alone = [columns[n[0]] for n in by_tag.values() if len(n) == 1 and kept[n[0]] is None]
-        begun = self._begin(alone, slack)
         for tag, numbers in by_tag.items():
-            if tag in begun:
-                self._show(tag, begun[tag])
-                self._unsettled.add(tag)
-            else:
-                mine = [columns[n] for n in numbers]
-                self._append(tag, mine, [kept[n] for n in numbers], file_index, slack)
+            mine = [columns[n] for n in numbers]
+            self._append(tag, mine, [kept[n] for n in numbers], file_index, slack)
 
     # -- views ---------------------------------------------------------------------------------
 
@@ -297,40 +294,46 @@ class RunData:
             return series
         return series.bounded(self._max_points)
 
-    def _slack(self, columns: Sequence[Column]) -> float:
-        """Room to make for rows that are still to come, as a share of those that are there."""
+    def _slack(self, position: int) -> float:
+        """Room to make for rows that are still to come, as a share of those that are there.
+
+        `position` is about that of the last row in its file.
+        """
         if not self._bytes_expected:
             return LIVE_SLACK
-        last = max(int(columns[0].position[-1]), int(columns[-1].position[-1]))
-        done = self._bytes_before + last
+        done = self._bytes_before + position
         # Records grow longer as steps do, so that this says too much rather than too little.
         expected = self._bytes_expected / max(done, 1) - 1
         return min(max(expected + LOADED_SLACK / 2, LOADED_SLACK), _MAX_SLACK)
 
-    def _begin(self, columns: Sequence[Column], slack: float) -> dict[str, TagView]:
-        """New tags with these rows, those with equally many at once. Leaves what is not new."""
-        alike: dict[int, list[ScalarColumn]] = {}
-        for column in columns:
-            if column.tag not in self._tags and isinstance(column, ScalarColumn):
-                alike.setdefault(len(column.step), []).append(column)
-        begun: dict[str, TagView] = {}
-        for num_rows, some in alike.items():
-            if len(some) == 1 or num_rows > self._max_points > 0:
-                continue
-            metadata = [column.metadata and column.metadata.data for column in some]
-            kinds = [
-                _kind(column.field, _plugin_name(data), True)
-                for column, data in zip(some, metadata, strict=True)
-            ]
-            rows = zip(*(column[_ROWS_FROM:] for column in some), strict=True)
-            shape = len(some), num_rows
-            arrays = [np.concatenate(parts).reshape(shape) for parts in rows]
-            all_series = Series.begun(kinds, arrays, slack=slack)
-            for column, series, data in zip(some, all_series, metadata, strict=True):
-                begun[column.tag] = TagView((series,), num_rows, data)
-        if begun:
-            self._shape = Shape()
-        return begun
+    def _begin(self, table: Table, file_index: int) -> bool:
+        """Takes the first rows of a run, all at once; False if they are not, or not to be."""
+        if self._tags or self._max_points or (self._purges and self._goes_by_steps(file_index)):
+            return False
+        self._note_file(file_index)
+        self._note_time(file_index, float(table.wall_time[table.last]))
+        self._change()
+        slack = self._slack(table.origin + int(table.position[table.last]))
+        all_series: dict[int, Series] = {}
+        for numbers, rows in table.groups:
+            kinds = []
+            for number in numbers:
+                _, field, metadata, _ = table.columns[number]
+                kinds.append(_kind(field, _plugin_name(metadata and metadata.data), True))
+            arrays = table.step, table.wall_time, table.value
+            shape = len(numbers), -1
+            columns = [array[rows].reshape(shape) for array in arrays]
+            all_series.update(zip(numbers, Series.begun(kinds, columns, slack=slack), strict=True))
+        for number, (tag, _, metadata, _) in enumerate(table.columns):
+            series = all_series[number]
+            data = metadata.data if metadata else None
+            self._tags[tag] = TagView((series,), series.length, data)
+            if series.num_nonfinite:
+                self._nonfinite.add(tag)
+            if not series.is_compact:
+                self._unsettled.add(tag)
+        self._shape = Shape()
+        return True
 
     def _append(
         self,

@@ -258,17 +258,20 @@ class Series:
         value = _as_single(columns[VALUE])
         layout = DOUBLE if value is None else SINGLE
         columns = [*columns[:VALUE], columns[VALUE] if value is None else value]
-        # An even one, so that each series begins where eight bytes do.
-        capacity = -(-_with_slack(num_rows, slack) // 2) * 2
-        size = capacity * layout.row_bytes
+        capacity = _with_slack(num_rows, slack)
+        # Each begins where eight bytes do.
+        size = -(-capacity * layout.row_bytes // 8) * 8
         block = np.empty((num_series, size), np.uint8)
         for (dtype, width, start), column in zip(layout.columns, columns, strict=True):
             shape = num_series, num_rows
             np.ndarray(shape, dtype, block, capacity * start, (size, width))[...] = column
-        num_nonfinite = num_rows - np.count_nonzero(np.isfinite(columns[VALUE]), axis=1)
+        is_finite = np.isfinite(columns[VALUE])
+        num_nonfinite = [0] * num_series
+        if not is_finite.all():
+            num_nonfinite = (num_rows - np.count_nonzero(is_finite, axis=1)).tolist()
         return [
-            cls(kind, layout, piece, capacity, num_rows, num_nonfinite=count)
-            for kind, piece, count in zip(kinds, block, num_nonfinite.tolist(), strict=True)
+            cls(kind, layout, piece, capacity, num_rows, None, 0, count)
+            for kind, piece, count in zip(kinds, block, num_nonfinite, strict=True)
         ]
 
     # -- reading -------------------------------------------------------------------------------
@@ -414,9 +417,14 @@ class Series:
             num_nonfinite=num_nonfinite,
         )
 
+    @property
+    def is_compact(self) -> bool:
+        """Whether there is little spare room."""
+        return self.capacity <= _with_slack(self.length, LIVE_SLACK)
+
     def compacted(self) -> Series:
         """With little spare room; itself if there is little already."""
-        if self.capacity <= _with_slack(self.length, LIVE_SLACK):
+        if self.is_compact:
             return self
         capacity = _with_slack(self.length, LOADED_SLACK)
         block = self._copied(self.layout, capacity, slice(0, self.length))
