@@ -29,6 +29,8 @@ logger = logging.getLogger(__name__)
 _KNOWN_BYTES = INTACT_BYTES
 """Of each piece by which a file is told from another one."""
 _NUM_MIDDLES = 2
+_FIRST_BYTES = 256
+"""Most first records, which name the version of the file, are shorter."""
 TURN_BYTES = 1 << 24
 """Read of one file before another run gets its turn."""
 
@@ -218,9 +220,13 @@ def read_first_event_time(path: str) -> float | None:
     """
     descriptor = open_regular(path)
     try:
-        header = _pread(descriptor, HEADER_BYTES, 0)
-        length = length_at(header, 0) if len(header) == HEADER_BYTES else None
-        if length is None or length + FRAME_BYTES > os.fstat(descriptor).st_size:
+        head = _pread(descriptor, _FIRST_BYTES, 0)
+        length = length_at(head, 0) if len(head) >= HEADER_BYTES else None
+        if length is None:
+            return None
+        if length + FRAME_BYTES <= len(head):
+            return _wall_time(bytes(head[HEADER_BYTES : length + FRAME_BYTES]))
+        if length + FRAME_BYTES > os.fstat(descriptor).st_size:
             return None
         if length > BUFFER_BYTES:
             event, _ = _read_long_event(descriptor, 0, length)

@@ -308,7 +308,9 @@ class RunData:
 
     def _begin(self, table: Table, file_index: int) -> bool:
         """Takes the first rows of a run, all at once; False if they are not, or not to be."""
-        if self._tags or self._max_points or (self._purges and self._goes_by_steps(file_index)):
+        if self._tags or self._max_points or table.value.dtype != np.float32:
+            return False
+        if self._purges and self._goes_by_steps(file_index):
             return False
         self._note_file(file_index)
         self._note_time(file_index, float(table.wall_time[table.last]))

@@ -252,12 +252,10 @@ class Series:
         """Scalar series of these kinds with their first rows, in slices of one block.
 
         As `appended` to empty ones, in a fraction of the time where there are many short ones.
-        Columns have shape (num_series, num_rows), in the order of SINGLE, and are copied.
+        Columns have shape (num_series, num_rows), in the order and types of SINGLE, and are copied.
         """
         num_series, num_rows = columns[STEP].shape
-        value = _as_single(columns[VALUE])
-        layout = DOUBLE if value is None else SINGLE
-        columns = [*columns[:VALUE], columns[VALUE] if value is None else value]
+        layout = SINGLE
         capacity = _with_slack(num_rows, slack)
         # Each begins where eight bytes do.
         size = -(-capacity * layout.row_bytes // 8) * 8

@@ -437,7 +437,14 @@ def assert_equal_files(tmp_path: Path, contents: list[bytes]) -> None:
             assert first.data == other.metadata[key].data
 
 
-def alike(seed: int, *, name: str = "", as_tensor: bool = False, merged: bool = False) -> bytes:
+def alike(
+    seed: int,
+    *,
+    name: str = "",
+    as_tensor: bool = False,
+    merged: bool = False,
+    uneven: bool = False,
+) -> bytes:
     """A run of a sweep; `name` is what is another in each."""
     rng = np.random.default_rng(seed)
     version = Event(wall_time=rng.random(), file_version="brain.Event:2")
@@ -449,7 +456,9 @@ def alike(seed: int, *, name: str = "", as_tensor: bool = False, merged: bool = 
         payloads.append(event.SerializeToString())
     for step in [0, 1, 2, 3, 127, 128, 300, 70_000]:
         event = Event(wall_time=rng.random(), step=step)
-        for tag in ("loss", "lr", "é"):
+        for tag in ("loss", "val", "lr", "é", "test"):
+            if uneven and step % 3 and tag in ("val", "test"):
+                continue
             value = event.summary.value.add(tag=tag)
             if as_tensor:
                 value.tensor.CopyFrom(numpy_to_tensor(np.array(rng.random(), np.float32)))
@@ -479,7 +488,7 @@ def suffixes_used(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return used
 
 
-@pytest.mark.parametrize("form", [{}, {"as_tensor": True}, {"merged": True}])
+@pytest.mark.parametrize("form", [{}, {"as_tensor": True}, {"merged": True}, {"uneven": True}])
 def test_alike_files_from_the_third_on_are_compared_as_a_whole(
     tmp_path: Path, suffixes_used: list[int], form: dict[str, bool]
 ) -> None:

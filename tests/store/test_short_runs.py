@@ -1,0 +1,192 @@
+"""Runs of a sweep are taken as one table each: what is kept is what is kept of single rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tbcore.eventfiles.decode import Decoder
+from tbcore.eventfiles.logdir import LogdirSpec, scan
+from tbcore.store.reader import RunReader
+from tbcore.store.run import RunData
+from tbcore.store.series import SINGLE, Series
+from tbcore.testing import EventFileWriter
+
+NUM_RUNS = 6
+STEPS = 40
+NAN, INF = float("nan"), float("inf")
+
+Write = Callable[[EventFileWriter, int, int], object]
+
+
+def plain(writer: EventFileWriter, run: int, step: int) -> None:
+    writer.add_scalar("loss", run / (step + 1), step)
+    writer.add_scalar("lr", 0.1, step)
+
+
+def uneven(writer: EventFileWriter, run: int, step: int) -> None:
+    plain(writer, run, step)
+    if step % 10 == 0:
+        writer.add_scalar("val/loss", run + step, step)
+    writer.add_scalar("time", step / 7, step)
+    if step == STEPS - 1:
+        writer.add_scalar("val/best", run, step)
+
+
+def not_finite(writer: EventFileWriter, run: int, step: int) -> None:
+    writer.add_scalar("loss", NAN if step > 30 + run else 1.0, step)
+    writer.add_scalar("lr", 0.1, step)
+    writer.add_scalar("norm", INF if step == 3 else -INF if step == 4 else step, step)
+
+
+def tensors(writer: EventFileWriter, run: int, step: int) -> None:
+    for tag in ("loss", "lr"):
+        writer.add_tensor(tag, np.float32(run + step), step, plugin_name="scalars")
+
+
+def doubles(writer: EventFileWriter, run: int, step: int) -> None:
+    for tag, scale in (("big", 1e300), ("small", 0.5)):
+        value = np.float64(scale * (run + step))
+        writer.add_tensor(tag, value, step, dtype="float64", plugin_name="scalars")
+
+
+FORMS: dict[str, Write] = {f.__name__: f for f in (plain, uneven, not_finite, tensors, doubles)}
+"""Of doubles each tag is looked at by itself: not every one needs them."""
+
+
+def write_runs(logdir: Path, write: Write) -> None:
+    for run in range(NUM_RUNS):
+        with EventFileWriter(logdir / f"{run}" / "1.tfevents", wall_time=100.0 + run) as writer:
+            for step in range(STEPS):
+                write(writer, run, step)
+
+
+class Runs:
+    """The readers of all runs below a directory."""
+
+    def __init__(self, logdir: Path, *, blocks: bool, **options: Any) -> None:
+        self._specs = [LogdirSpec(None, str(logdir))]
+        decoder = Decoder(blocks=blocks)
+        names = scan(self._specs).runs
+        self._readers = {name: RunReader(decoder, **options) for name in names}
+
+    def read(self) -> Runs:
+        for name, files in scan(self._specs).runs.items():
+            reader = self._readers[name]
+            reader.update(files)
+            while reader.has_work:
+                reader.read_turn(1 << 20)
+        return self
+
+    def contents(self) -> dict[str, Any]:
+        return {name: contents(reader.data) for name, reader in self._readers.items()}
+
+    def series(self, tag: str) -> list[Series]:
+        views = (reader.data.commit() for reader in self._readers.values())
+        return [view.tags[tag].series[0] for view in views]
+
+
+def contents(data: RunData) -> dict[str, Any]:
+    """All that is known of a run, in a form that can be compared."""
+
+    def series(one: Series) -> tuple[Any, ...]:
+        columns = [one.column(n).tobytes() for n in range(len(one.layout.columns))]
+        ordinals = one.ordinals_between(0, one.length).tolist()
+        return one.kind, id(one.layout), one.num_nonfinite, ordinals, columns
+
+    view = data.commit()
+    return {
+        "tags": [
+            (tag, found.metadata, found.num_rows, [series(s) for s in found.series])
+            for tag, found in view.tags.items()
+        ],
+        "files": view.files,
+        "times": (view.first_event_time, view.last_event_time),
+        "nonfinite": view.nonfinite_tags,
+    }
+
+
+@pytest.fixture
+def tables(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Whether each table that came was taken as one."""
+    taken: list[bool] = []
+
+    def begin(self: RunData, *arguments: Any) -> bool:
+        taken.append(real(self, *arguments))
+        return taken[-1]
+
+    real = RunData._begin
+    monkeypatch.setattr(RunData, "_begin", begin)
+    return taken
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_table_is_what_its_rows_are(tmp_path: Path, tables: list[bool], form: str) -> None:
+    """Columns, kinds, order of tags, metadata, what is not finite, times."""
+    write_runs(tmp_path, FORMS[form])
+    fast = Runs(tmp_path, blocks=True).read()
+    assert tables == [form != "doubles"] * (NUM_RUNS - 2), "from the third on"
+    assert fast.contents() == Runs(tmp_path, blocks=False).read().contents()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_runs_that_began_with_a_table_go_on(tmp_path: Path, tables: list[bool], form: str) -> None:
+    """They grow, begin new tags, and start again in a second file."""
+    write_runs(tmp_path, FORMS[form])
+    fast = Runs(tmp_path, blocks=True).read()
+    plain_ones = Runs(tmp_path, blocks=False).read()
+    for run in range(NUM_RUNS):
+        with EventFileWriter(tmp_path / f"{run}" / "1.tfevents") as writer:
+            for step in range(STEPS, 3 * STEPS):
+                FORMS[form](writer, run, step)
+                writer.add_scalar("new", step, step)
+    assert fast.read().contents() == plain_ones.read().contents()
+    for run in range(NUM_RUNS):
+        with EventFileWriter(tmp_path / f"{run}" / "2.tfevents") as writer:
+            writer.add_session_log("START", 5)
+            FORMS[form](writer, run, 5)
+    assert tables
+    assert fast.read().contents() == plain_ones.read().contents()
+
+
+def test_files_without_a_version_drop_rows_by_their_steps(
+    tmp_path: Path, tables: list[bool]
+) -> None:
+    """So rows are looked at one by one there."""
+    for run in range(NUM_RUNS):
+        with EventFileWriter(tmp_path / f"{run}" / "1.tfevents", file_version=None) as writer:
+            for step in [*range(20), *range(10, 20)]:
+                plain(writer, run, step)
+    fast = Runs(tmp_path, blocks=True).read()
+    assert tables
+    assert not any(tables)
+    assert fast.contents() == Runs(tmp_path, blocks=False).read().contents()
+
+
+def test_a_bound_is_kept_to(tmp_path: Path) -> None:
+    """As in runs that are read in any other way."""
+    write_runs(tmp_path, plain)
+    fast = Runs(tmp_path, blocks=True, max_points=10).read()
+    assert fast.contents() == Runs(tmp_path, blocks=False, max_points=10).read().contents()
+    assert {len(series) for series in fast.series("loss")} == {10}
+
+
+def test_series_in_one_block_are_aligned_and_have_little_spare_room(
+    tmp_path: Path, tables: list[bool]
+) -> None:
+    """However few rows they have: a sweep has tens of thousands of them."""
+    for run in range(NUM_RUNS):
+        with EventFileWriter(tmp_path / f"{run}" / "1.tfevents", wall_time=1.0) as writer:
+            for tag in range(20):
+                writer.add_scalar(f"tag{tag}", tag, run)
+    runs = Runs(tmp_path, blocks=True).read()
+    assert any(tables)
+    for series in runs.series("tag7"):
+        assert series.is_compact
+        assert series.layout is SINGLE
+        assert series.column(0).flags.aligned
+        assert series.column(1).flags.aligned
