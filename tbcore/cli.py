@@ -69,6 +69,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except TbcoreError as error:
         click.echo(f"tbcore: {_line(str(error))}", err=True)
         return 1
+    except OSError as error:
+        # A disk that is full, mostly: what is known to fail has been told in better words.
+        with contextlib.suppress(OSError):
+            click.echo(f"tbcore: {_line(str(error))}", err=True)
+        return 1
     except (KeyboardInterrupt, click.Abort):
         status = 130
     _flush()
@@ -94,7 +99,8 @@ def _line(message: str) -> str:
 
 def _flush() -> None:
     for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError, ValueError):
+        # A process may be started without them.
+        with contextlib.suppress(OSError, ValueError, AttributeError):
             stream.flush()
 
 
@@ -384,6 +390,8 @@ def check(*, logdir: str, as_json: bool) -> int:
     from tbcore.plugins import load_plugins
     from tbcore.server.check import check as check_logdir
 
+    if not logdir:
+        raise click.UsageError("which directory? give one, as in `tbcore check runs/`")
     specs = _specs(logdir, is_spec=False)
     _be_quiet()
     with contextlib.redirect_stdout(sys.stderr):

@@ -267,6 +267,7 @@ def test_options_of_tensorboard_without_meaning(
         (["runs", "--api", "new"], ["--api", "plugin", "legacy"]),
         (["runs", "more"], ["give one directory, not 2", "--logdir_spec runs,more"]),
         (["plugins", "--xml"], ["No such option", "--xml"]),
+        (["check", ""], ["which directory?", "tbcore check runs/"]),
     ],
 )  # fmt: skip
 def test_what_cannot_be_understood(refused: Any, arguments: list[str], parts: list[str]) -> None:

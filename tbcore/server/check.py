@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import Any, Literal, NamedTuple
 
 from tbcore.eventfiles.decode import Decoder
@@ -17,6 +18,9 @@ from tbcore.store.run import RunData
 
 BEING_WRITTEN_SECONDS = 300.0
 """A file that changed so shortly ago may end anywhere: somebody is writing it."""
+
+_MAX_LINES = 20
+"""Of a file, for people."""
 
 What = Literal["missing", "unreadable", "corrupt", "cut off", "being written", "empty", "changed"]
 
@@ -63,12 +67,13 @@ class Report(NamedTuple):
 
     def lines(self) -> Iterator[str]:
         """For people: each file that something is wrong with, then the sum."""
-        path = None
-        for finding in self.findings:
-            if finding.path != path:
-                path = finding.path
-                yield one_line(path)
-            yield f"    {one_line(finding.message)}"
+        for path, group in groupby(self.findings, key=lambda finding: finding.path):
+            findings = list(group)
+            yield one_line(path)
+            for finding in findings[:_MAX_LINES]:
+                yield f"    {one_line(finding.message)}"
+            if len(findings) > _MAX_LINES:
+                yield f"    and {len(findings) - _MAX_LINES} more; --json has them all"
         if self.findings:
             yield ""
         where = f"{plural(self.num_runs, 'run')}, {plural(self.num_files, 'file')}"

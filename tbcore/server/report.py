@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import shutil
@@ -85,13 +86,13 @@ class Reporter:
     """Prints what was found and how loading goes on, in a thread of its own."""
 
     def __init__(
-        self, multiplexer: Multiplexer, logdir: str, plugins: str, out: TextIO = sys.stdout
+        self, multiplexer: Multiplexer, logdir: str, plugins: str, out: TextIO | None = sys.stdout
     ) -> None:
         self._multiplexer = multiplexer
         self._logdir = logdir
         self._plugins = plugins
         self._out = out
-        self._on_terminal = out.isatty()
+        self._on_terminal = out is not None and out.isatty()
         self._ended = threading.Event()
         self._has_progress = False
         self._lock = threading.Lock()
@@ -107,7 +108,7 @@ class Reporter:
         """Prints a line of its own."""
         with self._lock:
             self._clear()
-            print(line, file=self._out, flush=True)
+            self._print(f"{line}\n")
 
     def clear(self) -> None:
         """Takes the progress away, so that something else can be printed."""
@@ -117,7 +118,14 @@ class Reporter:
     def _clear(self) -> None:
         if self._has_progress:
             self._has_progress = False
-            print(CLEAR_LINE, end="", file=self._out, flush=True)
+            self._print(CLEAR_LINE)
+
+    def _print(self, text: str) -> None:
+        """A disk that is full, or a reader that is gone, does not end the server."""
+        if self._out is not None:
+            with contextlib.suppress(OSError, ValueError):
+                self._out.write(text)
+                self._out.flush()
 
     def _run(self) -> None:
         started = time.monotonic()
@@ -146,7 +154,7 @@ class Reporter:
         with self._lock:
             self._has_progress = True
             width = shutil.get_terminal_size().columns - 1
-            print(f"{CLEAR_LINE}{line[:width]}", end="", file=self._out, flush=True)
+            self._print(f"{CLEAR_LINE}{line[:width]}")
 
 
 class LineFormatter(logging.Formatter):

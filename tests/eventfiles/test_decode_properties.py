@@ -188,8 +188,9 @@ class Collector:
                     rows.append((int(position), "scalar", *row))
             for reference in item.references:
                 columns = [np.asarray(c).tolist() for c in reference[3:]]
-                for position, *row in zip(*columns, strict=True):
-                    rows.append((position, "reference", reference.tag, reference.field, *row))
+                for position, step, wall_time, *place in zip(*columns, strict=True):
+                    row = (reference.tag, reference.field, step, bits(wall_time))
+                    rows.append((position, "reference", *row, *place))
             rows.extend((b.position, "bare", b.step, b.is_summary) for b in item.bare_events)
             self.rows.extend(sorted(rows, key=lambda row: row[:2]))
 

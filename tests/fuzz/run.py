@@ -3,7 +3,12 @@
     .venv/bin/python -m pip install atheris
     .venv/bin/python tests/fuzz/run.py event_files -max_total_time=300
 
-The first argument names a target, the others are libFuzzer's. Inputs that reached something new are
+The first argument names a target, the others are libFuzzer's. For a long run, start it again until
+something is found, as atheris keeps some kilobytes for each event file:
+
+    while .venv/bin/python tests/fuzz/run.py event_files -runs=100000; do :; done
+
+Inputs that reached something new are
 kept in build/fuzz. One that found a fault goes to tests/fuzz/found/TARGET, from where the tests try
 it again ever after: give it a name that says what it found, once that is repaired.
 """
@@ -41,6 +46,7 @@ def main() -> None:
     options = [
         "-max_len=4000",
         "-timeout=60",
+        "-rss_limit_mb=8000",
         "-report_slow_units=30",
         f"-artifact_prefix={found}/",
         *sys.argv[1:],

@@ -204,3 +204,41 @@ def test_p21_a_logdir_that_is_not_there_is_waited_for(start: Any, tmp_path: Path
 
     [line] = server.noise.splitlines()
     assert line.endswith("/later does not exist; waiting for it")
+
+
+@pytest.mark.parametrize("streams", ["> /dev/full", ">&-", ">&- 2>&-", "2> /dev/full"])
+def test_p21_a_server_that_cannot_print_serves(tmp_path: Path, streams: str) -> None:
+    """On a disk that is full, or started without anywhere to print to; a command says why in a
+    line, where it can."""
+    write_run(tmp_path / "logs", "a", scalars={"x": [1.0]})
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    command = f"{sys.executable} -m tbcore"
+    serving = subprocess.Popen(
+        f"exec {command} serve --logdir logs --port {port} {streams}",
+        shell=True, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    checked = subprocess.run(
+        f"{command} check logs {streams}", check=False, shell=True, cwd=tmp_path,
+        capture_output=True, text=True,
+    )  # fmt: skip
+    try:
+        assert answers(serving, port)
+    finally:
+        serving.terminate()
+    assert serving.communicate(timeout=30)[1] == ""
+    assert serving.returncode == 143
+    assert checked.returncode == (1 if streams == "> /dev/full" else 0)
+    assert checked.stderr == ("tbcore: [Errno 28] No space left on device\n" * checked.returncode)
+
+
+def answers(process: subprocess.Popen[str], port: int) -> bool:
+    """Whether the page comes before the process ends."""
+    while process.poll() is None:
+        try:
+            with socket.create_connection(("127.0.0.1", port), timeout=30) as client:
+                client.sendall(b"GET /data/runs HTTP/1.0\r\nHost: localhost\r\n\r\n")
+                return client.recv(20).startswith(b"HTTP/1.1 200 OK")
+        except OSError:
+            time.sleep(0.05)
+    return False

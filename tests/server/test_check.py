@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,23 @@ def test_damage_is_named_with_its_offset(
     assert lines[1] == f"    payload checksum wrong in the record at offset {offsets[0]}"
     assert "2 runs, 2 files" in lines[5]
     assert "1 damaged" in lines[5]
+
+
+def test_a_file_with_much_damage_does_not_fill_the_screen(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """JSON has all of it."""
+    nonsense = record_bytes(b"\xff" * 9)
+    event_file(tmp_path / "a.tfevents", *[nonsense] * 500)
+    event_file(tmp_path / "b.tfevents", nonsense)
+
+    _, report = run_check(capsys, tmp_path)
+    assert len(report["findings"]) == 501
+    assert main(["check", str(tmp_path)]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) < 30
+    assert "    and 480 more; --json has them all" in lines
+    assert any(re.fullmatch(r"1 run, 2 files \(.*\): 2 damaged", line) for line in lines)
 
 
 @pytest.mark.parametrize("num_bytes", [1, 11, 12, 20])
