@@ -2,7 +2,8 @@
 are called.
 
 A run is a directory that directly holds an event file; its name is its path below the logdir. A
-scan asks the file system anew each time and opens nothing.
+scan opens nothing. It asks for the status of every directory and event file each time, and lists
+anew the directories that may hold others than before.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import errno
 import os
 import posixpath
+import random
 import re
 import stat
 import time
@@ -27,6 +29,13 @@ MIN_FILE_BYTES = 1 << 14
 _MAX_LINKED_NAMES = 8
 """How many names one directory may have by way of links. Directories that link to each other
 have as many paths as there are orders of them, and a scan must end."""
+
+_SETTLED_SECONDS = 3.0
+"""Between seeing that a directory was changed and listing it, for the listing to hold until the
+directory is changed once more. Times of changes are as coarse as 2 s on some file systems, and a
+change within that time of another one would not show."""
+_RELIST_SECONDS = 60.0
+"""A directory is listed at least so often, in case it does not tell when it is changed."""
 
 
 @dataclass(frozen=True)
@@ -101,32 +110,123 @@ def parse_logdir_spec(text: str) -> list[LogdirSpec]:
 
 
 def scan(specs: Sequence[LogdirSpec]) -> Scan:
-    """Look for event files below all directories, through links to directories too.
+    """Look once; see `Logdir.scan`."""
+    return Logdir(specs).scan()
 
-    Only regular files count, whatever they are called. A spec that does not exist, or a directory
-    that cannot be read, costs what is in it and is told; nothing is raised.
-    """
-    found = Scan({}, 0, 0, [], [])
-    num_directories = num_files = 0
-    names = _RunNames()
-    for number, spec in enumerate(specs):
-        directories: list[tuple[str, str, list[EventFile]]] = []
-        for directory, files in _walk(os.path.abspath(spec.path), found):
-            num_directories += 1
-            if files:
-                num_files += len(files)
-                files.sort()
-                directories.append((directory.name, directory.path, files))
+
+class Logdir:
+    """The directories that the user named, looked at again and again."""
+
+    def __init__(self, specs: Sequence[LogdirSpec]) -> None:
+        self._specs = list(specs)
+        self._listings: list[dict[str, _Listing]] = [{} for _ in specs]
+        """Of the last scan, of each spec by path."""
+        self._silent: set[int] = set()
+        """Devices with a directory that did not tell that it was changed."""
+        self._places: list[tuple[int, str, str]] = []
+        """Of the last scan, for each directory with event files: the number of its spec, its path
+        relative to that, and its path."""
+        self._names: list[tuple[str, int]] = []
+        """The runs in there, each with its place in the list."""
+
+    def scan(self) -> Scan:
+        """Look for event files below all directories, through links to directories too.
+
+        Only regular files count, whatever they are called. A spec that does not exist, or a
+        directory that cannot be read, costs what is in it and is told; nothing is raised.
+        """
+        found = Scan({}, 0, 0, [], [])
+        num_directories = num_files = 0
+        places: list[tuple[int, str, str]] = []
+        all_files: list[list[EventFile]] = []
+        for number in range(len(self._specs)):
+            for directory, files in self._walk(number, found):
+                num_directories += 1
+                if files:
+                    num_files += len(files)
+                    places.append((number, directory.name, directory.path))
+                    all_files.append(files)
+        if places != self._places:
+            self._places, self._names = places, self._named(places)
+        for name, index in self._names:
+            found.runs[name] = all_files[index]
+        return Scan(
+            found.runs, num_directories, num_files, found.missing, found.problems, found.unlisted
+        )
+
+    def _named(self, places: Sequence[tuple[int, str, str]]) -> list[tuple[str, int]]:
         # The order of a directory's entries changes with its content, and names must not: proper
         # names first, so that a name which was made readable never takes one of theirs.
-        directories.sort(key=lambda item: (not _is_readable(item[0]), item[0]))
-        for relative, path, files in directories:
-            name = names.take(number, spec, relative, path)
+        order = sorted(
+            (number, not _is_readable(relative), relative, place, path)
+            for place, (number, relative, path) in enumerate(places)
+        )
+        names = _RunNames()
+        taken = []
+        for number, _, relative, place, path in order:
+            name = names.take(number, self._specs[number], relative, path)
             if name is not None:
-                found.runs[name] = files
-    return Scan(
-        found.runs, num_directories, num_files, found.missing, found.problems, found.unlisted
-    )
+                taken.append((name, place))
+        return taken
+
+    def _walk(self, number: int, found: Scan) -> Iterator[tuple[_Directory, list[EventFile]]]:
+        """Each directory of a spec with its event files, these in the order of their paths."""
+        root = os.path.abspath(self._specs[number].path)
+        listings: dict[str, _Listing] = {}
+        before = self._listings[number]
+        self._listings[number] = listings
+        # A link to a directory above the logdir leads round in a circle as well.
+        top: _Directory | None = None
+        for above in _parents(os.path.realpath(root)):
+            top = _Directory(above, "", top)
+        num_names: dict[tuple[int, int], int] = {}
+        stack = [_Directory(root, ".", top)]
+        while stack:
+            directory = stack.pop()
+            try:
+                if directory.is_linked:
+                    if not _may_enter(directory, num_names, found):
+                        continue
+                    listing = _list(directory, found)
+                else:
+                    listing = self._look_into(directory, before.get(directory.path), found)
+                    listings[directory.path] = listing
+            except FileNotFoundError:
+                if directory.path == root:
+                    found.missing.append(readable(root))
+                continue
+            except OSError as error:
+                reason = error.strerror or type(error).__name__
+                if directory.path == root and isinstance(error, NotADirectoryError):
+                    reason = "it is not a directory"
+                found.problems.append(one_line(f"cannot list {directory.path}: {reason}"))
+                found.unlisted.append(directory.path)
+                continue
+            stack += listing.directories
+            yield directory, listing.files
+
+    def _look_into(self, directory: _Directory, known: _Listing | None, found: Scan) -> _Listing:
+        """What is in a directory: as listed before, where that is sure to hold still."""
+        if known is None or not _REMEMBERS:
+            return _list(directory, found)
+        stamp = _stamp(directory.path)
+        now = time.monotonic()
+        is_same, can_tell = stamp == known.stamp, stamp[0] not in self._silent
+        if (
+            is_same and can_tell and known.holds and now < known.relist_at and known.update_files()
+        ):  # fmt: skip
+            return known
+        listing = _list(directory, found)
+        listing.stamp = stamp
+        listing.since = known.since if is_same else now
+        if is_same and known.holds and not listing.has_same_names(known):
+            # It may have been changed just now. Otherwise its status says nothing about changes.
+            if _stamp(directory.path) == stamp:
+                self._silent.add(stamp[0])
+        listing.holds = now - listing.since >= _SETTLED_SECONDS and not listing.has_links
+        # Not all at the same time.
+        listing.relist_at = now + _RELIST_SECONDS * random.uniform(0.5, 1)
+        return listing
 
 
 def is_large(specs: Sequence[LogdirSpec], num_bytes: int, seconds: float) -> bool:
@@ -135,9 +235,9 @@ def is_large(specs: Sequence[LogdirSpec], num_bytes: int, seconds: float) -> boo
     True as well when it takes so many seconds to find out.
     """
     deadline = time.monotonic() + seconds
-    found = Scan({}, 0, 0, [], [])
-    for spec in specs:
-        for _, files in _walk(os.path.abspath(spec.path), found):
+    logdir, found = Logdir(specs), Scan({}, 0, 0, [], [])
+    for number in range(len(specs)):
+        for _, files in logdir._walk(number, found):
             num_bytes -= sum(max(file.size, MIN_FILE_BYTES) for file in files)
             if num_bytes <= 0 or time.monotonic() > deadline:
                 return True
@@ -214,33 +314,73 @@ class _Directory:
         return False
 
 
-def _walk(root: str, found: Scan) -> Iterator[tuple[_Directory, list[EventFile]]]:
-    """Each directory with its event files, in no order."""
-    # A link to a directory above the logdir leads round in a circle as well.
-    top: _Directory | None = None
-    for above in _parents(os.path.realpath(root)):
-        top = _Directory(above, "", top)
-    num_names: dict[tuple[int, int], int] = {}
-    stack = [_Directory(root, ".", top)]
-    while stack:
-        directory = stack.pop()
-        try:
-            if directory.is_linked and not _may_enter(directory, num_names, found):
-                continue
-            with os.scandir(directory.path) as entries:
-                files = _sort_out(entries, directory, stack, found)
-        except FileNotFoundError:
-            if directory.path == root:
-                found.missing.append(readable(root))
-            continue
-        except OSError as error:
-            reason = error.strerror or type(error).__name__
-            if directory.path == root and isinstance(error, NotADirectoryError):
-                reason = "it is not a directory"
-            found.problems.append(one_line(f"cannot list {directory.path}: {reason}"))
-            found.unlisted.append(directory.path)
-            continue
-        yield directory, files
+class _Listing:
+    """What was in a directory."""
+
+    __slots__ = (
+        "directories", "files", "has_links", "holds", "relist_at", "since", "stamp",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.directories: list[_Directory] = []
+        self.files: list[EventFile] = []
+        """Event files in the order of their paths, as of the last look."""
+        self.has_links = False
+        """Whether any entry is a link: what these lead to changes without the directory."""
+        self.stamp: _Stamp | None = None
+        """Of the directory before it was listed; None the first time, when nobody asks."""
+        self.since = 0.0
+        """When this stamp was seen first, as the other time in seconds of the monotonic clock."""
+        self.holds = False
+        """Whether there can be no other names as long as the stamp is the same."""
+        self.relist_at = 0.0
+
+    def update_files(self) -> bool:
+        """Asks for the status of the files; False if one of them is no event file any more."""
+        changed: dict[int, EventFile] = {}
+        for index, file in enumerate(self.files):
+            try:
+                status = os.stat(file.path)
+            except OSError:
+                return False
+            if (
+                status.st_size != file.size
+                or status.st_mtime_ns != file.mtime_ns
+                or status.st_ctime_ns != file.ctime_ns
+                or status.st_ino != file.inode
+                or status.st_dev != file.device
+            ):
+                if not stat.S_ISREG(status.st_mode):
+                    return False
+                changed[index] = EventFile.of(file.path, status)
+        if changed:
+            # Whoever has the files of the last look keeps them.
+            self.files = [changed.get(index, file) for index, file in enumerate(self.files)]
+        return True
+
+    def has_same_names(self, other: _Listing) -> bool:
+        return [file.path for file in self.files] == [file.path for file in other.files] and {
+            directory.path for directory in self.directories
+        } == {directory.path for directory in other.directories}
+
+
+_Stamp = tuple[int, int, int, int]
+
+_REMEMBERS = os.name == "posix"
+"""Whether listings are kept. Windows lists names along with a part of the status of each file."""
+
+
+def _stamp(path: str) -> _Stamp:
+    """What changes when an entry comes or goes, and with whatever stands in the same place."""
+    status = os.stat(path)
+    return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_ctime_ns
+
+
+def _list(directory: _Directory, found: Scan) -> _Listing:
+    with os.scandir(directory.path) as entries:
+        listing = _sort_out(entries, directory, found)
+    listing.files.sort()
+    return listing
 
 
 def _parents(path: str) -> list[str]:
@@ -266,36 +406,33 @@ def _may_enter(directory: _Directory, num_names: dict[tuple[int, int], int], fou
     return num_names[identity] <= _MAX_LINKED_NAMES
 
 
-def _sort_out(
-    entries: Iterator[os.DirEntry[str]],
-    directory: _Directory,
-    stack: list[_Directory],
-    found: Scan,
-) -> list[EventFile]:
-    """The event files among the entries; directories go onto the stack."""
-    files: list[EventFile] = []
+def _sort_out(entries: Iterator[os.DirEntry[str]], directory: _Directory, found: Scan) -> _Listing:
+    """The directories and the event files among the entries."""
+    listing = _Listing()
     prefix = "" if directory.name == "." else f"{directory.name}/"
     for entry in entries:
         try:
             # A name without the mark can only be that of a directory. Most entries say what they
             # are without a call; telling where a link leads costs one.
+            if entry.is_symlink():
+                listing.has_links = True
             if entry.is_dir():
                 is_linked = directory.is_linked or entry.is_symlink()
-                stack.append(
+                listing.directories.append(
                     _Directory(entry.path, prefix + entry.name, directory, is_linked=is_linked)
                 )
             elif _MARK in entry.name:
                 status = entry.stat()
                 # A FIFO would hang its reader, and a device is worse.
                 if stat.S_ISREG(status.st_mode):
-                    files.append(EventFile.of(entry.path, status))
+                    listing.files.append(EventFile.of(entry.path, status))
         except OSError as error:
             if error.errno in (errno.ENOENT, errno.ELOOP):
                 continue  # Gone, or a link to nowhere.
             if not entry.is_symlink():
                 raise  # Of no file in here anything is known.
             found.problems.append(one_line(f"cannot look at {entry.path}: {error.strerror}"))
-    return files
+    return listing
 
 
 def _is_readable(name: str) -> bool:

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from tbcore.eventfiles.decode import Decoder
-from tbcore.eventfiles.logdir import EventFile, LogdirSpec, Scan, is_large, one_line, scan
+from tbcore.eventfiles.logdir import EventFile, Logdir, LogdirSpec, Scan, is_large, one_line
 from tbcore.eventfiles.tail import TURN_BYTES, FileReplacedError, read_first_event_time
 from tbcore.store.assistant import Assistant, AssistantError, Order
 from tbcore.store.multiplexer import Multiplexer
@@ -81,6 +81,7 @@ class Loader:
         """
         self._multiplexer = multiplexer
         self._specs = list(specs)
+        self._logdir = Logdir(specs)
         self._reload_interval = reload_interval
         self._purge_orphaned_data = purge_orphaned_data
         self._max_points = max_points
@@ -196,7 +197,7 @@ class Loader:
 
     def _look(self) -> None:
         """Scan, and work out what there is to read. New runs are shown at once, still empty."""
-        found = scan(self._specs)
+        found = self._logdir.scan()
         self._scan, self._looked_at = found, time.monotonic()
         self._tell_scan(found)
         for name in [name for name in self._runs if name not in found.runs]:

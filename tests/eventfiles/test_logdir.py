@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import random
+import shutil
 import socket
 import time
 from collections.abc import Sequence
@@ -10,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
+import tbcore.eventfiles.logdir as logdir_module
 from tbcore.eventfiles.logdir import (
     EventFile,
+    Logdir,
     LogdirSpec,
     Scan,
     one_line,
@@ -342,6 +346,147 @@ def test_the_grammar_of_several_directories(
 ) -> None:
     """As TensorBoard reads it, but for empty items, which are skipped."""
     assert [(spec.name, spec.path) for spec in parse_logdir_spec(text)] == list(specs)
+
+
+# -- again and again ---------------------------------------------------------------------------
+
+
+class Listed:
+    """Which directories were listed, in a logdir whose directories settle at once."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.paths: list[str] = []
+        self.scandir = os.scandir
+        monkeypatch.setattr(os, "scandir", self)
+        monkeypatch.setattr(logdir_module, "_SETTLED_SECONDS", SETTLED_SECONDS)
+
+    def __call__(self, path: str) -> os._ScandirIterator[str]:
+        self.paths.append(path)
+        return self.scandir(path)
+
+    def by(self, logdir: Logdir) -> list[str]:
+        """Those that one scan lists."""
+        self.paths.clear()
+        logdir.scan()
+        return sorted(self.paths)
+
+
+SETTLED_SECONDS = 0.03
+"""Enough for the clock of a local file system."""
+
+
+def settle(logdir: Logdir) -> None:
+    for _ in range(3):
+        logdir.scan()
+        time.sleep(2 * SETTLED_SECONDS)
+    logdir.scan()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there, every directory is listed each time")
+def test_only_what_was_changed_is_listed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, other = tmp_path / "run", tmp_path / "other"
+    touch(run / "a.tfevents")
+    touch(other / "a.tfevents")
+    listed, logdir = Listed(monkeypatch), Logdir([LogdirSpec(None, str(tmp_path))])
+    assert listed.by(logdir) == listed.by(logdir) == [f"{tmp_path}", f"{other}", f"{run}"]
+    settle(logdir)
+    assert listed.by(logdir) == []
+    touch(run / "a.tfevents", 5)
+    assert listed.by(logdir) == []
+    assert logdir.scan().runs["run"][0].size == 5
+    touch(run / "b.tfevents")
+    assert listed.by(logdir) == [f"{run}"]
+    assert len(logdir.scan().runs["run"]) == 2
+    # What a link leads to changes without a sign of it.
+    (other / "link").symlink_to(tmp_path / "nothing yet")
+    settle(logdir)
+    assert listed.by(logdir) == [f"{other}"]
+    touch(tmp_path / "nothing yet" / "c.tfevents")
+    assert "other/link" in logdir.scan().runs
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there, every directory is listed each time")
+def test_a_directory_that_does_not_tell_of_changes_is_listed_every_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once it was seen, which takes a minute; buckets that are mounted as directories are so."""
+    touch(tmp_path / "run" / "a.tfevents")
+    real = logdir_module._stamp
+    monkeypatch.setattr(logdir_module, "_stamp", lambda path: (*real(path)[:2], 0, 0))
+    monkeypatch.setattr(logdir_module, "_RELIST_SECONDS", 1.0)
+    listed, logdir = Listed(monkeypatch), Logdir([LogdirSpec(None, str(tmp_path))])
+    settle(logdir)
+    touch(tmp_path / "run" / "b.tfevents")
+    assert len(logdir.scan().runs["run"]) == 1
+    deadline = time.monotonic() + 20
+    while len(logdir.scan().runs["run"]) == 1 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    for count in (2, 3):
+        assert len(logdir.scan().runs["run"]) == count
+        settle(logdir)
+        touch(tmp_path / "run" / f"{count}.tfevents")
+    assert listed.by(logdir) == [str(tmp_path), str(tmp_path / "run")]
+
+
+def test_a_directory_that_was_changed_just_now_may_change_again_without_a_sign(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two changes can have one time."""
+    touch(tmp_path / "a.tfevents")
+    listed, logdir = Listed(monkeypatch), Logdir([LogdirSpec(None, str(tmp_path))])
+    monkeypatch.setattr(logdir_module, "_SETTLED_SECONDS", 3600.0)
+    settle(logdir)
+    assert listed.by(logdir) == [str(tmp_path)]
+
+
+def test_a_logdir_that_is_looked_at_again_is_as_if_it_were_seen_for_the_first_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever happens in it, and with directories that are in each other."""
+    listed, rng = Listed(monkeypatch), random.Random(1)
+    root, spare = tmp_path / "logs", tmp_path / "spare"
+    for number in range(6):
+        touch(root / f"d{number % 3}" / f"e{number}" / f"{number}.tfevents")
+    spare.mkdir()
+    specs = [LogdirSpec(None, str(root)), LogdirSpec("other", str(root / "d1"))]
+    logdir = Logdir(specs)
+    num_listed = num_directories = 0
+    for number in range(60):
+        directories = [Path(path) for path, *_ in os.walk(root)]
+        files = sorted(root.rglob("*.tfevents"))
+        directory, file = rng.choice(directories), rng.choice(files) if files else None
+        match rng.randrange(9):
+            case 0:
+                touch(directory / f"new{number}.tfevents", number)
+            case 1 | 2 if file is not None:
+                touch(file, number)
+            case 3 if file is not None:
+                file.unlink()
+            case 4:
+                touch(directory / f"deep{number}" / "er" / "a.tfevents")
+            case 5 if directory != root and not directory.is_symlink():
+                shutil.move(directory, spare / str(number))
+            case 6:
+                for old in sorted(spare.iterdir())[:1]:
+                    old.rename(directory / old.name)
+            case 7 if number % 3 == 0:
+                (directory / f"link{number}").symlink_to(rng.choice(directories))
+            case 8 if file is not None:
+                touch(spare / "one", number).rename(file)
+        for _ in range(2):
+            listed.paths.clear()
+            found = logdir.scan()
+            num_listed += len(listed.paths)
+            fresh = scan(specs)
+            num_directories += fresh.num_directories
+            assert list(found.runs.items()) == list(fresh.runs.items())
+            assert found.num_directories == fresh.num_directories
+            assert found.num_files == fresh.num_files
+            assert sorted(found.problems) == sorted(fresh.problems)
+        time.sleep(2 * SETTLED_SECONDS)
+    assert 0 < num_listed < num_directories
 
 
 # -- many --------------------------------------------------------------------------------------

@@ -906,14 +906,14 @@ def test_a_fault_of_a_whole_pass_does_not_end_the_thread(
 ) -> None:
     """It is told once, and tried again."""
     failures = iter(range(3))
-    real = logdir.scan
+    real = logdir.Logdir.scan
 
-    def scan(specs: Any) -> Any:
+    def scan(self: logdir.Logdir) -> logdir.Scan:
         if next(failures, None) is not None:
             raise RuntimeError("a bug")
-        return real(specs)
+        return real(self)
 
-    monkeypatch.setattr(loader_module, "scan", scan)
+    monkeypatch.setattr(logdir.Logdir, "scan", scan)
     logs.write("run/a.tfevents", 1)
     logs.loader = logs.new_loader(reload_interval=0.01)
     with caplog.at_level(logging.WARNING):
