@@ -105,6 +105,56 @@ def test_the_pointer_and_the_keys_read_all_runs_at_a_threshold(page_of: Any) -> 
     check()
 
 
+def test_a_part_is_zoomed_to_and_kept_as_picture_and_numbers(page_of: Any, tmp_path: Path) -> None:
+    page, check = page_of("#pr_curves&tagFilter=cats&pr_curves.step=10")
+    wait_for_row(page, "a", "0.8056 10 – – – – – – –")
+    ticks = "() => [...curves.plot('cats').querySelectorAll('text')].map((one) => one.textContent)"
+    whole = page.evaluate(ticks)
+    assert whole.count("0.2") + whole.count("1.0") == 4
+    x, y, width, height = page.evaluate(
+        """() => {
+          const plot = curves.plot('cats').querySelector('.tb-chart-plot');
+          const { x, y, width, height } = plot.getBoundingClientRect();
+          return [x, y, width, height];
+        }"""
+    )
+    page.mouse.move(x + 0.6 * width, y + height / 2)
+    page.mouse.down()
+    page.mouse.move(x + 0.9 * width, y + height / 2, steps=3)
+    page.mouse.up()
+    page.wait_for_function(f"(whole) => String(({ticks})()) !== String(whole)", arg=whole)
+    part = page.evaluate(ticks)
+    assert {"0.60", "0.90"} <= set(part)
+    # The only point in sight is read, wherever one points.
+    page.mouse.move(x + 2, y + height - 2)
+    wait_for_row(page, "a", "0.8056 10 0.5000 0.6667 0.6667 2 1 1 1")
+
+    def download(name: str) -> str:
+        page.get_by_role("button", name="Download cats").click()
+        with page.expect_download() as started:
+            page.get_by_role("button", name=name, exact=True).click()
+        page.keyboard.press("Escape")
+        path = tmp_path / name
+        started.value.save_as(path)
+        return path.read_bytes().decode("latin-1")
+
+    table = download("CSV").splitlines()
+    assert table[0] == "Run,Step,Threshold,Precision,Recall,TP,FP,TN,FN"
+    assert table[1].startswith("a,10,0,0.6")
+    assert len(table) == 5
+    picture = download("SVG")
+    assert ">0.60</text>" in picture
+    assert ">a, step 10</text>" in picture
+    assert download("PNG").startswith("\x89PNG")
+
+    page.get_by_role("button", name="Show all of cats").click()
+    page.wait_for_function(f"(whole) => String(({ticks})()) === String(whole)", arg=whole)
+    page.evaluate("() => curves.plot('cats').focus()")
+    page.keyboard.press("f")
+    page.locator(".tb-expanded").wait_for()
+    check()
+
+
 def test_what_is_no_curve_says_so_and_harms_no_other(page_of: Any) -> None:
     page, _ = page_of("#pr_curves")
     wait_for_row(page, "b", "1.0000 15 – – – – – – –")

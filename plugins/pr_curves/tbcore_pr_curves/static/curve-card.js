@@ -4,14 +4,16 @@
 
 import { html } from "htm/preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { Card } from "tbcore/lib/card.js";
+import { Card, Menu, ShowAll } from "tbcore/lib/card.js";
 import { formatStep, formatValue } from "tbcore/lib/format.js";
 import { useNear } from "tbcore/lib/lazy.js";
+import { PictureButtons } from "tbcore/lib/picture-buttons.js";
+import { save, toCSV } from "tbcore/lib/save.js";
 import { describePlace } from "tbcore/lib/step-slider.js";
 import { comparePlaces } from "tbcore/lib/steps.js";
 import { RunLabel } from "tbcore/lib/tag-tab.js";
-import { indexOf } from "./curve.js";
-import { Plot } from "./plot.js";
+import { indexOf, rowsOf } from "./curve.js";
+import { pictureOf, Plot } from "./plot.js";
 
 /**
  * @typedef {import("tbcore/host.js").Host} Host
@@ -40,6 +42,8 @@ const COLUMNS = [
   ["TN", "True negatives", (curve, i) => formatStep(curve.true_negatives[i])],
   ["FN", "False negatives", (curve, i) => formatStep(curve.false_negatives[i])],
 ];
+/** Of a table of all points. */
+const HEADER = ["Run", "Step", "Threshold", "Precision", "Recall", "TP", "FP", "TN", "FN"];
 const AREA = "Area under the curve: the average precision, each threshold weighted by the recall gained";
 
 /**
@@ -56,6 +60,7 @@ export function CurveCard({ host, answers, tag, group, runs, place }) {
   const isNear = useNear(body);
   const [expanded, setExpanded] = useState(false);
   const [reading, setReading] = useState(/** @type {Reading | null} */ (null));
+  const [view, setView] = useState(/** @type {import("./curve.js").Range | null} */ (null));
   const answered = useFound(answers, runs, tag, place, isNear);
   const lines = answered.map((line) => ({
     ...line,
@@ -73,14 +78,36 @@ export function CurveCard({ host, answers, tag, group, runs, place }) {
     group=${group}
     expanded=${expanded}
     onExpand=${setExpanded}
+    actions=${html`
+      ${view && html`<${ShowAll} label=${tag} onClick=${() => setView(null)} />`}
+      <${Menu} icon="download" label="Download ${tag}" content=${() => html`<${Downloads} tag=${tag} lines=${answered} view=${view} element=${body.current} />`} />
+    `}
   >
     <div class="pr-card" ref=${body}>
       ${name && html`<p class="tb-dim pr-words">${name}</p>`}
       ${named?.description && html`<p class="tb-dim pr-words">${named.description}</p>`}
-      <${Plot} label=${tag} lines=${lines} reading=${reading} onRead=${onRead} hovered=${host.hoveredRun.value} isDrawn=${isNear} expanded=${expanded} />
+      <${Plot} label=${tag} lines=${lines} reading=${reading} onRead=${onRead} view=${view} onView=${setView} hovered=${host.hoveredRun.value} isDrawn=${isNear} expanded=${expanded} />
       <${Values} host=${host} label=${tag} lines=${lines} place=${place} />
     </div>
   <//>`;
+}
+
+/**
+ * What is shown, as numbers and as a picture.
+ * @param {object} props
+ * @param {string} props.tag
+ * @param {readonly Omit<Line, "index">[]} props.lines
+ * @param {import("./curve.js").Range | null} props.view
+ * @param {HTMLElement | null} props.element  that has the plot
+ */
+function Downloads({ tag, lines, view, element }) {
+  const drawn = lines.filter(({ found }) => found?.curve);
+  if (drawn.length === 0 || !element) return html`<p class="tb-downloads">Nothing is there yet.</p>`;
+  const saveTable = () => save(toCSV(HEADER, drawn.flatMap(({ run, found }) => rowsOf(run.name, /** @type {Found} */ (found)))), `${tag}.csv`, "text/csv");
+  return html`<div class="tb-downloads">
+    <button type="button" class="tb-button" onClick=${saveTable}>CSV</button>
+    <${PictureButtons} chart=${pictureOf(element, tag, drawn.map((line) => ({ ...line, index: -1 })), view)} name=${tag} />
+  </div>`;
 }
 
 /**

@@ -1,22 +1,30 @@
 /**
  * Precision over recall as a drawing. The pointer, and the arrow keys, choose the threshold that is read on all curves.
+ * Dragging zooms to a part of the recalls, as in a line chart; the axis of precisions follows.
  */
 
 import { html } from "htm/preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { formatStep, formatValue } from "tbcore/lib/format.js";
-import { nearest, pathOf, xOf, yOf } from "./curve.js";
+import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
+import { formatStep, formatTicks, formatValue } from "tbcore/lib/format.js";
+import { addGestures, limited } from "tbcore/lib/gestures.js";
+import { numberTicks } from "tbcore/lib/ticks.js";
+import { nearest, pathOf, rangesOf, xOf, yOf } from "./curve.js";
 
 /**
  * @typedef {import("./curve-card.js").Line} Line
  * @typedef {import("./curve-card.js").Reading} Reading
  * @typedef {import("./curve.js").Box} Box
+ * @typedef {import("./curve.js").Range} Range
  */
 
-const TICKS = [0, 0.2, 0.4, 0.6, 0.8, 1];
-const MARGIN = { left: 42, right: 14, top: 10, bottom: 36 };
+/** So far beside the plot is drawn too, CSS pixels: points at the edges are whole circles, while lines do not go on there. */
+const EDGE = 5;
+
+const MARGIN = { left: 48, right: 14, top: 10, bottom: 36 };
 const HEIGHT = 280;
 const EXPANDED = 520;
+/** Room for one number of an axis, CSS pixels. */
+const NUMBER = { width: 56, height: 40 };
 
 /**
  * @param {object} props
@@ -24,40 +32,50 @@ const EXPANDED = 520;
  * @param {readonly Line[]} props.lines
  * @param {Reading | null} props.reading
  * @param {(reading: Reading | null) => void} props.onRead
+ * @param {Range | null} props.view  recalls that are shown; null: all
+ * @param {(view: Range | null) => void} props.onView
  * @param {string | null} props.hovered  a run, before all others
  * @param {boolean} props.isDrawn
  * @param {boolean} props.expanded
  */
-export function Plot({ label, lines, reading, onRead, hovered, isDrawn, expanded }) {
+export function Plot({ label, lines, reading, onRead, view, onView, hovered, isDrawn, expanded }) {
   const element = useRef(/** @type {HTMLElement | null} */ (null));
+  const area = useRef(/** @type {HTMLElement | null} */ (null));
+  const clip = useId();
   const width = useWidth(element);
   const height = expanded ? EXPANDED : HEIGHT;
-  const box = useMemo(
-    () => ({
-      left: MARGIN.left,
-      top: MARGIN.top,
-      width: Math.max(1, width - MARGIN.left - MARGIN.right),
-      height: height - MARGIN.top - MARGIN.bottom,
-    }),
-    [width, height],
-  );
   const curves = lines.map(({ found }) => found?.curve ?? null);
+  const box = useMemo(() => boxOf(curves, width, height, view), [...curves, width, height, view]);
+  const edge = view ? 1 : EDGE;
   const hasHovered = lines.some(({ run, found }) => run.name === hovered && found?.curve);
 
-  /** @param {PointerEvent} event */
-  const onPointerMove = (event) => {
-    const frame = /** @type {HTMLElement} */ (event.currentTarget).getBoundingClientRect();
-    const found = nearest(curves, box, event.clientX - frame.left, event.clientY - frame.top);
-    if (found) onRead(readingOf(lines[found.curve], found.index));
+  /** What gestures act on, as it is now. */
+  const target = useRef(/** @type {import("tbcore/lib/chart-types.js").GestureTarget} */ ({ range: () => null, show() {}, point() {}, key: () => false }));
+  target.current = {
+    range: () => box.recall,
+    show: (range) => onView(range && limited(range, [0, 1])),
+    point(place) {
+      const found = place && nearest(curves, box, box.left + place.left, box.top + place.top);
+      onRead(found ? readingOf(lines[found.curve], found.index) : null);
+    },
+    key(event) {
+      const next = readingAfter(lines, reading, event.key);
+      if (next !== undefined) onRead(next);
+      return next !== undefined;
+    },
   };
-  /** @param {KeyboardEvent} event */
-  const onKeyDown = (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const next = readingAfter(lines, reading, event.key);
-    if (next === undefined) return;
-    event.preventDefault();
-    onRead(next);
-  };
+  useEffect(() => {
+    if (!element.current || !area.current) return undefined;
+    const leaving = new AbortController();
+    const latest = {
+      range: () => target.current.range(),
+      show: (/** @type {Range | null} */ range, /** @type {boolean} */ settled) => target.current.show(range, settled),
+      point: (/** @type {import("tbcore/lib/chart-types.js").Pointed | null} */ place) => target.current.point(place),
+      key: (/** @type {KeyboardEvent} */ event) => target.current.key(event),
+    };
+    addGestures(element.current, area.current, latest, leaving.signal);
+    return () => leaving.abort();
+  }, []);
 
   return html`<div
     class="pr-plot"
@@ -66,36 +84,100 @@ export function Plot({ label, lines, reading, onRead, hovered, isDrawn, expanded
     role="group"
     aria-roledescription="chart"
     aria-label="${label}: precision over recall. The arrow keys go over thresholds and runs."
-    onPointerMove=${onPointerMove}
-    onPointerLeave=${() => onRead(null)}
-    onKeyDown=${onKeyDown}
-    onBlur=${() => onRead(null)}
   >
     <svg width=${width} height=${height} aria-hidden="true">
+      <clipPath id=${clip}><rect x=${box.left - edge} y=${box.top - edge} width=${box.width + 2 * edge} height=${box.height + 2 * edge} /></clipPath>
       ${width > 0 && html`<${Axes} box=${box} />`}
-      ${width > 0 &&
-      isDrawn &&
-      lines.map(
-        (line) =>
-          line.found?.curve &&
-          html`<${CurveLine} key=${line.run.name} line=${line} box=${box} isFaint=${hasHovered && line.run.name !== hovered} isFirst=${line.run.name === hovered} />`,
-      )}
+      <g clip-path="url(#${clip})">
+        ${width > 0 &&
+        isDrawn &&
+        lines.map(
+          (line) =>
+            line.found?.curve &&
+            html`<${CurveLine} key=${line.run.name} line=${line} box=${box} isFaint=${hasHovered && line.run.name !== hovered} isFirst=${line.run.name === hovered} />`,
+        )}
+      </g>
     </svg>
+    <div
+      class="tb-chart-plot"
+      ref=${area}
+      style=${{ left: `${box.left}px`, top: `${box.top}px`, width: `${box.width}px`, height: `${box.height}px` }}
+    ></div>
   </div>
   <p class="tb-dim pr-read" role="status">${(reading && inWords(lines, reading)) || "Point at a curve, or use the arrow keys, to read it."}</p>`;
+}
+
+/**
+ * @param {readonly (import("./curve.js").Points | null)[]} curves
+ * @param {number} width  of the drawing
+ * @param {number} height
+ * @param {Range | null} view
+ * @returns {Box}
+ */
+function boxOf(curves, width, height, view) {
+  return {
+    left: MARGIN.left,
+    top: MARGIN.top,
+    width: Math.max(1, width - MARGIN.left - MARGIN.right),
+    height: height - MARGIN.top - MARGIN.bottom,
+    ...rangesOf(curves, view),
+  };
+}
+
+/** @param {Range} range @param {number} length  of the axis @param {number} room  for a number */
+function ticksOf([from, to], length, room) {
+  const { at, spacing } = numberTicks(from, to, Math.max(1, Math.floor(length / room)));
+  const labels = formatTicks(at, spacing);
+  return at.map((place, i) => ({ place, share: (place - from) / (to - from), label: labels[i] }));
+}
+
+/**
+ * The drawing as a picture to keep. It is as large as the element that has the plot.
+ * @param {HTMLElement} element
+ * @param {string} label
+ * @param {readonly Line[]} lines
+ * @param {Range | null} view
+ * @returns {import("tbcore/lib/picture-buttons.js").Drawn}
+ */
+export function pictureOf(element, label, lines, view) {
+  const toSVG = async (note = "") => {
+    const { frameSVG } = await import("tbcore/lib/chart-export.js");
+    const plot = /** @type {HTMLElement} */ (element.querySelector(".pr-plot"));
+    const drawn = lines.filter(({ found }) => found?.curve);
+    const curves = drawn.map(({ found }) => /** @type {import("./curve.js").Curve} */ (found?.curve));
+    const { clientWidth: width, clientHeight: height } = plot;
+    const box = boxOf(curves, width, height, view);
+    const layout = { ...box, xTicks: ticksOf(box.recall, box.width, NUMBER.width), yTicks: ticksOf(box.precision, box.height, NUMBER.height) };
+    const style = getComputedStyle(plot);
+    const [text, grid, surface] = ["--tb-ink-2", "--tb-grid", "--tb-surface"].map((name) => style.getPropertyValue(name).trim());
+    const paths = drawn.map(({ run }, i) => `<path d="${pathOf(curves[i], { ...box, left: 0, top: 0 })}" stroke="${run.color}" stroke-width="1.6"/>`);
+    /** @type {[string, string]} */
+    const titles = ["recall", "precision"];
+    const items = drawn.map(({ run, found }) => ({ name: `${run.name}, step ${formatStep(/** @type {import("./curve.js").Found} */ (found).step)}`, color: run.color }));
+    return frameSVG({ label, width, height: height - MARGIN.bottom + 26, layout, titles, note, colors: { text, grid, surface } }, paths, items);
+  };
+  return {
+    toSVG,
+    toPNG: async (scale = 2, note) => (await import("tbcore/lib/svg.js")).svgToPNG(await toSVG(note), scale),
+  };
 }
 
 /** @param {{ box: Box }} props */
 function Axes({ box }) {
   const { left, top, width, height } = box;
   return html`<g class="pr-axes">
-    ${TICKS.map((tick) => {
-      const [x, y] = [xOf(box, tick), yOf(box, tick)];
-      return html`<g key=${tick}>
+    ${ticksOf(box.recall, width, NUMBER.width).map(({ place, label }) => {
+      const x = xOf(box, place);
+      return html`<g key=${`x${label}`}>
         <line x1=${x} x2=${x} y1=${top} y2=${top + height} />
+        <text x=${x} y=${top + height + 15} text-anchor="middle">${label}</text>
+      </g>`;
+    })}
+    ${ticksOf(box.precision, height, NUMBER.height).map(({ place, label }) => {
+      const y = yOf(box, place);
+      return html`<g key=${`y${label}`}>
         <line x1=${left} x2=${left + width} y1=${y} y2=${y} />
-        <text x=${x} y=${top + height + 15} text-anchor="middle">${tick}</text>
-        <text x=${left - 6} y=${y + 4} text-anchor="end">${tick}</text>
+        <text x=${left - 6} y=${y + 4} text-anchor="end">${label}</text>
       </g>`;
     })}
     <text x=${left + width / 2} y=${top + height + 30} text-anchor="middle">Recall</text>
