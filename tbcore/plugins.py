@@ -30,6 +30,7 @@ import pluggy
 from tbcore import __version__, hookspecs
 from tbcore.config import Config, PluginOptions
 from tbcore.errors import OptionError, PluginError, did_you_mean
+from tbcore.eventfiles.proto.summary_pb2 import Summary
 from tbcore.health import Health, without_paths
 from tbcore.hookspecs import PLUGIN_API, LegacyApi, PluginInfo
 from tbcore.kinds import Claim
@@ -58,6 +59,14 @@ VERSION_MARK = "~"
 """Before a version, as a part of an address."""
 SLOW_SECONDS = 5.0
 """A plugin that takes longer for its import, or for its hooks of the start, is named meanwhile."""
+FIELDS = frozenset(
+    {
+        *(field.name for field in Summary.Value.DESCRIPTOR.oneofs_by_name["value"].fields),
+        *("", "graph_def", "meta_graph_def", "tagged_run_metadata"),
+    }
+)
+"""What a kind can have as its field: a claim for another would never match anything."""
+
 MAX_TITLE = 100
 MAX_REASON = 500
 """Characters of somebody else's message that are repeated in one of ours."""
@@ -693,6 +702,13 @@ def _checked_info(plugin: LoadedPlugin, info: object) -> PluginInfo:
             raise PluginError(
                 f"plugin {name!r}: PluginInfo.{field_name} must be {wanted}, "
                 f"got {_shortened(repr(getattr(info, field_name)), 100)}"
+            )
+    for claim in info.claims:
+        if claim.field is not None and claim.field not in FIELDS:
+            raise PluginError(
+                f"plugin {name!r}: PluginInfo.claims has the field {str(claim.field)[:100]!r}, "
+                f"which no value has{did_you_mean(str(claim.field), FIELDS)}; "
+                f"the fields are {', '.join(sorted(FIELDS - {''}))}"
             )
     names: set[str] = set()
     for option in info.options:

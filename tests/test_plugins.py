@@ -676,6 +676,11 @@ def test_a_plugin_written_for_the_first_version_runs(
         ({"title": "x" * 101}, "PluginInfo.title must be a text of one line, 100 characters"),
         ({"claims": Claim("histo")}, "PluginInfo.claims must be a sequence of Claim"),
         ({"claims": ("histo",)}, "PluginInfo.claims must be a sequence of Claim"),
+        (
+            {"claims": [Claim(""), Claim("tensor"), Claim("simplevalue")]},
+            "PluginInfo.claims has the field 'simplevalue', which no value has; "
+            "did you mean 'simple_value'?; the fields are audio, graph_def, histo, image, ",
+        ),
         ({"samples": -1}, "PluginInfo.samples must be an int, 0 or more, got -1"),
         ({"samples": True}, "PluginInfo.samples must be an int, 0 or more, got True"),
         ({"samples": 10**30}, "PluginInfo.samples must be an int, 0 or more, got 1000"),
