@@ -12,6 +12,7 @@ A plugin says what is in a value; the answers that `tbcore/lib/step-tab.js` asks
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,11 +48,11 @@ Places = NDArray[np.float64]
 class Sample(NamedTuple):
     """One picture, clip or the like of those that were logged together."""
 
-    encoded: bytes
-    """As logged."""
-    content_type: str
+    encoded: bytes = b""
+    """As logged; nothing where the fields say everything."""
+    content_type: str = "application/octet-stream"
     """As it is answered, if `bytes_response` holds it for safe."""
-    fields: Mapping[str, Any]
+    fields: Mapping[str, Any] = MappingProxyType({})
     """What listings say of it besides, such as its size: anything that `json_response` takes."""
 
 

@@ -41,18 +41,19 @@ import { RunLabel, runsByGroup, TagTab, watchTags } from "./tag-tab.js";
  *
  * @typedef {object} Kind  what the tab shows
  * @property {string} noun  in the singular: "picture"
- * @property {string} bytes  the route of a sample's bytes: "individualImage"
+ * @property {string} [nouns]  of many, where that is not the noun with an s: "matrices"
+ * @property {string} [bytes]  the route of a sample's bytes: "individualImage"; none where its fields say everything
  * @property {(props: SampleProps) => unknown} Sample  a component
  * @property {(props: { host: Host }) => unknown} [Controls]  a component: what else stands in the toolbar
  * @property {Parameters<Host["keys"]>[0]} [keys]  of the controls, beside those of the tab
- * @property {(contentType: string) => string} ending  of the name of a file
+ * @property {(contentType: string) => string} [ending]  of the name of a file with the bytes
  * @property {(url: string) => void} [fetchAhead]  fetches the bytes of a sample that may be shown next
  * @property {boolean} [stays]  whether samples stay when they are scrolled out of sight, as what plays must
  *
  * @typedef {object} SampleProps  what a component of one sample is given
  * @property {Host} host
  * @property {any} entry  an Entry
- * @property {string} url  of the bytes
+ * @property {string} url  of the bytes; empty where they have no route
  * @property {string} label  what it is, in words
  * @property {Run} run
  * @property {string} tag
@@ -85,6 +86,9 @@ const SETTLE_MS = 60;
  * @returns {Promise<() => void>}
  */
 export async function renderStepTab(host, kind) {
+  for (const part of /** @type {const} */ (["noun", "Sample"])) {
+    if (!kind[part]) throw new Error(`renderStepTab(host, kind): kind.${part} is missing`);
+  }
   const [tags] = await Promise.all([watchTags(host), host.css(new URL("./step-tab.css", import.meta.url))]);
   render(html`<${Dashboard} host=${host} kind=${kind} tags=${tags} answers=${new Answers(host, "step", readFound)} />`, host.element);
   return () => render(null, host.element);
@@ -146,7 +150,7 @@ function Dashboard({ host, kind, tags, answers }) {
     ]);
   }, []);
 
-  const many = `${kind.noun}s`;
+  const many = kind.nouns ?? `${kind.noun}s`;
   const controls = html`
     ${shown.length > 0 &&
     places.length > 1 &&
@@ -284,11 +288,11 @@ function Cell({ tab, run, tag, place, ahead, expanded }) {
   // The time is for the browser: what it keeps under this address is not that of a file which was replaced.
   /** @param {Found} of @param {number} sample */
   const urlOf = ({ index, wall_time }, sample) =>
-    host.url(kind.bytes, { run: run.name, tag, index: String(index), sample, time: wall_time });
+    kind.bytes ? host.url(kind.bytes, { run: run.name, tag, index: String(index), sample, time: wall_time }) : "";
 
   /** @param {Found} of @param {Entry} entry @param {number} sample */
   const onBroken = async (of, entry, sample) => {
-    const fault = await whyBroken(urlOf(of, sample), host.signal);
+    const fault = kind.bytes && (await whyBroken(urlOf(of, sample), host.signal));
     const which = of.samples.length > 1 ? `${sample + 1} of ${of.samples.length}: ` : "";
     setBroken({ of, error: which + (fault || `The browser cannot show this ${kind.noun}. Its type is ${entry.content_type}.`) });
   };
@@ -332,18 +336,20 @@ function Cell({ tab, run, tag, place, ahead, expanded }) {
             onBroken=${() => onBroken(shown, entry, sample)}
             onBusy=${(/** @type {boolean} */ isBusy) => setBusy(isBusy ? { place } : null)}
           />
-          <figcaption>
+          ${(title || url) &&
+          html`<figcaption>
             <span title=${title}>${title}</span>
-            <a
+            ${url &&
+            html`<a
               class="tb-icon-button"
               href=${url}
-              download="${file.replace(/[^\w.-]+/g, "_")}${kind.ending(entry.content_type)}"
+              download="${file.replace(/[^\w.-]+/g, "_")}${kind.ending?.(entry.content_type) ?? ""}"
               aria-label="Download ${kind.noun} of ${run.name}, ${tag}${title && `, ${title}`}"
               title="Download what was logged"
             >
               <${Icon} name="download" />
-            </a>
-          </figcaption>
+            </a>`}
+          </figcaption>`}
         </figure>`;
       })}
     </div>
