@@ -36,6 +36,11 @@ LINGER_SECONDS = 2.0
 MAX_HEADER_BYTES = 1 << 16
 """Of the request line and the headers: a request in a URL may be long."""
 
+FEW_PARTS = 1000
+SMALL_PART_BYTES = 64
+"""A body in more than so many parts must have this many bytes in each of them, more or less: a part
+takes as long as a small request, and a megabyte may come as a million chunks."""
+
 Headers = list[tuple[bytes, bytes]]
 
 
@@ -80,6 +85,7 @@ class _DeadlineProtocol(H11Protocol):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
+        self.conn = _Connection(h11.SERVER, MAX_HEADER_BYTES)
         self._deadline: asyncio.TimerHandle | None = None
         self._stall: asyncio.TimerHandle | None = None
         self._is_over = False
@@ -240,6 +246,24 @@ class _Joining:
     def _flush(self) -> None:
         if self._head:
             self.write(b"")
+
+
+class _Connection(h11.Connection):
+    """Takes no body that is cut into crumbs."""
+
+    _num_parts = 0
+    _num_bytes = 0
+
+    def next_event(self) -> Any:
+        event = super().next_event()
+        if isinstance(event, h11.Data):
+            self._num_parts += 1
+            self._num_bytes += len(event.data)
+            if self._num_bytes < (self._num_parts - FEW_PARTS) * SMALL_PART_BYTES:
+                raise h11.RemoteProtocolError("the body comes in parts that are too small")
+        elif isinstance(event, h11.Request):
+            self._num_parts = self._num_bytes = 0
+        return event
 
 
 def _cancel(timer: asyncio.TimerHandle | None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import resource
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -94,6 +95,37 @@ def test_p11_half_requests_keep_nobody_out(own_server: Any, half_requests: HalfR
     for _ in range(3):
         half_requests.trickle()
         ask_as_others_do(own_server)
+    assert own_server.noise == ""
+
+
+def test_p11_bodies_in_crumbs_keep_nobody_out(own_server: Any) -> None:
+    """A million chunks of a byte, from each of eight clients."""
+    head = (
+        b"POST /data/plugin/scalars/window HTTP/1.1\r\nHost: localhost\r\n"
+        b"Transfer-Encoding: chunked\r\n\r\n"
+    )
+    statuses: list[int] = []
+
+    def send_crumbs() -> None:
+        connection = own_server.connect()
+        with contextlib.suppress(ConnectionError):  # It need not take them all.
+            connection.socket.sendall(head + b"1\r\n{\r\n" * 1_000_000)
+        with contextlib.suppress(ConnectionError):
+            statuses.append(connection.send(b"").status)
+        connection.close()
+
+    ask_as_others_do(own_server)
+    before = own_server.cpu_seconds()
+    clients = [threading.Thread(target=send_crumbs) for _ in range(8)]
+    for client in clients:
+        client.start()
+    while any(client.is_alive() for client in clients):
+        ask_as_others_do(own_server)
+    # Each would take seconds.
+    assert own_server.cpu_seconds() - before < 5
+    assert set(statuses) <= {400}
+    whole = head + b"40\r\n" + b"{" * 64 + b"\r\n" + b"1\r\n{\r\n" * 900 + b"0\r\n\r\n"
+    assert "JSON" in own_server.raw(whole).text
     assert own_server.noise == ""
 
 
