@@ -56,7 +56,7 @@ export function openPlugin({ state, plugin, container, attempt, onError, onStray
 
   async function start() {
     const [{ default: module }] = await Promise.all([
-      import(moduleUrl.href).catch((error) => addPlace(error, moduleUrl)),
+      importModule(moduleUrl),
       adoptStyles(root, COMPONENTS_CSS),
     ]);
     if (closing.signal.aborted) return;
@@ -109,6 +109,29 @@ export function openPlugin({ state, plugin, container, attempt, onError, onStray
     const options = { signal: closing.signal };
     window.addEventListener("error", ({ error }) => notice(error), options);
     window.addEventListener("unhandledrejection", ({ reason }) => notice(reason), options);
+  }
+}
+
+/**
+ * Imports a module. When it imports what is not there browsers say only that it cannot be had; here the error says what.
+ * @param {URL} url
+ * @returns {Promise<any>}
+ */
+async function importModule(url) {
+  /** @type {PerformanceEntryList} */
+  let loaded = [];
+  const observer = new PerformanceObserver((list) => void (loaded = [...loaded, ...list.getEntries()]));
+  observer.observe({ type: "resource" });
+  try {
+    return await import(url.href);
+  } catch (error) {
+    const missing = [...loaded, ...observer.takeRecords()]
+      .filter((entry) => /** @type {PerformanceResourceTiming} */ (entry).responseStatus >= 400)
+      .map(({ name }) => name.replace(address(""), ""));
+    if (error instanceof TypeError && missing.length > 0) error.message += `: ${missing.join(", ")} is not there`;
+    return addPlace(error, url);
+  } finally {
+    observer.disconnect();
   }
 }
 

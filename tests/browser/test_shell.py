@@ -249,6 +249,7 @@ def test_faults_of_other_kinds_are_shown_in_their_tab(
     the server cannot be reached is none: the shell says it."""
     modules = {
         "missing": "import 'not-in-the-import-map';",
+        "loose": "import 'tbcore/lib/formats.js'; export default { render() {} };",
         "shapeless": "export default {};",
         "reporter": """
             export default { render(host) {
@@ -294,6 +295,8 @@ def test_faults_of_other_kinds_are_shown_in_their_tab(
     wait_for_text(page, "Error: nobody caught it")
     assert uncaught == ["nobody caught it"]
     wait_for_text(page, "still here")
+    page.get_by_role("tab", name="Loose").click()
+    wait_for_text(page, "static/tbcore/lib/formats.js is not there")
     page.get_by_role("tab", name="Scalars", exact=True).click()
     wait_for_curve(page, "loss", "eval")
 
