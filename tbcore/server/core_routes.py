@@ -14,13 +14,11 @@ import tbcore
 from tbcore.config import Config
 from tbcore.plugins import LoadedPlugin, MountedPlugin
 from tbcore.server.activity import Activity
+from tbcore.server.nonfinite import Nonfinite
 from tbcore.server.plugin_states import PluginStates
 from tbcore.server.pool import ThreadPool
 from tbcore.server.unshown import find_unshown
 from tbcore.store.multiplexer import Multiplexer
-
-_MAX_NONFINITE_TAGS = 5
-"""As many are named of one run: enough to know where to look."""
 
 
 class CoreRoutes:
@@ -40,6 +38,7 @@ class CoreRoutes:
         self._mounted = sorted(mounted, key=lambda m: (m.plugin.order, m.plugin.title))
         self._activities = activities
         self._pool = pool
+        self._nonfinite = Nonfinite(multiplexer)
         self._states = PluginStates(config, mounted, off, activities, self._is_active)
         claims = [m.plugin.info.claims for m in mounted if m.plugin.info and not m.error]
         # Nobody is told to install what is there and was left out on purpose.
@@ -128,14 +127,7 @@ class CoreRoutes:
             "first_event_times": [_milliseconds(run.first_event_time) for run in details],
             "last_event_times": [_milliseconds(run.last_event_time) for run in details],
             "modified_times": [_milliseconds(run.modified) for run in details],
-            "nonfinite": {
-                run.name: {
-                    "num_tags": len(run.nonfinite_tags),
-                    "tags": run.nonfinite_tags[:_MAX_NONFINITE_TAGS],
-                }
-                for run in details
-                if run.nonfinite_tags
-            },
+            "nonfinite": self._nonfinite.found(details),
         }
 
 

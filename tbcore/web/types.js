@@ -134,7 +134,8 @@
  * @property {number | null} start  of its first event
  * @property {number | null} last  of its last event
  * @property {number | null} modified  when its newest file was written to
- * @property {{ num_tags: number, tags: string[] } | undefined} nonfinite  tags with NaN or infinities
+ * @property {{ num_tags: number, tags: string[], first_steps: (number | null)[] } | undefined} nonfinite  tags with NaN or
+ *   infinities, some of them by name, and the steps at which those begin
  */
 
 export {};

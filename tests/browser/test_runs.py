@@ -135,7 +135,9 @@ def test_ages_live_runs_and_values_that_are_not_finite(
     profile = tabs()
     page = profile.open(server.url)
     row = page.locator(".tb-run[title=old]")
-    assert row.locator(".tb-nan").get_attribute("title") == "NaN or infinite values in loss, grad."
+    assert row.locator(".tb-nan").get_attribute("title") == (
+        "NaN or infinite values in loss from step 1, grad from step 0."
+    )
     row.get_by_text("2h").or_(row.get_by_text("3h")).wait_for()
     assert "Finished, or silent" in row.locator(".tb-age").get_attribute("title")
     assert row.get_by_role("img", name="live").count() == 0

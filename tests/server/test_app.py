@@ -94,7 +94,7 @@ def test_run_details_are_columns_in_the_order_of_the_runs(
     make_client: Make, load: Make, tmp_path: Path
 ) -> None:
     """Times, and the first tags with values that are not finite."""
-    bad = {f"x{index}": [1.0, float("nan")] for index in range(7)}
+    bad = {f"x{index}": [1.0] * index + [float("nan"), 2.0] for index in range(7)}
     write_run(tmp_path / "logs", "b", scalars={"x": [1.0, 2.0, 3.0]}, wall_time=5.0)
     write_run(tmp_path / "logs", "a", scalars=bad | {"y": [2.0]}, wall_time=9.00049)
 
@@ -109,7 +109,13 @@ def test_run_details_are_columns_in_the_order_of_the_runs(
     assert details == {
         "runs": ["b", "a"],
         "first_event_times": [5.0, 9.0],
-        "nonfinite": {"a": {"num_tags": 7, "tags": ["x0", "x1", "x2", "x3", "x4"]}},
+        "nonfinite": {
+            "a": {
+                "num_tags": 7,
+                "tags": ["x0", "x1", "x2", "x3", "x4"],
+                "first_steps": [0, 1, 2, 3, 4],
+            }
+        },
     }
     assert make_client().get("data/run_details").json()["runs"] == []
 

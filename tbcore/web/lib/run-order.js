@@ -2,6 +2,8 @@
  * What the run list says about when runs were written, and its order. Pure.
  */
 
+import { formatStep } from "./format.js";
+
 /** @typedef {import("../state.js").RunDetails} RunDetails */
 
 /** A run is live while it was written to within this time: longer than most training loops are silent. */
@@ -76,7 +78,8 @@ export function describeRun(details, now, formatTime) {
 }
 
 /** @param {NonNullable<RunDetails["nonfinite"]>} nonfinite */
-export function describeNonfinite({ num_tags, tags }) {
+export function describeNonfinite({ num_tags, tags, first_steps }) {
   const rest = num_tags - tags.length;
-  return `NaN or infinite values in ${tags.join(", ")}${rest > 0 ? ` and ${rest} more` : ""}.`;
+  const named = tags.map((tag, i) => (first_steps[i] === null ? tag : `${tag} from step ${formatStep(Number(first_steps[i]))}`));
+  return `NaN or infinite values in ${named.join(", ")}${rest > 0 ? ` and ${rest} more` : ""}.`;
 }

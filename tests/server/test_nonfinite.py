@@ -1,0 +1,47 @@
+"""What a list of runs tells of values that are not finite."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tbcore.eventfiles.logdir import LogdirSpec
+from tbcore.server.nonfinite import Nonfinite
+from tbcore.store.loader import Loader
+from tbcore.store.multiplexer import Multiplexer
+from tbcore.testing import write_run
+
+NAN = float("nan")
+
+
+def test_what_was_found_is_known_until_the_run_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page asks with every generation, and most runs are as they were."""
+    multiplexer = Multiplexer()
+    loader = Loader(multiplexer, [LogdirSpec(None, str(tmp_path))])
+    write_run(tmp_path, "late", scalars={"x": [0.5] * 70_000 + [NAN]})
+    write_run(tmp_path, "early", scalars={"x": [(3, NAN), (4, NAN), (5, 0.5)], "y": [0.5]})
+    write_run(tmp_path, "fine", scalars={"x": [0.5]})
+    loader.load_once()
+    read = []
+    scalars = multiplexer.scalars
+    monkeypatch.setattr(
+        multiplexer, "scalars", lambda run, tag: read.append((run, tag)) or scalars(run, tag)
+    )
+    nonfinite = Nonfinite(multiplexer)
+
+    for _ in range(2):
+        assert nonfinite.found(multiplexer.run_details()) == {
+            "late": {"num_tags": 1, "tags": ("x",), "first_steps": [70_000]},
+            "early": {"num_tags": 1, "tags": ("x",), "first_steps": [3]},
+        }
+    assert sorted(read) == [("early", "x"), ("late", "x")]
+
+    write_run(tmp_path, "early", restart_at=1, scalars={"x": [(1, 0.5), (2, NAN)]})
+    write_run(tmp_path, "late", restart_at=1)
+    loader.load_once()
+    assert nonfinite.found(multiplexer.run_details()) == {
+        "early": {"num_tags": 1, "tags": ("x",), "first_steps": [2]}
+    }
