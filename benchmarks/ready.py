@@ -1,6 +1,7 @@
 """From the start of a server until all data is served, beside TensorBoard on the same files.
 
     python benchmarks/ready.py [LOGS] [--tensorboard COMMAND] [--workloads S1,S2,...] [--rounds 3]
+    python benchmarks/ready.py [LOGS] --growth
 
 LOGS holds one logdir for each workload (see `workloads.py`) and is filled where one is missing.
 Each round starts each program once on each workload, one after the other, so that what else the
@@ -14,8 +15,11 @@ machine does hits all of them. Printed are medians, and medians of the ratios in
 
 Ready: HTTP answers, and the first pass over the files is over, as the programs themselves say (the
 Python loader does not; there the last steps are asked for). CPU seconds are those of all processes
-until then. Memory is what the processes wrote to (anonymous and shared pages, not files), at its
-peak until then and two seconds later.
+until then. Memory is what the processes wrote to (anonymous and shared pages, each counted once,
+not files), at its peak until then and two seconds later.
+
+With --growth: tbcore alone on a sixteenth of each workload, a quarter, and all of it, and what each
+costs beyond a start without logs.
 """
 
 from __future__ import annotations
@@ -71,7 +75,7 @@ def start(command: list[str], is_ready: Callable[[str], bool]) -> Figures:
         is_over = threading.Event()
 
         def watch() -> None:
-            while not is_over.wait(0.02):
+            while not is_over.wait(0.03):
                 peaks.append(memory(process.pid))
 
         watcher = threading.Thread(target=watch)
@@ -124,12 +128,19 @@ def memory(pid: int) -> float:
     total = 0
     for one in family(pid):
         try:
-            status = Path(f"/proc/{one}/status").read_text()
+            rollup = Path(f"/proc/{one}/smaps_rollup").read_text()
+            maps = Path(f"/proc/{one}/maps").read_text()
         except OSError:
             continue
-        found = re.findall(r"Rss(?:Anon|Shmem):\s+(\d+) kB", status)
-        total += sum(map(int, found))
-    return total / 1000
+        anonymous, shared = (
+            sum(map(int, re.findall(rf"{name}:\s+(\d+) kB", rollup))) * 1024
+            for name in ("Pss_Anon", "Pss_Shmem")
+        )
+        # What was handed over is held, looked at or not.
+        spans = re.findall(r"^(\w+)-(\w+) .*memfd:", maps, re.MULTILINE)
+        held = sum(int(end, 16) - int(begin, 16) for begin, end in spans)
+        total += anonymous + max(shared, held)
+    return total / 1e6
 
 
 def get(url: str) -> object:
@@ -211,6 +222,32 @@ def find_server(tensorboard: str) -> Path | None:
     return next(environment.glob("lib/*/site-packages/tensorboard_data_server/bin/server"), None)
 
 
+def at_scale(logs: Path, scale: float) -> Path:
+    """Where the logs of this scale are."""
+    return logs if scale == 1 else logs / f"scale-{scale:g}"
+
+
+def print_growth(logs: Path, workloads: list[str], rounds: int) -> None:
+    """Prints seconds, processor seconds and megabytes that loading adds to an empty start."""
+
+    def measured(logdir: Path) -> Figures:
+        found = [tbcore(logdir) for _ in range(rounds)]
+        return Figures(*map(statistics.median, zip(*found, strict=True)))
+
+    nothing = measured(Path(tempfile.mkdtemp()))
+    print(f"a start without logs: {nothing.ready:.2f} s, CPU {nothing.cpu:.2f} s,", end=" ")
+    print(f"{nothing.rest:.0f} MB; beyond it:\n")
+    print(f"{'':6}" + "".join(f"{name:>24}" for name in ("1x", "4x", "16x")))
+    for name in workloads:
+        line = f"{name:6}"
+        for scale in (1 / 16, 1 / 4, 1):
+            generate(at_scale(logs, scale), name, scale)
+            took = measured(at_scale(logs, scale) / name)
+            more = [a - b for a, b in zip(took, nothing, strict=True)]
+            line += f"{more[0]:8.2f} s {more[1]:5.2f} s {more[3]:4.0f} MB"
+        print(line, flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -220,11 +257,14 @@ def main() -> None:
     parser.add_argument("--workloads", default=WORKLOADS)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--scale", type=float, default=1.0)
+    parser.add_argument("--growth", action="store_true", help="tbcore at three sizes")
     parser.add_argument("--python", action="store_true", help="with TensorBoard's Python loader")
     arguments = parser.parse_args()
     logs = arguments.logs or Path(tempfile.gettempdir()) / "tbcore-benchmark-logs"
-    if arguments.scale != 1:
-        logs = logs / f"scale-{arguments.scale:g}"
+    if arguments.growth:
+        print_growth(logs, arguments.workloads.split(","), arguments.rounds)
+        return
+    logs = at_scale(logs, arguments.scale)
     tensorboard: str | None = arguments.tensorboard
     programs: dict[str, Callable[[Path], Figures]] = {"tbcore": tbcore}
     if tensorboard:

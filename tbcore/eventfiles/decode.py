@@ -121,6 +121,10 @@ class Decoder:
         self._num_rows = self._num_columns = 0
         return piece_bytes
 
+    def rest(self) -> None:
+        """Gives the buffer back, until there is something to decode again."""
+        self.buffer = bytearray()
+
     def decode(
         self,
         size: int,

@@ -192,33 +192,41 @@ def _block_at(begin: int, size: int) -> Any:
     raise NotImplementedError
 
 
-class _Pickler(pickle.Pickler):
-    """Pickles what is not a block of rows; there are up to a million objects, so in few calls."""
+class _Blocks:
+    """Blocks of rows on their way into a message."""
 
-    def __init__(self, file: io.BytesIO, things: _Things) -> None:
-        super().__init__(file, 5)
-        self.blocks: list[NDArray[np.uint8] | bytes] = []
-        """With what makes them start where eight bytes do."""
-        self.num_bytes = _HEADER_BYTES
-        names = {id(thing): name for name, thing in things.items()}
+    def __init__(self) -> None:
+        self.parts: list[NDArray[np.uint8] | bytes] = []
+        """With what makes them begin where eight bytes do."""
+        self.end = _HEADER_BYTES
 
-        def reduce_thing(thing: object) -> Any:
-            return _named, (names[id(thing)],)
-
-        self.dispatch_table = {
-            Decoder: reduce_thing,
-            Layout: reduce_thing,
-            np.ndarray: self._reduce_array,
-        }
-
-    def _reduce_array(self, array: NDArray[Any]) -> Any:
+    def reduce(self, array: NDArray[Any]) -> Any:
+        """How to pickle an array: a block by its place in the memory."""
         if array.dtype != np.uint8 or array.ndim != 1:
             return array.__reduce_ex__(5)
-        begin, size = self.num_bytes, len(array)
+        begin, size = self.end, len(array)
         padding = -size % _ALIGNMENT
-        self.blocks += [array, bytes(padding)]
-        self.num_bytes += size + padding
+        self.parts += [array, bytes(padding)]
+        self.end += size + padding
         return _block_at, (begin, size)
+
+
+def _pickled(message: object, things: _Things, blocks: _Blocks) -> memoryview:
+    """The message without its blocks; there may be a million objects, so in few calls."""
+    names = {id(thing): name for name, thing in things.items()}
+
+    def reduce_thing(thing: object) -> Any:
+        return _named, (names[id(thing)],)
+
+    file = io.BytesIO()
+    pickler = pickle.Pickler(file, 5)
+    pickler.dispatch_table = {
+        Decoder: reduce_thing,
+        Layout: reduce_thing,
+        np.ndarray: blocks.reduce,
+    }
+    pickler.dump(message)
+    return file.getbuffer()
 
 
 class _Unpickler(pickle.Unpickler):
@@ -239,10 +247,9 @@ class _Unpickler(pickle.Unpickler):
 
 
 def _send(connection: socket.socket, message: object, things: _Things) -> None:
-    file = io.BytesIO()
-    pickler = _Pickler(file, things)
-    pickler.dump(message)
-    parts = [pickler.num_bytes.to_bytes(_HEADER_BYTES, "little"), *pickler.blocks, file.getbuffer()]
+    blocks = _Blocks()
+    pickled = _pickled(message, things, blocks)
+    parts = [blocks.end.to_bytes(_HEADER_BYTES, "little"), *blocks.parts, pickled]
     memory = os.memfd_create("tbcore-assistant", os.MFD_CLOEXEC)
     try:
         for first in range(0, len(parts), _MAX_PARTS):

@@ -129,13 +129,11 @@ class Loader:
         self._look()
         committed_at = time.monotonic()
         try:
-            if self._assistant is not None:
-                self._lend()
+            self._lend()
             self._is_under_way.set()
             while (self._queue or self._lent) and not self._stopping.is_set():
-                if self._assistant is not None:
-                    self._lend()
-                    self._take_back()
+                self._lend()
+                self._take_back()
                 if self._queue:
                     self._take_turn(self._queue.popleft())
                 if time.monotonic() - committed_at >= COMMIT_SECONDS:
@@ -146,6 +144,7 @@ class Loader:
                     committed_at = time.monotonic()
         finally:
             self._dismiss_assistant()
+            self._decoder.rest()
         if not self._stopping.is_set():
             self._passes += 1
         self._commit()
@@ -303,7 +302,12 @@ class Loader:
         self._lent.clear()
 
     def _lend(self) -> None:
-        """Orders runs from the end of the queue, fewer as the end of all work comes closer."""
+        """Orders runs from the end of the queue, fewer as the end of all work comes closer.
+
+        When there is none that can be lent the assistant is no longer needed.
+        """
+        if self._assistant is None:
+            return
         while len(self._lent) < _MAX_BATCHES and len(self._queue) > 1:
             most = min(self._bytes_left() // 4, _MAX_BATCH_BYTES)
             batch: list[_Loan] = []
@@ -316,17 +320,18 @@ class Loader:
                     break
                 batch.append(_Loan(run, run.active, run.files))
             if not batch:
-                return
+                break
             lent = {loan.run for loan in batch}
             self._queue = deque(run for run in self._queue if run not in lent)
             self._lent.append(batch)
             orders = [Order(loan.files, loan.run.first_event_time) for loan in batch]
             try:
-                assert self._assistant is not None
                 self._assistant.order(orders)
             except AssistantError as error:
                 self._do_without(error)
                 return
+        if not self._lent:
+            self._dismiss_assistant()
 
     def _take_back(self) -> None:
         """Takes what the assistant has read; waits a little for it when there is nothing else to

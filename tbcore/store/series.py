@@ -30,7 +30,7 @@ from tbcore.store import sampling
 
 Rows = NDArray[np.int64]
 
-LOADED_SLACK = 1 / 16
+LOADED_SLACK = 1 / 64
 """Spare room, as a share of the rows, of a series whose run has been read to its end."""
 LIVE_SLACK = 1 / 8
 """Spare room that a series gets when it outgrows its block later, and the most that is left."""

@@ -264,6 +264,31 @@ def test_what_it_read_holds_no_descriptor_and_goes_when_its_last_array_goes(
     assert in_use() == (num_descriptors, num_maps)
 
 
+def test_the_assistant_keeps_nothing_of_what_it_gave_back(
+    tmp_path: Path, assistant: Assistant
+) -> None:
+    """It would hold as much as the server, which is more than many machines have."""
+    if not Path("/proc/self/status").exists():
+        pytest.skip("this system has no /proc")
+    with EventFileWriter(tmp_path / "a.tfevents") as writer:
+        for step in range(20_000):
+            writer.add_scalar("loss", step, step)
+    found = scan([LogdirSpec(None, str(tmp_path))])
+    orders = [Order(files, 0.0) for files in found.runs.values()]
+
+    def megabytes() -> float:
+        status = Path(f"/proc/{assistant._pid}/status").read_text()
+        [size] = [line.split()[1] for line in status.splitlines() if line.startswith("RssAnon")]
+        return int(size) / 1000
+
+    used = []
+    for _ in range(40):
+        assistant.order(orders)
+        assert assistant.take()[0] is not None
+        used.append(megabytes())
+    assert used[-1] - used[9] < 5, used  # A run has 0.4 MB.
+
+
 def test_closing_ends_the_process_whatever_it_does(logs: Logs, assistant: Assistant) -> None:
     """Orders that it has not carried out are forgotten."""
     files = list(scan([LogdirSpec(None, str(logs.path))]).runs.values())
@@ -314,6 +339,26 @@ def test_little_is_read_without_an_assistant(logs: Logs) -> None:
     logs.loader.have_help()
     assert logs.loader._assistant is not None
     logs.loader._dismiss_assistant()
+
+
+def test_an_assistant_with_nothing_to_do_is_not_kept(
+    tmp_path: Path, answers: list[list[bool]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A single run is read by the loader, so that it is shown while it is read."""
+    write_logs(tmp_path)
+    logs = Logs(tmp_path / "run00")
+    turns: list[Assistant | None] = []
+
+    def take_turn(self: Loader, run: Any) -> None:
+        turns.append(self._assistant)
+        real(self, run)
+
+    real = Loader._take_turn
+    monkeypatch.setattr(Loader, "_take_turn", take_turn)
+    logs.load_with_help()
+    assert turns
+    assert not any(turns)
+    assert not answers
 
 
 def has_ended(assistant: Assistant) -> bool:
