@@ -376,7 +376,8 @@ def load(
                     _load(plugin, source)
             except BaseException as error:
                 # SystemExit at import, too.
-                plugin.error, plugin.traceback = _record(plugin, error, "")
+                where = " in plugin_info" if plugin._hooks is not None else ""
+                plugin.error, plugin.traceback = _record(plugin, error, where)
         plugins.append(plugin)
     return sorted(plugins, key=lambda plugin: plugin.name)
 
@@ -665,7 +666,12 @@ def _another_api(plugin: LoadedPlugin, info: object) -> PluginError | None:
     """Why a plugin for another version of the API is refused; None when it is for this one."""
     if not isinstance(info, PluginInfo) or info.api == PLUGIN_API:
         return None
-    is_newer = type(info.api) is int and info.api > PLUGIN_API
+    if type(info.api) is not int:
+        return PluginError(
+            f"plugin {plugin.name!r}: PluginInfo.api must be an int, as {PLUGIN_API}, "
+            f"got {_shortened(repr(info.api), 100)}"
+        )
+    is_newer = info.api > PLUGIN_API
     source = f" ({plugin.distribution})" if plugin.distribution else ""
     return PluginError(
         f"plugin {plugin.name!r}{source} is written for plugin API {info.api!r}, and "
@@ -774,7 +780,7 @@ def _checked_routes(name: str, where: str, routes: Any) -> list[Route]:
         raise PluginError(
             f"plugin {name!r}: {where} returned {type(routes).__name__}, not a sequence of Route"
         )
-    checked = []
+    checked: list[Route] = []
     for route in routes:
         if not isinstance(route, Route):
             raise PluginError(
@@ -793,6 +799,12 @@ def _checked_routes(name: str, where: str, routes: Any) -> list[Route]:
                 f"plugin {name!r}: the endpoint of route {path!r} must be a function, "
                 f"without middleware around it"
             )
+        for earlier in checked:
+            if route.path == earlier.path and (route.methods or set()) & (earlier.methods or set()):
+                raise PluginError(
+                    f"plugin {name!r}: {where} has the route {path!r} twice, and the second would "
+                    f"never be asked"
+                )
         checked.append(route)
     return checked
 

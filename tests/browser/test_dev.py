@@ -62,7 +62,7 @@ def test_saved_files_are_in_the_open_tab(serve: Any, tabs: Any, tmp_path: Path) 
     wait_for(r"^other\?$")
 
     save("mine.py", PYTHON.replace("    return PluginInfo", "    return Pluginfo"))
-    wait_for("plugin 'mine' failed: NameError: name 'Pluginfo' is not defined")
+    wait_for("plugin 'mine' failed in plugin_info: NameError: name 'Pluginfo' is not defined")
     wait_for(r'mine\.py", line 8, in plugin_info')
     save("mine.py", PYTHON.replace('json_response("first")', "json_response(1 / 0)"))
     wait_for("ServerError: plugin 'mine' failed in its route '/word': ZeroDivisionError")
