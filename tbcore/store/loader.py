@@ -155,9 +155,6 @@ class Loader:
         thread = threading.Thread(target=self._load, name="tbcore-loader", daemon=True)
         self._threads.append(thread)
         thread.start()
-        if self._reload_interval > 0:
-            watcher = watch([spec.path for spec in self._specs], self._wake, self._stopping)
-            self._threads += [watcher] if watcher is not None else []
 
     def wait_until_under_way(self, seconds: float) -> None:
         """Waits until it reads, so many seconds at most.
@@ -176,6 +173,7 @@ class Loader:
             thread.join(max(deadline - time.monotonic(), 0))
 
     def _load(self) -> None:
+        watcher: threading.Thread | None = None
         while not self._stopping.is_set():
             # Whatever wakes from here on may have happened behind the look's back.
             self._wake.clear()
@@ -187,6 +185,13 @@ class Loader:
                 self._tell_fault("loading failed and is tried again", error)
             if self._reload_interval <= 0:
                 return
+            if watcher is None:
+                # Not before: it takes as long as looking, and there is nothing to wake yet.
+                watcher = watch([spec.path for spec in self._specs], self._wake, self._stopping)
+                if watcher is not None:
+                    self._threads.append(watcher)
+                    # What changed since the look has woken nobody.
+                    self._wake.set()
             took = time.monotonic() - begun
             shortest = min(max(_MIN_PAUSE_SECONDS, took * _PAUSE_SHARE), self._reload_interval)
             if not self._stopping.wait(shortest):
