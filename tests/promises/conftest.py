@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tbcore.testing import summaries, write_run
+from tbcore.testing import EventFileWriter, summaries, write_run
 
 START_SECONDS = 30.0
 """Generous: the machine may be busy."""
@@ -323,9 +323,15 @@ def write_runs(logdir: Path) -> None:
     write_run(
         logdir, "media",
         histograms={"h": [[1.0, 2.0], [3.0]]}, images={"i": [summaries.png()]},
-        audio={"a": [summaries.wav()]}, graph=GRAPH, run_metadata={"r": b"\x0a\x00"},
+        audio={"a": [summaries.wav()]}, texts={"t": ["*text*", "more"]},
+        graph=GRAPH, run_metadata={"r": b"\x0a\x00"},
         hparams={"_hparams_/session_start_info": b"\x1a\x00"},
     )  # fmt: skip
+    with EventFileWriter(logdir / "media" / "more.tfevents") as writer:
+        for step in range(3):
+            writer.add_summary(step, summaries.pr_curve("p", [True, False], [0.9, 0.1 * step]))
+        charts = {"all": ["Multiline", ["loss", "a/.*"]], "band": ["Margin", ["loss", "a/b", "x"]]}
+        writer.add_summary(0, summaries.chart_layout({"charts": charts}))
 
 
 @pytest.fixture(scope="session")

@@ -120,6 +120,9 @@ def test_p18_the_log_directory_stays_as_it_is(
         "distributions": ["distributions?run=media&tag=h"],
         "graphs": ["graph?run=media", "run_metadata?run=media&tag=r"],
         "hparams": ["table"],
+        "text": ["tags", "text?run=media&tag=t", "step?run=media&tag=t"],
+        "pr_curves": ["tags", "pr_curves?run=media&tag=p"],
+        "custom_scalars": ["layout"],
     }.items():
         for route in routes:
             assert server.ask(f"/data/plugin/{plugin}/{route}").status == 200, route

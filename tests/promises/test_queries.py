@@ -22,14 +22,15 @@ NAMES = [
     "run", "tag", "tagname", "index", "sample", "samples", "sample_count", "format", "step", "nth",
     "limit_attr_size", "large_attrs_key", "name", "text", "scope", "token", "request", "known",
     "aggregation", "max", "axis", "width", "from", "to", "columnsVisibility", "experiment", "query",
+    "graph", "path", "series", "offset", "limit", "markdown", "group", "op", "runs",
 ]  # fmt: skip
 
 VALUES = [
     "train", "eval", "media", "loss", "h", "i", "a", "r", "x", "csv", "json", "", "0", "1", "-1",
-    "1e9", "1e999", "NaN", "Infinity", "0x10", "9" * 30, "9" * 5000, "-" + "9" * 19, "1.5", "true",
-    "null", "[]", "{}", "[[]]", '{"a":1}', "%00", "%ff", "%ed%a0%80", "%", "%zz", "%u0041", "+",
-    "%F0%9F%98%80", "%0d%0aX:%20y", "%3Cscript%3E", "../../etc/passwd", "%252e%252e", "'", '"',
-    ";", "٣", "١", "a" * 3000, "(a*)*b", "*", "%7B", "/", "\\",
+    "t", "p", "1e9", "1e999", "NaN", "Infinity", "0x10", "9" * 30, "9" * 5000, "-" + "9" * 19,
+    "1.5", "true", "null", "[]", "{}", "[[]]", '{"a":1}', "%00", "%ff", "%ed%a0%80", "%", "%zz",
+    "%u0041", "+", "%F0%9F%98%80", "%0d%0aX:%20y", "%3Cscript%3E", "../../etc/passwd", "%252e%252e",
+    "'", '"', ";", "٣", "١", "a" * 3000, "(a*)*b", "*", "%7B", "/", "\\",
 ]  # fmt: skip
 
 HEADERS = [
@@ -46,7 +47,7 @@ MEMBERS = [
     "lines", "series", "colParams", "hparam", "metric", "allowedStatuses", "startIndex", "members",
     "sliceSize", "filterRegexp", "filterInterval", "minValue", "maxValue", "filterDiscrete",
     "order", "experimentName", "sessionName", "metricName", "step", "x", "min", "max", "spread",
-    "format",
+    "format", "query", "after", "index", "pixels", "margins", "value", "lower", "upper",
 ]  # fmt: skip
 
 INTERNALS = (b"Traceback", b'File "', b".py", b"0x7f", b"site-packages", b"object at")
