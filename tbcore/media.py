@@ -92,7 +92,7 @@ class Media:
         metadata = self._multiplexer.metadata(run, tag)
 
         def decode(value: Value) -> Sample | None:
-            logged = self._decode(value, metadata)
+            logged = self._samples(value, metadata)
             return logged[sample] if 0 <= sample < len(logged) else None
 
         items = self._multiplexer.read_items(run, tag, self._claims, decode, samples=samples)
@@ -173,7 +173,14 @@ class Media:
 
     def _read(self, item: Item, address: ItemAddress) -> Sequence[Sample]:
         # The metadata came with the first value of the tag, and says what all are.
-        return self._decode(item.read(), self._multiplexer.metadata(address.run, address.tag))
+        return self._samples(item.read(), self._multiplexer.metadata(address.run, address.tag))
+
+    def _samples(self, value: Value, metadata: Metadata) -> Sequence[Sample]:
+        samples = self._decode(value, metadata)
+        if isinstance(samples, Sample):
+            # A tuple as well, so that its parts would be taken for samples.
+            raise TypeError("decode is to return a sequence of Sample, and returned one Sample")
+        return samples
 
 
 def in_order(step: Steps) -> tuple[Steps, Places, Steps]:

@@ -234,3 +234,13 @@ def test_every_item_can_be_reached_with_the_numbers_of_a_page(tmp_path: Path) ->
         assert (float(answer["step"]), answer["nth"]) == (place, nth)
         found.append(answer["step"])
     assert found == sorted(steps)
+
+
+def test_one_sample_in_place_of_a_sequence_is_told(client: TbcoreClient) -> None:
+    """It is a tuple, whose parts nobody wants to hear of."""
+    decode: Any = lambda value, metadata: Sample(b"")  # noqa: E731
+    media = Media(client.multiplexer, CLAIMS, decode)
+    with pytest.raises(TypeError, match=r"sequence of Sample, and returned one Sample$"):
+        ask(media, "step", "run=train&tag=i")
+    with pytest.raises(TypeError, match=r"sequence of Sample, and returned one Sample$"):
+        media.listing("train", "i", sample=0, samples=0)
