@@ -78,8 +78,10 @@ class App:
         self._served = self._serving(mounted, off)
         self._policy = b""
         self._read_index_page()
+        # Not the pool of the page: what a plugin answers may take seconds to compress.
+        compressing = ThreadPool("compress", max_threads=4)
         self._layers = SafeHeaders(
-            Gate(Compress(self._answer, self._pool), config), lambda: self._policy, dev=config.dev
+            Gate(Compress(self._answer, compressing), config), lambda: self._policy, dev=config.dev
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

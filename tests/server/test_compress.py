@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -13,6 +14,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from tbcore.http import bytes_response, csv_response, json_response, text_error
+from tbcore.server import compress as compress_module
 from tbcore.server.compress import accepts_gzip, is_textual
 
 Make = Callable[..., Any]
@@ -163,3 +165,39 @@ def test_an_etag_of_compressed_text_is_weak(ask: Make) -> None:
 
     assert answer.headers["etag"] == f"W/{response.headers['etag']}"
     assert "accept-ranges" not in answer.headers
+
+
+def test_large_answers_of_plugins_do_not_keep_the_page_waiting(
+    make_plugin: Make, make_client: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many of them are being compressed."""
+    release, begun = threading.Event(), threading.Semaphore(0)
+
+    def compress(body: bytes, *arguments: Any) -> bytes:
+        begun.release()
+        assert release.wait(30)
+        return gzip.compress(body)
+
+    monkeypatch.setattr(compress_module, "compressed", compress)
+    routes = [Route("/large", lambda request: Response(b"a" * 100_000, media_type="text/plain"))]
+    client = make_client({"made": make_plugin(routes=lambda: routes)})
+    sizes: list[int] = []
+
+    def ask() -> None:
+        sizes.append(len(client.get("data/plugin/made/large").content))
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for _ in range(4):
+        assert begun.acquire(timeout=10)
+    try:
+        plain = {"accept-encoding": "identity"}
+        for path in ("", "static/tbcore/shell.js", "data/run_details"):
+            assert client.get(path, headers=plain).status_code == 200
+        assert sizes == []
+    finally:
+        release.set()
+        for thread in threads:
+            thread.join(10)
+    assert sizes == [100_000] * 8
