@@ -68,6 +68,15 @@ _MAX_ATTEMPTS = 4
 """To go on with a known period, in each round."""
 _MAX_PERIODS = 256
 
+_LONG_TAG = 256
+"""In bytes. Longer ones are compared one by one."""
+_FIRST_BYTES = np.array([(1 << 8 * n) - 1 for n in range(9)], np.uint64)
+"""By how many bytes of a word are kept."""
+_FACTORS = np.array(
+    [pow(0x9E3779B97F4A7C15, n, 1 << 64) for n in range(1, _LONG_TAG // 8 + 2)], np.uint64
+)
+"""For each word of a tag and what comes behind it: odd, and far from each other."""
+
 _GRAPH_FIELDS = ("graph_def", "meta_graph_def", "tagged_run_metadata")
 
 _ARRAYS_FROM = 4
@@ -469,23 +478,49 @@ class _References:
 
 def _name(buffer: bytearray, heads: Heads) -> tuple[NDArray[np.int64], list[tuple[str, str]]]:
     """For each head a number, and for each number tag and field. -1: not for us to name."""
-    numbers: dict[tuple[bytes, int], int] = {}
     data = memoryview(buffer)
-    pairs = [
-        (bytes(data[begin:end]), key)
-        for (begin, end), key in zip(heads.tag.tolist(), heads.key.tolist(), strict=True)
-    ]
-    keys = np.array([numbers.setdefault(pair, len(numbers)) for pair in pairs], np.int64)
+    numbers, examples = _same_names(buffer, heads)
     names, refused = [], []
-    for number, (raw, key) in enumerate(numbers):
-        field = FIELDS[key]
+    for number, i in enumerate(examples.tolist()):
+        begin, end = heads.tag[i].tolist()
+        raw = bytes(data[begin:end])
+        field = FIELDS[heads.key[i]]
         tag = raw.decode(errors="replace")
         names.append((tag, field))
         if tag.encode() != raw or (field == "tensor" and tag.startswith(HEALTH_PILL)):
             refused.append(number)
     # At once: there may be as many such tags as records.
-    keys[np.isin(keys, refused)] = -1
-    return keys, names
+    numbers[np.isin(numbers, refused)] = -1
+    return numbers, names
+
+
+def _same_names(buffer: bytearray, heads: Heads) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """For each head a number that is the same for the same tag and key, and one head of each."""
+    begins, sizes = heads.tag[:, 0], heads.tag[:, 1] - heads.tag[:, 0]
+    if len(begins) and sizes.max() <= _LONG_TAG:
+        # Eight bytes at a time; what is behind a tag is masked.
+        offsets = np.arange(0, sizes.max(), 8)
+        every = np.ndarray((len(buffer) - 7,), "<u8", buffer, strides=(1,))
+        words = every[np.minimum(begins[:, None] + offsets, len(every) - 1)]
+        words &= _FIRST_BYTES[np.clip(sizes[:, None] - offsets, 0, 8)]
+        words = np.column_stack([words, sizes.astype(np.uint64) << np.uint64(8) | heads.key])
+        hashes = words @ _FACTORS[: words.shape[1]]
+        _, examples, numbers = np.unique(hashes, return_index=True, return_inverse=True)
+        if (words == words[examples[numbers]]).all():
+            return numbers, examples
+    # Tags that long, or two of one hash.
+    found: dict[tuple[bytes, int], int] = {}
+    data = memoryview(buffer)
+    numbers = np.empty(len(begins), np.int64)
+    firsts: list[int] = []
+    for i, ((begin, end), key) in enumerate(
+        zip(heads.tag.tolist(), heads.key.tolist(), strict=True)
+    ):
+        number = found.setdefault((bytes(data[begin:end]), key), len(found))
+        if number == len(firsts):
+            firsts.append(i)
+        numbers[i] = number
+    return numbers, np.array(firsts, np.int64)
 
 
 def _describe(buffer: bytearray, heads: Heads) -> tuple[NDArray[np.int64], list[bytes]]:

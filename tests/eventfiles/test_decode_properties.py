@@ -35,6 +35,7 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(decode, "_LAST_ROUND", 80)
     monkeypatch.setattr(decode, "_FEW_RECORDS", 2)
     monkeypatch.setattr(decode, "_LONG_BLOCK", 3)
+    monkeypatch.setattr(decode, "_LONG_TAG", 100)
     monkeypatch.setattr(periods, "_MANY_ROWS", 4)
     monkeypatch.setattr(periods, "_SLICE_BYTES", 300)
     monkeypatch.setattr(periods, "_TILE_BYTES", 120)
@@ -404,6 +405,25 @@ def test_references_as_written_have_heads() -> None:
     begin, end = heads.metadata[1].tolist()
     assert SummaryMetadata.FromString(bytes(buffer[begin:end])) == SCALARS_METADATA
     assert not heads.metadata[[0, 2, 3]].any()
+
+
+def test_tags_of_references_are_told_apart_whatever_their_hashes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bytes decide; tags that begin alike, or are longer than others, are others."""
+    tags = ["a", "b", "ab", "a" * 7, "a" * 8, "a" * 9, "a" * 8 + "b", "é", "x" * 99, "x" * 98 + "y"]
+    payloads = []
+    for step in range(4):
+        for tag in tags:
+            event = Event(wall_time=1.0, step=step)
+            event.summary.value.add(tag=tag).image.encoded_image_string = b"png"
+            payloads.append(event.SerializeToString())
+            event.summary.value[0].histo.bucket.extend([1.0, 2.0])
+            payloads.append(event.SerializeToString())
+    content = b"".join(map(record_bytes, payloads))
+    assert_equal_files(tmp_path, [content])
+    monkeypatch.setattr(decode, "_FACTORS", np.zeros_like(decode._FACTORS))
+    assert_equal_files(tmp_path, [content])
 
 
 # ------------------------------------------------------------------------------- alike files
