@@ -84,7 +84,7 @@ def serve(config: Config, options: ServeOptions) -> int:
     loader.start()
     loader.wait_until_under_way(_HEAD_START_SECONDS)
     try:
-        return _answer(config, options, listening, log, multiplexer)
+        return _answer(config, options, listening, log, multiplexer, loader)
     finally:
         listening.close()
         loader.stop()
@@ -96,6 +96,7 @@ def _answer(
     listening: Listening,
     log: LogHandler,
     multiplexer: Multiplexer,
+    loader: Loader,
 ) -> int:
     """Answers requests until a signal says to end; returns the exit status."""
     # What answers takes as long to import as many a logdir to read, which goes on meanwhile.
@@ -122,6 +123,7 @@ def _answer(
     # Modules, plugins and routes are not looked at again each time that rows make many objects.
     gc.freeze()
     gc.enable()
+    loader.watch()
     server.run(sockets=listening.sockets)
     if reloader is not None:
         reloader.stop()

@@ -105,6 +105,7 @@ class Loader:
         """What was wrong at the last look, so that it is told once."""
         self._faults: deque[str] = deque(maxlen=MAX_PROBLEMS)
         self._passes = 0
+        self._watches = False
         self._is_under_way = threading.Event()
         """Set when the first look is over, and the assistant has its first orders."""
 
@@ -156,6 +157,15 @@ class Loader:
         self._threads.append(thread)
         thread.start()
 
+    def watch(self) -> None:
+        """Look as soon as the system tells of a change, from the end of the first pass on.
+
+        What is needed for that is imported by the loader's thread: to be called when no other
+        thread imports any more, for two that import the same may get in each other's way.
+        """
+        self._watches = True
+        self._wake.set()
+
     def wait_until_under_way(self, seconds: float) -> None:
         """Waits until it reads, so many seconds at most.
 
@@ -185,7 +195,7 @@ class Loader:
                 self._tell_fault("loading failed and is tried again", error)
             if self._reload_interval <= 0:
                 return
-            if watcher is None:
+            if self._watches and watcher is None:
                 # Not before: it takes as long as looking, and there is nothing to wake yet.
                 watcher = watch([spec.path for spec in self._specs], self._wake, self._stopping)
                 if watcher is not None:

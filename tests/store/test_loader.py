@@ -879,6 +879,7 @@ def test_changes_of_files_wake_where_they_are_watched(
     logs.loader = logs.new_loader(reload_interval=3600)
     logs.write("run/a.tfevents", 0)
     logs.loader.start()
+    logs.loader.watch()
     logs.wait_until(lambda: logs.steps() == [0])
     # The watching thread may not have begun when the first change is made.
     deadline = time.monotonic() + PATIENCE
