@@ -231,7 +231,7 @@ class Loader:
         for run in sorted(new, key=_Run.order):
             self._runs[run.name] = run
             self._changed[run.name] = run
-        lent = {loan.run for batch in self._lent for loan in batch if loan.is_due()}
+        lent = {loan.run for batch in self._lent for loan in batch if self._is_due(loan)}
         waiting = [run for run in self._runs.values() if run.active.has_work and run not in lent]
         waiting.sort(key=lambda run: run.active.newest_ns, reverse=True)
         self._queue = deque(waiting)
@@ -313,8 +313,13 @@ class Loader:
             self._assistant.close()
             self._assistant = None
         for batch in self._lent:
-            self._queue.extend(loan.run for loan in batch if loan.is_due())
+            self._queue.extend(loan.run for loan in batch if self._is_due(loan))
         self._lent.clear()
+
+    def _is_due(self, loan: _Loan) -> bool:
+        """Whether it is still wanted: its run may be gone, or have to be read anew since."""
+        run = loan.run
+        return run.active is loan.reader and self._runs.get(run.name) is run
 
     def _lend(self) -> None:
         """Orders runs from the end of the queue, fewer as the end of all work comes closer.
@@ -361,7 +366,7 @@ class Loader:
                 return
             for loan, reader in zip(self._lent.popleft(), readers, strict=True):
                 run = loan.run
-                if not loan.is_due() or self._runs.get(run.name) is not run:
+                if not self._is_due(loan):
                     continue
                 if reader is not None:
                     run.replace_active(reader)
@@ -449,10 +454,6 @@ class _Loan(NamedTuple):
     """Would have read it, and will if the assistant does not."""
     files: Sequence[EventFile]
     """As they were then."""
-
-    def is_due(self) -> bool:
-        """Whether it is still wanted: the run may have to be read anew since."""
-        return self.run.active is self.reader
 
 
 class _Run:

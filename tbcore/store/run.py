@@ -334,6 +334,8 @@ class RunData:
                 self._nonfinite.add(tag)
             if not series.is_compact:
                 self._unsettled.add(tag)
+        if self._unmeasured is not None:
+            self._unmeasured.update(self._tags)
         self._shape = Shape()
         return True
 

@@ -153,6 +153,25 @@ def test_runs_that_began_with_a_table_go_on(tmp_path: Path, tables: list[bool], 
     assert fast.read().contents() == plain_ones.read().contents()
 
 
+def test_runs_that_began_after_restarts_drop_what_the_next_one_orphans(
+    tmp_path: Path, tables: list[bool]
+) -> None:
+    """A job may start more than once before it logs a number."""
+    for run in range(NUM_RUNS):
+        with EventFileWriter(tmp_path / f"{run}" / "1.tfevents", wall_time=1.0) as writer:
+            writer.add_session_log("START", 0)
+            writer.add_session_log("START", 0)
+            for step in range(STEPS):
+                plain(writer, run, step)
+        with EventFileWriter(tmp_path / f"{run}" / "2.tfevents", wall_time=2.0) as writer:
+            writer.add_session_log("START", 5)
+            plain(writer, run, 5)
+    fast = Runs(tmp_path, blocks=True).read()
+    assert any(tables)
+    assert {len(series) for series in fast.series("loss")} == {6}
+    assert fast.contents() == Runs(tmp_path, blocks=False).read().contents()
+
+
 def test_files_without_a_version_drop_rows_by_their_steps(
     tmp_path: Path, tables: list[bool]
 ) -> None:
