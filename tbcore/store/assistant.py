@@ -97,7 +97,9 @@ class Assistant:
 
     def has_answered(self, timeout: float) -> bool:
         """Waits so many seconds at most for an answer; true as well when none can come any more."""
-        return bool(select.select([self._connection], [], [], timeout)[0])
+        answer = select.poll()  # Not select(), which knows only the first 1024 descriptors.
+        answer.register(self._connection, select.POLLIN)
+        return bool(answer.poll(timeout * 1000))
 
     def take(self) -> list[RunReader | None]:
         """The answer to the batch that was sent first: for each order a reader that has read all

@@ -312,6 +312,25 @@ def test_an_assistant_that_is_gone_says_so(assistant: Assistant) -> None:
         assistant.take()
 
 
+def test_it_is_heard_by_a_process_with_many_open_files(assistant: Assistant) -> None:
+    """Whoever starts a server may leave it thousands of them."""
+    import fcntl
+    import resource
+
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (2048, limits[1]))
+    try:
+        high = fcntl.fcntl(assistant._connection, fcntl.F_DUPFD_CLOEXEC, 1500)
+        assistant._connection.close()
+        assistant._connection = socket.socket(fileno=high)
+        assistant.order([])
+        assert assistant.has_answered(20)
+        assert assistant.take() == []
+    finally:
+        assistant._connection.close()
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
 def test_the_process_holds_nothing_open_of_the_one_that_started_it(tmp_path: Path) -> None:
     """A port would stay taken, and whoever reads our output would wait for its end."""
     if not Path("/proc/self/fd").exists():
