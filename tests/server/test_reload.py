@@ -54,7 +54,11 @@ class Developing:
         plugins = load_plugins(only=(), folders=config.plugins_dirs, dev=True)
         self.app = create_app(config, multiplexer=multiplexer, plugins=plugins)
         self.reloader._plugins = plugins
-        self.client = TestClient(self.app, base_url="http://localhost:6006")
+        self.client = self.new_client()
+
+    def new_client(self) -> TestClient:
+        """One for each thread that asks."""
+        return TestClient(self.app, base_url="http://localhost:6006")
 
     def write(self, path: str, text: str) -> None:
         """Writes a file, and lets the server look."""
@@ -209,8 +213,11 @@ def test_what_old_code_has_blocked_is_free_again(
     monkeypatch.setattr("tbcore.server.guard.PATIENCE_SECONDS", 0.2)
     blocking = PLUGIN.replace("leave.wait(10)", "leave.wait()")
     developing.write("mine.py", f"{blocking}\n@hookimpl\ndef is_active(): return True\n")
-    ask = [threading.Thread(target=developing.get, args=["data/plugin/mine/slow"], daemon=True)
-           for _ in range(17)]  # fmt: skip
+    clients = [developing.new_client() for _ in range(17)]
+    ask = [
+        threading.Thread(target=client.get, args=["data/plugin/mine/slow"], daemon=True)
+        for client in clients
+    ]
     for asking in ask:
         asking.start()
     deadline = time.monotonic() + 20
