@@ -50,6 +50,8 @@ _WORTH_BYTES = 1 << 24
 """Less is read before an assistant could help, counted like turns."""
 _GLANCE_SECONDS = 0.02
 """In which so much is found, or there is more than a glance can tell."""
+_PATIENCE_SECONDS = 1.0
+"""With storage that does not even answer a glance: the server has an address to tell."""
 _MAX_BATCH_BYTES = 1 << 24
 """Lent at once. What is lent is shown when it comes back."""
 _MAX_LENT_BYTES = 1 << 26
@@ -114,7 +116,7 @@ class Loader:
 
         To be called before there is any other thread: see Assistant.
         """
-        if not Assistant.is_possible() or not is_large(self._specs, _WORTH_BYTES, _GLANCE_SECONDS):
+        if not Assistant.is_possible() or not self._has_much():
             return
         try:
             self._assistant = Assistant(
@@ -124,6 +126,19 @@ class Loader:
             )
         except OSError as error:
             logger.debug("reading without an assistant: %s", error)
+
+    def _has_much(self) -> bool:
+        """Whether there is enough to read for an assistant; False where nobody can tell soon."""
+        answers: list[bool] = []
+        glance = threading.Thread(
+            target=lambda: answers.append(is_large(self._specs, _WORTH_BYTES, _GLANCE_SECONDS)),
+            name="tbcore-glance",
+            daemon=True,
+        )
+        glance.start()
+        glance.join(_PATIENCE_SECONDS)
+        # A process with a thread that is still there is not to be forked.
+        return not glance.is_alive() and any(answers)
 
     def load_once(self) -> None:
         """One pass in the calling thread: scan, read all that is new, commit."""

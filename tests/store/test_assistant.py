@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import socket
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -358,6 +359,24 @@ def test_little_is_read_without_an_assistant(logs: Logs) -> None:
     logs.loader.have_help()
     assert logs.loader._assistant is not None
     logs.loader._dismiss_assistant()
+
+
+def test_storage_that_does_not_answer_does_not_keep_the_server_waiting(
+    logs: Logs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is the loader's to wait for, while the server says so."""
+    answer = threading.Event()
+
+    def is_large(*arguments: Any) -> bool:
+        answer.wait(5)
+        return True
+
+    monkeypatch.setattr(loader_module, "is_large", is_large)
+    monkeypatch.setattr(loader_module, "_PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr(Assistant, "is_possible", lambda: True)
+    logs.loader.have_help()
+    answer.set()
+    assert logs.loader._assistant is None
 
 
 def test_an_assistant_with_nothing_to_do_is_not_kept(
