@@ -157,7 +157,7 @@ def tbcore(logdir: Path) -> Figures:
     command = [sys.executable, "-m", "tbcore", "serve", "--logdir", str(logdir)]
 
     def is_ready(_: str) -> bool:
-        time.sleep(0.03)  # Answering costs it something too.
+        time.sleep(0.01)  # Answering costs it something too.
         status = get(f"http://127.0.0.1:{port}/data/status")
         return isinstance(status, dict) and status["passes"] > 0
 
