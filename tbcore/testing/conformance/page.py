@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -24,6 +25,8 @@ LEAST_CONTRAST = 3.0
 """Of text and what is behind it. WCAG asks for 4.5, and for 3 where text is large."""
 ROUNDS_BEFORE, ROUNDS = 5, 15
 """Times that a tab is opened and closed before anything is counted, and after."""
+SETTLE_SECONDS = 5.0
+"""How long what is counted may take to stay the same."""
 GROWTH_PER_ROUND = 1
 """Nodes or listeners that may remain of each round; what a browser does by itself is less."""
 
@@ -124,13 +127,22 @@ class Tab:
         return found
 
     def counters(self) -> dict[str, int]:
-        """Nodes and listeners that the browser holds, the detached ones that somebody keeps too."""
+        """Nodes and listeners that the browser holds, the detached ones that somebody keeps too.
+
+        Once they stay the same: players and requests that were ended go a while later.
+        """
         session = self._context.new_cdp_session(self.page)
-        for _ in range(2):
-            session.send("HeapProfiler.collectGarbage")
-        counters: dict[str, int] = session.send("Memory.getDOMCounters")
-        session.detach()
-        return counters
+        deadline = time.monotonic() + SETTLE_SECONDS
+        before: dict[str, int] = {}
+        while True:
+            for _ in range(2):
+                session.send("HeapProfiler.collectGarbage")
+            counters: dict[str, int] = session.send("Memory.getDOMCounters")
+            if counters == before or time.monotonic() > deadline:
+                session.detach()
+                return counters
+            before = counters
+            time.sleep(0.3)
 
     def close(self) -> None:
         self._context.close()
