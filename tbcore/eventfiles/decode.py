@@ -258,7 +258,9 @@ class Decoder:
             cycle, place = self._cycles[number]
             period = self._period_of(np.roll(cycle, -place))
             num_rows = period.count_rows(self.buffer, start, size)
-            if num_rows >= MIN_ROWS:
+            # Frames behind it are walked once more, so most of them should be in it.
+            is_most = 2 * num_rows * len(cycle) >= len(frames.starts) - i
+            if num_rows >= MIN_ROWS and is_most:
                 self._period = period
                 return frames.first(i), num_rows
             attempts += 1

@@ -1,0 +1,45 @@
+"""Rounds: how many records are walked to decode a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tbcore.eventfiles import decode
+from tbcore.eventfiles.decode import Decoder
+from tbcore.eventfiles.tail import FileTail
+from tbcore.testing import EventFileWriter
+
+
+def test_records_are_not_walked_again_and_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where scalars that come in turns are interrupted by something else every few steps."""
+    path = tmp_path / "a.tfevents"
+    num_records = 1
+    with EventFileWriter(path) as writer:
+        for step in range(1_000):
+            for tag in range(10):
+                writer.add_scalar(f"tag{tag}", step, step)
+            if step % 4 == 3:
+                for tag in range(3 + step % 7):
+                    writer.add_histogram(f"weights{tag}", [1.0, 2.0], step)
+                num_records += 3 + step % 7
+            num_records += 10
+    walked = 0
+
+    def find_frames(*arguments: Any) -> Any:
+        nonlocal walked
+        frames = real(*arguments)
+        walked += len(frames.starts)
+        return frames
+
+    real = decode.find_frames
+    monkeypatch.setattr(decode, "find_frames", find_frames)
+    decoder = Decoder()
+    for _ in range(3):
+        for _ in FileTail(str(path), 0, decoder).read():
+            pass
+    assert walked < 3 * 2 * num_records
