@@ -257,10 +257,10 @@ class Decoder:
                 continue
             cycle, place = self._cycles[number]
             period = self._period_of(np.roll(cycle, -place))
-            num_rows = period.count_rows(self.buffer, start, size)
-            # Frames behind it are walked once more, so most of them should be in it.
-            is_most = 2 * num_rows * len(cycle) >= len(frames.starts) - i
-            if num_rows >= MIN_ROWS and is_most:
+            # The frames behind it are walked once more, so about half of them should be in it.
+            least = max(MIN_ROWS, (len(frames.starts) - i) // (2 * len(cycle)))
+            num_rows = period.count_rows(self.buffer, start, size, least=least)
+            if num_rows >= least:
                 self._period = period
                 return frames.first(i), num_rows
             attempts += 1

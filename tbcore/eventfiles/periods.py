@@ -120,16 +120,17 @@ class Period:
         self._template = np.tile(np.concatenate(pieces), self._tile_rows)
         self._mask = np.tile(np.concatenate(masks), self._tile_rows)
 
-    def count_rows(self, buffer: bytearray, start: int, size: int) -> int:
+    def count_rows(self, buffer: bytearray, start: int, size: int, *, least: int = MIN_ROWS) -> int:
         """How many whole rows of `buffer[start:size]` equal the template in all constant bits, and
         have right payload checksums.
 
-        The checksum fields of these rows may be overwritten if there are at least MIN_ROWS, but
-        for those in the last INTACT_BYTES of them.
+        The checksum fields of these rows may be overwritten if there are at least so many, but for
+        those in the last INTACT_BYTES of them. With fewer nothing is changed, and checksums need
+        not be looked at.
         """
         data = np.frombuffer(buffer, np.uint8)
         num_rows = self._count_equal(data, start, (size - start) // self.row_bytes)
-        if num_rows < MIN_ROWS:
+        if num_rows < least:
             return num_rows
         if num_rows < _MANY_ROWS:
             return self._count_intact_few(buffer, start, num_rows)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tbcore.eventfiles import decode
+from tbcore.eventfiles.batch import Batch
 from tbcore.eventfiles.decode import Decoder
 from tbcore.eventfiles.tail import FileTail
 from tbcore.testing import EventFileWriter
@@ -40,6 +41,11 @@ def test_records_are_not_walked_again_and_again(
     monkeypatch.setattr(decode, "find_frames", find_frames)
     decoder = Decoder()
     for _ in range(3):
-        for _ in FileTail(str(path), 0, decoder).read():
-            pass
+        file, num_rows = FileTail(str(path), 0, decoder), 0
+        for item in file.read():
+            if isinstance(item, Batch):
+                columns = [*item.scalars, *item.references]
+                num_rows += sum(len(column.step) for column in columns)
+        assert file.problems == []
+        assert num_rows == num_records - 1
     assert walked < 3 * 2 * num_records
