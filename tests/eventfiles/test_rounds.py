@@ -10,8 +10,28 @@ import pytest
 from tbcore.eventfiles import decode
 from tbcore.eventfiles.batch import Batch
 from tbcore.eventfiles.decode import Decoder
+from tbcore.eventfiles.layouts import learn
+from tbcore.eventfiles.periods import Period
+from tbcore.eventfiles.proto.event_pb2 import Event
 from tbcore.eventfiles.tail import FileTail
-from tbcore.testing import EventFileWriter
+from tbcore.testing import EventFileWriter, record_bytes
+
+
+def test_a_period_that_is_not_taken_leaves_the_bytes_as_they_are() -> None:
+    """Its records are decoded in another way then, checksums included."""
+    events = [Event(wall_time=1.5 + step, step=step) for step in range(1, 101)]
+    for event in events:
+        event.summary.value.add(tag="loss", simple_value=1.0)
+    payloads = [event.SerializeToString() for event in events]
+    layout = learn(payloads[0])
+    assert layout is not None
+    data = b"".join(map(record_bytes, payloads))
+    buffer = bytearray(data + bytes(64))
+    period = Period([layout])
+    assert period.count_rows(buffer, 0, len(data), least=101) == 100
+    assert buffer[: len(data)] == data
+    assert period.count_rows(buffer, 0, len(data), least=100) == 100
+    assert buffer[: len(data)] != data, "or there is nothing to be careful about"
 
 
 def test_records_are_not_walked_again_and_again(
