@@ -93,13 +93,16 @@ AFTER_FRAME = """
   }));
 """
 
-KEYSTROKES = f"""async (text) => {{
+
+def keystrokes(box: str, first: str) -> str:
+    """Types a text into a box, letter by letter from the first on; below 0 it deletes them."""
+    return f"""async (text) => {{
   {AFTER_FRAME}
-  const box = document.querySelector('.tb-runs input[type=search]');
+  const box = {box};
   const times = [];
-  for (let end = text.length; end >= -text.length; end--) {{
+  for (let end = {first}; end <= text.length; end++) {{
     const start = performance.now();
-    box.value = text.slice(0, Math.abs(end)); // deletes it letter by letter, then types it again
+    box.value = text.slice(0, Math.abs(end));
     box.dispatchEvent(new InputEvent('input', {{ bubbles: true }}));
     await drawn();
     times.push(performance.now() - start);
@@ -109,6 +112,9 @@ KEYSTROKES = f"""async (text) => {{
   await drawn();
   return times;
 }}"""
+
+
+KEYSTROKES = keystrokes("document.querySelector('.tb-runs input[type=search]')", "-text.length")
 
 CHECK_ALL = f"""async () => {{
   {AFTER_FRAME}
@@ -240,22 +246,9 @@ LONGEST_TASK = """() => new Promise((done) => {
   setTimeout(() => done(0), 1000);
 })"""
 
-TAG_KEYSTROKES = f"""async (text) => {{
-  {AFTER_FRAME}
-  const box = document.querySelector('.plugin').shadowRoot.querySelector('input[type=search]');
-  const times = [];
-  for (let end = 1; end <= text.length; end++) {{
-    const start = performance.now();
-    box.value = text.slice(0, end);
-    box.dispatchEvent(new InputEvent('input', {{ bubbles: true }}));
-    await drawn();
-    times.push(performance.now() - start);
-  }}
-  box.value = '';
-  box.dispatchEvent(new InputEvent('input', {{ bubbles: true }}));
-  await drawn();
-  return times;
-}}"""
+TAG_KEYSTROKES = keystrokes(
+    "document.querySelector('.plugin').shadowRoot.querySelector('input[type=search]')", "1"
+)
 
 
 MEASURES: dict[str, Callable[[Bench], dict[str, float]]] = {

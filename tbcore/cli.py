@@ -504,12 +504,11 @@ def _import_numpy() -> None:
     Otherwise it starts one for each processor, which are busy for a while with waiting.
     """
     variable = "OPENBLAS_NUM_THREADS"
-    is_ours = os.environ.setdefault(variable, "") == ""
-    if is_ours:
-        os.environ[variable] = "1"
+    is_given = variable in os.environ
+    os.environ.setdefault(variable, "1")
     import numpy  # noqa: F401
 
-    if is_ours:
+    if not is_given:
         del os.environ[variable]
 
 

@@ -235,8 +235,11 @@ class Series:
 
     def __reduce__(self) -> tuple[type[Series], tuple[Any, ...]]:
         """As pickling would find it by itself, in a fraction of the time."""
-        arguments = (
-            self.kind,
+        return Series, (self.kind, *self._but_kind())
+
+    def _but_kind(self) -> tuple[Any, ...]:
+        """All that it was made of, but its kind."""
+        return (
             self.layout,
             self.block,
             self.capacity,
@@ -245,7 +248,6 @@ class Series:
             self._num_rising,
             self.num_nonfinite,
         )
-        return Series, arguments
 
     @classmethod
     def begun(cls, kinds: Sequence[Kind], columns: Sequence[Any], *, slack: float) -> list[Series]:
@@ -439,16 +441,7 @@ class Series:
 
     def with_kind(self, kind: Kind) -> Series:
         """The same rows under another kind."""
-        return Series(
-            kind,
-            self.layout,
-            self.block,
-            self.capacity,
-            self.length,
-            self.ordinals,
-            self._num_rising,
-            self.num_nonfinite,
-        )
+        return Series(kind, *self._but_kind())
 
     def _column(self, number: int, start: int, stop: int) -> NDArray[Any]:
         return _view(self.block, self.layout, self.capacity, number, start, stop)
