@@ -393,8 +393,7 @@ def check(*, logdir: str, as_json: bool) -> int:
     if not logdir:
         raise click.UsageError("which directory? give one, as in `tbcore check runs/`")
     specs = _specs(logdir, is_spec=False)
-    _be_quiet()
-    with contextlib.redirect_stdout(sys.stderr):
+    with _quiet():
         report = check_logdir(specs, load_plugins())
     if as_json:
         _print_json(report.as_json())
@@ -420,9 +419,7 @@ def plugins(
     from tbcore.plugins import check_settings, load_plugins, mount
     from tbcore.store.multiplexer import Multiplexer
 
-    _be_quiet()
-    # A plugin that prints while it is imported must not get into what a program reads.
-    with contextlib.redirect_stdout(sys.stderr):
+    with _quiet():
         multiplexer, config = Multiplexer(), Config(logdir="")
         loaded = load_plugins(folders=plugins_dirs)
         check_settings(loaded, config)
@@ -512,12 +509,24 @@ def _import_numpy() -> None:
         del os.environ[variable]
 
 
-def _be_quiet() -> None:
-    """For commands that say themselves what the log would: it goes nowhere."""
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """For commands that say themselves what the log would: it goes nowhere meanwhile.
+
+    What a plugin prints while it is imported must not get into what a program reads.
+    """
     import logging
 
-    logging.getLogger("tbcore").addHandler(logging.NullHandler())
-    logging.getLogger("tbcore").propagate = False
+    core = logging.getLogger("tbcore")
+    nowhere, propagates = logging.NullHandler(), core.propagate
+    core.addHandler(nowhere)
+    core.propagate = False
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    finally:
+        core.propagate = propagates
+        core.removeHandler(nowhere)
 
 
 def _print_json(data: Any) -> None:

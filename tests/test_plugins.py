@@ -948,11 +948,9 @@ def test_without_any_plugin_the_list_says_how_to_get_one(
     """In text; the JSON is an empty list."""
     from tbcore.cli import main
 
-    try:
-        assert main(["plugins"]) == 0
-        assert "no plugins are installed" in (text := capsys.readouterr().out)
-        assert "pip install 'tbcore-server[all]'" in text
-        assert main(["plugins", "--json"]) == 0
-        assert json.loads(capsys.readouterr().out) == []
-    finally:
-        logging.getLogger("tbcore").propagate = True
+    assert main(["plugins"]) == 0
+    assert "no plugins are installed" in (text := capsys.readouterr().out)
+    assert "pip install 'tbcore-server[all]'" in text
+    assert main(["plugins", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == []
+    assert logging.getLogger("tbcore").propagate, "the log of the process is as before"
