@@ -34,6 +34,9 @@ TOKEN_VARIABLE = "TBCORE_TOKEN"
 
 _HEAD_START_SECONDS = 0.2
 """What the loader gets at most before the rest of the server is imported."""
+_COLLECTED_AT = 20_000
+"""New objects between two looks for garbage. There is little of it that goes in circles, and what
+the loader makes stays, and would be looked at again each 700 objects."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,6 +125,7 @@ def _answer(
         reloader.start(app, plugins)
     # Modules, plugins and routes are not looked at again each time that rows make many objects.
     gc.freeze()
+    gc.set_threshold(_COLLECTED_AT)
     gc.enable()
     loader.watch()
     server.run(sockets=listening.sockets)

@@ -173,7 +173,7 @@ class Loader:
         thread.start()
 
     def watch(self) -> None:
-        """Look as soon as the system tells of a change, from the end of the first pass on.
+        """Look as soon as the system tells of a change, from the second pass on.
 
         What is needed for that is imported by the loader's thread: to be called when no other
         thread imports any more, for two that import the same may get in each other's way.
@@ -198,11 +198,12 @@ class Loader:
             thread.join(max(deadline - time.monotonic(), 0))
 
     def _load(self) -> None:
-        watcher: threading.Thread | None = None
         while not self._stopping.is_set():
             # Whatever wakes from here on may have happened behind the look's back.
             self._wake.clear()
             begun = time.monotonic()
+            if self._watches and self._passes:
+                self._begin_to_watch()
             try:
                 self.load_once()
             except Exception as error:
@@ -210,17 +211,19 @@ class Loader:
                 self._tell_fault("loading failed and is tried again", error)
             if self._reload_interval <= 0:
                 return
-            if self._watches and watcher is None:
-                # Not before: it takes as long as looking, and there is nothing to wake yet.
-                watcher = watch([spec.path for spec in self._specs], self._wake, self._stopping)
-                if watcher is not None:
-                    self._threads.append(watcher)
-                    # What changed since the look has woken nobody.
-                    self._wake.set()
             took = time.monotonic() - begun
             shortest = min(max(_MIN_PAUSE_SECONDS, took * _PAUSE_SHARE), self._reload_interval)
             if not self._stopping.wait(shortest):
                 self._wake.wait(self._reload_interval - shortest)
+
+    def _begin_to_watch(self) -> None:
+        """Not with the first pass: it takes as long as looking, and pages are asked for then."""
+        self._watches = False
+        watcher = watch([spec.path for spec in self._specs], self._wake, self._stopping)
+        if watcher is not None:
+            self._threads.append(watcher)
+            # What changes before it is under way wakes nobody.
+            self._wake.set()
 
     # -- looking -------------------------------------------------------------------------------
 
