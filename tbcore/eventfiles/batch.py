@@ -107,19 +107,33 @@ class TableGroup(NamedTuple):
     rows: slice
 
 
+class TableShape:
+    """What the tables of files that are alike have in common: one object for all of them."""
+
+    __slots__ = ("columns", "groups", "last")
+
+    def __init__(
+        self, columns: Sequence[TableColumn], groups: Sequence[TableGroup], last: int
+    ) -> None:
+        self.columns = columns
+        """In the order of their first position."""
+        self.groups = groups
+        """All columns, by the number of their rows."""
+        self.last = last
+        """The row that was written last."""
+
+
 class Table(Batch):
     """A batch of scalars alone, all columns of which are in the same arrays.
 
     A short run can be taken as one thing rather than column by column. No tag has two columns.
     """
 
-    __slots__ = ("columns", "groups", "last", "origin", "position", "step", "value", "wall_time")
+    __slots__ = ("origin", "position", "shape", "step", "value", "wall_time")
 
     def __init__(
         self,
-        columns: Sequence[TableColumn],
-        groups: Sequence[TableGroup],
-        last: int,
+        shape: TableShape,
         origin: int,
         position: NDArray[np.int64],
         step: NDArray[np.int64],
@@ -127,12 +141,7 @@ class Table(Batch):
         value: NDArray[np.floating[Any]],
     ) -> None:
         self.references, self.bare_events = [], []
-        self.columns = columns
-        """In the order of their first position."""
-        self.groups = groups
-        """All columns, by the number of their rows."""
-        self.last = last
-        """The row that was written last."""
+        self.shape = shape
         self.origin = origin
         """What is to be added to positions."""
         self.position = position
@@ -146,7 +155,7 @@ class Table(Batch):
         """The same by column."""
         position = self.position + self.origin
         found = []
-        for tag, field_, metadata, rows in self.columns:
+        for tag, field_, metadata, rows in self.shape.columns:
             first = metadata and FirstMetadata(metadata.position + self.origin, metadata.data)
             arrays = position[rows], self.step[rows], self.wall_time[rows], self.value[rows]
             found.append(ScalarColumn(tag, field_, first, *arrays))

@@ -10,8 +10,10 @@ record alone; only two errors in two records can cancel, by chance, once in 2**3
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import Any
+from collections.abc import Callable
+from functools import cache, lru_cache
+from itertools import accumulate, repeat
+from typing import Any, overload
 
 import google_crc32c
 import numpy as np
@@ -29,11 +31,16 @@ def masked_crc(data: bytes | NDArray[np.uint8]) -> int:
     """The checksum as stored next to `data` (bytes, or a contiguous array of them) in a file."""
     # The C function takes any object with a plain buffer; its stub says bytes.
     buffer: Any = data
-    return mask(google_crc32c.value(buffer))
+    crc: int = google_crc32c.value(buffer)
+    return mask(crc)
 
 
-def mask(crc: int) -> int:
-    """A CRC-32C as it is stored next to the data that it was computed of."""
+@overload
+def mask(crc: int) -> int: ...
+@overload
+def mask(crc: NDArray[np.uint32]) -> NDArray[np.uint32]: ...
+def mask(crc: Any) -> Any:
+    """CRC-32C as it is stored next to the data that it was computed of; elementwise."""
     return (((crc >> 15) | (crc << 17)) + MASK_DELTA) & _ALL_ONES
 
 
@@ -57,6 +64,24 @@ def seed_effect(length: int) -> int:
     for done in range(0, length, len(_ZEROS)):
         crc = google_crc32c.extend(crc, _ZEROS[: length - done])
     return crc
+
+
+@cache
+def checksums_below(size: int) -> dict[Callable[[int], int], NDArray[np.uint32]]:
+    """What each of the three functions above gives for all lengths below `size`.
+
+    Without calling them so often: a server would take milliseconds for that before its first row.
+    """
+    lengths = np.arange(size, dtype=np.uint32)
+    raw = np.zeros(size, np.uint32)
+    for bit in range((size - 1).bit_length()):
+        raw ^= (lengths >> np.uint32(bit) & np.uint32(1)) * np.uint32(raw_length_crc(1 << bit))
+    zeros = accumulate(repeat(b"\0", size - 1), google_crc32c.extend, initial=0)
+    return {
+        raw_length_crc: raw,
+        masked_length_crc: mask(raw ^ np.uint32(seed_effect(8))),
+        seed_effect: np.fromiter(zeros, np.uint32, size),
+    }
 
 
 def unmask(masked: NDArray[np.uint32]) -> NDArray[np.uint32]:

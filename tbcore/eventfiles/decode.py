@@ -164,7 +164,7 @@ class Decoder:
             return end
         end = yield from self._decode(size, base, at_end, problems, is_enough)
         if end.consumed == size and not problems:
-            self._suffixes.learn(self.buffer, size)
+            self._suffixes.learn(self.buffer, size, self._book)
         return end
 
     def _decode(

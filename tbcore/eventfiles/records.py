@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from tbcore.errors import DataLossError, NotFoundError
 from tbcore.eventfiles.crc32c import (
+    checksums_below,
     is_raw_zero,
     masked_crc,
     masked_length_crc,
@@ -154,7 +155,8 @@ def _for_lengths(checksum: Callable[[int], int], lengths: NDArray[np.int64]) -> 
 
 @cache
 def _table(checksum: Callable[[int], int]) -> NDArray[np.uint32]:
-    return np.array([checksum(n) for n in range(_TABLE_SIZE)], np.uint32)
+    """`checksum` of all lengths below _TABLE_SIZE."""
+    return checksums_below(_TABLE_SIZE)[checksum]
 
 
 def length_at(buffer: bytearray, start: int) -> int | None:

@@ -16,7 +16,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tbcore.eventfiles.batch import FileVersion, FirstMetadata, Item, Table, TableColumn, TableGroup
+from tbcore.eventfiles.batch import (
+    FileVersion,
+    FirstMetadata,
+    Item,
+    Table,
+    TableColumn,
+    TableGroup,
+    TableShape,
+)
 from tbcore.eventfiles.crc32c import (
     is_raw_zero,
     masked_length_crc,
@@ -28,6 +36,7 @@ from tbcore.eventfiles.layouts import (
     STEP_OFFSET,
     WALL_TIME_OFFSET,
     Layout,
+    LayoutBook,
     Shape,
     decode_steps,
     learn,
@@ -68,28 +77,32 @@ class Suffix:
         ends = np.cumsum(lengths + FRAME_BYTES)
         starts = ends - lengths - FRAME_BYTES
         self.num_bytes = int(ends[-1])
-        self._set_template(layouts, starts.tolist())
+        self._set_template(layouts)
         self._crc_places = ends - 4
         self._seeds = np.array([seed_effect(n) for n in lengths.tolist()], np.uint32)
         self._set_places(layouts, starts.tolist())
 
-    def _set_template(self, layouts: Sequence[Layout], starts: Sequence[int]) -> None:
-        num_words = -(-self.num_bytes // 8)
-        template, mask, headers = (np.zeros(num_words * 8, np.uint8) for _ in range(3))
-        for layout, start in zip(layouts, starts, strict=True):
+    def _set_template(self, layouts: Sequence[Layout]) -> None:
+        parts: dict[Layout, tuple[bytes, bytes, bytes]] = {}
+        """Of the three texts below; most layouts occur again and again."""
+        for layout in layouts:
+            if layout in parts:
+                continue
             length = layout.shape.length
-            payload = start + HEADER_BYTES
             crc = masked_length_crc(length)
-            header = length.to_bytes(8, "little") + crc.to_bytes(4, "little")
-            template[start:payload] = np.frombuffer(header, np.uint8)
-            template[payload : payload + length] = np.frombuffer(layout.payload, np.uint8)
-            mask[start:payload] = 0xFF
-            mask[payload : payload + length] = variable_mask(layout.shape)
-            to_raw = (crc ^ raw_length_crc(length)).to_bytes(4, "little")
-            headers[start + 8 : payload] = np.frombuffer(to_raw, np.uint8)
-        self._template, self._mask = template.view("<u8"), mask.view("<u8")
-        self._headers = headers.view("<u8")
-        """What makes raw checksums of those of the lengths."""
+            to_raw = crc ^ raw_length_crc(length)
+            parts[layout] = (
+                length.to_bytes(8, "little")
+                + crc.to_bytes(4, "little")
+                + layout.payload
+                + bytes(4),
+                b"\xff" * HEADER_BYTES + variable_mask(layout.shape).tobytes() + bytes(4),
+                bytes(8) + to_raw.to_bytes(4, "little") + bytes(length + 4),
+            )
+        padding = bytes(-self.num_bytes % 8)
+        texts = [b"".join([*text, padding]) for text in zip(*map(parts.get, layouts), strict=True)]
+        self._template, self._mask, self._headers = (np.frombuffer(text, "<u8") for text in texts)
+        """The last is what makes raw checksums of those of the lengths."""
 
     def _set_places(self, layouts: Sequence[Layout], starts: Sequence[int]) -> None:
         values: dict[tuple[str, str], list[_Place]] = {}
@@ -110,21 +123,19 @@ class Suffix:
             by_length.setdefault(len(places), []).append(number)
         keys = list(values)
         columns: dict[int, TableColumn] = {}
-        self._groups = []
+        groups = []
         flat: list[_Place] = []
         for length, numbers in by_length.items():
-            self._groups.append(
-                TableGroup(numbers, slice(len(flat), len(flat) + length * len(numbers)))
-            )
+            groups.append(TableGroup(numbers, slice(len(flat), len(flat) + length * len(numbers))))
             for number in numbers:
                 key = keys[number]
                 rows = slice(len(flat), len(flat) + length)
                 columns[number] = TableColumn(*key, metadata.get(key), rows)
                 flat += values[key]
-        self._columns = [columns[number] for number in range(len(keys))]
         positions, payloads, widths, numbers_at, forms = zip(*flat, strict=True)
         self._positions = np.array(positions, np.int64)
-        self._last = int(self._positions.argmax())
+        in_order = [columns[number] for number in range(len(keys))]
+        self._shape = TableShape(in_order, groups, int(self._positions.argmax()))
         self._wall_times = np.array(payloads, np.int64) + WALL_TIME_OFFSET
         self._steps = np.array(payloads, np.int64) + STEP_OFFSET
         self._step_width = max(widths)
@@ -150,9 +161,7 @@ class Suffix:
             yield self._version._replace(wall_time=wall_time)
         words = _gathered(buffer, "<u8", self._steps + start) & self._step_masks
         yield Table(
-            self._columns,
-            self._groups,
-            self._last,
+            self._shape,
             start + base,
             self._positions,
             decode_steps(words, max(self._step_width, 1)),
@@ -184,8 +193,8 @@ class SuffixBook:
                 return start, suffix
         return None
 
-    def learn(self, buffer: bytearray, size: int) -> None:
-        """Takes notice of a file in which nothing was wrong.
+    def learn(self, buffer: bytearray, size: int, book: LayoutBook) -> None:
+        """Takes notice of a file in which nothing was wrong, and whose layouts are in the book.
 
         Learns its suffix if the end of another file was as long.
         """
@@ -194,7 +203,7 @@ class SuffixBook:
             if size - start in self._seen and size - start not in self._suffixes:
                 if len(self._suffixes) >= _MAX_SUFFIXES:
                     self._suffixes.clear()
-                suffix = self._suffixes[size - start] = _learn(buffer, start, size)
+                suffix = self._suffixes[size - start] = _learn(buffer, start, size, book)
                 if suffix is not None:
                     break
         if len(self._seen) > _MAX_SEEN:
@@ -210,7 +219,7 @@ def _walk(buffer: bytearray, start: int, size: int) -> Iterator[tuple[int, int]]
         start += length + FRAME_BYTES
 
 
-def _learn(buffer: bytearray, begin: int, size: int) -> Suffix | None:
+def _learn(buffer: bytearray, begin: int, size: int, book: LayoutBook) -> Suffix | None:
     records = list(_walk(buffer, begin, size))
     if len(records) < _MIN_RECORDS:
         return None
@@ -218,7 +227,8 @@ def _learn(buffer: bytearray, begin: int, size: int) -> Suffix | None:
     layouts: list[Layout] = []
     for start, length in records:
         payload = bytes(buffer[start + HEADER_BYTES : start + HEADER_BYTES + length])
-        layout = learn(payload)
+        number = book.match_one(payload)
+        layout = learn(payload) if number is None else book.layouts[number]
         if layout is None and not layouts:
             version, layout = _learn_version(payload)
         if layout is None:

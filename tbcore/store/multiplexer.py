@@ -524,10 +524,10 @@ def _summarize(runs: Mapping[str, RunView]) -> list[KindSummary]:
     examples: dict[Kind, tuple[str, str]] = {}
     num_runs: dict[Kind, int] = {}
     for name, run in runs.items():
-        for tag, view in run.tags.items():
-            for series in view.series:
-                tags.setdefault(series.kind, {})[tag] = None
-                examples.setdefault(series.kind, (name, tag))
+        for tag, kinds in run.kinds_by_tag():
+            for kind in kinds:
+                tags.setdefault(kind, {})[tag] = None
+                examples.setdefault(kind, (name, tag))
         for kind in run.kinds():
             num_runs[kind] = num_runs.get(kind, 0) + 1
     return [

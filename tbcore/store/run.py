@@ -7,7 +7,7 @@ that it orphaned. Only the loader's thread uses it.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -24,12 +24,13 @@ from tbcore.eventfiles.batch import (
     ScalarColumn,
     SessionStart,
     Table,
+    TableShape,
 )
 from tbcore.eventfiles.proto.summary_pb2 import SummaryMetadata
 from tbcore.kinds import Kind
 from tbcore.store.orphans import Orphans, SummaryRows, find_orphans, position_array
-from tbcore.store.series import LIVE_SLACK, LOADED_SLACK, Series
-from tbcore.store.view import FileRef, RunView, Shape, TagView
+from tbcore.store.series import LIVE_SLACK, LOADED_SLACK, Series, SeriesBlock
+from tbcore.store.view import Begun, FileRef, Place, Plan, RunView, Shape, TagView
 
 Column = ScalarColumn | ReferenceColumn
 
@@ -56,7 +57,7 @@ class RunData:
         self._view = _NOTHING
         """As committed last."""
         self._shape = self._view.shape
-        self._tags: dict[str, TagView] = {}
+        self._tags: Mapping[str, TagView] = {}
         self._files: list[FileRef] = []
         self._first_event_time: float | None = None
         self._last_event_times: dict[int, float] = {}
@@ -205,9 +206,10 @@ class RunData:
     # -- inside --------------------------------------------------------------------------------
 
     def _change(self) -> None:
-        """Before anything is changed: from here on the dictionary is no longer the view's."""
+        """Before anything is changed: from here on a dictionary of tags is no longer the view's."""
         if not self._is_changed:
-            self._tags = dict(self._tags)
+            if isinstance(self._tags, dict):
+                self._tags = self._tags.copy()
             self._is_changed = True
 
     def _note_file(self, file_index: int) -> bool:
@@ -281,6 +283,8 @@ class RunData:
         return True
 
     def _show(self, tag: str, view: TagView) -> None:
+        if not isinstance(self._tags, dict):
+            self._tags = dict(self._tags)
         self._tags[tag] = view
         if self._unmeasured is not None:
             self._unmeasured.add(tag)
@@ -313,30 +317,26 @@ class RunData:
         if self._purges and self._goes_by_steps(file_index):
             return False
         self._note_file(file_index)
-        self._note_time(file_index, float(table.wall_time[table.last]))
+        last = table.shape.last
+        self._note_time(file_index, float(table.wall_time[last]))
         self._change()
-        slack = self._slack(table.origin + int(table.position[table.last]))
-        all_series: dict[int, Series] = {}
-        for numbers, rows in table.groups:
-            kinds = []
-            for number in numbers:
-                _, field, metadata, _ = table.columns[number]
-                kinds.append(_kind(field, _plugin_name(metadata and metadata.data), True))
-            arrays = table.step, table.wall_time, table.value
+        slack = self._slack(table.origin + int(table.position[last]))
+        blocks = []
+        for numbers, rows in table.shape.groups:
             shape = len(numbers), -1
+            arrays = table.step, table.wall_time, table.value
             columns = [array[rows].reshape(shape) for array in arrays]
-            all_series.update(zip(numbers, Series.begun(kinds, columns, slack=slack), strict=True))
-        for number, (tag, _, metadata, _) in enumerate(table.columns):
-            series = all_series[number]
-            data = metadata.data if metadata else None
-            self._tags[tag] = TagView((series,), series.length, data)
-            if series.num_nonfinite:
-                self._nonfinite.add(tag)
-            if not series.is_compact:
-                self._unsettled.add(tag)
+            block = SeriesBlock.of(columns, slack=slack)
+            self._nonfinite.update(
+                table.shape.columns[numbers[number]].tag for number in block.nonfinite()
+            )
+            blocks.append(block)
+        plan = _plan(table.shape)
+        self._tags, self._shape = Begun(plan, blocks), plan.shape
         if self._unmeasured is not None:
             self._unmeasured.update(self._tags)
-        self._shape = Shape()
+        if not all(block.is_compact for block in blocks):
+            self._unsettled.update(self._tags)
         return True
 
     def _append(
@@ -399,6 +399,18 @@ def _find(all_series: Sequence[Series], field: str, is_scalar: bool) -> int:
         if series.kind.field == field and series.kind.is_scalar is is_scalar:
             return number
     return len(all_series)
+
+
+@lru_cache(maxsize=1 << 6)
+def _plan(shape: TableShape) -> Plan:
+    """What runs become whose first rows are such a table."""
+    places: dict[str, Place] = {}
+    for block, group in enumerate(shape.groups):
+        for number, index in enumerate(group.columns):
+            tag, field, metadata, _ = shape.columns[index]
+            data = metadata.data if metadata else None
+            places[tag] = Place(block, number, _kind(field, _plugin_name(data), True), data)
+    return Plan({column.tag: places[column.tag] for column in shape.columns})
 
 
 @lru_cache(maxsize=1 << 12)

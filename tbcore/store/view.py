@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from tbcore.kinds import Claim, Kind, matches
-from tbcore.store.series import Series
+from tbcore.store.series import Series, SeriesBlock
 
 ClaimsKey = tuple[Claim, ...]
 
@@ -40,6 +40,69 @@ class TagView:
     def __reduce__(self) -> tuple[type[TagView], tuple[object, ...]]:
         """As of Series."""
         return TagView, (self.series, self.num_rows, self.metadata)
+
+
+class Begun(Mapping[str, TagView]):
+    """Tags of a run that has begun with scalars alone; a series is made when somebody asks for it.
+
+    A sweep has thousands of such runs, of which a page shows a few.
+    """
+
+    __slots__ = ("_blocks", "_made", "_plan")
+
+    def __init__(self, plan: Plan, blocks: Sequence[SeriesBlock]) -> None:
+        self._plan = plan
+        self._blocks = blocks
+        """As many as the plan says."""
+        self._made: dict[str, TagView] = {}
+        """Of each tag there is one series at most: who appends goes by its identity."""
+
+    def __reduce__(self) -> tuple[type[Begun], tuple[object, ...]]:
+        """As of Series; what was made is made again."""
+        return Begun, (self._plan, self._blocks)
+
+    def __getitem__(self, tag: str) -> TagView:
+        made = self._made.get(tag)
+        if made is None:
+            place = self._plan.places[tag]
+            series = self._blocks[place.block].series(place.number, place.kind)
+            # Of two threads that make it the second takes what the first has made.
+            made = self._made.setdefault(tag, TagView((series,), len(series), place.metadata))
+        return made
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._plan.places)
+
+    def __len__(self) -> int:
+        return len(self._plan.places)
+
+    def kinds_by_tag(self) -> Iterator[tuple[str, tuple[Kind]]]:
+        """As of RunView, without making any series."""
+        for tag, place in self._plan.places.items():
+            yield tag, (place.kind,)
+
+
+class Place(NamedTuple):
+    """Where a tag of a plan is."""
+
+    block: int
+    number: int
+    """In the block."""
+    kind: Kind
+    metadata: bytes | None
+    """As of TagView."""
+
+
+class Plan:
+    """Which tags runs begin with, and where they are: one object for all that are alike."""
+
+    __slots__ = ("places", "shape")
+
+    def __init__(self, places: Mapping[str, Place]) -> None:
+        self.places = places
+        """By tag, in order of first appearance."""
+        self.shape = Shape()
+        """Of the runs as long as they have no other tags."""
 
 
 class Shape:
@@ -80,8 +143,8 @@ class RunView:
             if claimed:
                 tags = [
                     tag
-                    for tag, view in self.tags.items()
-                    if any(series.kind in claimed for series in view.series)
+                    for tag, kinds in self.kinds_by_tag()
+                    if any(kind in claimed for kind in kinds)
                 ]
             if len(self.shape.tags) >= _MAX_REMEMBERED:
                 self.shape.tags = {}
@@ -92,6 +155,14 @@ class RunView:
         """Kinds of all series."""
         kinds = self.shape.kinds
         if kinds is None:
-            kinds = frozenset(s.kind for view in self.tags.values() for s in view.series)
+            kinds = frozenset(kind for _, kinds in self.kinds_by_tag() for kind in kinds)
             self.shape.kinds = kinds
         return kinds
+
+    def kinds_by_tag(self) -> Iterator[tuple[str, tuple[Kind, ...]]]:
+        """Each tag with the kinds of its series, in order of first appearance."""
+        if isinstance(self.tags, Begun):
+            yield from self.tags.kinds_by_tag()
+            return
+        for tag, view in self.tags.items():
+            yield tag, tuple(series.kind for series in view.series)

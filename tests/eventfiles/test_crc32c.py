@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tbcore.eventfiles.crc32c import (
+    checksums_below,
     is_raw_zero,
     masked_crc,
     masked_length_crc,
@@ -56,3 +57,13 @@ def test_records_with_raw_checksums_have_raw_crc_zero(payloads: list[bytes]) -> 
 def test_seed_effect_is_the_crc_of_zeros(length: int) -> None:
     stored = np.array([masked_crc(bytes(length))], np.uint32)
     assert seed_effect(length) == int(unmask(stored)[0])
+
+
+@pytest.mark.parametrize("size", [1, 2, 300, 4096])
+def test_tables_hold_what_the_functions_give(size: int) -> None:
+    """Of every length."""
+    tables = checksums_below(size)
+    assert set(tables) == {raw_length_crc, masked_length_crc, seed_effect}
+    for checksum, table in tables.items():
+        assert table.dtype == np.uint32
+        assert table.tolist() == [checksum(length) for length in range(size)]

@@ -11,9 +11,11 @@ import pytest
 
 from tbcore.eventfiles.decode import Decoder
 from tbcore.eventfiles.logdir import LogdirSpec, scan
+from tbcore.kinds import Claim, Kind
 from tbcore.store.reader import RunReader
 from tbcore.store.run import RunData
-from tbcore.store.series import SINGLE, Series
+from tbcore.store.series import SINGLE, VALUE, Series, SeriesBlock
+from tbcore.store.view import RunView
 from tbcore.testing import EventFileWriter
 
 NUM_RUNS = 6
@@ -85,9 +87,11 @@ class Runs:
     def contents(self) -> dict[str, Any]:
         return {name: contents(reader.data) for name, reader in self._readers.items()}
 
+    def views(self) -> list[RunView]:
+        return [reader.data.commit() for reader in self._readers.values()]
+
     def series(self, tag: str) -> list[Series]:
-        views = (reader.data.commit() for reader in self._readers.values())
-        return [view.tags[tag].series[0] for view in views]
+        return [view.tags[tag].series[0] for view in self.views()]
 
 
 def contents(data: RunData) -> dict[str, Any]:
@@ -209,3 +213,55 @@ def test_series_in_one_block_are_aligned_and_have_little_spare_room(
         assert series.layout is SINGLE
         assert series.column(0).flags.aligned
         assert series.column(1).flags.aligned
+
+
+def test_series_are_made_when_somebody_asks(
+    tmp_path: Path, tables: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not for names and kinds of tags; and then one of each, for readers and the loader alike."""
+    made: list[int] = []
+    real = SeriesBlock.series
+
+    def series(self: SeriesBlock, number: int, kind: Kind) -> Series:
+        made.append(number)
+        return real(self, number, kind)
+
+    monkeypatch.setattr(SeriesBlock, "series", series)
+    write_runs(tmp_path, uneven)
+    runs = Runs(tmp_path, blocks=True).read()
+    views = runs.views()[2:]
+    assert len({id(view.shape) for view in views}) == 1, "runs that are alike are asked once"
+    claims = (Claim(is_scalar=True),)
+    assert [view.tags_of(claims) for view in views] == [list(views[0].tags)] * len(views)
+    assert views[0].kinds() == {Kind("simple_value", "", True)}
+    assert not made
+    assert views[0].tags["loss"] is views[0].tags["loss"]
+    assert len(made) == 1
+    with pytest.raises(KeyError):
+        views[0].tags["no such tag"]
+
+
+def test_a_view_of_a_short_run_stays_as_it_was(tmp_path: Path, tables: list[bool]) -> None:
+    """Whatever is asked for first after the run has grown, or has dropped what was orphaned."""
+    write_runs(tmp_path, plain)
+    runs = Runs(tmp_path, blocks=True).read()
+    before = runs.views()
+    untouched = Runs(tmp_path, blocks=True).read().views()
+    with EventFileWriter(tmp_path / "3" / "1.tfevents") as writer:
+        writer.add_scalar("loss", 7.0, STEPS)
+    runs.read()
+    after = runs.views()
+    assert after[3].tags["loss"].series[0].length == STEPS + 1
+    for step in (5, 3):
+        with EventFileWriter(tmp_path / "3" / "1.tfevents") as writer:
+            writer.add_session_log("START", step)
+            writer.add_scalar("loss", -1.0, step)
+            writer.add_scalar("lr", -1.0, step)
+        runs.read()
+    assert runs.views()[3].tags["lr"].series[0].length == 4
+    assert after[3].tags["loss"].series[0].last_point()[::2] == (STEPS, 7.0)
+    for view, same in zip(before, untouched, strict=True):
+        for tag in same.tags:
+            found, expected = view.tags[tag].series[0], same.tags[tag].series[0]
+            assert found.length == expected.length == STEPS
+            assert found.column(VALUE).tolist() == expected.column(VALUE).tolist()
