@@ -16,7 +16,7 @@ import re
 import stat
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 _MARK = "tfevents"
@@ -128,6 +128,8 @@ class Logdir:
         relative to that, and its path."""
         self._names: list[tuple[str, int]] = []
         """The runs in there, each with its place in the list."""
+        self._ahead: _Look | None = None
+        """What the next scan has begun with."""
 
     def scan(self) -> Scan:
         """Look for event files below all directories, through links to directories too.
@@ -135,24 +137,48 @@ class Logdir:
         Only regular files count, whatever they are called. A spec that does not exist, or a
         directory that cannot be read, costs what is in it and is told; nothing is raised.
         """
-        found = Scan({}, 0, 0, [], [])
-        num_directories = num_files = 0
+        look = self._ahead or self._look()
+        self._ahead = None
+        look.seen.extend(look.rest)
+        found, num_files = look.found, 0
         places: list[tuple[int, str, str]] = []
         all_files: list[list[EventFile]] = []
-        for number in range(len(self._specs)):
-            for directory, files in self._walk(number, found):
-                num_directories += 1
-                if files:
-                    num_files += len(files)
-                    places.append((number, directory.name, directory.path))
-                    all_files.append(files)
+        for number, directory, files in look.seen:
+            if files:
+                num_files += len(files)
+                places.append((number, directory.name, directory.path))
+                all_files.append(files)
         if places != self._places:
             self._places, self._names = places, self._named(places)
         for name, index in self._names:
             found.runs[name] = all_files[index]
-        return Scan(
-            found.runs, num_directories, num_files, found.missing, found.problems, found.unlisted
+        return replace(found, num_directories=len(look.seen), num_files=num_files)
+
+    def glance(self, num_bytes: int, seconds: float) -> bool:
+        """Begins a scan, and says whether the event files have so many bytes.
+
+        Short files are counted as longer ones. True as well when it takes so many seconds to find
+        out. The next scan goes on from there.
+        """
+        deadline = time.monotonic() + seconds
+        look = self._look()
+        is_large = False
+        for seen in look.rest:
+            look.seen.append(seen)
+            num_bytes -= sum(max(file.size, MIN_FILE_BYTES) for file in seen.files)
+            if is_large := num_bytes <= 0 or time.monotonic() > deadline:
+                break
+        self._ahead = look
+        return is_large
+
+    def _look(self) -> _Look:
+        found = Scan({}, 0, 0, [], [])
+        rest = (
+            _Seen(number, directory, files)
+            for number in range(len(self._specs))
+            for directory, files in self._walk(number, found)
         )
+        return _Look(found, [], rest)
 
     def _named(self, places: Sequence[tuple[int, str, str]]) -> list[tuple[str, int]]:
         # The order of a directory's entries changes with its content, and names must not: proper
@@ -229,21 +255,6 @@ class Logdir:
         return listing
 
 
-def is_large(specs: Sequence[LogdirSpec], num_bytes: int, seconds: float) -> bool:
-    """Whether the event files have so many bytes, short files counted as longer ones.
-
-    True as well when it takes so many seconds to find out.
-    """
-    deadline = time.monotonic() + seconds
-    logdir, found = Logdir(specs), Scan({}, 0, 0, [], [])
-    for number in range(len(specs)):
-        for _, files in logdir._walk(number, found):
-            num_bytes -= sum(max(file.size, MIN_FILE_BYTES) for file in files)
-            if num_bytes <= 0 or time.monotonic() > deadline:
-                return True
-    return False
-
-
 def readable(name: str) -> str:
     r"""The name with undecodable bytes written as `\xNN`: JSON and terminals take nothing else."""
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
@@ -256,6 +267,23 @@ def one_line(text: str) -> str:
     # Bytes of names as `readable` has them; a lone surrogate of another kind is none.
     shown = (f"\\x{ord(c) - 0xDC00:02x}" if "\udc80" <= c <= "\udcff" else c for c in text)
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in shown)
+
+
+class _Seen(NamedTuple):
+    """A directory of a spec, and the event files in it."""
+
+    number: int
+    directory: _Directory
+    files: list[EventFile]
+
+
+class _Look(NamedTuple):
+    """A scan on its way."""
+
+    found: Scan
+    """Where what is wrong is told."""
+    seen: list[_Seen]
+    rest: Iterator[_Seen]
 
 
 class _RunNames:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import logging
 import os
-import secrets
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +19,6 @@ from tbcore.errors import did_you_mean
 from tbcore.eventfiles.logdir import LogdirSpec
 from tbcore.server.listen import Listening, listen
 from tbcore.server.report import LogHandler, Reporter, no_plugins, plugin_names, set_up_logging
-from tbcore.sources import ENTRY_POINT_GROUP, in_folder
 from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
 
@@ -102,7 +100,8 @@ def _answer(
     loader: Loader,
 ) -> int:
     """Answers requests until a signal says to end; returns the exit status."""
-    # What answers takes as long to import as many a logdir to read, which goes on meanwhile.
+    # What answers takes as long to import as many a logdir to read, which goes on meanwhile: above
+    # and in the loader is only what is needed before that.
     from tbcore.plugins import attempt
     from tbcore.server.http_server import HttpServer
     from tbcore.server.reload import Reloader
@@ -147,6 +146,8 @@ def _build(config: Config, multiplexer: Multiplexer) -> tuple[Plugins, App]:
 
 
 def _warn_of_unknown_names(config: Config, plugins: Plugins) -> None:
+    from tbcore.sources import ENTRY_POINT_GROUP, in_folder
+
     for folder in config.plugins_dirs:
         if not in_folder(Path(folder)):
             logger.warning(
@@ -174,6 +175,8 @@ def _token(options: ServeOptions, listening: Listening) -> str | None:
         return None
     if options.token or listening.is_loopback:
         return options.token
+    import secrets
+
     return secrets.token_urlsafe(24)
 
 

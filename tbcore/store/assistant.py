@@ -17,7 +17,6 @@ import ctypes
 import gc
 import io
 import logging
-import math
 import mmap
 import os
 import pickle
@@ -27,7 +26,7 @@ import socket
 import threading
 import weakref
 from collections.abc import Sequence
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,12 +49,8 @@ _MAX_DESCRIPTORS = 1 << 16
 """Above any that is open when a server starts."""
 
 
-class Order(NamedTuple):
-    """A run to read from its beginning."""
-
-    files: Sequence[EventFile]
-    first_event_time: float
-    """Seconds since the epoch; infinite as long as there is no event."""
+Order = Sequence[EventFile]
+"""The files of a run, to be read from its beginning."""
 
 
 class AssistantError(Exception):
@@ -162,9 +157,7 @@ def _end_with(connection: socket.socket) -> None:
 
 def _read(order: Order, decoder: Decoder, options: dict[str, Any]) -> RunReader | None:
     reader = RunReader(decoder, **options)
-    reader.update(order.files)
-    if order.first_event_time != math.inf:
-        reader.data.set_first_event_time(order.first_event_time)
+    reader.update(order)
     try:
         while reader.has_work:
             reader.read_turn(TURN_BYTES)

@@ -21,9 +21,9 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from tbcore.eventfiles.decode import Decoder
-from tbcore.eventfiles.logdir import EventFile, Logdir, LogdirSpec, Scan, is_large, one_line
+from tbcore.eventfiles.logdir import EventFile, Logdir, LogdirSpec, Scan, one_line
 from tbcore.eventfiles.tail import TURN_BYTES, FileReplacedError, read_first_event_time
-from tbcore.store.assistant import Assistant, AssistantError, Order
+from tbcore.store.assistant import Assistant, AssistantError
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.store.reader import MAX_PROBLEMS, RunReader
 from tbcore.store.status import LoadStatus
@@ -131,14 +131,17 @@ class Loader:
         """Whether there is enough to read for an assistant; False where nobody can tell soon."""
         answers: list[bool] = []
         glance = threading.Thread(
-            target=lambda: answers.append(is_large(self._specs, _WORTH_BYTES, _GLANCE_SECONDS)),
+            target=lambda: answers.append(self._logdir.glance(_WORTH_BYTES, _GLANCE_SECONDS)),
             name="tbcore-glance",
             daemon=True,
         )
         glance.start()
         glance.join(_PATIENCE_SECONDS)
-        # A process with a thread that is still there is not to be forked.
-        return not glance.is_alive() and any(answers)
+        if glance.is_alive():
+            # A process with another thread is not to be forked, nor is its look to be gone on with.
+            self._logdir = Logdir(self._specs)
+            return False
+        return any(answers)
 
     def load_once(self) -> None:
         """One pass in the calling thread: scan, read all that is new, commit."""
@@ -240,33 +243,23 @@ class Loader:
             run = self._runs.get(name)
             try:
                 if run is None:
-                    new.append(self._begin(name, files))
+                    run = self._runs[name] = _Run(name, files, self._new_reader(files))
+                    new.append(run)
                 else:
                     self._update(run, files)
             except Exception as error:
                 self._tell_fault(f"run {name}", error)
-        # A run that was shown never moves; this is the order among those of one look.
-        for run in sorted(new, key=_Run.order):
-            self._runs[run.name] = run
-            self._changed[run.name] = run
         lent = {loan.run for batch in self._lent for loan in batch if self._is_due(loan)}
         waiting = [run for run in self._runs.values() if run.active.has_work and run not in lent]
         waiting.sort(key=lambda run: run.active.newest_ns, reverse=True)
         self._queue = deque(waiting)
+        # It takes as long to see when they began as to find them.
+        self._lend()
+        for run in new:
+            run.see_beginning()
+        # A run that was shown never moves; this is the order among those of one look.
+        self._changed.update((run.name, run) for run in sorted(new, key=_Run.order))
         self._commit()
-
-    def _begin(self, name: str, files: Sequence[EventFile]) -> _Run:
-        run = _Run(name, files, self._new_reader(files))
-        for file in files:
-            try:
-                wall_time = read_first_event_time(file.path)
-            except OSError:
-                continue  # Told when it is its turn.
-            if wall_time is not None:
-                run.reader.data.set_first_event_time(wall_time)
-                run.first_event_time = wall_time
-                break
-        return run
 
     def _update(self, run: _Run, files: Sequence[EventFile]) -> None:
         if run.active.is_quiet and files == run.files:
@@ -362,9 +355,8 @@ class Loader:
             lent = {loan.run for loan in batch}
             self._queue = deque(run for run in self._queue if run not in lent)
             self._lent.append(batch)
-            orders = [Order(loan.files, loan.run.first_event_time) for loan in batch]
             try:
-                self._assistant.order(orders)
+                self._assistant.order([loan.files for loan in batch])
             except AssistantError as error:
                 self._do_without(error)
                 return
@@ -388,6 +380,7 @@ class Loader:
                     continue
                 if reader is not None:
                     run.replace_active(reader)
+                    run.tell_beginning()
                     if run.files is not loan.files:
                         self._update(run, run.files)
                     self._let_succeed(run)
@@ -511,6 +504,23 @@ class _Run:
         before = self.modified
         self.modified = max(file.mtime_ns for file in files) / 1e9
         return self.modified != before
+
+    def see_beginning(self) -> None:
+        """Looks when the run began: that is told, and it is sorted by it, before it is read."""
+        for file in self.files:
+            try:
+                wall_time = read_first_event_time(file.path)
+            except OSError:
+                continue  # Told when it is its turn.
+            if wall_time is not None:
+                self.first_event_time = wall_time
+                self.tell_beginning()
+                return
+
+    def tell_beginning(self) -> None:
+        """Tells the reader when the run began."""
+        if self.first_event_time != math.inf:
+            self.active.data.set_first_event_time(self.first_event_time)
 
     def order(self) -> tuple[float, str]:
         """Sorts runs that were found together; no time stands for a time at the end of all."""

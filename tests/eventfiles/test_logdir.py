@@ -509,3 +509,24 @@ def test_ten_thousand_files_take_little_time(tmp_path: Path) -> None:
         times.append(time.process_time() - start)
     assert found.num_files == 10_000
     assert min(times) < 0.15
+
+
+@pytest.mark.parametrize("num_bytes", [1, 5 << 14, 1 << 30])
+def test_a_scan_goes_on_where_a_glance_ended(tmp_path: Path, num_bytes: int) -> None:
+    """Once; and what the glance has not come to is looked at then."""
+    for number in range(8):
+        touch(tmp_path / f"{number}" / "1.tfevents", 20)
+    logdir = Logdir([LogdirSpec(None, str(tmp_path)), LogdirSpec("gone", str(tmp_path / "gone"))])
+    assert logdir.glance(num_bytes, 5.0) is (num_bytes <= 8 << 14)
+    assert logdir.scan() == look(tmp_path, ("gone", tmp_path / "gone"))
+    touch(tmp_path / "8" / "1.tfevents", 20)
+    assert len(logdir.scan().runs) == 9
+
+
+def test_a_glance_that_takes_too_long_says_that_there_is_much(tmp_path: Path) -> None:
+    """And nothing is lost by that."""
+    for number in range(8):
+        touch(tmp_path / f"{number}" / "1.tfevents", 20)
+    logdir = Logdir([LogdirSpec(None, str(tmp_path))])
+    assert logdir.glance(1 << 30, 0.0)
+    assert len(logdir.scan().runs) == 8

@@ -8,7 +8,7 @@ import shutil
 import signal
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from tbcore.eventfiles.decode import Decoder
-from tbcore.eventfiles.logdir import LogdirSpec, scan
+from tbcore.eventfiles.logdir import Logdir, LogdirSpec, scan
 from tbcore.store import loader as loader_module
 from tbcore.store.assistant import Assistant, AssistantError, Order
 from tbcore.store.loader import Loader
@@ -182,7 +182,7 @@ def test_without_its_assistant_the_loader_reads_the_rest(
     """It may be killed at any time, by a system that is short of memory, say."""
     started: list[Assistant] = []
 
-    def order(self: Assistant, orders: list[Order]) -> None:
+    def order(self: Assistant, orders: Sequence[Order]) -> None:
         real(self, orders)
         started.append(self)
         os.kill(self._pid, signal.SIGKILL)
@@ -193,6 +193,38 @@ def test_without_its_assistant_the_loader_reads_the_rest(
     assert len({id(assistant) for assistant in started}) == 1, "and does not try again"
     assert has_ended(started[0])
     assert logs.views(logs.loader) == logs.expected()
+
+
+def test_an_assistant_that_takes_no_order_costs_no_run(
+    logs: Logs, answers: list[list[bool]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may be gone before the first look is over, when no run is known to anybody yet."""
+
+    def order(self: Assistant, orders: Sequence[Order]) -> None:
+        os.kill(self._pid, signal.SIGKILL)
+        os.waitpid(self._pid, 0)
+        self._connection.close()
+        real(self, orders)
+
+    real = Assistant.order
+    monkeypatch.setattr(Assistant, "order", order)
+    logs.load_with_help()
+    assert not answers
+    assert logs.views(logs.loader) == logs.expected()
+
+
+def test_the_order_of_runs_is_that_in_which_they_began(
+    logs: Logs, answers: list[list[bool]]
+) -> None:
+    """Though the assistant has begun to read before that is known."""
+    for number in range(NUM_RUNS):
+        path = logs.path / f"run{number:02}" / "events.tfevents.1"
+        path.unlink()
+        with EventFileWriter(path, wall_time=100 - number) as writer:
+            writer.add_scalar("loss", number, 1, wall_time=200)
+    logs.load_with_help()
+    assert sum(map(len, answers))
+    assert logs.multiplexer.runs() == sorted(os.listdir(logs.path), reverse=True)
 
 
 @pytest.mark.parametrize("change", ["gone", "replaced", "grown"])
@@ -213,15 +245,20 @@ def test_files_may_change_while_they_are_lent(
         "grown": lambda run: EventFileWriter(max(run.iterdir())).add_scalar("loss", 1, 9999),
     }
 
-    def order(self: Assistant, orders: list[Order]) -> None:
+    def order(self: Assistant, orders: Sequence[Order]) -> None:
         real(self, orders)
         monkeypatch.setattr(Assistant, "order", real)
-        for order in orders:
-            changes[change](Path(order.files[0].path).parent)
-        logs.loader._look()
+        for files in orders:
+            changes[change](Path(files[0].path).parent)
 
-    real = Assistant.order
+    def take_back(self: Loader) -> None:
+        monkeypatch.setattr(Loader, "_take_back", real_take_back)
+        self._look()
+        real_take_back(self)
+
+    real, real_take_back = Assistant.order, Loader._take_back
     monkeypatch.setattr(Assistant, "order", order)
+    monkeypatch.setattr(Loader, "_take_back", take_back)
     logs.load_with_help()
     logs.loader.load_once()
     assert answers
@@ -243,7 +280,7 @@ def test_what_it_read_holds_no_descriptor_and_goes_when_its_last_array_goes(
         for step in range(5_000):
             writer.add_scalar("loss", step, step)
     found = scan([LogdirSpec(None, str(tmp_path))])
-    orders = [Order(files, 0.0) for files in found.runs.values()]
+    orders = list(found.runs.values())
     gc.collect()
     num_descriptors, num_maps = in_use()
     kept = []
@@ -275,7 +312,7 @@ def test_the_assistant_keeps_nothing_of_what_it_gave_back(
         for step in range(20_000):
             writer.add_scalar("loss", step, step)
     found = scan([LogdirSpec(None, str(tmp_path))])
-    orders = [Order(files, 0.0) for files in found.runs.values()]
+    orders = list(found.runs.values())
 
     def megabytes() -> float:
         status = Path(f"/proc/{assistant._pid}/status").read_text()
@@ -294,7 +331,7 @@ def test_closing_ends_the_process_whatever_it_does(logs: Logs, assistant: Assist
     """Orders that it has not carried out are forgotten."""
     files = list(scan([LogdirSpec(None, str(logs.path))]).runs.values())
     for _ in range(3):
-        assistant.order([Order(f, 0.0) for f in files])
+        assistant.order(files)
     assistant.close()
     assert has_ended(assistant)
 
@@ -367,11 +404,11 @@ def test_storage_that_does_not_answer_does_not_keep_the_server_waiting(
     """It is the loader's to wait for, while the server says so."""
     answer = threading.Event()
 
-    def is_large(*arguments: Any) -> bool:
+    def glance(*arguments: Any) -> bool:
         answer.wait(5)
         return True
 
-    monkeypatch.setattr(loader_module, "is_large", is_large)
+    monkeypatch.setattr(Logdir, "glance", glance)
     monkeypatch.setattr(loader_module, "_PATIENCE_SECONDS", 0.01)
     monkeypatch.setattr(Assistant, "is_possible", lambda: True)
     logs.loader.have_help()
