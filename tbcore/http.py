@@ -187,7 +187,8 @@ def to_json(data: Any) -> bytes:
         encoded = orjson.dumps(data, default=_plain_again, option=orjson.OPT_PASSTHROUGH_DATACLASS)
         # orjson writes null for what is not finite, so without a null there was no such number and
         # nothing has to be looked at one by one. A null that is really None costs the second look.
-        if b"null" not in encoded:
+        # Numbers alone have no n, which is found in a tenth of the time.
+        if b"n" not in encoded or b"null" not in encoded:
             return encoded
     except TypeError:
         # A text with a lone surrogate, as names of files in another encoding have, or what can be
