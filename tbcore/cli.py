@@ -54,6 +54,7 @@ PREFIX = re.compile(r"(/[A-Za-z0-9._~-]+)*")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line and returns the exit status: 2 for what cannot be understood."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    threads = threading.enumerate()
     try:
         status = _run(given)
     except click.UsageError as error:
@@ -77,10 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, click.Abort):
         status = 130
     _flush()
-    blocked = [
-        t for t in threading.enumerate() if not t.daemon and t is not threading.main_thread()
-    ]
-    if blocked:
+    if any(not thread.daemon and thread not in threads for thread in threading.enumerate()):
         # Python would wait for threads that plugins or their libraries left behind.
         os._exit(status)
     return status
@@ -340,39 +338,38 @@ def serve(
     text = os.path.expanduser(given[0])
     specs = _specs(text, is_spec=logdir_spec is not None)
 
-    # What a start makes is there to stay: `serve` has the collector leave it alone for good.
-    gc.disable()
-    _import_numpy()
-    from tbcore.config import Config
-    from tbcore.server.serve import ServeOptions
-    from tbcore.server.serve import serve as serve_until_signal
+    with _without_collector():
+        _import_numpy()
+        from tbcore.config import Config
+        from tbcore.server.serve import ServeOptions
+        from tbcore.server.serve import serve as serve_until_signal
 
-    return serve_until_signal(
-        Config(
-            logdir=text,
-            path_prefix=path_prefix,
-            allowed_hosts=allowed_hosts,
-            api=api,
-            window_title=window_title,
-            samples_per_plugin=samples_per_plugin,
-            plugin_values=plugin_values,
-            without_plugins=without_plugins,
-            plugins_dirs=plugins_dirs,
-            dev=dev,
-        ),
-        ServeOptions(
-            specs=specs,
-            host=host,
-            port=port,
-            bind_all=bind_all,
-            no_token=no_token,
-            token=token,
-            reload_interval=reload_interval,
-            purge_orphaned_data=purge_orphaned_data,
-            max_points=max_points,
-            open_browser=open_browser,
-        ),
-    )
+        return serve_until_signal(
+            Config(
+                logdir=text,
+                path_prefix=path_prefix,
+                allowed_hosts=allowed_hosts,
+                api=api,
+                window_title=window_title,
+                samples_per_plugin=samples_per_plugin,
+                plugin_values=plugin_values,
+                without_plugins=without_plugins,
+                plugins_dirs=plugins_dirs,
+                dev=dev,
+            ),
+            ServeOptions(
+                specs=specs,
+                host=host,
+                port=port,
+                bind_all=bind_all,
+                no_token=no_token,
+                token=token,
+                reload_interval=reload_interval,
+                purge_orphaned_data=purge_orphaned_data,
+                max_points=max_points,
+                open_browser=open_browser,
+            ),
+        )
 
 
 _COMMAND_LINE = click.core.ParameterSource.COMMANDLINE
@@ -507,6 +504,22 @@ def _import_numpy() -> None:
 
     if not is_given:
         del os.environ[variable]
+
+
+@contextlib.contextmanager
+def _without_collector() -> Iterator[None]:
+    """What a start makes is there to stay: `serve` has the collector leave it alone for good.
+
+    Afterwards the collector is as it was: a program may call `main`, and go on.
+    """
+    was_enabled, thresholds = gc.isenabled(), gc.get_threshold()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.set_threshold(*thresholds)
+        if was_enabled:
+            gc.enable()
 
 
 @contextlib.contextmanager

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gc
+import logging
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +70,16 @@ def refused(
         return line
 
     return run
+
+
+@pytest.fixture
+def log_levels() -> Iterator[None]:
+    """For tests that really start a server: it quietens the logs of others for its process."""
+    loggers = [logging.getLogger(name) for name in ("asyncio", "uvicorn")]
+    before = [logger.level for logger in loggers]
+    yield
+    for logger, level in zip(loggers, before, strict=True):
+        logger.setLevel(level)
 
 
 @pytest.mark.parametrize(
@@ -310,6 +323,7 @@ def test_errors_at_the_start_are_one_line(
     assert capsys.readouterr().err == "tbcore: port 1 is in use by another program\n"
 
 
+@pytest.mark.usefixtures("log_levels")
 @pytest.mark.parametrize("host", ["999.1.1.1", "no.such.host.invalid", "192.0.2.1", "x" * 300])
 def test_an_address_that_is_not_ours(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, host: str
@@ -321,6 +335,7 @@ def test_an_address_that_is_not_ours(
     assert "address of this machine" in line
 
 
+@pytest.mark.usefixtures("log_levels")
 def test_a_server_with_options_that_make_no_sense_does_not_start(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -367,6 +382,23 @@ def test_the_help_is_short_and_complete(capsys: pytest.CaptureFixture[str]) -> N
     ):
         assert main(arguments) == 0
         assert capsys.readouterr().out == same
+
+
+def test_a_program_that_runs_a_command_goes_on(
+    served: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its own threads do not make it end, and its garbage is collected as before."""
+    monkeypatch.setattr(os, "_exit", lambda status: pytest.fail("the process would have ended"))
+    before = gc.isenabled(), gc.get_threshold()
+    release = threading.Event()
+    thread = threading.Thread(target=release.wait)
+    thread.start()
+    try:
+        served("runs")
+    finally:
+        release.set()
+        thread.join()
+    assert (gc.isenabled(), gc.get_threshold()) == before
 
 
 def test_without_arguments_it_says_how_to_use_it(capsys: pytest.CaptureFixture[str]) -> None:
