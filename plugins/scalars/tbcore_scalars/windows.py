@@ -8,6 +8,7 @@ averaged: each row that is shown was logged.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -131,7 +132,9 @@ def pixel_edges(start: float, stop: float, pixels: int, scale: Scale) -> NDArray
     """
     if scale == "linear" or stop <= 0:
         return np.linspace(start, stop, pixels + 1)
-    return np.geomspace(start if start > 0 else min(1.0, stop / 1e3), stop, pixels + 1)
+    # The thousandth of the least numbers is 0.
+    above = max(min(1.0, stop / 1e3), math.ulp(0.0))
+    return np.geomspace(start if start > 0 else above, stop, pixels + 1)
 
 
 def _reduced(line: Line, span: tuple[int, int], edges: NDArray[np.float64]) -> Rows:
