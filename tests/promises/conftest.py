@@ -12,6 +12,7 @@ import json
 import os
 import re
 import resource
+import signal
 import socket
 import subprocess
 import sys
@@ -233,6 +234,8 @@ def _confine(descriptors: int | None) -> None:
     """In the child, before it becomes the server."""
     if descriptors is not None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
+    # Whoever runs the tests may ignore Ctrl-C, as shells have their background jobs do.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     if os.geteuid() == 0:
         # Permissions do not hold for root, as whom tests run in containers.
         libc = ctypes.CDLL(None)
