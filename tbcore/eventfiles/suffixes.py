@@ -3,7 +3,8 @@
 The runs of a sweep log the same tags at the same steps. Their files are short, too short for their
 records to be gathered by the million, but they are alike from some record near their beginning on:
 all bytes are the same there but those of wall times, steps, values and checksums. Such a suffix is
-compared as a whole, and its numbers are taken out of it with one indexing for each kind.
+compared as a whole, and its numbers are taken out of it with one indexing for each kind. Many runs
+are stopped early: their suffixes are what a longer one begins with.
 """
 
 from __future__ import annotations
@@ -51,38 +52,53 @@ MAX_FILE_BYTES = 1 << 17
 _NUM_STARTS = 8
 """Records with which a suffix may begin: what differs between runs stands before."""
 _MIN_RECORDS = 16
-_MAX_SUFFIXES = 32
+_MAX_TEMPLATES = 16
+_MAX_SUFFIXES = 128
 _MAX_SEEN = 1 << 14
+_FREE_LESSONS = 8
+_FILES_PER_LESSON = 8
+"""Learning a template takes as long as some files do without: it is not gone on with where few
+files turn out to be alike."""
 
 _wall_time_at = struct.Struct("<d").unpack_from
 
 
-class _Place(NamedTuple):
-    """Where a value is: offsets from the beginning of the suffix."""
+class _Values(NamedTuple):
+    """Where the values of a template are, in the order written. Offsets are from its beginning."""
 
-    position: int
-    payload: int
-    step_width: int
-    number: int
-    form: str
+    column: NDArray[np.int64]
+    """Number of the tag and field."""
+    position: NDArray[np.int64]
+    wall_time: NDArray[np.int64]
+    step: NDArray[np.int64]
+    step_mask: NDArray[np.uint64]
+    """Of the word at the step, the bits that are its varint's."""
+    number: NDArray[np.int64]
+
+    def at(self, places: Any) -> _Values:
+        """Those at these places, or in this slice."""
+        return _Values._make(array[places] for array in self)
 
 
-class Suffix:
-    """Scalars that follow each other up to the end of a file, each at its place."""
+class Template:
+    """Scalars that follow each other, each at its place, as files have them up to their end."""
 
     def __init__(self, layouts: Sequence[Layout], version: FileVersion | None) -> None:
         """With a `version` the first layout is that of its event, and has no values."""
-        self._version = version
         lengths = np.array([layout.shape.length for layout in layouts], np.int64)
         ends = np.cumsum(lengths + FRAME_BYTES)
-        starts = ends - lengths - FRAME_BYTES
+        self.first_length = int(lengths[0])
+        """Of the first record's payload."""
         self.num_bytes = int(ends[-1])
-        self._set_template(layouts)
+        self._ends = {end: count for count, end in enumerate(ends.tolist(), 1)}
+        """Of the records, with how many there are until then."""
+        self._version = version
         self._crc_places = ends - 4
         self._seeds = np.array([seed_effect(n) for n in lengths.tolist()], np.uint32)
-        self._set_places(layouts, starts.tolist())
+        self._set_words(layouts)
+        self._set_values(layouts, (ends - lengths - FRAME_BYTES).tolist())
 
-    def _set_template(self, layouts: Sequence[Layout]) -> None:
+    def _set_words(self, layouts: Sequence[Layout]) -> None:
         parts: dict[Layout, tuple[bytes, bytes, bytes]] = {}
         """Of the three texts below; most layouts occur again and again."""
         for layout in layouts:
@@ -101,57 +117,134 @@ class Suffix:
             )
         padding = bytes(-self.num_bytes % 8)
         texts = [b"".join([*text, padding]) for text in zip(*map(parts.get, layouts), strict=True)]
-        self._template, self._mask, self._headers = (np.frombuffer(text, "<u8") for text in texts)
+        self._constants, self._mask, self._headers = (np.frombuffer(text, "<u8") for text in texts)
         """The last is what makes raw checksums of those of the lengths."""
 
-    def _set_places(self, layouts: Sequence[Layout], starts: Sequence[int]) -> None:
-        values: dict[tuple[str, str], list[_Place]] = {}
-        metadata: dict[tuple[str, str], FirstMetadata] = {}
+    def _set_values(self, layouts: Sequence[Layout], starts: Sequence[int]) -> None:
+        numbers: dict[tuple[str, str], int] = {}
+        self._metadata: dict[int, FirstMetadata] = {}
+        """By column."""
+        rows: list[tuple[int, int, int, int, int]] = []
         for layout, start in zip(layouts, starts, strict=True):
+            payload, width = start + HEADER_BYTES, layout.shape.step_width
             pairs = zip(layout.slots, layout.shape.values, strict=True)
-            for index, (slot, (offset, form)) in enumerate(pairs):
-                key = slot.tag, slot.field
-                payload = start + HEADER_BYTES
-                place = _Place(
-                    start + index, payload, layout.shape.step_width, payload + offset, form
-                )
-                values.setdefault(key, []).append(place)
+            for index, (slot, (offset, _)) in enumerate(pairs):
+                column = numbers.setdefault((slot.tag, slot.field), len(numbers))
+                rows.append((column, start + index, payload, width, payload + offset))
                 if slot.metadata is not None:
-                    metadata.setdefault(key, FirstMetadata(start + index, slot.metadata))
+                    self._metadata.setdefault(column, FirstMetadata(start + index, slot.metadata))
+        [self._form] = {form for layout in layouts for _, form in layout.shape.values}
+        self._keys = list(numbers)
+        """Tag and field of each column, in the order of their first values."""
+        column, position, payload, width, number = np.array(rows, np.int64).T.copy()
+        mask = (np.uint64(1) << (8 * width).astype(np.uint64)) - np.uint64(1)
+        mask[width == 8] = np.uint64(0xFFFFFFFFFFFFFFFF)
+        self._step_width = max(int(width.max()), 1)
+        self._values = _Values(
+            column, position, payload + WALL_TIME_OFFSET, payload + STEP_OFFSET, mask, number
+        )
+
+    def suffix(self, num_bytes: int) -> Suffix | None:
+        """What files have that end after so many bytes of it; None where no record ends."""
+        num_records = self._ends.get(num_bytes, 0)
+        if num_records < _MIN_RECORDS:
+            return None
+        num_words = -(-num_bytes // 8)
+        mask = self._mask[:num_words].copy()
+        if num_bytes % 8:
+            mask[-1] &= np.uint64((1 << 8 * (num_bytes % 8)) - 1)
+        num_values = int(np.searchsorted(self._values.position, num_bytes))
+        values = self._values.at(slice(num_values))
+        shape, order = self._arranged(values, num_bytes)
+        return Suffix(
+            num_bytes,
+            self._version,
+            _Bytes(
+                self._constants[:num_words],
+                mask,
+                self._headers[:num_words],
+                self._crc_places[:num_records],
+                self._seeds[:num_records],
+            ),
+            shape,
+            values.at(order),
+            self._step_width,
+            self._form,
+        )
+
+    def _arranged(self, values: _Values, num_bytes: int) -> tuple[TableShape, NDArray[np.int64]]:
+        """The shape of a table of these values, and the values in the order of its rows."""
+        counts = np.bincount(values.column, minlength=len(self._keys)).tolist()
         by_length: dict[int, list[int]] = {}
-        for number, places in enumerate(values.values()):
-            by_length.setdefault(len(places), []).append(number)
-        keys = list(values)
-        columns: dict[int, TableColumn] = {}
-        groups = []
-        flat: list[_Place] = []
-        for length, numbers in by_length.items():
-            groups.append(TableGroup(numbers, slice(len(flat), len(flat) + length * len(numbers))))
-            for number in numbers:
-                key = keys[number]
-                rows = slice(len(flat), len(flat) + length)
-                columns[number] = TableColumn(*key, metadata.get(key), rows)
-                flat += values[key]
-        positions, payloads, widths, numbers_at, forms = zip(*flat, strict=True)
-        self._positions = np.array(positions, np.int64)
-        in_order = [columns[number] for number in range(len(keys))]
-        self._shape = TableShape(in_order, groups, int(self._positions.argmax()))
-        self._wall_times = np.array(payloads, np.int64) + WALL_TIME_OFFSET
-        self._steps = np.array(payloads, np.int64) + STEP_OFFSET
-        self._step_width = max(widths)
-        self._step_masks = np.array([(1 << 8 * width) - 1 for width in widths], np.uint64)
-        self._values = np.array(numbers_at, np.int64)
-        [self._form] = set(forms)
+        in_order: list[int] = [number for number, count in enumerate(counts) if count]
+        for place, number in enumerate(in_order):
+            by_length.setdefault(counts[number], []).append(place)
+        groups: list[TableGroup] = []
+        rank = np.zeros(len(self._keys), np.int64)
+        begins: dict[int, int] = {}
+        begin = 0
+        for length, places in by_length.items():
+            groups.append(TableGroup(places, slice(begin, begin + length * len(places))))
+            for place in places:
+                rank[in_order[place]] = len(begins)
+                begins[place] = begin
+                begin += length
+        columns = []
+        for place, number in enumerate(in_order):
+            metadata = self._metadata.get(number)
+            if metadata is not None and metadata.position >= num_bytes:
+                metadata = None
+            rows = slice(begins[place], begins[place] + counts[number])
+            columns.append(TableColumn(*self._keys[number], metadata, rows))
+        order = np.argsort(rank[values.column], kind="stable")
+        last = int(values.position[order].argmax())
+        return TableShape(columns, groups, last), order
+
+
+class _Bytes(NamedTuple):
+    """The bytes of a suffix, and what is needed to compare others with them."""
+
+    constants: NDArray[np.uint64]
+    mask: NDArray[np.uint64]
+    """The bits that are constant."""
+    headers: NDArray[np.uint64]
+    """What makes raw checksums of those of the lengths."""
+    crc_places: NDArray[np.int64]
+    seeds: NDArray[np.uint32]
+
+
+class Suffix:
+    """Scalars that follow each other up to the end of a file, each at its place."""
+
+    def __init__(
+        self,
+        num_bytes: int,
+        version: FileVersion | None,
+        expected: _Bytes,
+        shape: TableShape,
+        values: _Values,
+        step_width: int,
+        form: str,
+    ) -> None:
+        """`values` are in the order of the rows of a table of that shape."""
+        self.num_bytes = num_bytes
+        self._version = version
+        self._expected = expected
+        self._shape = shape
+        self._values = values
+        self._step_width = step_width
+        self._form = form
 
     def is_at(self, buffer: bytearray, start: int) -> bool:
         """Whether the bytes from `start` on are such a suffix, with right checksums."""
-        words = np.ndarray(self._template.shape, "<u8", buffer, start)
-        if ((words ^ self._template) & self._mask).any():
+        constants, mask, headers, crc_places, seeds = self._expected
+        words = np.ndarray(constants.shape, "<u8", buffer, start)
+        if ((words ^ constants) & mask).any():
             return False
-        raw = words ^ self._headers
+        raw = words ^ headers
         data = raw.view(np.uint8)
         fields = np.ndarray((len(data) - 3,), "<u4", data, strides=(1,))
-        fields[self._crc_places] = unmask(fields[self._crc_places]) ^ self._seeds
+        fields[crc_places] = unmask(fields[crc_places]) ^ seeds
         return is_raw_zero(data[: self.num_bytes])
 
     def items(self, buffer: bytearray, start: int, base: int) -> Iterator[Item]:
@@ -159,14 +252,15 @@ class Suffix:
         if self._version is not None:
             [wall_time] = _wall_time_at(buffer, start + HEADER_BYTES + WALL_TIME_OFFSET)
             yield self._version._replace(wall_time=wall_time)
-        words = _gathered(buffer, "<u8", self._steps + start) & self._step_masks
+        values = self._values
+        words = _gathered(buffer, "<u8", values.step + start) & values.step_mask
         yield Table(
             self._shape,
             start + base,
-            self._positions,
-            decode_steps(words, max(self._step_width, 1)),
-            _gathered(buffer, "<f8", self._wall_times + start),
-            as_value_column(_gathered(buffer, self._form, self._values + start)),
+            values.position,
+            decode_steps(words, self._step_width),
+            _gathered(buffer, "<f8", values.wall_time + start),
+            as_value_column(_gathered(buffer, self._form, values.number + start)),
         )
 
 
@@ -176,39 +270,83 @@ def _gathered(buffer: bytearray, form: str, places: NDArray[np.int64]) -> NDArra
     return found
 
 
+_Key = tuple[int, int]
+"""Bytes from one of the first records of a file to its end, and the length of that record."""
+
+
 class SuffixBook:
-    """The suffixes seen so far, by their lengths."""
+    """What is known of files that are alike."""
 
     def __init__(self) -> None:
-        self._suffixes: dict[int, Suffix | None] = {}
+        self._templates: list[Template] = []
+        """The one learnt last comes first."""
+        self._suffixes: dict[_Key, Suffix | None] = {}
         """None for what turned out to be none."""
-        self._seen: set[int] = set()
-        """Bytes from one of the first records of a file to its end."""
+        self._seen: set[_Key] = set()
+        self._num_lessons = self._num_found = 0
 
     def find(self, buffer: bytearray, size: int) -> tuple[int, Suffix] | None:
         """A suffix of the file `buffer[:size]`, and where it begins."""
-        for start, _ in islice(_walk(buffer, 0, size), _NUM_STARTS):
-            suffix = self._suffixes.get(size - start)
+        for start, length in islice(_walk(buffer, 0, size), _NUM_STARTS):
+            suffix = self._suffix((size - start, length))
             if suffix is not None and suffix.is_at(buffer, start):
+                self._num_found += 1
                 return start, suffix
         return None
 
     def learn(self, buffer: bytearray, size: int, book: LayoutBook) -> None:
         """Takes notice of a file in which nothing was wrong, and whose layouts are in the book.
 
-        Learns its suffix if the end of another file was as long.
+        Learns its suffix if another file had one as long, or one that it goes on from.
         """
-        starts = [start for start, _ in islice(_walk(buffer, 0, size), _NUM_STARTS)]
-        for start in starts:
-            if size - start in self._seen and size - start not in self._suffixes:
-                if len(self._suffixes) >= _MAX_SUFFIXES:
-                    self._suffixes.clear()
-                suffix = self._suffixes[size - start] = _learn(buffer, start, size, book)
-                if suffix is not None:
-                    break
+        starts = list(islice(_walk(buffer, 0, size), _NUM_STARTS))
+        for start, length in starts:
+            key = size - start, length
+            if key in self._suffixes:
+                continue
+            shorter = self._begun_at(buffer, start, key)
+            if shorter is None and key not in self._seen:
+                continue
+            if self._num_lessons > _FREE_LESSONS + self._num_found // _FILES_PER_LESSON:
+                break
+            self._num_lessons += 1
+            template = _learn(buffer, start, size, book)
+            self._keep(key, template.suffix(template.num_bytes) if template else None)
+            if template is not None:
+                others = [known for known in self._templates if known is not shorter]
+                self._templates = [template, *others[: _MAX_TEMPLATES - 1]]
+                break
         if len(self._seen) > _MAX_SEEN:
             self._seen.clear()
-        self._seen.update(size - start for start in starts)
+        self._seen.update((size - start, length) for start, length in starts)
+
+    def _suffix(self, key: _Key) -> Suffix | None:
+        """The suffix of this length: known, or what a longer one begins with."""
+        if key in self._suffixes:
+            return self._suffixes[key]
+        num_bytes, first_length = key
+        for template in self._templates:
+            if template.first_length == first_length:
+                suffix = template.suffix(num_bytes)
+                if suffix is not None:
+                    self._keep(key, suffix)
+                    return suffix
+        return None
+
+    def _begun_at(self, buffer: bytearray, start: int, key: _Key) -> Template | None:
+        """A template that is all there, with more behind it."""
+        num_bytes, first_length = key
+        for template in self._templates:
+            if template.first_length == first_length and template.num_bytes < num_bytes:
+                whole = self._suffix((template.num_bytes, first_length))
+                if whole is not None and whole.is_at(buffer, start):
+                    return template
+        return None
+
+    def _keep(self, key: _Key, suffix: Suffix | None) -> None:
+        if len(self._suffixes) >= _MAX_SUFFIXES:
+            self._suffixes.clear()
+        self._suffixes[key] = suffix
 
 
 def _walk(buffer: bytearray, start: int, size: int) -> Iterator[tuple[int, int]]:
@@ -219,7 +357,7 @@ def _walk(buffer: bytearray, start: int, size: int) -> Iterator[tuple[int, int]]
         start += length + FRAME_BYTES
 
 
-def _learn(buffer: bytearray, begin: int, size: int, book: LayoutBook) -> Suffix | None:
+def _learn(buffer: bytearray, begin: int, size: int, book: LayoutBook) -> Template | None:
     records = list(_walk(buffer, begin, size))
     if len(records) < _MIN_RECORDS:
         return None
@@ -238,7 +376,7 @@ def _learn(buffer: bytearray, begin: int, size: int, book: LayoutBook) -> Suffix
     num_forms = len({form for layout in layouts for _, form in layout.shape.values})
     keys = {(slot.tag, slot.field) for layout in layouts for slot in layout.slots}
     num_tags = len({tag for tag, _ in keys})
-    return Suffix(layouts, version) if num_forms == 1 and num_tags == len(keys) else None
+    return Template(layouts, version) if num_forms == 1 and num_tags == len(keys) else None
 
 
 def _learn_version(payload: bytes) -> tuple[FileVersion, Layout] | tuple[None, None]:

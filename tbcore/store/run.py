@@ -401,7 +401,7 @@ def _find(all_series: Sequence[Series], field: str, is_scalar: bool) -> int:
     return len(all_series)
 
 
-@lru_cache(maxsize=1 << 6)
+@lru_cache(maxsize=1 << 8)
 def _plan(shape: TableShape) -> Plan:
     """What runs become whose first rows are such a table."""
     places: dict[str, Place] = {}
@@ -410,7 +410,13 @@ def _plan(shape: TableShape) -> Plan:
             tag, field, metadata, _ = shape.columns[index]
             data = metadata.data if metadata else None
             places[tag] = Place(block, number, _kind(field, _plugin_name(data), True), data)
-    return Plan({column.tag: places[column.tag] for column in shape.columns})
+    return _plan_of(tuple((column.tag, places[column.tag]) for column in shape.columns))
+
+
+@lru_cache(maxsize=1 << 6)
+def _plan_of(places: tuple[tuple[str, Place], ...]) -> Plan:
+    # Runs that were stopped at different steps have the same tags in the same places.
+    return Plan(dict(places))
 
 
 @lru_cache(maxsize=1 << 12)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from tbcore.eventfiles import decode, periods, records
+from tbcore.eventfiles import decode, periods, records, suffixes
 from tbcore.eventfiles.batch import Batch, FirstMetadata, Item
 from tbcore.eventfiles.decode import Decoder
 from tbcore.eventfiles.heads import find_heads
@@ -518,6 +518,62 @@ def test_alike_files_from_the_third_on_are_compared_as_a_whole(
     assert suffixes_used == [0, 0, 0]
 
 
+def ends_of(content: bytes) -> list[int]:
+    """Where the records of a file end."""
+    ends, start = [], 0
+    while start < len(content):
+        start += int.from_bytes(content[start : start + 8], "little") + records.FRAME_BYTES
+        ends.append(start)
+    return ends
+
+
+@pytest.mark.parametrize("form", [{}, {"as_tensor": True}, {"uneven": True}, {"name": "some"}])
+def test_runs_that_were_stopped_early_are_alike_too(
+    tmp_path: Path, suffixes_used: list[int], form: dict[str, Any]
+) -> None:
+    """Wherever they were, within a step too; but a few records are too few."""
+    whole = [alike(seed, **form) for seed in range(50)]
+    ends = ends_of(whole[0])
+    early = [content[:end] for content, end in zip(whole[2:], ends, strict=False)]
+    assert_equal_files(tmp_path, [*whole[:2], *early])
+    assert len(suffixes_used) == len(early) - (17 if "name" in form else 15)
+
+
+def test_runs_that_went_on_longer_are_learnt_from_at_once(
+    tmp_path: Path, suffixes_used: list[int]
+) -> None:
+    """From the first of each length: what they begin with is known."""
+    ends = ends_of(alike(0))
+    lengths = [20, 20, 30, 30, 25, 40, 40, 35]
+    contents = [alike(seed)[: ends[length - 1]] for seed, length in enumerate(lengths)]
+    assert_equal_files(tmp_path, contents)
+    assert len(suffixes_used) == len([30, 25, 40, 35])
+
+
+def test_files_that_only_have_equal_lengths_are_soon_learnt_from_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It takes as long as to read many of them."""
+    lessons: list[int] = []
+    real = suffixes._learn
+
+    def learn(buffer: bytearray, begin: int, size: int, book: Any) -> Any:
+        lessons.append(size)
+        return real(buffer, begin, size, book)
+
+    monkeypatch.setattr(suffixes, "_learn", learn)
+    contents = []
+    for number in range(60):
+        for _ in range(2):
+            events = [Event(wall_time=1.0, step=step) for step in range(20 + number)]
+            for event in events:
+                tag = f"tag{len(contents):03}"
+                event.summary.value.add(tag=tag, simple_value=event.step)
+            contents.append(b"".join(record_bytes(e.SerializeToString()) for e in events))
+    assert_equal_files(tmp_path, contents)
+    assert len(lessons) <= 10
+
+
 def test_files_may_begin_in_different_ways(tmp_path: Path, suffixes_used: list[int]) -> None:
     """With what was configured, say: from there on they are alike."""
     names = ["a", "bcd", "a longer name", "e", "fg"]
@@ -555,4 +611,10 @@ def test_same_rows_of_files_that_are_somewhat_alike(
     if whole:
         whole[data.draw(st.integers(0, len(whole) - 1))] ^= 1 << data.draw(st.integers(0, 7))
     cut = data.draw(st.integers(0, len(whole)))
-    assert_equal_files(tmp_path, [*contents, bytes(whole), bytes(whole[:cut])])
+    # Runs that were stopped early, and some that go on.
+    ends = ends_of(same)
+    numbers = data.draw(st.lists(st.sampled_from(ends), max_size=4)) if ends else []
+    early = [same[:end] for end in numbers]
+    longer = [same + head for head in before[:1]]
+    files = [*contents, *early, *longer, *longer, *early, bytes(whole), bytes(whole[:cut])]
+    assert_equal_files(tmp_path, files)
