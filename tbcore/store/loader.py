@@ -108,6 +108,7 @@ class Loader:
         self._faults: deque[str] = deque(maxlen=MAX_PROBLEMS)
         self._passes = 0
         self._watches = False
+        """Whether it is to begin to watch."""
         self._is_under_way = threading.Event()
         """Set when the first look is over, and the assistant has its first orders."""
 
@@ -145,10 +146,9 @@ class Loader:
 
     def load_once(self) -> None:
         """One pass in the calling thread: scan, read all that is new, commit."""
-        self._look()
-        committed_at = time.monotonic()
         try:
-            self._lend()
+            self._look()
+            committed_at = time.monotonic()
             self._is_under_way.set()
             while (self._queue or self._lent) and not self._stopping.is_set():
                 self._lend()
@@ -202,8 +202,6 @@ class Loader:
 
     def _load(self) -> None:
         while not self._stopping.is_set():
-            # Whatever wakes from here on may have happened behind the look's back.
-            self._wake.clear()
             begun = time.monotonic()
             if self._watches and self._passes:
                 self._begin_to_watch()
@@ -218,12 +216,17 @@ class Loader:
             shortest = min(max(_MIN_PAUSE_SECONDS, took * _PAUSE_SHARE), self._reload_interval)
             if not self._stopping.wait(shortest):
                 self._wake.wait(self._reload_interval - shortest)
+            # Whatever wakes from here on may have happened behind the next look's back.
+            self._wake.clear()
 
     def _begin_to_watch(self) -> None:
-        """Not with the first pass: it takes as long as looking, and pages are asked for then."""
-        self._watches = False
+        """Not with the first pass: it takes as long as looking, and pages are asked for then.
+
+        Tried again with each pass until there is a directory to watch.
+        """
         watcher = watch([spec.path for spec in self._specs], self._wake, self._stopping)
         if watcher is not None:
+            self._watches = False
             self._threads.append(watcher)
             # What changes before it is under way wakes nobody.
             self._wake.set()
@@ -256,7 +259,10 @@ class Loader:
         # It takes as long to see when they began as to find them.
         self._lend()
         for run in new:
-            run.see_beginning()
+            try:
+                run.see_beginning()
+            except Exception as error:
+                self._tell_fault(f"run {run.name}", error)
         # A run that was shown never moves; this is the order among those of one look.
         self._changed.update((run.name, run) for run in sorted(new, key=_Run.order))
         self._commit()
@@ -411,7 +417,7 @@ class Loader:
         removed, self._removed = self._removed, []
         self._changed = {}
         self._multiplexer.commit(changed, removed, modified)
-        self._show_status(loading=bool(self._queue))
+        self._show_status(loading=bool(self._queue or self._lent))
 
     def _show_status(self, *, loading: bool) -> None:
         readers = [run.active for run in self._runs.values()]
@@ -518,9 +524,9 @@ class _Run:
                 return
 
     def tell_beginning(self) -> None:
-        """Tells the reader when the run began."""
+        """Tells the reader when the run began; not one that reads it anew."""
         if self.first_event_time != math.inf:
-            self.active.data.set_first_event_time(self.first_event_time)
+            self.reader.data.set_first_event_time(self.first_event_time)
 
     def order(self) -> tuple[float, str]:
         """Sorts runs that were found together; no time stands for a time at the end of all."""

@@ -227,6 +227,48 @@ def test_the_order_of_runs_is_that_in_which_they_began(
     assert logs.multiplexer.runs() == sorted(os.listdir(logs.path), reverse=True)
 
 
+def test_what_is_lent_is_still_to_be_loaded(
+    logs: Logs, answers: list[list[bool]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also when the loader has nothing left to read itself."""
+    monkeypatch.setattr(loader_module, "COMMIT_SECONDS", 0)
+    loading: list[bool] = []
+
+    def has_answered(self: Assistant, timeout: float) -> bool:
+        if logs.loader._queue:
+            return False
+        loading.append(logs.multiplexer.status.loading)
+        return waits(self, timeout)
+
+    waits = Assistant.has_answered
+    monkeypatch.setattr(Assistant, "has_answered", has_answered)
+    logs.load_with_help()
+    assert loading
+    assert all(loading)
+    assert not logs.multiplexer.status.loading
+
+
+def test_a_look_that_fails_leaves_no_assistant_behind(
+    logs: Logs, answers: list[list[bool]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With what it was asked for; the next pass reads everything."""
+
+    def commit(self: Loader) -> None:
+        raise RuntimeError("a bug")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Loader, "_commit", commit)
+        logs.loader.have_help()
+        assistant = logs.loader._assistant
+        assert assistant is not None
+        with pytest.raises(RuntimeError):
+            logs.loader.load_once()
+    assert has_ended(assistant)
+    logs.loader.load_once()
+    assert not answers
+    assert logs.views(logs.loader) == logs.expected()
+
+
 @pytest.mark.parametrize("change", ["gone", "replaced", "grown"])
 def test_files_may_change_while_they_are_lent(
     logs: Logs, answers: list[list[bool]], monkeypatch: pytest.MonkeyPatch, change: str

@@ -793,6 +793,26 @@ def test_a_fault_of_our_own_costs_one_run(
     assert "bad" in lines[0]
 
 
+def test_a_fault_of_our_own_when_a_run_is_found_costs_no_other(
+    logs: Logs, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """When it began is not known, then; all else of it is."""
+    logs.write("bad/bad.tfevents", 1)
+    logs.write("good/good.tfevents", 1, wall_time=200.0)
+
+    def read_first_event_time(path: str) -> float | None:
+        if path.endswith("bad.tfevents"):
+            raise KeyError("a bug")
+        return real(path)
+
+    real = tail.read_first_event_time
+    monkeypatch.setattr(loader_module, "read_first_event_time", read_first_event_time)
+    logs.load()
+    assert logs.multiplexer.runs() == ["good", "bad"]
+    assert logs.steps("good") == logs.steps("bad") == [1]
+    assert caplog.messages == ["run bad: KeyError: 'a bug'"]
+
+
 def test_a_file_that_our_fault_concerns_costs_itself(
     logs: Logs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -849,6 +869,17 @@ def test_the_thread_shows_what_is_new(logs: Logs) -> None:
     logs.end()
 
 
+def test_a_run_that_is_read_anew_begins_when_its_new_files_do(logs: Logs) -> None:
+    """Not when the old ones did, whoever reads it."""
+    logs.write("run/a.tfevents", 1, wall_time=50.0)
+    logs.load()
+    [run] = logs.loader._runs.values()
+    logs.loader._read_anew(run)
+    run.tell_beginning()
+    assert run.active.data.commit().first_event_time is None
+    assert logs.multiplexer.first_event_time("run") == 50.0
+
+
 def test_an_interval_of_0_loads_once(logs: Logs) -> None:
     """And the thread ends."""
     logs.loader = logs.new_loader(reload_interval=0)
@@ -882,8 +913,8 @@ def test_changes_of_files_wake_where_they_are_watched(
     monkeypatch.setattr(loader_module, "_MIN_PAUSE_SECONDS", 0.01)
     logs.loader = logs.new_loader(reload_interval=3600)
     logs.write("run/a.tfevents", 0)
+    logs.loader.watch()  # However early that is said.
     logs.loader.start()
-    logs.loader.watch()
     logs.wait_until(lambda: logs.steps() == [0])
     # The watching thread may not have begun when the first change is made.
     deadline = time.monotonic() + PATIENCE
@@ -898,6 +929,24 @@ def test_changes_of_files_wake_where_they_are_watched(
         assert time.monotonic() < deadline, "it wakes itself"
         passes = logs.multiplexer.status.passes
         time.sleep(0.7)
+    logs.loader.stop()
+
+
+def test_a_logdir_that_appears_later_is_watched_from_then_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Servers are often started before the first job is."""
+    pytest.importorskip("watchfiles", reason="watchfiles is not installed")
+    monkeypatch.setattr(loader_module, "_MIN_PAUSE_SECONDS", 0.01)
+    logs = Logs(tmp_path / "later")
+    logs.loader = logs.new_loader(reload_interval=0.02)
+    logs.loader.start()
+    logs.loader.watch()
+    logs.wait_until(lambda: logs.multiplexer.status.passes > 3)
+    assert len(logs.loader._threads) == 1
+    logs.write("run/a.tfevents", 1)
+    logs.wait_until(lambda: len(logs.loader._threads) == 2)
+    logs.wait_until(lambda: logs.steps() == [1])
     logs.loader.stop()
 
 
