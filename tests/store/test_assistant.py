@@ -271,15 +271,20 @@ def test_a_look_that_fails_leaves_no_assistant_behind(
 
 @pytest.mark.parametrize("change", ["gone", "replaced", "grown"])
 def test_files_may_change_while_they_are_lent(
-    logs: Logs, answers: list[list[bool]], monkeypatch: pytest.MonkeyPatch, change: str
+    logs: Logs,
+    tmp_path: Path,
+    answers: list[list[bool]],
+    monkeypatch: pytest.MonkeyPatch,
+    change: str,
 ) -> None:
     """The next look finds out, as it does when the loader had read them."""
 
     def replace(run: Path) -> None:
-        path = run / "events.tfevents.1"
-        path.unlink()
-        with EventFileWriter(path, wall_time=int(run.name[3:])) as writer:
+        # At once: were it gone for a moment, the assistant might read the file behind it first.
+        new = tmp_path / f"{run.name}.tfevents"
+        with EventFileWriter(new, wall_time=int(run.name[3:])) as writer:
             writer.add_scalar("loss", 99, 0)
+        new.replace(run / "events.tfevents.1")
 
     changes: dict[str, Callable[[Path], object]] = {
         "gone": lambda run: shutil.rmtree(run),
