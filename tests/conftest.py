@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import logging
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -11,6 +14,7 @@ import urllib.request
 from collections.abc import Callable, Generator, Iterator
 from importlib.metadata import entry_points
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -52,6 +56,48 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
         (title, text.encode(errors="backslashreplace").decode()) for title, text in report.sections
     ]
     return report
+
+
+def process_state() -> dict[str, Any]:
+    """What code may change for all that runs later in the same process."""
+    state: dict[str, Any] = {
+        "the working directory": os.getcwd(),
+        "sys.path": list(sys.path),
+        "the garbage collector": (gc.isenabled(), gc.get_threshold()),
+        "logging.disable": logging.root.manager.disable,
+    }
+    for sig in (signal.SIGINT, signal.SIGTERM):
+        state[sig.name] = signal.getsignal(sig)
+    for name in ("root", "asyncio", "tbcore"):
+        logger = logging.getLogger(name)
+        state[f"logger {name}"] = logger.level, logger.propagate, logger.disabled, *logger.handlers
+    # Pytest has one that says which test runs.
+    state |= {f"${k}": v for k, v in os.environ.items() if k != "PYTEST_CURRENT_TEST"}
+    return state
+
+
+STATE_BEFORE = pytest.StashKey[dict[str, Any]]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None, None, None]:
+    """Remembers how the process was before the test and its fixtures."""
+    item.stash[STATE_BEFORE] = process_state()
+    yield
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
+    """Fails a test that leaves the process changed: others would fail, or pass, because of it."""
+    yield
+    before, after = item.stash[STATE_BEFORE], process_state()
+    changed = [
+        f"{name} was {before.get(name)}, is {after.get(name)}"
+        for name in {**before, **after}
+        if before.get(name) != after.get(name)
+    ]
+    if changed:
+        pytest.fail(f"left the process changed: {'; '.join(changed)}", pytrace=False)
 
 
 @pytest.fixture(scope="session")
