@@ -8,6 +8,7 @@ S2t   as S2, as TensorFlow 2 writes them: tensors, metadata on the first value o
 S2r   as S2, irregular: tags at intervals of their own, some steps left out
 S2v   as S2, one event a step with all 20 values, as TensorFlow 1 merges summaries
 S3    2,000 runs x 10 tags x 50 steps
+S3e   as S3, each run stopped after 5 to 100 steps
 M     10 runs: 10 scalars x 1,000 steps, 200 histograms x 100, 200 pictures of 50 kB, 20 clips
 G     one run with a graph of 30 MB and 100 steps of a scalar
 P     100 runs x 20 tags x 1,000 steps: a page full of charts
@@ -32,7 +33,7 @@ from tbcore.eventfiles.tensors import numpy_to_tensor
 from tbcore.testing import EventFileWriter, record_bytes, summaries
 from tbcore.testing.graphs import Node, graph_def
 
-NAMES = ["S1", "S2", "S2t", "S2r", "S2v", "S3", "M", "G", "P"]
+NAMES = ["S1", "S2", "S2t", "S2r", "S2v", "S3", "S3e", "M", "G", "P"]
 START = 1_700_000_000.0
 TAGS = [
     "loss",
@@ -199,9 +200,12 @@ def generate(root: Path, name: str, scale: float) -> None:
         return
     if name == "S1":
         write_run(folder / "run", ["train/loss"], int(5_000_000 * scale), 0, tensor=False)
-    elif name == "S3":
-        for i in range(int(2000 * scale)):
-            write_run(folder / f"sweep/trial_{i:05d}", TAGS[:10], 50, i, tensor=False)
+    elif name in ("S3", "S3e"):
+        count = int(2000 * scale)
+        steps = np.random.default_rng(0).integers(5, 100, count, endpoint=True)
+        for i in range(count):
+            num_steps = 50 if name == "S3" else int(steps[i])
+            write_run(folder / f"sweep/trial_{i:05d}", TAGS[:10], num_steps, i, tensor=False)
     elif name == "M":
         for i in range(10):
             write_mixed(folder / f"mixed_{i:02d}", int(200 * scale), i)
