@@ -495,20 +495,25 @@ def test_a_logdir_that_is_looked_at_again_is_as_if_it_were_seen_for_the_first_ti
 def test_ten_thousand_files_take_little_time(tmp_path: Path) -> None:
     """One stat for each file, none for a directory: a pass in some seconds costs next to nothing.
 
-    Measured 0.05 s; the bound leaves room for a slow or busy machine.
+    It takes 1.6 times as long as the system's calls alone.
     """
     for directory in range(500):
         (tmp_path / f"run{directory}").mkdir()
         for number in range(20):
             (tmp_path / f"run{directory}" / f"e.tfevents.{number}").touch()
     look(tmp_path)
-    times = []
+    times, least = [], []
     for _ in range(3):
         start = time.process_time()
         found = look(tmp_path)
         times.append(time.process_time() - start)
+        start = time.process_time()
+        for folder in os.listdir(tmp_path):
+            for entry in os.scandir(tmp_path / folder):
+                os.stat(entry.path)
+        least.append(time.process_time() - start)
     assert found.num_files == 10_000
-    assert min(times) < 0.15
+    assert min(times) < 5 * min(least)
 
 
 @pytest.mark.parametrize("num_bytes", [1, 5 << 14, 1 << 30])
