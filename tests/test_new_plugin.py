@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,9 +20,11 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The folder of a new plugin `last_words`."""
-    return new_plugin("last_words", tmp_path_factory.mktemp("new"))
+    yield new_plugin("last_words", tmp_path_factory.mktemp("new"))
+    for name in [name for name in sys.modules if name.startswith("tbcore_last_words")]:
+        del sys.modules[name]
 
 
 def run(*command: str, cwd: Path) -> str:

@@ -129,9 +129,12 @@ def shown(server: Any, run: str, tag: str) -> bytes:
     return body(server.get(f"/data/plugin/{plugin}/{plugin}", run=run, tag=tag))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def flipped(shared: Any) -> Flipped:
-    """Each byte of the file flipped in a run of its own, in all bits or in one."""
+    """Each byte of the file flipped in a run of its own, in all bits or in one.
+
+    They are written once, as the server has them until it ends.
+    """
     path = shared.logdir / "p2" / "whole" / "a.tfevents"
     tags = write_kinds(path)
     data = path.read_bytes()
