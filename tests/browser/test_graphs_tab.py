@@ -24,6 +24,13 @@ HELPERS = """
 globalThis.graphs = {
   root: () => document.querySelector('.plugin')?.shadowRoot,
   isDrawn: () => graphs.root()?.querySelector('.frame')?.getAttribute('aria-busy') === 'false',
+  standsStill: async () => {
+    const canvas = graphs.root().querySelector('canvas');
+    const before = canvas.toDataURL();
+    await new Promise((done) => setTimeout(done, 100));
+    await tb.frame();
+    return canvas.toDataURL() === before;
+  },
   rows: () => [...(graphs.root()?.querySelectorAll('[role=treeitem]') ?? [])],
   names: () => graphs.rows().map((row) => row.title),
   row: (name) => graphs.rows().find((row) => row.title === name),
@@ -168,6 +175,12 @@ def wait_for_drawing(page: Any) -> None:
     page.wait_for_function("() => graphs.isDrawn() && graphs.inked() > 300")
 
 
+def wait_for_boxes(page: Any) -> None:
+    """Until all are there and stand still."""
+    page.wait_for_function("() => graphs.isDrawn()")
+    page.wait_for_function("() => graphs.standsStill()")
+
+
 def open_outline(page: Any) -> None:
     page.get_by_text("Outline", exact=True).click()
     page.wait_for_function("() => graphs.rows().length > 0")
@@ -225,8 +238,7 @@ def test_a_double_click_opens_a_scope_and_a_click_tells_everything(page_of: Any)
     x, y = find_box(page, "layer_2")
     page.mouse.dblclick(x, y)
     wait_for_setting(page, "open", "layer_2")
-    page.wait_for_function("() => graphs.isDrawn()")
-    page.wait_for_timeout(400)  # until the boxes stand still
+    wait_for_boxes(page)
     page.mouse.click(*find_box(page, "layer_2/MatMul"))
     page.wait_for_function("() => graphs.text('.details h2') === 'MatMul'")
     page.wait_for_function("() => graphs.text('.details').includes('layer_2/weights/read')")
@@ -514,8 +526,7 @@ def test_narrow_pages_have_the_details_in_a_sheet(page_of: Any) -> None:
     page.mouse.click(*place, click_count=2)
     wait_for_setting(page, "open", "loss")
     assert page.evaluate("() => graphs.root().querySelector('.pane')") is None
-    page.wait_for_function("() => graphs.isDrawn()")
-    page.wait_for_timeout(400)  # until the boxes stand still
+    wait_for_boxes(page)
     page.mouse.click(*find_box(page, "loss"))
     page.wait_for_function("() => graphs.text('.details h2') === 'loss'")
     pane = page.evaluate(
