@@ -9,6 +9,7 @@ import socket
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -517,13 +518,26 @@ def test_ten_thousand_files_take_little_time(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("num_bytes", [1, 5 << 14, 1 << 30])
-def test_a_scan_goes_on_where_a_glance_ended(tmp_path: Path, num_bytes: int) -> None:
+def test_a_scan_goes_on_where_a_glance_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, num_bytes: int
+) -> None:
     """Once; and what the glance has not come to is looked at then."""
+    listed: list[str] = []
+
+    def scandir(path: str) -> Any:
+        listed.append(path)
+        return real(path)
+
+    real = os.scandir
     for number in range(8):
         touch(tmp_path / f"{number}" / "1.tfevents", 20)
     logdir = Logdir([LogdirSpec(None, str(tmp_path)), LogdirSpec("gone", str(tmp_path / "gone"))])
-    assert logdir.glance(num_bytes, 5.0) is (num_bytes <= 8 << 14)
-    assert logdir.scan() == look(tmp_path, ("gone", tmp_path / "gone"))
+    with monkeypatch.context() as counting:
+        counting.setattr(os, "scandir", scandir)
+        assert logdir.glance(num_bytes, 5.0) is (num_bytes <= 8 << 14)
+        found = logdir.scan()
+    assert len(set(listed)) == len(listed) == 10, "the specs and the runs"
+    assert found == look(tmp_path, ("gone", tmp_path / "gone"))
     touch(tmp_path / "8" / "1.tfevents", 20)
     assert len(logdir.scan().runs) == 9
 

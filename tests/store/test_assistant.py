@@ -214,9 +214,22 @@ def test_an_assistant_that_takes_no_order_costs_no_run(
 
 
 def test_the_order_of_runs_is_that_in_which_they_began(
-    logs: Logs, answers: list[list[bool]]
+    logs: Logs, answers: list[list[bool]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Though the assistant has begun to read before that is known."""
+    said: list[str] = []
+
+    def order(self: Assistant, orders: Sequence[Order]) -> None:
+        said.append("to read")
+        real_order(self, orders)
+
+    def read_first_event_time(path: str) -> float | None:
+        said.append("when it began")
+        return real_read(path)
+
+    real_order, real_read = Assistant.order, loader_module.read_first_event_time
+    monkeypatch.setattr(Assistant, "order", order)
+    monkeypatch.setattr(loader_module, "read_first_event_time", read_first_event_time)
     for number in range(NUM_RUNS):
         path = logs.path / f"run{number:02}" / "events.tfevents.1"
         path.unlink()
@@ -225,6 +238,33 @@ def test_the_order_of_runs_is_that_in_which_they_began(
     logs.load_with_help()
     assert sum(map(len, answers))
     assert logs.multiplexer.runs() == sorted(os.listdir(logs.path), reverse=True)
+    assert said[0] == "to read"
+    assert "when it began" in said
+
+
+def test_a_beginning_that_was_shown_stays(
+    logs: Logs, answers: list[list[bool]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also when the assistant had read the file before there was an event in it."""
+    lent: list[Path] = []
+
+    def order(self: Assistant, orders: Sequence[Order]) -> None:
+        monkeypatch.setattr(Assistant, "order", real)
+        real(self, orders)
+        assert self.has_answered(20)
+        lent.extend(Path(files[0].path) for files in orders)
+        for path in lent:
+            EventFileWriter(path, wall_time=7).close()
+
+    for run in logs.path.iterdir():
+        shutil.rmtree(run)
+        run.mkdir()
+        (run / "1.tfevents").touch()
+    real = Assistant.order
+    monkeypatch.setattr(Assistant, "order", order)
+    logs.load_with_help()
+    assert lent
+    assert {logs.multiplexer.first_event_time(path.parent.name) for path in lent} == {7.0}
 
 
 def test_what_is_lent_is_still_to_be_loaded(
@@ -301,12 +341,15 @@ def test_files_may_change_while_they_are_lent(
     def take_back(self: Loader) -> None:
         monkeypatch.setattr(Loader, "_take_back", real_take_back)
         self._look()
+        lent = {loan.run for batch in self._lent for loan in batch if self._is_due(loan)}
+        assert not lent.intersection(self._queue), "nothing is read twice"
         real_take_back(self)
 
     real, real_take_back = Assistant.order, Loader._take_back
     monkeypatch.setattr(Assistant, "order", order)
     monkeypatch.setattr(Loader, "_take_back", take_back)
     logs.load_with_help()
+    assert set(logs.multiplexer.runs()) == set(os.listdir(logs.path))
     logs.loader.load_once()
     assert answers
     assert logs.views(logs.loader) == logs.expected()
@@ -458,9 +501,11 @@ def test_storage_that_does_not_answer_does_not_keep_the_server_waiting(
     monkeypatch.setattr(Logdir, "glance", glance)
     monkeypatch.setattr(loader_module, "_PATIENCE_SECONDS", 0.01)
     monkeypatch.setattr(Assistant, "is_possible", lambda: True)
+    slow = logs.loader._logdir
     logs.loader.have_help()
     answer.set()
     assert logs.loader._assistant is None
+    assert logs.loader._logdir is not slow, "with which the other thread goes on"
 
 
 def test_an_assistant_with_nothing_to_do_is_not_kept(

@@ -11,12 +11,13 @@ import pytest
 
 from tbcore.eventfiles.decode import Decoder
 from tbcore.eventfiles.logdir import LogdirSpec, scan
+from tbcore.eventfiles.proto.summary_pb2 import Summary
 from tbcore.kinds import Claim, Kind
 from tbcore.store.reader import RunReader
 from tbcore.store.run import RunData
 from tbcore.store.series import SINGLE, VALUE, Series, SeriesBlock
 from tbcore.store.view import RunView
-from tbcore.testing import EventFileWriter
+from tbcore.testing import EventFileWriter, summaries
 
 NUM_RUNS = 6
 STEPS = 40
@@ -41,6 +42,8 @@ def uneven(writer: EventFileWriter, run: int, step: int) -> None:
 
 def not_finite(writer: EventFileWriter, run: int, step: int) -> None:
     writer.add_scalar("loss", NAN if step > 30 + run else 1.0, step)
+    if step % 10 == 0:
+        writer.add_scalar("val/loss", 1.0, step)
     writer.add_scalar("lr", 0.1, step)
     writer.add_scalar("norm", INF if step == 3 else -INF if step == 4 else step, step)
 
@@ -213,6 +216,43 @@ def test_series_in_one_block_are_aligned_and_have_little_spare_room(
         assert series.layout is SINGLE
         assert series.column(0).flags.aligned
         assert series.column(1).flags.aligned
+
+
+def test_room_for_rows_that_do_not_come_is_given_back(tmp_path: Path, tables: list[bool]) -> None:
+    """The files behind the first one may hold other tags."""
+    write_runs(tmp_path, uneven)
+    for run in range(NUM_RUNS):
+        with EventFileWriter(tmp_path / f"{run}" / "2.tfevents", wall_time=200.0) as writer:
+            for step in range(4 * STEPS):
+                writer.add_scalar("other", step, step)
+    runs = Runs(tmp_path, blocks=True).read()
+    assert any(tables)
+    views = runs.views()
+    assert all(tag.series[0].is_compact for view in views for tag in view.tags.values())
+    assert runs.contents() == Runs(tmp_path, blocks=False).read().contents()
+
+
+def test_names_and_kinds_are_those_of_the_run_itself(tmp_path: Path, tables: list[bool]) -> None:
+    """Before it begins, as long as it is like others, and when it no longer is."""
+
+    def listed() -> list[tuple[list[str], list[str]]]:
+        return [(view.tags_of(scalars), view.tags_of(pictures)) for view in runs.views()]
+
+    scalars, pictures = (Claim("simple_value"),), (Claim(plugin_name="pictures"),)
+    write_runs(tmp_path, plain)
+    runs = Runs(tmp_path, blocks=True)
+    assert listed() == [([], [])] * NUM_RUNS
+    runs.read()
+    assert any(tables)
+    assert listed() == [(["loss", "lr"], [])] * NUM_RUNS
+    with EventFileWriter(tmp_path / "3" / "1.tfevents") as writer:
+        metadata = summaries.metadata("pictures")
+        writer.add_summary(STEPS, Summary.Value(tag="lr", simple_value=0.1, metadata=metadata))
+    with EventFileWriter(tmp_path / "4" / "1.tfevents") as writer:
+        writer.add_scalar("new", 1.0, STEPS)
+    runs.read()
+    same = [(["loss", "lr"], [])]
+    assert listed() == [*same * 3, (["loss", "lr"], ["lr"]), (["loss", "lr", "new"], []), *same]
 
 
 def test_series_are_made_when_somebody_asks(
