@@ -14,7 +14,6 @@ import os
 import stat
 import struct
 from collections.abc import Callable, Iterator
-from functools import cache
 from itertools import islice, pairwise
 from typing import Literal, NamedTuple, Self
 
@@ -145,18 +144,12 @@ def _checked(
 
 def _for_lengths(checksum: Callable[[int], int], lengths: NDArray[np.int64]) -> NDArray[np.uint32]:
     """`checksum` of each length, computed once for each that occurs."""
-    found = _table(checksum)[np.minimum(lengths, _TABLE_SIZE - 1)]
+    found = checksums_below(_TABLE_SIZE)[checksum][np.minimum(lengths, _TABLE_SIZE - 1)]
     long = np.flatnonzero(lengths >= _TABLE_SIZE)
     if len(long):
         distinct, which = np.unique(lengths[long], return_inverse=True)
         found[long] = np.array([checksum(n) for n in distinct.tolist()], np.uint32)[which]
     return found
-
-
-@cache
-def _table(checksum: Callable[[int], int]) -> NDArray[np.uint32]:
-    """`checksum` of all lengths below _TABLE_SIZE."""
-    return checksums_below(_TABLE_SIZE)[checksum]
 
 
 def length_at(buffer: bytearray, start: int) -> int | None:

@@ -295,7 +295,7 @@ class SuffixBook:
         return None
 
     def learn(self, buffer: bytearray, size: int, book: LayoutBook) -> None:
-        """Takes notice of a file in which nothing was wrong, and whose layouts are in the book.
+        """Takes notice of a file in which nothing was wrong; most of its layouts are in the book.
 
         Learns its suffix if another file had one as long, or one that it goes on from.
         """
