@@ -340,7 +340,7 @@ def test_a_blocked_plugin_keeps_only_itself_waiting(
         503,
         "plugin 'bad' is busy: all of its threads, or its event loop, are taken",
     )
-    assert time.monotonic() - started < 15, "nobody waits until they are released"
+    assert time.monotonic() - started < 2
 
     release.set()
     for thread in threads:
@@ -406,7 +406,7 @@ def test_async_code_that_blocks_keeps_only_itself_waiting(
     monkeypatch.setattr(guard, "PATIENCE_SECONDS", 0.3)
     busy = client.get("data/plugin/bad/async")
     assert (busy.status_code, busy.text.partition(":")[0]) == (503, "plugin 'bad' is busy")
-    assert time.monotonic() - started < 15, "nobody waits until they are released"
+    assert time.monotonic() - started < 2
 
     release.set()
     asking.join(10)

@@ -877,7 +877,10 @@ def test_the_thread_shows_what_is_new(logs: Logs) -> None:
     logs.write("run/a.tfevents", 2)
     logs.write("other/a.tfevents", 3)
     logs.wait_until(lambda: logs.steps() == [1, 2] and logs.steps("other") == [3])
-    logs.end()
+    before = time.monotonic()
+    logs.loader.stop()
+    assert time.monotonic() - before < 1
+    assert not any(thread.is_alive() for thread in logs.loader._threads)
 
 
 def test_a_run_that_is_read_anew_begins_when_its_new_files_do(logs: Logs) -> None:

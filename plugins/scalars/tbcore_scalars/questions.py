@@ -100,7 +100,7 @@ def _body(request: Request, allowed: set[str]) -> dict[str, Any]:
     unknown = sorted(body.keys() - allowed)
     if unknown:
         known = ", ".join(sorted(allowed))
-        raise BadRequestError(f'unknown field "{unknown[0][:100]}"; known: {known}')
+        raise BadRequestError(f'unknown field "{_shown(unknown[0])}"; known: {known}')
     return body
 
 
@@ -154,5 +154,10 @@ def _is_mapping_of(value: Any, kind: type) -> bool:
 
 
 def _bad(field: str, wanted: str, given: Any) -> BadRequestError:
-    shown = orjson.dumps(given).decode()
-    return BadRequestError(f'"{field}" must be {wanted}, got {shown[:100]}')
+    shown = _shown(orjson.dumps(given).decode())
+    return BadRequestError(f'"{field}" must be {wanted}, got {shown}')
+
+
+def _shown(text: str) -> str:
+    # The answer may escape each character with ten, and is to stay readable.
+    return text[:80]

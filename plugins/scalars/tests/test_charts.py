@@ -304,8 +304,7 @@ def test_any_body_has_an_answer(odd_client: TbcoreClient, question: tuple[str, b
     if response.status_code == 400:
         assert response.text.strip()
         assert len(response.text.strip().splitlines()) == 1
-        # A hundred characters of the question at most, each of which may be escaped with ten.
-        assert len(response.text) < 1200
+        assert len(response.text) < 1000
     elif route != "download":
         tables = read(response.content).tables
         assert all(len({len(column) for column in table.values()}) <= 1 for table in tables)
