@@ -34,6 +34,7 @@ from tbcore.eventfiles.batch import (
 )
 from tbcore.eventfiles.heads import FIELDS, Heads, find_heads
 from tbcore.eventfiles.layouts import (
+    FIRST_BYTES,
     HEALTH_PILL,
     WALL_TIME_OFFSET,
     LayoutBook,
@@ -70,8 +71,6 @@ _MAX_PERIODS = 256
 
 _LONG_TAG = 256
 """In bytes. Longer ones are compared one by one."""
-_FIRST_BYTES = np.array([(1 << 8 * n) - 1 for n in range(9)], np.uint64)
-"""By how many bytes of a word are kept."""
 _FACTORS = np.array(
     [pow(0x9E3779B97F4A7C15, n, 1 << 64) for n in range(1, _LONG_TAG // 8 + 2)], np.uint64
 )
@@ -504,7 +503,7 @@ def _same_names(buffer: bytearray, heads: Heads) -> tuple[NDArray[np.int64], NDA
         offsets = np.arange(0, sizes.max(), 8)
         every = np.ndarray((len(buffer) - 7,), "<u8", buffer, strides=(1,))
         words = every[np.minimum(begins[:, None] + offsets, len(every) - 1)]
-        words &= _FIRST_BYTES[np.clip(sizes[:, None] - offsets, 0, 8)]
+        words &= FIRST_BYTES[np.clip(sizes[:, None] - offsets, 0, 8)]
         words = np.column_stack([words, sizes.astype(np.uint64) << np.uint64(8) | heads.key])
         hashes = words @ _FACTORS[: words.shape[1]]
         _, examples, numbers = np.unique(hashes, return_index=True, return_inverse=True)

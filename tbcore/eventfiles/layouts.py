@@ -32,6 +32,9 @@ MAX_LAYOUTS = 1 << 14
 HEALTH_PILL = "__health_pill__/"
 """What a debugger logged as tensors under such tags is for nobody else."""
 
+FIRST_BYTES = np.array([(1 << 8 * n) - 1 for n in range(9)], np.uint64)
+"""Shape (9,): masks of a little-endian word, by how many of its bytes are kept."""
+
 _MIN_LENGTH = 20
 _MIN_REPEATS = 2
 """Rows that must agree before their layout is worth learning."""
@@ -422,7 +425,7 @@ class LayoutBook:
         records = np.ndarray((len(buffer) - size + 1,), f"V{size}", buffer, strides=(1,))
         rows = records[begins[members]].view("<u8").reshape(len(members), size // 8)
         if group.length % 8:  # zero what was gathered from behind the payloads
-            rows[:, -1] &= np.uint64((1 << (8 * (group.length % 8))) - 1)
+            rows[:, -1] &= FIRST_BYTES[group.length % 8]
 
         for family in families.values():
             numbers = family.match(rows)

@@ -34,6 +34,7 @@ from tbcore.eventfiles.crc32c import (
     unmask,
 )
 from tbcore.eventfiles.layouts import (
+    FIRST_BYTES,
     STEP_OFFSET,
     WALL_TIME_OFFSET,
     Layout,
@@ -137,11 +138,14 @@ class Template:
         self._keys = list(numbers)
         """Tag and field of each column, in the order of their first values."""
         column, position, payload, width, number = np.array(rows, np.int64).T.copy()
-        mask = (np.uint64(1) << (8 * width).astype(np.uint64)) - np.uint64(1)
-        mask[width == 8] = np.uint64(0xFFFFFFFFFFFFFFFF)
         self._step_width = max(int(width.max()), 1)
         self._values = _Values(
-            column, position, payload + WALL_TIME_OFFSET, payload + STEP_OFFSET, mask, number
+            column,
+            position,
+            payload + WALL_TIME_OFFSET,
+            payload + STEP_OFFSET,
+            FIRST_BYTES[width],
+            number,
         )
 
     def suffix(self, num_bytes: int) -> Suffix | None:
@@ -152,7 +156,7 @@ class Template:
         num_words = -(-num_bytes // 8)
         mask = self._mask[:num_words].copy()
         if num_bytes % 8:
-            mask[-1] &= np.uint64((1 << 8 * (num_bytes % 8)) - 1)
+            mask[-1] &= FIRST_BYTES[num_bytes % 8]
         num_values = int(np.searchsorted(self._values.position, num_bytes))
         values = self._values.at(slice(num_values))
         shape, order = self._arranged(values, num_bytes)
@@ -174,31 +178,29 @@ class Template:
 
     def _arranged(self, values: _Values, num_bytes: int) -> tuple[TableShape, NDArray[np.int64]]:
         """The shape of a table of these values, and the values in the order of its rows."""
-        counts = np.bincount(values.column, minlength=len(self._keys)).tolist()
+        # Columns are numbered as they begin: the first ones are there.
+        counts = np.bincount(values.column).tolist()
         by_length: dict[int, list[int]] = {}
-        in_order: list[int] = [number for number, count in enumerate(counts) if count]
-        for place, number in enumerate(in_order):
-            by_length.setdefault(counts[number], []).append(place)
+        for number, count in enumerate(counts):
+            by_length.setdefault(count, []).append(number)
         groups: list[TableGroup] = []
-        rank = np.zeros(len(self._keys), np.int64)
-        begins: dict[int, int] = {}
-        begin = 0
-        for length, places in by_length.items():
-            groups.append(TableGroup(places, slice(begin, begin + length * len(places))))
-            for place in places:
-                rank[in_order[place]] = len(begins)
-                begins[place] = begin
-                begin += length
+        begins = [0] * len(counts)
+        end = 0
+        for length, numbers in by_length.items():
+            first = end
+            for number in numbers:
+                begins[number] = end
+                end += length
+            groups.append(TableGroup(numbers, slice(first, end)))
         columns = []
-        for place, number in enumerate(in_order):
+        for number, (begin, count) in enumerate(zip(begins, counts, strict=True)):
             metadata = self._metadata.get(number)
             if metadata is not None and metadata.position >= num_bytes:
                 metadata = None
-            rows = slice(begins[place], begins[place] + counts[number])
+            rows = slice(begin, begin + count)
             columns.append(TableColumn(*self._keys[number], metadata, rows))
-        order = np.argsort(rank[values.column], kind="stable")
-        last = int(values.position[order].argmax())
-        return TableShape(columns, groups, last), order
+        order = np.argsort(np.array(begins)[values.column], kind="stable")
+        return TableShape(columns, groups, int(order.argmax())), order
 
 
 class _Bytes(NamedTuple):

@@ -395,7 +395,7 @@ class Series:
     @property
     def is_compact(self) -> bool:
         """Whether there is little spare room."""
-        return self.capacity <= _with_slack(self.length, LIVE_SLACK)
+        return _is_compact(self.capacity, self.length)
 
     def compacted(self) -> Series:
         """With little spare room; itself if there is little already."""
@@ -500,7 +500,7 @@ class SeriesBlock:
     @property
     def is_compact(self) -> bool:
         """Whether there is little spare room."""
-        return self._capacity <= _with_slack(self._length, LIVE_SLACK)
+        return _is_compact(self._capacity, self._length)
 
     def nonfinite(self) -> list[int]:
         """Which of the series have values that are NaN or infinite."""
@@ -533,6 +533,10 @@ def _view(
 
 def _num_nonfinite(values: NDArray[np.floating[Any]]) -> int:
     return len(values) - int(np.count_nonzero(np.isfinite(values)))
+
+
+def _is_compact(capacity: int, length: int) -> bool:
+    return capacity <= _with_slack(length, LIVE_SLACK)
 
 
 def _with_slack(length: int, slack: float) -> int:
