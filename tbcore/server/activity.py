@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
@@ -23,10 +24,19 @@ PATIENCE_SECONDS = 1.0
 class Activity:
     """Remembers the answer of one plugin's `is_active` hook."""
 
-    def __init__(self, plugin: LoadedPlugin, multiplexer: Multiplexer, pool: ThreadPool) -> None:
+    def __init__(
+        self,
+        plugin: LoadedPlugin,
+        multiplexer: Multiplexer,
+        pool: ThreadPool,
+        on_change: Callable[[], None],
+    ) -> None:
+        """`on_change` is called in a thread of the pool when an answer comes late, and is another
+        than the one that stood in for it."""
         self._plugin = plugin
         self._multiplexer = multiplexer
         self._pool = pool
+        self._on_change = on_change
         self._lock = threading.Lock()
         self._generation = -1
         """The generation that the answer is about."""
@@ -66,7 +76,7 @@ class Activity:
                 patience = self._running_since + PATIENCE_SECONDS - time.monotonic()
             # Waiting must not cancel the call: others may wait for it, and its answer still counts.
             if not await wait_for(running, max(patience, 0)):
-                self._tell_blocked()
+                self._tell_blocked(running)
                 return self._active
             with self._lock:
                 if self._running is running:
@@ -94,7 +104,7 @@ class Activity:
     def _settle(self, outcome: Outcome, generation: int) -> None:
         """Takes over an answer. The caller holds the lock."""
         self._generation = generation
-        self._active = outcome.error is None and outcome.value
+        self._active = _is_active(outcome)
         self._told_blocked = False
         error = outcome.error
         self.error = describe(error) if error else None
@@ -111,9 +121,16 @@ class Activity:
                 self._plugin.name, describe(error), exc_info=error,
             )  # fmt: skip
 
-    def _tell_blocked(self) -> None:
+    def _tell_blocked(self, running: Future[Outcome]) -> None:
         if not self._told_blocked:
             self._told_blocked = True
+            told = self._active
+
+            def tell_change(answered: Future[Outcome]) -> None:
+                if _is_active(answered.result()) != told:
+                    self._on_change()
+
+            running.add_done_callback(tell_change)
             self._plugin.health.failed(
                 "is_active", f"no answer within {PATIENCE_SECONDS:.1f} s; it may still come"
             )
@@ -121,3 +138,7 @@ class Activity:
                 "plugin %r: is_active has not answered for %.1f s; the plugin counts as %s for now",
                 self._plugin.name, PATIENCE_SECONDS, "active" if self._active else "inactive",
             )  # fmt: skip
+
+
+def _is_active(outcome: Outcome) -> bool:
+    return outcome.error is None and bool(outcome.value)

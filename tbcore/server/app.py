@@ -133,7 +133,9 @@ class App:
             # Threads that code from before has blocked are blocked for ever.
             pools[name] = ThreadPool(f"plugin-{name}")
             guards[name] = Guard(m, pools[name])
-            activities[name] = Activity(m.plugin, multiplexer, pools[name])
+            activities[name] = Activity(
+                m.plugin, multiplexer, pools[name], self._updates.plugins_changed
+            )
         core = CoreRoutes(self._config, multiplexer, mounted, activities, self._pool, off)
         index = LegacyIndex(multiplexer, mounted, pools)
         data: dict[str, Data] = {

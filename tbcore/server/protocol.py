@@ -207,7 +207,8 @@ class _DeadlineProtocol(H11Protocol):
         # A client that is still sending would lose the answer if the connection were closed now.
         self._is_over = True
         if self.transport.can_write_eof():
-            self.transport.write_eof()
+            with contextlib.suppress(OSError):  # It may be gone by now.
+                self.transport.write_eof()
         self.loop.call_later(LINGER_SECONDS, self.transport.close)
 
 

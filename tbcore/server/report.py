@@ -152,6 +152,8 @@ class Reporter:
         part = min(100, 100 * status.bytes_read // status.bytes_total)
         line = f"reading: {part} % of {size(status.bytes_total)}"
         with self._lock:
+            if self._ended.is_set():
+                return
             self._has_progress = True
             width = shutil.get_terminal_size().columns - 1
             self._print(f"{CLEAR_LINE}{line[:width]}")

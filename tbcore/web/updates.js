@@ -11,7 +11,7 @@ import { address, getJSON } from "./server.js";
  * What data/updates and data/status say.
  * @typedef {object} Status
  * @property {string} instance  a new one with every start of the server
- * @property {number} num_reloads  how often plugins were reloaded; only with `--dev` more than 0
+ * @property {number} num_reloads  rises when plugins are reloaded, and when one has said late whether it is active
  * @property {number} generation  rises when anything changed
  * @property {number} runs_generation  generation at which the list of runs or tags changed last
  * @property {boolean} loading

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from every_test import PATIENCE
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
@@ -175,7 +176,7 @@ def test_large_answers_of_plugins_do_not_keep_the_page_waiting(
 
     def compress(body: bytes, *arguments: Any) -> bytes:
         begun.release()
-        assert release.wait(30)
+        assert release.wait(PATIENCE)
         return gzip.compress(body)
 
     monkeypatch.setattr(compress_module, "compressed", compress)
@@ -190,7 +191,7 @@ def test_large_answers_of_plugins_do_not_keep_the_page_waiting(
     for thread in threads:
         thread.start()
     for _ in range(4):
-        assert begun.acquire(timeout=10)
+        assert begun.acquire(timeout=PATIENCE)
     try:
         plain = {"accept-encoding": "identity"}
         for path in ("", "static/tbcore/shell.js", "data/run_details"):
@@ -199,5 +200,5 @@ def test_large_answers_of_plugins_do_not_keep_the_page_waiting(
     finally:
         release.set()
         for thread in threads:
-            thread.join(10)
+            thread.join(PATIENCE)
     assert sizes == [100_000] * 8

@@ -16,6 +16,7 @@ from queue import SimpleQueue
 from typing import Any
 
 import pytest
+from every_test import PATIENCE, until
 from starlette.background import BackgroundTask
 from starlette.convertors import Convertor, register_url_convertor
 from starlette.exceptions import HTTPException
@@ -302,13 +303,12 @@ def test_a_blocked_plugin_keeps_only_itself_waiting(
     make_plugin: Make, make_client: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All of its threads are blocked; the other plugin, the core and the listing answer at once."""
-    monkeypatch.setattr(activity, "PATIENCE_SECONDS", 0.3)
     release = threading.Event()
     blocked = threading.Semaphore(0)
 
     def block(request: Request) -> Response:
         blocked.release()
-        release.wait(30)
+        release.wait(PATIENCE)
         return PlainTextResponse("released")
 
     client = make_client(
@@ -328,23 +328,26 @@ def test_a_blocked_plugin_keeps_only_itself_waiting(
     for thread in threads:
         thread.start()
     for _ in threads:
-        assert blocked.acquire(timeout=10)
+        assert blocked.acquire(timeout=PATIENCE)
 
-    started = time.monotonic()
     assert client.get("data/plugin/good/x").text == "hello"
     assert client.get("data/runs").json() == []
-    assert client.get("data/plugins_listing").json() == {"bad": False, "good": True}
-    monkeypatch.setattr(guard, "PATIENCE_SECONDS", 0.3)
-    busy = client.get("data/plugin/bad/x")
+    # Only here: on a busy machine a plugin that is free might need as long.
+    with monkeypatch.context() as short:
+        short.setattr(activity, "PATIENCE_SECONDS", 0.3)
+        listing = {"bad": False, "good": True}
+        until(lambda: client.get("data/plugins_listing").json() == listing)
+        short.setattr(guard, "PATIENCE_SECONDS", 0.3)
+        busy = client.get("data/plugin/bad/x")
     assert (busy.status_code, busy.text) == (
         503,
         "plugin 'bad' is busy: all of its threads, or its event loop, are taken",
     )
-    assert time.monotonic() - started < 2
+    assert answers == [], "all of this while every thread was blocked"
 
     release.set()
     for thread in threads:
-        thread.join(10)
+        thread.join(PATIENCE)
     assert answers == ["released"] * 16
     assert client.get("data/plugin/bad/x").text == "hello"
 
@@ -355,10 +358,12 @@ def test_async_code_that_blocks_keeps_only_itself_waiting(
 ) -> None:
     """For ever: the core, other plugins and the plain routes of its own plugin answer at once."""
     release, blocked = threading.Event(), threading.Event()
+    released: list[bool] = []
 
     async def block() -> None:
         blocked.set()
-        release.wait(30)
+        release.wait(PATIENCE)
+        released.append(release.is_set())
 
     async def parts() -> AsyncIterator[str]:
         await block()
@@ -397,19 +402,19 @@ def test_async_code_that_blocks_keeps_only_itself_waiting(
         target=lambda: answers.append(client.get("data/plugin/bad/block").text)
     )
     asking.start()
-    assert blocked.wait(10)
+    assert blocked.wait(PATIENCE)
 
-    started = time.monotonic()
     assert client.get("data/plugin/good/x").text == "hello"
     assert client.get("data/plugin/bad/x").text == "hello"
     assert client.get("data/runs").json() == []
-    monkeypatch.setattr(guard, "PATIENCE_SECONDS", 0.3)
-    busy = client.get("data/plugin/bad/async")
+    with monkeypatch.context() as short:
+        short.setattr(guard, "PATIENCE_SECONDS", 0.3)
+        busy = client.get("data/plugin/bad/async")
     assert (busy.status_code, busy.text.partition(":")[0]) == (503, "plugin 'bad' is busy")
-    assert time.monotonic() - started < 2
+    assert released == [], "all of this while the event loop was blocked"
 
     release.set()
-    asking.join(10)
+    asking.join(PATIENCE)
     assert answers == ["released"]
     assert client.get("data/plugin/bad/async").text == "hello"
 
@@ -445,11 +450,12 @@ def test_what_a_task_of_a_plugin_raises_is_told(
         return PlainTextResponse("answered")
 
     assert ask(start).text == "answered"
-    deadline = time.monotonic() + 10
-    while "plugin 'made': Task exception" not in caplog.text and time.monotonic() < deadline:
+
+    def is_told() -> bool:
         gc.collect()
-        time.sleep(0.01)
-    assert "plugin 'made': Task exception was never retrieved" in caplog.text
+        return "plugin 'made': Task exception was never retrieved" in caplog.text
+
+    until(is_told)
 
 
 def test_a_handler_that_cancels_itself_is_a_fault(ask: Make) -> None:
@@ -499,24 +505,21 @@ def test_a_stream_ends_with_its_client(make_plugin: Make, make_client: Make, kin
         "raw_path": b"/data/plugin/made/x", "query_string": b"",
         "headers": [(b"host", b"localhost:6006")], "client": None, "server": None,
     }  # fmt: skip
-    asyncio.run(asyncio.wait_for(app(scope, receive, send), 10))
+    asyncio.run(asyncio.wait_for(app(scope, receive, send), PATIENCE))
 
-    assert ended.get(timeout=10).startswith("plugin-made-")
+    assert ended.get(timeout=PATIENCE).startswith("plugin-made-")
 
 
-def test_threads_are_made_when_needed_only(make_plugin: Make, make_client: Make) -> None:
-    """A plugin that answers one request at a time has one."""
+def test_threads_are_made_when_needed_only() -> None:
+    """Who has one job at a time has one."""
+    threads = ThreadPool("made")
     names = set()
-
-    def name(request: Request) -> Response:
-        names.add(threading.current_thread().name)
-        return PlainTextResponse("")
-
-    client = make_client({"made": make_plugin(routes=lambda: [Route("/x", name)])})
     for _ in range(20):
-        client.get("data/plugin/made/x")
+        names.add(threads.submit(lambda: threading.current_thread().name).result(PATIENCE))
+        # It has told the result a moment before it takes the next job.
+        until(lambda: threads._num_idle == 1)
 
-    assert names <= {"plugin-made-1", "plugin-made-2"}
+    assert names == {"made-1"}
 
 
 def test_threads_without_a_job_end(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -526,12 +529,8 @@ def test_threads_without_a_job_end(monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in range(3):
         done = [threads.submit(time.sleep, 0.02) for _ in range(10)]
         for future in done:
-            future.result(10)
-
-        deadline = time.monotonic() + 10
-        while threads.num_threads and time.monotonic() < deadline:
-            time.sleep(0.01)
-        assert threads.num_threads == 0
+            future.result(PATIENCE)
+        until(lambda: threads.num_threads == 0)
 
 
 def test_when_the_system_has_no_more_threads_requests_are_told_so(
@@ -573,8 +572,8 @@ def test_jobs_wait_for_the_threads_that_there_are(monkeypatch: pytest.MonkeyPatc
     """A pool whose second thread is refused has one."""
     pool = ThreadPool("few")
     release, running = threading.Event(), threading.Event()
-    first = pool.submit(lambda: (running.set(), release.wait(30)))
-    assert running.wait(30)
+    first = pool.submit(lambda: (running.set(), release.wait(PATIENCE)))
+    assert running.wait(PATIENCE)
 
     def refuse(thread: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
@@ -584,8 +583,8 @@ def test_jobs_wait_for_the_threads_that_there_are(monkeypatch: pytest.MonkeyPatc
         second = pool.submit(lambda: threading.current_thread().name)
     release.set()
 
-    assert first.result(30)
-    assert second.result(30) == "few-1"
+    assert first.result(PATIENCE)
+    assert second.result(PATIENCE) == "few-1"
     assert pool.num_threads == 1
 
 
@@ -606,7 +605,7 @@ def test_blocked_handlers_do_not_keep_the_process_alive() -> None:
     """
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(program)],
-        capture_output=True, text=True, timeout=20, check=True,
+        capture_output=True, text=True, timeout=PATIENCE, check=True,
     )  # fmt: skip
     assert done.stdout == "ended\n"
 

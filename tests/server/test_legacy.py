@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from every_test import PATIENCE, until
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
@@ -145,13 +145,12 @@ def test_a_blocked_plugin_does_not_hold_up_the_index(
     make: Make, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Its types are empty then, until it answers; it is not given one thread after another."""
-    monkeypatch.setattr(legacy, "PATIENCE_SECONDS", 0.2)
     release = threading.Event()
     calls = []
 
     def block(run: str) -> list[str]:
         calls.append(run)
-        release.wait(30)
+        release.wait(PATIENCE)
         return ["late"]
 
     client = make(
@@ -161,17 +160,22 @@ def test_a_blocked_plugin_does_not_hold_up_the_index(
         }
     )
 
+    def index() -> dict[str, Any]:
+        found: dict[str, Any] = client.get("legacy/data/runs").json()["train"]
+        assert found["images"] == []
+        return found
+
+    # No longer: on a busy machine the other plugin might need as long.
+    with monkeypatch.context() as short:
+        short.setattr(legacy, "PATIENCE_SECONDS", 0.2)
+        until(lambda: index()["scalars"] == ["loss"])
     for _ in range(20):
-        index = client.get("legacy/data/runs").json()
-        assert index["train"]["scalars"] == ["loss"]
-        assert index["train"]["images"] == []
+        assert index()["scalars"] == ["loss"]
     assert caplog.text.count("plugin 'bad' is left out of the index: no answer within 0.2 s") == 1
     assert len(calls) == 1
 
     release.set()
-    deadline = time.monotonic() + 10
-    while not client.get("legacy/data/runs").json()["eval"]["images"]:
-        assert time.monotonic() < deadline
+    until(lambda: client.get("legacy/data/runs").json()["eval"]["images"])
 
 
 def test_routes_are_below_data_and_below_legacy(make: Make) -> None:

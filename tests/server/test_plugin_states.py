@@ -14,6 +14,7 @@ from typing import Any
 
 import httpx
 import pytest
+from every_test import PATIENCE, until
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
@@ -53,7 +54,7 @@ def test_every_state_has_its_reason(
     make_plugin: Make, make_client: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also when a hook raises, or does not answer."""
-    monkeypatch.setattr(activity, "PATIENCE_SECONDS", 1.0)
+    monkeypatch.setattr(activity, "PATIENCE_SECONDS", 0.5)
     release = threading.Event()
     plugins = load_plugins(
         only=(),
@@ -62,19 +63,22 @@ def test_every_state_has_its_reason(
             "empty": make_plugin(info={"claims": [Claim("simple_value")]}),
             "says-no": make_plugin(is_active=lambda: False),
             "raises": make_plugin(is_active=lambda: 1 / 0),
-            "blocks": make_plugin(is_active=lambda: release.wait(20)),
+            "blocks": make_plugin(is_active=lambda: release.wait(PATIENCE)),
             "failed": make_plugin(routes=lambda: open("/no/such/place/secret.txt")),  # noqa: SIM115
         },
     )
     plugins.append(LoadedPlugin("off", "tbcore-off 1.0", off="--no_plugin"))
     client = make_client(plugins)
 
+    # On a busy machine others are late, too; their answers count when they come.
+    late = "is_active has not answered in time"
+    until(lambda: [s["name"] for s in states(client).values() if s["reason"] == late] == ["blocks"])
     found = states(client)
     release.set()
 
     assert {name: (plugin["state"], plugin["reason"]) for name, plugin in found.items()} == {
         "active": ("active", None),
-        "blocks": ("inactive", "is_active has not answered in time"),
+        "blocks": ("inactive", late),
         "empty": ("inactive", "nothing that was logged is what it reads"),
         "failed": ("failed", "plugin 'failed' failed in routes: FileNotFoundError: "
                              "[Errno 2] No such file or directory: 'secret.txt'"),
@@ -88,6 +92,21 @@ def test_every_state_has_its_reason(
     # A plugin that is off is no part of what there was before.
     assert "off" not in client.get("data/plugins_listing").json()
     assert client.get("data/plugin/off/x").status_code == 404
+
+
+def test_pages_ask_again_when_a_plugin_turns_out_to_be_active(
+    make_plugin: Make, make_client: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where its tab was empty because the machine was busy."""
+    monkeypatch.setattr(activity, "PATIENCE_SECONDS", 0.1)
+    release = threading.Event()
+    client = make_client({"late": make_plugin(is_active=lambda: release.wait(PATIENCE))})
+
+    assert client.get("data/plugins_listing").json() == {"late": False}
+    assert client.get("data/status").json()["num_reloads"] == 0
+    release.set()
+    until(lambda: client.get("data/status").json()["num_reloads"] == 1)
+    assert client.get("data/plugins_listing").json() == {"late": True}
 
 
 def test_calls_are_counted_and_timed(make_plugin: Make, make_client: Make) -> None:
@@ -194,16 +213,29 @@ def test_options_are_shown_with_their_values(make_plugin: Make, make_client: Mak
     ]  # fmt: skip
 
 
+class Clock:
+    """In place of the module `time`: goes on only when it is told to."""
+
+    now = 0.0
+    time_ns = staticmethod(time.time_ns)
+    time = staticmethod(time.time)
+
+    def monotonic(self) -> float:
+        return self.now
+
+
 def test_a_slow_route_is_named_once(
     make_plugin: Make, make_client: Make, monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:  # fmt: skip
     """And again when it takes twice as long."""
-    monkeypatch.setattr(guard, "SLOW_SECONDS", 0.1)
-    pauses = iter([0.2, 0.0, 0.0, 0.9])
+    monkeypatch.setattr(guard, "SLOW_SECONDS", 5.0)
+    clock = Clock()
+    monkeypatch.setattr(health_module, "time", clock)
+    pauses = iter([6.0, 0.0, 11.0, 13.0])
 
     def slow(request: Request) -> Response:
-        time.sleep(next(pauses))
+        clock.now += next(pauses)
         return PlainTextResponse("")
 
     client = make_client({"made": make_plugin(routes=lambda: [Route("/x", slow)])})
@@ -218,13 +250,21 @@ def test_a_route_that_does_not_come_back_is_named(
     caplog: pytest.LogCaptureFixture,
 ) -> None:  # fmt: skip
     """While it runs: nobody would ever say so otherwise."""
-    monkeypatch.setattr(guard, "PATIENCE_SECONDS", 0.5)
+    begun = threading.Event()
 
     def block(request: Request) -> Response:
-        deadline = time.monotonic() + 20
-        while "has been running" not in caplog.text and time.monotonic() < deadline:
-            time.sleep(0.01)
-        return PlainTextResponse("said" if "has been running" in caplog.text else "not said")
+        begun.set()
+        until(lambda: "has been running" in caplog.text)
+        return PlainTextResponse("said")
+
+    async def wait_for(future: Any, *seconds: float) -> bool:
+        # Not before: on a busy machine, what is not begun in time is given up.
+        assert begun.wait(PATIENCE)
+        return await real(future, *seconds)
+
+    real = guard.wait_for
+    monkeypatch.setattr(guard, "wait_for", wait_for)
+    monkeypatch.setattr(guard, "PATIENCE_SECONDS", 0.5)
 
     client = make_client({"made": make_plugin(routes=lambda: [Route("/x", block)])})
 
@@ -238,22 +278,23 @@ def test_async_code_that_blocks_is_named(
     caplog: pytest.LogCaptureFixture, dev: bool,
 ) -> None:  # fmt: skip
     """Once, while it blocks, with the stack for authors; what waits is not meant."""
-    monkeypatch.setattr(plugin_loop, "BLOCKED_SECONDS", 0.4)
+    monkeypatch.setattr(plugin_loop, "BLOCKED_SECONDS", 0.5)
     monkeypatch.setattr(guard, "LOOK_SECONDS", 0.1)
-    told_meanwhile = []
+    clock = Clock()
+    monkeypatch.setattr(plugin_loop, "time", clock)
+
+    def pass_time() -> None:
+        clock.now += 0.6
 
     async def blocking_part(request: Request) -> Response:
         await asyncio.sleep(0.01)
-        started = time.monotonic()
-        while time.monotonic() - started < 0.5:
-            time.sleep(0.01)
-        while "has blocked" not in caplog.text and time.monotonic() - started < 20:
-            time.sleep(0.01)
-        told_meanwhile.append("has blocked" in caplog.text)
+        pass_time()
+        until(lambda: "has blocked" in caplog.text)
         return PlainTextResponse("")
 
     async def waiting(request: Request) -> Response:
-        await asyncio.sleep(0.6)
+        asyncio.get_running_loop().call_soon(pass_time)
+        await asyncio.sleep(0.01)
         return PlainTextResponse("waited")
 
     routes = [Route("/block", blocking_part), Route("/wait", waiting)]
@@ -262,9 +303,8 @@ def test_async_code_that_blocks_is_named(
     assert client.get("data/plugin/made/wait").text == "waited"
     assert "has blocked" not in caplog.text
     for _ in range(2):
-        client.get("data/plugin/made/block")
+        assert client.get("data/plugin/made/block").status_code == 200
 
-    assert told_meanwhile == [True, True]
     assert "plugin 'made': route /block is async, and has blocked" in caplog.text
     assert caplog.text.count("has blocked the plugin's event loop") == 1
     assert ("in blocking_part" in caplog.text) is dev
@@ -273,7 +313,7 @@ def test_async_code_that_blocks_is_named(
     [fault] = states(client)["made"]["faults"]
     assert (fault["what"], fault["count"]) == ("route /block", 2)
     timings = {timing["what"]: timing for timing in states(client)["made"]["timings"]}
-    assert timings["route /block, blocking the plugin's event loop"]["slowest"] >= 0.4
+    assert timings["route /block, blocking the plugin's event loop"]["slowest"] == 0.6
 
 
 def test_a_body_that_blocks_the_event_loop_is_named(
@@ -298,11 +338,12 @@ def test_a_body_that_blocks_the_event_loop_is_named(
 
 def test_blocked_bodies_of_one_plugin_leave_threads_to_the_others(make_plugin: Make) -> None:
     """More of them than there are threads that Starlette shares among all."""
-    release = threading.Event()
+    release, blocked = threading.Event(), threading.Semaphore(0)
 
     def block() -> Iterator[str]:
         yield "a"
-        release.wait(30)
+        blocked.release()
+        release.wait(PATIENCE)
         yield "b"
 
     def parts() -> Iterator[str]:
@@ -317,26 +358,24 @@ def test_blocked_bodies_of_one_plugin_leave_threads_to_the_others(make_plugin: M
     )
     app = create_app(Config(logdir=""), multiplexer=Multiplexer(), plugins=plugins)
 
-    async def ask() -> tuple[str, float]:
+    async def ask() -> str:
         transport = httpx.ASGITransport(app=app)
         async with httpx.AsyncClient(transport=transport, base_url="http://localhost:6006") as http:
-            blocked = [
+            asking = [
                 asyncio.create_task(http.get("/data/plugin/bad/x", timeout=60)) for _ in range(45)
             ]
+            for _ in range(16):
+                assert await asyncio.to_thread(blocked.acquire, timeout=PATIENCE)
             await asyncio.sleep(0.3)
-            started = time.monotonic()
             try:
-                answer = await asyncio.wait_for(http.get("/data/plugin/good/x"), 10)
+                answer = await asyncio.wait_for(http.get("/data/plugin/good/x"), PATIENCE / 2)
             finally:
-                took = time.monotonic() - started
                 release.set()
-                bodies = [(await request).text for request in blocked]
+                bodies = [(await request).text for request in asking]
             assert bodies == ["ab"] * 45
-            return answer.text, took
+            return answer.text
 
-    text, took = asyncio.run(ask())
-    assert text == "onetwo"
-    assert took < 2
+    assert asyncio.run(ask()) == "onetwo"
 
 
 @pytest.fixture
@@ -375,9 +414,7 @@ def test_a_plugin_that_floods_the_log_is_cut_short(
     client.get("data/plugin/good/x")
     noisy.warning("and from the core")
     written = log.stream.getvalue()
-    deadline = time.monotonic() + 10
-    while "left out" not in log.stream.getvalue() and time.monotonic() < deadline:
-        time.sleep(0.05)
+    until(lambda: "left out" in log.stream.getvalue())
 
     # Each window of a busy machine lets as many through again.
     text = log.stream.getvalue()
@@ -400,9 +437,7 @@ def test_after_a_while_a_plugin_may_log_again(
     health = Health("made")
     while health.may_log():
         pass
-    deadline = time.monotonic() + 20
-    while "left out" not in caplog.text and time.monotonic() < deadline:
-        time.sleep(0.01)
+    until(lambda: "left out" in caplog.text)
 
     assert caplog.messages == ["plugin 'made': 1 more of its log lines within 0.3 s were left out"]
     assert health.may_log()

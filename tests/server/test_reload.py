@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from every_test import PATIENCE
 
 from tbcore.config import Config
 from tbcore.plugins import load_plugins
@@ -34,7 +35,7 @@ def plugin_info():
 def routes():
     def slow(request):
         entered.set()
-        leave.wait(10)
+        leave.wait(60)
         return json_response("one")
 
     return [Route("/word", lambda request: json_response("one")), Route("/slow", slow)]
@@ -196,12 +197,12 @@ def test_requests_that_have_begun_are_answered_by_the_old_code(developing: Devel
         target=lambda: answers.append(developing.get("data/plugin/mine/slow").json())
     )
     thread.start()
-    assert module.entered.wait(10)
+    assert module.entered.wait(PATIENCE)
     developing.write("mine.py", PLUGIN.replace('"one"', '"two"'))
     assert developing.get("data/plugin/mine/word").json() == "two"
     assert answers == []
     module.leave.set()
-    thread.join(10)
+    thread.join(PATIENCE)
     assert answers == ["one"]
 
 
@@ -211,7 +212,7 @@ def test_what_old_code_has_blocked_is_free_again(
     """All threads, for ever: who mends that need not start the server anew."""
     blocking = PLUGIN.replace("entered.set()", "entered.release()")
     blocking = blocking.replace("threading.Event(), ", "threading.Semaphore(0), ")
-    blocking = blocking.replace("leave.wait(10)", "leave.wait()")
+    blocking = blocking.replace("leave.wait(60)", "leave.wait()")
     developing.write("mine.py", f"{blocking}\n@hookimpl\ndef is_active(): return True\n")
     old = sys.modules["tbcore_file_mine"]
     clients = [developing.new_client() for _ in range(16)]
@@ -222,7 +223,7 @@ def test_what_old_code_has_blocked_is_free_again(
     for asking in ask:
         asking.start()
     for _ in ask:
-        assert old.entered.acquire(timeout=30)
+        assert old.entered.acquire(timeout=PATIENCE)
     # Not before: on a busy machine a request that gives up early blocks no thread.
     with monkeypatch.context() as short:
         short.setattr("tbcore.server.guard.PATIENCE_SECONDS", 0.2)
@@ -234,7 +235,7 @@ def test_what_old_code_has_blocked_is_free_again(
     assert developing.get("data/plugins_listing").json() == {"mine": True}
     old.leave.set()
     for asking in ask:
-        asking.join(10)
+        asking.join(PATIENCE)
 
 
 def test_errors_of_the_page_are_printed(

@@ -8,6 +8,7 @@ import time
 from types import SimpleNamespace
 
 import pytest
+from every_test import until
 
 from tbcore import PluginInfo
 from tbcore.plugins import LoadedPlugin, MountedPlugin
@@ -92,10 +93,7 @@ class Terminal(io.StringIO):
 
 
 def wait_for(out: io.StringIO, text: str) -> None:
-    deadline = time.monotonic() + 10
-    while text not in out.getvalue() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert text in out.getvalue()
+    until(lambda: text in out.getvalue())
 
 
 LOADING = LoadStatus(
@@ -120,6 +118,9 @@ def test_progress_is_for_terminals() -> None:
     lines = terminal.getvalue().split("\n")
     assert lines[0] == "1 run in 1 file (1.0 kB) below runs/; no plugins"
     assert lines[-1] == "" or lines[-1].endswith("\r\x1b[K")
+    before = terminal.getvalue()
+    reporter._show_progress(LOADING)  # The thread may have been about to.
+    assert terminal.getvalue() == before
 
 
 def test_without_a_terminal_there_is_no_progress() -> None:
