@@ -356,7 +356,7 @@ def test_everything_works_below_a_prefix(
 def fetch(address: str, headers: dict[str, str] | None = None) -> tuple[int, Any, bytes]:
     request = urllib.request.Request(address, headers=headers or {})
     try:
-        with urllib.request.urlopen(request, timeout=20) as response:
+        with urllib.request.urlopen(request, timeout=60) as response:
             return response.status, response.headers, response.read()
     except urllib.error.HTTPError as error:
         return error.code, error.headers, error.read()
@@ -366,7 +366,7 @@ def wait_for(condition: Callable[[], bool]) -> None:
     """Until it holds: the server reloads on its own, several times a second."""
     import time
 
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < deadline, "the server did not show it in time"
         time.sleep(0.05)
@@ -421,7 +421,7 @@ def test_a_real_server_speaks_http_properly(tmp_path: Path, serve: Callable[...,
     write_seed_runs(logdir)
     server = urllib.parse.urlsplit(serve(logdir))
     assert server.hostname is not None
-    connection = http.client.HTTPConnection(server.hostname, server.port, timeout=20)
+    connection = http.client.HTTPConnection(server.hostname, server.port, timeout=60)
     for method, path, expected in (
         ("HEAD", "/data/runs", 200),
         ("GET", "/data/runs/", 200),

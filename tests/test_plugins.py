@@ -8,13 +8,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from every_test import until
 from starlette.endpoints import HTTPEndpoint
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
@@ -253,9 +253,7 @@ def test_a_plugin_that_keeps_the_start_waiting_is_named(
     monkeypatch.setattr(plugins, "SLOW_SECONDS", 0.05)
 
     def wait() -> Any:
-        deadline = time.monotonic() + 20
-        while "has been starting" not in caplog.text and time.monotonic() < deadline:
-            time.sleep(0.01)
+        until(lambda: "has been starting" in caplog.text)
         return PluginInfo(title="Made", module=None) if hook == "plugin_info" else []
 
     mount_one(make_plugin(**{hook: wait}))

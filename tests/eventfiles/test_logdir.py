@@ -353,13 +353,17 @@ def test_the_grammar_of_several_directories(
 
 
 class Listed:
-    """Which directories were listed, in a logdir whose directories settle at once."""
+    """Which directories were listed, by the test's own clock."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 0.0
         self.paths: list[str] = []
         self.scandir = os.scandir
         monkeypatch.setattr(os, "scandir", self)
-        monkeypatch.setattr(logdir_module, "_SETTLED_SECONDS", SETTLED_SECONDS)
+        monkeypatch.setattr(logdir_module, "time", self)
+
+    def monotonic(self) -> float:
+        return self.now
 
     def __call__(self, path: str) -> os._ScandirIterator[str]:
         self.paths.append(path)
@@ -371,16 +375,16 @@ class Listed:
         logdir.scan()
         return sorted(self.paths)
 
+    def pass_time(self) -> None:
+        """Enough for a directory to settle, and for the clock of a local file system."""
+        self.now += 3.0
+        time.sleep(0.03)
 
-SETTLED_SECONDS = 0.03
-"""Enough for the clock of a local file system."""
-
-
-def settle(logdir: Logdir) -> None:
-    for _ in range(3):
+    def settle(self, logdir: Logdir) -> None:
+        for _ in range(3):
+            logdir.scan()
+            self.pass_time()
         logdir.scan()
-        time.sleep(2 * SETTLED_SECONDS)
-    logdir.scan()
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there, every directory is listed each time")
@@ -392,7 +396,7 @@ def test_only_what_was_changed_is_listed_again(
     touch(other / "a.tfevents")
     listed, logdir = Listed(monkeypatch), Logdir([LogdirSpec(None, str(tmp_path))])
     assert listed.by(logdir) == listed.by(logdir) == [f"{tmp_path}", f"{other}", f"{run}"]
-    settle(logdir)
+    listed.settle(logdir)
     assert listed.by(logdir) == []
     touch(run / "a.tfevents", 5)
     assert listed.by(logdir) == []
@@ -402,7 +406,7 @@ def test_only_what_was_changed_is_listed_again(
     assert len(logdir.scan().runs["run"]) == 2
     # What a link leads to changes without a sign of it.
     (other / "link").symlink_to(tmp_path / "nothing yet")
-    settle(logdir)
+    listed.settle(logdir)
     assert listed.by(logdir) == [f"{other}"]
     touch(tmp_path / "nothing yet" / "c.tfevents")
     assert "other/link" in logdir.scan().runs
@@ -416,17 +420,14 @@ def test_a_directory_that_does_not_tell_of_changes_is_listed_every_time(
     touch(tmp_path / "run" / "a.tfevents")
     real = logdir_module._stamp
     monkeypatch.setattr(logdir_module, "_stamp", lambda path: (*real(path)[:2], 0, 0))
-    monkeypatch.setattr(logdir_module, "_RELIST_SECONDS", 1.0)
     listed, logdir = Listed(monkeypatch), Logdir([LogdirSpec(None, str(tmp_path))])
-    settle(logdir)
+    listed.settle(logdir)
     touch(tmp_path / "run" / "b.tfevents")
     assert len(logdir.scan().runs["run"]) == 1
-    deadline = time.monotonic() + 20
-    while len(logdir.scan().runs["run"]) == 1 and time.monotonic() < deadline:
-        time.sleep(0.05)
+    listed.now += 60
     for count in (2, 3):
         assert len(logdir.scan().runs["run"]) == count
-        settle(logdir)
+        listed.settle(logdir)
         touch(tmp_path / "run" / f"{count}.tfevents")
     assert listed.by(logdir) == [str(tmp_path), str(tmp_path / "run")]
 
@@ -438,7 +439,7 @@ def test_a_directory_that_was_changed_just_now_may_change_again_without_a_sign(
     touch(tmp_path / "a.tfevents")
     listed, logdir = Listed(monkeypatch), Logdir([LogdirSpec(None, str(tmp_path))])
     monkeypatch.setattr(logdir_module, "_SETTLED_SECONDS", 3600.0)
-    settle(logdir)
+    listed.settle(logdir)
     assert listed.by(logdir) == [str(tmp_path)]
 
 
@@ -486,7 +487,7 @@ def test_a_logdir_that_is_looked_at_again_is_as_if_it_were_seen_for_the_first_ti
             assert found.num_directories == fresh.num_directories
             assert found.num_files == fresh.num_files
             assert sorted(found.problems) == sorted(fresh.problems)
-        time.sleep(2 * SETTLED_SECONDS)
+        listed.pass_time()
     assert 0 < num_listed < num_directories
 
 
@@ -534,7 +535,7 @@ def test_a_scan_goes_on_where_a_glance_ended(
     logdir = Logdir([LogdirSpec(None, str(tmp_path)), LogdirSpec("gone", str(tmp_path / "gone"))])
     with monkeypatch.context() as counting:
         counting.setattr(os, "scandir", scandir)
-        assert logdir.glance(num_bytes, 5.0) is (num_bytes <= 8 << 14)
+        assert logdir.glance(num_bytes, 60.0) is (num_bytes <= 8 << 14)
         found = logdir.scan()
     assert len(set(listed)) == len(listed) == 10, "the specs and the runs"
     assert found == look(tmp_path, ("gone", tmp_path / "gone"))

@@ -46,7 +46,7 @@ def test_p8_descriptors_do_not_grow_with_runs(start: Any, tmp_path: Path, num_ru
         for number in range(num_runs):
             (logs / f"{number}").mkdir()
             shutil.copyfile(path, logs / f"{number}" / "a.tfevents")
-        server.wait(lambda: len(server.get("/data/runs").json()) == num_runs, 60)
+        server.wait(lambda: len(server.get("/data/runs").json()) == num_runs)
         for number in range(num_runs):
             with EventFileWriter(logs / f"{number}" / "a.tfevents") as writer:
                 writer.add_scalar("a", 2.0, 1)

@@ -18,7 +18,9 @@ import pytest
 
 from tbcore.testing import EventFileWriter, summaries, write_run
 
-END_SECONDS = 5.0
+END_SECONDS = 15.0
+"""It takes 0.3 s, and some seconds on a busy machine. What it might wait for, such as a client that
+does not read, an open stream or all that is still to be loaded, takes longer."""
 ENDS = [
     (signal.SIGTERM, (0, 143)),
     (signal.SIGINT, (0, 130)),
@@ -43,7 +45,7 @@ def end(server: Any, sig: int) -> int:
     """The exit status; ends in time, says nothing, and leaves nobody behind."""
     started = time.monotonic()
     server.process.send_signal(sig)
-    status: int = server.process.wait(30)
+    status: int = server.process.wait(60)
     seconds = time.monotonic() - started
     print(f"ended {seconds:.2f} s after signal {sig}")
     assert seconds < END_SECONDS, seconds
@@ -118,7 +120,7 @@ def test_p20_a_signal_before_it_serves_ends_it(
         time.sleep(moment * 0.04)
         # Until it has a handler for it, the signal itself ends the process.
         server.process.send_signal(sig)
-        assert server.process.wait(30) in (status, -sig), moment
+        assert server.process.wait(60) in (status, -sig), moment
         assert server.noise.strip() == "", moment
 
 
@@ -128,9 +130,12 @@ def imports_numpy(server: Any) -> bool:
 
 
 def catches_interrupts(server: Any) -> bool:
+    """As Python does by itself, with an exception."""
     lines = server.proc("status").read_text().splitlines()
-    [caught] = [line.split()[1] for line in lines if line.startswith("SigCgt:")]
-    return bool(int(caught, 16) & 1 << signal.SIGINT - 1)
+    [caught] = [int(line.split()[1], 16) for line in lines if line.startswith("SigCgt:")]
+    # Once it serves, it has handlers of its own for both.
+    of_both = 1 << signal.SIGINT - 1 | 1 << signal.SIGTERM - 1
+    return caught & of_both == 1 << signal.SIGINT - 1
 
 
 def test_p20_after_a_kill_it_comes_back_the_same(start: Any, tmp_path: Path) -> None:
@@ -226,7 +231,7 @@ def test_p21_a_server_that_cannot_print_serves(tmp_path: Path, streams: str) -> 
         assert answers(serving, port)
     finally:
         serving.terminate()
-    assert serving.communicate(timeout=30)[1] == ""
+    assert serving.communicate(timeout=60)[1] == ""
     assert serving.returncode == 143
     assert checked.returncode == (1 if streams == "> /dev/full" else 0)
     assert checked.stderr == ("tbcore: [Errno 28] No space left on device\n" * checked.returncode)

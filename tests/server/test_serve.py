@@ -35,6 +35,11 @@ from tbcore.testing import write_run
 Make = Callable[..., Any]
 
 
+END_SECONDS = 10.0
+"""It takes 0.3 s, and some seconds on a busy machine. What it might wait for, such as a client that
+does not read, half a request or an open stream, takes 15 s and more."""
+
+
 class RunningServer:
     """`tbcore serve` as a user starts it."""
 
@@ -492,10 +497,7 @@ def test_a_connection_goes_on_after_head(serving: RunningServer) -> None:
 
 @pytest.mark.parametrize(("sig", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_open_pages_do_not_keep_the_server(start: Make, sig: int, status: int) -> None:
-    """Streams, idle connections and half requests; a second at most, and not a word.
-
-    It takes 0.3 s on an idle machine; the bound leaves room for a busy one.
-    """
+    """Streams, idle connections and half requests; and not a word."""
     server = start()
     open_connections = [open_stream(server.port) for _ in range(5)]
     idle = socket.create_connection(("127.0.0.1", server.port))
@@ -507,7 +509,7 @@ def test_open_pages_do_not_keep_the_server(start: Make, sig: int, status: int) -
 
     print(f"ended {seconds:.2f} s after signal {sig}")
     assert (found, noise) == (status, "")
-    assert seconds < 1.5
+    assert seconds < END_SECONDS
     for connection in [*open_connections, idle, half]:
         connection.close()
 
@@ -529,7 +531,7 @@ def test_a_blocked_plugin_does_not_keep_the_server(start: Make, install: Make, s
     status, seconds, noise = server.end(signal.SIGINT)
 
     assert (status, noise) == (130, "")
-    assert seconds < 2.0
+    assert seconds < END_SECONDS
     blocked.close()
 
 
