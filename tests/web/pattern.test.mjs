@@ -74,19 +74,19 @@ test("equal to RegExp on random patterns", () => {
 
 test("patterns that hang RegExp are answered at once", () => {
   const subject = `${"epoch run number ".repeat(40)}!`;
-  const start = performance.now();
+  const start = cpuTime();
   for (const pattern of ["(\\w+\\s?)+$", "(a+)+$", "(.*)*x", "(.*.*.*.*.*.*.*x)*y", "((a|aa)+)+c", "(e|e)*!!", `${"(a?){50}".repeat(3)}b!`]) {
     assert.equal(compilePattern(pattern)(subject), false, pattern);
   }
-  assert.ok(performance.now() - start < 2000);
+  assert.ok(cpuTime() - start < 2000);
 });
 
 test("two thousand names are filtered within a frame or two", () => {
   const names = Array.from({ length: 2000 }, (_, i) => `experiment_${i % 17}/lr=0.00${i % 9},batch=${i}/seed${i}/train`);
-  const start = performance.now();
+  const start = cpuTime();
   const matches = compilePattern("lr=0\\.00[1-4].*seed\\d*7/(train|eval)$");
   assert.equal(names.filter(matches).length, names.filter((name) => /lr=0\.00[1-4].*seed\d*7\/(train|eval)$/i.test(name)).length);
-  assert.ok(performance.now() - start < 500);
+  assert.ok(cpuTime() - start < 500);
 });
 
 test("patterns of more states than can be kept are followed all the same", () => {
@@ -97,9 +97,9 @@ test("patterns of more states than can be kept are followed all the same", () =>
   assert.ok(matches.length > 20);
   assert.deepEqual(names.filter(compilePattern("a.{12}b.{3}[1_]$")), matches);
 
-  const start = performance.now();
+  const start = cpuTime();
   assert.equal(names.filter(compilePattern(".*a.{190}z")).length, 0);
-  assert.ok(performance.now() - start < 2000);
+  assert.ok(cpuTime() - start < 2000);
 });
 
 test("what cannot be answered says why", () => {
@@ -126,9 +126,9 @@ test("what cannot be answered says why", () => {
 });
 
 test("nothing, repeated a thousand million times, is compiled at once", () => {
-  const start = performance.now();
+  const start = cpuTime();
   assert.equal(compilePattern("((){1000000000}){1000000000}a")("a"), true);
-  assert.ok(performance.now() - start < 200);
+  assert.ok(cpuTime() - start < 200);
 });
 
 test("plain words need no regular expressions, which are fetched for the first that is one", async () => {
@@ -155,6 +155,12 @@ test("a filter with an error lets through what the last one did, or everything, 
   assert.equal(makeFilter("").error, null);
   assert.equal(makeFilter("x").matches("y"), false);
 });
+
+/** Milliseconds that this process has computed: a busy machine may let it wait. */
+function cpuTime() {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000;
+}
 
 /**
  * Pseudo-random numbers that are the same in every run.

@@ -89,10 +89,16 @@ test("groups match as those of RegExp do", () => {
 
 test("an evil expression takes linear time", () => {
   const group = compileRule("re:(\\w+\\s?)+$");
-  const start = performance.now();
+  const start = cpuTime();
   group(`${"a".repeat(2000)}!`);
-  assert.ok(performance.now() - start < 2000);
+  assert.ok(cpuTime() - start < 2000);
 });
+
+/** Milliseconds that this process has computed: a busy machine may let it wait. */
+function cpuTime() {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000;
+}
 
 /** @param {number} seed */
 function generator(seed) {
