@@ -23,6 +23,7 @@ MASK_DELTA = 0xA282EAD8
 """Added after rotating a CRC-32C by 15 bits, so that a checksum stored next to data does not look
 like data with its own checksum. Source: TFRecord framing, tensorflow/core/lib/hash/crc32c.h."""
 
+_DELTA, _HIGH, _LOW = np.uint32(MASK_DELTA), np.uint32(17), np.uint32(15)
 _ALL_ONES = 0xFFFFFFFF
 _ZEROS = bytes(1 << 16)
 
@@ -86,9 +87,9 @@ def checksums_below(size: int) -> dict[Callable[[int], int], NDArray[np.uint32]]
 
 def unmask(masked: NDArray[np.uint32]) -> NDArray[np.uint32]:
     """CRC-32C behind stored checksums, elementwise, as a new array."""
-    crc: NDArray[np.uint32] = masked - np.uint32(MASK_DELTA)
-    high = crc >> np.uint32(17)
-    crc <<= np.uint32(15)
+    crc: NDArray[np.uint32] = masked - _DELTA
+    high = crc >> _HIGH
+    crc <<= _LOW
     crc |= high
     return crc
 

@@ -130,8 +130,9 @@ class Decoder:
         return piece_bytes
 
     def rest(self) -> None:
-        """Gives the buffer back, until there is something to decode again."""
+        """Gives back what is large, until there is something to decode again."""
         self.buffer = bytearray()
+        self._suffixes.rest()
 
     def decode(
         self,

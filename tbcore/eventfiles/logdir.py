@@ -16,7 +16,6 @@ import re
 import stat
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 _MARK = "tfevents"
@@ -38,8 +37,7 @@ _RELIST_SECONDS = 60.0
 """A directory is listed at least so often, in case it does not tell when it is changed."""
 
 
-@dataclass(frozen=True)
-class LogdirSpec:
+class LogdirSpec(NamedTuple):
     """One directory to look in; a name is put before the names of its runs."""
 
     name: str | None
@@ -72,8 +70,7 @@ class EventFile(NamedTuple):
         )
 
 
-@dataclass(frozen=True)
-class Scan:
+class Scan(NamedTuple):
     """What one look at the logdir found."""
 
     runs: dict[str, list[EventFile]]
@@ -85,7 +82,7 @@ class Scan:
     """Paths of specs that do not exist."""
     problems: list[str]
     """One line each: what could not be looked into."""
-    unlisted: list[str] = field(default_factory=list)
+    unlisted: list[str]
     """Directories that exist and could not be listed: nobody knows which files are in them."""
 
 
@@ -152,7 +149,7 @@ class Logdir:
             self._places, self._names = places, self._named(places)
         for name, index in self._names:
             found.runs[name] = all_files[index]
-        return replace(found, num_directories=len(look.seen), num_files=num_files)
+        return found._replace(num_directories=len(look.seen), num_files=num_files)
 
     def glance(self, num_bytes: int, seconds: float) -> bool:
         """Begins a scan, and says whether the event files have so many bytes.
@@ -172,7 +169,7 @@ class Logdir:
         return is_large
 
     def _look(self) -> _Look:
-        found = Scan({}, 0, 0, [], [])
+        found = Scan({}, 0, 0, [], [], [])
         rest = (
             _Seen(number, directory, files)
             for number in range(len(self._specs))

@@ -55,6 +55,8 @@ _NUM_STARTS = 8
 _MIN_RECORDS = 16
 _MAX_TEMPLATES = 16
 _MAX_SUFFIXES = 128
+_MAX_VALUES = 1 << 17
+"""Of all suffixes that are kept: each value takes 130 to 190 bytes in them."""
 _MAX_SEEN = 1 << 14
 _FREE_LESSONS = 8
 _FILES_PER_LESSON = 8
@@ -164,10 +166,10 @@ class Template:
             num_bytes,
             self._version,
             _Bytes(
-                self._constants[:num_words],
+                (self._constants[:num_words] & mask).tobytes(),
                 mask,
                 self._headers[:num_words],
-                self._crc_places[:num_records],
+                _bytes_at(self._crc_places[:num_records], 4),
                 self._seeds[:num_records],
             ),
             shape,
@@ -206,12 +208,13 @@ class Template:
 class _Bytes(NamedTuple):
     """The bytes of a suffix, and what is needed to compare others with them."""
 
-    constants: NDArray[np.uint64]
+    constants: bytes
+    """Those that are not constant are 0."""
     mask: NDArray[np.uint64]
     """The bits that are constant."""
     headers: NDArray[np.uint64]
     """What makes raw checksums of those of the lengths."""
-    crc_places: NDArray[np.int64]
+    crc_bytes: NDArray[np.int64]
     seeds: NDArray[np.uint32]
 
 
@@ -233,20 +236,31 @@ class Suffix:
         self._version = version
         self._expected = expected
         self._shape = shape
-        self._values = values
         self._step_width = step_width
-        self._form = form
+        step_type = np.dtype("<u4" if step_width <= 4 else "<u8")
+        self._types = np.dtype("<f8"), np.dtype(form), step_type
+        places = values.wall_time, values.number, values.step
+        parts = [_bytes_at(p, t.itemsize) for p, t in zip(places, self._types, strict=True)]
+        self._bytes = np.concatenate(parts)
+        """Where they are, in the order in which they are wanted: to take bytes is several times
+        faster than to take words, which stand at odd places."""
+        self._ends = np.cumsum([len(part) for part in parts]).tolist()
+        self._step_mask = values.step_mask.astype(step_type)
+        self._position = values.position
+        self.num_values = len(values.position)
 
     def is_at(self, buffer: bytearray, start: int) -> bool:
         """Whether the bytes from `start` on are such a suffix, with right checksums."""
-        constants, mask, headers, crc_places, seeds = self._expected
-        words = np.ndarray(constants.shape, "<u8", buffer, start)
-        if ((words ^ constants) & mask).any():
+        constants, mask, headers, crc_bytes, seeds = self._expected
+        words = np.ndarray(mask.shape, "<u8", buffer, start)
+        raw = words & mask
+        if raw.tobytes() != constants:
             return False
-        raw = words ^ headers
+        np.bitwise_xor(words, headers, raw)
         data = raw.view(np.uint8)
-        fields = np.ndarray((len(data) - 3,), "<u4", data, strides=(1,))
-        fields[crc_places] = unmask(fields[crc_places]) ^ seeds
+        crcs = unmask(data.take(crc_bytes).view("<u4"))
+        crcs ^= seeds
+        data[crc_bytes] = crcs.view(np.uint8)
         return is_raw_zero(data[: self.num_bytes])
 
     def items(self, buffer: bytearray, start: int, base: int) -> Iterator[Item]:
@@ -254,22 +268,23 @@ class Suffix:
         if self._version is not None:
             [wall_time] = _wall_time_at(buffer, start + HEADER_BYTES + WALL_TIME_OFFSET)
             yield self._version._replace(wall_time=wall_time)
-        values = self._values
-        words = _gathered(buffer, "<u8", values.step + start) & values.step_mask
+        taken = np.ndarray((self.num_bytes + 8,), np.uint8, buffer, start).take(self._bytes)
+        begin, middle, _ = self._ends
+        wall_time_type, value_type, step_type = self._types
+        steps: NDArray[Any] = taken[middle:].view(step_type) & self._step_mask
         yield Table(
             self._shape,
             start + base,
-            values.position,
-            decode_steps(words, self._step_width),
-            _gathered(buffer, "<f8", values.wall_time + start),
-            as_value_column(_gathered(buffer, self._form, values.number + start)),
+            self._position,
+            decode_steps(steps, self._step_width),
+            taken[:begin].view(wall_time_type),
+            as_value_column(taken[begin:middle].view(value_type)),
         )
 
 
-def _gathered(buffer: bytearray, form: str, places: NDArray[np.int64]) -> NDArray[Any]:
-    size = np.dtype(form).itemsize
-    found: NDArray[Any] = np.ndarray((len(buffer) - size + 1,), form, buffer, strides=(1,))[places]
-    return found
+def _bytes_at(places: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+    """Of words of this size, the places of their bytes."""
+    return (places[:, None] + np.arange(size)).ravel()
 
 
 _Key = tuple[int, int]
@@ -322,6 +337,13 @@ class SuffixBook:
             self._seen.clear()
         self._seen.update((size - start, length) for start, length in starts)
 
+    def _num_values(self) -> int:
+        return sum(suffix.num_values for suffix in self._suffixes.values() if suffix)
+
+    def rest(self) -> None:
+        """Lets go of what is large and soon made again."""
+        self._suffixes = {key: suffix for key, suffix in self._suffixes.items() if not suffix}
+
     def _suffix(self, key: _Key) -> Suffix | None:
         """The suffix of this length: known, or what a longer one begins with."""
         if key in self._suffixes:
@@ -346,7 +368,7 @@ class SuffixBook:
         return None
 
     def _keep(self, key: _Key, suffix: Suffix | None) -> None:
-        if len(self._suffixes) >= _MAX_SUFFIXES:
+        if len(self._suffixes) >= _MAX_SUFFIXES or self._num_values() > _MAX_VALUES:
             self._suffixes.clear()
         self._suffixes[key] = suffix
 

@@ -83,7 +83,8 @@ class FileTail:
         self.caught_up = False
         descriptor = open_regular(self.path)
         try:
-            self.opened = self._checked(descriptor, self.offset)
+            status = self._confirm(descriptor, self.offset)
+            self.opened = EventFile.of(self.path, status)
             done = 0
             while not self.caught_up and done < max_bytes:
                 before = self.offset
@@ -94,15 +95,16 @@ class FileTail:
         finally:
             os.close(descriptor)
 
-    def _checked(self, descriptor: int, size: int) -> EventFile:
-        """The file, if it has at least this size and all that was read of it is still there."""
-        found = EventFile.of(self.path, os.fstat(descriptor))
-        if found.size < size or any(
-            masked_crc(os.pread(descriptor, length, offset)) != crc
-            for offset, length, crc in self._known
-        ):
+    def _confirm(self, descriptor: int, size: int) -> os.stat_result:
+        """The file's status, if it has at least this size and all that was read of it is still
+        there; raises FileReplacedError."""
+        status = os.fstat(descriptor)
+        if status.st_size < size:
             raise FileReplacedError(self.path)
-        return found
+        for offset, length, crc in self._known:
+            if masked_crc(os.pread(descriptor, length, offset)) != crc:
+                raise FileReplacedError(self.path)
+        return status
 
     def _read_piece(
         self, descriptor: int, left: int, is_enough: Callable[[], bool]
@@ -118,7 +120,7 @@ class FileTail:
             yield from self._read_long(descriptor, length, left)
             return
         # A file that was rewritten since it was opened may have had its new bytes in that.
-        self._checked(descriptor, self.offset + size)
+        self._confirm(descriptor, self.offset + size)
         head = bytes(decoder.buffer[:_KNOWN_BYTES])
         if self.offset == 0:
             self._see_first_event(size)
@@ -150,7 +152,7 @@ class FileTail:
         head = os.pread(descriptor, num_known, offset)
         event, crc = _read_long_event(descriptor, offset, length)
         last = os.pread(descriptor, num_known, offset + size - num_known)
-        self._checked(descriptor, offset + size)
+        self._confirm(descriptor, offset + size)
         is_last = size == left
         self.caught_up = is_last
         self._stuck = False

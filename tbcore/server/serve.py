@@ -76,13 +76,13 @@ def serve(config: Config, options: ServeOptions) -> int:
     multiplexer = Multiplexer()
     loader = Loader(
         multiplexer,
-        [replace(spec, path=os.path.abspath(spec.path)) for spec in options.specs],
+        [spec._replace(path=os.path.abspath(spec.path)) for spec in options.specs],
         reload_interval=options.reload_interval,
         purge_orphaned_data=options.purge_orphaned_data,
         max_points=options.max_points,
     )
     loader.have_help()
-    loader.start()
+    loader.start(shows=False)
     loader.wait_until_under_way(_HEAD_START_SECONDS)
     try:
         return _answer(config, options, listening, log, multiplexer, loader)
@@ -126,6 +126,7 @@ def _answer(
     gc.freeze()
     gc.set_threshold(_COLLECTED_AT)
     gc.enable()
+    loader.show()
     loader.watch()
     server.run(sockets=listening.sockets)
     if reloader is not None:

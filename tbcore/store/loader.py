@@ -95,9 +95,9 @@ class Loader:
         self._queue: deque[_Run] = deque()
         """Runs with something to read, in the order of their turns."""
         self._changed: dict[str, _Run] = {}
-        """Runs to commit, in the order in which new ones are shown."""
+        """Runs to commit."""
         self._removed: list[str] = []
-        self._scan = Scan({}, 0, 0, [], [])
+        self._scan = Scan({}, 0, 0, [], [], [])
         self._looked_at = -math.inf
         self._assistant: Assistant | None = None
         self._lent: deque[list[_Loan]] = deque()
@@ -109,6 +109,8 @@ class Loader:
         self._passes = 0
         self._watches = False
         """Whether it is to begin to watch."""
+        self._shows = True
+        """Whether to commit while there is more to read."""
         self._is_under_way = threading.Event()
         """Set when the first look is over, and the assistant has its first orders."""
 
@@ -149,13 +151,14 @@ class Loader:
         try:
             self._look()
             committed_at = time.monotonic()
+            self._lend()
             self._is_under_way.set()
             while (self._queue or self._lent) and not self._stopping.is_set():
                 self._lend()
                 self._take_back()
                 if self._queue:
                     self._take_turn(self._queue.popleft())
-                if time.monotonic() - committed_at >= COMMIT_SECONDS:
+                if self._shows and time.monotonic() - committed_at >= COMMIT_SECONDS:
                     # Reading may take minutes, and other runs begin meanwhile.
                     if 0 < self._reload_interval <= time.monotonic() - self._looked_at:
                         self._look()
@@ -168,12 +171,21 @@ class Loader:
             self._passes += 1
         self._commit()
 
-    def start(self) -> None:
-        """Load in a daemon thread, again and again."""
+    def start(self, *, shows: bool = True) -> None:
+        """Load in a daemon thread, again and again.
+
+        With `shows` false the first pass is shown as a whole, or from the call of `show` on: to
+        show data on the way takes time, in which nobody sees it before there is a server.
+        """
+        self._shows = shows
         self._show_status(loading=True)
         thread = threading.Thread(target=self._load, name="tbcore-loader", daemon=True)
         self._threads.append(thread)
         thread.start()
+
+    def show(self) -> None:
+        """Shows data on the way from now on: see `start`."""
+        self._shows = True
 
     def watch(self) -> None:
         """Look as soon as the system tells of a change, from the second pass on.
@@ -234,20 +246,19 @@ class Loader:
     # -- looking -------------------------------------------------------------------------------
 
     def _look(self) -> None:
-        """Scan, and work out what there is to read. New runs are shown at once, still empty."""
+        """Scan, and work out what there is to read."""
         found = self._logdir.scan()
         self._scan, self._looked_at = found, time.monotonic()
         self._tell_scan(found)
         for name in [name for name in self._runs if name not in found.runs]:
             if not self._runs[name].is_below(found.unlisted):
                 self._remove(name)
-        new: list[_Run] = []
         for name, files in found.runs.items():
             run = self._runs.get(name)
             try:
                 if run is None:
-                    run = self._runs[name] = _Run(name, files, self._new_reader(files))
-                    new.append(run)
+                    run = _Run(name, files, self._new_reader(files))
+                    self._runs[name] = self._changed[name] = run
                 else:
                     self._update(run, files)
             except Exception as error:
@@ -256,16 +267,6 @@ class Loader:
         waiting = [run for run in self._runs.values() if run.active.has_work and run not in lent]
         waiting.sort(key=lambda run: run.active.newest_ns, reverse=True)
         self._queue = deque(waiting)
-        # It takes as long to see when they began as to find them.
-        self._lend()
-        for run in new:
-            try:
-                run.see_beginning()
-            except Exception as error:
-                self._tell_fault(f"run {run.name}", error)
-        # A run that was shown never moves; this is the order among those of one look.
-        self._changed.update((run.name, run) for run in sorted(new, key=_Run.order))
-        self._commit()
 
     def _update(self, run: _Run, files: Sequence[EventFile]) -> None:
         if run.active.is_quiet and files == run.files:
@@ -401,9 +402,19 @@ class Loader:
     # -- showing -------------------------------------------------------------------------------
 
     def _commit(self) -> None:
+        """Shows what changed. New runs are shown in the order in which they began, and those that
+        nobody has got to yet are, too: empty."""
         changed: dict[str, RunView] = {}
         modified: dict[str, float] = {}
-        for name, run in self._changed.items():
+        new = [run for run in self._changed.values() if run.view is None]
+        for run in new:
+            try:
+                run.see_beginning()
+            except Exception as error:
+                self._tell_fault(f"run {run.name}", error)
+        # A run that was shown never moves; this is the order among those of one commit.
+        new.sort(key=_Run.order)
+        for name, run in {**{run.name: run for run in new}, **self._changed}.items():
             modified[name] = run.modified
             if run.successor is not None and run.view is not None:
                 continue  # What was read last may be of another file.
@@ -489,7 +500,8 @@ class _Run:
         self.view: RunView | None = None
         """As shown last."""
         self.first_event_time = math.inf
-        """Seconds since the epoch, as it was when the run was found; infinite without an event."""
+        """Seconds since the epoch, as it was when the run was shown first; infinite without an
+        event."""
 
     @property
     def active(self) -> RunReader:
@@ -512,7 +524,10 @@ class _Run:
         return self.modified != before
 
     def see_beginning(self) -> None:
-        """Looks when the run began: that is told, and it is sorted by it, before it is read."""
+        """Sees when the run began: that is told, and it is sorted by it, also before it is read."""
+        if (known := self.reader.data.first_event_time) is not None:
+            self.first_event_time = known
+            return
         for file in self.files:
             try:
                 wall_time = read_first_event_time(file.path)

@@ -174,6 +174,8 @@ class RunReader:
 
     def _take_problems(self, file: _File) -> None:
         problems = file.tail.problems
+        if not problems:
+            return
         new = problems[file.num_problems_taken :][-MAX_PROBLEMS:]
         self._problems += [one_line(f"{file.tail.path}: {problem}") for problem in new]
         del self._problems[:-MAX_PROBLEMS]

@@ -98,6 +98,11 @@ class RunData:
             self._change()
             self._files[file_index] = FileRef(file.path, device, inode)
 
+    @property
+    def first_event_time(self) -> float | None:
+        """When the run began, in seconds since the epoch; None as long as that is not known."""
+        return self._first_event_time
+
     def set_first_event_time(self, wall_time: float | None) -> None:
         """Says when the run began; the first time that is given stays."""
         if self._first_event_time is None and wall_time is not None:

@@ -217,6 +217,7 @@ def test_the_order_of_runs_is_that_in_which_they_began(
     logs: Logs, answers: list[list[bool]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Though the assistant has begun to read before that is known."""
+    monkeypatch.setattr(loader_module, "COMMIT_SECONDS", 0)
     said: list[str] = []
 
     def order(self: Assistant, orders: Sequence[Order]) -> None:
@@ -288,16 +289,16 @@ def test_what_is_lent_is_still_to_be_loaded(
     assert not logs.multiplexer.status.loading
 
 
-def test_a_look_that_fails_leaves_no_assistant_behind(
+def test_a_pass_that_fails_leaves_no_assistant_behind(
     logs: Logs, answers: list[list[bool]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With what it was asked for; the next pass reads everything."""
 
-    def commit(self: Loader) -> None:
+    def take_back(self: Loader) -> None:
         raise RuntimeError("a bug")
 
     with monkeypatch.context() as broken:
-        broken.setattr(Loader, "_commit", commit)
+        broken.setattr(Loader, "_take_back", take_back)
         logs.loader.have_help()
         assistant = logs.loader._assistant
         assert assistant is not None

@@ -804,12 +804,16 @@ def test_a_fault_of_our_own_costs_one_run(
     assert "bad" in lines[0]
 
 
-def test_a_fault_of_our_own_when_a_run_is_found_costs_no_other(
+def test_a_fault_of_our_own_when_a_run_is_shown_costs_no_other(
     logs: Logs, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """When it began is not known, then; all else of it is."""
     logs.write("bad/bad.tfevents", 1)
     logs.write("good/good.tfevents", 1, wall_time=200.0)
+    logs.write("read/read.tfevents", 1, wall_time=300.0)
+    os.utime(logs.path / "read" / "read.tfevents", (2e9, 2e9))
+    # Right after the first turn, so that two of them are shown before it is theirs.
+    monkeypatch.setattr(loader_module, "COMMIT_SECONDS", 0)
 
     def read_first_event_time(path: str) -> float | None:
         if path.endswith("bad.tfevents"):
@@ -819,7 +823,7 @@ def test_a_fault_of_our_own_when_a_run_is_found_costs_no_other(
     real = tail.read_first_event_time
     monkeypatch.setattr(loader_module, "read_first_event_time", read_first_event_time)
     logs.load()
-    assert logs.multiplexer.runs() == ["good", "bad"]
+    assert logs.multiplexer.runs() == ["good", "read", "bad"]
     assert logs.steps("good") == logs.steps("bad") == [1]
     assert caplog.messages == ["run bad: KeyError: 'a bug'"]
 
@@ -881,6 +885,30 @@ def test_the_thread_shows_what_is_new(logs: Logs) -> None:
     logs.loader.stop()
     assert time.monotonic() - before < 1
     assert not any(thread.is_alive() for thread in logs.loader._threads)
+
+
+def test_nothing_is_shown_on_the_way_before_it_is_to_be(
+    logs: Logs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And all that was found from then on, in the order in which it began."""
+    names = ["a", "b", "c", "d"]
+    for number, name in enumerate(names):
+        logs.write(f"{name}/a.tfevents", 1, wall_time=100.0 + number)
+    monkeypatch.setattr(loader_module, "COMMIT_SECONDS", 0)
+    shown: list[list[str]] = []
+
+    def take_turn(self: Loader, run: Any) -> None:
+        shown.append(logs.multiplexer.runs())
+        if len(shown) == 3:
+            self.show()
+        real(self, run)
+
+    real = Loader._take_turn
+    monkeypatch.setattr(Loader, "_take_turn", take_turn)
+    logs.loader = logs.new_loader(reload_interval=0)
+    logs.loader.start(shows=False)
+    logs.loader._threads[0].join(30)
+    assert shown == [[], [], [], names]
 
 
 def test_a_run_that_is_read_anew_begins_when_its_new_files_do(logs: Logs) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tbcore import Claim, DecodeError, Item, Multiplexer, NotFoundError
 from tbcore.values import Value
@@ -40,8 +40,7 @@ MAIN = "graph"
 _FUNCTION = "function:"
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(NamedTuple):
     """One graph of a run, not yet read."""
 
     id: str

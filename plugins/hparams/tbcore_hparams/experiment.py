@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,8 +18,7 @@ MAX_CHOICES = 10
 among more of them."""
 
 
-@dataclass(frozen=True, slots=True)
-class HParamInfo:
+class HParamInfo(NamedTuple):
     """What is known of one hyperparameter."""
 
     name: str
@@ -37,8 +35,7 @@ class HParamInfo:
     """False: sessions have it, and the experiment that was logged does not tell of it."""
 
 
-@dataclass(frozen=True, slots=True)
-class MetricInfo:
+class MetricInfo(NamedTuple):
     """What is known of one metric."""
 
     name: MetricName
@@ -48,21 +45,19 @@ class MetricInfo:
     is_declared: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Experiment:
+class Experiment(NamedTuple):
     """What all sessions have in common."""
 
     name: str = ""
     description: str = ""
     user: str = ""
     time_created_secs: float = 0.0
-    hparams: Sequence[HParamInfo] = field(default_factory=list)
-    metrics: Sequence[MetricInfo] = field(default_factory=list)
+    hparams: Sequence[HParamInfo] = ()
+    metrics: Sequence[MetricInfo] = ()
 
     def declared(self) -> Experiment:
         """Without what was found beside it. In both sequences that stands at the end."""
-        return replace(
-            self,
+        return self._replace(
             hparams=[info for info in self.hparams if info.is_declared],
             metrics=[info for info in self.metrics if info.is_declared],
         )
@@ -113,15 +108,14 @@ def with_others(logged: Experiment, found: Experiment) -> Experiment:
     """What was logged, then what else was found in the sessions, which is not declared."""
     hparams = {info.name for info in logged.hparams}
     metrics = {(normalized(info.name.group), info.name.tag) for info in logged.metrics}
-    return replace(
-        logged,
+    return logged._replace(
         hparams=[
             *logged.hparams,
-            *(replace(i, is_declared=False) for i in found.hparams if i.name not in hparams),
+            *(i._replace(is_declared=False) for i in found.hparams if i.name not in hparams),
         ],
         metrics=[
             *logged.metrics,
-            *(replace(i, is_declared=False) for i in found.metrics if i.name not in metrics),
+            *(i._replace(is_declared=False) for i in found.metrics if i.name not in metrics),
         ],
     )
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from google.protobuf.message import DecodeError as ProtobufDecodeError
 from google.protobuf.struct_pb2 import Value
@@ -31,8 +30,7 @@ Tell = Callable[[str, str, str], None]
 """Is called with the run, the tag and what is wrong with what was logged there."""
 
 
-@dataclass(frozen=True, slots=True)
-class Session:
+class Session(NamedTuple):
     """One training run."""
 
     name: str
@@ -50,8 +48,7 @@ class Session:
     end: float
 
 
-@dataclass(frozen=True, slots=True)
-class RunLog:
+class RunLog(NamedTuple):
     """All that one run logged."""
 
     session: Session | None

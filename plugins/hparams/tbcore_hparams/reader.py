@@ -6,7 +6,6 @@ import logging
 import secrets
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from typing import Generic, TypeVar
 
 from tbcore import LastPoints, Multiplexer, NotFoundError
@@ -116,7 +115,7 @@ class Reader:
         most = max_columns(len(names))
         if max(len(self._sessions.hparams), len(experiment.metrics)) >= most:
             self._tell_of_columns(most, len(names))
-            experiment = replace(experiment, metrics=experiment.metrics[:most])
+            experiment = experiment._replace(metrics=experiment.metrics[:most])
         metrics = gathered(
             points,
             [session.name for session in self._sessions.all],

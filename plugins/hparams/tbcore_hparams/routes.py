@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
 from starlette.requests import Request
@@ -59,9 +58,9 @@ def make_routes(multiplexer: Multiplexer, samples: int, max_choices: int) -> lis
         question = message(request, GetExperimentRequest)
         found = reader.study().declared().experiment
         if question.HasField("include_metrics") and not question.include_metrics:
-            found = replace(found, metrics=[])
+            found = found._replace(metrics=[])
         if question.hparams_limit > 0:
-            found = replace(found, hparams=found.hparams[: question.hparams_limit])
+            found = found._replace(hparams=found.hparams[: question.hparams_limit])
         return json_response(experiment_message(found))
 
     def session_groups(request: Request) -> Response:

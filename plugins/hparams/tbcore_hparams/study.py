@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -74,8 +73,7 @@ class Sessions:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Study:
+class Study(NamedTuple):
     """Everything there is to ask for."""
 
     generation: str
@@ -90,4 +88,4 @@ class Study:
         """Of what the experiment declares: where one was logged, the API tells of nothing else."""
         experiment = self.experiment.declared()
         metrics = self.metrics.first(len(experiment.metrics))
-        return replace(self, experiment=experiment, metrics=metrics)
+        return self._replace(experiment=experiment, metrics=metrics)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 import orjson
 from starlette.requests import Request
@@ -23,8 +22,7 @@ Format = Literal["csv", "json"]
 Choice = TypeVar("Choice", bound=str)
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(NamedTuple):
     """The part of a chart that is looked at."""
 
     axis: Axis
@@ -37,8 +35,7 @@ class Window:
     """At least 0, less than 1."""
 
 
-@dataclass(frozen=True, slots=True)
-class LinesQuestion:
+class LinesQuestion(NamedTuple):
     """The lines of some runs in a window."""
 
     tag: str
@@ -50,8 +47,7 @@ class LinesQuestion:
     """Run to generation: of what the client has of this very window."""
 
 
-@dataclass(frozen=True, slots=True)
-class BandsQuestion:
+class BandsQuestion(NamedTuple):
     """The bands of some groups of runs in a window."""
 
     tag: str
@@ -60,8 +56,7 @@ class BandsQuestion:
     spread: Spread
 
 
-@dataclass(frozen=True, slots=True)
-class DownloadQuestion:
+class DownloadQuestion(NamedTuple):
     """All points of some tags of some runs."""
 
     tags: Sequence[str]
