@@ -252,7 +252,7 @@ def test_a_beginning_that_was_shown_stays(
     def order(self: Assistant, orders: Sequence[Order]) -> None:
         monkeypatch.setattr(Assistant, "order", real)
         real(self, orders)
-        assert self.has_answered(20)
+        assert self.has_answered(60)
         lent.extend(Path(files[0].path) for files in orders)
         for path in lent:
             EventFileWriter(path, wall_time=7).close()
@@ -436,7 +436,7 @@ def test_the_process_ends_with_the_one_that_started_it(assistant: Assistant) -> 
 def test_an_assistant_that_is_gone_says_so(assistant: Assistant) -> None:
     """And is not waited for."""
     os.kill(assistant._pid, signal.SIGKILL)
-    assert assistant.has_answered(20)
+    assert assistant.has_answered(60)
     with pytest.raises(AssistantError):
         assistant.take()
 
@@ -453,7 +453,7 @@ def test_it_is_heard_by_a_process_with_many_open_files(assistant: Assistant) -> 
         assistant._connection.close()
         assistant._connection = socket.socket(fileno=high)
         assistant.order([])
-        assert assistant.has_answered(20)
+        assert assistant.has_answered(60)
         assert assistant.take() == []
     finally:
         assistant._connection.close()
@@ -496,7 +496,7 @@ def test_storage_that_does_not_answer_does_not_keep_the_server_waiting(
     answer = threading.Event()
 
     def glance(*arguments: Any) -> bool:
-        answer.wait(5)
+        answer.wait(60)
         return True
 
     monkeypatch.setattr(Logdir, "glance", glance)
