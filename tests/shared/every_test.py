@@ -16,7 +16,7 @@ from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 __all__ = [
     "patience",
@@ -28,9 +28,10 @@ __all__ = [
 
 # What a check of a change finds must come from that change; new examples are sought elsewhere:
 # HYPOTHESIS_PROFILE=long pytest -k properties
-settings.register_profile("default", deadline=None)
-settings.register_profile("check", deadline=None, derandomize=True)
-settings.register_profile("long", deadline=None, max_examples=20_000)
+# Nor does it matter how long they take to be made.
+settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("check", settings.get_profile("default"), derandomize=True)
+settings.register_profile("long", settings.get_profile("default"), max_examples=20_000)
 settings.load_profile(
     os.environ.get("HYPOTHESIS_PROFILE") or ("check" if os.environ.get("CI") else "default")
 )
