@@ -88,6 +88,8 @@ class Template:
 
     def __init__(self, layouts: Sequence[Layout], version: FileVersion | None) -> None:
         """With a `version` the first layout is that of its event, and has no values."""
+        self.layouts = layouts
+        self.version = version
         lengths = np.array([layout.shape.length for layout in layouts], np.int64)
         ends = np.cumsum(lengths + FRAME_BYTES)
         self.first_length = int(lengths[0])
@@ -95,7 +97,6 @@ class Template:
         self.num_bytes = int(ends[-1])
         self._ends = {end: count for count, end in enumerate(ends.tolist(), 1)}
         """Of the records, with how many there are until then."""
-        self._version = version
         self._crc_places = ends - 4
         self._seeds = np.array([seed_effect(n) for n in lengths.tolist()], np.uint32)
         self._set_words(layouts)
@@ -164,7 +165,7 @@ class Template:
         shape, order = self._arranged(values, num_bytes)
         return Suffix(
             num_bytes,
-            self._version,
+            self.version,
             _Bytes(
                 (self._constants[:num_words] & mask).tobytes(),
                 mask,
@@ -327,7 +328,7 @@ class SuffixBook:
             if self._num_lessons > _FREE_LESSONS + self._num_found // _FILES_PER_LESSON:
                 break
             self._num_lessons += 1
-            template = _learn(buffer, start, size, book)
+            template = _learn(buffer, start, size, book, shorter)
             self._keep(key, template.suffix(template.num_bytes) if template else None)
             if template is not None:
                 others = [known for known in self._templates if known is not shorter]
@@ -381,13 +382,16 @@ def _walk(buffer: bytearray, start: int, size: int) -> Iterator[tuple[int, int]]
         start += length + FRAME_BYTES
 
 
-def _learn(buffer: bytearray, begin: int, size: int, book: LayoutBook) -> Template | None:
-    records = list(_walk(buffer, begin, size))
-    if len(records) < _MIN_RECORDS:
-        return None
+def _learn(
+    buffer: bytearray, begin: int, size: int, book: LayoutBook, shorter: Template | None
+) -> Template | None:
+    """What the records from `begin` on are; those of `shorter` are known to come first."""
     version: FileVersion | None = None
     layouts: list[Layout] = []
-    for start, length in records:
+    if shorter is not None:
+        version, layouts = shorter.version, list(shorter.layouts)
+        begin += shorter.num_bytes
+    for start, length in _walk(buffer, begin, size):
         payload = bytes(buffer[start + HEADER_BYTES : start + HEADER_BYTES + length])
         number = book.match_one(payload)
         layout = learn(payload) if number is None else book.layouts[number]
@@ -396,6 +400,8 @@ def _learn(buffer: bytearray, begin: int, size: int, book: LayoutBook) -> Templa
         if layout is None:
             return None
         layouts.append(layout)
+    if len(layouts) < _MIN_RECORDS:
+        return None
     # Writers do not mix types, or fields in a tag; one that does is read in another way.
     num_forms = len({form for layout in layouts for _, form in layout.shape.values})
     keys = {(slot.tag, slot.field) for layout in layouts for slot in layout.slots}
