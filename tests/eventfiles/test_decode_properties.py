@@ -557,9 +557,9 @@ def test_files_that_only_have_equal_lengths_are_soon_learnt_from_no_more(
     lessons: list[int] = []
     real = suffixes._learn
 
-    def learn(buffer: bytearray, begin: int, size: int, book: Any) -> Any:
+    def learn(buffer: bytearray, begin: int, size: int, *known: Any) -> Any:
         lessons.append(size)
-        return real(buffer, begin, size, book)
+        return real(buffer, begin, size, *known)
 
     monkeypatch.setattr(suffixes, "_learn", learn)
     contents = []
