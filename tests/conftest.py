@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
-import time
-import urllib.request
 from collections.abc import Callable, Iterator
 from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
 from every_test import *  # noqa: F403
+from every_test import port_of
 
 # The fixtures come with the installed package; naming them here makes a bare checkout do too.
 from tbcore._pytest_plugin import tbcore_client, tbcore_logdir
@@ -21,8 +19,6 @@ from tbcore._pytest_plugin import tbcore_client, tbcore_logdir
 __all__ = ["real_logs", "serve", "tbcore_client", "tbcore_logdir"]
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-START_LIMIT = 60.0
-"""Seconds that a server may take until it answers: generous, for a busy machine."""
 
 
 @pytest.fixture(scope="session")
@@ -46,25 +42,13 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., str]]:
     processes: list[subprocess.Popen[bytes]] = []
 
     def start(logdir: Path, *options: str, prefix: str = "") -> str:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
         command = [sys.executable, "-m", "tbcore", "serve", "--logdir", str(logdir)]
-        command += ["--port", str(port), "--reload_interval", "0.2", *options]
-        log = tmp_path / f"server-{port}.log"
+        command += ["--port", "0", "--reload_interval", "0.2", *options]
+        log = tmp_path / f"server-{len(processes)}.log"
         with log.open("wb") as output:
             process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
         processes.append(process)
-        address = f"http://127.0.0.1:{port}{prefix}"
-        deadline = time.monotonic() + START_LIMIT
-        while True:
-            try:
-                with urllib.request.urlopen(f"{address}/data/logdir", timeout=5):
-                    return address
-            except OSError:
-                if process.poll() is not None or time.monotonic() > deadline:
-                    pytest.fail(f"the server did not start:\n{log.read_text()}")
-                time.sleep(0.05)
+        return f"http://127.0.0.1:{port_of(process, log)}{prefix}"
 
     yield start
     for process in processes:

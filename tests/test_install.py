@@ -7,11 +7,9 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tarfile
-import time
 import tomllib
 import urllib.error
 import urllib.request
@@ -22,14 +20,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from every_test import port_of, until
 
 from tbcore.testing import write_run
 
 pytestmark = pytest.mark.slow
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-START_LIMIT = 60.0
-"""Seconds until a server must answer: generous, since its modules are compiled at this start."""
 
 PLUGINS = sorted(path.parent.name for path in REPOSITORY.glob("plugins/*/pyproject.toml"))
 
@@ -177,28 +174,15 @@ class Site(NamedTuple):
 @contextmanager
 def served(environment: Environment, logdir: Path, log: Path) -> Iterator[Site]:
     """Serves a logdir with what is installed."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [environment.tbcore, "serve", "--logdir", str(logdir), "--port", str(port)]
-
-    get = Site(f"http://127.0.0.1:{port}/")
+    command = [environment.tbcore, "serve", "--logdir", str(logdir), "--port", "0"]
     with log.open("wb") as output:
         process = subprocess.Popen(
             command, cwd=log.parent, env=clean_environ(), stdout=output, stderr=subprocess.STDOUT
         )
     try:
-        deadline = time.monotonic() + START_LIMIT
-        while True:
-            try:
-                # The first pass over the files is done when it is counted.
-                if json.loads(get("data/status"))["passes"] > 0:
-                    break
-            except urllib.error.URLError:
-                pass
-            assert process.poll() is None, log.read_text(encoding="utf-8")
-            assert time.monotonic() < deadline, log.read_text(encoding="utf-8")
-            time.sleep(0.05)
+        get = Site(f"http://127.0.0.1:{port_of(process, log)}/")
+        # The first pass over the files is done when it is counted.
+        until(lambda: json.loads(get("data/status"))["passes"] > 0)
         yield get
     finally:
         process.send_signal(signal.SIGTERM)
@@ -238,7 +222,7 @@ def test_the_scalars_plugin_brings_the_core_and_one_tab(
 ) -> None:
     """Installing the plugin alone is all that a user of scalars needs."""
     with served(with_scalars, runs, tmp_path / "log") as get:
-        assert json.loads(get("data/plugins_listing")) == {"scalars": True}
+        until(lambda: json.loads(get("data/plugins_listing")) == {"scalars": True})
         (tab,) = json.loads(get("data/frontends"))["plugins"]
         assert (tab["name"], tab["active"], tab["error"]) == ("scalars", True, None)
         assert b"export default" in get(tab["module"])
@@ -332,7 +316,7 @@ def test_a_new_plugin_is_a_tab_where_it_is_installed(
     pip("install", "--no-deps", "--no-index", str(wheel), python=core_alone.python)
     try:
         with served(core_alone, runs, tmp_path / "log") as get:
-            assert json.loads(get("data/plugins_listing")) == {"mine": True}
+            until(lambda: json.loads(get("data/plugins_listing")) == {"mine": True})
             assert rows_in_the_tab(get.address) == [["train", "loss", "1", "0.5"]]
     finally:
         pip("uninstall", "--yes", "tbcore-mine", python=core_alone.python)

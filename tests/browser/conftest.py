@@ -7,10 +7,8 @@ Content-Security-Policy blocks what Playwright does with a bare expression.
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.metadata import entry_points
@@ -19,13 +17,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from every_test import PATIENCE, port_of, until
 
 from tbcore.testing.chromium import find_chromium, launch
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SCALARS = REPOSITORY / "plugins" / "scalars"
-START_LIMIT = 60.0
-"""Seconds a server may take until it answers; the machine may be busy."""
 WAIT_MS = 60_000
 """How long a page may take to show what is waited for, on a busy machine."""
 VIEWPORT = {"width": 1400, "height": 900}
@@ -138,16 +135,16 @@ class Server:
         *options: str,
         prefix: str = "",
         python_path: Sequence[Path] = (),
-        program: Sequence[str] = ("-m", "tbcore"),
         plugins: Sequence[str] | None = None,
     ) -> None:
-        self._port = free_port()
-        self.url = f"http://127.0.0.1:{self._port}{prefix}"
+        self.url = ""
+        """Where it is from its first start on."""
+        self._port = 0
+        self._prefix = prefix
         self._logdir = logdir
         self._log = log
         self._options = options
         self._python_path = [REPOSITORY, *python_path]
-        self._program = program
         self._plugins = plugins  # None: all that are installed
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -161,23 +158,24 @@ class Server:
             environment["TBCORE_PLUGINS"] = ",".join(self._plugins)
         with self._log.open("ab") as output:
             self._process = subprocess.Popen(
-                [sys.executable, *self._program, *arguments],
+                [sys.executable, "-m", "tbcore", *arguments],
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 env=environment,
             )
-        deadline = time.monotonic() + START_LIMIT
-        while True:
-            try:
-                with urllib.request.urlopen(f"{self.url}/data/status", timeout=5) as answer:
-                    if b'"passes":0' not in answer.read():
-                        return self
-            except OSError:
-                pass
-            if self._process.poll() is not None or time.monotonic() > deadline:
-                self.stop()
-                pytest.fail(f"the server did not start:\n{self._log.read_text()}")
-            time.sleep(0.05)
+        self._port = self._port or port_of(self._process, self._log)
+        self.url = f"http://127.0.0.1:{self._port}{self._prefix}"
+        until(self._has_loaded)
+        return self
+
+    def _has_loaded(self) -> bool:
+        assert self._process is not None
+        assert self._process.poll() is None, f"it did not start:\n{self._log.read_text()}"
+        try:
+            with urllib.request.urlopen(f"{self.url}/data/status", timeout=PATIENCE) as answer:
+                return b'"passes":0' not in answer.read()
+        except OSError:  # It is being started again.
+            return False
 
     def stop(self) -> None:
         if self._process is None:
@@ -189,12 +187,6 @@ class Server:
             self._process.kill()
             self._process.wait()
         self._process = None
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def distribution(

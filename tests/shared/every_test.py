@@ -9,10 +9,13 @@ from __future__ import annotations
 import gc
 import logging
 import os
+import re
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -46,6 +49,22 @@ def until(is_so: Callable[[], Any]) -> None:
     while not is_so():
         assert time.monotonic() < deadline, "it does not happen"
         time.sleep(0.01)
+
+
+def port_of(process: subprocess.Popen[Any], log: Path) -> int:
+    """The port of a server that was started with `--port 0`, once its log tells it.
+
+    A port that is looked for before may be somebody else's by the time the server has it.
+    """
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        text = log.read_text(encoding="utf-8", errors="replace")
+        found = re.search(r"^tbcore \S+ at http://\S*?:(\d+)/", text, re.MULTILINE)
+        if found:
+            return int(found[1])
+        assert process.poll() is None, f"the server did not start:\n{text}"
+        assert time.monotonic() < deadline, f"the server does not start:\n{text}"
+        time.sleep(0.02)
 
 
 @pytest.fixture(scope="session", autouse=True)
