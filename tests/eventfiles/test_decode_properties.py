@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -465,6 +465,7 @@ def alike(
     as_tensor: bool = False,
     merged: bool = False,
     uneven: bool = False,
+    steps: Sequence[int] = (0, 1, 2, 3, 127, 128, 300, 70_000),
 ) -> bytes:
     """A run of a sweep; `name` is what is another in each."""
     rng = np.random.default_rng(seed)
@@ -475,7 +476,7 @@ def alike(
         value = event.summary.value.add(tag=f"config/{name}")
         value.tensor.CopyFrom(numpy_to_tensor(np.array([name.encode()], object)))
         payloads.append(event.SerializeToString())
-    for step in [0, 1, 2, 3, 127, 128, 300, 70_000]:
+    for step in steps:
         event = Event(wall_time=rng.random(), step=step)
         for tag in ("loss", "val", "lr", "é", "test"):
             if uneven and step % 3 and tag in ("val", "test"):
@@ -583,6 +584,18 @@ def test_files_may_begin_in_different_ways(tmp_path: Path, suffixes_used: list[i
     heads = [len(content) - len(alike(i)) for i, content in enumerate(contents)]
     lengths = {begin - head for begin, head in zip(suffixes_used, heads[2:], strict=True)}
     assert len(lengths) == 1
+
+
+@pytest.mark.parametrize("bits", [21, 28, 35, 56])
+def test_steps_of_files_that_are_alike_may_be_large(
+    tmp_path: Path, suffixes_used: list[int], bits: int
+) -> None:
+    """Of as many bits as three, four, five and eight bytes hold, and of one more."""
+    end = 1 << bits
+    for last in (end - 1, end):
+        contents = [alike(i, steps=(0, 1, 200, end // 2 - i, last)) for i in range(5)]
+        assert_equal_files(tmp_path, contents)
+    assert suffixes_used
 
 
 def test_every_byte_of_a_file_that_is_alike(tmp_path: Path, suffixes_used: list[int]) -> None:
