@@ -529,6 +529,7 @@ def test_sessions_of_one_group_are_one_row(
     tab.wait_for_first("low")
     assert tab.rows()[0][1] == "0.25000"
     tab.page.get_by_role("button", name="Sessions and curves of low").click()
+    tab.page.locator(".sessions tbody tr").first.wait_for()
     rows = tab.page.locator(".sessions tbody tr").all_inner_texts()
     assert [row.split() for row in rows] == [
         ["g/0", "no", "end", "logged", "0.5", "1"],

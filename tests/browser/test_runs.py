@@ -163,7 +163,9 @@ def test_the_menu_of_a_run(probe: Any, tabs: Any, logdir: Path) -> None:
     color = page.evaluate("() => tb.colors().other")
     row.click(button="right")
     page.get_by_role("menuitem", name="Copy path").click()
-    assert page.evaluate("() => navigator.clipboard.readText()") == str(logdir / "other")
+    page.wait_for_function(
+        "async (path) => (await navigator.clipboard.readText()) === path", arg=str(logdir / "other")
+    )
     row.hover()
     page.get_by_role("button", name="More about other").click()
     page.get_by_role("menuitem", name="Hide this run").click()
