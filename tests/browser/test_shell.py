@@ -331,6 +331,37 @@ def test_is_active_that_fails_is_told_from_no_data(
     profile.check(server.url)
 
 
+LATE = """
+import os, time
+from tbcore import PluginInfo, hookimpl
+
+@hookimpl
+def plugin_info():
+    return PluginInfo(title="Late")
+
+@hookimpl
+def is_active():
+    while not os.path.exists({path!r}):
+        time.sleep(0.05)
+    return True
+"""
+
+
+def test_a_plugin_that_is_late_to_say_that_it_is_active_is_shown_then(
+    serve: Any, tabs: Any, tmp_path: Path, install_plugin: Callable[..., Path]
+) -> None:
+    """Nothing else changes that would make the page ask again."""
+    folder = install_plugin("late", "")
+    (folder / "tbcore_late" / "__init__.py").write_text(LATE.format(path=str(tmp_path / "go")))
+    write_run(tmp_path / "logs", "a", scalars={"x": [1.0]})
+    server = serve(tmp_path / "logs", python_path=[folder], plugins=["scalars", "late"])
+    page = tabs().open(server.url)
+    page.wait_for_function("() => tb.card('x')")
+    page.locator(".tab.inactive").wait_for()
+    (tmp_path / "go").touch()
+    page.locator(".tab.inactive").wait_for(state="detached")
+
+
 def test_a_plugin_that_cannot_be_imported_has_a_tab_that_says_so(
     serve: Any, tabs: Any, logdir: Path, install_plugin: Callable[..., Path]
 ) -> None:
