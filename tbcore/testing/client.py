@@ -64,10 +64,10 @@ def make_client(
     modules and objects with hooks; of a module the name is its last part without `tbcore_`.
     A mapping names them itself. None loads everything that is installed.
 
-    With `dev` a fault of a plugin is raised where it happens; without, it is answered as a user's
-    server does. `logdir_spec` is read in place of `logdir`. Other options are fields of
-    `tbcore.config.Config`, such as `path_prefix` or `samples_per_plugin`; with `plugins_dirs` the
-    plugins in these folders are loaded as well.
+    With `dev` a fault of a plugin is raised where it happens, and `is_active` is waited for also on
+    a busy machine; without, it is answered as a user's server does. `logdir_spec` is read in place
+    of `logdir`. Other options are fields of `tbcore.config.Config`, such as `path_prefix` or
+    `samples_per_plugin`; with `plugins_dirs` the plugins in these folders are loaded as well.
     """
     only, extra = _split(plugins)
     specs = (

@@ -192,6 +192,19 @@ def test_an_answer_that_does_not_come_is_not_waited_for(
     until(lambda: ask(made) == [False])
 
 
+def test_the_answer_is_waited_for_in_tests_of_plugins(
+    make_plugin: Make, make_client: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They would fail on a busy machine."""
+    monkeypatch.setattr(activity, "PATIENCE_SECONDS", 0.01)
+    release = threading.Event()
+    plugins = {"made": make_plugin(is_active=lambda: release.wait(PATIENCE))}
+
+    assert make_client(plugins).get("data/plugins_listing").json() == {"made": False}
+    threading.Timer(0.2, release.set).start()
+    assert make_client(plugins, dev=True).get("data/plugins_listing").json() == {"made": True}
+
+
 @pytest.mark.parametrize("answer", [True, False])
 def test_pages_are_told_of_a_late_answer_that_changes_something(
     make_activity: Make, monkeypatch: pytest.MonkeyPatch, answer: bool
