@@ -51,9 +51,13 @@ from tbcore.eventfiles.tensors import scalar_of
 BUFFER_BYTES = 1 << 22
 """Size of a piece of a file. Records that are longer are not decoded as bytes in memory."""
 _GROWTH = 4
-"""How much larger pieces are of files with many tags and long records: there is a cost to each
-column, and from such a piece come many with a row or two."""
-_MANY_ROWS, _FEW_ROWS_EACH = 500, 32
+"""How much larger pieces are of files with many tags, in no order or with long records: there is a
+cost to each column, and from such a piece come many with a row or two."""
+_FEW_ROWS = 32
+"""Of a column."""
+_MANY_REFERENCES, _MANY_SCALARS = 500, 1 << 15
+"""Rows of a piece of which most of it consists. Where scalars come in periods, fewer of them are
+taken one by one."""
 SLACK_BYTES = 64
 """Behind the data in the buffer, so that words may be read at any of its bytes."""
 
@@ -96,6 +100,17 @@ class End(NamedTuple):
     and may still be on its way."""
 
 
+class _Spread:
+    """Over how many columns rows are spread."""
+
+    def __init__(self) -> None:
+        self.num_rows = self.num_columns = 0
+
+    def is_wide(self, many: int) -> bool:
+        """Whether there are so many rows, and few of them in each column."""
+        return many <= self.num_rows < _FEW_ROWS * self.num_columns
+
+
 class Decoder:
     """Decodes pieces of files; what it learns of one serves the next.
 
@@ -106,8 +121,8 @@ class Decoder:
         self.buffer = bytearray(BUFFER_BYTES + SLACK_BYTES)
         """Filled by the caller before `decode`, with at least SLACK_BYTES to spare."""
         self._growth = 1
-        self._num_rows = self._num_columns = 0
-        """Of references in the last piece."""
+        self._references, self._scalars = _Spread(), _Spread()
+        """Those of the last piece, but for what was taken in periods or suffixes."""
         self._blocks = blocks
         self._book = LayoutBook()
         self._suffixes = SuffixBook()
@@ -120,13 +135,12 @@ class Decoder:
 
     def make_room(self) -> int:
         """How long the next piece may be; the buffer may be another one from then on."""
-        is_scattered = _MANY_ROWS <= self._num_rows < _FEW_ROWS_EACH * self._num_columns
-        if is_scattered:
+        if self._references.is_wide(_MANY_REFERENCES) or self._scalars.is_wide(_MANY_SCALARS):
             self._growth = _GROWTH
         piece_bytes = BUFFER_BYTES * self._growth
         if len(self.buffer) < piece_bytes + SLACK_BYTES:
             self.buffer = bytearray(piece_bytes + SLACK_BYTES)
-        self._num_rows = self._num_columns = 0
+        self._references, self._scalars = _Spread(), _Spread()
         return piece_bytes
 
     def rest(self) -> None:
@@ -208,7 +222,7 @@ class Decoder:
                 return End(position, frames.stop)
             self._period = self._find_period(numbers)
             num_rows = self._count_rows(position, size)
-            limit = min(limit * 4, _LAST_ROUND)
+            limit = min(limit * 4, _LAST_ROUND * self._growth)
             # What comes next is probably as irregular, be it of another file.
             self._first_round = limit
 
@@ -318,7 +332,7 @@ class Decoder:
                 for group in matched:
                     self._add_matched(rows, group, numbers, frames.starts + base, begin, i)
                 if references is not None:
-                    self._num_columns += references.add_to(rows, begin, i)
+                    self._references.num_columns += references.add_to(rows, begin, i)
                 yield from rows.batch()
                 yield control
                 rows = _Rows()
@@ -329,8 +343,8 @@ class Decoder:
         for group in matched:
             self._add_matched(rows, group, numbers, frames.starts + base, begin, end)
         if references is not None:
-            self._num_columns += references.add_to(rows, begin, end)
-            self._num_rows += len(references.indices)
+            self._references.num_columns += references.add_to(rows, begin, end)
+            self._references.num_rows += len(references.indices)
         yield from rows.batch()
         position = int(frames.starts[end]) if end < len(numbers) else frames.end
         problems.extend(d for d in sorted(found) if d.offset < base + position)
@@ -371,6 +385,8 @@ class Decoder:
         values = [as_value_column(_numbers_at(data, *value)) for value in group.shape.values]
         positions = offsets[group.indices[picked]]
         cuts = np.flatnonzero(np.diff(layout_numbers)) + 1
+        self._scalars.num_rows += len(words) * len(values)
+        self._scalars.num_columns += (len(cuts) + 1) * len(values)
         for first, behind in pairwise([0, *cuts.tolist(), len(words)]):
             layout = self._book.layouts[int(layout_numbers[first])]
             piece = slice(first, behind)

@@ -54,7 +54,7 @@ _NUM_STARTS = 8
 """Records with which a suffix may begin: what differs between runs stands before."""
 _MIN_RECORDS = 16
 _MAX_TEMPLATES = 16
-_MAX_SUFFIXES = 128
+_MAX_SUFFIXES = 1024
 _MAX_VALUES = 1 << 17
 """Of all suffixes that are kept: each value takes 130 to 190 bytes in them."""
 _MAX_SEEN = 1 << 14

@@ -36,6 +36,8 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(decode, "_FEW_RECORDS", 2)
     monkeypatch.setattr(decode, "_LONG_BLOCK", 3)
     monkeypatch.setattr(decode, "_LONG_TAG", 100)
+    monkeypatch.setattr(decode, "_MANY_REFERENCES", 3)
+    monkeypatch.setattr(decode, "_MANY_SCALARS", 8)
     monkeypatch.setattr(periods, "_MANY_ROWS", 4)
     monkeypatch.setattr(periods, "_SLICE_BYTES", 300)
     monkeypatch.setattr(periods, "_TILE_BYTES", 120)
@@ -321,6 +323,38 @@ def test_same_rows_with_damage(
     assert_equal_paths(path, sizes)
     damaged = read_all(path, blocks=True)
     assert set(damaged.rows[:-3]) <= set(whole.rows[:-3])
+
+
+@pytest.mark.parametrize(("num_tags", "is_regular", "grows"), [
+    (30, False, True),
+    (30, True, False),
+    (2, False, False),
+])  # fmt: skip
+def test_pieces_are_larger_where_few_rows_of_a_tag_are_near_each_other(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    num_tags: int,
+    is_regular: bool,
+    grows: bool,
+) -> None:
+    """There is a cost to each tag of a piece; what comes in periods knows none."""
+    monkeypatch.setattr(decode, "BUFFER_BYTES", 12_000)
+    monkeypatch.setattr(decode, "_FEW_ROWS", 8)
+    monkeypatch.setattr(decode, "_MANY_SCALARS", 150)
+    rng = np.random.default_rng(0)
+    order = np.arange(2000) if is_regular else rng.permutation(2000)
+    payloads = []
+    for number in (order % num_tags).tolist():
+        event = Event(wall_time=rng.random(), step=1000 + len(payloads))
+        event.summary.value.add(tag=f"tag{number:02}", simple_value=rng.random())
+        payloads.append(event.SerializeToString())
+    path = tmp_path / "a.tfevents"
+    path.write_bytes(b"".join(map(record_bytes, payloads)))
+    assert_equal_paths(path, [])
+    decoder = decode.Decoder()
+    for _ in FileTail(str(path), 0, decoder).read():
+        pass
+    assert (decoder.make_room() > 12_000) == grows
 
 
 @pytest.mark.parametrize("fast", [True, False])
