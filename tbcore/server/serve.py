@@ -32,6 +32,8 @@ TOKEN_VARIABLE = "TBCORE_TOKEN"
 
 _HEAD_START_SECONDS = 0.2
 """What the loader gets at most before the rest of the server is imported."""
+_SHOWN_SECONDS = 0.2
+"""What it gets at most until runs are listed, before the first request is answered."""
 _COLLECTED_AT = 20_000
 """New objects between two looks for garbage. There is little of it that goes in circles, and what
 the loader makes stays, and would be looked at again each 700 objects."""
@@ -126,7 +128,7 @@ def _answer(
     gc.freeze()
     gc.set_threshold(_COLLECTED_AT)
     gc.enable()
-    loader.show()
+    loader.show(_SHOWN_SECONDS)
     loader.watch()
     server.run(sockets=listening.sockets)
     if reloader is not None:

@@ -111,6 +111,8 @@ class Loader:
         """Whether it is to begin to watch."""
         self._shows = True
         """Whether to commit while there is more to read."""
+        self._is_shown = threading.Event()
+        """Set after the first commit."""
         self._is_under_way = threading.Event()
         """Set when the first look is over, and the assistant has its first orders."""
 
@@ -183,9 +185,11 @@ class Loader:
         self._threads.append(thread)
         thread.start()
 
-    def show(self) -> None:
-        """Shows data on the way from now on: see `start`."""
+    def show(self, patience: float = 0.0) -> None:
+        """Shows data on the way from now on: see `start`. Waits so many seconds at most until what
+        has been found and read so far is shown."""
         self._shows = True
+        self._is_shown.wait(patience)
 
     def watch(self) -> None:
         """Look as soon as the system tells of a change, from the second pass on.
@@ -429,6 +433,7 @@ class Loader:
         self._changed = {}
         self._multiplexer.commit(changed, removed, modified)
         self._show_status(loading=bool(self._queue or self._lent))
+        self._is_shown.set()
 
     def _show_status(self, *, loading: bool) -> None:
         readers = [run.active for run in self._runs.values()]

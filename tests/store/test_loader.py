@@ -909,6 +909,35 @@ def test_nothing_is_shown_on_the_way_before_it_is_to_be(
     assert shown == [[], [], [], names]
 
 
+def test_who_has_it_show_data_may_wait_for_that(
+    logs: Logs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not for all of it to be read."""
+    logs.write("a/a.tfevents", 1, wall_time=1.0)
+    logs.write("b/a.tfevents", 1, wall_time=2.0)
+    monkeypatch.setattr(loader_module, "COMMIT_SECONDS", 0)
+    turns: list[Any] = []
+    go_on, leave = threading.Event(), threading.Event()
+
+    def take_turn(self: Loader, run: Any) -> None:
+        turns.append(run)
+        assert (go_on, leave)[len(turns) - 1].wait(60)
+        real(self, run)
+
+    real = Loader._take_turn
+    monkeypatch.setattr(Loader, "_take_turn", take_turn)
+    logs.loader = logs.new_loader(reload_interval=0)
+    logs.loader.start(shows=False)
+    logs.loader.show(0.01)
+    assert logs.multiplexer.runs() == []
+    go_on.set()
+    logs.loader.show(60)
+    assert logs.multiplexer.runs() == ["a", "b"]
+    leave.set()
+    logs.loader._threads[0].join(60)
+    assert [logs.steps(name) for name in "ab"] == [[1], [1]]
+
+
 def test_a_run_that_is_read_anew_begins_when_its_new_files_do(logs: Logs) -> None:
     """Not when the old ones did, whoever reads it."""
     logs.write("run/a.tfevents", 1, wall_time=50.0)
