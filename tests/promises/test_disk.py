@@ -19,6 +19,9 @@ import pytest
 
 from tbcore.testing import EventFileWriter
 
+SHOWN_SECONDS = 20.0
+"""Within which a change shows."""
+
 TRAINING = """
 import sys, time
 from tbcore.testing import EventFileWriter
@@ -72,9 +75,9 @@ def test_p6_the_disk_is_the_truth(start: Any, tmp_path: Path, interval: str) -> 
     before = {name: [1, 2, 3] for name in names}
     before |= {"loses a file": [1, 2, 3, 4], "may be read": [], "was empty": []}
     del before["may be listed"]
-    server.wait(lambda: shown() == before)
+    server.wait(lambda: shown() == before, SHOWN_SECONDS)
     shutil.rmtree(logs / "comes back")
-    server.wait(lambda: "comes back" not in shown())
+    server.wait(lambda: "comes back" not in shown(), SHOWN_SECONDS)
 
     write(paths["grows"], [4, 5])
     os.replace(write(tmp_path / "other", [7, 8, 9]), paths["is replaced"])
@@ -107,7 +110,7 @@ def test_p6_the_disk_is_the_truth(start: Any, tmp_path: Path, interval: str) -> 
         "gets a second file": [1, 2, 3, 4], "is copied over": [1, 2, 3, 4, 5, 6],
         "is new/deep/down": [1],
     }  # fmt: skip
-    seconds = server.wait(lambda: shown() == after)
+    seconds = server.wait(lambda: shown() == after, SHOWN_SECONDS)
     print(f"all changes show after {seconds:.1f} s, looking each {interval} s")
 
 
@@ -137,7 +140,7 @@ def test_p6_another_process_writes_and_is_killed(shared: Any) -> None:
     print(f"shown after {max(lags):.2f} s")
     num_steps = num_whole_records(path) - 1
     assert num_steps > 10
-    shared.wait(lambda: shared.steps("p6/training")[-1:] == [num_steps - 1])
+    shared.wait(lambda: shared.steps("p6/training")[-1:] == [num_steps - 1], SHOWN_SECONDS)
 
 
 def litter(folder: Path) -> list[socket.socket]:
@@ -178,13 +181,13 @@ def test_p7_nothing_on_the_disk_stops_the_rest(start: Any, tmp_path: Path) -> No
     write(logs / "b" / "a.tfevents", [1])
     server = start(logs)
 
-    server.wait(lambda: server.steps("a") == server.steps("b") == [1])
+    server.wait(lambda: server.steps("a") == server.steps("b") == [1], SHOWN_SECONDS)
     kept += litter(logs / "c")
     write(logs / "c" / "a.tfevents", [1])
     write(logs / "a" / "a.tfevents", [2])
     write(logs / "d" / "a.tfevents", [1])
     for run, steps in {"a": [1, 2], "b": [1], "c": [1], "d": [1]}.items():
-        server.wait(lambda run=run, steps=steps: server.steps(run) == steps)
+        server.wait(lambda run=run, steps=steps: server.steps(run) == steps, SHOWN_SECONDS)
 
     runs = server.get("/data/runs").json()
     assert {run for run in runs if server.steps(run)} == {"a", "b", "c", "d"}

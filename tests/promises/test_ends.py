@@ -18,9 +18,7 @@ import pytest
 
 from tbcore.testing import EventFileWriter, summaries, write_run
 
-END_SECONDS = 15.0
-"""It takes 0.3 s, and some seconds on a busy machine. What it might wait for, such as a client that
-does not read, an open stream or all that is still to be loaded, takes longer."""
+END_SECONDS = 5.0
 ENDS = [
     (signal.SIGTERM, (0, 143)),
     (signal.SIGINT, (0, 130)),
