@@ -135,6 +135,7 @@ class Server:
         *options: str,
         prefix: str = "",
         python_path: Sequence[Path] = (),
+        program: Sequence[str] = ("-m", "tbcore"),
         plugins: Sequence[str] | None = None,
     ) -> None:
         self.url = ""
@@ -145,6 +146,7 @@ class Server:
         self._log = log
         self._options = options
         self._python_path = [REPOSITORY, *python_path]
+        self._program = program
         self._plugins = plugins  # None: all that are installed
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -158,7 +160,7 @@ class Server:
             environment["TBCORE_PLUGINS"] = ",".join(self._plugins)
         with self._log.open("ab") as output:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "tbcore", *arguments],
+                [sys.executable, *self._program, *arguments],
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 env=environment,
