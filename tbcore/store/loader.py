@@ -282,8 +282,15 @@ class Loader:
         self._let_succeed(run)
 
     def _read_anew(self, run: _Run) -> None:
-        """Have the run read from its beginning, while its old data is served."""
-        run.successor = self._new_reader(run.files)
+        """Have the run read from its beginning, while its old data is served.
+
+        A run that nobody has seen yet has none to serve.
+        """
+        reader = self._new_reader(run.files)
+        if run.view is None:
+            run.reader = reader
+        else:
+            run.successor = reader
 
     def _new_reader(self, files: Sequence[EventFile]) -> RunReader:
         reader = RunReader(
@@ -420,7 +427,7 @@ class Loader:
         new.sort(key=_Run.order)
         for name, run in {**{run.name: run for run in new}, **self._changed}.items():
             modified[name] = run.modified
-            if run.successor is not None and run.view is not None:
+            if run.successor is not None:
                 continue  # What was read last may be of another file.
             try:
                 view = run.reader.data.commit()
