@@ -269,7 +269,7 @@ class Suffix:
         if self._version is not None:
             [wall_time] = _wall_time_at(buffer, start + HEADER_BYTES + WALL_TIME_OFFSET)
             yield self._version._replace(wall_time=wall_time)
-        taken = np.ndarray((self.num_bytes + 8,), np.uint8, buffer, start).take(self._bytes)
+        taken = np.ndarray((self.num_bytes,), np.uint8, buffer, start).take(self._bytes)
         begin, middle, _ = self._ends
         wall_time_type, value_type, step_type = self._types
         steps: NDArray[Any] = taken[middle:].view(step_type) & self._step_mask
@@ -338,9 +338,6 @@ class SuffixBook:
             self._seen.clear()
         self._seen.update((size - start, length) for start, length in starts)
 
-    def _num_values(self) -> int:
-        return sum(suffix.num_values for suffix in self._suffixes.values() if suffix)
-
     def rest(self) -> None:
         """Lets go of what is large and soon made again."""
         self._suffixes = {key: suffix for key, suffix in self._suffixes.items() if not suffix}
@@ -369,7 +366,8 @@ class SuffixBook:
         return None
 
     def _keep(self, key: _Key, suffix: Suffix | None) -> None:
-        if len(self._suffixes) >= _MAX_SUFFIXES or self._num_values() > _MAX_VALUES:
+        num_values = sum(known.num_values for known in self._suffixes.values() if known)
+        if len(self._suffixes) >= _MAX_SUFFIXES or num_values > _MAX_VALUES:
             self._suffixes.clear()
         self._suffixes[key] = suffix
 

@@ -85,9 +85,7 @@ class RunReader:
                 file = _File(FileTail(event_file.path, index, self._decoder), event_file)
                 self._files[event_file.path] = file
             elif not file.is_still(event_file):
-                if file.has_given:
-                    return False
-                file.tail = FileTail(event_file.path, file.tail.file_index, self._decoder)
+                return False
             file.found = event_file
         was_pending = {file.tail.path for file in self._pending}
         self._pending = []

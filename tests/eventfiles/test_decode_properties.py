@@ -499,6 +499,7 @@ def alike(
     as_tensor: bool = False,
     merged: bool = False,
     uneven: bool = False,
+    tags: Sequence[str] = ("loss", "val", "lr", "é", "test"),
     steps: Sequence[int] = (0, 1, 2, 3, 127, 128, 300, 70_000),
 ) -> bytes:
     """A run of a sweep; `name` is what is another in each."""
@@ -512,7 +513,7 @@ def alike(
         payloads.append(event.SerializeToString())
     for step in steps:
         event = Event(wall_time=rng.random(), step=step)
-        for tag in ("loss", "val", "lr", "é", "test"):
+        for tag in tags:
             if uneven and step % 3 and tag in ("val", "test"):
                 continue
             value = event.summary.value.add(tag=tag)
@@ -630,6 +631,20 @@ def test_steps_of_files_that_are_alike_may_be_large(
         contents = [alike(i, steps=(0, 1, 200, end // 2 - i, last)) for i in range(5)]
         assert_equal_files(tmp_path, contents)
     assert suffixes_used
+
+
+@pytest.mark.parametrize("form", [
+    {"tags": ("loss", "val", "lR", "é", "test")},
+    {"tags": ("loss", "val", "é", "lr", "test")},
+    {"steps": (0, 1, 2, 3, 128, 127, 300, 70_000)},
+])  # fmt: skip
+def test_files_as_long_as_others_may_hold_other_records(
+    tmp_path: Path, suffixes_used: list[int], form: dict[str, Any]
+) -> None:
+    """All checksums are right: only the bytes tell."""
+    assert len(alike(3, **form)) == len(alike(3))
+    assert_equal_files(tmp_path, [*map(alike, range(3)), alike(3, **form)])
+    assert suffixes_used == [0]
 
 
 def test_every_byte_of_a_file_that_is_alike(tmp_path: Path, suffixes_used: list[int]) -> None:
