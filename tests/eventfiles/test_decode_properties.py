@@ -586,6 +586,42 @@ def test_runs_that_went_on_longer_are_learnt_from_at_once(
     assert len(suffixes_used) == len([30, 25, 40, 35])
 
 
+def test_what_a_longer_file_begins_with_is_its_own(
+    tmp_path: Path, suffixes_used: list[int]
+) -> None:
+    """Not what one with other tags begins with; nor what another one was found to go on with."""
+    ends = ends_of(alike(0))
+    event = Event(wall_time=1.0, step=1)
+    event.summary.value.add(tag="histogram").histo.num = 3
+    odd = alike(2)[: ends[20]] + record_bytes(event.SerializeToString())
+    tags = ("loss", "val", "lR", "é", "test")
+    longer = [alike(seed, tags=tags)[: ends[29]] for seed in (3, 4, 5)]
+    contents = [alike(0)[: ends[19]], alike(1)[: ends[19]], odd, *longer, alike(6), alike(7)]
+    assert_equal_files(tmp_path, contents)
+    assert len(suffixes_used) == len([*longer[2:], alike(7)])
+
+
+def test_little_is_kept_of_files_that_are_alike(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many lengths they have; and nothing large while there is nothing to read."""
+    monkeypatch.setattr(suffixes, "_MAX_VALUES", 100)
+    decoder = Decoder()
+
+    def num_kept() -> int:
+        return sum(s.num_values for s in decoder._suffixes._suffixes.values() if s is not None)
+
+    path = tmp_path / "a.tfevents"
+    for end in [*ends_of(alike(0))[20:], *ends_of(alike(0))[:20:-1]]:
+        for seed in range(3):
+            path.write_bytes(alike(seed)[:end])
+            Collector().take(FileTail(str(path), 0, decoder).read())
+            assert num_kept() <= 100 + 40
+    assert num_kept()
+    decoder.rest()
+    assert not num_kept()
+
+
 def test_files_that_only_have_equal_lengths_are_soon_learnt_from_no_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

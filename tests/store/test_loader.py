@@ -1077,6 +1077,27 @@ def test_runs_that_begin_during_a_long_pass_are_shown_in_it(logs: Logs, small_tu
     assert len(logs.steps("old")) == 2000
 
 
+def test_a_run_that_goes_during_a_long_pass_is_not_shown_after(
+    logs: Logs, small_turns: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though it was read from since the last commit."""
+    logs.loader = logs.new_loader(reload_interval=1e-9)
+    logs.write("goes/a.tfevents", *range(200))
+    logs.write("stays/a.tfevents", *range(200))
+
+    def take_turn(self: Loader, run: Any) -> None:
+        real(self, run)
+        shutil.rmtree(logs.path / "goes", ignore_errors=True)
+
+    real = Loader._take_turn
+    monkeypatch.setattr(Loader, "_take_turn", take_turn)
+    # Turns go to the newest first.
+    os.utime(logs.path / "stays" / "a.tfevents", (1, 1))
+    logs.load()
+    assert logs.multiplexer.runs() == ["stays"]
+    assert len(logs.steps("stays")) == 200
+
+
 def test_many_passes_leave_nothing_behind(logs: Logs) -> None:
     """Threads and descriptors are as before; the run is live all the while."""
     logs.write("run/a.tfevents", 0)
