@@ -172,10 +172,13 @@ class Decoder:
             end = End(0, "incomplete")
             if begin:
                 end = yield from self._decode(begin, base, False, problems, is_enough)
-            if end.stop == "incomplete" and end.consumed == begin:
-                yield from suffix.items(self.buffer, begin, base)
-                end = End(size, "incomplete")
-            return end
+            if end.stop != "incomplete":
+                return end
+            if end.consumed < begin:
+                # A period ended inside a row: what is left is no piece that begins a file.
+                return End(end.consumed, "paused")
+            yield from suffix.items(self.buffer, begin, base)
+            return End(size, "incomplete")
         end = yield from self._decode(size, base, at_end, problems, is_enough)
         if end.consumed == size and not problems:
             self._suffixes.learn(self.buffer, size, self._book)

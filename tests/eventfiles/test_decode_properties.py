@@ -646,6 +646,23 @@ def test_files_that_only_have_equal_lengths_are_soon_learnt_from_no_more(
     assert len(lessons) <= 10
 
 
+@pytest.mark.parametrize("num_before", range(1, 8))
+def test_a_suffix_may_come_after_a_part_of_a_period(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, num_before: int
+) -> None:
+    """One that was the last thing in the file before: nothing is left out."""
+    cycles = []
+    for step in range(1, 40):
+        for tag in ("a", "b"):
+            event = Event(wall_time=1.0, step=step)
+            event.summary.value.add(tag=tag, simple_value=step)
+            cycles.append(record_bytes(event.SerializeToString()))
+    before = b"".join(cycles[:num_before])
+    monkeypatch.setattr(decode, "_FIRST_ROUND", 16)
+    files = [alike(0), alike(1), b"".join(cycles * 8), before + alike(2)]
+    assert_equal_files(tmp_path, files)
+
+
 def test_files_may_begin_in_different_ways(tmp_path: Path, suffixes_used: list[int]) -> None:
     """With what was configured, say: from there on they are alike."""
     names = ["a", "bcd", "a longer name", "e", "fg"]
