@@ -156,7 +156,6 @@ class Loader:
             self._lend()
             self._is_under_way.set()
             while (self._queue or self._lent) and not self._stopping.is_set():
-                self._lend()
                 self._take_back()
                 if self._queue:
                     self._take_turn(self._queue.popleft())
@@ -166,6 +165,7 @@ class Loader:
                         self._look()
                     self._commit()
                     committed_at = time.monotonic()
+                self._lend()
         finally:
             self._dismiss_assistant()
             self._decoder.rest()
@@ -418,6 +418,7 @@ class Loader:
         changed: dict[str, RunView] = {}
         modified: dict[str, float] = {}
         new = [run for run in self._changed.values() if run.view is None]
+        others = [run for run in self._changed.values() if run.view is not None]
         for run in new:
             try:
                 run.see_beginning()
@@ -425,17 +426,17 @@ class Loader:
                 self._tell_fault(f"run {run.name}", error)
         # A run that was shown never moves; this is the order among those of one commit.
         new.sort(key=_Run.order)
-        for name, run in {**{run.name: run for run in new}, **self._changed}.items():
-            modified[name] = run.modified
+        for run in [*new, *others]:
+            modified[run.name] = run.modified
             if run.successor is not None:
                 continue  # What was read last may be of another file.
             try:
                 view = run.reader.data.commit()
             except Exception as error:
-                self._tell_fault(f"run {name}", error)
+                self._tell_fault(f"run {run.name}", error)
                 continue
             if view is not run.view:
-                run.view = changed[name] = view
+                run.view = changed[run.name] = view
         removed, self._removed = self._removed, []
         self._changed = {}
         self._multiplexer.commit(changed, removed, modified)
