@@ -576,19 +576,15 @@ def test_two_thousand_runs_stay_fast(serve: Any, tabs: Any, tmp_path: Path) -> N
     milliseconds = page.evaluate(
         """async () => {
           const box = document.querySelector('.tb-runs input[type=search]');
-          const times = [];
-          for (const pattern of ['run17..$', 'run18[0-9]+$', 'run19\\\\d\\\\d$']) {
-            const start = performance.now();
-            box.value = pattern;
-            box.dispatchEvent(new InputEvent('input', { bubbles: true }));
-            await tb.frame();
-            times.push(performance.now() - start);
-          }
-          return times;
+          const start = performance.now();
+          box.value = 'run19\\\\d\\\\d$';
+          box.dispatchEvent(new InputEvent('input', { bubbles: true }));
+          await tb.frame();
+          return performance.now() - start;
         }"""
     )
     wait_for_text(page, "(of 2,000)")
-    assert min(milliseconds) < 1000, "the machine may stand still during one or two of them"
+    assert milliseconds < 1000
     page.locator(".tb-run input").first.focus()
     page.keyboard.press("End")
     page.wait_for_function(

@@ -36,11 +36,6 @@ from tbcore.testing import write_run
 Make = Callable[..., Any]
 
 
-END_SECONDS = 10.0
-"""It takes 0.3 s, and some seconds on a busy machine. What it might wait for, such as a client that
-does not read, half a request or an open stream, takes 15 s and more."""
-
-
 class RunningServer:
     """`tbcore serve` as a user starts it."""
 
@@ -498,7 +493,10 @@ def test_a_connection_goes_on_after_head(serving: RunningServer) -> None:
 
 @pytest.mark.parametrize(("sig", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_open_pages_do_not_keep_the_server(start: Make, sig: int, status: int) -> None:
-    """Streams, idle connections and half requests; and not a word."""
+    """Streams, idle connections and half requests; a second at most, and not a word.
+
+    It takes 0.3 s on an idle machine; the bound leaves room for a busy one.
+    """
     server = start()
     open_connections = [open_stream(server.port) for _ in range(5)]
     idle = socket.create_connection(("127.0.0.1", server.port))
@@ -510,7 +508,7 @@ def test_open_pages_do_not_keep_the_server(start: Make, sig: int, status: int) -
 
     print(f"ended {seconds:.2f} s after signal {sig}")
     assert (found, noise) == (status, "")
-    assert seconds < END_SECONDS
+    assert seconds < 1.5
     for connection in [*open_connections, idle, half]:
         connection.close()
 
@@ -527,12 +525,12 @@ def test_a_blocked_plugin_does_not_keep_the_server(start: Make, install: Make, s
     blocked = socket.create_connection(("127.0.0.1", server.port))
     blocked.sendall(b"GET /data/plugin/mine/block HTTP/1.1\r\nHost: localhost\r\n\r\n")
     time.sleep(0.3)
-    assert server.get("/data/plugin/mine/version")[2] == b"one"
+    until(lambda: server.json("/data/plugins_listing") == {"mine": True})
 
     status, seconds, noise = server.end(signal.SIGINT)
 
     assert (status, noise) == (130, "")
-    assert seconds < END_SECONDS
+    assert seconds < 2.0
     blocked.close()
 
 
@@ -644,7 +642,9 @@ def test_half_requests_are_dropped_and_keep_nobody_out(
     # As long as none of them is dropped.
     monkeypatch.setattr(protocol, "REQUEST_SECONDS", 600.0)
     half = connect()
+    started = time.monotonic()
     assert raw(port, b"GET /data/runs HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+    assert time.monotonic() - started < 1
     for connection in half:
         connection.close()
 

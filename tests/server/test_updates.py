@@ -212,9 +212,11 @@ def test_streams_end_when_the_server_does(
         async with listening(app) as stream, listening(app) as other:
             await stream.message()
             await other.message()
+            started = time.monotonic()
             app.close_streams()
             assert await stream.chunk() is None
             assert await other.chunk() is None
+            assert time.monotonic() - started < 0.5
         async with listening(app) as late:
             assert await late.chunk() is None
 

@@ -31,7 +31,6 @@ from tbcore.store.run import RunData
 from tbcore.testing import EventFileWriter, summaries, write_run
 
 SCALARS = (Claim("simple_value"),)
-"""Seconds within which a thread has to do something: much, for a busy machine."""
 
 
 class Logs:
@@ -885,6 +884,9 @@ def test_the_thread_shows_what_is_new(logs: Logs) -> None:
     logs.write("run/a.tfevents", 2)
     logs.write("other/a.tfevents", 3)
     logs.wait_until(lambda: logs.steps() == [1, 2] and logs.steps("other") == [3])
+    before = time.monotonic()
+    logs.loader.stop()
+    assert time.monotonic() - before < 1
     logs.end()
 
 

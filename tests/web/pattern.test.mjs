@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { MAX_PATTERN_LENGTH, loadPatterns, makeFilter } from "../../tbcore/web/lib/filter.js";
 import { compilePattern } from "../../tbcore/web/lib/pattern.js";
+import { cpuTime, generator } from "./tools.mjs";
 
 await loadPatterns();
 
@@ -155,21 +156,3 @@ test("a filter with an error lets through what the last one did, or everything, 
   assert.equal(makeFilter("").error, null);
   assert.equal(makeFilter("x").matches("y"), false);
 });
-
-/** Milliseconds that this process has computed: a busy machine may let it wait. */
-function cpuTime() {
-  const { user, system } = process.cpuUsage();
-  return (user + system) / 1000;
-}
-
-/**
- * Pseudo-random numbers that are the same in every run.
- * @param {number} seed
- */
-function generator(seed) {
-  let state = seed;
-  return () => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    return state / 2 ** 32;
-  };
-}

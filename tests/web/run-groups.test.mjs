@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { compileProgram } from "../../tbcore/web/lib/pattern.js";
 import { compileRule, groupsOf, matchGroups, suggestRules } from "../../tbcore/web/lib/run-groups.js";
+import { cpuTime, generator } from "./tools.mjs";
 
 /** @param {string} rule @param {Record<string, string>} expected  run to group */
 function check(rule, expected) {
@@ -93,17 +94,3 @@ test("an evil expression takes linear time", () => {
   group(`${"a".repeat(2000)}!`);
   assert.ok(cpuTime() - start < 2000);
 });
-
-/** Milliseconds that this process has computed: a busy machine may let it wait. */
-function cpuTime() {
-  const { user, system } = process.cpuUsage();
-  return (user + system) / 1000;
-}
-
-/** @param {number} seed */
-function generator(seed) {
-  return () => {
-    seed = (seed * 1664525 + 1013904223) >>> 0;
-    return seed / 2 ** 32;
-  };
-}
