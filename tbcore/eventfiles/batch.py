@@ -7,12 +7,15 @@ rows of different columns interleave; `position` tells how.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+GRAPH_FIELDS = ("graph_def", "meta_graph_def", "tagged_run_metadata")
+"""Fields of events without a summary that are rows all the same."""
 
 Positions = NDArray[np.int64] | range
 """Where values stand in their file: offset of the record plus the value's index in its event.
@@ -94,8 +97,10 @@ class TableColumn(NamedTuple):
 
     tag: str
     field: str
-    metadata: FirstMetadata | None
-    """With a position as those of the table."""
+    is_scalar: bool
+    """Whether it is of the scalars or of the references."""
+    metadata: tuple[int, bytes] | None
+    """The row that carries the first SummaryMetadata, and that."""
     rows: slice
     """Which of the table's rows it has."""
 
@@ -104,6 +109,8 @@ class TableGroup(NamedTuple):
     """Columns of a table that have equally many rows, which follow each other."""
 
     columns: Sequence[int]
+    is_scalar: bool
+    """Of all of them."""
     rows: slice
 
 
@@ -122,14 +129,68 @@ class TableShape:
         self.last = last
         """The row that was written last."""
 
+    @classmethod
+    def of(
+        cls,
+        column: NDArray[np.int64],
+        keys: Sequence[tuple[str, str, bool]],
+        metadata: Mapping[int, tuple[int, bytes]],
+    ) -> tuple[TableShape, NDArray[np.int64]]:
+        """For rows in the order written, the shape of their table and which row is where in it.
+
+        `column` has the number of each row's column. Columns are numbered as they begin; `keys`
+        has tag, field and whether it is of scalars, and `metadata` the first one, of each.
+        """
+        counts = np.bincount(column).tolist()
+        alike: dict[tuple[bool, int], list[int]] = {}
+        for number, (count, (_, _, is_scalar)) in enumerate(zip(counts, keys, strict=False)):
+            alike.setdefault((is_scalar, count), []).append(number)
+        groups: list[TableGroup] = []
+        begins = [0] * len(counts)
+        end = 0
+        for (is_scalar, count), numbers in alike.items():
+            first = end
+            for number in numbers:
+                begins[number] = end
+                end += count
+            groups.append(TableGroup(numbers, is_scalar, slice(first, end)))
+        order = np.argsort(np.array(begins)[column], kind="stable")
+        places = np.empty(len(order), np.int64)
+        places[order] = np.arange(len(order))
+        columns = []
+        for number, (begin, count) in enumerate(zip(begins, counts, strict=True)):
+            carried = metadata.get(number)
+            if carried is not None:
+                carried = int(places[carried[0]]), carried[1]
+            columns.append(TableColumn(*keys[number], carried, slice(begin, begin + count)))
+        return cls(columns, groups, int(places[-1])), order
+
+
+class Whereabouts(NamedTuple):
+    """Of the rows of a table that are references; means nothing in those of scalars."""
+
+    length: NDArray[np.uint32]
+    """Shape (num_rows,), as the others; as of ReferenceColumn, and so are these."""
+    index: NDArray[np.uint32]  # type: ignore[assignment]  # as there
+    crc: NDArray[np.uint32]
+
 
 class Table(Batch):
-    """A batch of scalars alone, all columns of which are in the same arrays.
+    """A batch all columns of which are in the same arrays.
 
     A short run can be taken as one thing rather than column by column. No tag has two columns.
     """
 
-    __slots__ = ("origin", "position", "shape", "step", "value", "wall_time")
+    __slots__ = (
+        "_bare_events",
+        "origin",
+        "position",
+        "shape",
+        "step",
+        "value",
+        "wall_time",
+        "whereabouts",
+    )
 
     def __init__(
         self,
@@ -139,27 +200,73 @@ class Table(Batch):
         step: NDArray[np.int64],
         wall_time: NDArray[np.float64],
         value: NDArray[np.floating[Any]],
+        whereabouts: Whereabouts | None = None,
+        bare_events: Sequence[BareEvent] = (),
     ) -> None:
-        self.references, self.bare_events = [], []
+        """`bare_events` are those that are no rows of the table."""
         self.shape = shape
         self.origin = origin
         """What is to be added to positions."""
         self.position = position
-        """Shape (num_rows,), as the others; as of ScalarColumn, and so are these."""
+        """Shape (num_rows,), as the others; as of the columns, and so are these."""
         self.step = step
         self.wall_time = wall_time
         self.value = value
+        """Means nothing in the rows of references."""
+        self.whereabouts = whereabouts
+        """None where there are no references."""
+        self._bare_events = bare_events
+
+    @property
+    def last_wall_time(self) -> float:
+        """Of the event that was written last."""
+        last = self.shape.last
+        if self._bare_events:
+            bare = self._bare_events[-1]
+            if bare.position > self.origin + self.position[last]:
+                return bare.wall_time
+        return float(self.wall_time[last])
 
     @property
     def scalars(self) -> list[ScalarColumn]:  # type: ignore[override]
         """The same by column."""
         position = self.position + self.origin
         found = []
-        for tag, field_, metadata, rows in self.shape.columns:
-            first = metadata and FirstMetadata(metadata.position + self.origin, metadata.data)
-            arrays = position[rows], self.step[rows], self.wall_time[rows], self.value[rows]
-            found.append(ScalarColumn(tag, field_, first, *arrays))
+        for tag, field_, is_scalar, metadata, rows in self.shape.columns:
+            if is_scalar:
+                first = metadata and FirstMetadata(int(position[metadata[0]]), metadata[1])
+                arrays = position[rows], self.step[rows], self.wall_time[rows], self.value[rows]
+                found.append(ScalarColumn(tag, field_, first, *arrays))
         return found
+
+    @property
+    def references(self) -> list[ReferenceColumn]:  # type: ignore[override]
+        """The same by column."""
+        if self.whereabouts is None:
+            return []
+        position = self.position + self.origin
+        offset = position - self.whereabouts.index
+        found = []
+        for tag, field_, is_scalar, metadata, rows in self.shape.columns:
+            if not is_scalar:
+                first = metadata and FirstMetadata(int(position[metadata[0]]), metadata[1])
+                arrays = position[rows], self.step[rows], self.wall_time[rows], offset[rows]
+                where = [array[rows] for array in self.whereabouts]
+                found.append(ReferenceColumn(tag, field_, first, *arrays, *where))
+        return found
+
+    @property
+    def bare_events(self) -> list[BareEvent]:  # type: ignore[override]
+        """Those that are no rows, and graphs, which are no summaries."""
+        graphs = [
+            BareEvent(int(offset), int(step), float(wall_time), is_summary=False)
+            for column in self.references
+            if column.field in GRAPH_FIELDS
+            for offset, step, wall_time in zip(
+                column.offset, column.step, column.wall_time, strict=True
+            )
+        ]
+        return sorted([*self._bare_events, *graphs])
 
 
 class FileVersion(NamedTuple):

@@ -12,7 +12,8 @@ variable bits are its data. What has no layout goes through protobuf. Both ways 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -116,6 +117,19 @@ def decode_steps(words: NDArray[np.unsignedinteger[Any]], width: int) -> NDArray
     for i in range(1, width):
         steps |= (words >> kind(i)) & kind(0x7F << (7 * i))
     return steps.astype(np.int64)
+
+
+def as_value_column(numbers: NDArray[Any]) -> NDArray[np.floating[Any]]:
+    """Numbers of any real type as float32 where that is what was written, else float64."""
+    if numbers.dtype == np.float32 or numbers.dtype == np.float64:
+        return numbers
+    return numbers.astype(np.float32 if numbers.dtype == np.float16 else np.float64)
+
+
+def _numbers_at(data: NDArray[np.uint8], offset: int, form: str) -> NDArray[Any]:
+    """The numbers at `offset` of each row of bytes."""
+    size = np.dtype(form).itemsize
+    return np.ascontiguousarray(data[:, offset : offset + size]).view(form)[:, 0]
 
 
 # ------------------------------------------------------------------------------------- learning
@@ -337,6 +351,21 @@ class Matched(NamedTuple):
     rows: NDArray[np.uint64]
     """Their payloads as words, of shape (num_records, num_words)."""
 
+    def columns(
+        self, picked: NDArray[np.int64] | slice
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64], list[NDArray[np.floating[Any]]]]:
+        """Wall times, steps, and of each value a column, of some of the records."""
+        words = self.rows[picked]
+        data = words.view(np.uint8)
+        if self.shape.step_width:
+            # The eight bytes from STEP_OFFSET on.
+            step_words = (words[:, 1] >> np.uint64(16)) | (words[:, 2] << np.uint64(48))
+            steps = decode_steps(step_words, self.shape.step_width)
+        else:
+            steps = np.zeros(len(words), np.int64)
+        values = [as_value_column(_numbers_at(data, *value)) for value in self.shape.values]
+        return _numbers_at(data, WALL_TIME_OFFSET, "<f8"), steps, values
+
 
 class _Group(NamedTuple):
     """What is known of a record before its bytes are compared with any layout."""
@@ -377,19 +406,50 @@ class LayoutBook:
     def match(
         self, buffer: bytearray, begins: NDArray[np.int64], lengths: NDArray[np.int64]
     ) -> list[Matched]:
-        """Which payloads (beginning at `begins` in the buffer) have a layout; learns new ones."""
+        """Which payloads (beginning at `begins` in the buffer) have a layout that is known."""
         found: list[Matched] = []
+        for group, members in self._groups(buffer, begins, lengths):
+            families = self._families.get(group)
+            if families:
+                rows = _gathered(buffer, begins[members], group.length)
+                found.extend(_matched(families.values(), members, rows))
+        return found
+
+    def learn(
+        self,
+        buffer: bytearray,
+        begins: NDArray[np.int64],
+        lengths: NDArray[np.int64],
+        picked: NDArray[np.int64],
+    ) -> list[Matched]:
+        """Learns layouts of picked payloads that match none; returns those that have one now."""
+        found: list[Matched] = []
+        for group, places in self._groups(buffer, begins[picked], lengths[picked]):
+            families = self._families.get(group, {})
+            is_hopeless = not families and self._failures.get(group, 0) >= _MAX_ATTEMPTS
+            if len(places) < _MIN_REPEATS or is_hopeless or len(families) >= _MAX_FAMILIES:
+                continue
+            members = picked[places]
+            rows = _gathered(buffer, begins[members], group.length)
+            found.extend(self._learn_group(members, rows, group))
+        return found
+
+    def _groups(
+        self, buffer: bytearray, begins: NDArray[np.int64], lengths: NDArray[np.int64]
+    ) -> Iterator[tuple[_Group, NDArray[np.int64]]]:
+        """Payloads of one length and step width, which may have layouts; rising."""
         widths = self._step_widths(buffer, begins, lengths)
         possible = np.flatnonzero(widths <= MAX_STEP_WIDTH)
+        if not len(possible):
+            return
         # In 16 bits, which numpy sorts in linear time.
         keys = (lengths[possible] * 16 + widths[possible]).astype(np.uint16)
         order = np.argsort(keys, kind="stable")
         keys, possible = keys[order], possible[order]
-        for members in np.split(possible, np.flatnonzero(np.diff(keys)) + 1):
-            if len(members):
-                group = _Group(int(lengths[members[0]]), int(widths[members[0]]))
-                found.extend(self._match_group(buffer, begins, members, group))
-        return found
+        cuts = [0, *(np.flatnonzero(np.diff(keys)) + 1).tolist(), len(keys)]
+        for first, behind in pairwise(cuts):
+            members = possible[first:behind]
+            yield _Group(int(lengths[members[0]]), int(widths[members[0]])), members
 
     def _step_widths(
         self, buffer: bytearray, begins: NDArray[np.int64], lengths: NDArray[np.int64]
@@ -407,37 +467,6 @@ class LayoutBook:
         impossible = (data[begins] != 0x09) | (lengths < _MIN_LENGTH) | (lengths > MAX_LENGTH)
         widths[impossible] = MAX_STEP_WIDTH + 1
         return widths
-
-    def _match_group(
-        self,
-        buffer: bytearray,
-        begins: NDArray[np.int64],
-        members: NDArray[np.int64],
-        group: _Group,
-    ) -> Iterator[Matched]:
-        """Match the records `members`, all of one length and step width."""
-        families = self._families.get(group, {})
-        if not families:
-            if len(members) < _MIN_REPEATS or self._failures.get(group, 0) >= _MAX_ATTEMPTS:
-                return
-        size = -(-group.length // 8) * 8
-        # Indexing an overlapping view of whole records gathers them without a Python loop.
-        records = np.ndarray((len(buffer) - size + 1,), f"V{size}", buffer, strides=(1,))
-        rows = records[begins[members]].view("<u8").reshape(len(members), size // 8)
-        if group.length % 8:  # zero what was gathered from behind the payloads
-            rows[:, -1] &= FIRST_BYTES[group.length % 8]
-
-        for family in families.values():
-            numbers = family.match(rows)
-            hit = numbers >= 0
-            if hit.all():
-                yield Matched(family.shape, members, numbers, rows)
-                return
-            if hit.any():
-                yield Matched(family.shape, members[hit], numbers[hit], rows[hit])
-                members, rows = members[~hit], rows[~hit]
-        if len(families) < _MAX_FAMILIES:
-            yield from self._learn_group(members, rows, group)
 
     def _learn_group(
         self, members: NDArray[np.int64], rows: NDArray[np.uint64], group: _Group
@@ -479,6 +508,32 @@ class LayoutBook:
                 yield Matched(family.shape, members[hit], numbers[hit], rows[hit])
                 members, rows, is_fresh = members[~hit], rows[~hit], is_fresh[~hit]
         self._failures[group] = failures
+
+
+def _gathered(buffer: bytearray, begins: NDArray[np.int64], length: int) -> NDArray[np.uint64]:
+    """Payloads of one length as rows of words, padded with zero bytes."""
+    size = -(-length // 8) * 8
+    # Indexing an overlapping view of whole records gathers them without a Python loop.
+    records = np.ndarray((len(buffer) - size + 1,), f"V{size}", buffer, strides=(1,))
+    rows = records[begins].view("<u8").reshape(len(begins), size // 8)
+    if length % 8:  # zero what was gathered from behind the payloads
+        rows[:, -1] &= FIRST_BYTES[length % 8]
+    return rows
+
+
+def _matched(
+    families: Iterable[_Family], members: NDArray[np.int64], rows: NDArray[np.uint64]
+) -> Iterator[Matched]:
+    """Which of the records, all of one length and step width, are of which family."""
+    for family in families:
+        numbers = family.match(rows)
+        hit = numbers >= 0
+        if hit.all():
+            yield Matched(family.shape, members, numbers, rows)
+            return
+        if hit.any():
+            yield Matched(family.shape, members[hit], numbers[hit], rows[hit])
+            members, rows = members[~hit], rows[~hit]
 
 
 def _add_family(families: dict[Shape, _Family], shape: Shape, to_try: list[_Family]) -> bool:

@@ -25,6 +25,7 @@ from tbcore.eventfiles.layouts import (
     STEP_OFFSET,
     WALL_TIME_OFFSET,
     Layout,
+    as_value_column,
     decode_steps,
     variable_mask,
 )
@@ -122,16 +123,16 @@ class Period:
 
     def count_rows(self, buffer: bytearray, start: int, size: int, *, least: int = MIN_ROWS) -> int:
         """How many whole rows of `buffer[start:size]` equal the template in all constant bits, and
-        have right payload checksums.
+        have right payload checksums. 0 if they are fewer than `least`, and others come behind.
 
-        The checksum fields of these rows may be overwritten if there are at least so many, but for
-        those in the last INTACT_BYTES of them. With fewer nothing is changed, and checksums need
-        not be looked at.
+        The checksum fields of these rows may be overwritten, but for those in the last INTACT_BYTES
+        of them. With 0 nothing is changed, and checksums need not be looked at.
         """
         data = np.frombuffer(buffer, np.uint8)
-        num_rows = self._count_equal(data, start, (size - start) // self.row_bytes)
-        if num_rows < least:
-            return num_rows
+        most = (size - start) // self.row_bytes
+        num_rows = self._count_equal(data, start, most)
+        if num_rows < (MIN_ROWS if num_rows == most else max(least, MIN_ROWS)):
+            return 0
         if num_rows < _MANY_ROWS:
             return self._count_intact_few(buffer, start, num_rows)
         return self._count_intact_many(buffer, data, start, num_rows)
@@ -241,10 +242,3 @@ class Period:
             step = np.zeros(num_rows, np.int64)
         value = self._strided(buffer, place.form, start + place.value, num_rows)
         return step, wall_time, as_value_column(value)
-
-
-def as_value_column(numbers: NDArray[Any]) -> NDArray[np.floating[Any]]:
-    """Numbers of any real type as float32 where that is what was written, else float64."""
-    if numbers.dtype == np.float32 or numbers.dtype == np.float64:
-        return numbers
-    return numbers.astype(np.float32 if numbers.dtype == np.float16 else np.float64)

@@ -41,6 +41,10 @@ _CHECK_SLICE_BYTES = 1 << 18
 """Checksums are taken over slices of about this size: it stays in the second-level cache, and a
 damaged record is looked for in one slice only."""
 
+_FEW_FRAMES = 1 << 10
+"""Walked as short ones before it is taken for granted that the others are, too."""
+_NONE = np.empty(0, np.int64)
+
 _TABLE_SIZE = 1 << 12
 """Checksums of shorter lengths are looked up in a table."""
 
@@ -85,18 +89,24 @@ class Frames(NamedTuple):
 
 def find_frames(buffer: bytearray, start: int, size: int, limit: int) -> Frames:
     """Walk at most `limit` records of `buffer[start:size]`."""
+    few = min(limit, _FEW_FRAMES)
+    frames = Frames(_NONE, _NONE, start, "bad_length")
     if all(0 <= length < 256 for length in islice(_walk(buffer, start, size), 4)):
-        frames = _checked(buffer, start, size, limit, _walk_short)
-        if frames.stop != "bad_length":
-            return frames
-        # A longer record looks to the short walk like a damaged one: the next call will tell.
-        if len(frames.starts):
-            return frames._replace(stop="limit")
-    return _checked(buffer, start, size, limit, _walk)
+        frames = _checked(buffer, start, size, few, _walk_short)
+        if frames.stop == "limit" and few < limit:
+            more = _checked(buffer, frames.end, size, limit - few, _walk_short)
+            starts = np.append(frames.starts, more.starts)
+            frames = more._replace(starts=starts, lengths=np.append(frames.lengths, more.lengths))
+    if frames.stop == "bad_length" and not len(frames.starts):
+        frames = _checked(buffer, start, size, limit, _walk)
+    # What looks damaged may be a longer record than was thought: the next call will tell.
+    if frames.stop == "bad_length" and len(frames.starts):
+        return frames._replace(stop="limit")
+    return frames
 
 
 def _walk_short(buffer: bytearray, position: int, size: int) -> Iterator[int]:
-    """Payload lengths as long as they fit in one byte: half the time of `_walk`."""
+    """Payload lengths as long as they fit in one byte: two thirds of the time of `_walk`."""
     last = size - FRAME_BYTES
     while position <= last:
         length = buffer[position]
@@ -105,14 +115,22 @@ def _walk_short(buffer: bytearray, position: int, size: int) -> Iterator[int]:
 
 
 def _walk(buffer: bytearray, position: int, size: int) -> Iterator[int]:
+    """Payload lengths; -1 and the end where there can be none.
+
+    Of all records but the first, lengths whose second byte is 0 are taken for shorter ones than
+    they may be.
+    """
     last = size - FRAME_BYTES
+    is_exact = True
     while position <= last:
-        (length,) = _length_at(buffer, position)
-        if length > MAX_PAYLOAD_BYTES:
-            length = -1
+        length = buffer[position]
+        if is_exact or buffer[position + 1]:
+            (length,) = _length_at(buffer, position)
+            if length > MAX_PAYLOAD_BYTES:
+                yield -1
+                return
+            is_exact = False
         yield length
-        if length < 0:
-            return
         position += length + FRAME_BYTES
 
 
@@ -128,10 +146,7 @@ def _checked(
     stop: Stop = "limit" if len(lengths) == limit else "incomplete"
     ends = np.cumsum(lengths + FRAME_BYTES) + start
     starts = ends - lengths - FRAME_BYTES
-    words = np.ndarray((max(size - 7, 0),), "<u8", buffer, strides=(1,))[starts]
-    crcs = np.ndarray((max(size - 3, 0),), "<u4", buffer, strides=(1,))[starts + 8]
-    expected = _for_lengths(masked_length_crc, np.maximum(lengths, 0))
-    wrong = (crcs != expected) | (words != lengths.view(np.uint64)) | (lengths < 0)
+    wrong = _are_wrong(buffer, starts, lengths)
     num_right = int(wrong.argmax()) if wrong.any() else len(lengths)
     num_whole = int(np.searchsorted(ends[:num_right], size, side="right"))
     if num_whole < num_right:
@@ -140,6 +155,32 @@ def _checked(
         stop = "bad_length"
     end = int(ends[num_whole - 1]) if num_whole else start
     return Frames(starts[:num_whole], lengths[:num_whole], end, stop)
+
+
+def find_wrong(buffer: bytearray, frames: Frames) -> NDArray[np.int64]:
+    """Indices of the frames whose header is not that of a record of their length, rising."""
+    return np.flatnonzero(_are_wrong(buffer, frames.starts, frames.lengths))
+
+
+def _are_wrong(
+    buffer: bytearray, starts: NDArray[np.int64], lengths: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Whether headers are not those of records of these lengths; negative ones are of none."""
+    words = np.ndarray((len(buffer) - 7,), "<u8", buffer, strides=(1,))[starts]
+    crcs = np.ndarray((len(buffer) - 3,), "<u4", buffer, strides=(1,))[starts + 8]
+    expected = _for_lengths(masked_length_crc, np.maximum(lengths, 0))
+    wrong: NDArray[np.bool_] = crcs != expected
+    wrong |= (words != lengths.view(np.uint64)) | (lengths < 0)
+    return wrong
+
+
+def stored_checksums(
+    buffer: bytearray, starts: NDArray[np.int64], lengths: NDArray[np.int64]
+) -> NDArray[np.uint32]:
+    """Masked CRC-32C of the payloads of these records, as it stands behind them."""
+    fields = np.ndarray((len(buffer) - 3,), "<u4", buffer, strides=(1,))
+    crcs: NDArray[np.uint32] = fields[starts + lengths + HEADER_BYTES]
+    return crcs
 
 
 def _for_lengths(checksum: Callable[[int], int], lengths: NDArray[np.int64]) -> NDArray[np.uint32]:

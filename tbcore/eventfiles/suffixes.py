@@ -11,21 +11,13 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import accumulate, islice
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tbcore.eventfiles.batch import (
-    FileVersion,
-    FirstMetadata,
-    Item,
-    Table,
-    TableColumn,
-    TableGroup,
-    TableShape,
-)
+from tbcore.eventfiles.batch import FileVersion, Item, Table, TableShape
 from tbcore.eventfiles.crc32c import (
     is_raw_zero,
     masked_length_crc,
@@ -40,22 +32,22 @@ from tbcore.eventfiles.layouts import (
     Layout,
     LayoutBook,
     Shape,
+    as_value_column,
     decode_steps,
     learn,
     variable_mask,
 )
-from tbcore.eventfiles.periods import as_value_column
 from tbcore.eventfiles.proto.event_pb2 import Event
 from tbcore.eventfiles.records import FRAME_BYTES, HEADER_BYTES
 
-MAX_FILE_BYTES = 1 << 17
-"""Longer files have enough rows for the other ways."""
 _NUM_STARTS = 8
 """Records with which a suffix may begin: what differs between runs stands before."""
 _MIN_RECORDS = 16
 _MAX_TEMPLATES = 16
+_MAX_TEMPLATE_BYTES = 1 << 20
+"""Of the files that all templates stand for but the last one: they take several times as much."""
 _MAX_SUFFIXES = 1024
-_MAX_VALUES = 1 << 17
+_MAX_VALUES = 1 << 16
 """Of all suffixes that are kept: each value takes 130 to 190 bytes in them."""
 _MAX_SEEN = 1 << 14
 _FREE_LESSONS = 8
@@ -125,21 +117,21 @@ class Template:
         """The last is what makes raw checksums of those of the lengths."""
 
     def _set_values(self, layouts: Sequence[Layout], starts: Sequence[int]) -> None:
-        numbers: dict[tuple[str, str], int] = {}
-        self._metadata: dict[int, FirstMetadata] = {}
-        """By column."""
+        numbers: dict[tuple[str, str, bool], int] = {}
+        self._metadata: dict[int, tuple[int, bytes]] = {}
+        """By column, with the number of the value."""
         rows: list[tuple[int, int, int, int, int]] = []
         for layout, start in zip(layouts, starts, strict=True):
             payload, width = start + HEADER_BYTES, layout.shape.step_width
             pairs = zip(layout.slots, layout.shape.values, strict=True)
             for index, (slot, (offset, _)) in enumerate(pairs):
-                column = numbers.setdefault((slot.tag, slot.field), len(numbers))
-                rows.append((column, start + index, payload, width, payload + offset))
+                column = numbers.setdefault((slot.tag, slot.field, True), len(numbers))
                 if slot.metadata is not None:
-                    self._metadata.setdefault(column, FirstMetadata(start + index, slot.metadata))
+                    self._metadata.setdefault(column, (len(rows), slot.metadata))
+                rows.append((column, start + index, payload, width, payload + offset))
         [self._form] = {form for layout in layouts for _, form in layout.shape.values}
         self._keys = list(numbers)
-        """Tag and field of each column, in the order of their first values."""
+        """Of each column, as of TableShape, in the order of their first values."""
         column, position, payload, width, number = np.array(rows, np.int64).T.copy()
         self._step_width = max(int(width.max()), 1)
         self._values = _Values(
@@ -162,7 +154,10 @@ class Template:
             mask[-1] &= FIRST_BYTES[num_bytes % 8]
         num_values = int(np.searchsorted(self._values.position, num_bytes))
         values = self._values.at(slice(num_values))
-        shape, order = self._arranged(values, num_bytes)
+        metadata = {
+            column: found for column, found in self._metadata.items() if found[0] < num_values
+        }
+        shape, order = TableShape.of(values.column, self._keys, metadata)
         return Suffix(
             num_bytes,
             self.version,
@@ -178,32 +173,6 @@ class Template:
             self._step_width,
             self._form,
         )
-
-    def _arranged(self, values: _Values, num_bytes: int) -> tuple[TableShape, NDArray[np.int64]]:
-        """The shape of a table of these values, and the values in the order of its rows."""
-        # Columns are numbered as they begin: the first ones are there.
-        counts = np.bincount(values.column).tolist()
-        by_length: dict[int, list[int]] = {}
-        for number, count in enumerate(counts):
-            by_length.setdefault(count, []).append(number)
-        groups: list[TableGroup] = []
-        begins = [0] * len(counts)
-        end = 0
-        for length, numbers in by_length.items():
-            first = end
-            for number in numbers:
-                begins[number] = end
-                end += length
-            groups.append(TableGroup(numbers, slice(first, end)))
-        columns = []
-        for number, (begin, count) in enumerate(zip(begins, counts, strict=True)):
-            metadata = self._metadata.get(number)
-            if metadata is not None and metadata.position >= num_bytes:
-                metadata = None
-            rows = slice(begin, begin + count)
-            columns.append(TableColumn(*self._keys[number], metadata, rows))
-        order = np.argsort(np.array(begins)[values.column], kind="stable")
-        return TableShape(columns, groups, int(order.argmax())), order
 
 
 class _Bytes(NamedTuple):
@@ -303,23 +272,27 @@ class SuffixBook:
         self._seen: set[_Key] = set()
         self._num_lessons = self._num_found = 0
 
-    def find(self, buffer: bytearray, size: int) -> tuple[int, Suffix] | None:
-        """A suffix of the file `buffer[:size]`, and where it begins."""
-        for start, length in islice(_walk(buffer, 0, size), _NUM_STARTS):
-            suffix = self._suffix((size - start, length))
+    def find(self, buffer: bytearray, begin: int, end: int) -> tuple[int, Suffix] | None:
+        """A suffix of the file `buffer[begin:end]`, and where it begins."""
+        if not self._suffixes and not self._templates:
+            return None
+        for start, length in islice(_walk(buffer, begin, end), _NUM_STARTS):
+            suffix = self._suffix((end - start, length))
             if suffix is not None and suffix.is_at(buffer, start):
                 self._num_found += 1
                 return start, suffix
         return None
 
-    def learn(self, buffer: bytearray, size: int, book: LayoutBook) -> None:
+    def learn(self, buffer: bytearray, begin: int, end: int, book: LayoutBook) -> None:
         """Takes notice of a file in which nothing was wrong; most of its layouts are in the book.
 
         Learns its suffix if another file had one as long, or one that it goes on from.
         """
-        starts = list(islice(_walk(buffer, 0, size), _NUM_STARTS))
+        if self.find(buffer, begin, end) is not None:
+            return  # Learnt from another one since.
+        starts = list(islice(_walk(buffer, begin, end), _NUM_STARTS))
         for start, length in starts:
-            key = size - start, length
+            key = end - start, length
             if key in self._suffixes:
                 continue
             shorter = self._begun_at(buffer, start, key)
@@ -328,15 +301,15 @@ class SuffixBook:
             if self._num_lessons > _FREE_LESSONS + self._num_found // _FILES_PER_LESSON:
                 break
             self._num_lessons += 1
-            template = _learn(buffer, start, size, book, shorter)
+            template = _learn(buffer, start, end, book, shorter)
             self._keep(key, template.suffix(template.num_bytes) if template else None)
             if template is not None:
                 others = [known for known in self._templates if known is not shorter]
-                self._templates = [template, *others[: _MAX_TEMPLATES - 1]]
+                self._templates = [template, *_small(others[: _MAX_TEMPLATES - 1])]
                 break
         if len(self._seen) > _MAX_SEEN:
             self._seen.clear()
-        self._seen.update((size - start, length) for start, length in starts)
+        self._seen.update((end - start, length) for start, length in starts)
 
     def rest(self) -> None:
         """Lets go of what is large and soon made again."""
@@ -372,16 +345,22 @@ class SuffixBook:
         self._suffixes[key] = suffix
 
 
-def _walk(buffer: bytearray, start: int, size: int) -> Iterator[tuple[int, int]]:
+def _small(templates: Sequence[Template]) -> list[Template]:
+    """The first ones, as far as they are small enough together."""
+    sizes = accumulate(template.num_bytes for template in templates)
+    return [t for t, size in zip(templates, sizes, strict=True) if size <= _MAX_TEMPLATE_BYTES]
+
+
+def _walk(buffer: bytearray, start: int, end: int) -> Iterator[tuple[int, int]]:
     """Begin and payload length of each record, by lengths of which nothing is known."""
-    while start + FRAME_BYTES <= size:
+    while start + FRAME_BYTES <= end:
         length = int.from_bytes(buffer[start : start + 8], "little")
         yield start, length
         start += length + FRAME_BYTES
 
 
 def _learn(
-    buffer: bytearray, begin: int, size: int, book: LayoutBook, shorter: Template | None
+    buffer: bytearray, begin: int, end: int, book: LayoutBook, shorter: Template | None
 ) -> Template | None:
     """What the records from `begin` on are; those of `shorter` are known to come first."""
     version: FileVersion | None = None
@@ -389,7 +368,7 @@ def _learn(
     if shorter is not None:
         version, layouts = shorter.version, list(shorter.layouts)
         begin += shorter.num_bytes
-    for start, length in _walk(buffer, begin, size):
+    for start, length in _walk(buffer, begin, end):
         payload = bytes(buffer[start + HEADER_BYTES : start + HEADER_BYTES + length])
         number = book.match_one(payload)
         layout = learn(payload) if number is None else book.layouts[number]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import time
 from collections.abc import Callable, Generator, Iterator
 from typing import NamedTuple
 
@@ -47,6 +48,16 @@ class _Known(NamedTuple):
     crc: int
 
 
+class Loaded(NamedTuple):
+    """A file of which all bytes were read at once."""
+
+    opened: EventFile
+    head: bytes
+    """How it begins, and how it ends."""
+    last: bytes
+    first_event_time: float | None
+
+
 class FileTail:
     """One event file and the place up to which it was read. No descriptor is kept."""
 
@@ -58,6 +69,8 @@ class FileTail:
         """Of the first record that was not read yet, in bytes."""
         self.opened = EventFile(path, -1, -1, -1, -1, -1)
         """The file as it was when it was opened last."""
+        self.opened_at_ns = 0
+        """When that was, in nanoseconds since the epoch."""
         self.first_event_time: float | None = None
         """Seconds since the epoch, None as long as there is no event."""
         self.caught_up = False
@@ -70,6 +83,49 @@ class FileTail:
         that is written anew has others, since there are wall times in them; a longer copy of the
         same file has the same, whatever its inode."""
         self._stuck = False
+        self._held: tuple[Loaded, list[Item]] | None = None
+        """What the next reading gives, without a look at the file."""
+        self.is_fresh = True
+        """Whether nobody has tried to read the file yet."""
+
+    def load(self, buffer: bytearray, at: int, max_bytes: int) -> Loaded | None:
+        """Reads all bytes of the file into the buffer, if there are no more than so many.
+
+        None where that is not possible, for whatever reason: `read` tells.
+        """
+        self.is_fresh = False
+        self.opened_at_ns = time.time_ns()
+        try:
+            descriptor = open_regular(self.path)
+        except OSError:
+            return None
+        try:
+            opened = EventFile.of(self.path, os.fstat(descriptor))
+            size = opened.size
+            if not FRAME_BYTES <= size <= max_bytes:
+                return None
+            done = os.preadv(descriptor, [memoryview(buffer)[at : at + size]], 0)
+            # As of `_confirm`.
+            if done < size or os.fstat(descriptor).st_size < size:
+                return None
+        except OSError:
+            return None
+        finally:
+            os.close(descriptor)
+        end = at + size
+        head = bytes(buffer[at : min(at + _KNOWN_BYTES, end)])
+        last = bytes(buffer[max(end - _KNOWN_BYTES, at) : end])
+        return Loaded(opened, head, last, _first_event_time(buffer, at, end))
+
+    def hold(self, loaded: Loaded, items: list[Item]) -> None:
+        """Keeps what was decoded of a file in which nothing was wrong, and of which nothing had
+        been read, until it is read. Arrays of the items are valid as long."""
+        self._held = loaded, items
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the next reading gives what was read ahead."""
+        return self._held is not None
 
     def read(
         self, max_bytes: int = TURN_BYTES, is_enough: Callable[[], bool] = lambda: False
@@ -80,7 +136,16 @@ class FileTail:
         file shrank or holds other bytes than those that were read, be it since the last time or
         while it is read; OSError when it cannot be opened or read or is no regular file.
         """
-        self.caught_up = False
+        self.caught_up = self.is_fresh = False
+        if self._held is not None:
+            (loaded, items), self._held = self._held, None
+            self.opened, self.first_event_time = loaded.opened, loaded.first_event_time
+            yield from items
+            self._remember(loaded.head, loaded.last, loaded.opened.size)
+            self.offset = loaded.opened.size
+            self.caught_up = True
+            return
+        self.opened_at_ns = time.time_ns()
         descriptor = open_regular(self.path)
         try:
             status = self._confirm(descriptor, self.offset)
@@ -123,7 +188,7 @@ class FileTail:
         self._confirm(descriptor, self.offset + size)
         head = bytes(decoder.buffer[:_KNOWN_BYTES])
         if self.offset == 0:
-            self._see_first_event(size)
+            self.first_event_time = _first_event_time(decoder.buffer, 0, size)
         at_end = size == left
         num_told = len(self.problems)
         end = yield from decoder.decode(
@@ -196,13 +261,6 @@ class FileTail:
         end = _Known(self.offset + consumed - length, length, masked_crc(last))
         self._known = [begin, *middles[-_NUM_MIDDLES:], end]
 
-    def _see_first_event(self, size: int) -> None:
-        buffer = self._decoder.buffer
-        length = length_at(buffer, 0) if size >= FRAME_BYTES else None
-        if length is None or length + FRAME_BYTES > size:
-            return
-        self.first_event_time = _wall_time(bytes(buffer[HEADER_BYTES : length + FRAME_BYTES]))
-
     def _tell(self, num_told: int) -> None:
         """Log the first problem of a file; the rest can be asked for."""
         if num_told == 0 and self.problems:
@@ -236,6 +294,14 @@ def read_first_event_time(path: str) -> float | None:
         return _wall_time(os.pread(descriptor, length + 4, HEADER_BYTES))
     finally:
         os.close(descriptor)
+
+
+def _first_event_time(buffer: bytearray, begin: int, end: int) -> float | None:
+    """Of the file `buffer[begin:end]`, as far as it is there."""
+    length = length_at(buffer, begin) if end - begin >= FRAME_BYTES else None
+    if length is None or begin + length + FRAME_BYTES > end:
+        return None
+    return _wall_time(bytes(buffer[begin + HEADER_BYTES : begin + length + FRAME_BYTES]))
 
 
 def _read_long_event(descriptor: int, offset: int, length: int) -> tuple[Event | None, int | None]:

@@ -25,7 +25,8 @@ import signal
 import socket
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any, NoReturn
 
 import numpy as np
@@ -33,9 +34,10 @@ from numpy.typing import NDArray
 
 from tbcore.eventfiles.decode import Decoder
 from tbcore.eventfiles.logdir import EventFile
+from tbcore.eventfiles.piles import Pile
 from tbcore.eventfiles.tail import TURN_BYTES
 from tbcore.store import series
-from tbcore.store.reader import RunReader
+from tbcore.store.reader import RunReader, read_ahead
 from tbcore.store.series import Layout
 
 logger = logging.getLogger(__name__)
@@ -126,10 +128,11 @@ def _be_assistant(connection: socket.socket, options: dict[str, Any]) -> NoRetur
         gc.disable()
         logging.disable()  # Whoever reads the run again says what is wrong with it.
         threading.Thread(target=_end_with, args=[connection], daemon=True).start()
-        decoder = Decoder()
+        decoder, pile = Decoder(), Pile()
         things = _things(decoder)
         while (orders := _receive(connection, things)) is not None:
-            _send(connection, [_read(order, decoder, options) for order in orders], things)
+            readers = [_reader(order, decoder, options) for order in orders]
+            _send(connection, list(_read(readers, pile)), things)
     finally:
         # Nothing of what the other process set up is ours to end.
         os._exit(0)
@@ -155,15 +158,23 @@ def _end_with(connection: socket.socket) -> None:
     os._exit(0)
 
 
-def _read(order: Order, decoder: Decoder, options: dict[str, Any]) -> RunReader | None:
+def _reader(order: Order, decoder: Decoder, options: dict[str, Any]) -> RunReader:
     reader = RunReader(decoder, **options)
     reader.update(order)
-    try:
-        while reader.has_work:
-            reader.read_turn(TURN_BYTES)
-    except Exception:
-        return None
-    return None if reader.take_troubles() or reader.take_problems() else reader
+    return reader
+
+
+def _read(readers: Sequence[RunReader], pile: Pile) -> Iterator[RunReader | None]:
+    """Reads all there is; None for those in which anything was wrong."""
+    for number, reader in enumerate(readers):
+        try:
+            while reader.has_work:
+                read_ahead(pile, islice(readers, number, None))
+                reader.read_turn(TURN_BYTES)
+        except Exception:
+            yield None
+        else:
+            yield None if reader.take_troubles() or reader.take_problems() else reader
 
 
 # -- messages: blocks of rows in memory that is passed on, and behind them what was pickled --------
@@ -173,7 +184,8 @@ _Things = dict[str, Any]
 
 def _things(decoder: Decoder) -> _Things:
     """What either side has already, by name."""
-    layouts = {name: getattr(series, name) for name in ("SINGLE", "DOUBLE", "REFERENCE")}
+    names = "SINGLE", "DOUBLE", "EVEN_SINGLE", "EVEN_DOUBLE", "REFERENCE"
+    layouts = {name: getattr(series, name) for name in names}
     return {"decoder": decoder, **layouts}
 
 

@@ -22,10 +22,11 @@ from typing import NamedTuple
 
 from tbcore.eventfiles.decode import Decoder
 from tbcore.eventfiles.logdir import EventFile, Logdir, LogdirSpec, Scan, one_line
+from tbcore.eventfiles.piles import Pile
 from tbcore.eventfiles.tail import TURN_BYTES, FileReplacedError, read_first_event_time
 from tbcore.store.assistant import Assistant, AssistantError
 from tbcore.store.multiplexer import Multiplexer
-from tbcore.store.reader import MAX_PROBLEMS, RunReader
+from tbcore.store.reader import MAX_PROBLEMS, RunReader, read_ahead
 from tbcore.store.status import LoadStatus
 from tbcore.store.view import RunView
 from tbcore.store.watch import watch
@@ -91,6 +92,7 @@ class Loader:
         self._stopping = threading.Event()
         self._threads: list[threading.Thread] = []
         self._decoder = Decoder()
+        self._pile = Pile()
         self._runs: dict[str, _Run] = {}
         self._queue: deque[_Run] = deque()
         """Runs with something to read, in the order of their turns."""
@@ -158,6 +160,7 @@ class Loader:
             while (self._queue or self._lent) and not self._stopping.is_set():
                 self._take_back()
                 if self._queue:
+                    self._read_ahead()
                     self._take_turn(self._queue.popleft())
                 if self._shows and time.monotonic() - committed_at >= COMMIT_SECONDS:
                     # Reading may take minutes, and other runs begin meanwhile.
@@ -169,6 +172,7 @@ class Loader:
         finally:
             self._dismiss_assistant()
             self._decoder.rest()
+            self._pile.rest()
         if not self._stopping.is_set():
             self._passes += 1
         self._commit()
@@ -307,6 +311,13 @@ class Loader:
         self._removed.append(name)
 
     # -- reading -------------------------------------------------------------------------------
+
+    def _read_ahead(self) -> None:
+        try:
+            read_ahead(self._pile, (run.active for run in self._queue))
+        except Exception as error:
+            # Of many runs, and nothing is lost: what is not held is read when it is its turn.
+            self._tell_fault("reading ahead", error)
 
     def _take_turn(self, run: _Run) -> None:
         try:

@@ -210,7 +210,7 @@ class Multiplexer:
             raise NotFoundError(f"tag {_shown(tag)} of run {_shown(run)} holds no numbers")
         numbers = (STEP, WALL_TIME, VALUE)
         if len(series) == 1 and series[0].ordinals is None and not 0 < samples < len(series[0]):
-            return WholeSeries(*map(series[0].column, numbers))
+            return WholeSeries(series[0])
         return ScalarSeries(*_merged(series, samples, numbers))
 
     def item_series(self, run: str, tag: str, claims: Claims) -> ItemSeries:
@@ -509,7 +509,7 @@ def _merged(
         merged = [np.concatenate([part.ordinals for part in parts] or [np.empty(0, np.int64)])]
         for number in numbers:
             empty = np.empty(0, np.int64 if number == STEP else np.float64)
-            columns = [part.series.column(number)[part.rows] for part in parts]
+            columns = [part.series.column_at(number, part.rows) for part in parts]
             merged.append(np.concatenate(columns or [empty]))
         if len(parts) > 1:
             order = np.argsort(merged[0])

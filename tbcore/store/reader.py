@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, islice
 
 from tbcore.eventfiles.decode import Decoder
 from tbcore.eventfiles.logdir import MIN_FILE_BYTES, EventFile, one_line
+from tbcore.eventfiles.piles import MAX_FILE_BYTES, Pile
 from tbcore.eventfiles.tail import FileReplacedError, FileTail
 from tbcore.store.run import RunData
 
@@ -17,6 +19,9 @@ TURN_SECONDS = 0.5
 """After which a turn ends: some bytes take longer than others."""
 MAX_PROBLEMS = 100
 """Lines that are kept: a damaged file can have a problem in each record."""
+
+_MAX_READERS = 256
+"""Looked at for short files at once."""
 
 _UNSETTLED_NS = 3_000_000_000
 """A file that changed so shortly before it was read may have changed again at the same time, as
@@ -57,7 +62,7 @@ class RunReader:
     @property
     def is_untouched(self) -> bool:
         """Whether nothing was read yet."""
-        return not any(file.has_given or file.read_at_ns for file in self._files.values())
+        return all(file.tail.is_fresh for file in self._files.values())
 
     @property
     def bytes_left(self) -> int:
@@ -99,9 +104,20 @@ class RunReader:
         self._found, self.is_quiet = found, not self._pending
         return True
 
+    @property
+    def is_short(self) -> bool:
+        """Whether all files to read are."""
+        return all(file.is_short for file in self._pending)
+
+    def short_tails(self) -> Iterator[FileTail]:
+        """Files to read that are short, and that nobody has tried to read yet."""
+        for file in reversed(self._pending):
+            if file.is_short and file.tail.is_fresh:
+                yield file.tail
+
     def read_turn(self, max_bytes: int) -> None:
         """Read about `max_bytes` of what is new, each file to its end before the next, as far as
-        time allows.
+        time allows. Ends behind those that were read ahead, where others can be.
 
         Files that cannot be read are left for the next update. Raises FileReplacedError when the
         run has to be read anew.
@@ -111,8 +127,12 @@ class RunReader:
         def is_enough() -> bool:
             return time.monotonic() >= deadline
 
+        was_held = False
         while self._pending and max_bytes > 0:
             file = self._pending[-1]
+            if was_held and file.is_short and file.tail.is_fresh:
+                break
+            was_held = file.tail.is_held
             offset, num_read = file.tail.offset, file.num_read
             try:
                 self._read(file, max_bytes, is_enough)
@@ -153,7 +173,6 @@ class RunReader:
 
     def _read(self, file: _File, max_bytes: int, is_enough: Callable[[], bool]) -> None:
         tail, data = file.tail, self.data
-        file.read_at_ns = time.time_ns()
         # Of a live run nobody knows how much there will be.
         if self.is_live:
             data.expect(0, 0)
@@ -182,10 +201,23 @@ class RunReader:
         file.num_problems_taken = len(problems)
 
 
+def read_ahead(pile: Pile, readers: Iterable[RunReader]) -> None:
+    """Reads short files of the readers that come next, if the very next one has any.
+
+    To be called before each turn. Of readers that have a long file as well nothing is read before
+    it is their turn: they are worth lending, which is of those that nobody has touched.
+    """
+    coming = islice(readers, _MAX_READERS)
+    first = list(next(coming).short_tails())
+    if first:
+        others = (tail for reader in coming if reader.is_short for tail in reader.short_tails())
+        pile.read(chain(first, others))
+
+
 class _File:
     """One event file of a run."""
 
-    __slots__ = ("found", "has_failed", "num_problems_taken", "read_at_ns", "tail", "trouble")
+    __slots__ = ("found", "has_failed", "num_problems_taken", "tail", "trouble")
 
     def __init__(self, tail: FileTail, found: EventFile) -> None:
         self.tail = tail
@@ -195,9 +227,12 @@ class _File:
         """Why it could not be read the last time."""
         self.has_failed = False
         """Whether reading it is given up."""
-        self.read_at_ns = 0
-        """When it was read last, in nanoseconds since the epoch."""
         self.num_problems_taken = 0
+
+    @property
+    def is_short(self) -> bool:
+        """Whether it is worth reading together with others."""
+        return self.found.size <= MAX_FILE_BYTES
 
     @property
     def has_given(self) -> bool:
@@ -224,4 +259,4 @@ class _File:
         if self.trouble or self.found != self.tail.opened:
             return True
         # It may have been written over, as far as the clock can tell at the same time.
-        return self.read_at_ns - self.found.ctime_ns < _UNSETTLED_NS
+        return self.tail.opened_at_ns - self.found.ctime_ns < _UNSETTLED_NS

@@ -16,6 +16,7 @@ from google.protobuf.message import DecodeError as ProtobufDecodeError
 from numpy.typing import NDArray
 
 from tbcore.eventfiles.batch import (
+    GRAPH_FIELDS,
     BareEvent,
     Batch,
     FileVersion,
@@ -29,13 +30,10 @@ from tbcore.eventfiles.batch import (
 from tbcore.eventfiles.proto.summary_pb2 import SummaryMetadata
 from tbcore.kinds import Kind
 from tbcore.store.orphans import Orphans, SummaryRows, find_orphans, position_array
-from tbcore.store.series import LIVE_SLACK, LOADED_SLACK, Series, SeriesBlock
+from tbcore.store.series import LIVE_SLACK, LOADED_SLACK, REFERENCE, SINGLE, Series, SeriesBlock
 from tbcore.store.view import Begun, FileRef, Place, Plan, RunView, Shape, TagView
 
 Column = ScalarColumn | ReferenceColumn
-
-GRAPH_FIELDS = frozenset(["graph_def", "meta_graph_def", "tagged_run_metadata"])
-"""Fields of events without a summary. A restart drops none of them: the graph stays the graph."""
 
 _NO_TAG = TagView((), 0, None)
 _NOTHING = RunView()
@@ -156,13 +154,14 @@ class RunData:
         if isinstance(batch, Table) and self._begin(batch, file_index):
             return
         self._note_file(file_index)
-        columns: list[Column] = [*batch.scalars, *batch.references]
-        if batch.scalars and batch.references:
+        scalars, references, bare_events = batch.scalars, batch.references, batch.bare_events
+        columns: list[Column] = [*scalars, *references]
+        if scalars and references:
             columns.sort(key=lambda column: column.position[0])
-        self._note_time(file_index, _last_wall_time(columns, batch.bare_events))
+        self._note_time(file_index, _last_wall_time(columns, bare_events))
         kept: Sequence[NDArray[np.bool_] | None] = [None] * len(columns)
         if self._purges and self._goes_by_steps(file_index):
-            orphans = self._find_orphans(columns, batch)
+            orphans = self._find_orphans(columns, bare_events)
             kept = orphans.kept
             for tag, limit in orphans.limits.items():
                 self._purge(tag, limit)
@@ -234,7 +233,7 @@ class RunData:
         version = self._versions.get(file_index, self._version)
         return version is None or not version >= 2
 
-    def _find_orphans(self, columns: Sequence[Column], batch: Batch) -> Orphans:
+    def _find_orphans(self, columns: Sequence[Column], bare_events: Sequence[BareEvent]) -> Orphans:
         # Graphs are among the bare events too, and count as such.
         rows = [
             SummaryRows(c.tag, c.position[:0], c.step[:0])
@@ -242,7 +241,7 @@ class RunData:
             else SummaryRows(c.tag, c.position, c.step)
             for c in columns
         ]
-        orphans = find_orphans(rows, batch.bare_events, self._most_recent_step)
+        orphans = find_orphans(rows, bare_events, self._most_recent_step)
         self._most_recent_step = orphans.most_recent_step
         return orphans
 
@@ -267,6 +266,7 @@ class RunData:
         view = self._tags.get(tag, _NO_TAG)
         all_series = list(view.series)
         for number, series in enumerate(all_series):
+            # The graph stays the graph.
             if series.kind.field not in GRAPH_FIELDS:
                 num_shared = self._num_shared(tag, series)
                 all_series[number] = series.purged(limit, num_shared=num_shared)
@@ -316,32 +316,35 @@ class RunData:
         return min(max(expected + LOADED_SLACK / 2, LOADED_SLACK), _MAX_SLACK)
 
     def _begin(self, table: Table, file_index: int) -> bool:
-        """Takes the first rows of a run, all at once; False if they are not, or not to be."""
-        if self._tags or self._max_points or table.value.dtype != np.float32:
+        """Takes first rows of tags, all at once; False if they are not, or not to be."""
+        begun = self._tags if isinstance(self._tags, Begun) else None
+        if (self._tags and not begun) or self._max_points or table.value.dtype != np.float32:
             return False
         if self._purges and self._goes_by_steps(file_index):
             return False
-        self._note_file(file_index)
-        last = table.shape.last
-        self._note_time(file_index, float(table.wall_time[last]))
-        self._change()
-        slack = self._slack(table.origin + int(table.position[last]))
+        new = _plan(table.shape)
+        plan = begun.plan_with(new) if begun else new
+        if plan is None:
+            return False
+        slack = self._slack(table.origin + int(table.position[table.shape.last]))
         blocks = []
-        for numbers, rows in table.shape.groups:
-            shape = len(numbers), -1
-            arrays = table.step, table.wall_time, table.value
-            columns = [array[rows].reshape(shape) for array in arrays]
-            block = SeriesBlock.of(columns, slack=slack)
+        for numbers, is_scalar, rows in table.shape.groups:
+            columns = _rows_of(table, is_scalar, rows, file_index)
+            layout = SINGLE if is_scalar else REFERENCE
+            blocks.append(SeriesBlock.of(layout, len(numbers), columns, slack=slack))
+        self._note_file(file_index)
+        self._note_time(file_index, table.last_wall_time)
+        self._change()
+        self._tags = begun.grown(plan, blocks) if begun else Begun(plan, blocks)
+        self._shape = plan.shape
+        for group, block in zip(table.shape.groups, blocks, strict=True):
             self._nonfinite.update(
-                table.shape.columns[numbers[number]].tag for number in block.nonfinite()
+                table.shape.columns[group.columns[number]].tag for number in block.nonfinite()
             )
-            blocks.append(block)
-        plan = _plan(table.shape)
-        self._tags, self._shape = Begun(plan, blocks), plan.shape
         if self._unmeasured is not None:
-            self._unmeasured.update(self._tags)
+            self._unmeasured.update(new.places)
         if not all(block.is_compact for block in blocks):
-            self._unsettled.update(self._tags)
+            self._unsettled.update(new.places)
         return True
 
     def _append(
@@ -387,6 +390,16 @@ class RunData:
         self._unsettled.add(tag)
 
 
+def _rows_of(table: Table, is_scalar: bool, rows: slice, file_index: int) -> tuple[Any, ...]:
+    """Some rows of a table, in the order of a series' columns."""
+    shown = table.step[rows], table.wall_time[rows]
+    if is_scalar or table.whereabouts is None:
+        return *shown, table.value[rows]
+    length, index, crc = (array[rows] for array in table.whereabouts)
+    offset = table.position[rows] - index + table.origin
+    return *shown, offset, length, index, crc, file_index
+
+
 def _last_wall_time(columns: Sequence[Column], bare_events: Sequence[BareEvent]) -> float:
     """Of the event that stands last; NaN when there is none."""
     last, wall_time = -1, math.nan
@@ -412,9 +425,9 @@ def _plan(shape: TableShape) -> Plan:
     places: dict[str, Place] = {}
     for block, group in enumerate(shape.groups):
         for number, index in enumerate(group.columns):
-            tag, field, metadata, _ = shape.columns[index]
-            data = metadata.data if metadata else None
-            places[tag] = Place(block, number, _kind(field, _plugin_name(data), True), data)
+            tag, field, is_scalar, metadata, _ = shape.columns[index]
+            data = metadata[1] if metadata else None
+            places[tag] = Place(block, number, _kind(field, _plugin_name(data), is_scalar), data)
     return _plan_of(tuple((column.tag, places[column.tag]) for column in shape.columns))
 
 

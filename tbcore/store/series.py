@@ -8,6 +8,8 @@ All columns of a series lie in one block of memory with room to spare:
     +---------------------------+---------------------------+--------------+
       ^ length rows, then room
 
+Steps that rise evenly, as most do, take none of it: see `Even`.
+
 A `Series` is immutable: a block, and how many of its rows count. Appending writes behind these
 rows and gives a new `Series`, mostly of the same block, so that those who hold the old one see
 what they saw. That holds because there is a single line of descent: of each `Series` at most one
@@ -19,7 +21,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,7 +38,8 @@ LIVE_SLACK = 1 / 8
 """Spare room that a series gets when it outgrows its block later, and the most that is left."""
 _MIN_SPARE_ROWS = 2
 _MANY_ROWS = 1 << 17
-"""From here on a sampler is worth its memory; fewer rows are hashed anew in a millisecond."""
+"""From here on a sampler is worth its memory, and steps are; fewer rows are made or hashed anew in
+a millisecond."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,27 +56,31 @@ class ScalarSeries:
     """Shape (n,), float32, or float64 where a value needs it."""
 
     def __len__(self) -> int:
-        return len(self.step)
+        return len(self.value)
 
 
 class WholeSeries(ScalarSeries):
-    """All rows of a series that has lost none: the ordinals of millions are made for who asks."""
+    """All rows of a series that has lost none. Ordinals, and steps without a column, of which there
+    may be millions, are made for who asks."""
 
-    def __init__(
-        self,
-        step: NDArray[np.int64],
-        wall_time: NDArray[np.float64],
-        value: NDArray[np.floating[Any]],
-    ) -> None:
-        object.__setattr__(self, "step", step)
-        object.__setattr__(self, "wall_time", wall_time)
-        object.__setattr__(self, "value", value)
+    _series: Series
+
+    def __init__(self, series: Series) -> None:
+        object.__setattr__(self, "_series", series)
+        object.__setattr__(self, "wall_time", series.column(WALL_TIME))
+        object.__setattr__(self, "value", series.column(VALUE))
 
     @cached_property
     def ordinal(self) -> NDArray[np.int64]:
         ordinal = np.arange(len(self), dtype=np.int64)
         ordinal.flags.writeable = False
         return ordinal
+
+    @cached_property
+    def step(self) -> NDArray[np.int64]:
+        """As of ScalarSeries."""
+        steps: Rows = self._series.column(STEP)
+        return steps
 
 
 class LastPoints(NamedTuple):
@@ -104,15 +111,77 @@ class ItemSeries:
 class Layout:
     """The columns of a block."""
 
-    def __init__(self, *types: str) -> None:
+    __slots__ = ("columns", "row_bytes")
+
+    def __init__(self, *types: str, has_steps: bool = True) -> None:
+        """The first column is that of the steps, and has no bytes if there are to be none."""
         self.columns: list[tuple[np.dtype[Any], int, int]] = []
         """Type, bytes a row, and start of each column in bytes for each row of capacity. Wide
         columns come first, which keeps all of them aligned."""
         self.row_bytes = 0
-        for dtype in map(np.dtype, types):
-            self.columns.append((dtype, dtype.itemsize, self.row_bytes))
-            self.row_bytes += dtype.itemsize
+        for number, dtype in enumerate(map(np.dtype, types)):
+            size = dtype.itemsize if number or has_steps else 0
+            self.columns.append((dtype, size, self.row_bytes))
+            self.row_bytes += size
 
+
+class Even(NamedTuple):
+    """Steps that rise evenly: most do, and need no column then."""
+
+    first: int
+    stride: int
+    """Not negative."""
+
+    def at(self, start: int, stop: int) -> Rows:
+        """The steps of the rows from start to before stop."""
+        if stop - start >= _MANY_ROWS:
+            return _many_steps(self, start, stop)
+        return np.arange(start, stop, dtype=np.int64) * self.stride + self.first
+
+    @classmethod
+    def of(cls, step: Rows) -> Even | None:
+        """Of these steps, one at least; None if they rise in another way."""
+        return cls(int(step[0]), 0).followed_by(1, step[1:])
+
+    def followed_by(self, length: int, step: Rows) -> Even | None:
+        """With these steps behind `length` others; None if they do not go on evenly."""
+        count = len(step)
+        if not count:
+            return self
+        stride = int(step[0]) - self.first if length == 1 else self.stride
+        last = self.first + stride * (length + count - 1)
+        if not 0 <= stride < _MAX_STRIDE or int(step[-1]) != last:
+            return None
+        even = self if stride == self.stride else Even(self.first, stride)
+        if count > _FEW_STEPS or not stride:
+            return even if (step == even.at(length, length + count)).all() else None
+        # A few are compared in less time than numpy takes for its calls.
+        return (
+            even
+            if step.tolist() == [*range(last - stride * (count - 1), last + 1, stride)]
+            else None
+        )
+
+    def num_below(self, limit: int, length: int) -> int:
+        """How many of the first `length` steps are below the limit."""
+        if not self.stride:
+            return length if self.first < limit else 0
+        return min(max(-((self.first - limit) // self.stride), 0), length)
+
+
+@lru_cache(maxsize=1)
+def _many_steps(even: Even, start: int, stop: int) -> Rows:
+    """As `Even.at`. A page asks again and again, and all tags of a run may have the same."""
+    steps = np.arange(start, stop, dtype=np.int64)
+    steps *= even.stride
+    steps += even.first
+    steps.flags.writeable = False
+    return steps
+
+
+_FEW_STEPS = 64
+_MAX_STRIDE = 1 << 62
+"""Twice as much would not fit into a number of numpy's."""
 
 STEP, WALL_TIME = 0, 1
 """Columns of all layouts."""
@@ -121,6 +190,9 @@ SINGLE = Layout("i8", "f8", "f4")
 """Step, wall time and value of a scalar."""
 DOUBLE = Layout("i8", "f8", "f8")
 """As SINGLE, once a value needs more than float32."""
+EVEN_SINGLE = Layout("i8", "f8", "f4", has_steps=False)
+EVEN_DOUBLE = Layout("i8", "f8", "f8", has_steps=False)
+"""The same of scalars whose steps rise evenly."""
 OFFSET, LENGTH, INDEX, CRC, FILE = 2, 3, 4, 5, 6
 REFERENCE = Layout("i8", "f8", "i8", "u4", "u4", "u4", "u4")
 """Step, wall time and whereabouts of what stays in the file."""
@@ -195,6 +267,7 @@ class Series:
         "_num_rising",
         "block",
         "capacity",
+        "even",
         "kind",
         "layout",
         "length",
@@ -209,6 +282,7 @@ class Series:
         block: NDArray[np.uint8],
         capacity: int,
         length: int,
+        even: Even | None = None,
         ordinals: Ordinals | None = None,
         num_rising: int = 0,
         num_nonfinite: int = 0,
@@ -218,6 +292,8 @@ class Series:
         self.block = block
         self.capacity = capacity
         self.length = length
+        self.even = even
+        """The steps, if the block has no column of them."""
         self.ordinals = ordinals
         """None while they are 0, 1, 2, ..."""
         self.num_nonfinite = num_nonfinite
@@ -244,6 +320,7 @@ class Series:
             self.block,
             self.capacity,
             self.length,
+            self.even,
             self.ordinals,
             self._num_rising,
             self.num_nonfinite,
@@ -256,6 +333,12 @@ class Series:
         view = self._column(number, 0, self.length)
         view.flags.writeable = False
         return view
+
+    def column_at(self, number: int, rows: Rows) -> NDArray[Any]:
+        """These rows of a column, as an array of its own."""
+        if number == STEP and self.even is not None:
+            return rows * self.even.stride + self.even.first
+        return self._column(number, 0, self.length)[rows]
 
     def positions(self, samples: int) -> Rows:
         """Rows of a sample, rising; all rows for 0."""
@@ -287,7 +370,10 @@ class Series:
         # Without making views of the columns: somebody may ask this of each of 100,000 series.
         data, last, capacity = self.block.data, self.length - 1, self.capacity
         (_, _, step_at), (_, _, wall_time_at), (_, size, value_at) = self.layout.columns
-        [step] = _INT64.unpack_from(data, capacity * step_at + last * 8)
+        if self.even is not None:
+            step = self.even.first + self.even.stride * last
+        else:
+            [step] = _INT64.unpack_from(data, capacity * step_at + last * 8)
         [wall_time] = _FLOAT64.unpack_from(data, capacity * wall_time_at + last * 8)
         float_ = _FLOAT32 if size == 4 else _FLOAT64
         [value] = float_.unpack_from(data, capacity * value_at + last * size)
@@ -297,6 +383,8 @@ class Series:
         """Of all rows, None if there are none; the loader's thread only."""
         if not self.length:
             return None
+        if self.even is not None:
+            return self.even.first + self.even.stride * (self.length - 1)
         step = self._column(STEP, 0, self.length)
         rising = self._rising(step)
         highest = int(step[rising - 1])
@@ -315,17 +403,22 @@ class Series:
         count = len(columns[STEP])
         layout, length, need = self.layout, self.length, self.length + count
         block, capacity = self.block, self.capacity
-        if layout is SINGLE:
-            value = _as_single(columns[VALUE])
+        even = None
+        if layout is not REFERENCE:
+            even = self._even_with(columns[STEP])
+            is_single = layout is SINGLE or layout is EVEN_SINGLE
+            value = _as_single(columns[VALUE]) if is_single else None
             if value is None:
-                layout = DOUBLE
+                layout = EVEN_DOUBLE if even else DOUBLE
             else:
+                layout = EVEN_SINGLE if even else SINGLE
                 columns = (columns[STEP], columns[WALL_TIME], value)
         if need > capacity or layout is not self.layout:
             capacity = max(_with_slack(need, slack), capacity)
             block = self._copied(layout, capacity, slice(0, length))
         for (dtype, size, start), column in zip(layout.columns, columns, strict=True):
-            np.ndarray((count,), dtype, block, capacity * start + length * size)[...] = column
+            if size:
+                np.ndarray((count,), dtype, block, capacity * start + length * size)[...] = column
         num_nonfinite = self.num_nonfinite
         if layout is not REFERENCE:
             num_nonfinite += _num_nonfinite(_view(block, layout, capacity, VALUE, length, need))
@@ -335,6 +428,7 @@ class Series:
             block,
             capacity,
             need,
+            even,
             self._ordinals_with(ordinals, count),
             self._num_rising,
             num_nonfinite,
@@ -346,6 +440,9 @@ class Series:
         `num_shared` tells how many of the block's rows a reader may hold: those are not given up
         to be written to again.
         """
+        if self.even is not None:
+            cut = self.even.num_below(limit, self.length)
+            return self if cut == self.length else self._cut(cut, num_shared)
         step = self._column(STEP, 0, self.length)
         rising = self._rising(step)
         # A job that restarts goes back from its last step, so that the rows to drop are the last
@@ -357,6 +454,10 @@ class Series:
             return self
         if len(others):
             return self.taken(np.concatenate([np.arange(cut, dtype=np.int64), others]))
+        return self._cut(cut, num_shared)
+
+    def _cut(self, cut: int, num_shared: int) -> Series:
+        """The first rows only; see `purged`."""
         ordinals = None if self.ordinals is None else self.ordinals.cut(cut)
         num_nonfinite = self.num_nonfinite
         if num_nonfinite:
@@ -365,7 +466,17 @@ class Series:
         if cut < num_shared:
             capacity = _with_slack(cut, LOADED_SLACK)
             block = self._copied(self.layout, capacity, slice(0, cut))
-        return Series(self.kind, self.layout, block, capacity, cut, ordinals, cut, num_nonfinite)
+        return Series(
+            self.kind,
+            self.layout,
+            block,
+            capacity,
+            cut,
+            self.even,
+            ordinals,
+            cut,
+            num_nonfinite,
+        )
 
     def bounded(self, max_rows: int) -> Series:
         """Only a sample of its rows, if there are more than `max_rows`."""
@@ -375,8 +486,9 @@ class Series:
 
     def taken(self, rows: Rows) -> Series:
         """Only these rows, with the ordinals they have; `rows` are rising."""
+        layout = {EVEN_SINGLE: SINGLE, EVEN_DOUBLE: DOUBLE}.get(self.layout, self.layout)
         capacity = _with_slack(len(rows), LOADED_SLACK)
-        block = self._copied(self.layout, capacity, rows)
+        block = self._copied(layout, capacity, rows)
         ordinals = self.ordinals_at(rows)
         is_implied = not len(rows) or int(ordinals[-1]) == len(rows) - 1
         num_nonfinite = self.num_nonfinite
@@ -384,10 +496,11 @@ class Series:
             num_nonfinite = _num_nonfinite(self._column(VALUE, 0, self.length)[rows])
         return Series(
             self.kind,
-            self.layout,
+            layout,
             block,
             capacity,
             len(rows),
+            None,
             None if is_implied else Ordinals.of(ordinals),
             num_nonfinite=num_nonfinite,
         )
@@ -409,6 +522,7 @@ class Series:
             block,
             capacity,
             self.length,
+            self.even,
             self.ordinals,
             self._num_rising,
             self.num_nonfinite,
@@ -419,16 +533,25 @@ class Series:
         return Series(kind, *self._but_kind())
 
     def _column(self, number: int, start: int, stop: int) -> NDArray[Any]:
+        if number == STEP and self.even is not None:
+            return self.even.at(start, stop)
         return _view(self.block, self.layout, self.capacity, number, start, stop)
 
     def _copied(self, layout: Layout, capacity: int, rows: slice | Rows) -> NDArray[np.uint8]:
         """A new block of `capacity` rows that begins with these ones."""
         block = np.empty(capacity * layout.row_bytes, np.uint8)
         if self.length:
-            for number in range(len(layout.columns)):
-                column = self._column(number, 0, self.length)[rows]
-                _view(block, layout, capacity, number, 0, len(column))[...] = column
+            for number, (_, size, _) in enumerate(layout.columns):
+                if size:
+                    column = self._column(number, 0, self.length)[rows]
+                    _view(block, layout, capacity, number, 0, len(column))[...] = column
         return block
+
+    def _even_with(self, step: Rows) -> Even | None:
+        """The steps with these ones behind them, if they rise evenly."""
+        if not self.length:
+            return Even.of(step) if len(step) else None
+        return None if self.even is None else self.even.followed_by(self.length, step)
 
     def _ordinals_with(self, ordinals: int | Rows, count: int) -> Ordinals | None:
         if isinstance(ordinals, int):
@@ -455,47 +578,59 @@ class Series:
 
 
 class SeriesBlock:
-    """First rows of scalar series that have equally many, in one block of memory."""
+    """First rows of series that have equally many, in one block of memory."""
 
-    __slots__ = ("_block", "_capacity", "_length", "_num_nonfinite")
+    __slots__ = ("_block", "_capacity", "_even", "_layout", "_length", "_num_nonfinite")
 
     def __init__(
         self,
+        layout: Layout,
         block: NDArray[np.uint8],
         capacity: int,
         length: int,
+        even: Even | None,
         num_nonfinite: Sequence[int] | None,
     ) -> None:
+        self._layout = layout
         self._block = block
         self._capacity = capacity
         self._length = length
-        """Of each series, as the capacity."""
+        """Of each series, as the capacity and the steps."""
+        self._even = even
         self._num_nonfinite = num_nonfinite
         """By series; None where all values are finite."""
 
     @classmethod
-    def of(cls, columns: Sequence[Any], *, slack: float) -> SeriesBlock:
-        """From columns of shape (num_series, num_rows), which are copied.
+    def of(
+        cls, layout: Layout, num_series: int, columns: Sequence[Any], *, slack: float
+    ) -> SeriesBlock:
+        """From the layout's columns of so many series, one behind the other; they are copied.
 
-        They are in the order and types of SINGLE.
+        The layout is SINGLE or REFERENCE. One column may be a single number for all rows.
         """
-        num_series, num_rows = columns[STEP].shape
+        shape = num_series, len(columns[STEP]) // num_series
+        num_rows = shape[1]
+        even = num_nonfinite = None
+        if layout is SINGLE:
+            even = _even_of_all(columns[STEP].tobytes(), num_series)
+            layout = EVEN_SINGLE if even else SINGLE
+            is_finite = np.isfinite(columns[VALUE])
+            if not is_finite.all():
+                num_finite = np.count_nonzero(is_finite.reshape(shape), axis=1)
+                num_nonfinite = (num_rows - num_finite).tolist()
         capacity = _with_slack(num_rows, slack)
-        size = _slice_bytes(capacity)
+        size = _slice_bytes(layout, capacity)
         block = np.empty(num_series * size, np.uint8)
-        for (dtype, width, start), column in zip(SINGLE.columns, columns, strict=True):
-            shape = num_series, num_rows
-            np.ndarray(shape, dtype, block, capacity * start, (size, width))[...] = column
-        is_finite = np.isfinite(columns[VALUE])
-        num_nonfinite = None
-        if not is_finite.all():
-            num_nonfinite = (num_rows - np.count_nonzero(is_finite, axis=1)).tolist()
-        return cls(block, capacity, num_rows, num_nonfinite)
+        for (dtype, width, start), column in zip(layout.columns, columns, strict=True):
+            if width:
+                rows = column if isinstance(column, int) else column.reshape(shape)
+                np.ndarray(shape, dtype, block, capacity * start, (size, width))[...] = rows
+        return cls(layout, block, capacity, num_rows, even, num_nonfinite)
 
     def __reduce__(self) -> tuple[type[SeriesBlock], tuple[Any, ...]]:
         """As pickling would find it by itself, in a fraction of the time."""
-        arguments = self._block, self._capacity, self._length, self._num_nonfinite
-        return SeriesBlock, arguments
+        rest = self._block, self._capacity, self._length, self._even, self._num_nonfinite
+        return SeriesBlock, (self._layout, *rest)
 
     @property
     def is_compact(self) -> bool:
@@ -508,20 +643,29 @@ class SeriesBlock:
 
     def series(self, number: int, kind: Kind) -> Series:
         """One of them, as a view of the block."""
-        size = _slice_bytes(self._capacity)
+        size = _slice_bytes(self._layout, self._capacity)
         return Series(
             kind,
-            SINGLE,
+            self._layout,
             self._block[number * size : (number + 1) * size],
             self._capacity,
             self._length,
+            self._even,
             num_nonfinite=self._num_nonfinite[number] if self._num_nonfinite else 0,
         )
 
 
-def _slice_bytes(capacity: int) -> int:
+@lru_cache(maxsize=16)
+def _even_of_all(steps: bytes, num_series: int) -> Even | None:
+    """Of so many series with these steps, if all have the same. Those of a sweep's runs have."""
+    rows = np.frombuffer(steps, np.int64).reshape(num_series, -1)
+    even = Even.of(rows[0])
+    return even if even is not None and (rows == rows[0]).all() else None
+
+
+def _slice_bytes(layout: Layout, capacity: int) -> int:
     """Of one series in a block of many: each begins where eight bytes do."""
-    return -(-capacity * SINGLE.row_bytes // 8) * 8
+    return -(-capacity * layout.row_bytes // 8) * 8
 
 
 def _view(

@@ -13,6 +13,8 @@ ClaimsKey = tuple[Claim, ...]
 
 _MAX_REMEMBERED = 64
 """Answers kept for each run; there are about as many claims as plugins."""
+_MAX_BLOCKS = 64
+"""Of runs that take what follows as another table; most have a few."""
 
 
 class FileRef(NamedTuple):
@@ -43,32 +45,38 @@ class TagView:
 
 
 class Begun(Mapping[str, TagView]):
-    """Tags of a run that has begun with scalars alone; a series is made when somebody asks for it.
+    """Tags of a run that has just begun; a series is made when somebody asks for it.
 
     A sweep has thousands of such runs, of which a page shows a few.
     """
 
     __slots__ = ("_blocks", "_made", "_plan")
 
-    def __init__(self, plan: Plan, blocks: Sequence[SeriesBlock]) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        blocks: Sequence[SeriesBlock],
+        made: Sequence[dict[str, TagView]] = (),
+    ) -> None:
         self._plan = plan
         self._blocks = blocks
         """As many as the plan says."""
-        self._made: dict[str, TagView] = {}
-        """Of each tag there is one series at most: who appends goes by its identity."""
+        self._made = [*made, *({} for _ in blocks[len(made) :])]
+        """By block. Of each tag there is one series at most: who appends goes by its identity."""
 
     def __reduce__(self) -> tuple[type[Begun], tuple[object, ...]]:
         """As of Series; what was made is made again."""
         return Begun, (self._plan, self._blocks)
 
     def __getitem__(self, tag: str) -> TagView:
-        made = self._made.get(tag)
-        if made is None:
-            place = self._plan.places[tag]
+        place = self._plan.places[tag]
+        made = self._made[place.block]
+        view = made.get(tag)
+        if view is None:
             series = self._blocks[place.block].series(place.number, place.kind)
             # Of two threads that make it the second takes what the first has made.
-            made = self._made.setdefault(tag, TagView((series,), len(series), place.metadata))
-        return made
+            view = made.setdefault(tag, TagView((series,), len(series), place.metadata))
+        return view
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._plan.places)
@@ -80,6 +88,17 @@ class Begun(Mapping[str, TagView]):
         """As of RunView, without making any series."""
         for tag, place in self._plan.places.items():
             yield tag, (place.kind,)
+
+    def plan_with(self, plan: Plan) -> Plan | None:
+        """The plan of these tags and more; None where one of them is there already, or where
+        there are so many blocks that it costs more than it spares to make a plan each time."""
+        if len(self._blocks) > _MAX_BLOCKS:
+            return None
+        return self._plan.followed_by(plan, len(self._blocks))
+
+    def grown(self, plan: Plan, blocks: Sequence[SeriesBlock]) -> Begun:
+        """With the plan that `plan_with` made, and the blocks of the new tags."""
+        return Begun(plan, [*self._blocks, *blocks], self._made)
 
 
 class Place(NamedTuple):
@@ -96,13 +115,34 @@ class Place(NamedTuple):
 class Plan:
     """Which tags runs begin with, and where they are: one object for all that are alike."""
 
-    __slots__ = ("places", "shape")
+    __slots__ = ("_followers", "places", "shape")
 
     def __init__(self, places: Mapping[str, Place]) -> None:
         self.places = places
         """By tag, in order of first appearance."""
         self.shape = Shape()
         """Of the runs as long as they have no other tags."""
+        self._followers: dict[Plan, Plan | None] = {}
+
+    def __reduce__(self) -> tuple[type[Plan], tuple[object, ...]]:
+        """Answers are found again."""
+        return Plan, (self.places,)
+
+    def followed_by(self, other: Plan, num_blocks: int) -> Plan | None:
+        """Of runs that go on with the other one, behind so many blocks; None where a tag is in
+        both."""
+        if other not in self._followers:
+            both = None
+            if self.places.keys().isdisjoint(other.places):
+                more = {
+                    tag: place._replace(block=num_blocks + place.block)
+                    for tag, place in other.places.items()
+                }
+                both = Plan({**self.places, **more})
+            if len(self._followers) >= _MAX_REMEMBERED:
+                self._followers.clear()
+            self._followers[other] = both
+        return self._followers[other]
 
 
 class Shape:

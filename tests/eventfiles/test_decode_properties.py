@@ -13,9 +13,11 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tbcore.eventfiles import decode, periods, records, suffixes
+from tbcore.eventfiles import references as by_heads
 from tbcore.eventfiles.batch import Batch, FirstMetadata, Item
 from tbcore.eventfiles.decode import Decoder
 from tbcore.eventfiles.heads import find_heads
+from tbcore.eventfiles.piles import Pile
 from tbcore.eventfiles.proto.event_pb2 import Event, SessionLog
 from tbcore.eventfiles.proto.summary_pb2 import Summary, SummaryMetadata
 from tbcore.eventfiles.suffixes import Suffix
@@ -35,13 +37,15 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(decode, "_LAST_ROUND", 80)
     monkeypatch.setattr(decode, "_FEW_RECORDS", 2)
     monkeypatch.setattr(decode, "_LONG_BLOCK", 3)
-    monkeypatch.setattr(decode, "_LONG_TAG", 100)
+    monkeypatch.setattr(decode, "_LARGE_BLOCK", 12)
+    monkeypatch.setattr(by_heads, "_LONG_TAG", 100)
     monkeypatch.setattr(decode, "_MANY_REFERENCES", 3)
     monkeypatch.setattr(decode, "_MANY_SCALARS", 8)
     monkeypatch.setattr(periods, "_MANY_ROWS", 4)
     monkeypatch.setattr(periods, "_SLICE_BYTES", 300)
     monkeypatch.setattr(periods, "_TILE_BYTES", 120)
     monkeypatch.setattr(records, "_CHECK_SLICE_BYTES", 200)
+    monkeypatch.setattr(records, "_FEW_FRAMES", 4)
 
 
 # ------------------------------------------------------------------------------------ streams
@@ -217,15 +221,11 @@ def read_all(path: Path, *, blocks: bool, sizes: list[int] | None = None) -> Col
 
 
 def assert_equal_paths(path: Path, sizes: list[int]) -> None:
-    fast = read_all(path, blocks=True, sizes=sizes)
+    """Whether it grows to the sizes one after the other, or is short and read ahead."""
     plain = read_all(path, blocks=False, sizes=sizes)
-    assert fast.rows == plain.rows
-    assert fast.metadata.keys() == plain.metadata.keys()
-    for key, found in fast.metadata.items():
-        assert found.position == plain.metadata[key].position
-        assert SummaryMetadata.FromString(found.data) == SummaryMetadata.FromString(
-            plain.metadata[key].data
-        )
+    assert_same([read_all(path, blocks=True, sizes=sizes)], [plain])
+    content = path.read_bytes()
+    assert_equal_at_once(path.parent, [content[:size] for size in [*sizes, len(content)]] * 2)
 
 
 @st.composite
@@ -456,40 +456,75 @@ def test_tags_of_references_are_told_apart_whatever_their_hashes(
             payloads.append(event.SerializeToString())
     content = b"".join(map(record_bytes, payloads))
     assert_equal_files(tmp_path, [content])
-    monkeypatch.setattr(decode, "_FACTORS", np.zeros_like(decode._FACTORS))
+    monkeypatch.setattr(by_heads, "_FACTORS", np.zeros_like(by_heads._FACTORS))
     assert_equal_files(tmp_path, [content])
 
 
 # ------------------------------------------------------------------------------- alike files
 
 
-def read_short_files(
-    tmp_path: Path, contents: list[bytes], *, blocks: bool = True
-) -> list[Collector]:
-    """Read files one after the other with one decoder, as the runs of a logdir are."""
-    decoder = Decoder(blocks=blocks)
+def collected(file: FileTail) -> Collector:
+    """All that a file gives, and what was wrong with it."""
+    collector = Collector()
+    while not file.caught_up:
+        collector.take(file.read())
+    collector.rows.append(("problems", *file.problems))
+    collector.rows.append(("consumed", file.offset))
+    begun = file.first_event_time
+    collector.rows.append(("begun", None if begun is None else bits(begun)))
+    return collector
+
+
+def tails(tmp_path: Path, contents: list[bytes], decoder: Decoder) -> list[FileTail]:
+    """Of files with these contents, as those of the runs of a logdir."""
     found = []
     for number, content in enumerate(contents):
         path = tmp_path / f"{number}.tfevents"
         path.write_bytes(content)
-        collector, file = Collector(), FileTail(str(path), 0, decoder)
-        while not file.caught_up:
-            collector.take(file.read())
-        collector.rows.append(("problems", *file.problems))
-        collector.rows.append(("consumed", file.offset))
-        found.append(collector)
+        found.append(FileTail(str(path), 0, decoder))
     return found
 
 
-def assert_equal_files(tmp_path: Path, contents: list[bytes]) -> None:
-    fast = read_short_files(tmp_path, contents)
-    plain = read_short_files(tmp_path, contents, blocks=False)
+def read_one_by_one(files: list[FileTail], pile: Pile | None = None) -> list[Collector]:
+    """Read files one after the other, each ahead of its turn if there is a pile for it."""
+    found = []
+    for file in files:
+        if pile is not None:
+            pile.read([file])
+        found.append(collected(file))
+    return found
+
+
+def read_at_once(files: list[FileTail]) -> list[Collector]:
+    """Read all files ahead, as many as come at once, and then each in its turn."""
+    pile = Pile()
+    while fresh := [file for file in files if file.is_fresh]:
+        pile.read(fresh)
+    return [collected(file) for file in files]
+
+
+def assert_same(fast: list[Collector], plain: list[Collector]) -> None:
     for one, other in zip(fast, plain, strict=True):
         assert one.rows == other.rows
         assert one.metadata.keys() == other.metadata.keys()
         for key, first in one.metadata.items():
             assert first.position == other.metadata[key].position
-            assert first.data == other.metadata[key].data
+            assert SummaryMetadata.FromString(first.data) == SummaryMetadata.FromString(
+                other.metadata[key].data
+            )
+
+
+def assert_equal_files(tmp_path: Path, contents: list[bytes]) -> None:
+    """Whether they are read ahead or not."""
+    plain = read_one_by_one(tails(tmp_path, contents, Decoder(blocks=False)))
+    assert_same(read_one_by_one(tails(tmp_path, contents, Decoder())), plain)
+    assert_same(read_one_by_one(tails(tmp_path, contents, Decoder()), Pile()), plain)
+
+
+def assert_equal_at_once(tmp_path: Path, contents: list[bytes]) -> None:
+    """Also when many are read ahead together."""
+    plain = read_one_by_one(tails(tmp_path, contents, Decoder(blocks=False)))
+    assert_same(read_at_once(tails(tmp_path, contents, Decoder())), plain)
 
 
 def alike(
@@ -606,19 +641,19 @@ def test_little_is_kept_of_files_that_are_alike(
 ) -> None:
     """However many lengths they have; and nothing large while there is nothing to read."""
     monkeypatch.setattr(suffixes, "_MAX_VALUES", 100)
-    decoder = Decoder()
+    pile = Pile()
 
     def num_kept() -> int:
-        return sum(s.num_values for s in decoder._suffixes._suffixes.values() if s is not None)
+        return sum(s.num_values for s in pile._suffixes._suffixes.values() if s is not None)
 
     path = tmp_path / "a.tfevents"
     for end in [*ends_of(alike(0))[20:], *ends_of(alike(0))[:20:-1]]:
         for seed in range(3):
             path.write_bytes(alike(seed)[:end])
-            Collector().take(FileTail(str(path), 0, decoder).read())
+            pile.read([FileTail(str(path), 0, Decoder())])
             assert num_kept() <= 100 + 40
     assert num_kept()
-    decoder.rest()
+    pile.rest()
     assert not num_kept()
 
 
@@ -711,6 +746,7 @@ def test_every_byte_of_a_file_that_is_alike(tmp_path: Path, suffixes_used: list[
         flipped.append(bytes(other))
     assert_equal_files(tmp_path, [*known, content, *flipped])
     assert suffixes_used == [0]
+    assert_equal_at_once(tmp_path, [*known, content, *flipped])
 
 
 @settings(SETTINGS, max_examples=max(50, settings().max_examples // 2))
@@ -733,3 +769,4 @@ def test_same_rows_of_files_that_are_somewhat_alike(
     longer = [same + head for head in before[:1]]
     files = [*contents, *early, *longer, *longer, *early, bytes(whole), bytes(whole[:cut])]
     assert_equal_files(tmp_path, files)
+    assert_equal_at_once(tmp_path, files)

@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 import struct
 from pathlib import Path
+from unittest import mock
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tbcore.errors import DataLossError, NotFoundError
+from tbcore.eventfiles import records
 from tbcore.eventfiles.crc32c import masked_crc, masked_length_crc
 from tbcore.eventfiles.records import (
     MAX_PAYLOAD_BYTES,
@@ -70,8 +74,30 @@ def test_an_impossible_length_ends_the_file_though_its_checksum_is_right(length:
     header = struct.pack("<QI", length, masked_length_crc(length))
     buffer, size = buffer_of(record_bytes(b"x"), header, bytes(100))
     frames = find_frames(buffer, 0, size, 100)
-    assert (len(frames.starts), frames.stop) == (1, "bad_length")
+    assert (len(frames.starts), frames.stop) == (1, "limit"), "what is behind is another question"
+    frames = find_frames(buffer, frames.end, size, 100)
+    assert (len(frames.starts), frames.stop) == (0, "bad_length")
     assert length_at(buffer, len(record_bytes(b"x"))) is None
+
+
+@given(
+    st.lists(st.sampled_from([0, 5, 5, 5, 255, 256, 300, 65_535, 65_536, 65_541]), max_size=30),
+    st.integers(1, 40),
+    st.integers(1, 8),
+)
+def test_records_of_all_lengths_are_found(lengths: list[int], limit: int, few: int) -> None:
+    """Whichever come first: short ones are walked in another way, and long ones may look short."""
+    buffer, size = buffer_of(*(record_bytes(bytes(length)) for length in lengths))
+    found: list[int] = []
+    at, stop = 0, "limit"
+    with mock.patch.object(records, "_FEW_FRAMES", few):
+        while stop == "limit":
+            frames = find_frames(buffer, at, size, limit)
+            assert len(frames.starts) <= limit
+            assert frames.starts.tolist()[:1] in ([], [at])
+            found += frames.lengths.tolist()
+            at, stop = frames.end, frames.stop
+    assert (found, at, stop) == (lengths, size, "incomplete")
 
 
 def test_a_long_record_that_is_not_all_there_waits() -> None:

@@ -137,9 +137,9 @@ def event_files(data: bytes) -> None:
     with (
         tempfile.TemporaryDirectory(dir=_MEMORY) as folder,
         mock.patch.multiple(decode, BUFFER_BYTES=buffer_bytes, _FIRST_ROUND=5, _LAST_ROUND=80,
-                            _FEW_RECORDS=2, _LONG_BLOCK=3),
+                            _FEW_RECORDS=2, _LONG_BLOCK=3, _LARGE_BLOCK=12),
         mock.patch.multiple(periods, _MANY_ROWS=4, _SLICE_BYTES=300, _TILE_BYTES=120),
-        mock.patch.object(records, "_CHECK_SLICE_BYTES", 200),
+        mock.patch.multiple(records, _CHECK_SLICE_BYTES=200, _FEW_FRAMES=4),
     ):  # fmt: skip
         path = Path(folder) / "a.tfevents"
         path.write_bytes(content)

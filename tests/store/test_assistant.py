@@ -62,7 +62,8 @@ def contents(view: RunView) -> dict[str, Any]:
     def series(one: Series) -> tuple[Any, ...]:
         columns = [one.column(n).tobytes() for n in range(len(one.layout.columns))]
         ordinals = one.ordinals_between(0, one.length).tolist()
-        return one.kind, id(one.layout), one.num_nonfinite, ordinals, columns
+        dtypes = [dtype for dtype, _, _ in one.layout.columns]
+        return one.kind, dtypes, one.num_nonfinite, ordinals, columns
 
     tags = {
         tag: (tag_view.metadata, tag_view.num_rows, [series(s) for s in tag_view.series])
@@ -382,7 +383,7 @@ def test_what_it_read_holds_no_descriptor_and_goes_when_its_last_array_goes(
 
     one = kept[0]
     assert one is not None
-    column = one.data.commit().tags["loss"].series[0].column(0)
+    column = one.data.commit().tags["loss"].series[0].column(1)
     before = column.tolist()
     del kept, one
     gc.collect()

@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from tbcore.errors import NotFoundError
 from tbcore.eventfiles import decode, logdir, records, tail
 from tbcore.eventfiles.logdir import LogdirSpec
+from tbcore.eventfiles.piles import Pile
 from tbcore.kinds import Claim
 from tbcore.store import loader as loader_module
 from tbcore.store import reader as reader_module
@@ -107,7 +108,8 @@ def logs(tmp_path: Path) -> Logs:
 
 @pytest.fixture
 def small_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pieces of 1 kB, a turn for each, and a commit after each."""
+    """Pieces of 1 kB, a turn for each, and a commit after each; no file is read ahead."""
+    monkeypatch.setattr(reader_module, "MAX_FILE_BYTES", 0)
     monkeypatch.setattr(decode, "BUFFER_BYTES", 1024)
     monkeypatch.setattr(tail, "BUFFER_BYTES", 1024)
     monkeypatch.setattr(loader_module, "TURN_BYTES", 1)
@@ -252,6 +254,7 @@ def test_a_turn_ends_in_time_however_few_bytes_it_read(
 ) -> None:
     """Some bytes take long: sounds and restarts are taken one by one. Others get their turn
     meanwhile, and nothing comes twice."""
+    monkeypatch.setattr(reader_module, "MAX_FILE_BYTES", 0)
     monkeypatch.setattr(reader_module, "TURN_SECONDS", 0)
     monkeypatch.setattr(loader_module, "COMMIT_SECONDS", 0)
     with EventFileWriter(logs.path / "slow" / "a.tfevents") as writer:
@@ -855,6 +858,22 @@ def test_a_file_that_our_fault_concerns_costs_itself(
     monkeypatch.undo()
     logs.load()
     assert logs.steps() == [1, 3, 3]
+
+
+def test_a_fault_of_reading_ahead_costs_no_run(
+    logs: Logs, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The runs are read in their turns, in the same pass: there may be only one."""
+
+    def decode_pile(*_: object) -> None:
+        raise ZeroDivisionError("of ours")
+
+    monkeypatch.setattr(Pile, "_decode", decode_pile)
+    for run in range(3):
+        logs.write(f"{run}/a.tfevents", 1, 2)
+    logs.load()
+    assert [logs.steps(str(run)) for run in range(3)] == [[1, 2]] * 3
+    assert logs.multiplexer.status.problems == ("reading ahead: ZeroDivisionError: of ours",)
 
 
 def test_damage_is_among_the_problems(logs: Logs, caplog: pytest.LogCaptureFixture) -> None:

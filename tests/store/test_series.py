@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -152,20 +153,67 @@ def test_values_are_float32_as_long_as_nothing_is_lost(values: list[float], layo
     assert series.appended(scalars(4), 4).layout is layout
 
 
-def test_a_million_points_cost_at_most_24_bytes_each() -> None:
-    """Once loaded: 20 bytes and what is spare; also when the size was not known before."""
-    step = np.arange(10_000, dtype=np.int64)
+@pytest.mark.parametrize(("is_even", "most"), [(True, 14), (False, 22)])
+def test_points_cost_little_memory(is_even: bool, most: int) -> None:
+    """Once loaded: 20 bytes and what is spare, 8 less where steps rise evenly; also when the size
+    was not known before."""
+    step = np.arange(10_000, dtype=np.int64) * 10
+    step[5] += not is_even
     wall_time, value = step.astype(np.float64), np.ones(10_000, np.float32)
     tracemalloc.start()
     before = tracemalloc.get_traced_memory()[0]
     series = Series.empty(SCALAR)
     for start in range(0, 1_000_000, 10_000):
-        series = series.appended([step + start, wall_time, value], start, slack=1.0)
+        series = series.appended([step + start * 10, wall_time, value], start, slack=1.0)
     series = series.compacted()
     used = tracemalloc.get_traced_memory()[0] - before
     tracemalloc.stop()
     assert len(series) == 1_000_000
-    assert used <= 22_000_000
+    assert used <= most * 1_000_000
+
+
+STEPS = st.integers(-3, 20) | st.sampled_from([-(2**63), -1, 2**53 + 1, 2**62, 2**63 - 1])
+
+
+@given(
+    st.lists(st.tuples(STEPS | st.none(), st.integers(-1, 3), st.integers(0, 5)), max_size=6),
+    STEPS,
+    st.booleans(),
+)
+def test_steps_that_rise_evenly_are_as_good_as_others(
+    pieces: list[tuple[int | None, int, int]], limit: int, is_double: bool
+) -> None:
+    """Whether they go on so, end to do so, or are dropped and come again; as far as they go."""
+    series, expected, stride = Series.empty(SCALAR), [], 1
+    for first, other_stride, count in pieces:
+        if first is None and expected:
+            first = expected[-1] + stride  # evenly, perhaps
+        stride = other_stride if first is not None and other_stride else stride
+        steps = [(first or 0) + i * stride for i in range(count)]
+        if not all(-(2**63) <= step < 2**63 for step in steps):
+            continue
+        columns = [np.array(steps, np.int64), np.arange(count) / 2, np.full(count, 0.5)]
+        if is_double:
+            columns[VALUE] = np.full(count, 0.1)
+        series = series.appended(columns, len(series))
+        expected += steps
+        assert steps_of(series) == expected
+        assert series.highest_step() == max(expected, default=None)
+        assert not expected or series.last_point()[0] == expected[-1]
+        assert steps_of(series.compacted()) == expected
+    rises = len({b - a for a, b in pairwise(expected)}) <= 1 and expected == sorted(expected)
+    fits = len(expected) < 2 or expected[1] - expected[0] < 2**62
+    assert (series.even is not None) == (bool(expected) and rises and fits)
+    left = series.purged(limit, num_shared=len(series))
+    assert steps_of(left) == [step for step in expected if step < limit]
+    left = left.appended(scalars(limit), len(expected))
+    assert steps_of(left)[-1] == limit
+    assert steps_of(series.bounded(3)) == [expected[i] for i in positions_of_first(expected)]
+
+
+def positions_of_first(rows: list[int]) -> list[int]:
+    """Of a sample of three."""
+    return positions_of(np.arange(len(rows)), 3).tolist() if len(rows) > 3 else [*range(len(rows))]
 
 
 def test_a_series_that_grows_slowly_keeps_little_room() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,15 @@ import pytest
 
 from tbcore.eventfiles.decode import Decoder
 from tbcore.eventfiles.logdir import LogdirSpec, scan
+from tbcore.eventfiles.piles import Pile
 from tbcore.eventfiles.proto.summary_pb2 import Summary
+from tbcore.eventfiles.tail import FileTail
+from tbcore.eventfiles.tensors import numpy_to_tensor
 from tbcore.kinds import Claim, Kind
-from tbcore.store.reader import RunReader
+from tbcore.store import reader as reader_module
+from tbcore.store.reader import RunReader, read_ahead
 from tbcore.store.run import RunData
-from tbcore.store.series import SINGLE, VALUE, Series, SeriesBlock
+from tbcore.store.series import EVEN_SINGLE, VALUE, Series, SeriesBlock
 from tbcore.store.view import RunView
 from tbcore.testing import EventFileWriter, summaries
 
@@ -59,8 +64,52 @@ def doubles(writer: EventFileWriter, run: int, step: int) -> None:
         writer.add_tensor(tag, value, step, dtype="float64", plugin_name="scalars")
 
 
-FORMS: dict[str, Write] = {f.__name__: f for f in (plain, uneven, not_finite, tensors, doubles)}
+def mixed(writer: EventFileWriter, run: int, step: int) -> None:
+    """What a trainer logs that does all it can: at first what was configured, and its model."""
+    if step == 0:
+        writer.add_text("config", f"run {run}" * (run + 1), step)
+        writer.add_graph(b"graph" * 40)
+    plain(writer, run, step)
+    if step % 8 == 0:
+        writer.add_histogram("weights", np.arange(step + run + 2), step)
+        writer.add_image("sample", summaries.png(2 + run, 2), step)
+    if step == 20:
+        writer.add_summary(step, *several(run))
+
+
+def several(run: int) -> list[Summary.Value]:
+    """Values of one event that are of all kinds."""
+    values = [Summary.Value(tag=f"both/{n}", simple_value=n) for n in range(3)]
+    values.insert(2, Summary.Value(tag="both/text", metadata=summaries.metadata("text")))
+    values[2].tensor.CopyFrom(numpy_to_tensor(np.array([b"a" * run], object)))
+    return values
+
+
+def restarted(writer: EventFileWriter, run: int, step: int) -> None:
+    """A job that starts again and says so, and other events that hold no values."""
+    if step in (10, 25):
+        writer.add_log_message("interrupted")
+        writer.add_session_log("START", step - 4)
+        writer.add_histogram("weights", np.arange(run + 2), step)
+    plain(writer, run, step)
+
+
+def with_messages(writer: EventFileWriter, run: int, step: int) -> None:
+    """Events without values at the beginning, between others, and at the end."""
+    writer.add_log_message(f"step {step}")
+    if step % (run + 2):
+        plain(writer, run, step)
+
+
+FORMS: dict[str, Write] = {
+    f.__name__: f
+    for f in (plain, uneven, not_finite, tensors, doubles, mixed, restarted, with_messages)
+}
 """Of doubles each tag is looked at by itself: not every one needs them."""
+
+
+TABLES = {"restarted": [True, False, False]}
+"""Whether the tables of each file were taken as a whole. What comes after a START is not."""
 
 
 def write_runs(logdir: Path, write: Write) -> None:
@@ -75,6 +124,7 @@ class Runs:
 
     def __init__(self, logdir: Path, *, blocks: bool, **options: Any) -> None:
         self._specs = [LogdirSpec(None, str(logdir))]
+        self._pile = Pile() if blocks else None
         decoder = Decoder(blocks=blocks)
         names = scan(self._specs).runs
         self._readers = {name: RunReader(decoder, **options) for name in names}
@@ -84,6 +134,8 @@ class Runs:
             reader = self._readers[name]
             reader.update(files)
             while reader.has_work:
+                if self._pile is not None:
+                    read_ahead(self._pile, [reader])
                 reader.read_turn(1 << 20)
         return self
 
@@ -103,7 +155,8 @@ def contents(data: RunData) -> dict[str, Any]:
     def series(one: Series) -> tuple[Any, ...]:
         columns = [one.column(n).tobytes() for n in range(len(one.layout.columns))]
         ordinals = one.ordinals_between(0, one.length).tolist()
-        return one.kind, id(one.layout), one.num_nonfinite, ordinals, columns
+        dtypes = [dtype for dtype, _, _ in one.layout.columns]
+        return one.kind, dtypes, one.num_nonfinite, ordinals, columns
 
     view = data.commit()
     return {
@@ -136,7 +189,10 @@ def test_a_table_is_what_its_rows_are(tmp_path: Path, tables: list[bool], form: 
     """Columns, kinds, order of tags, metadata, what is not finite, times."""
     write_runs(tmp_path, FORMS[form])
     fast = Runs(tmp_path, blocks=True).read()
-    assert tables == [form != "doubles"] * (NUM_RUNS - 2), "from the third on"
+    if form == "doubles":
+        assert tables == [False] * (NUM_RUNS - 2), "from the third on, and of no use"
+    else:
+        assert tables == TABLES.get(form, [True]) * NUM_RUNS
     assert fast.contents() == Runs(tmp_path, blocks=False).read().contents()
 
 
@@ -213,7 +269,7 @@ def test_series_in_one_block_are_aligned_and_have_little_spare_room(
     assert any(tables)
     for series in runs.series("tag7"):
         assert series.is_compact
-        assert series.layout is SINGLE
+        assert series.layout is EVEN_SINGLE
         assert series.column(0).flags.aligned
         assert series.column(1).flags.aligned
 
@@ -230,6 +286,18 @@ def test_room_for_rows_that_do_not_come_is_given_back(tmp_path: Path, tables: li
     views = runs.views()
     assert all(tag.series[0].is_compact for view in views for tag in view.tags.values())
     assert runs.contents() == Runs(tmp_path, blocks=False).read().contents()
+
+
+def test_a_run_that_begins_new_tags_all_the_time_is_no_longer_kept_as_tables(
+    tmp_path: Path, tables: list[bool]
+) -> None:
+    """To tell its tags anew for each of them would take longer than to keep each by itself."""
+    for number in range(100):
+        with EventFileWriter(tmp_path / f"{number:02}.tfevents", wall_time=1.0) as writer:
+            writer.add_scalar(f"of {number}", 1.0, 0)
+    fast = Runs(tmp_path, blocks=True).read()
+    assert tables == [True] * 65 + [False] * 35
+    assert fast.contents() == Runs(tmp_path, blocks=False).read().contents()
 
 
 def test_names_and_kinds_are_those_of_the_run_itself(tmp_path: Path, tables: list[bool]) -> None:
@@ -281,6 +349,20 @@ def test_series_are_made_when_somebody_asks(
         views[0].tags["no such tag"]
 
 
+def test_series_are_made_once_however_a_run_grows(tmp_path: Path, tables: list[bool]) -> None:
+    """Rows that a reader holds are told by it from those that may be written over."""
+    path = tmp_path / "1.tfevents"
+    with EventFileWriter(path, wall_time=1.0) as writer:
+        plain(writer, 0, 0)
+    runs = Runs(tmp_path, blocks=True).read()
+    [before] = runs.series("loss")
+    with EventFileWriter(tmp_path / "2.tfevents", wall_time=2.0) as writer:
+        writer.add_scalar("new", 1.0, 0)
+    assert runs.read().series("loss") == [before]
+    assert runs.series("loss")[0] is before
+    assert tables == [True, True]
+
+
 def test_a_view_of_a_short_run_stays_as_it_was(tmp_path: Path, tables: list[bool]) -> None:
     """Whatever is asked for first after the run has grown, or has dropped what was orphaned."""
     write_runs(tmp_path, plain)
@@ -305,3 +387,77 @@ def test_a_view_of_a_short_run_stays_as_it_was(tmp_path: Path, tables: list[bool
             found, expected = view.tags[tag].series[0], same.tags[tag].series[0]
             assert found.length == expected.length == STEPS
             assert found.column(VALUE).tolist() == expected.column(VALUE).tolist()
+
+
+# -- reading ahead --------------------------------------------------------------------------------
+
+
+def readers(logdir: Path) -> list[RunReader]:
+    """Of the runs below a directory, with nothing read."""
+    decoder, found = Decoder(), scan([LogdirSpec(None, str(logdir))]).runs
+    made = [RunReader(decoder) for _ in found]
+    for reader, files in zip(made, found.values(), strict=True):
+        reader.update(files)
+    return made
+
+
+def test_all_short_files_of_a_run_are_read_ahead(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many there are: a turn leaves those that come next to the pile."""
+    held: list[str] = []
+    real = FileTail.hold
+
+    def hold(self: FileTail, *arguments: Any) -> None:
+        held.append(self.path)
+        real(self, *arguments)
+
+    monkeypatch.setattr(FileTail, "hold", hold)
+    for number in range(10):
+        with EventFileWriter(tmp_path / f"{number}.tfevents", wall_time=1.0) as writer:
+            plain(writer, 0, number)
+    [reader] = readers(tmp_path)
+    pile, num_turns = Pile(), 0
+    while reader.has_work:
+        read_ahead(pile, [reader])
+        reader.read_turn(1 << 20)
+        num_turns += 1
+    assert num_turns == 2, "four, and sixteen"
+    assert held == sorted(held)
+    assert len(held) == 10
+    assert reader.data.commit().tags["loss"].num_rows == 10
+
+
+def test_of_runs_with_a_long_file_nothing_is_read_before_their_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They can still be lent then."""
+    monkeypatch.setattr(reader_module, "MAX_FILE_BYTES", 5000)
+    write_runs(tmp_path, plain)
+    for run in (2, 3):
+        with EventFileWriter(tmp_path / f"{run}" / "2.tfevents") as writer:
+            writer.add_text("long", "text" * 2000, 0)
+    found = readers(tmp_path)
+    read_ahead(Pile(), found)
+    assert [reader.is_untouched for reader in found] == [False, False, True, True, False, False]
+    read_ahead(Pile(), found[2:])
+    assert [reader.is_untouched for reader in found] == [False, False, False, True, False, False]
+
+
+def test_a_file_may_have_changed_since_it_was_read_ahead(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It counts when it was read, not when it was its turn: see _UNSETTLED_NS."""
+    write_runs(tmp_path, plain)
+    [reader, *_] = readers(tmp_path)
+    [files, *_] = scan([LogdirSpec(None, str(tmp_path))]).runs.values()
+    written = max(file.ctime_ns for file in files)
+    monkeypatch.setattr(time, "time_ns", lambda: written + 10**9)
+    read_ahead(Pile(), [reader])
+    monkeypatch.setattr(time, "time_ns", lambda: written + 10**10)
+    reader.read_turn(1 << 20)
+    reader.update(files)
+    assert reader.has_work
+    reader.read_turn(1 << 20)
+    reader.update(files)
+    assert not reader.has_work

@@ -1,0 +1,166 @@
+"""Rows: a batch in the making, of events that were decoded one by one and of columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, TypeVar
+
+import numpy as np
+
+from tbcore.eventfiles.batch import (
+    GRAPH_FIELDS,
+    BareEvent,
+    Batch,
+    FileVersion,
+    FirstMetadata,
+    ReferenceColumn,
+    ScalarColumn,
+    SessionStart,
+)
+from tbcore.eventfiles.layouts import HEALTH_PILL
+from tbcore.eventfiles.proto.event_pb2 import Event, SessionLog
+from tbcore.eventfiles.proto.summary_pb2 import Summary
+from tbcore.eventfiles.tensors import scalar_of
+
+_ARRAYS_FROM = 4
+"""What comes in a column from here on, behind the positions, are arrays."""
+
+_ReferenceRow = tuple[int, int, float, int, int, int, int]
+Column = TypeVar("Column", ScalarColumn, ReferenceColumn)
+
+
+def control_of(event: Event) -> FileVersion | SessionStart | None:
+    """The item that an event is by itself."""
+    what = event.WhichOneof("what")
+    if what == "file_version":
+        return FileVersion.of(event.file_version, event.step, event.wall_time)
+    if what == "session_log" and event.session_log.status == SessionLog.START:
+        return SessionStart(event.step, event.wall_time)
+    return None
+
+
+def graph_of(event: Event) -> tuple[str, str] | None:
+    """Tag and field of an event that is a graph, or of one."""
+    field = event.WhichOneof("what")
+    if field not in GRAPH_FIELDS:
+        return None
+    return event.tagged_run_metadata.tag if field == "tagged_run_metadata" else "", field
+
+
+def value_of(value: Summary.Value) -> tuple[str, str, np.float32 | np.float64 | None] | None:
+    """Tag, field and number of a value, which has no number where its bytes stay in the file.
+
+    None for what a debugger logged.
+    """
+    field, tag = value.WhichOneof("value") or "", value.tag
+    if field == "simple_value":
+        return tag, field, np.float32(value.simple_value)
+    if field != "tensor":
+        return tag, field, None
+    tag = tag or value.node_name
+    return None if tag.startswith(HEALTH_PILL) else (tag, field, scalar_of(value.tensor))
+
+
+class Rows:
+    """Rows of a batch in the making."""
+
+    def __init__(self) -> None:
+        self._scalar_columns: dict[tuple[str, str], list[ScalarColumn]] = {}
+        self._reference_columns: dict[tuple[str, str], list[ReferenceColumn]] = {}
+        self._scalars: dict[tuple[str, str], list[tuple[int, int, float, Any]]] = {}
+        self._references: dict[tuple[str, str], list[_ReferenceRow]] = {}
+        self._metadata: dict[tuple[str, str, bool], FirstMetadata] = {}
+        self._bare: list[BareEvent] = []
+
+    def add_column(self, column: ScalarColumn) -> None:
+        self._scalar_columns.setdefault((column.tag, column.field), []).append(column)
+
+    def add_references(self, column: ReferenceColumn) -> None:
+        self._reference_columns.setdefault((column.tag, column.field), []).append(column)
+
+    def add(self, event: Event, offset: int, length: int, crc: int) -> None:
+        """Add the values of an event that is no control."""
+        step, wall_time = event.step, event.wall_time
+        if not event.HasField("summary"):
+            self._bare.append(BareEvent(offset, step, wall_time, is_summary=False))
+            graph = graph_of(event)
+            if graph is not None:
+                row = (offset, step, wall_time, offset, length, 0, crc)
+                self._references.setdefault(graph, []).append(row)
+            return
+        added = False
+        for index, value in enumerate(event.summary.value):
+            position = offset + index
+            found = value_of(value)
+            if found is None:
+                continue
+            tag, field, scalar = found
+            added = True
+            if scalar is not None:
+                self._scalars.setdefault((tag, field), []).append(
+                    (position, step, wall_time, scalar)
+                )
+            else:
+                row = (position, step, wall_time, offset, length, index, crc)
+                self._references.setdefault((tag, field), []).append(row)
+            if value.HasField("metadata"):
+                key = (tag, field, scalar is not None)
+                if key not in self._metadata:
+                    data = value.metadata.SerializeToString()
+                    self._metadata[key] = FirstMetadata(position, data)
+        if not added:
+            self._bare.append(BareEvent(offset, step, wall_time, is_summary=True))
+
+    def batch(self) -> Iterator[Batch]:
+        """The rows as a batch, or nothing if there are none."""
+        for (tag, field), rows in self._scalars.items():
+            position, step, wall_time, value = zip(*rows, strict=True)
+            is_single = all(isinstance(v, np.float32) for v in value)
+            self.add_column(
+                ScalarColumn(
+                    tag,
+                    field,
+                    self._metadata.get((tag, field, True)),
+                    np.array(position, np.int64),
+                    np.array(step, np.int64),
+                    np.array(wall_time, np.float64),
+                    np.array(value, np.float32 if is_single else np.float64),
+                )
+            )
+        for (tag, field), found in self._references.items():
+            self.add_references(self._reference_column(tag, field, found))
+        references = [_merged(columns) for columns in self._reference_columns.values()]
+        scalars = [_merged(columns) for columns in self._scalar_columns.values()]
+        if scalars or references or self._bare:
+            scalars.sort(key=lambda column: column.position[0])
+            references.sort(key=lambda column: column.position[0])
+            yield Batch(scalars, references, self._bare)
+
+    def _reference_column(self, tag: str, field: str, rows: list[_ReferenceRow]) -> ReferenceColumn:
+        position, step, wall_time, offset, length, index, crc = zip(*rows, strict=True)
+        return ReferenceColumn(
+            tag,
+            field,
+            self._metadata.get((tag, field, False)),
+            np.array(position, np.int64),
+            np.array(step, np.int64),
+            np.array(wall_time, np.float64),
+            np.array(offset, np.int64),
+            np.array(length, np.uint32),
+            np.array(index, np.uint32),
+            np.array(crc, np.uint32),
+        )
+
+
+def _merged(columns: list[Column]) -> Column:
+    """One column of several of the same series, in file order."""
+    if len(columns) == 1:
+        return columns[0]
+    position = np.concatenate([np.asarray(c.position, np.int64) for c in columns])
+    order = np.argsort(position, kind="stable")
+    found = [c.metadata for c in columns if c.metadata is not None]
+    first = columns[0]
+    rest = zip(*(c[_ARRAYS_FROM:] for c in columns), strict=True)
+    arrays = [np.concatenate(parts)[order] for parts in rest]
+    made = type(first)(first.tag, first.field, min(found, default=None), position[order], *arrays)
+    return made

@@ -1,0 +1,413 @@
+"""Short files are read ahead of their turn, many at once; what is wrong with one stays its own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tbcore.eventfiles import piles
+from tbcore.eventfiles.batch import Batch, FileVersion, Item, SessionStart, Table
+from tbcore.eventfiles.decode import Decoder
+from tbcore.eventfiles.piles import MAX_FILE_BYTES, Pile
+from tbcore.eventfiles.proto.event_pb2 import Event, TaggedRunMetadata
+from tbcore.eventfiles.proto.summary_pb2 import HistogramProto, Summary, SummaryMetadata
+from tbcore.eventfiles.tail import FileReplacedError, FileTail
+from tbcore.eventfiles.tensors import numpy_to_tensor
+from tbcore.testing import EventFileWriter, record_bytes
+
+
+def write(path: Path, *, num_steps: int = 10, begin: int = 0, wall_time: float = 1.0) -> Path:
+    """Scalars, texts and histograms, each file with tags of its own."""
+    with EventFileWriter(path, wall_time=wall_time) as writer:
+        for step in range(begin, num_steps):
+            writer.add_scalar("loss", step, step)
+            writer.add_scalar(f"of {path.stem}", step, step)
+            if step % 4 == 0:
+                writer.add_histogram("weights", np.arange(step + 2), step)
+                writer.add_text("note", f"step {step}", step)
+    return path
+
+
+def tails(paths: list[Path]) -> list[FileTail]:
+    decoder = Decoder()
+    return [FileTail(str(path), 0, decoder) for path in paths]
+
+
+def steps(items: list[Item], tag: str = "loss") -> list[int]:
+    """Of one tag, in the order read."""
+    return [
+        step
+        for item in items
+        if isinstance(item, Batch)
+        for column in [*item.scalars, *item.references]
+        if column.tag == tag
+        for step in column.step.tolist()
+    ]
+
+
+@pytest.fixture
+def pile(monkeypatch: pytest.MonkeyPatch) -> Pile:
+    """One that takes all files at once from the beginning."""
+    monkeypatch.setattr(piles, "_FIRST_FILES", 1000)
+    return Pile()
+
+
+def test_files_read_ahead_give_tables(tmp_path: Path, pile: Pile) -> None:
+    """When it is their turn, and without being opened again."""
+    paths = [write(tmp_path / f"{n}.tfevents", num_steps=10 + n) for n in range(5)]
+    files = tails(paths)
+    pile.read(files)
+    for path in paths:
+        os.remove(path)
+    for n, file in enumerate(files):
+        items = list(file.read())
+        assert isinstance(items[-1], Table)
+        assert steps(items) == steps(items, f"of {n}") == list(range(10 + n))
+        assert steps(items, "weights") == steps(items, "note") == list(range(0, 10 + n, 4))
+        assert file.caught_up
+        assert file.first_event_time == 1.0
+        assert file.opened.size == file.offset > 0
+
+
+def test_a_file_that_grows_after_it_was_read_ahead_is_read_on(tmp_path: Path, pile: Pile) -> None:
+    paths = [write(tmp_path / f"{n}.tfevents") for n in range(3)]
+    files = tails(paths)
+    pile.read(files)
+    write(paths[1], begin=10, num_steps=12)
+    assert steps(list(files[1].read())) == list(range(10))
+    assert steps(list(files[1].read())) == [10, 11]
+
+
+def test_a_file_of_few_bytes_that_grows_is_read_on(tmp_path: Path, pile: Pile) -> None:
+    paths = [write(tmp_path / name, num_steps=0) for name in ("a.tfevents", "b.tfevents")]
+    files = tails(paths)
+    pile.read(files)
+    for path, file in zip(paths, files, strict=True):
+        assert file.is_held
+        assert steps(list(file.read())) == []
+        write(path, num_steps=2)
+        assert steps(list(file.read())) == [0, 1]
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_file_that_shrinks_while_it_is_read_ahead_is_left_to_its_turn(
+    tmp_path: Path, pile: Pile, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    """What is behind its end may be of another file."""
+    paths = [write(tmp_path / name) for name in ("a.tfevents", "b.tfevents")]
+    pile.read(tails(paths[:1]))
+    real = os.preadv
+
+    def preadv(descriptor: int, buffers: list[memoryview], offset: int) -> int:
+        if when == "before":
+            os.truncate(paths[0], 40)
+        count = real(descriptor, buffers, offset)
+        os.truncate(paths[0], 40)
+        return count
+
+    files = tails(paths[:1])
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "preadv", preadv)
+        pile.read(files)
+    assert steps(list(files[0].read())) == []
+    assert files[0].offset == 40
+
+
+def test_a_file_that_is_replaced_after_it_was_read_ahead_is_found_out(
+    tmp_path: Path, pile: Pile
+) -> None:
+    """By the reading that follows, as if it had been replaced after its turn."""
+    paths = [write(tmp_path / f"{n}.tfevents") for n in range(3)]
+    files = tails(paths)
+    pile.read(files)
+    paths[1].unlink()
+    write(paths[1], num_steps=20, wall_time=2.0)
+    assert steps(list(files[1].read())) == list(range(10))
+    with pytest.raises(FileReplacedError):
+        list(files[1].read())
+
+
+@pytest.mark.parametrize(
+    "damage", ["length", "payload", "torn", "flipped length", "flipped high length", "empty"]
+)
+def test_a_file_with_damage_is_left_to_its_turn(tmp_path: Path, pile: Pile, damage: str) -> None:
+    """Wherever it is among others; these are as they would be without it."""
+    paths = [write(tmp_path / f"{n}.tfevents") for n in range(5)]
+    for number in (0, 2, 4):
+        content = bytearray(paths[number].read_bytes())
+        if damage == "torn":
+            del content[-5:]
+        elif damage == "empty":
+            content.clear()
+        else:
+            # Of the second record: the first one has 40 bytes.
+            place = {"length": 8, "payload": 20, "flipped length": 0, "flipped high length": 5}
+            content[40 + place[damage]] ^= 4
+        paths[number].write_bytes(content)
+    files = tails(paths)
+    pile.read(files)
+    alone = tails(paths)
+    for number, (file, other) in enumerate(zip(files, alone, strict=True)):
+        items = list(file.read())
+        assert steps(items) == steps(list(other.read()))
+        assert any(isinstance(item, Table) for item in items) == (number in (1, 3))
+        assert file.problems == other.problems
+        assert (file.offset, file.caught_up) == (other.offset, other.caught_up)
+
+
+METADATA = [SummaryMetadata(display_name=name) for name in ("first", "second")]
+F64 = numpy_to_tensor(np.array(1e300))
+F32 = numpy_to_tensor(np.array(0.5, np.float32))
+TEXT = numpy_to_tensor(np.array([b"text"], object))
+Value = Summary.Value
+
+ODD: dict[str, tuple[bool, list[Event | list[Summary.Value]]]] = {
+    "a tag with numbers and a text": (
+        False,
+        [[Value(tag="a", simple_value=1)], [Value(tag="a", tensor=TEXT)]],
+    ),
+    "a tag in two fields": (
+        False,
+        [[Value(tag="a", simple_value=1)], [Value(tag="a", tensor=F32)]],
+    ),
+    "doubles": (False, [[Value(tag="a", tensor=F64)]]),
+    "a double in an event": (False, [[Value(tag="a", tensor=F32), Value(tag="b", tensor=F64)]]),
+    "health pills": (False, [[Value(tag="__health_pill__/a", tensor=F32)]]),
+    "health pills that are no numbers": (False, [[Value(tag="__health_pill__/a", tensor=TEXT)]]),
+    "names of nodes": (
+        True,
+        [[Value(node_name="a", tensor=TEXT), Value(node_name="b", tensor=F32)]],
+    ),
+    "texts of one event": (True, [[Value(tag=tag, tensor=TEXT) for tag in "ab"]]),
+    "metadata that changes": (
+        True,
+        [
+            [Value(tag="a", histo=HistogramProto(num=1))],
+            *([Value(tag="a", histo=HistogramProto(num=1), metadata=m)] for m in METADATA),
+        ],
+    ),
+    "metadata of one event": (
+        True,
+        [
+            [
+                Value(tag="a", simple_value=1),
+                *(Value(tag="a", simple_value=1, metadata=m) for m in METADATA),
+            ]
+        ],
+    ),
+    "profiles": (
+        True,
+        [Event(tagged_run_metadata=TaggedRunMetadata(tag=tag, run_metadata=b"p")) for tag in "ab"],
+    ),
+    "graphs": (True, [Event(graph_def=b"graph"), [Value(tag="a", simple_value=1)]]),
+    "two kinds of graphs": (False, [Event(graph_def=b"graph"), Event(meta_graph_def=b"meta")]),
+    "no values": (True, [[], Event(), [Value(tag="a", simple_value=1)], []]),
+}
+"""Whether they are read ahead, and what they hold."""
+
+
+def told(items: Iterator[Item]) -> list[Any]:
+    """All that items say, in a form that can be compared."""
+    found: list[Any] = []
+    for item in items:
+        if isinstance(item, Batch):
+            columns = [*item.scalars, *item.references]
+            found.append(
+                [(c[:3], [(a.dtype, a.tolist()) for a in map(np.asarray, c[3:])]) for c in columns]
+            )
+            found.append(item.bare_events)
+        else:
+            found.append(item)
+    return found
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_what_trainers_seldom_write(tmp_path: Path, pile: Pile, odd: str) -> None:
+    """Read ahead or not, it means the same, and so do the files beside it."""
+    is_held, contents = ODD[odd]
+    paths = [
+        write(tmp_path / "0.tfevents"),
+        tmp_path / "1.tfevents",
+        write(tmp_path / "2.tfevents"),
+    ]
+    events = [Event(file_version="brain.Event:2")]
+    for content in contents * 3:
+        event = Event(summary=Summary(value=content)) if isinstance(content, list) else Event()
+        if isinstance(content, Event):
+            event.CopyFrom(content)
+        event.step, event.wall_time = len(events), len(events) / 3
+        events.append(event)
+    paths[1].write_bytes(b"".join(record_bytes(event.SerializeToString()) for event in events))
+    files = tails(paths)
+    pile.read(files)
+    assert [file.is_held for file in files] == [True, is_held, True]
+    plain = [FileTail(str(path), 0, Decoder(blocks=False)) for path in paths]
+    assert [told(file.read()) for file in files] == [told(file.read()) for file in plain]
+
+
+def test_a_file_is_read_ahead_once(tmp_path: Path, pile: Pile) -> None:
+    """Whatever came of it. Those that are long, or gone, are not."""
+    short, torn, long = (tmp_path / f"{name}.tfevents" for name in ("short", "torn", "long"))
+    write(short)
+    torn.write_bytes(short.read_bytes()[:-1])
+    write(long, num_steps=9000)
+    assert long.stat().st_size > MAX_FILE_BYTES
+    files = tails([short, torn, long, tmp_path / "gone"])
+    assert all(file.is_fresh for file in files)
+    pile.read(files)
+    assert not any(file.is_fresh for file in files)
+    assert steps(list(files[2].read())) == list(range(9000))
+    with pytest.raises(FileNotFoundError):
+        list(files[3].read())
+
+
+def test_files_that_are_alike_are_held_with_their_own_rows(tmp_path: Path, pile: Pile) -> None:
+    """Wherever they are in the pile, and whatever is between them."""
+    paths = [tmp_path / f"{n}.tfevents" for n in range(9)]
+    for n, path in enumerate(paths):
+        if n == 6:
+            write(path)
+            continue
+        with EventFileWriter(path, wall_time=1.0 + n) as writer:
+            for step in range(20):
+                writer.add_scalar("loss", n, step)
+    files = tails(paths)
+    pile.read(files[:3])
+    pile.read(files[3:])
+    assert all(file.is_held for file in files)
+    found = [[item for item in file.read() if isinstance(item, Table)] for file in files]
+    assert len({id(table.shape) for tables in found[3:6] for table in tables}) == 1
+    for tables, alone in zip(found, tails(paths), strict=True):
+        plain = [item for item in alone.read() if isinstance(item, Batch)]
+        for column, other in zip(tables[0].scalars, plain[0].scalars, strict=True):
+            assert column.tag == other.tag
+            assert column.position.tolist() == list(other.position)
+            assert column.wall_time.tolist() == other.wall_time.tolist()
+            assert column.value.tolist() == other.value.tolist()
+
+
+def test_files_that_were_stopped_early_are_one_lesson(tmp_path: Path, pile: Pile) -> None:
+    """What the longest of them teaches is enough for all."""
+    paths = [tmp_path / f"{n}.tfevents" for n in range(10)]
+    for n, path in enumerate(paths):
+        with EventFileWriter(path, wall_time=1.0 + n) as writer:
+            for step in range(20 + n // 2):
+                writer.add_scalar("loss", n, step)
+    pile.read(tails(paths))
+    assert pile._suffixes._num_lessons == 1
+
+
+def test_what_does_not_fit_any_more_is_left_for_the_next_time(
+    tmp_path: Path, pile: Pile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not given up: all are held in the end."""
+    paths = [write(tmp_path / f"{n}.tfevents", num_steps=20) for n in range(12)]
+    size = max(path.stat().st_size for path in paths)
+    monkeypatch.setattr(piles, "MAX_FILE_BYTES", size)
+    monkeypatch.setattr(piles, "_PILE_BYTES", 5 * size)
+    files = tails(paths)
+    while fresh := [file for file in files if file.is_fresh]:
+        pile.read(fresh)
+        assert 4 <= len(fresh) - sum(file.is_fresh for file in files) <= 5 or len(fresh) < 4
+    assert all(file.is_held for file in files)
+
+
+def test_events_without_rows_are_in_the_table(tmp_path: Path, pile: Pile) -> None:
+    """However often they come between rows: a table for each stretch would cost more than rows."""
+    path = tmp_path / "a.tfevents"
+    with EventFileWriter(path, wall_time=1.0) as writer:
+        for step in range(10):
+            writer.add_log_message("before")
+            writer.add_scalar("loss", step, step)
+            writer.add_graph(b"graph")
+        writer.add_session_log("START", 10)
+        writer.add_log_message("after")
+    [file] = tails([path])
+    pile.read([file])
+    version, table, start, batch = list(file.read())
+    assert isinstance(version, FileVersion)
+    assert isinstance(table, Table)
+    assert isinstance(start, SessionStart)
+    assert isinstance(batch, Batch)
+    assert steps([table]) == list(range(10))
+    assert len(table.bare_events) == 20
+    assert table.bare_events == sorted(table.bare_events)
+    assert len(batch.bare_events) == 1
+
+
+def test_more_files_are_read_each_time(tmp_path: Path) -> None:
+    """As many as fit, once some were learnt from."""
+    files = tails([write(tmp_path / f"{n:03}.tfevents") for n in range(100)])
+    pile = Pile()
+    counts = []
+    while fresh := [file for file in files if file.is_fresh]:
+        pile.read(fresh)
+        counts.append(len(fresh) - sum(file.is_fresh for file in files))
+    assert counts == [4, 16, 64, 16]
+    assert all(steps(list(file.read())) == list(range(10)) for file in files)
+
+
+def test_little_is_kept_of_tables(
+    tmp_path: Path, pile: Pile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many shapes and tags there are; and nothing large when there is nothing to read."""
+    monkeypatch.setattr(piles, "_MAX_SHAPE_ROWS", 100)
+    monkeypatch.setattr(piles, "_MAX_CLASSES", 50)
+    for n in range(40):
+        [file] = tails([write(tmp_path / f"{n}.tfevents", num_steps=5 + n % 7)])
+        pile.read([file])
+        assert steps(list(file.read())) == list(range(5 + n % 7))
+        assert sum(len(shape.order) for shape in pile._classes._shapes.values() if shape) <= 100
+        assert len(pile._classes._classes) <= 50 + 10
+    pile.rest()
+    assert not pile._buffer
+    assert not pile._classes._classes
+
+
+def test_little_is_kept_of_long_tags(
+    tmp_path: Path, pile: Pile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(piles, "_MAX_CLASS_BYTES", 2000)
+    for n in range(10):
+        path = tmp_path / f"{n}.tfevents"
+        with EventFileWriter(path, wall_time=1.0) as writer:
+            writer.add_scalar(f"{n}" * 1000, 1.0, 0)
+        pile.read(tails([path]))
+        assert len(pile._classes._classes) == n % 3 + 1
+
+
+def test_long_files_are_read_ahead_if_records_come_in_no_order(tmp_path: Path, pile: Pile) -> None:
+    """Where they come in turns they are sliced faster when it is their turn."""
+    turns, others = tmp_path / "turns.tfevents", tmp_path / "others.tfevents"
+    with EventFileWriter(turns) as writer:
+        for step in range(1000):
+            for tag in ("loss", "accuracy", "rate"):
+                writer.add_scalar(tag, step, step)
+    with EventFileWriter(others) as writer:
+        for step in range(1000):
+            writer.add_scalar("loss", step, step)
+            writer.add_scalar("rate", step, step)
+            if step % 10 == 0:
+                writer.add_histogram("weights", np.arange(1000.0), step)
+    sizes = [path.stat().st_size for path in (turns, others)]
+    assert all(piles._LONG_BYTES < size < MAX_FILE_BYTES for size in sizes)
+    files = tails([turns, others])
+    pile.read(files)
+    items = [list(file.read()) for file in files]
+    assert [any(isinstance(item, Table) for item in some) for some in items] == [False, True]
+    assert [len(steps(some)) for some in items] == [1000, 1000]
+
+
+def test_a_long_file_may_hold_a_single_record(tmp_path: Path, pile: Pile) -> None:
+    with EventFileWriter(tmp_path / "1.tfevents", file_version=None) as writer:
+        writer.add_graph(bytes(piles._LONG_BYTES + 300))
+    [file] = tails([tmp_path / "1.tfevents"])
+    pile.read([file])
+    [item] = file.read()
+    assert isinstance(item, Table)
+    assert [column.field for column in item.references] == ["graph_def"]
