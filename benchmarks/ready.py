@@ -48,7 +48,7 @@ from workloads import generate
 
 REST_SECONDS = 2.0
 LIMIT_SECONDS = 300.0
-WORKLOADS = "S1,S2,S2t,S2v,S2r,S3,S3e,M,G"
+WORKLOADS = "S1,S2,S2t,S2v,S2r,S3,S3e,H,Hs,M,G"
 
 
 class Figures(NamedTuple):

@@ -9,6 +9,8 @@ S2r   as S2, irregular: tags at intervals of their own, some steps left out
 S2v   as S2, one event a step with all 20 values, as TensorFlow 1 merges summaries
 S3    2,000 runs x 10 tags x 50 steps
 S3e   as S3, each run stopped after 5 to 100 steps
+H     4 runs: 5 scalars x 30,000 steps, 12 histograms every 50 steps, a text every 100
+Hs    1,000 runs x 50 steps, the same with 4 scalars, and a histogram every 10 steps
 M     10 runs: 10 scalars x 1,000 steps, 200 histograms x 100, 200 pictures of 50 kB, 20 clips
 G     one run with a graph of 30 MB and 100 steps of a scalar
 P     100 runs x 20 tags x 1,000 steps: a page full of charts
@@ -33,7 +35,7 @@ from tbcore.eventfiles.tensors import numpy_to_tensor
 from tbcore.testing import EventFileWriter, record_bytes, summaries
 from tbcore.testing.graphs import Node, graph_def
 
-NAMES = ["S1", "S2", "S2t", "S2r", "S2v", "S3", "S3e", "M", "G", "P"]
+NAMES = ["S1", "S2", "S2t", "S2r", "S2v", "S3", "S3e", "H", "Hs", "M", "G", "P"]
 START = 1_700_000_000.0
 TAGS = [
     "loss",
@@ -181,6 +183,23 @@ def write_mixed(path: Path, num_histograms: int, seed: int) -> None:
                 writer.add_summary(step, clip)
 
 
+def write_interrupted(
+    path: Path, num_tags: int, num_steps: int, num_histograms: int, every: int, seed: int
+) -> None:
+    """Scalars in turns, which are interrupted by something else every few steps."""
+    rng = np.random.default_rng(seed)
+    with EventFileWriter(path / "events.out.tfevents.1", wall_time=START) as writer:
+        writer.add_text("config", f"seed = {seed}\n" * 10, 0)
+        for step in range(num_steps):
+            for tag in TAGS[:num_tags]:
+                writer.add_scalar(tag, float(rng.random()), step)
+            if step % every == 0:
+                for i in range(num_histograms):
+                    writer.add_histogram(f"weights/layer_{i}", rng.normal(size=50), step)
+            if step % (2 * every) == 0:
+                writer.add_text("sample", "some words " * int(rng.integers(1, 20)), step)
+
+
 def write_graph(path: Path, num_nodes: int) -> None:
     nodes = [
         Node(f"block_{i // 1000}/layer_{i // 20 % 50}/op_{i}", "MatMul", [f"input_{i % 7}"])
@@ -206,6 +225,12 @@ def generate(root: Path, name: str, scale: float) -> None:
         for i in range(count):
             num_steps = 50 if name == "S3" else int(steps[i])
             write_run(folder / f"sweep/trial_{i:05d}", TAGS[:10], num_steps, i, tensor=False)
+    elif name == "H":
+        for i in range(4):
+            write_interrupted(folder / f"run_{i}", 5, int(30_000 * scale), 12, 50, i)
+    elif name == "Hs":
+        for i in range(int(1000 * scale)):
+            write_interrupted(folder / f"sweep/trial_{i:05d}", 4, 50, 1, 10, i)
     elif name == "M":
         for i in range(10):
             write_mixed(folder / f"mixed_{i:02d}", int(200 * scale), i)
