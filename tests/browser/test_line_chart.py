@@ -623,6 +623,7 @@ def test_a_click_pins_a_step_in_all_charts(page: Any) -> None:
     assert page.evaluate("() => lab.pins") == [["a", 24, True, True], ["b", 24, True, False]]
     assert page.locator(".tb-chart-tooltip:popover-open").count() == 0
     handles = page.get_by_role("slider", name="Pinned step")
+    handles.nth(1).wait_for()  # what draws them is fetched when the first is pinned
     assert handles.count() == 2
     assert [handle.inner_text() for handle in handles.all()] == ["24", "24"]
     grip = handles.first.bounding_box()
