@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tbcore import Claims, Multiplexer, NotFoundError, ScalarSeries
 from tbcore.http import json_response
@@ -16,20 +19,21 @@ COLUMNS = ("run", "tag", *reader.COLUMNS)
 """Those of a single series, behind whose it is."""
 PIECE_ROWS = 4_000
 """Writing them keeps other threads waiting: the interpreter is not given up in the middle."""
+LEAST_PLAIN, MOST_PLAIN = 1e-4, 1e16
+"""Numbers from the first to below the second have no exponent in Python, and none in JSON."""
 
 
 def csv_pieces(series: ScalarSeries) -> Iterator[bytes]:
     """The rows of one series as CSV, with a header."""
-    yield _csv_text([reader.COLUMNS])
-    for part in _parts(series):
-        yield _csv_text(part)
+    yield _csv_line(reader.COLUMNS)
+    yield from _csv_rows(series, b"")
 
 
 def json_pieces(series: ScalarSeries) -> Iterator[bytes]:
     """The rows of one series as a list of JSON."""
     yield b"["
     for place, part in enumerate(_parts(series)):
-        yield (b"," if place else b"") + _json(part)[1:-1]
+        yield (b"," if place else b"") + _json(reader.rows(series, part))[1:-1]
     yield b"]"
 
 
@@ -39,7 +43,7 @@ def export(multiplexer: Multiplexer, claims: Claims, question: DownloadQuestion)
     As CSV a row is a point. As JSON it is run to tag to rows of wall time, step and value.
     """
     if question.format == "csv":
-        yield _csv_text([COLUMNS])
+        yield _csv_line(COLUMNS)
     else:
         yield b"{"
     num_runs = 0
@@ -60,8 +64,7 @@ def export(multiplexer: Multiplexer, claims: Claims, question: DownloadQuestion)
 
 def _csv_run(run: str, found: list[tuple[str, ScalarSeries]]) -> Iterator[bytes]:
     for tag, series in found:
-        for part in _parts(series):
-            yield _csv_text([run, tag, *row] for row in part)
+        yield from _csv_rows(series, _csv_line([run, tag, ""]).rstrip(b"\r\n"))
 
 
 def _json_run(found: list[tuple[str, ScalarSeries]]) -> Iterator[bytes]:
@@ -74,10 +77,29 @@ def _json(data: Any) -> bytes:
     return bytes(json_response(data).body)
 
 
-def _csv_text(lines: Iterable[Sequence[Any]]) -> bytes:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\r\n").writerows(lines)
-    return text.getvalue().encode("utf-8", "backslashreplace")
+def _csv_line(texts: Sequence[str]) -> bytes:
+    line = io.StringIO()
+    csv.writer(line, lineterminator="\r\n").writerow(texts)
+    return line.getvalue().encode("utf-8", "backslashreplace")
+
+
+def _csv_rows(series: ScalarSeries, before: bytes) -> Iterator[bytes]:
+    """The rows, each behind `before`: what `csv.writer` writes, in an eighth of its time."""
+    for part in _parts(series):
+        columns = (_numbers(series.wall_time[part]), series.step[part].tolist())
+        rows = _json(list(zip(*columns, _numbers(series.value[part]), strict=True)))
+        lines = rows[2:-2].replace(b'"', b"").replace(b"],[", b"\r\n" + before)
+        yield b"%b%b\r\n" % (before, lines)
+
+
+def _numbers(column: NDArray[np.floating[Any]]) -> list[Any]:
+    """For `_json`, with texts for those that JSON writes in another way than Python."""
+    numbers: list[Any] = column.tolist()
+    size = np.abs(column.astype(np.float64))
+    is_plain = (size >= LEAST_PLAIN) & (size < MOST_PLAIN) | (size == 0)
+    for index in np.flatnonzero(~is_plain).tolist():
+        numbers[index] = repr(numbers[index])
+    return numbers
 
 
 def _series(
@@ -90,6 +112,6 @@ def _series(
             continue
 
 
-def _parts(series: ScalarSeries) -> Iterator[list[reader.Row]]:
+def _parts(series: ScalarSeries) -> Iterator[slice]:
     for start in range(0, len(series), PIECE_ROWS):
-        yield reader.rows(series, slice(start, start + PIECE_ROWS))
+        yield slice(start, start + PIECE_ROWS)
