@@ -10,6 +10,7 @@ Framing works on a buffer that holds a piece of a file from the start of a recor
 
 from __future__ import annotations
 
+import math
 import os
 import stat
 import struct
@@ -44,6 +45,13 @@ damaged record is looked for in one slice only."""
 _FEW_FRAMES = 1 << 10
 """Walked as short ones before it is taken for granted that the others are, too."""
 _NONE = np.empty(0, np.int64)
+_SEVEN_ZEROS = bytes(7)
+_LANE_WINDOW = 255 + FRAME_BYTES + 1 + len(_SEVEN_ZEROS)
+"""In which a record begins, if all are short, and has its zeros."""
+_STEPS_AT_ONCE = 8
+"""Of all lanes, before a look whether they are through."""
+_MOST_STEPS = 2
+"""Times the lanes: four times as many as they have records, on average."""
 
 _TABLE_SIZE = 1 << 12
 """Checksums of shorter lengths are looked up in a table."""
@@ -92,17 +100,23 @@ def find_frames(buffer: bytearray, start: int, size: int, limit: int) -> Frames:
     few = min(limit, _FEW_FRAMES)
     frames = Frames(_NONE, _NONE, start, "bad_length")
     if all(0 <= length < 256 for length in islice(_walk(buffer, start, size), 4)):
-        frames = _checked(buffer, start, size, few, _walk_short)
+        frames = _checked(buffer, start, size, few, _walked(_walk_short(buffer, start, size), few))
         if frames.stop == "limit" and few < limit:
-            more = _checked(buffer, frames.end, size, limit - few, _walk_short)
+            mean = (frames.end - start) // few
+            lengths = _lengths_in_lanes(buffer, frames.end, size, limit - few, mean)
+            more = _checked(buffer, frames.end, size, limit - few, lengths)
             starts = np.append(frames.starts, more.starts)
             frames = more._replace(starts=starts, lengths=np.append(frames.lengths, more.lengths))
     if frames.stop == "bad_length" and not len(frames.starts):
-        frames = _checked(buffer, start, size, limit, _walk)
+        frames = _checked(buffer, start, size, limit, _walked(_walk(buffer, start, size), limit))
     # What looks damaged may be a longer record than was thought: the next call will tell.
     if frames.stop == "bad_length" and len(frames.starts):
         return frames._replace(stop="limit")
     return frames
+
+
+def _walked(lengths: Iterator[int], limit: int) -> NDArray[np.int64]:
+    return np.fromiter(islice(lengths, limit), np.int64)
 
 
 def _walk_short(buffer: bytearray, position: int, size: int) -> Iterator[int]:
@@ -134,26 +148,67 @@ def _walk(buffer: bytearray, position: int, size: int) -> Iterator[int]:
         position += length + FRAME_BYTES
 
 
+def _lengths_in_lanes(
+    buffer: bytearray, start: int, size: int, limit: int, mean: int
+) -> NDArray[np.int64]:
+    """Payload lengths as `_walk_short` finds them, in a quarter of its time; not always all.
+
+    Lanes of records, each from what looks like the start of one, are walked side by side. `mean`
+    is about how many bytes a record takes.
+    """
+    stop = min(start + limit * mean, size - FRAME_BYTES + 1)
+    num_lanes = math.isqrt(2 * limit)  # Most of a step is for numpy's calls, half of all for lanes.
+    at = np.array(_lanes(buffer, start, stop, num_lanes))
+    ends = np.append(at[1:], stop)
+    data = np.frombuffer(buffer, np.uint8)
+    steps = [at]
+    while (at < ends).any() and len(steps) < _MOST_STEPS * num_lanes:
+        for _ in range(_STEPS_AT_ONCE):
+            # Those that are through go on, no matter where.
+            at = at + data.take(at, mode="clip")
+            at += FRAME_BYTES
+            steps.append(at)
+    positions = np.array(steps)
+    is_inside = positions[:-1] < ends
+    behind = positions[is_inside.sum(axis=0), np.arange(len(ends))]
+    # Only the first lane is sure to be one, and whichever begins where a sure one ends.
+    leads_on = behind == ends
+    leads_on[-1] = False
+    num_sure = int(leads_on.argmin()) + 1
+    starts = positions[:-1].T[:num_sure][is_inside.T[:num_sure]]
+    return np.diff(starts, append=behind[num_sure - 1])[:limit] - FRAME_BYTES
+
+
+def _lanes(buffer: bytearray, start: int, stop: int, count: int) -> list[int]:
+    """`start` and, about evenly spaced until `stop`, what look like starts of short records."""
+    found = [start]
+    stride = (stop - start) // count
+    for at in range(start + stride, stop, stride) if stride >= _LANE_WINDOW else ():
+        # A short length is a byte before seven zeros.
+        end = min(at + _LANE_WINDOW, stop)
+        zeros = buffer.find(_SEVEN_ZEROS, at + 1, end)
+        while zeros >= 0 and length_at(buffer, zeros - 1) is None:
+            zeros = buffer.find(_SEVEN_ZEROS, zeros + 1, end)
+        if zeros >= 0:
+            found.append(zeros - 1)
+    return found
+
+
 def _checked(
-    buffer: bytearray,
-    start: int,
-    size: int,
-    limit: int,
-    walk: Callable[[bytearray, int, int], Iterator[int]],
+    buffer: bytearray, start: int, size: int, limit: int, lengths: NDArray[np.int64]
 ) -> Frames:
-    """What `walk` finds, cut before the first record that is not whole or whose length is wrong."""
-    lengths = np.fromiter(islice(walk(buffer, start, size), limit), np.int64)
-    stop: Stop = "limit" if len(lengths) == limit else "incomplete"
+    """Records of these lengths, cut before the first that is not whole or whose header is wrong."""
     ends = np.cumsum(lengths + FRAME_BYTES) + start
     starts = ends - lengths - FRAME_BYTES
     wrong = _are_wrong(buffer, starts, lengths)
     num_right = int(wrong.argmax()) if wrong.any() else len(lengths)
     num_whole = int(np.searchsorted(ends[:num_right], size, side="right"))
-    if num_whole < num_right:
-        stop = "incomplete"
-    elif num_right < len(lengths):
-        stop = "bad_length"
     end = int(ends[num_whole - 1]) if num_whole else start
+    stop: Stop = "incomplete"
+    if num_whole == num_right < len(lengths):
+        stop = "bad_length"
+    elif num_whole == len(lengths) and (num_whole == limit or size - end >= FRAME_BYTES):
+        stop = "limit"
     return Frames(starts[:num_whole], lengths[:num_whole], end, stop)
 
 

@@ -7,8 +7,9 @@ import struct
 from pathlib import Path
 from unittest import mock
 
+import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tbcore.errors import DataLossError, NotFoundError
@@ -98,6 +99,60 @@ def test_records_of_all_lengths_are_found(lengths: list[int], limit: int, few: i
             found += frames.lengths.tolist()
             at, stop = frames.end, frames.stop
     assert (found, at, stop) == (lengths, size, "incomplete")
+
+
+def mixed_records(seed: int, num: int, longest: int) -> bytes:
+    """Among them some that hold records, some that are long, and some that only seem to begin."""
+    random = np.random.default_rng(seed)
+    share_long, share_odd = random.choice([0, 0, 0.001, 0.05], 2)
+    parts = []
+    for length in random.integers(0, longest, num).tolist():
+        payload = bytes(length) if seed % 2 else random.bytes(length)
+        luck = random.random()
+        if luck < share_long:
+            payload = random.bytes(int(random.choice([256, 300, 65_536, 100_000])))
+        elif luck < 2 * share_long:
+            payload = record_bytes(payload[:100])
+        part = record_bytes(payload)
+        if random.random() < share_odd / 10:
+            part = bytes([part[0] ^ 1]) + part[1:]
+        parts.append(part)
+    return b"".join(parts)
+
+
+@given(
+    st.integers(0, 2**32),
+    st.integers(0, 4000),
+    st.sampled_from([1, 20, 60, 256]),
+    st.sampled_from([1, 100, 2000, 65_536]),
+    st.integers(0, 40),
+)
+@settings(deadline=None)
+def test_many_records_are_found_as_one_after_the_other(
+    seed: int, num: int, longest: int, limit: int, cut: int
+) -> None:
+    """Short ones are walked in many places at once."""
+    content = mixed_records(seed, num, longest)
+    buffer, size = buffer_of(content)
+    size = max(size - cut, 0)
+    expected, at = [], 0
+    while at + 12 <= size and (length := length_at(buffer, at)) is not None:
+        if at + length + 16 > size:
+            break
+        expected.append((at, length))
+        at += length + 16
+    found: list[tuple[int, int]] = []
+    at, stop = 0, "limit"
+    with mock.patch.object(records, "_FEW_FRAMES", 100):
+        while stop == "limit":
+            frames = find_frames(buffer, at, size, limit)
+            assert len(frames.starts) <= limit
+            found += zip(frames.starts.tolist(), frames.lengths.tolist(), strict=True)
+            assert frames.end > at or frames.stop != "limit"
+            at, stop = frames.end, frames.stop
+    assert found == expected
+    is_damaged = at + 16 <= size and length_at(buffer, at) is None
+    assert stop == ("bad_length" if is_damaged else "incomplete")
 
 
 def test_a_long_record_that_is_not_all_there_waits() -> None:
