@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from every_test import until
 
 from tbcore.testing import EventFileWriter, write_run
 
@@ -334,6 +336,47 @@ def test_new_steps_appear_and_only_runs_that_changed_are_asked_again(
     assert sum("run=moves" in url for url in asked) == 2
     write("late", 0)
     wait_for_ridges(page, "weights", "late")
+    profile.check(server.url)
+
+
+def test_a_run_that_grows_while_it_is_asked_for_is_drawn(
+    serve: Callable[..., Any],
+    tabs: Callable[..., Any],
+    tmp_path: Path,
+    histograms_path: list[Path],
+) -> None:
+    """An answer that is on its way is waited for: of a run that grows all the time none came."""
+    logdir = tmp_path / "live"
+
+    def write(step: int) -> None:
+        with EventFileWriter(logdir / "grows" / "events.out.tfevents.1") as writer:
+            writer.add_histogram("weights", [0.0, 1.0], step)
+
+    write(0)
+    server = serve(logdir, python_path=histograms_path)
+    address = f"{server.url}/data/plugin/histograms/series?run=grows&tag=weights"
+
+    def has_both() -> bool:
+        with urllib.request.urlopen(address) as answer:
+            return bool(json.load(answer)["num_steps"] == 2)
+
+    profile = tabs()
+    page = profile.context.new_page()
+    held: list[Any] = []
+    # A method of a list cannot carry the mark that Playwright leaves on handlers.
+    page.route("**/histograms/series?*", lambda route: held.append(route))
+    with page.expect_request("**/histograms/series?*"):
+        page.goto(f"{server.url}/#histograms")
+    write(400)
+    until(has_both)
+    write_run(logdir, "other", scalars={"loss": [1.0]})
+    page.locator(".tb-run[title=other]").wait_for()  # the page knows what is new of both
+    page.evaluate("() => tb.frame()")
+    [first] = held
+    first.continue_()
+    page.wait_for_function(
+        "() => tb.label('weights in grows').includes('2 histograms from step 0 to 400')"
+    )
     profile.check(server.url)
 
 

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Queue } from "../../tbcore/web/lib/queue.js";
+import { Queue, takingTurns } from "../../tbcore/web/lib/queue.js";
 
 test("no more than the limit run at once, in order", async () => {
   const queue = new Queue(2);
@@ -44,4 +44,27 @@ test("a dropped task never starts, and a failed one makes room", async () => {
   assert.equal(await last, "done");
   assert.equal(hasStarted, false);
   await assert.rejects(queue.add(async () => 1, leaving.signal), /left/);
+});
+
+test("a task that is wanted while it is under way is begun once more behind it", async () => {
+  const leaving = new AbortController();
+  /** @type {(() => void)[]} */
+  const finish = [];
+  const run = takingTurns(leaving.signal, () => new Promise((resolve) => void finish.push(resolve)));
+  const first = run();
+  run();
+  run();
+  assert.equal(finish.length, 1);
+  finish[0]();
+  await Promise.resolve();
+  assert.equal(finish.length, 2);
+  finish[1]();
+  await first;
+  assert.equal(finish.length, 2);
+  const last = run();
+  run();
+  leaving.abort();
+  finish[2]();
+  await last;
+  assert.equal(finish.length, 3);
 });

@@ -6,8 +6,8 @@
  *     const { value, error } = useAnswer(answers, { run, tag }, isNear); // in a component
  */
 
-import { useEffect, useState } from "preact/hooks";
-import { Queue } from "./queue.js";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { Queue, takingTurns } from "./queue.js";
 
 /** Requests at a time: a browser opens six connections, and the page needs one. */
 const LIMIT = 5;
@@ -114,21 +114,44 @@ export function useAnswer(answers, question, isWanted) {
   const key = keyOf(question);
   const [failed, setFailed] = useState({ key, error: "" });
   const [, setValue] = useState(/** @type {T | undefined} */ (undefined));
-  const generation = answers.generations.of(question.run);
-  useEffect(() => {
-    if (!isWanted) return undefined;
-    const leaving = new AbortController();
-    answers.load(question, leaving.signal).then(
-      (value) => {
-        if (leaving.signal.aborted) return;
-        setValue(value);
-        setFailed({ key, error: "" });
-      },
-      (failure) => leaving.signal.aborted || setFailed({ key, error: failure.message }),
-    );
-    return () => leaving.abort();
-  }, [answers, key, isWanted, generation]);
+  const ask = async (/** @type {AbortSignal} */ signal) => {
+    try {
+      const value = await answers.load(question, signal);
+      if (signal.aborted) return;
+      setValue(value);
+      setFailed({ key, error: "" });
+    } catch (failure) {
+      if (!signal.aborted) setFailed({ key, error: /** @type {Error} */ (failure).message });
+    }
+  };
+  useAsking(isWanted ? ask : null, [answers, key], answers.generations.of(question.run));
   return { value: answers.get(question), error: failed.key === key ? failed.error : "" };
+}
+
+/**
+ * Asks, and again whenever there may be something new: not while it is being asked, or of a run that grows all the time
+ * nothing would ever be there.
+ * @param {((signal: AbortSignal) => Promise<void>) | null} ask  null: nothing is wanted. Does not reject; the signal ends it with
+ *   the component, and when the question is another one
+ * @param {readonly unknown[]} question  always as many parts
+ * @param {string} generation  changes when there may be something new
+ */
+export function useAsking(ask, question, generation) {
+  const latest = useRef(ask);
+  latest.current = ask;
+  const askAgain = useRef(() => {});
+  useEffect(() => askAgain.current(), [generation]);
+  useEffect(() => {
+    if (!ask) return undefined;
+    const leaving = new AbortController();
+    const load = takingTurns(leaving.signal, async () => latest.current?.(leaving.signal));
+    askAgain.current = () => void load();
+    load();
+    return () => {
+      leaving.abort();
+      askAgain.current = () => {};
+    };
+  }, [ask === null, ...question]);
 }
 
 /** @param {Question} question */

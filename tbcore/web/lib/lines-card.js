@@ -11,6 +11,7 @@
 
 import { html } from "htm/preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { useAsking } from "./answers.js";
 import { Card, Menu, ShowAll } from "./card.js";
 import { readColumns } from "./columns.js";
 import { Legend, legendRows } from "./legend.js";
@@ -49,22 +50,19 @@ export function useColumns(host, path, question, runs, isWanted) {
   const body = JSON.stringify({ runs: names, ...question });
   const generations = host.generations.value;
   const generation = names.map((name) => generations.of(name)).join(" ");
-  useEffect(() => {
-    if (!isWanted) return undefined;
-    const leaving = new AbortController();
+  const ask = async (/** @type {AbortSignal} */ signal) => {
     let queue = queues.get(host);
     if (!queue) queues.set(host, (queue = new Queue(LIMIT)));
-    const ask = async (/** @type {AbortSignal} */ ending) => readColumns(await (await post(host, path, JSON.parse(body), ending)).arrayBuffer());
-    queue.add(ask, leaving.signal).then(
-      (found) => {
-        if (leaving.signal.aborted) return;
-        setAnswer(found);
-        setError("");
-      },
-      (failure) => leaving.signal.aborted || setError(failure.message),
-    );
-    return () => leaving.abort();
-  }, [path, body, generation, isWanted]);
+    try {
+      const found = await queue.add(async (ending) => readColumns(await (await post(host, path, JSON.parse(body), ending)).arrayBuffer()), signal);
+      if (signal.aborted) return;
+      setAnswer(found);
+      setError("");
+    } catch (failure) {
+      if (!signal.aborted) setError(/** @type {Error} */ (failure).message);
+    }
+  };
+  useAsking(isWanted ? ask : null, [path, body], generation);
   return { answer, error };
 }
 

@@ -1,5 +1,5 @@
 /**
- * Runs tasks a few at a time, in the order in which they came. Pure.
+ * Runs tasks a few at a time, in the order in which they came; or one again and again, but never twice at once. Pure.
  */
 
 /**
@@ -51,4 +51,24 @@ export class Queue {
   #next() {
     while (this.#running < this.#limit && this.#waiting.length > 0) this.#waiting.shift()?.();
   }
+}
+
+/**
+ * A task that is not begun again while it is under way, but once more behind it.
+ * @param {AbortSignal} signal  ends that
+ * @param {() => Promise<void>} task  does not reject
+ */
+export function takingTurns(signal, task) {
+  let isRunning = false;
+  let isWanted = false;
+  return async () => {
+    isWanted = true;
+    if (isRunning) return;
+    isRunning = true;
+    while (isWanted && !signal.aborted) {
+      isWanted = false;
+      await task();
+    }
+    isRunning = false;
+  };
 }

@@ -2,7 +2,8 @@
  * The places of a step control: all steps that some series have, whether they are in sight or not, in one request.
  */
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
+import { useAsking } from "./answers.js";
 import { expandPlaces } from "./steps.js";
 
 /**
@@ -18,12 +19,7 @@ export function usePlaces(host, runs, tags, isWanted) {
   const known = useRef("");
   const generations = host.generations.value;
   const changed = runs.map(({ name }) => generations.of(name)).join();
-  useEffect(() => {
-    if (!isWanted) return undefined;
-    const leaving = new AbortController();
-    ask(leaving.signal).catch(() => {}); // the cards say what is wrong
-    return () => leaving.abort();
-  }, [isWanted, runs, tags, changed]);
+  useAsking(isWanted ? (signal) => ask(signal).catch(() => {}) : null, [runs, tags], changed); // the cards say what is wrong
   return places;
 
   /** @param {AbortSignal} signal */

@@ -4,6 +4,7 @@
 
 import { html } from "htm/preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useAsking } from "tbcore/lib/answers.js";
 import { formatStep, toNumber } from "tbcore/lib/format.js";
 import { useNear } from "tbcore/lib/lazy.js";
 import { LineChart } from "tbcore/lib/line-chart.js";
@@ -51,20 +52,18 @@ export function MetricChart({ tab, metric, members }) {
   const generations = members.map(({ session }) => tab.answers.generations.of(questionOf(session, metric).run)).join("\n");
   const asked = members.map(({ session }) => session.name).join("\n");
 
-  useEffect(() => {
-    if (!isNear) return undefined;
-    const leaving = new AbortController();
-    const loading = members.map(({ session }) => (tab.hasMetric(metric, session) ? tab.answers.load(questionOf(session, metric), leaving.signal) : null));
-    Promise.all(loading).then(
-      (loaded) => {
-        if (leaving.signal.aborted) return;
-        setCurves(loaded);
-        setError("");
-      },
-      (failure) => leaving.signal.aborted || setError(failure.message),
-    );
-    return () => leaving.abort();
-  }, [isNear, asked, metric.key, generations]);
+  const ask = async (/** @type {AbortSignal} */ signal) => {
+    try {
+      const loading = members.map(({ session }) => (tab.hasMetric(metric, session) ? tab.answers.load(questionOf(session, metric), signal) : null));
+      const loaded = await Promise.all(loading);
+      if (signal.aborted) return;
+      setCurves(loaded);
+      setError("");
+    } catch (failure) {
+      if (!signal.aborted) setError(/** @type {Error} */ (failure).message);
+    }
+  };
+  useAsking(isNear ? ask : null, [asked, metric.key], generations);
 
   const lines = useMemo(
     () => curves?.flatMap((curve, i) => (curve && members[i] ? [{ name: members[i].name, color: members[i].color, ...curve }] : [])) ?? [],

@@ -3,7 +3,8 @@
  */
 
 import { html } from "htm/preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
+import { useAsking } from "tbcore/lib/answers.js";
 import { Card, Menu, ShowAll } from "tbcore/lib/card.js";
 import { formatStep, formatValue } from "tbcore/lib/format.js";
 import { useNear } from "tbcore/lib/lazy.js";
@@ -185,22 +186,21 @@ function useFound(answers, runs, tag, place, isWanted) {
   const [, redraw] = useState({});
   const names = useMemo(() => runs.map(({ name }) => name), [runs]);
   const changed = names.map((name) => answers.generations.of(name)).join();
-  useEffect(() => {
-    if (!isWanted) return undefined;
-    const leaving = new AbortController();
-    for (const run of names) {
+  const ask = async (/** @type {AbortSignal} */ signal) => {
+    const asked = names.map((run) => {
       /** @param {{ found?: Found, error: string }} now */
       const keep = (now) => {
-        if (leaving.signal.aborted) return;
+        if (signal.aborted) return;
         known.current.set(run, now);
         redraw({});
       };
-      answers.load({ run, tag, step: place?.step, nth: place?.nth || undefined }, leaving.signal).then(
+      return answers.load({ run, tag, step: place?.step, nth: place?.nth || undefined }, signal).then(
         (found) => keep({ found, error: "" }),
         (failure) => keep({ error: failure.message }),
       );
-    }
-    return () => leaving.abort();
-  }, [answers, names, tag, place?.step, place?.nth, changed, isWanted]);
+    });
+    await Promise.all(asked);
+  };
+  useAsking(isWanted ? ask : null, [answers, names, tag, place?.step, place?.nth], changed);
   return runs.map((run) => ({ run, found: undefined, error: "", ...known.current.get(run.name) }));
 }

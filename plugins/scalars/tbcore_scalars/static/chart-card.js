@@ -11,6 +11,7 @@ import { Later } from "tbcore/lib/later.js";
 import { useNear } from "tbcore/lib/lazy.js";
 import { LineChart } from "tbcore/lib/line-chart.js";
 import { sampleOf } from "tbcore/lib/marks.js";
+import { takingTurns } from "tbcore/lib/queue.js";
 import { DASHES, groupOf, groupsOf, knownLines, loadBands, loadLines, pixelsFor, questionOf, shortView } from "./feed.js";
 import { covers } from "./lines-store.js";
 
@@ -375,26 +376,6 @@ export function ChartCard({ id, tab, parts, group, pinned, link }) {
     isNear &&
     html`<${Later} load=${() => import("./card-legend.js")} of="CardLegend" id=${id} tab=${tab} title=${title} lines=${shown.lines} bands=${shownBands.bands} hits=${hits} pin=${pin} view=${view} />`}
   <//>`;
-}
-
-/**
- * A task that is not begun again while it is under way, but once more behind it.
- * @param {AbortSignal} signal  ends that
- * @param {() => Promise<void>} task
- */
-function takingTurns(signal, task) {
-  let isRunning = false;
-  let isWanted = false;
-  return async () => {
-    isWanted = true;
-    if (isRunning) return;
-    isRunning = true;
-    while (isWanted && !signal.aborted) {
-      isWanted = false;
-      await task();
-    }
-    isRunning = false;
-  };
 }
 
 /** @param {import("./types.js").Options} options */
