@@ -1,7 +1,8 @@
 """For the browser tests: a real Chromium, real servers, and a watch over everything a page does.
 
-Waiting is always for something: `wait_for` takes a function of JavaScript, because the page's
-Content-Security-Policy blocks what Playwright does with a bare expression.
+Waiting is always for something: `wait_for_function` takes a function of JavaScript, because the
+page's Content-Security-Policy blocks what Playwright does with a bare expression. The function must
+not be async: Playwright takes the promise for a yes, whatever becomes of it.
 """
 
 from __future__ import annotations

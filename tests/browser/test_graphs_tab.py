@@ -25,13 +25,18 @@ HELPERS = """
 globalThis.graphs = {
   root: () => document.querySelector('.plugin')?.shadowRoot,
   isDrawn: () => graphs.root()?.querySelector('.frame')?.getAttribute('aria-busy') === 'false',
-  standsStill: async () => {
-    const canvas = graphs.root().querySelector('canvas');
-    const before = canvas.toDataURL();
-    await new Promise((done) => setTimeout(done, 100));
-    await tb.frame();
-    return canvas.toDataURL() === before;
+  // What is looked at since when; a drawing that moves is another one in each frame.
+  seen: { picture: '', since: 0 },
+  standsStill: () => {
+    const picture = graphs.root().querySelector('canvas').toDataURL();
+    const now = performance.now();
+    if (picture !== graphs.seen.picture) graphs.seen = { picture, since: now };
+    return now - graphs.seen.since > 100;
   },
+  // Until what was rendered has had its effects, such as that a drawing begins to move.
+  effects: () => tb.frame().then(() => new Promise((done) => setTimeout(done))),
+  // What the worker was asked to lay out.
+  numJobs: 0,
   rows: () => [...(graphs.root()?.querySelectorAll('[role=treeitem]') ?? [])],
   names: () => graphs.rows().map((row) => row.title),
   row: (name) => graphs.rows().find((row) => row.title === name),
@@ -58,6 +63,11 @@ globalThis.graphs = {
     for (let i = 3; i < data.length; i += 4) if (data[i] > 40) count++;
     return count;
   },
+};
+const post = Worker.prototype.postMessage;
+Worker.prototype.postMessage = function (...message) {
+  graphs.numJobs++;
+  post.apply(this, message);
 };
 """
 
@@ -179,6 +189,7 @@ def wait_for_drawing(page: Any) -> None:
 def wait_for_boxes(page: Any) -> None:
     """Until all are there and stand still."""
     page.wait_for_function("() => graphs.isDrawn()")
+    page.evaluate("() => { graphs.seen.picture = ''; return graphs.effects(); }")
     page.wait_for_function("() => graphs.standsStill()")
 
 
@@ -228,6 +239,7 @@ def test_scopes_are_collapsed_at_first_and_opened_from_the_outline(page_of: Any)
 def find_box(page: Any, name: str) -> tuple[float, float]:
     """A place of the drawing where the window beside the pointer names this box."""
     page.mouse.move(0, 0)
+    wait_for_boxes(page)
     place = page.evaluate("(name) => graphs.find(name)", name)
     assert place is not None, f"no box {name!r} under the pointer anywhere"
     return place["x"], place["y"]
@@ -239,7 +251,6 @@ def test_a_double_click_opens_a_scope_and_a_click_tells_everything(page_of: Any)
     x, y = find_box(page, "layer_2")
     page.mouse.dblclick(x, y)
     wait_for_setting(page, "open", "layer_2")
-    wait_for_boxes(page)
     page.mouse.click(*find_box(page, "layer_2/MatMul"))
     page.wait_for_function("() => graphs.text('.details h2') === 'MatMul'")
     page.wait_for_function("() => graphs.text('.details').includes('layer_2/weights/read')")
@@ -310,6 +321,33 @@ def test_search_finds_names_and_ops_and_shows_where_they_are(page_of: Any) -> No
     page.wait_for_function("() => graphs.text('.details h2') === 'head_a'")
     page.wait_for_timeout(400)
     assert find_box(page, "head_a") == place
+    profile.check(server.url)
+
+
+def test_what_is_chosen_while_another_is_looked_for_stays_chosen(page_of: Any) -> None:
+    """However late the answer comes; and what was opened meanwhile stays open."""
+    page, profile, server = page_of("small", "&graphs.node=layer_2")
+    held: list[Any] = []
+    asked = "**/graphs/scope?*path=layer_1&*"
+    # A method of a list cannot carry the mark that Playwright leaves on handlers.
+    page.route(asked, lambda route: held.append(route))
+    with page.expect_request(asked):
+        page.get_by_role("button", name="layer_1/Relu").first.click()
+    open_outline(page)
+    choose(page, "loss")
+    page.evaluate("() => graphs.row('loss').focus()")
+    page.keyboard.press("Enter")
+    page.wait_for_function("() => graphs.names().includes('loss/<i>mean')")
+    with page.expect_response(asked):
+        held.pop().continue_()
+    page.evaluate("() => graphs.effects()")
+    wait_for_setting(page, "node", "loss")
+    wait_for_setting(page, "open", "loss")
+    # Looked for once more, it is opened beside the other.
+    page.get_by_text("Details", exact=True).click()
+    page.get_by_role("button", name="layer_2/Relu").first.click()
+    wait_for_setting(page, "node", "layer_2/Relu")
+    wait_for_setting(page, "open", "loss,layer_2")
     profile.check(server.url)
 
 
@@ -423,11 +461,12 @@ def test_a_scope_that_takes_long_keeps_no_other_waiting(page_of: Any) -> None:
     page, profile, server = page_of("tangled")
     open_outline(page)
     choose(page, "slow")
+    num_jobs = page.evaluate("() => graphs.numJobs")
     with page.expect_worker(lambda worker: "layout-worker" in worker.url):
         page.evaluate("() => graphs.row('slow').focus()")
         page.keyboard.press("Enter")
-        page.wait_for_function("() => !graphs.isDrawn()")
-        page.wait_for_timeout(300)
+        page.wait_for_function("(before) => graphs.numJobs > before", arg=num_jobs)
+        assert not page.evaluate("() => graphs.isDrawn()")
         page.keyboard.press("Enter")
         choose(page, "quick")
         page.evaluate("() => graphs.row('quick').focus()")
@@ -531,7 +570,6 @@ def test_narrow_pages_have_the_details_in_a_sheet(page_of: Any) -> None:
     page.clock.resume()
     wait_for_setting(page, "open", "loss")
     assert page.evaluate("() => graphs.root().querySelector('.pane')") is None
-    wait_for_boxes(page)
     page.mouse.click(*find_box(page, "loss"))
     page.wait_for_function("() => graphs.text('.details h2') === 'loss'")
     pane = page.evaluate(

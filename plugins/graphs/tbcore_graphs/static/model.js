@@ -91,6 +91,10 @@ export class Model {
   /** @type {(text: string, font: "label" | "small") => number} */ #measure;
   /** @type {Pick<Shown, "keep" | "show">} */ #next = { keep: null, show: null };
   #turn = 0;
+  /** Of the overviews: how many were asked for, and which of them is the newest that came. */
+  #overviews = { numAsked: 0, newest: 0 };
+  /** Rises with everything that is chosen. */
+  #choice = 0;
 
   /**
    * @param {Host} host
@@ -119,7 +123,8 @@ export class Model {
       this.host.onReload(async (generations) => {
         if (generations.lists !== lists) {
           ({ lists } = generations);
-          this.runs.value = await this.host.fetchJSON("runs").catch(() => this.runs.value);
+          const runs = await this.host.fetchJSON("runs").catch(() => this.runs.value);
+          if (generations.lists === lists) this.runs.value = runs;
         }
         void this.#loadOverview(this.run.value);
       }),
@@ -177,19 +182,23 @@ export class Model {
   async reveal(name) {
     const place = this.place.peek();
     if (!place) return;
-    const open = new Set(this.open.peek());
+    const choice = ++this.#choice;
+    /** @type {string[]} */
+    const around = [];
     let path = "";
     /** @type {Kind} */
     let kind = "scope";
     for (const part of [...scopesAround(name), name]) {
       const { children } = await this.fetchScope(place, path, kind);
       if (!children.name.includes(part) && children.name.includes(seriesOf(part))) {
-        open.add(seriesOf(part));
+        around.push(seriesOf(part));
         await this.fetchScope(place, seriesOf(part), "series");
       }
-      if (part !== name) open.add(part);
+      if (part !== name) around.push(part);
       [path, kind] = [part, "scope"];
     }
+    if (choice !== this.#choice) return; // something else was chosen meanwhile
+    const open = new Set([...this.open.peek(), ...around]);
     if (open.size === this.open.peek().size) {
       const shown = this.shown.peek();
       if (shown) this.shown.value = { ...shown, keep: "", show: name };
@@ -238,10 +247,12 @@ export class Model {
       this.isBusy.value = true;
       this.error.value = "";
     }
+    const number = ++this.#overviews.numAsked;
     try {
       /** @type {Overview} */
       const overview = await this.host.fetchJSON("overview", { run });
-      if (run !== this.run.peek()) return;
+      if (run !== this.run.peek() || number < this.#overviews.newest) return;
+      this.#overviews.newest = number;
       const isSame = !isNew && contentOf(overview) === contentOf(this.overview.peek());
       this.#overviewOf = run;
       this.#lastRun.value = run;
@@ -279,7 +290,7 @@ export class Model {
       this.shown.value = { scene, of, ...next };
       this.isBusy.value = false;
       const selected = this.selected.peek();
-      if (isNew && selected !== null && !scene.boxes.has(selected)) await this.reveal(selected).catch(() => this.select(null));
+      if (isNew && selected !== null && !scene.boxes.has(selected)) await this.reveal(selected).catch(() => this.selected.peek() === selected && this.select(null));
     } catch (error) {
       if (turn === this.#turn) this.#fail(error);
     }
@@ -318,6 +329,7 @@ export class Model {
 
   /** Changes the address once. What is chosen belongs to a run, which it names too. @param {Record<string, string | null>} settings */
   #set(settings) {
+    if ("node" in settings) this.#choice++;
     batch(() => {
       for (const [name, value] of Object.entries({ run: this.run.peek() || null, ...settings })) this.host.settings.set(name, value);
     });
