@@ -41,7 +41,7 @@ def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_run(logdir, "train", audio={"speech": points})
     write_run(logdir, "eval", audio={"speech": points[:1]})
     with EventFileWriter(logdir / "batch" / "a.tfevents") as writer:
-        both = [clip(3.0), clip(3.0)]
+        both = [clip(60.0), clip(60.0)]
         batch = summaries.audio("batch", both, labels=["<b>low</b>", "high"], as_tensor=True)
         writer.add_summary(7, batch)
         noise = summaries.audio("broken", b"no sound", content_type="audio/wav")
