@@ -117,8 +117,9 @@ def test_one_slider_moves_all_cards_and_each_has_its_own(page_of: Any) -> None:
     wait_for_widths(page, "input/digit", "train", [10])
     wait_for_widths(page, "input/first", "train", [10])
     wait_for_widths(page, "again", "twice", [30])
-    assert "Nothing up to step 0: its first is step 50" in page.evaluate(
+    page.wait_for_function(
         "() => pictures.text('input/digit', 'eval')"
+        ".includes('Nothing up to step 0: its first is step 50')"
     )
     page.keyboard.press("]")
     page.keyboard.press("]")  # the second of step 0, then step 5
@@ -183,6 +184,9 @@ def test_sizes_brightness_and_contrast(page_of: Any) -> None:
 
     page.get_by_text("1×", exact=True).click()
     page.wait_for_function("() => location.hash.includes('images.size=1')")
+    page.wait_for_function(
+        "() => !pictures.images('input/digit', 'train')[0].classList.contains('enlarged')"
+    )
     assert shown() == [34, "auto", "none"]
     page.get_by_text("8×", exact=True).click()
     page.wait_for_function(
@@ -195,6 +199,9 @@ def test_sizes_brightness_and_contrast(page_of: Any) -> None:
     page.get_by_role("button", name="Brightness and contrast").click()
     page.get_by_role("checkbox", name="Blur what is enlarged").check()
     page.wait_for_function("() => location.hash.includes('images.smooth=true')")
+    page.wait_for_function(
+        "() => !pictures.images('input/digit', 'train')[0].classList.contains('enlarged')"
+    )
     assert shown()[1] == "auto"
     page.get_by_role("slider", name="Brightness").fill("150")
     page.get_by_role("slider", name="Contrast").fill("50")
