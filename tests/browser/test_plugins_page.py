@@ -76,7 +76,7 @@ def test_the_page_says_how_each_plugin_fares(serve: Any, tabs: Any, tmp_path: Pa
         with pytest.raises(urllib.error.HTTPError):
             urllib.request.urlopen(f"{server.url}/data/plugin/faulty/fail")
     card.get_by_text("ValueError: no <i>such</i> thing in secret.txt").wait_for()
-    assert "route /fail 2 times, last at 20" in card.inner_text()
+    card.get_by_text("route /fail 2 times, last at 20").wait_for()
     card.get_by_text("All timings").click()
     timings = card.locator("details tbody tr").all_inner_texts()
     assert [line.split("\t")[1] for line in timings if line.startswith("route /fail")] == ["2"]
