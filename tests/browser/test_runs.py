@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from every_test import until
 
 from tbcore.testing import write_run
 
@@ -163,9 +164,7 @@ def test_the_menu_of_a_run(probe: Any, tabs: Any, logdir: Path) -> None:
     color = page.evaluate("() => tb.colors().other")
     row.click(button="right")
     page.get_by_role("menuitem", name="Copy path").click()
-    page.wait_for_function(
-        "async (path) => (await navigator.clipboard.readText()) === path", arg=str(logdir / "other")
-    )
+    until(lambda: page.evaluate("() => navigator.clipboard.readText()") == str(logdir / "other"))
     row.hover()
     page.get_by_role("button", name="More about other").click()
     page.get_by_role("menuitem", name="Hide this run").click()
