@@ -80,6 +80,9 @@ def wait_for_curves(page: Any, tag: str, run: str, least: int = 60) -> int:
 
 def hover(page: Any, tag: str, step: float, last: float, share_of_height: float = 0.5) -> Any:
     """Moves the pointer over a step of a chart; returns run, value, step and time of each row."""
+    page.wait_for_function(  # a chart has no plot until it has points
+        "(tag) => tb.card(tag)?.querySelector('.tb-chart-plot')?.checkVisibility()", arg=tag
+    )
     page.evaluate("(tag) => tb.card(tag).scrollIntoView({block: 'center'})", tag)
     box = page.evaluate(
         "(tag) => tb.card(tag).querySelector('.tb-chart-plot').getBoundingClientRect().toJSON()",
@@ -672,7 +675,7 @@ def test_a_band_says_which_runs_are_in_it(seeds: Any, tabs: Callable[..., Any]) 
         assert rows[0][-1] == runs
         assert text in page.evaluate("() => tb.all('.tb-chart-tooltip')[0].textContent")
         page.wait_for_function(
-            "(runs) => tb.all('.tb-legend tbody tr')[0].lastElementChild.textContent === runs",
+            "(runs) => tb.all('.tb-legend tbody tr')[0]?.lastElementChild.textContent === runs",
             arg=runs,
         )
     names = page.evaluate("() => tb.all('.tb-legend tbody th').map((cell) => cell.title)")
@@ -767,16 +770,17 @@ def test_dragging_the_smoothing_slider_asks_once(seeds: Any, tabs: Callable[...,
             and asked.append(json.loads(request.post_data)["smoothing"])
         ),
     )
-    page.evaluate(
-        """async () => {
-          const slider = tb.all('.tb-smoothing input[type=range]')[0];
-          for (let i = 1; i <= 30; i++) {
-            slider.value = i / 50;
-            slider.dispatchEvent(new InputEvent('input', { bubbles: true }));
-            await null;  // no longer: a busy machine would make it a slider that stands still
-          }
-        }"""
-    )
+    with page.expect_request("**/window"):
+        page.evaluate(
+            """async () => {
+              const slider = tb.all('.tb-smoothing input[type=range]')[0];
+              for (let i = 1; i <= 30; i++) {
+                slider.value = i / 50;
+                slider.dispatchEvent(new InputEvent('input', { bubbles: true }));
+                await null;  // no longer: a busy machine would make it a slider that stands still
+              }
+            }"""
+        )
     page.wait_for_function("() => tb.card('long') && location.hash.includes('scalars.smooth=0.6')")
     page.wait_for_timeout(1000)
     assert asked == [0.6]
