@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from every_test import PATIENCE
 
 from tbcore.testing import EventFileWriter, write_run
 
@@ -732,6 +733,15 @@ def test_the_frame_is_there_before_the_server_answers(serve: Any, tabs: Any, log
     for path in ("runs", "plugin/scalars/tags"):
         # A method of a list cannot carry the mark that Playwright leaves on handlers.
         page.route(f"**/data/{path}", lambda route: held.append(route))
+
+    def let_go() -> None:
+        """Sends the next request of those, once the page has made it."""
+        for _ in range(int(PATIENCE / 0.05)):
+            if held:
+                return held.pop(0).continue_()
+            page.wait_for_timeout(50)
+        raise AssertionError("the page does not ask")
+
     page.goto(server.url)
     places = """() => ['.top-bar', 'aside', 'main'].map(
       (name) => JSON.stringify(document.querySelector(name).getBoundingClientRect()))"""
@@ -739,13 +749,11 @@ def test_the_frame_is_there_before_the_server_answers(serve: Any, tabs: Any, log
     outline = page.locator(".opening .tb-card").first
     outline.wait_for(state="visible")
     page.wait_for_function("() => document.querySelector('[aria-label=Connecting]')")
-    held.pop(0).continue_()
+    let_go()
     page.get_by_role("status", name="Opening Scalars").wait_for()
     assert outline.is_visible()
-    while not held:
-        page.wait_for_timeout(50)
     place = outline.bounding_box()
-    held.pop(0).continue_()
+    let_go()
     wait_for_curve(page, "loss", "train")
     assert page.locator(".opening").count() == 0
     assert page.evaluate(places) == before
