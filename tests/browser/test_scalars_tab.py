@@ -789,7 +789,8 @@ def test_dragging_the_smoothing_slider_asks_once(seeds: Any, tabs: Callable[...,
 
 def test_charts_of_a_group_zoom_together_on_request(page_of: Any) -> None:
     page, profile, server = page_of("#scalars&tagFilter=^loss/&scalars.link=true")
-    wait_for_curves(page, "loss/total", RUNS[0])
+    for tag in ("loss/head9", "loss/head10", "loss/total"):
+        wait_for_curves(page, tag, RUNS[0])
     box = page.locator(".tb-chart-plot").first.bounding_box()
     middle = box["y"] + box["height"] / 2
     page.mouse.move(box["x"] + box["width"] * 0.5, middle)
