@@ -67,7 +67,7 @@ def run_list(bench: Bench) -> dict[str, float]:
             write_run(folder, name, scalars={"loss": [1.0, 0.5]}, wall_time=1.7e9 + index)
     with bench.open("R10000", "#none") as page:
         page.wait_for_function(
-            "() => document.querySelector('.tb-runs-count')?.innerText.includes('of 10000')"
+            "() => document.querySelector('.tb-runs-count')?.innerText.includes('of 10,000')"
         )
         listed = page.evaluate("() => performance.now()")
         page.wait_for_timeout(2000)
