@@ -25,6 +25,7 @@ PAGES = (
     "docs/*.svg",
     "docs/examples/*/README.md",
     "plugins/*/*.md",
+    "benchmarks/README.md",
 )
 """The files of the site, pages and what they link to."""
 

@@ -37,6 +37,7 @@ PAGES = [
     REPOSITORY / "SECURITY.md",
     *sorted(DOCS.glob("*.md")),
     *sorted((REPOSITORY / "plugins").glob("*/*.md")),
+    REPOSITORY / "benchmarks" / "README.md",
     HELLO / "README.md",
 ]
 SITE: Any = runpy.run_path(str(REPOSITORY / "mkdocs_hooks.py"))
@@ -291,7 +292,7 @@ def test_the_files_named_in_the_architecture_exist() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_links_lead_somewhere(page: Path) -> None:
-    """To files of the repository and to headings of their pages."""
+    """To files of the repository that are on the site, too, and to headings of their pages."""
     for target in re.findall(
         r"\]\(([^)\s]+)\)", re.sub(r"```.*?```", "", read(page), flags=re.DOTALL)
     ):
@@ -300,7 +301,7 @@ def test_links_lead_somewhere(page: Path) -> None:
         path, _, heading = target.partition("#")
         linked = (page.parent / path).resolve() if path else page
         assert linked.exists(), f"{target} does not exist"
-        assert linked.is_relative_to(REPOSITORY), f"{target} is outside of the repository"
+        assert linked in SITE["site_files"](), f"{target} is not on the site"
         if heading:
             text = re.sub(r"```.*?```", "", read(linked), flags=re.DOTALL)
             slugs = [SITE["anchor"](line) for line in re.findall(r"^#+ (.*)", text, re.MULTILINE)]
