@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -11,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tbcore import Claims, Multiplexer, NotFoundError, ScalarSeries
-from tbcore.http import json_response
+from tbcore.http import csv_response, json_response
 from tbcore_scalars import reader
 from tbcore_scalars.questions import DownloadQuestion
 
@@ -78,16 +76,18 @@ def _json(data: Any) -> bytes:
 
 
 def _csv_line(texts: Sequence[str]) -> bytes:
-    line = io.StringIO()
-    csv.writer(line, lineterminator="\r\n").writerow(texts)
-    return line.getvalue().encode("utf-8", "backslashreplace")
+    return bytes(csv_response(texts, ()).body)
 
 
 def _csv_rows(series: ScalarSeries, before: bytes) -> Iterator[bytes]:
     """The rows, each behind `before`: what `csv.writer` writes, in an eighth of its time."""
     for part in _parts(series):
-        columns = (_numbers(series.wall_time[part]), series.step[part].tolist())
-        rows = _json(list(zip(*columns, _numbers(series.value[part]), strict=True)))
+        columns = (
+            _numbers(series.wall_time[part]),
+            series.step[part].tolist(),
+            _numbers(series.value[part]),
+        )
+        rows = _json(list(zip(*columns, strict=True)))
         lines = rows[2:-2].replace(b'"', b"").replace(b"],[", b"\r\n" + before)
         yield b"%b%b\r\n" % (before, lines)
 
