@@ -778,6 +778,7 @@ def test_the_window_of_values_does_not_cover_the_chart(page: Any) -> None:
     page.wait_for_function(
         "() => innerWidth === 500 && tb.canvas('loss').width === tb.chart('loss').clientWidth"
     )
+    page.evaluate("() => tb.frame()")  # whatever was still to be placed anew is
     hover(page, plot_of(page), 0.5)
     tip = page.locator(".tb-chart-tooltip:popover-open").bounding_box()
     assert tip["y"] >= plot_of(page)["bottom"]  # over the rest of a large card
