@@ -14,10 +14,10 @@ from google.protobuf.message import DecodeError as ProtobufDecodeError
 from numpy.typing import NDArray
 
 from tbcore.eventfiles.batch import FirstMetadata, ReferenceColumn
-from tbcore.eventfiles.heads import FIELDS, Heads, find_heads
+from tbcore.eventfiles.framing import HEADER_BYTES, Frames, stored_checksums
 from tbcore.eventfiles.layouts import FIRST_BYTES, HEALTH_PILL
 from tbcore.eventfiles.proto.summary_pb2 import SummaryMetadata
-from tbcore.eventfiles.records import HEADER_BYTES, Frames, stored_checksums
+from tbcore.eventfiles.value_headers import FIELDS, Heads, find_heads
 
 _LONG_TAG = 256
 """In bytes. Longer ones are compared one by one."""

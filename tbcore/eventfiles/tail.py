@@ -12,18 +12,18 @@ from google.protobuf.message import DecodeError as ProtobufDecodeError
 
 from tbcore.eventfiles.batch import Item
 from tbcore.eventfiles.crc32c import masked_crc
-from tbcore.eventfiles.decode import BUFFER_BYTES, Decoder
-from tbcore.eventfiles.logdir import EventFile, one_line
-from tbcore.eventfiles.long_records import checksum_at, skeleton_at
-from tbcore.eventfiles.periods import INTACT_BYTES
-from tbcore.eventfiles.proto.event_pb2 import Event
-from tbcore.eventfiles.records import (
+from tbcore.eventfiles.decoder import BUFFER_BYTES, Decoder
+from tbcore.eventfiles.framing import (
     FRAME_BYTES,
     HEADER_BYTES,
     Damage,
     length_at,
     open_regular,
 )
+from tbcore.eventfiles.large_records import checksum_at, skeleton_at
+from tbcore.eventfiles.logdir import EventFile, one_line
+from tbcore.eventfiles.proto.event_pb2 import Event
+from tbcore.eventfiles.row_templates import INTACT_BYTES
 
 logger = logging.getLogger(__name__)
 

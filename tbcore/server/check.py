@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any, Literal, NamedTuple
 
-from tbcore.eventfiles.decode import Decoder
+from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.logdir import EventFile, LogdirSpec, one_line, scan
 from tbcore.eventfiles.tail import FileReplacedError, FileTail
 from tbcore.plugins import LoadedPlugin

@@ -32,9 +32,9 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from tbcore.eventfiles.decode import Decoder
+from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.logdir import EventFile
-from tbcore.eventfiles.piles import Pile
+from tbcore.eventfiles.read_ahead import Pile
 from tbcore.eventfiles.tail import TURN_BYTES
 from tbcore.store import series
 from tbcore.store.reader import RunReader, read_ahead

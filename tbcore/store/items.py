@@ -12,10 +12,10 @@ from google.protobuf.message import DecodeError as ProtobufDecodeError
 from numpy.typing import NDArray
 
 from tbcore.errors import DataError, DataLossError, DecodeError, NotFoundError, TbcoreError
+from tbcore.eventfiles.framing import PayloadFile
 from tbcore.eventfiles.logdir import one_line
 from tbcore.eventfiles.proto.event_pb2 import Event
 from tbcore.eventfiles.proto.summary_pb2 import Summary
-from tbcore.eventfiles.records import PayloadFile
 from tbcore.kinds import Kind
 from tbcore.store.series import (
     CRC,

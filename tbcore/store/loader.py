@@ -20,9 +20,9 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from tbcore.eventfiles.decode import Decoder
+from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.logdir import EventFile, Logdir, LogdirSpec, Scan, one_line
-from tbcore.eventfiles.piles import Pile
+from tbcore.eventfiles.read_ahead import Pile
 from tbcore.eventfiles.tail import TURN_BYTES, FileReplacedError, read_first_event_time
 from tbcore.store.assistant import Assistant, AssistantError
 from tbcore.store.multiplexer import Multiplexer

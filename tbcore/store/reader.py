@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 
-from tbcore.eventfiles.decode import Decoder
+from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.logdir import MIN_FILE_BYTES, EventFile, one_line
-from tbcore.eventfiles.piles import MAX_FILE_BYTES, Pile
+from tbcore.eventfiles.read_ahead import MAX_FILE_BYTES, Pile
 from tbcore.eventfiles.tail import FileReplacedError, FileTail
 from tbcore.store.run import RunData
 

@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tbcore.eventfiles import decode, layouts
+from tbcore.eventfiles import decoder as decode
+from tbcore.eventfiles import layouts
 from tbcore.eventfiles.batch import Batch
-from tbcore.eventfiles.decode import Decoder
+from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.layouts import learn
-from tbcore.eventfiles.periods import find_period
 from tbcore.eventfiles.proto.event_pb2 import Event
 from tbcore.eventfiles.proto.summary_pb2 import Summary, SummaryMetadata
+from tbcore.eventfiles.row_templates import find_period
 from tbcore.eventfiles.tail import FileTail
 from tbcore.eventfiles.tensors import numpy_to_tensor
 from tbcore.testing import record_bytes

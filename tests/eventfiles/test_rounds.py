@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from tbcore.eventfiles import decode
+from tbcore.eventfiles import decoder as decode
 from tbcore.eventfiles.batch import Batch
-from tbcore.eventfiles.decode import Decoder
+from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.layouts import learn
-from tbcore.eventfiles.periods import Period
 from tbcore.eventfiles.proto.event_pb2 import Event
+from tbcore.eventfiles.row_templates import Period
 from tbcore.eventfiles.tail import FileTail
 from tbcore.testing import EventFileWriter, record_bytes
 

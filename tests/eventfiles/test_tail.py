@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tbcore.eventfiles import decode
+from tbcore.eventfiles import decoder as decode
 from tbcore.eventfiles.batch import Batch
 from tbcore.eventfiles.crc32c import masked_crc
-from tbcore.eventfiles.decode import Decoder
+from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.proto.event_pb2 import Event
 from tbcore.eventfiles.tail import FileReplacedError, FileTail, read_first_event_time
 from tbcore.testing import record_bytes

@@ -24,7 +24,9 @@ from google.protobuf import text_format
 from google.protobuf.message import DecodeError as ProtobufDecodeError
 
 from tbcore import DecodeError, values
-from tbcore.eventfiles import decode, periods, records
+from tbcore.eventfiles import decoder as decode
+from tbcore.eventfiles import framing as records
+from tbcore.eventfiles import row_templates as periods
 from tbcore.eventfiles.proto.summary_pb2 import Summary, SummaryMetadata
 from tbcore.eventfiles.proto.tensor_pb2 import TensorProto
 from tbcore.eventfiles.tensors import numpy_to_tensor, scalar_of, tensor_to_numpy
@@ -53,7 +55,7 @@ def _load(name: str) -> ModuleType:
     return module
 
 
-properties = _load("eventfiles/test_decode_properties.py")
+properties = _load("eventfiles/test_decoder_properties.py")
 
 # Event files --------------------------------------------------------------------------------------
 #

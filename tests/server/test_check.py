@@ -205,7 +205,7 @@ def test_a_file_that_is_replaced_while_it_is_read(
             path.write_bytes(b"")
 
     monkeypatch.setattr(check_module.RunData, "take", take)
-    monkeypatch.setattr("tbcore.eventfiles.decode.BUFFER_BYTES", 200)
+    monkeypatch.setattr("tbcore.eventfiles.decoder.BUFFER_BYTES", 200)
 
     status, report = run_check(capsys, tmp_path)
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tbcore.eventfiles.decode import Decoder
+from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.logdir import Logdir, LogdirSpec, scan
 from tbcore.store import loader as loader_module
 from tbcore.store.assistant import Assistant, AssistantError, Order

@@ -19,9 +19,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tbcore.errors import NotFoundError
-from tbcore.eventfiles import decode, logdir, records, tail
+from tbcore.eventfiles import decoder as decode
+from tbcore.eventfiles import framing as records
+from tbcore.eventfiles import logdir, tail
 from tbcore.eventfiles.logdir import LogdirSpec
-from tbcore.eventfiles.piles import Pile
+from tbcore.eventfiles.read_ahead import Pile
 from tbcore.kinds import Claim
 from tbcore.store import loader as loader_module
 from tbcore.store import reader as reader_module

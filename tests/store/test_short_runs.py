@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tbcore.eventfiles.decode import Decoder
+from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.logdir import LogdirSpec, scan
-from tbcore.eventfiles.piles import Pile
+from tbcore.eventfiles.read_ahead import Pile
 from tbcore.eventfiles.proto.summary_pb2 import Summary
 from tbcore.eventfiles.tail import FileTail
 from tbcore.eventfiles.tensors import numpy_to_tensor

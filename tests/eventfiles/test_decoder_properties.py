@@ -12,17 +12,20 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from tbcore.eventfiles import decode, periods, records, suffixes
+from tbcore.eventfiles import decoder as decode
+from tbcore.eventfiles import file_templates as suffixes
+from tbcore.eventfiles import framing as records
 from tbcore.eventfiles import references as by_heads
+from tbcore.eventfiles import row_templates as periods
 from tbcore.eventfiles.batch import Batch, FirstMetadata, Item
-from tbcore.eventfiles.decode import Decoder
-from tbcore.eventfiles.heads import find_heads
-from tbcore.eventfiles.piles import Pile
+from tbcore.eventfiles.decoder import Decoder
+from tbcore.eventfiles.file_templates import Suffix
 from tbcore.eventfiles.proto.event_pb2 import Event, SessionLog
 from tbcore.eventfiles.proto.summary_pb2 import Summary, SummaryMetadata
-from tbcore.eventfiles.suffixes import Suffix
+from tbcore.eventfiles.read_ahead import Pile
 from tbcore.eventfiles.tail import FileTail
 from tbcore.eventfiles.tensors import numpy_to_tensor
+from tbcore.eventfiles.value_headers import find_heads
 from tbcore.testing import record_bytes
 
 SCALARS_METADATA = SummaryMetadata(

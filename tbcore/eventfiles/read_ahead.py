@@ -29,11 +29,10 @@ from tbcore.eventfiles.batch import (
     TableShape,
     Whereabouts,
 )
-from tbcore.eventfiles.decode import SLACK_BYTES
-from tbcore.eventfiles.layouts import Layout, LayoutBook, Matched
-from tbcore.eventfiles.proto.event_pb2 import Event
-from tbcore.eventfiles.proto.summary_pb2 import Summary
-from tbcore.eventfiles.records import (
+from tbcore.eventfiles.batch_builder import control_of, graph_of, value_of
+from tbcore.eventfiles.decoder import SLACK_BYTES
+from tbcore.eventfiles.file_templates import SuffixBook
+from tbcore.eventfiles.framing import (
     FRAME_BYTES,
     HEADER_BYTES,
     Frames,
@@ -41,9 +40,10 @@ from tbcore.eventfiles.records import (
     find_wrong,
     stored_checksums,
 )
+from tbcore.eventfiles.layouts import Layout, LayoutBook, Matched
+from tbcore.eventfiles.proto.event_pb2 import Event
+from tbcore.eventfiles.proto.summary_pb2 import Summary
 from tbcore.eventfiles.references import References
-from tbcore.eventfiles.rows import control_of, graph_of, value_of
-from tbcore.eventfiles.suffixes import SuffixBook
 from tbcore.eventfiles.tail import FileTail, Loaded
 
 MAX_FILE_BYTES = 1 << 19

@@ -26,15 +26,15 @@ from tbcore.eventfiles.batch import (
     Item,
     ScalarColumn,
 )
+from tbcore.eventfiles.batch_builder import Rows, control_of
+from tbcore.eventfiles.framing import HEADER_BYTES, Damage, Frames, find_damaged, find_frames
 from tbcore.eventfiles.layouts import (
     LayoutBook,
     Matched,
 )
-from tbcore.eventfiles.periods import Period, find_period
 from tbcore.eventfiles.proto.event_pb2 import Event
-from tbcore.eventfiles.records import HEADER_BYTES, Damage, Frames, find_damaged, find_frames
 from tbcore.eventfiles.references import References
-from tbcore.eventfiles.rows import Rows, control_of
+from tbcore.eventfiles.row_templates import Period, find_period
 
 BUFFER_BYTES = 1 << 22
 """Size of a piece of a file. Records that are longer are not decoded as bytes in memory."""

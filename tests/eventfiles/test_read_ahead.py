@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tbcore.eventfiles import piles
+from tbcore.eventfiles import read_ahead as piles
 from tbcore.eventfiles.batch import Batch, FileVersion, Item, SessionStart, Table
-from tbcore.eventfiles.decode import Decoder
-from tbcore.eventfiles.piles import MAX_FILE_BYTES, Pile
+from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.proto.event_pb2 import Event, TaggedRunMetadata
 from tbcore.eventfiles.proto.summary_pb2 import HistogramProto, Summary, SummaryMetadata
+from tbcore.eventfiles.read_ahead import MAX_FILE_BYTES, Pile
 from tbcore.eventfiles.tail import FileReplacedError, FileTail
 from tbcore.eventfiles.tensors import numpy_to_tensor
 from tbcore.testing import EventFileWriter, record_bytes

@@ -21,6 +21,7 @@ from tbcore.eventfiles.crc32c import (
     seed_effect,
     unmask,
 )
+from tbcore.eventfiles.framing import FRAME_BYTES, HEADER_BYTES, Frames, find_damaged
 from tbcore.eventfiles.layouts import (
     STEP_OFFSET,
     WALL_TIME_OFFSET,
@@ -29,7 +30,6 @@ from tbcore.eventfiles.layouts import (
     decode_steps,
     variable_mask,
 )
-from tbcore.eventfiles.records import FRAME_BYTES, HEADER_BYTES, Frames, find_damaged
 
 MAX_RECORDS = 1 << 12
 """Of one period."""

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tbcore.errors import DataLossError, NotFoundError
-from tbcore.eventfiles import records
+from tbcore.eventfiles import framing as records
 from tbcore.eventfiles.crc32c import masked_crc, masked_length_crc
-from tbcore.eventfiles.records import (
+from tbcore.eventfiles.framing import (
     MAX_PAYLOAD_BYTES,
     PayloadFile,
     find_damaged,

@@ -25,6 +25,7 @@ from tbcore.eventfiles.crc32c import (
     seed_effect,
     unmask,
 )
+from tbcore.eventfiles.framing import FRAME_BYTES, HEADER_BYTES
 from tbcore.eventfiles.layouts import (
     FIRST_BYTES,
     STEP_OFFSET,
@@ -38,7 +39,6 @@ from tbcore.eventfiles.layouts import (
     variable_mask,
 )
 from tbcore.eventfiles.proto.event_pb2 import Event
-from tbcore.eventfiles.records import FRAME_BYTES, HEADER_BYTES
 
 _NUM_STARTS = 8
 """Records with which a suffix may begin: what differs between runs stands before."""

@@ -12,12 +12,14 @@ import google_crc32c
 import numpy as np
 import pytest
 
-from tbcore.eventfiles import decode, long_records, tail
+from tbcore.eventfiles import decoder as decode
+from tbcore.eventfiles import large_records as long_records
+from tbcore.eventfiles import tail
 from tbcore.eventfiles.batch import Batch
 from tbcore.eventfiles.crc32c import mask, masked_length_crc
-from tbcore.eventfiles.decode import Decoder
+from tbcore.eventfiles.decoder import Decoder
+from tbcore.eventfiles.framing import Damage
 from tbcore.eventfiles.proto.event_pb2 import Event
-from tbcore.eventfiles.records import Damage
 from tbcore.eventfiles.tail import FileTail, read_first_event_time
 from tbcore.testing import EventFileWriter, record_bytes, summaries
 
