@@ -1,18 +1,20 @@
 /**
- * The part of the address behind `#`: which tab is open, and what else a link restores.
+ * The URL fragment (after `#`): the open tab, and the other state that a link restores.
  *
  *     #scalars&runFilter=train&tagFilter=loss&runs=!a,b&scalars.xAxis=relative
  *
- * The first part is the tab, as in links to TensorBoard; settings of a plugin carry its name. Pure.
+ * The first part is the tab, as in TensorBoard's links. A plugin's settings are prefixed with its
+ * name. Pure functions, no DOM.
  */
 
 /**
  * @typedef {object} Address
- * @property {string} tab  plugin name; "" when none is named
+ * @property {string} tab  plugin name; "" if the fragment names none
  * @property {Record<string, string>} values
  */
 
 /**
+ * Parses a URL fragment.
  * @param {string} hash  with or without the leading `#`
  * @returns {Address}
  */
@@ -28,7 +30,8 @@ export function parseAddress(hash) {
 }
 
 /**
- * @param {Address} address  values in the order in which they are written; empty ones are written too
+ * Formats a URL fragment; the inverse of `parseAddress`.
+ * @param {Address} address  values are written in their given order, empty ones included
  * @returns {string} with the leading `#`; "" for an empty address
  */
 export function formatAddress({ tab, values }) {
@@ -37,35 +40,40 @@ export function formatAddress({ tab, values }) {
   return parts.length === 1 && tab === "" ? "" : `#${parts.join("&")}`;
 }
 
-/** What separates or marks names in lists, `%`, which those of older links are written with, and the escape itself. */
-const MARKS = "~,!;%";
+/**
+ * Characters that are escaped in lists of names; `~N` stands for the one at index N. They are the
+ * escape character itself, the separators and markers of lists, and `%`, which older links used as
+ * their escape character.
+ */
+const ESCAPED_CHARS = "~,!;%";
 
 /**
- * A name as it stands in a list: `a,b` is `a~1b`. A slash stays one.
+ * Escapes a name for use in a list: `a,b` becomes `a~1b`. Slashes are not escaped.
  * @param {string} name
  */
 export function escapeName(name) {
-  return name.replace(/[~,!;%]/g, (char) => `~${MARKS.indexOf(char)}`);
+  return name.replace(/[~,!;%]/g, (char) => `~${ESCAPED_CHARS.indexOf(char)}`);
 }
 
-/** @param {string} text */
+/** Reverses `escapeName`. @param {string} text */
 export function unescapeName(text) {
-  return text.replace(/~([0-4])/g, (_, digit) => MARKS[Number(digit)]);
+  return text.replace(/~([0-4])/g, (_, digit) => ESCAPED_CHARS[Number(digit)]);
 }
 
 /**
- * Percent-encoding that leaves readable what needs none here: `/`, `:`, `,` and the like may stand in a fragment.
+ * Percent-encodes only the characters that a URL fragment does not allow. `/`, `:`, `,` and the like
+ * are allowed there and stay readable.
  * @param {string} text
  */
 function encode(text) {
   return text.replace(/[^A-Za-z0-9\-._~!$'()*+,;:@/?{}]+/gu, (part) => encodeURIComponent(part.toWellFormed?.() ?? part));
 }
 
-/** @param {string} text */
+/** Percent-decodes a text; returns it unchanged if it is not valid. @param {string} text */
 function decode(text) {
   try {
     return decodeURIComponent(text);
   } catch {
-    return text; // a `%` that was typed by hand
+    return text; // a stray `%`, typed by hand
   }
 }

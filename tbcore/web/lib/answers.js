@@ -1,6 +1,7 @@
 /**
- * What a server said of tags in runs: asked when a card comes into sight, a few at a time, and asked again only when the
- * run has changed. What was fetched stays on the screen until what is newer is there.
+ * Fetches and caches the server's responses for tags of runs. A response is fetched when its card
+ * scrolls into view, a few at a time, and fetched again only after its run has changed. The old value
+ * stays on screen until the new one arrives.
  *
  *     const answers = new Answers(host, "numbers", (json) => json.map(readRow)); // once, in render
  *     const { value, error } = useAnswer(answers, { run, tag }, isNear); // in a component
@@ -9,14 +10,14 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Queue, takingTurns } from "./queue.js";
 
-/** Requests at a time: a browser opens six connections, and the page needs one. */
-const LIMIT = 5;
-/** Characters of answers that are kept for cards that may come back. */
-const KEPT_LENGTH = 60_000_000;
+/** A browser opens at most six connections to a host, and the rest of the page needs one. */
+const MAX_CONCURRENT_REQUESTS = 5;
+/** Capacity of the cache, in characters of response text, over all cards. */
+const MAX_CACHED_CHARS = 60_000_000;
 
 /**
- * @typedef {{ run: string, tag: string, [name: string]: string | number | undefined }} Question  the parameters of a
- *   request; those that are undefined are left out
+ * @typedef {{ run: string, tag: string, [name: string]: string | number | undefined }} Params
+ *   query parameters of a request; undefined ones are left out
  */
 
 /**
@@ -26,8 +27,10 @@ const KEPT_LENGTH = 60_000_000;
 
 /** @template T */
 export class Answers {
-  /** @type {Map<string, Answer<T>>} least recently used first */ #answers = new Map();
-  #queue = new Queue(LIMIT);
+  /** @type {Map<string, Answer<T>>} by query string, least recently used first */
+  #answers = new Map();
+  #queue = new Queue(MAX_CONCURRENT_REQUESTS);
+  /** Characters in the cache. */
   #length = 0;
   #host;
   #path;
@@ -36,7 +39,8 @@ export class Answers {
   /**
    * @param {Pick<import("tbcore/host.js").Host, "fetch" | "generations">} host
    * @param {string} path  below `data/plugin/<name>/`
-   * @param {(json: any) => T} [read]  makes of an answer what is drawn; what JSON has, unless told
+   * @param {(json: any) => T} [read]  converts a parsed response to the value to draw; by default the
+   *   parsed JSON is that value
    */
   constructor(host, path, read = (json) => json) {
     this.#host = host;
@@ -44,119 +48,120 @@ export class Answers {
     this.#read = read;
   }
 
-  /** The generations of the runs, which change when there may be something new. */
+  /** The runs' current generations; a run's generation changes when it may have new data. */
   get generations() {
     return this.#host.generations.value;
   }
 
-  /** What is known, however old. @param {Question} question @returns {T | undefined} */
-  get(question) {
-    return this.#answers.get(keyOf(question))?.value;
+  /** The cached value, however old. @param {Params} params @returns {T | undefined} */
+  get(params) {
+    return this.#answers.get(queryOf(params))?.value;
   }
 
   /**
-   * What the server has; asked only when the run has changed. An answer that is what it was, by its ETag, is not read again.
-   * @param {Question} question
-   * @param {AbortSignal} signal  ends the asking
-   * @returns {Promise<T>} rejects with what the server said
+   * The up-to-date value; requested only if the run has changed since the last request. A response
+   * with an unchanged ETag is not parsed again.
+   * @param {Params} params
+   * @param {AbortSignal} signal  cancels the request
+   * @returns {Promise<T>} rejects with the server's error message
    */
-  async load(question, signal) {
-    const key = keyOf(question);
-    const generation = this.generations.of(question.run);
-    const known = this.#answers.get(key);
-    if (known?.generation === generation) {
-      this.#answers.delete(key);
-      this.#answers.set(key, known); // used last
-      return known.value;
+  async load(params, signal) {
+    const query = queryOf(params);
+    const generation = this.generations.of(params.run);
+    const cached = this.#answers.get(query);
+    if (cached?.generation === generation) {
+      this.#answers.delete(query);
+      this.#answers.set(query, cached); // now the most recently used
+      return cached.value;
     }
-    const answer = await this.#queue.add((ending) => this.#ask(key, known, ending), signal);
-    this.#forget(key);
-    this.#answers.set(key, { ...answer, generation });
+    const answer = await this.#queue.add((aborted) => this.#fetch(query, cached, aborted), signal);
+    this.#evict(query);
+    this.#answers.set(query, { ...answer, generation });
     this.#length += answer.length;
-    for (const old of this.#answers.keys()) {
-      if (this.#length <= KEPT_LENGTH || old === key) break;
-      this.#forget(old);
+    for (const oldest of this.#answers.keys()) {
+      if (this.#length <= MAX_CACHED_CHARS || oldest === query) break;
+      this.#evict(oldest);
     }
     return answer.value;
   }
 
   /**
    * @param {string} query
-   * @param {Answer<T> | undefined} known
+   * @param {Answer<T> | undefined} cached
    * @param {AbortSignal} signal
    * @returns {Promise<Omit<Answer<T>, "generation">>}
    */
-  async #ask(query, known, signal) {
+  async #fetch(query, cached, signal) {
     const response = await this.#host.fetch(`${this.#path}?${query}`, { signal });
     const etag = response.headers.get("etag");
     const text = await response.text();
     if (!response.ok) throw new Error(text.trim() || `status ${response.status}`);
-    if (known && etag !== null && etag === known.etag) return known;
+    if (cached && etag !== null && etag === cached.etag) return cached;
     return { etag, value: this.#read(JSON.parse(text)), length: text.length };
   }
 
-  /** @param {string} key */
-  #forget(key) {
-    this.#length -= this.#answers.get(key)?.length ?? 0;
-    this.#answers.delete(key);
+  /** Removes a response from the cache. @param {string} query */
+  #evict(query) {
+    this.#length -= this.#answers.get(query)?.length ?? 0;
+    this.#answers.delete(query);
   }
 }
 
 /**
- * What the server has of a tag in a run, now and whenever the run changes.
+ * Preact hook: the value for a tag of a run, fetched now and again whenever the run changes.
  * @template T
  * @param {Answers<T>} answers
- * @param {Question} question
- * @param {boolean} isWanted  false: nothing is asked, as of cards far away
+ * @param {Params} params
+ * @param {boolean} isEnabled  false: no requests are sent, as for cards far out of view
  * @returns {{ value: T | undefined, error: string }} `value` may be older than `error`
  */
-export function useAnswer(answers, question, isWanted) {
-  const key = keyOf(question);
-  const [failed, setFailed] = useState({ key, error: "" });
+export function useAnswer(answers, params, isEnabled) {
+  const query = queryOf(params);
+  const [failed, setFailed] = useState({ query, error: "" });
   const [, setValue] = useState(/** @type {T | undefined} */ (undefined));
-  const ask = async (/** @type {AbortSignal} */ signal) => {
+  const load = async (/** @type {AbortSignal} */ signal) => {
     try {
-      const value = await answers.load(question, signal);
+      const value = await answers.load(params, signal);
       if (signal.aborted) return;
       setValue(value);
-      setFailed({ key, error: "" });
+      setFailed({ query, error: "" });
     } catch (failure) {
-      if (!signal.aborted) setFailed({ key, error: /** @type {Error} */ (failure).message });
+      if (!signal.aborted) setFailed({ query, error: /** @type {Error} */ (failure).message });
     }
   };
-  useAsking(isWanted ? ask : null, [answers, key], answers.generations.of(question.run));
-  return { value: answers.get(question), error: failed.key === key ? failed.error : "" };
+  useAsking(isEnabled ? load : null, [answers, query], answers.generations.of(params.run));
+  return { value: answers.get(params), error: failed.query === query ? failed.error : "" };
 }
 
 /**
- * Asks, and again whenever there may be something new: not while it is being asked, or of a run that grows all the time
- * nothing would ever be there.
- * @param {((signal: AbortSignal) => Promise<void>) | null} ask  null: nothing is wanted. Does not reject; the signal ends it with
- *   the component, and when the question is another one
- * @param {readonly unknown[]} question  always as many parts
- * @param {string} generation  changes when there may be something new
+ * Preact hook: sends a request now, and again after each change of the generation. A request in
+ * flight is not cancelled for a newer generation: data that changes constantly would never arrive.
+ * @param {((signal: AbortSignal) => Promise<void>) | null} send  null: no request. Must not reject.
+ *   The signal is aborted when the component unmounts or `params` change
+ * @param {readonly unknown[]} params  what the request depends on; the same number of items each time
+ * @param {string} generation  changes when there may be new data
  */
-export function useAsking(ask, question, generation) {
-  const latest = useRef(ask);
-  latest.current = ask;
-  const askAgain = useRef(() => {});
-  useEffect(() => askAgain.current(), [generation]);
+export function useAsking(send, params, generation) {
+  const latestSend = useRef(send);
+  latestSend.current = send;
+  const refetch = useRef(() => {});
+  useEffect(() => refetch.current(), [generation]);
   useEffect(() => {
-    if (!ask) return undefined;
-    const leaving = new AbortController();
-    const load = takingTurns(leaving.signal, async () => latest.current?.(leaving.signal));
-    askAgain.current = () => void load();
+    if (!send) return undefined;
+    const abort = new AbortController();
+    const load = takingTurns(abort.signal, async () => latestSend.current?.(abort.signal));
+    refetch.current = () => void load();
     load();
     return () => {
-      leaving.abort();
-      askAgain.current = () => {};
+      abort.abort();
+      refetch.current = () => {};
     };
-  }, [ask === null, ...question]);
+  }, [send === null, ...params]);
 }
 
-/** @param {Question} question */
-function keyOf(question) {
+/** The query string of a request, which is also its cache key. @param {Params} params */
+function queryOf(params) {
   const query = new URLSearchParams();
-  for (const [name, value] of Object.entries(question)) if (value !== undefined) query.set(name, String(value));
+  for (const [name, value] of Object.entries(params)) if (value !== undefined) query.set(name, String(value));
   return query.toString();
 }

@@ -1,33 +1,39 @@
 /**
- * A titled card with a button for full size, and a menu. The key f in a card gives it full size too, and Escape takes it back.
+ * `Card`: a titled box with a full-size button. The key f toggles full size, Escape leaves it.
+ * `Menu`: a button with a popover. `ShowAll`: the button that resets a chart's zoom.
  */
 
 import { html } from "htm/preact";
 import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "./icons.js";
 
-const DRAGGED = "application/x-tbcore-card";
+/** MIME type of the drag data when a card's header is dragged. */
+const DRAG_TYPE = "application/x-tbcore-card";
 
 /**
+ * A titled card.
  * @param {object} props
- * @param {string} props.title  a tag
- * @param {string} [props.label]  names the card where the title alone does not: a tag and a run
- * @param {string} [props.group]  whose heading says the beginning of the title already
- * @param {number} [props.dimmed]  so many characters of it; those of the group unless told
- * @param {boolean} props.expanded  full width and higher
+ * @param {string} props.title  usually a tag
+ * @param {string} [props.label]  accessible name, where the title alone is ambiguous: a tag and a run
+ * @param {string} [props.group]  group whose heading already shows the start of the title
+ * @param {number} [props.dimmed]  number of leading characters of the title to dim; by default those
+ *   of the group
+ * @param {boolean} props.expanded  whether the card has full width and more height
  * @param {(expanded: boolean) => void} props.onExpand
  * @param {unknown} [props.actions]  more buttons
- * @param {(event: KeyboardEvent) => void} [props.onKeyDown]  of keys pressed anywhere in the card, before it looks at them
- * @param {string} [props.dragged]  a name that the card's title carries when it is dragged onto another card
- * @param {(name: string) => void} [props.onDrop]  called with the name of a card that was dropped here
+ * @param {(event: KeyboardEvent) => void} [props.onKeyDown]  called for keys pressed anywhere in the
+ *   card, before the card handles them
+ * @param {string} [props.dragged]  drag data: passed to `onDrop` of the card that this one is dropped on.
+ *   Without it the card cannot be dragged
+ * @param {(name: string) => void} [props.onDrop]  called with `dragged` of a card that was dropped here
  * @param {unknown} props.children
  */
-export function Card({ title, label = title, group = "", dimmed = numSaid(title, group), expanded, onExpand, actions, onKeyDown, dragged, onDrop, children }) {
+export function Card({ title, label = title, group = "", dimmed = groupPrefixLength(title, group), expanded, onExpand, actions, onKeyDown, dragged, onDrop, children }) {
   const article = useRef(/** @type {HTMLElement | null} */ (null));
   const [isTarget, setTarget] = useState(false);
   const wasExpanded = useRef(expanded);
   useEffect(() => {
-    // One that is higher than the page is left where it is: its middle would say nothing.
+    // Do not center a card taller than the window: only its middle would be visible.
     const fits = article.current && article.current.offsetHeight <= innerHeight;
     if (fits && expanded !== wasExpanded.current) article.current?.scrollIntoView({ block: "center" });
     wasExpanded.current = expanded;
@@ -45,14 +51,14 @@ export function Card({ title, label = title, group = "", dimmed = numSaid(title,
   };
   /** @param {DragEvent} event */
   const onDragOver = (event) => {
-    if (!onDrop || !event.dataTransfer?.types.includes(DRAGGED)) return;
+    if (!onDrop || !event.dataTransfer?.types.includes(DRAG_TYPE)) return;
     event.preventDefault();
     setTarget(true);
   };
   /** @param {DragEvent} event */
   const onDropHere = (event) => {
     setTarget(false);
-    const name = event.dataTransfer?.getData(DRAGGED);
+    const name = event.dataTransfer?.getData(DRAG_TYPE);
     if (!name) return;
     event.preventDefault();
     onDrop?.(name);
@@ -68,7 +74,7 @@ export function Card({ title, label = title, group = "", dimmed = numSaid(title,
   >
     <header
       draggable=${dragged !== undefined}
-      onDragStart=${(/** @type {DragEvent} */ event) => event.dataTransfer?.setData(DRAGGED, dragged ?? "")}
+      onDragStart=${(/** @type {DragEvent} */ event) => event.dataTransfer?.setData(DRAG_TYPE, dragged ?? "")}
     >
       <h3 title=${title}>
         ${dimmed > 0 && html`<span class="tb-dim">${title.slice(0, dimmed)}</span>`}<span>${title.slice(dimmed)}</span>
@@ -91,14 +97,18 @@ export function Card({ title, label = title, group = "", dimmed = numSaid(title,
   </article>`;
 }
 
-/** How many characters of a tag the heading of its group says. @param {string} title @param {string} group */
-function numSaid(title, group) {
+/**
+ * Number of leading characters of a tag that repeat the name of its group, with the slash.
+ * @param {string} title
+ * @param {string} group
+ */
+function groupPrefixLength(title, group) {
   return group !== "" && title.startsWith(`${group}/`) ? group.length + 1 : 0;
 }
 
 /**
- * The button of a zoomed chart that shows everything again.
- * @param {{ label: string, onClick: () => void }} props  `label`: of the chart
+ * The button that resets the zoom of a chart, to show all of it again.
+ * @param {{ label: string, onClick: () => void }} props  `label`: the chart's name
  */
 export function ShowAll({ label, onClick }) {
   return html`<button type="button" class="tb-icon-button" aria-label="Show all of ${label}" title="Show all (double-click)" onClick=${onClick}>
@@ -107,13 +117,13 @@ export function ShowAll({ label, onClick }) {
 }
 
 /**
- * A button that opens a small window below it. The content is made when it opens.
+ * A button that opens a popover below it. The content is rendered only while it is open.
  * @param {object} props
  * @param {string} props.label
  * @param {Parameters<typeof Icon>[0]["name"]} [props.icon]
- * @param {unknown} [props.text]  on the button, which is an icon alone otherwise
- * @param {string} [props.className]  of the button
- * @param {() => unknown} props.content
+ * @param {unknown} [props.text]  text on the button; without it the button is only an icon
+ * @param {string} [props.className]  CSS class of the button
+ * @param {() => unknown} props.content  renders what the popover shows
  */
 export function Menu({ label, icon, text, className = text ? "tb-button" : "tb-icon-button", content }) {
   const button = useRef(/** @type {HTMLElement | null} */ (null));
@@ -124,7 +134,8 @@ export function Menu({ label, icon, text, className = text ? "tb-button" : "tb-i
   /** @param {ToggleEvent} event */
   const onToggle = (event) => setOpen(event.newState === "open");
 
-  // Below the button, ending where it ends unless that leaves the page. Again when the size changes: content may come late.
+  // Place the popover below the button, aligned with its right edge but inside the window. Place it
+  // again when its size changes, because content may load late.
   useLayoutEffect(() => {
     const { current: menu } = box;
     if (!open || !button.current || !menu) return undefined;

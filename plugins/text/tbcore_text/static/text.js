@@ -94,7 +94,7 @@ function Cells({ entry, isSource }) {
 /**
  * @param {object} props
  * @param {Entry} props.entry
- * @param {import("tbcore/lib/answers.js").Question | null} props.question  of the step to compare with
+ * @param {import("tbcore/lib/answers.js").Params | null} props.question  of the step to compare with
  * @param {{ index: number | null }} props.found
  * @param {import("tbcore/lib/answers.js").Answers<any>} props.others
  */
