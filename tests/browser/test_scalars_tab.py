@@ -30,7 +30,7 @@ def value_at(run: str, step: int) -> float:
 
 @pytest.fixture(scope="module")
 def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three runs of curves that do not touch, and tags of every shape."""
+    """Three runs with curves that do not touch, and one run with non-finite values."""
     logdir = tmp_path_factory.mktemp("logdir")
     for run in RUNS:
         points = [(step, value_at(run, step)) for step in STEPS]
@@ -45,8 +45,10 @@ def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 **({"only_one": [(7, 0.25)]} if run == RUNS[0] else {}),
             },
         )
-    odd = [1.0, float("nan"), 2.0, float("inf"), 3.0, float("-inf"), 1e38, 1.5]
-    write_run(logdir, "odd", scalars={"values/not finite": odd, "values/negative": [-1.0, -2.0]})
+    non_finite = [1.0, float("nan"), 2.0, float("inf"), 3.0, float("-inf"), 1e38, 1.5]
+    write_run(
+        logdir, "odd", scalars={"values/not finite": non_finite, "values/negative": [-1.0, -2.0]}
+    )
     return logdir
 
 
@@ -66,14 +68,14 @@ def page_of(server: Any, tabs: Callable[..., Any]) -> Any:
     return open_page
 
 
-def wait_for_curves(page: Any, tag: str, run: str, least: int = 60) -> int:
-    """Waits until a chart has pixels in the colour of a run, and returns how many."""
+def wait_for_curves(page: Any, tag: str, run: str, min_pixels: int = 60) -> int:
+    """Waits until a chart has enough pixels in the colour of a run; returns their number."""
     handle = page.wait_for_function(
-        """([tag, run, least]) => {
+        """([tag, run, min_pixels]) => {
           const count = tb.pixels(tag, tb.colors()[run] ?? '#000001');
-          return count >= least && count;
+          return count >= min_pixels && count;
         }""",
-        arg=[tag, run, least],
+        arg=[tag, run, min_pixels],
     )
     return int(handle.json_value())
 
@@ -88,7 +90,7 @@ def hover(page: Any, tag: str, step: float, last: float, share_of_height: float 
         "(tag) => tb.card(tag).querySelector('.tb-chart-plot').getBoundingClientRect().toJSON()",
         tag,
     )
-    # The axis has 2 % of air on both sides.
+    # The axis is padded by 2 % on both sides.
     share = (step + 0.02 * last) / (1.04 * last)
     page.mouse.move(
         box["x"] + share * box["width"], box["y"] + share_of_height * box["height"], steps=2
@@ -98,14 +100,14 @@ def hover(page: Any, tag: str, step: float, last: float, share_of_height: float 
 
 
 def set_option(page: Any, name: str) -> None:
-    """Ticks a box of the settings."""
+    """Checks a box in the settings menu."""
     page.get_by_role("button", name="Settings").click()
     page.get_by_role("checkbox", name=name).check()
     page.keyboard.press("Escape")
 
 
 def test_curves_of_all_runs_are_drawn_and_can_be_read(page_of: Any) -> None:
-    """Each run has its colour on the canvas, and the table under the pointer has its values."""
+    """Each run is drawn in its colour, and the tooltip has its values."""
     page, profile, server = page_of()
     for run in RUNS:
         wait_for_curves(page, "loss/total", run)
@@ -128,18 +130,18 @@ def test_curves_of_all_runs_are_drawn_and_can_be_read(page_of: Any) -> None:
 
 
 def test_odd_values_are_marked_and_do_not_break_the_line(page_of: Any) -> None:
-    """NaN and infinities are drawn as marks and read by name; a single point is a dot."""
+    """NaN and infinities are drawn as marks and named in the tooltip; a single point is a dot."""
     page, profile, server = page_of("#scalars&tagFilter=not finite|only_one")
     wait_for_curves(page, "values/not finite", "odd")
     values = [hover(page, "values/not finite", step, 7)[0][1] for step in range(8)]
     assert values == ["1", "NaN", "2", "∞", "3", "−∞", "1e38", "1.5"]
-    # A dot of radius 3 has some 28 pixels.
+    # A dot of radius 3 covers about 28 pixels.
     wait_for_curves(page, "only_one", RUNS[0], 12)
     profile.check(server.url)
 
 
 def test_axes_change_and_the_address_remembers(page_of: Any) -> None:
-    """Relative and wall time, the logarithmic axis, and a link that restores them."""
+    """A link restores the x axis and the logarithmic scale."""
     page, profile, server = page_of()
     wait_for_curves(page, "accuracy", RUNS[0])
     label = page.evaluate("() => tb.label('accuracy')")
@@ -189,7 +191,7 @@ def test_dragging_zooms_and_a_double_click_shows_everything_again(page_of: Any) 
 
 
 def test_the_keyboard_reads_points(page_of: Any) -> None:
-    """Arrow keys walk over the points of a chart and say them aloud."""
+    """Arrow keys step through the points of a chart, which screen readers announce."""
     page, profile, server = page_of("#scalars&tagFilter=^accuracy$")
     wait_for_curves(page, "accuracy", RUNS[0])
     page.locator(".tb-chart").focus()
@@ -221,10 +223,10 @@ def test_groups_fold_and_cards_grow(page_of: Any) -> None:
 
 
 def test_each_series_can_be_downloaded(page_of: Any) -> None:
-    """The menu of a card links the CSV of each run that is shown."""
+    """The menu of a card has a CSV link for each selected run."""
     page, profile, server = page_of("#scalars&tagFilter=^loss/total$")
     wait_for_curves(page, "loss/total", RUNS[0])
-    page.get_by_role("button", name="More of loss/total").click()
+    page.get_by_role("button", name="More options for loss/total").click()
     with page.expect_download() as download:
         page.get_by_role("link", name=f"CSV of {RUNS[0]}").click()
     assert download.value.suggested_filename == "sweep_lr_0.1_train_loss_total.csv"
@@ -235,10 +237,10 @@ def test_each_series_can_be_downloaded(page_of: Any) -> None:
 
 
 def test_a_chart_and_all_charts_can_be_downloaded(page_of: Any) -> None:
-    """Numbers as CSV and JSON, of all points; pictures as SVG and PNG."""
+    """CSV and JSON have all points; SVG and PNG show the chart."""
     page, profile, server = page_of("#scalars&tagFilter=^loss/total$&scalars.smooth=0.6")
     wait_for_curves(page, "loss/total", RUNS[0])
-    page.get_by_role("button", name="More of loss/total").click()
+    page.get_by_role("button", name="More options for loss/total").click()
     files = {}
     for kind in ("SVG", "PNG", "CSV", "JSON"):
         with page.expect_download() as download:
@@ -262,7 +264,7 @@ def test_a_chart_and_all_charts_can_be_downloaded(page_of: Any) -> None:
 
 
 def test_smoothing_is_that_of_tensorboard(page_of: Any) -> None:
-    """The value under the pointer is the debiased average, and the raw curve stays faint."""
+    """The value at the pointer is the debiased moving average."""
     page, profile, server = page_of("#scalars&tagFilter=^accuracy$")
     wait_for_curves(page, "accuracy", RUNS[0])
     box = page.get_by_role("spinbutton", name="Smoothing")
@@ -285,7 +287,7 @@ def test_smoothing_is_that_of_tensorboard(page_of: Any) -> None:
 def test_zooming_in_reaches_single_points_of_a_long_series(
     serve: Callable[..., Any], tabs: Callable[..., Any], tmp_path: Path
 ) -> None:
-    """The page says what it leaves out, and asks for more where somebody looks closer."""
+    """The page says how many points it leaves out, and fetches more when zoomed in."""
     logdir = tmp_path / "long"
     rng = np.random.default_rng(0)
     values = rng.random(60_000) + 1
@@ -319,7 +321,7 @@ def test_zooming_in_reaches_single_points_of_a_long_series(
 def test_a_pin_reaches_every_point_of_a_long_series(
     serve: Callable[..., Any], tabs: Callable[..., Any], tmp_path: Path
 ) -> None:
-    """A step that is not drawn is read as it was logged; the arrow keys leave none out."""
+    """The table shows the logged value of a step that is not drawn; arrow keys skip no step."""
     values = np.random.default_rng(0).random(60_000)
     write_run(tmp_path / "long", "r", scalars={"loss": values})
     server = serve(tmp_path / "long")
@@ -351,7 +353,7 @@ def test_a_pin_reaches_every_point_of_a_long_series(
 def test_showing_everything_again_shows_every_line(
     serve: Callable[..., Any], tabs: Callable[..., Any], tmp_path: Path
 ) -> None:
-    """A short run beside a long one, after a zoom; and a link that has the zoom."""
+    """After zooming out, a short run is visible beside a long one; a link keeps a zoom."""
     logdir = tmp_path / "mixed"
     rng = np.random.default_rng(0)
     write_run(logdir, "short", scalars={"loss": rng.random(800)})
@@ -376,17 +378,17 @@ def test_showing_everything_again_shows_every_line(
     profile.check(server.url)
 
 
-def test_zooming_out_leaves_no_hole(
+def test_zooming_out_leaves_no_gap(
     serve: Callable[..., Any], tabs: Callable[..., Any], tmp_path: Path
 ) -> None:
-    """Until the rows of a wider view are there, coarser ones fill it, not those of a part of it."""
+    """Coarser rows fill a wider view until its own rows arrive."""
     logdir = tmp_path / "wide"
     write_run(logdir, "r", scalars={"loss": np.random.default_rng(0).random(30_000)})
     server = serve(logdir)
     profile = tabs()
     page = profile.open(server.url, "#scalars&scalars.zoom=loss,14900,15100")
     wait_for_curves(page, "loss", "r")
-    # Of the rows of this view all are there.
+    # All rows of this view have been fetched.
     page.wait_for_function("() => !tb.card('loss').textContent.includes('points shown')")
     edges = """() => {
       const canvas = tb.canvas('loss');
@@ -404,23 +406,23 @@ def test_zooming_out_leaves_no_hole(
       };
       return [colored(0.05), colored(0.85)];
     }"""
-    page.route("**/plugin/scalars/window", lambda _route: None)  # no answer comes any more
+    page.route("**/plugin/scalars/window", lambda _route: None)  # no response from now on
     box = page.locator(".tb-chart-plot").bounding_box()
     page.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + 0.5 * box["height"])
     page.keyboard.down("Control")
     for _ in range(6):
         page.mouse.wheel(0, 240)
     page.evaluate("() => tb.frame()")
-    assert min(page.evaluate(edges)) > 50  # while the wheel turns
+    assert min(page.evaluate(edges)) > 50  # during the gesture
     page.keyboard.up("Control")
     page.wait_for_function("() => !location.hash.includes('14900')")
     page.evaluate("() => tb.frame()")
-    assert min(page.evaluate(edges)) > 50  # and when it stands
+    assert min(page.evaluate(edges)) > 50  # and after it
     profile.check(server.url)
 
 
 def test_the_table_of_a_chart(page_of: Any) -> None:
-    """Its rows point at their run, choose it alone, and are of what is shown; so with groups."""
+    """Rows highlight their run and can select it alone; with groups, a row has the mean."""
     page, profile, server = page_of("#scalars&tagFilter=^accuracy$&scalars.legend=true")
     wait_for_curves(page, "accuracy", RUNS[0])
     rows = page.locator(".tb-legend tbody tr")
@@ -455,8 +457,8 @@ def test_the_table_of_a_chart(page_of: Any) -> None:
     profile.check(server.url)
 
 
-def test_the_shape_of_a_card_is_in_the_address_and_outlives_a_filter(page_of: Any) -> None:
-    """Full size, its own table and the order of that."""
+def test_the_state_of_a_card_is_in_the_address_and_survives_a_filter(page_of: Any) -> None:
+    """Full size, the table and its sort order are kept."""
     page, profile, server = page_of("#scalars&tagFilter=^accuracy$|^loss/total$")
     wait_for_curves(page, "accuracy", RUNS[0])
     page.get_by_role("button", name="Full size: accuracy").click()
@@ -481,8 +483,8 @@ def test_the_shape_of_a_card_is_in_the_address_and_outlives_a_filter(page_of: An
     profile.check(server.url)
 
 
-def test_copies_of_a_card_zoom_alone(page_of: Any) -> None:
-    """A pinned card and the one in its section have each their own part of the address."""
+def test_copies_of_a_card_zoom_separately(page_of: Any) -> None:
+    """A pinned card and the one in its section are separate in the address."""
     page, profile, server = page_of("#scalars&tagFilter=^accuracy$&scalars.pinned=accuracy")
     buttons = page.get_by_role("button", name="Full size: accuracy")
     buttons.nth(1).wait_for()
@@ -498,8 +500,8 @@ def test_copies_of_a_card_zoom_alone(page_of: Any) -> None:
     profile.check(server.url)
 
 
-def test_a_table_has_room_in_its_card_only(page_of: Any) -> None:
-    """Names stay where they are while values are scrolled; neighbours stay as high as they were."""
+def test_a_table_scrolls_within_its_card(page_of: Any) -> None:
+    """Names stay in place while values scroll; neighbouring cards keep their height."""
     page, profile, server = page_of("#scalars&tagFilter=^loss/")
     wait_for_curves(page, "loss/total", RUNS[0])
     heights = """() => ['loss/head9', 'loss/head10', 'loss/total'].map(
@@ -526,7 +528,7 @@ def test_a_table_has_room_in_its_card_only(page_of: Any) -> None:
 
 
 def test_a_step_is_pinned_in_all_charts_and_in_the_address(page_of: Any) -> None:
-    """The table of the chart says its values, whatever is pointed at; another axis ends it."""
+    """The table shows the pinned values wherever the pointer is; changing the axis unpins."""
     page, profile, server = page_of("#scalars&tagFilter=^accuracy$|^loss/total$")
     wait_for_curves(page, "loss/total", RUNS[0])
     hover(page, "accuracy", 250, 495)
@@ -558,8 +560,8 @@ def test_a_step_is_pinned_in_all_charts_and_in_the_address(page_of: Any) -> None
     profile.check(server.url)
 
 
-def test_addresses_that_were_typed_by_hand(page_of: Any) -> None:
-    """A lone % is what it is."""
+def test_a_lone_percent_sign_in_the_address_is_literal(page_of: Any) -> None:
+    """Such addresses are typed by hand."""
     page, profile, server = page_of("#scalars&scalars.pinned=100%25&scalars.closed=50%25")
     wait_for_curves(page, "accuracy", RUNS[0])
     profile.check(server.url)
@@ -576,10 +578,10 @@ def test_tags_without_a_group_fold_too(page_of: Any) -> None:
 
 
 def test_several_tags_in_one_chart(page_of: Any) -> None:
-    """Chosen in the menu of a card, kept in the address, and taken apart again."""
+    """Tags are combined in the menu of a card, kept in the address, and split again."""
     page, profile, server = page_of("#scalars&runFilter=lr=0.1/train")
     wait_for_curves(page, "loss/head9", RUNS[0])
-    page.get_by_role("button", name="More of loss/head9").click()
+    page.get_by_role("button", name="More options for loss/head9").click()
     page.get_by_role("searchbox", name="Find a tag").fill("accur")
     page.get_by_role("button", name="accuracy", exact=True).click()
     page.wait_for_function("() => tb.card('loss/head9 + accuracy')")
@@ -596,8 +598,8 @@ def test_several_tags_in_one_chart(page_of: Any) -> None:
     assert [True, True] in samples
     assert [False, False] in samples
     assert all(is_second == is_dashed for is_second, is_dashed in samples)
-    page.get_by_role("button", name="More of loss/head9 + accuracy").click()
-    page.get_by_role("button", name="One chart for each tag again").click()
+    page.get_by_role("button", name="More options for loss/head9 + accuracy").click()
+    page.get_by_role("button", name="Split into one chart per tag").click()
     page.wait_for_function("() => tb.card('loss/head9')")
     source, target = (
         page.locator("[aria-label='loss/total'] header"),
@@ -608,7 +610,7 @@ def test_several_tags_in_one_chart(page_of: Any) -> None:
     profile.check(server.url)
 
 
-def test_pinned_cards_stand_at_the_top(page_of: Any) -> None:
+def test_pinned_cards_are_at_the_top(page_of: Any) -> None:
     page, profile, server = page_of()
     wait_for_curves(page, "loss/total", RUNS[0])
     page.get_by_role("button", name="Pin loss/total").click()
@@ -617,7 +619,7 @@ def test_pinned_cards_stand_at_the_top(page_of: Any) -> None:
     page.wait_for_function("() => location.hash === '#scalars&scalars.pinned=loss/total'")
     page.evaluate(
         """() => {
-          // Both before the page is drawn again.
+          // Click both before the page is redrawn.
           for (const tag of ['accuracy', 'loss/head9']) {
             tb.card(tag).querySelector('.pin').click();
           }
@@ -635,7 +637,7 @@ def test_pinned_cards_stand_at_the_top(page_of: Any) -> None:
 
 
 def test_groups_of_runs_are_drawn_as_bands(page_of: Any) -> None:
-    """One colour and one mean for all runs that differ in what stands in braces."""
+    """Runs that differ only in the part in braces share one colour and one mean."""
     page, profile, server = page_of("#scalars&tagFilter=^accuracy$&group=sweep/{lr}/train")
     page.wait_for_function("() => tb.label('accuracy').includes('sweep/{lr}/train')")
     rows = hover(page, "accuracy", 250, 495)
@@ -648,7 +650,7 @@ def test_groups_of_runs_are_drawn_as_bands(page_of: Any) -> None:
 
 @pytest.fixture(scope="module")
 def seeds(serve_for_all: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Five seeds, of which one diverges and one ends early, and a run without others."""
+    """Five seeds, one of which diverges and one of which ends early, and a run in no group."""
     logdir = tmp_path_factory.mktemp("seeds")
     for seed in range(5):
         value = [float(seed)] * (40 if seed == 4 else 100)
@@ -661,7 +663,7 @@ def seeds(serve_for_all: Callable[..., Any], tmp_path_factory: pytest.TempPathFa
 
 
 def test_a_band_says_which_runs_are_in_it(seeds: Any, tabs: Callable[..., Any]) -> None:
-    """A run drops out where it diverged and where it ended; one that is alone is a line."""
+    """A run is not counted after it diverged or ended; a run in no group is a line."""
     profile = tabs()
     page = profile.open(seeds.url, "#scalars&tagFilter=^reward$&group=seeds&scalars.legend=true")
     page.wait_for_function("() => tb.label('reward').includes('ppo/*, sac/seed=0')")
@@ -683,8 +685,8 @@ def test_a_band_says_which_runs_are_in_it(seeds: Any, tabs: Callable[..., Any]) 
     profile.check(seeds.url)
 
 
-def test_a_band_is_tabled_on_every_axis(seeds: Any, tabs: Callable[..., Any]) -> None:
-    """Its mean has a time, and no step, where x is time."""
+def test_the_table_shows_bands_on_every_axis(seeds: Any, tabs: Callable[..., Any]) -> None:
+    """If x is a time, the mean has a time and no step."""
     profile = tabs()
     for axis, place in [("step", "step"), ("relative", "relative"), ("wall_time", "wallTime")]:
         page = profile.open(
@@ -706,8 +708,8 @@ def test_a_band_is_tabled_on_every_axis(seeds: Any, tabs: Callable[..., Any]) ->
     profile.check(seeds.url)
 
 
-def test_a_card_that_grows_asks_for_what_it_can_show(seeds: Any, tabs: Callable[..., Any]) -> None:
-    """More points in full size, and no question when it is small again."""
+def test_an_enlarged_card_requests_more_points(seeds: Any, tabs: Callable[..., Any]) -> None:
+    """More points in full size, and no request when it is small again."""
     profile = tabs()
     page = profile.open(seeds.url, "#scalars&tagFilter=^long$&runFilter=ppo/seed=0")
     count = """(least) => {
@@ -719,17 +721,17 @@ def test_a_card_that_grows_asks_for_what_it_can_show(seeds: Any, tabs: Callable[
     small = page.wait_for_function(count, arg=0).json_value()
     page.get_by_role("button", name="Full size: long").click()
     page.wait_for_function(count, arg=1.9 * small)
-    num_asked = sum(address.endswith("/window") for address in profile.addresses)
+    num_requests = sum(address.endswith("/window") for address in profile.addresses)
     page.get_by_role("button", name="Full size: long").click()
     page.locator(".tb-expanded").wait_for(state="detached")
     for _ in range(3):
         page.evaluate("() => tb.frame()")
-    assert sum(address.endswith("/window") for address in profile.addresses) == num_asked
+    assert sum(address.endswith("/window") for address in profile.addresses) == num_requests
     profile.check(seeds.url)
 
 
-def test_members_of_a_group_come_faintly(seeds: Any, tabs: Callable[..., Any]) -> None:
-    """Where the pointer is, without a change of the axes; and means say that they are."""
+def test_runs_of_a_hovered_group_are_drawn_faintly(seeds: Any, tabs: Callable[..., Any]) -> None:
+    """They appear at the pointer without changing the axes; the note counts means."""
     profile = tabs()
     page = profile.open(seeds.url, "#scalars&tagFilter=^long$&group=seeds")
     page.wait_for_function("() => tb.card('long')?.textContent.includes('of 100,000 points shown')")
@@ -750,24 +752,26 @@ def test_members_of_a_group_come_faintly(seeds: Any, tabs: Callable[..., Any]) -
     profile.check(seeds.url)
 
 
-def test_bands_of_several_tags_are_told_apart(seeds: Any, tabs: Callable[..., Any]) -> None:
+def test_bands_of_several_tags_are_labelled_by_tag(seeds: Any, tabs: Callable[..., Any]) -> None:
     profile = tabs()
     page = profile.open(seeds.url, "#scalars&group=seeds&scalars.with=reward,val")
     page.wait_for_function("() => tb.label('reward + val').includes('ppo/* · reward, ppo/* · val')")
     profile.check(seeds.url)
 
 
-def test_dragging_the_smoothing_slider_asks_once(seeds: Any, tabs: Callable[..., Any]) -> None:
-    """The server is asked when the slider stands still, with the last weight."""
+def test_dragging_the_smoothing_slider_sends_one_request(
+    seeds: Any, tabs: Callable[..., Any]
+) -> None:
+    """The request is sent when the slider stops, with the last weight."""
     profile = tabs()
     page = profile.open(seeds.url, "#scalars&tagFilter=^long$")
     page.wait_for_function("() => tb.card('long')?.textContent.includes('points shown')")
-    asked: list[float] = []
+    weights: list[float] = []
     page.on(
         "request",
         lambda request: (
             request.url.endswith("/window")
-            and asked.append(json.loads(request.post_data)["smoothing"])
+            and weights.append(json.loads(request.post_data)["smoothing"])
         ),
     )
     with page.expect_request("**/window"):
@@ -777,17 +781,17 @@ def test_dragging_the_smoothing_slider_asks_once(seeds: Any, tabs: Callable[...,
               for (let i = 1; i <= 30; i++) {
                 slider.value = i / 50;
                 slider.dispatchEvent(new InputEvent('input', { bubbles: true }));
-                await null;  // no longer: a busy machine would make it a slider that stands still
+                await null;  // a longer pause could count as a slider that stopped
               }
             }"""
         )
     page.wait_for_function("() => tb.card('long') && location.hash.includes('scalars.smooth=0.6')")
     page.wait_for_timeout(1000)
-    assert asked == [0.6]
+    assert weights == [0.6]
     profile.check(seeds.url)
 
 
-def test_charts_of_a_group_zoom_together_on_request(page_of: Any) -> None:
+def test_charts_of_a_section_zoom_together_if_linked(page_of: Any) -> None:
     page, profile, server = page_of("#scalars&tagFilter=^loss/&scalars.link=true")
     for tag in ("loss/head9", "loss/head10", "loss/total"):
         wait_for_curves(page, tag, RUNS[0])
@@ -804,7 +808,7 @@ def test_charts_of_a_group_zoom_together_on_request(page_of: Any) -> None:
 
 
 def test_keys_of_a_card(page_of: Any) -> None:
-    """f for full size and back, p for the top."""
+    """f toggles full size, p pins to the top."""
     page, profile, server = page_of("#scalars&tagFilter=^accuracy$")
     wait_for_curves(page, "accuracy", RUNS[0])
     page.locator(".tb-chart").focus()
@@ -817,8 +821,8 @@ def test_keys_of_a_card(page_of: Any) -> None:
     profile.check(server.url)
 
 
-def test_keys_are_for_the_card_that_is_pointed_at(page_of: Any) -> None:
-    """Where no card has the focus; and nothing happens outside of all cards."""
+def test_keys_go_to_the_hovered_card(page_of: Any) -> None:
+    """If no card has the focus; outside all cards, nothing happens."""
     page, profile, server = page_of("#scalars&tagFilter=^loss/")
     wait_for_curves(page, "loss/total", RUNS[0])
     page.mouse.move(1, 1)
@@ -834,7 +838,7 @@ def test_keys_are_for_the_card_that_is_pointed_at(page_of: Any) -> None:
 
 
 def test_a_zoom_comes_from_the_address(page_of: Any) -> None:
-    """At first, for linked charts too, and when the address of an open page changes."""
+    """When the page opens, also for linked charts, and when the address of an open page changes."""
     page, profile, server = page_of("#scalars&scalars.link=true&scalars.zoom=loss/total,100,200")
     for tag in ("loss/total", "loss/head9", "loss/head10"):
         page.wait_for_function("(tag) => tb.label(tag).includes('from 100 to 200,')", arg=tag)
@@ -852,7 +856,7 @@ def test_a_zoom_comes_from_the_address(page_of: Any) -> None:
 
 
 def test_options_are_remembered_by_the_browser(page_of: Any) -> None:
-    """For pages opened without any; a link shows what it says."""
+    """They apply to pages opened without options; a link uses its own."""
     page, profile, server = page_of()
     wait_for_curves(page, "accuracy", RUNS[0])
     set_option(page, "Logarithmic y axis")
@@ -866,7 +870,7 @@ def test_options_are_remembered_by_the_browser(page_of: Any) -> None:
 
 
 def test_the_page_is_light(page_of: Any) -> None:
-    """All that a first look at the tab loads, compressed."""
+    """The compressed size of everything that opening the tab loads."""
     page, profile, server = page_of()
     wait_for_curves(page, "accuracy", RUNS[0])
     weight = 0
@@ -883,7 +887,7 @@ def test_the_page_is_light(page_of: Any) -> None:
 def test_new_points_runs_and_tags_appear_without_a_reload(
     serve: Callable[..., Any], tabs: Callable[..., Any], tmp_path: Path
 ) -> None:
-    """What a writer appends is on the screen shortly after; the page and its zoom stay."""
+    """Appended points are drawn shortly after, without reloading the page."""
     logdir = tmp_path / "live"
     with EventFileWriter(logdir / "train" / "events.out.tfevents.1") as writer:
         for step in range(10):
@@ -893,14 +897,16 @@ def test_new_points_runs_and_tags_appear_without_a_reload(
     page = profile.open(server.url)
     wait_for_curves(page, "loss", "train")
     page.evaluate("() => { globalThis.sameDocument = true; }")
-    card = page.evaluate_handle("() => tb.canvas('loss')")
+    canvas = page.evaluate_handle("() => tb.canvas('loss')")
 
     with EventFileWriter(logdir / "train" / "events.out.tfevents.1") as writer:
         for step in range(10, 40):
             writer.add_scalar("loss", 1 / (step + 1), step)
     page.wait_for_function("() => tb.label('loss').includes('to 39:')")
     assert hover(page, "loss", 38, 39)[0][:3] == ["train", "0.025641", "38"]
-    assert page.evaluate("(canvas) => canvas === tb.canvas('loss')", card)  # not drawn anew
+    assert page.evaluate(
+        "(canvas) => canvas === tb.canvas('loss')", canvas
+    )  # the same canvas as before
 
     write_run(logdir, "eval", scalars={"loss": [0.5, 0.4], "brand/new": [1.0, 2.0]})
     wait_for_curves(page, "loss", "eval", 8)
@@ -912,7 +918,7 @@ def test_new_points_runs_and_tags_appear_without_a_reload(
 def test_real_logs_are_drawn(
     serve: Callable[..., Any], tabs: Callable[..., Any], real_logs: Path
 ) -> None:
-    """Files of many writers and years: the first charts have curves, and nothing complains."""
+    """Files from many writers and years: the first charts have curves, and no error is shown."""
     server = serve(real_logs)
     profile = tabs()
     page = profile.open(server.url)

@@ -607,7 +607,7 @@ def test_a_choice_among_two_thousand_runs(serve: Any, tabs: Any, tmp_path: Path)
     wait_for_text(page, "2,000 of 2,000")
     box = page.get_by_label("Filter runs")
 
-    page.get_by_role("button", name="More of loss").click()
+    page.get_by_role("button", name="More options for loss").click()
     page.get_by_role("link", name="CSV of group0/run0", exact=True).wait_for()
     assert page.get_by_role("link").count() < 100
     page.get_by_role("searchbox", name="Find a run").fill("RUN1999")
@@ -785,7 +785,7 @@ def test_a_menu_stays_on_the_page(serve: Any, tabs: Any, logdir: Path) -> None:
     profile = tabs(viewport={"width": 400, "height": 600})
     page = profile.open(server.url, "#scalars&tagFilter=loss")
     wait_for_curve(page, "loss", "train")
-    page.get_by_role("button", name="More of loss").click()
+    page.get_by_role("button", name="More options for loss").click()
     page.get_by_role("button", name="CSV", exact=True).wait_for()
     page.wait_for_function(
         """() => {

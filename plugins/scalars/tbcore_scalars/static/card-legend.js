@@ -1,5 +1,5 @@
 /**
- * The table below a chart: each line's values at the cursor, or the last ones of what is shown.
+ * The table below a chart: each line's values at the pointer or pin, otherwise its last values in the view.
  */
 
 import { html } from "htm/preact";
@@ -7,7 +7,7 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { countText } from "tbcore/lib/chart-tooltip.js";
 import { Legend, legendRows } from "tbcore/lib/legend.js";
 import { extent, rowAt, xColumn } from "tbcore/lib/series.js";
-import { linesAt } from "./pin-rows.js";
+import { fetchPointsAt } from "./exact-points.js";
 
 /**
  * @typedef {import("tbcore/lib/legend-rows.js").LegendRow} LegendRow
@@ -18,9 +18,9 @@ import { linesAt } from "./pin-rows.js";
  * @typedef {import("./types.js").View} View
  */
 
-/** How long a pin must stand still until rows are fetched for it. */
-const SETTLE_MS = 80;
-/** What the address has of an order. */
+/** How long a pin must stay at the same x before its exact points are requested. */
+const SETTLE_DELAY_MS = 80;
+/** The flag of a sort order in the page address. */
 const SORT = /^[a-zA-Z]+[-+]$/;
 
 /**
@@ -29,41 +29,41 @@ const SORT = /^[a-zA-Z]+[-+]$/;
  * @param {import("./types.js").Tab} props.tab
  * @param {string} props.title
  * @param {readonly Line[]} props.lines
- * @param {readonly Band[]} props.bands  of groups of runs; they have rows in place of their members
- * @param {readonly Hit[] | null} props.hits
- * @param {number | null} props.pin  an x whose values are shown, whatever is pointed at
+ * @param {readonly Band[]} props.bands  of groups of runs; each has one row, and its runs have none
+ * @param {readonly Hit[] | null} props.hits  what the pointer is at
+ * @param {number | null} props.pin  an x whose values are shown wherever the pointer is
  * @param {View | null} props.view
  */
 export function CardLegend({ id, tab, title, lines, bands, hits, pin, view }) {
   const { host, options } = tab;
   const xAxis = options.x;
-  const order = tab.shapeOf(id).find((word) => SORT.test(word));
+  const order = tab.flagsOf(id).find((word) => SORT.test(word));
   const sort = order === undefined ? null : { column: /** @type {keyof LegendRow} */ (order.slice(0, -1)), descending: order.endsWith("-") };
   const setSort = (/** @type {import("tbcore/lib/legend-rows.js").LegendSort | null} */ next) =>
-    tab.onShape(id, SORT, next && `${next.column}${next.descending ? "-" : "+"}`);
+    tab.onFlag(id, SORT, next && `${next.column}${next.descending ? "-" : "+"}`);
   const own = useMemo(() => lines.filter((line) => !line.faint), [lines]);
   const inView = useMemo(() => own.map((line) => partOf(line, xAxis, view)), [own, xAxis, view]);
   const ends = useMemo(
     () => [...bands.map((band) => bandRow(band, null, null, xAxis, view)), ...legendRows(inView, null, xAxis)],
     [bands, inView, xAxis, view],
   );
-  /** What the server has at the pin of lines whose drawn rows leave it out. */
+  /** Points at the pin, fetched for lines whose drawn rows do not have one there. */
   const [logged, setLogged] = useState({ pin: NaN, lines: /** @type {Map<string, Line>} */ (new Map()) });
   useEffect(() => {
-    const lacking = pin === null ? [] : own.filter((line) => !xColumn(line, xAxis, line.startTime).includes(pin));
-    if (pin === null || lacking.length === 0) return undefined;
-    const leaving = new AbortController();
-    const ask = async () => {
+    const missing = pin === null ? [] : own.filter((line) => !xColumn(line, xAxis, line.startTime).includes(pin));
+    if (pin === null || missing.length === 0) return undefined;
+    const controller = new AbortController();
+    const fetchLogged = async () => {
       try {
-        setLogged({ pin, lines: await linesAt(host, lacking, options, pin, leaving.signal) });
+        setLogged({ pin, lines: await fetchPointsAt(host, missing, options, pin, controller.signal) });
       } catch (error) {
-        if (!leaving.signal.aborted) console.warn(error); // the rows that are drawn say which step they are of
+        if (!controller.signal.aborted) console.warn(error); // the table then shows the nearest drawn rows, with their own steps
       }
     };
-    const settle = setTimeout(ask, SETTLE_MS);
+    const timer = setTimeout(fetchLogged, SETTLE_DELAY_MS);
     return () => {
-      clearTimeout(settle);
-      leaving.abort();
+      clearTimeout(timer);
+      controller.abort();
     };
   }, [own, pin, xAxis, options.smooth]);
   const rows = useMemo(() => {
@@ -88,7 +88,7 @@ export function CardLegend({ id, tab, title, lines, bands, hits, pin, view }) {
 }
 
 /**
- * The rows of a line that the view shows: what was fetched reaches beyond its edges.
+ * The line with only the rows inside the view, since rows are fetched beyond its edges.
  * @param {Line} line
  * @param {XAxis} xAxis
  * @param {View | null} view
@@ -109,7 +109,7 @@ function partOf(line, xAxis, view) {
 }
 
 /**
- * The row of a line at a pinned x, also where that is out of sight.
+ * The table row of a line at the pinned x, which may be outside the view.
  * @param {Line} line
  * @param {number} pin
  * @param {XAxis} xAxis
@@ -126,7 +126,8 @@ function pinnedRow(line, pin, xAxis) {
 }
 
 /**
- * The mean of a group where it is pointed at, or the last one, with the edges of its band there; and its extremes.
+ * The table row of a group: its mean and the edges of its band at the pin or pointer, otherwise at the end of the view;
+ * and the extremes of its mean.
  * @param {Band} band
  * @param {readonly Hit[] | null} hits
  * @param {number | null} pin

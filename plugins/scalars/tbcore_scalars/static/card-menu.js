@@ -1,5 +1,5 @@
 /**
- * The menu of a card: other tags in the same chart, pictures, and the numbers behind it.
+ * The menu of a card: downloads of the chart and its points, and other tags to draw in the same chart.
  */
 
 import { html } from "htm/preact";
@@ -9,10 +9,10 @@ import { Name } from "tbcore/lib/runs-panel.js";
 import { VirtualList } from "tbcore/lib/virtual-list.js";
 import { saveNumbers } from "./downloads.js";
 
-/** So many tags are listed; more are found by typing. */
-const MOST = 60;
-const ROW_HEIGHT = 26;
-const ROWS_IN_SIGHT = 8;
+/** How many tags the picker lists at most; typing finds the others. */
+const MAX_LISTED_TAGS = 60;
+const ROW_HEIGHT_PX = 26;
+const VISIBLE_ROWS = 8;
 
 /**
  * @param {object} props
@@ -34,7 +34,7 @@ export function CardMenu({ tab, parts, chart }) {
   return html`<div class="card-menu">
     ${error && html`<p class="tb-card-error" role="alert">${error}</p>`}
     <section>
-      <h4>Download this chart: a picture, or all points</h4>
+      <h4>Download this chart as an image, or all its points</h4>
       <${PictureButtons} chart=${chart} name=${file} note=${note} />
       ${/** @type {const} */ (["csv", "json"]).map(
         (format) => html`<button class="tb-button" onClick=${() => attempt(saveNumbers(host, tags, names, format, file))}>
@@ -48,7 +48,7 @@ export function CardMenu({ tab, parts, chart }) {
 }
 
 /**
- * The numbers of each run. Only the rows in sight exist, since there may be thousands.
+ * Links to download the points of each run. Only visible rows are rendered, since there may be thousands.
  * @param {object} props
  * @param {import("./types.js").Host} props.host
  * @param {readonly import("./types.js").Part[]} props.parts
@@ -57,14 +57,14 @@ function Downloads({ host, parts }) {
   const [text, setText] = useState("");
   const all = useMemo(() => parts.flatMap(({ tag, runs }) => runs.map(({ name, color }) => ({ tag, name, color }))), [parts]);
   const found = useMemo(() => all.filter(({ name }) => name.toLowerCase().includes(text.toLowerCase())), [all, text]);
-  const height = `${Math.min(found.length, ROWS_IN_SIGHT) * ROW_HEIGHT + 8}px`;
+  const height = `${Math.min(found.length, VISIBLE_ROWS) * ROW_HEIGHT_PX + 8}px`;
   return html`<section>
-    <h4>All points of one run</h4>
-    ${all.length > ROWS_IN_SIGHT && html`<${SearchBox} label="Find a run" value=${text} onInput=${setText} />`}
+    <h4>Download all points of one run</h4>
+    ${all.length > VISIBLE_ROWS && html`<${SearchBox} label="Find a run" value=${text} onInput=${setText} />`}
     <div class="downloads" style=${{ height }}>
       <${VirtualList}
         items=${found}
-        rowHeight=${ROW_HEIGHT}
+        rowHeight=${ROW_HEIGHT_PX}
         keyOf=${(/** @type {Row} */ { tag, name }) => JSON.stringify([tag, name])}
         label="Runs"
         renderRow=${(/** @type {Row} */ row) => html`<${Download} host=${host} row=${row} title=${parts.length > 1 ? `${row.name} · ${row.tag}` : row.name} />`}
@@ -73,9 +73,9 @@ function Downloads({ host, parts }) {
   </section>`;
 }
 
-/** @typedef {{ tag: string, name: string, color: string }} Row  a tag of a run */
+/** @typedef {{ tag: string, name: string, color: string }} Row  a tag in a run */
 
-/** @param {{ host: import("./types.js").Host, row: Row, title: string }} props */
+/** The links of one row. @param {{ host: import("./types.js").Host, row: Row, title: string }} props */
 function Download({ host, row: { tag, name, color }, title }) {
   const file = `${name}_${tag}`.replace(/[^\w.-]+/g, "_");
   const params = { run: name, tag, samples: 0 };
@@ -88,9 +88,10 @@ function Download({ host, row: { tag, name, color }, title }) {
 }
 
 /**
+ * A search box.
  * @param {object} props
  * @param {string} props.label
- * @param {string} [props.hint]  more than the label
+ * @param {string} [props.hint]  the placeholder, if it says more than the label
  * @param {string} props.value
  * @param {(text: string) => void} props.onInput
  */
@@ -106,7 +107,7 @@ function SearchBox({ label, hint = label, value, onInput }) {
 }
 
 /**
- * Chooses another tag for the same chart, or gives each its own again.
+ * Adds a tag to the chart, or splits it into one chart per tag.
  * @param {object} props
  * @param {import("./types.js").Tab} props.tab
  * @param {string[]} props.tags
@@ -115,14 +116,14 @@ function TagPicker({ tab, tags }) {
   const [text, setText] = useState("");
   const others = tab.tags.filter((tag) => !tags.includes(tag) && tag.toLowerCase().includes(text.toLowerCase()));
   return html`<section>
-    <h4>Draw another tag in this chart</h4>
+    <h4>Add another tag to this chart</h4>
     <${SearchBox} label="Find a tag" hint="Find a tag, or drag its title onto the chart" value=${text} onInput=${setText} />
     <div class="picks">
-      ${others.slice(0, MOST).map(
+      ${others.slice(0, MAX_LISTED_TAGS).map(
         (tag) => html`<button type="button" key=${tag} title=${tag} onClick=${() => tab.onCombine(tags, tag)}>${tag}</button>`,
       )}
     </div>
     ${tags.length > 1 &&
-    html`<button class="tb-button" onClick=${() => tab.onSplit(tags)}>One chart for each tag again</button>`}
+    html`<button class="tb-button" onClick=${() => tab.onSplit(tags)}>Split into one chart per tag</button>`}
   </section>`;
 }

@@ -1,5 +1,5 @@
 /**
- * One card: a chart of a tag, or of several, in the runs that are shown.
+ * A card with a chart of one or more tags in the selected runs.
  */
 
 import { html } from "htm/preact";
@@ -12,7 +12,7 @@ import { useNear } from "tbcore/lib/lazy.js";
 import { LineChart } from "tbcore/lib/line-chart.js";
 import { sampleOf } from "tbcore/lib/marks.js";
 import { takingTurns } from "tbcore/lib/queue.js";
-import { DASHES, groupOf, groupsOf, knownLines, loadBands, loadLines, pixelsFor, questionOf, shortView } from "./feed.js";
+import { DASHES, groupOfBand, splitByGroup, cachedLines, loadBands, loadLines, pixelsFor, queryFor, roundView } from "./data-source.js";
 import { covers } from "./lines-store.js";
 
 /**
@@ -22,23 +22,23 @@ import { covers } from "./lines-store.js";
  */
 
 /**
- * While many answers arrive the chart is not drawn for each: after the first, the second, the fourth and so on, and at
- * the latest after this time. All draws together cost about twice the last one.
+ * Longest delay of a redraw while many responses arrive. The chart is redrawn after the first, second, fourth, eighth
+ * response and so on, so that all redraws together cost about twice the last one.
  */
-const DRAW_MS = 1000;
-/** How long a view, a smoothing weight or the pointer must stand still until rows are fetched for it. */
-const SETTLE_MS = 120;
+const MAX_DRAW_DELAY_MS = 1000;
+/** How long the view, the smoothing weight or the pointer must stay unchanged before rows are requested. */
+const SETTLE_DELAY_MS = 120;
 /** @type {import("./types.js").ShownBands} */
 const NO_BANDS = { bands: [], numShown: 0, numInside: 0 };
 
 /**
  * @param {object} props
- * @param {string} props.id  of the card, in the address
+ * @param {string} props.id  of the card in the page address
  * @param {Tab} props.tab
  * @param {readonly Part[]} props.parts
- * @param {string} props.group  whose heading says the beginning of the title
+ * @param {string} props.group  name of the section, which the title omits
  * @param {boolean} props.pinned
- * @param {import("./types.js").Link | null} props.link  the charts that zoom together; null: this one zooms alone
+ * @param {import("./types.js").LinkedZoom | null} props.link  the charts that zoom together; null if this one zooms alone
  */
 export function ChartCard({ id, tab, parts, group, pinned, link }) {
   const { host, store, options, cursor } = tab;
@@ -48,31 +48,31 @@ export function ChartCard({ id, tab, parts, group, pinned, link }) {
   const body = useRef(/** @type {HTMLElement | null} */ (null));
   const chart = useRef(/** @type {LineChart | null} */ (null));
   const isNear = useNear(body);
-  // In the address, so that it also outlives a moment in which a filter hides the card.
-  const shape = tab.shapeOf(id);
-  const expanded = shape.includes("full");
-  const setExpanded = (/** @type {boolean} */ wanted) => tab.onShape(id, /^full$/, wanted ? "full" : null);
-  const hasLegend = shape.includes("table") || (shape.includes("plain") ? false : null);
-  const setLegend = (/** @type {boolean} */ wanted) => tab.onShape(id, /^(table|plain)$/, wanted ? "table" : "plain");
+  // Kept in the page address, so that it survives while a filter hides the card.
+  const flags = tab.flagsOf(id);
+  const expanded = flags.includes("full");
+  const setExpanded = (/** @type {boolean} */ expand) => tab.onFlag(id, /^full$/, expand ? "full" : null);
+  const hasLegend = flags.includes("table") || (flags.includes("plain") ? false : null);
+  const setLegend = (/** @type {boolean} */ show) => tab.onFlag(id, /^(table|plain)$/, show ? "table" : "plain");
   const [view, setView] = useState(() => tab.viewOf(id));
-  /** The view whose rows were fetched last: drawn until those of the next are there. */
+  /** The view whose rows were fetched last; they are drawn until those of the next view arrive. */
   const lastView = useRef(/** @type {View | null} */ (null));
-  /** The weight that was asked for last. */
+  /** The smoothing weight of the last request. */
   const lastSmooth = useRef(options.smooth);
   const [lineError, setLineError] = useState("");
   const [bandError, setBandError] = useState("");
   const [hasLines, setHasLines] = useState(false);
   const [hasBands, setHasBands] = useState(false);
-  const [shown, setShown] = useState(/** @type {import("./types.js").Shown} */ ({ lines: [], numShown: 0, numInside: 0 }));
+  const [shown, setShown] = useState(/** @type {import("./types.js").ShownLines} */ ({ lines: [], numShown: 0, numInside: 0 }));
   const [shownBands, setBands] = useState(NO_BANDS);
   const [hits, setHits] = useState(/** @type {import("tbcore/lib/line-chart.js").Hit[] | null} */ (null));
   const [hoveredGroup, setHoveredGroup] = useState(/** @type {string | null} */ (null));
   const generations = host.generations.value;
   const theme = host.theme.value;
-  /** That rows are asked for; 0 before the chart has a size. */
+  /** The chart width to request rows for; 0 before the chart has a size. */
   const [pixels, setPixels] = useState(0);
-  const grouped = useMemo(() => (isGrouped ? parts.map(groupsOf) : null), [parts, isGrouped]);
-  /** With groups only runs that are alone in theirs have lines, and the members of the one that is pointed at. */
+  const grouped = useMemo(() => (isGrouped ? parts.map(splitByGroup) : null), [parts, isGrouped]);
+  /** If runs are grouped, only runs that are alone in their group have lines, and the runs of the hovered group. */
   const lineParts = useMemo(
     () =>
       grouped?.map(({ groups, single }) => {
@@ -84,23 +84,23 @@ export function ChartCard({ id, tab, parts, group, pinned, link }) {
 
   useEffect(() => {
     if (!isNear || !body.current) return undefined;
-    const made = new LineChart(body.current.appendChild(document.createElement("div")), {
+    const newChart = new LineChart(body.current.appendChild(document.createElement("div")), {
       label: title,
       ...axesOf(options),
       cursor,
       onView: (next, settled) => showView.current(next, settled),
-      onHover: (found) => onHoverLatest.current(found),
-      onPin: (x, settled, here) => onPinLatest.current(x, settled, here),
+      onHover: (nextHits) => onHover.current(nextHits),
+      onPin: (x, settled, here) => onPin.current(x, settled, here),
       nextX: (x, direction) => nextX.current(x, direction),
     });
-    chart.current = made;
-    const measure = () => setPixels(pixelsFor(made.pixels));
+    chart.current = newChart;
+    const measure = () => setPixels(pixelsFor(newChart.pixels));
     measure();
     const sizes = new ResizeObserver(measure);
     sizes.observe(body.current);
     return () => {
       sizes.disconnect();
-      made.destroy();
+      newChart.destroy();
       body.current?.replaceChildren();
       chart.current = null;
     };
@@ -108,61 +108,61 @@ export function ChartCard({ id, tab, parts, group, pinned, link }) {
 
   const showView = useRef(/** @type {import("./types.js").Move} */ (() => {}));
   showView.current = (moved, settled) => {
-    const next = shortView(moved);
+    const next = roundView(moved);
     link?.move(next, settled, follow);
-    reach(next);
+    redrawUncovered(next);
     if (settled) {
       setView(next);
       tab.onView(id, next);
     }
   };
-  /** What the other charts of the link do to this one. */
+  /** Called when another chart of the link is zoomed. */
   const follow = useRef(/** @type {import("./types.js").Move} */ (() => {}));
   follow.current = (next, settled) => {
     chart.current?.setView(next, settled);
-    reach(next);
+    redrawUncovered(next);
     if (settled) {
       setView(next);
-      tab.onView(id, null); // the chart that leads has it
+      tab.onView(id, null); // the chart that was zoomed keeps the view in the address
     }
   };
-  /** What is drawn, lines and bands: redrawn from coarser rows when a gesture leaves it, so that no part stays empty. */
+  /** The views that the drawn lines and bands cover, and how to draw coarser rows for another view. */
   const linesDrawn = useRef({ view: /** @type {View | null} */ (null), drawFor: (/** @type {View | null} */ _) => {} });
   const bandsDrawn = useRef({ view: /** @type {View | null} */ (null), drawFor: (/** @type {View | null} */ _) => {} });
-  /** @param {View | null} next */
-  const reach = (next) => {
+  /** Draws coarser rows when a gesture leaves the area that the drawn rows cover. @param {View | null} next */
+  const redrawUncovered = (next) => {
     const scale = options.logX ? "log" : "linear";
     if (!covers(linesDrawn.current.view, next, scale)) linesDrawn.current.drawFor(next);
     if (!covers(bandsDrawn.current.view, next, scale, 0)) bandsDrawn.current.drawFor(next);
   };
-  /** An x whose values the table shows. */
+  /** The pinned x, whose values the table shows. */
   const [pin, setPin] = useState(/** @type {number | null} */ (null));
-  /** The reader pinned it here, and wants to know the values. */
-  const [asksPin, setAsksPin] = useState(false);
-  const needsHits = hasLegend ?? (options.legend || expanded || (asksPin && pin !== null));
-  const onPinLatest = useRef(/** @type {(x: number | null, settled: boolean, here: boolean) => void} */ (() => {}));
-  onPinLatest.current = (x, settled, here) => {
-    if (settled || needsHits) setPin(x);
-    if (settled && here) setAsksPin(true);
+  /** Whether the reader set the pin in this chart, which then shows its table. */
+  const [pinnedHere, setPinnedHere] = useState(false);
+  const showsTable = hasLegend ?? (options.legend || expanded || (pinnedHere && pin !== null));
+  const onPin = useRef(/** @type {(x: number | null, settled: boolean, here: boolean) => void} */ (() => {}));
+  onPin.current = (x, settled, here) => {
+    if (settled || showsTable) setPin(x);
+    if (settled && here) setPinnedHere(true);
   };
-  /** Of lines whose points are not all drawn the server knows the next one. */
+  /** The next logged x, from the server; null if all points are drawn and the chart can find it itself. */
   const nextX = useRef(/** @type {(x: number, direction: -1 | 1) => Promise<number | null> | null} */ (() => null));
   nextX.current = (x, direction) => {
     if (shown.numShown >= shown.numInside || isGrouped) return null;
-    const ask = async () => {
-      const { linesAt, nextAfter } = await import("./pin-rows.js");
-      const found = await linesAt(host, shown.lines, { ...options, smooth: 0 }, x);
-      return nextAfter(found.values(), options, x, direction);
+    const fetchNext = async () => {
+      const { fetchPointsAt, nextPointX } = await import("./exact-points.js");
+      const found = await fetchPointsAt(host, shown.lines, { ...options, smooth: 0 }, x);
+      return nextPointX(found.values(), options, x, direction);
     };
-    return ask();
+    return fetchNext();
   };
-  const onHoverLatest = useRef(/** @type {(found: import("tbcore/lib/line-chart.js").Hit[]) => void} */ (() => {}));
-  onHoverLatest.current = (found) => {
-    if (needsHits) setHits(found.length > 0 ? found : null);
+  const onHover = useRef(/** @type {(found: import("tbcore/lib/line-chart.js").Hit[]) => void} */ (() => {}));
+  onHover.current = (found) => {
+    if (showsTable) setHits(found.length > 0 ? found : null);
     const nearest = found[0];
     const run = nearest?.line ? nearest.run : null;
     host.hoveredRun.set(run);
-    setHoveredGroup(nearest?.band ? groupOf(nearest.band) : nearest?.line?.faint ? hoveredGroup : null);
+    setHoveredGroup(nearest?.band ? groupOfBand(nearest.band) : nearest?.line?.faint ? hoveredGroup : null);
   };
 
   useEffect(() => {
@@ -178,23 +178,23 @@ export function ChartCard({ id, tab, parts, group, pinned, link }) {
     else if (view && axis.current === options.x) link.move(view, true, follow);
     return link.join(follow);
   }, [link]);
-  const kept = tab.viewOf(id);
+  const addressView = tab.viewOf(id);
   useEffect(() => {
-    if (!link && String(kept) !== String(view)) setView(kept); // another address
-  }, [String(kept)]);
+    if (!link && String(addressView) !== String(view)) setView(addressView); // the address was changed
+  }, [String(addressView)]);
   useEffect(() => {
     chart.current?.restyle();
   }, [theme]);
   useEffect(() => {
     if (axis.current === options.x) return;
     axis.current = options.x;
-    // Views are of the axis: on another one they mean nothing.
+    // A view means nothing on another axis.
     setView(null);
     tab.onView(id, null);
     lastView.current = null;
   }, [options.x]);
 
-  /** Ask again what the server has: not while it is being asked, or a run that grows would never be drawn. */
+  /** Request again what changed on the server. A running request is not cancelled: otherwise a growing run would never be drawn. */
   const refreshLines = useRef(() => {});
   const refreshBands = useRef(() => {});
   useEffect(() => {
@@ -204,59 +204,59 @@ export function ChartCard({ id, tab, parts, group, pinned, link }) {
 
   useEffect(() => {
     if (!isNear || pixels === 0) return undefined;
-    const leaving = new AbortController();
+    const controller = new AbortController();
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     let timer;
     let numAnswers = 0;
     let drawAt = 1;
     const views = view ? [...new Set([view, lastView.current, null])] : [null];
-    const letGo = store.hold(lineParts.flatMap(({ tag }) => views.map((each) => questionOf(tag, options, each))));
-    /** @param {boolean} isComplete @param {View | null} [wanted] */
-    const draw = (isComplete, wanted = view) => {
+    const release = store.retain(lineParts.flatMap(({ tag }) => views.map((each) => queryFor(tag, options, each))));
+    /** @param {boolean} isComplete @param {View | null} [target] */
+    const draw = (isComplete, target = view) => {
       clearTimeout(timer);
       timer = undefined;
-      const candidates = [...new Set([wanted, ...views])];
-      const next = knownLines(store, lineParts, options, candidates, hoveredGroup);
-      const best = views.find((each) => covers(each, wanted, options.logX ? "log" : "linear")) ?? null;
+      const candidates = [...new Set([target, ...views])];
+      const next = cachedLines(store, lineParts, options, candidates, hoveredGroup);
+      const best = views.find((each) => covers(each, target, options.logX ? "log" : "linear")) ?? null;
       linesDrawn.current = { view: best, drawFor: (other) => draw(false, other) };
       chart.current?.setLines(next.lines);
       setShown(next);
       setHasLines(isComplete);
     };
-    const onAnswer = () => {
-      if (++numAnswers < drawAt) timer ??= setTimeout(draw, DRAW_MS, false);
+    const onResponse = () => {
+      if (++numAnswers < drawAt) timer ??= setTimeout(draw, MAX_DRAW_DELAY_MS, false);
       else {
         drawAt *= 2;
         draw(false);
       }
     };
-    const load = takingTurns(leaving.signal, async () => {
+    const load = takingTurns(controller.signal, async () => {
       lastSmooth.current = options.smooth;
       numAnswers = 0;
       drawAt = 1;
       try {
-        await loadLines(store, lineParts, options, view, pixels, host.generations.value.of, leaving.signal, onAnswer);
-        if (leaving.signal.aborted) return;
+        await loadLines(store, lineParts, options, view, pixels, host.generations.value.of, controller.signal, onResponse);
+        if (controller.signal.aborted) return;
         lastView.current = view;
         setLineError("");
         draw(true);
       } catch (failure) {
-        if (!leaving.signal.aborted) setLineError(/** @type {Error} */ (failure).message);
+        if (!controller.signal.aborted) setLineError(/** @type {Error} */ (failure).message);
       }
     });
     refreshLines.current = load;
     draw(false);
-    const isMoving = view !== null || hoveredGroup !== null || options.smooth !== lastSmooth.current;
-    const settle = setTimeout(load, isMoving ? SETTLE_MS : 0);
+    const mayChangeAgain = view !== null || hoveredGroup !== null || options.smooth !== lastSmooth.current;
+    const loadTimer = setTimeout(load, mayChangeAgain ? SETTLE_DELAY_MS : 0);
     return () => {
-      leaving.abort();
-      letGo();
+      controller.abort();
+      release();
       clearTimeout(timer);
-      clearTimeout(settle);
+      clearTimeout(loadTimer);
     };
   }, [isNear, pixels, lineParts, view, options.x, options.logX, options.smooth]);
 
-  /** Bands of everything: until those of a view are there, and to know how far the axis goes. */
+  /** Bands without a view: drawn until those of the view arrive, and needed for the full extent of the x axis. */
   const wholeBands = useMemo(
     () => ({ found: /** @type {import("./types.js").ShownBands | null} */ (null) }),
     [grouped, options.x, options.logX, options.smooth, options.spread],
@@ -271,39 +271,39 @@ export function ChartCard({ id, tab, parts, group, pinned, link }) {
       return undefined;
     }
     const bandParts = grouped.map(({ single, groups }) => ({ tag: single.tag, groups }));
-    const leaving = new AbortController();
-    const ask = (/** @type {View | null} */ part) => loadBands(host, bandParts, options, part, pixels, leaving.signal);
+    const controller = new AbortController();
+    const fetchBands = (/** @type {View | null} */ part) => loadBands(host, bandParts, options, part, pixels, controller.signal);
     /** @param {import("./types.js").ShownBands} found @param {View | null} part */
     const draw = (found, part) => {
-      if (leaving.signal.aborted) return;
+      if (controller.signal.aborted) return;
       const overviews = new Map(wholeBands.found?.bands.map(({ key, x }) => [key, x]));
       const known = { ...found, bands: found.bands.map((band) => ({ ...band, overview: overviews.get(band.key) })) };
       chart.current?.setBands(known.bands);
       setBands(known);
       bandsDrawn.current.view = part;
     };
-    const load = takingTurns(leaving.signal, async () => {
+    const load = takingTurns(controller.signal, async () => {
       try {
         if (!view || !wholeBands.found) {
-          wholeBands.found = await ask(null);
+          wholeBands.found = await fetchBands(null);
           draw(wholeBands.found, null);
         }
-        if (view) draw(await ask(view), view);
-        if (leaving.signal.aborted) return;
+        if (view) draw(await fetchBands(view), view);
+        if (controller.signal.aborted) return;
         setHasBands(true);
         setBandError("");
       } catch (failure) {
-        if (!leaving.signal.aborted) setBandError(/** @type {Error} */ (failure).message);
+        if (!controller.signal.aborted) setBandError(/** @type {Error} */ (failure).message);
       }
     });
     refreshBands.current = load;
     bandsDrawn.current.drawFor = () => wholeBands.found && draw(wholeBands.found, null);
-    reach(view);
+    redrawUncovered(view);
     setHasBands(false);
-    const settle = setTimeout(load, view || options.smooth !== lastSmooth.current ? SETTLE_MS : 0);
+    const loadTimer = setTimeout(load, view || options.smooth !== lastSmooth.current ? SETTLE_DELAY_MS : 0);
     return () => {
-      leaving.abort();
-      clearTimeout(settle);
+      controller.abort();
+      clearTimeout(loadTimer);
     };
   }, [isNear, pixels, grouped, view, options.x, options.logX, options.smooth, options.spread]);
 
@@ -322,7 +322,7 @@ export function ChartCard({ id, tab, parts, group, pinned, link }) {
       type="button"
       class="tb-icon-button pin"
       aria-label="Pin ${title}"
-      title=${pinned ? "Take from the top" : "Keep at the top (p)"}
+      title=${pinned ? "Unpin from the top (p)" : "Pin to the top (p)"}
       aria-pressed=${pinned}
       onClick=${() => tab.onPin(tags[0])}
     >
@@ -332,22 +332,22 @@ export function ChartCard({ id, tab, parts, group, pinned, link }) {
       type="button"
       class="tb-icon-button"
       aria-label="Table of ${title}"
-      title="Values as a table"
-      aria-pressed=${needsHits}
-      onClick=${() => setLegend(!needsHits)}
+      title="Show the values as a table"
+      aria-pressed=${showsTable}
+      onClick=${() => setLegend(!showsTable)}
     >
       <${Icon} name="table" />
     </button>
     <${Menu}
       icon="more"
-      label="More of ${title}"
+      label="More options for ${title}"
       content=${() => html`<${Later} load=${() => import("./card-menu.js")} of="CardMenu" tab=${tab} parts=${parts} chart=${chart.current} />`}
     />
   `;
   const error = lineError || bandError;
   const isEmpty = shown.lines.length === 0 && shownBands.bands.length === 0;
-  /** What the place of the chart says instead of one. */
-  const hint = !isEmpty || !isNear || error ? "" : hasLines && hasBands ? "no points" : "loading";
+  /** Shown in place of a chart. */
+  const placeholder = !isEmpty || !isNear || error ? "" : hasLines && hasBands ? "no points" : "loading";
   return html`<${Card}
     title=${title}
     group=${parts.length === 1 ? group : ""}
@@ -360,19 +360,19 @@ export function ChartCard({ id, tab, parts, group, pinned, link }) {
   >
     ${tags.length > 1 &&
     html`<p class="tb-card-note key">
-      ${tags.map((tag, place) => html`<span><i class="tb-dashed" style=${{ background: sampleOf("currentcolor", DASHES[place % DASHES.length]) }}></i>${tag}</span>`)}
+      ${tags.map((tag, index) => html`<span><i class="tb-dashed" style=${{ background: sampleOf("currentcolor", DASHES[index % DASHES.length]) }}></i>${tag}</span>`)}
     </p>`}
-    <div class="tb-card-chart" ref=${body} data-hint=${hint}></div>
+    <div class="tb-card-chart" ref=${body} data-hint=${placeholder}></div>
     ${shown.numShown < shown.numInside &&
-    html`<p class="tb-card-note" title="A chart has fewer pixels than there are points. Of each column of pixels the first, lowest, highest and last are drawn, which looks the same; zoom in to see every single one.">
+    html`<p class="tb-card-note" title="There are more points than pixels. In each column of pixels the first, lowest, highest and last points are drawn, which looks the same as drawing all. Zoom in to see every point.">
       ${shown.numShown.toLocaleString("en")} of ${shown.numInside.toLocaleString("en")} points shown
     </p>`}
     ${shownBands.numInside > 0 &&
-    html`<p class="tb-card-note" title="A chart has fewer pixels than there are points. Each mean is of a column of pixels: of what each run of the group has there. Zoom in to see every single point.">
+    html`<p class="tb-card-note" title="There are more points than pixels. Each mean combines the points that the runs of the group have in one column of pixels. Zoom in to see every point.">
       ${plural(shownBands.numShown, "mean")} of ${plural(shownBands.numInside, "point")} shown
     </p>`}
     ${error && html`<p class="tb-card-error" role="status">${error}</p>`}
-    ${needsHits &&
+    ${showsTable &&
     isNear &&
     html`<${Later} load=${() => import("./card-legend.js")} of="CardLegend" id=${id} tab=${tab} title=${title} lines=${shown.lines} bands=${shownBands.bands} hits=${hits} pin=${pin} view=${view} />`}
   <//>`;

@@ -1,12 +1,12 @@
 /**
- * Numbers for the reader's own disk.
+ * Downloads of logged points.
  */
 
 import { post } from "tbcore/lib/post.js";
 import { save } from "tbcore/lib/save.js";
 
 /**
- * All points of some tags in some runs.
+ * Saves all points of some tags and runs as a file.
  * @param {import("./types.js").Host} host
  * @param {readonly string[]} tags
  * @param {readonly string[]} runs

@@ -1,5 +1,5 @@
 /**
- * The scalars tab: the curves of the selected runs, one chart per tag, grouped by the tag's first path segment.
+ * The scalars tab: curves of the selected runs, one chart per tag, grouped by the tag's first path segment.
  */
 
 import "@preact/signals";
@@ -19,7 +19,7 @@ import { TagGroups } from "tbcore/lib/tag-groups.js";
 import { indexTags } from "tbcore/lib/tag-index.js";
 import { foldedGroups, watchTags, whyNothing } from "tbcore/lib/tags.js";
 import { ChartCard } from "./chart-card.js";
-import { makeLink } from "./link.js";
+import { makeLinkedZoom } from "./linked-zoom.js";
 import { LinesStore } from "./lines-store.js";
 import { OPTIONS } from "./options.js";
 
@@ -30,32 +30,32 @@ import { OPTIONS } from "./options.js";
  */
 
 /** @type {[value: Options["x"], title: string, why: string][]} */
-const X_AXES = [
-  ["step", "Step", "The number that each value was logged with"],
-  ["relative", "Relative", "Time since each run's first point of the tag"],
-  ["wall_time", "Wall time", "When each value was logged, on the clock"],
+const X_AXIS_CHOICES = [
+  ["step", "Step", "The step that each value was logged at"],
+  ["relative", "Relative", "Time since the run's first point of the tag"],
+  ["wall_time", "Wall time", "The date and time at which each value was logged"],
 ];
-const ABOUT_SMOOTHING =
-  "The debiased exponential moving average of TensorBoard, of all points; more than 1,000 are smoothed as if they were 1,000, as in its sample. The curve itself stays faint behind it. It is off at first (TensorBoard begins with 0.6), because smoothing hides spikes.";
+const SMOOTHING_HELP =
+  "TensorBoard's debiased exponential moving average, computed from all points. Series of more than 1,000 points are smoothed as if they had 1,000, the size of TensorBoard's sample. The original curve stays visible, faintly. Smoothing is off by default (TensorBoard's default is 0.6), because it hides spikes.";
 const PINNED = " pinned";
 
 export default {
   /** @param {Host} host */
   async render(host) {
     const [tags] = await Promise.all([watchTags(host), host.css("./scalars.css")]);
-    const store = new LinesStore(async (question, ending) => (await post(host, "window", question, ending)).arrayBuffer());
+    const store = new LinesStore(async (query, ending) => (await post(host, "window", query, ending)).arrayBuffer());
     OPTIONS.recall(host);
 
     host.keys([
-      { key: "f", label: "Full size: the card that has the focus, or is pointed at", act: passToCard },
-      { key: "p", label: "Pin that card to the top", act: passToCard },
-      { key: "← →", label: "Read the points of a chart; ↑ ↓ for other lines" },
-      { key: "click", label: "Pin a step in all charts (Enter while reading); Delete or × unpins, ← → and dragging move its handle" },
-      { key: "+ − 0", label: "Zoom in, out, show everything; Shift ← → moves" },
-      { key: "drag", label: "Zoom to a part; Shift moves, Ctrl or ⌘ and the wheel zooms, double click shows everything" },
+      { key: "f", label: "Show the focused or hovered card in full size", act: passToCard },
+      { key: "p", label: "Pin the focused or hovered card to the top", act: passToCard },
+      { key: "← →", label: "Step through the points of a chart; ↑ ↓ switch lines" },
+      { key: "click", label: "Pin a step in all charts (from the keyboard: Enter); ← → or dragging moves the pin, Delete or × removes it" },
+      { key: "+ − 0", label: "Zoom in, zoom out, show everything; Shift with ← → pans" },
+      { key: "drag", label: "Zoom to a range; Shift and drag pans, Ctrl or ⌘ and the wheel zooms, a double click shows everything" },
     ]);
 
-    /** A key pressed outside of all cards is meant for the one that is pointed at. @param {KeyboardEvent} event */
+    /** Sends a key that was pressed outside all cards to the hovered card. @param {KeyboardEvent} event */
     function passToCard({ key }) {
       host.element.querySelector(".tb-card:hover")?.dispatchEvent(new KeyboardEvent("keydown", { key }));
     }
@@ -66,6 +66,7 @@ export default {
 };
 
 /**
+ * The toolbar and the sections of cards.
  * @param {object} props
  * @param {Host} props.host
  * @param {LinesStore} props.store
@@ -76,17 +77,17 @@ function Dashboard({ host, store, tags }) {
   const grouping = host.groups.value;
   const filter = host.tagFilter.value;
   const settings = host.settings.value;
-  const options = useStable(OPTIONS.parse(settings), areOptionsEqual);
+  const options = useStable(OPTIONS.parse(settings), equalOptions);
   const { groups, runsOf, numTags } = useMemo(() => indexTags(tags.value, runs, filter.matches), [tags.value, runs, filter]);
   const stable = useStableRuns(runsOf);
   const { closed, onToggle } = foldedGroups(host);
   const pinned = pinsOf(host);
   const combined = combinedOf(host);
   const cursor = useMemo(makeCursor, []);
-  /** @type {Map<string, import("./types.js").Link>} */
+  /** @type {Map<string, import("./types.js").LinkedZoom>} */
   const links = useMemo(() => new Map(), [options.x, options.link]);
   useEffect(() => host.hoveredRun.subscribe((name) => cursor.highlight(name)), [cursor]);
-  // The x that is pinned is kept in the address; while it is dragged the charts alone know it.
+  // The pinned x is in the page address; while it is being dragged, only the charts know it.
   const at = settings.at && Number.isFinite(Number(settings.at)) ? Number(settings.at) : null;
   useEffect(() => cursor.pin(at, true), [cursor, at]);
   useEffect(() => {
@@ -99,13 +100,13 @@ function Dashboard({ host, store, tags }) {
   /** @param {Options["x"]} x */
   const setAxis = (x) => {
     OPTIONS.set(host, "x", x);
-    host.settings.set("at", null); // it is of the axis
+    host.settings.set("at", null); // a pinned x means nothing on another axis
   };
 
-  /** The same list as before where it is equal: what a card has fetched is then not asked for again. */
-  const partsOf = useRef(rememberParts()).current;
+  /** Returns the previous list if it is equal, so that a card does not request its rows again. */
+  const partsOf = useRef(makePartsCache()).current;
   const zooms = () => parseLists(host.settings.value.zoom);
-  const shapes = () => parseLists(host.settings.value.cards);
+  const cardFlags = () => parseLists(host.settings.value.cards);
   const tab = {
     host,
     store,
@@ -125,13 +126,13 @@ function Dashboard({ host, store, tags }) {
       host.settings.set("zoom", formatLists(view ? [...others, [card, ...view.map(String)]] : others));
     },
     /** @param {string} card */
-    shapeOf: (card) => shapes().find(([first]) => first === card)?.slice(1) ?? [],
-    /** @param {string} card @param {RegExp} kind @param {string | null} word */
-    onShape(card, kind, word) {
-      const others = shapes().filter(([first]) => first !== card);
-      const words = tab.shapeOf(card).filter((old) => !kind.test(old));
-      if (word !== null) words.push(word);
-      host.settings.set("cards", formatLists(words.length > 0 ? [...others, [card, ...words]] : others));
+    flagsOf: (card) => cardFlags().find(([first]) => first === card)?.slice(1) ?? [],
+    /** @param {string} card @param {RegExp} kind @param {string | null} flag */
+    onFlag(card, kind, flag) {
+      const others = cardFlags().filter(([first]) => first !== card);
+      const flags = tab.flagsOf(card).filter((old) => !kind.test(old));
+      if (flag !== null) flags.push(flag);
+      host.settings.set("cards", formatLists(flags.length > 0 ? [...others, [card, ...flags]] : others));
     },
     /** @param {string} tag */
     onPin(tag) {
@@ -139,7 +140,7 @@ function Dashboard({ host, store, tags }) {
       const next = pinned.includes(tag) ? pinned.filter((other) => other !== tag) : [...pinned, tag];
       host.settings.set("pinned", formatLists([next]));
     },
-    /** @param {readonly string[]} into @param {string} other */
+    /** @param {readonly string[]} into  tags of the chart @param {string} other */
     onCombine(into, other) {
       if (into.includes(other)) return;
       host.settings.set("with", formatLists([...combinedOf(host).filter(([first]) => first !== into[0]), [...into, other]]));
@@ -152,7 +153,7 @@ function Dashboard({ host, store, tags }) {
 
   /** @param {string} place */
   const linkOf = (place) => {
-    const link = links.get(place) ?? makeLink();
+    const link = links.get(place) ?? makeLinkedZoom();
     links.set(place, link);
     return link;
   };
@@ -176,8 +177,8 @@ function Dashboard({ host, store, tags }) {
   return html`
     <div class="tb-toolbar" role="toolbar" aria-label="Scalars">
       <${FilterBox} filter=${filter} onInput=${host.tagFilter.set} label="Filter tags (regular expression)" />
-      <${Choice} label="Horizontal axis" name="x" choices=${X_AXES} value=${options.x} onChange=${setAxis} />
-      <${Smoothing} value=${options.smooth} why=${ABOUT_SMOOTHING} onChange=${(/** @type {number} */ weight) => OPTIONS.set(host, "smooth", weight)} />
+      <${Choice} label="Horizontal axis" name="x" choices=${X_AXIS_CHOICES} value=${options.x} onChange=${setAxis} />
+      <${Smoothing} value=${options.smooth} why=${SMOOTHING_HELP} onChange=${(/** @type {number} */ weight) => OPTIONS.set(host, "smooth", weight)} />
       <${Menu}
         icon="settings"
         label="Settings"
@@ -203,20 +204,23 @@ function Dashboard({ host, store, tags }) {
   `;
 }
 
-// What the address has just now: a card may ask twice before it is drawn again.
+// These read the settings directly, because a card may change them twice before it is drawn again.
 
-/** Tags whose cards stand at the top. @param {Host} host */
+/** The tags whose cards are pinned to the top. @param {Host} host */
 function pinsOf(host) {
   return parseLists(host.settings.value.pinned).flat();
 }
 
-/** Tags that share a chart, the first of which has the card. @param {Host} host */
+/** Lists of tags that share a chart; the card is in the place of the first tag. @param {Host} host */
 function combinedOf(host) {
   return parseLists(host.settings.value.with);
 }
 
-/** @returns {(parts: import("./types.js").Part[]) => import("./types.js").Part[]} */
-function rememberParts() {
+/**
+ * A function that returns the list it returned last for the same tags, if that is equal to its argument.
+ * @returns {(parts: import("./types.js").Part[]) => import("./types.js").Part[]}
+ */
+function makePartsCache() {
   /** @type {Map<string, import("./types.js").Part[]>} */
   const known = new Map();
   return (parts) => {
@@ -229,15 +233,15 @@ function rememberParts() {
 }
 
 /**
- * The value as it was, while a new one is equal.
+ * The previous value as long as the new one is equal to it.
  * @template T
  * @param {T} value
- * @param {(a: T, b: T) => boolean} areEqual
+ * @param {(a: T, b: T) => boolean} isEqual
  * @returns {T}
  */
-function useStable(value, areEqual) {
+function useStable(value, isEqual) {
   const last = useRef(value);
-  if (!areEqual(last.current, value)) last.current = value;
+  if (!isEqual(last.current, value)) last.current = value;
   return last.current;
 }
 
@@ -245,12 +249,12 @@ function useStable(value, areEqual) {
  * @param {Options} a
  * @param {Options} b
  */
-function areOptionsEqual(a, b) {
+function equalOptions(a, b) {
   return JSON.stringify(a) === JSON.stringify(b);
 }
 
 /**
- * The same lists of runs as before, where they are equal: a card whose runs did not change is not drawn again.
+ * The runs of each tag, with the previous list where it is equal, so that a card is redrawn only if its runs changed.
  * @param {Map<string, Run[]>} runsOf
  */
 function useStableRuns(runsOf) {
@@ -260,7 +264,7 @@ function useStableRuns(runsOf) {
     const next = new Map();
     for (const [tag, runs] of runsOf) {
       const old = last.current.get(tag);
-      next.set(tag, old && areRunsEqual(old, runs) ? old : runs);
+      next.set(tag, old && equalRuns(old, runs) ? old : runs);
     }
     last.current = next;
     return next;
@@ -271,7 +275,7 @@ function useStableRuns(runsOf) {
  * @param {readonly Run[]} a
  * @param {readonly Run[]} b
  */
-function areRunsEqual(a, b) {
+function equalRuns(a, b) {
   return (
     a.length === b.length &&
     a.every(({ name, color, group }, index) => name === b[index].name && color === b[index].color && group === b[index].group)

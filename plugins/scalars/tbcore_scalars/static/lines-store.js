@@ -1,7 +1,6 @@
 /**
- * The lines that were fetched. The server reduces each to what a chart's pixels can show, from all points; what comes
- * whole is never asked for again, however far somebody zooms in. What was fetched stays on the screen until newer rows
- * are there.
+ * A cache of fetched lines. The server reduces the points of each line to what a chart's pixels can show. A line that
+ * was sent whole needs no further request when the reader zooms in. Old rows stay on the screen until newer ones arrive.
  */
 
 import { readColumns } from "tbcore/lib/columns.js";
@@ -9,92 +8,92 @@ import { Queue } from "tbcore/lib/queue.js";
 import { smoothed } from "tbcore/lib/smoothing.js";
 
 /**
- * @typedef {import("./types.js").Question} Question
+ * @typedef {import("./types.js").Query} Query
  * @typedef {import("./types.js").Rows} Rows
  */
 
-/** Of a part of a chart so much is fetched beyond its edges, as a share of it: panning finds lines there. */
+/** How far rows are fetched beyond each edge of a view, as a share of its width, so that panning shows lines at once. */
 const MARGIN = 0.5;
-/** Runs in one request: lines appear while others are on their way. */
-const CHUNK = 100;
-/** Requests at a time: a browser opens six connections, and the page needs one. */
-const LIMIT = 5;
-/** Points that are kept for cards that may come back; 24 bytes each. */
-const KEPT_POINTS = 3_000_000;
-/** Up to here the page smooths, as TensorBoard does; longer series are smoothed by the server, from all points. */
-const SMOOTHED_HERE = 1000;
+/** At most this many runs per request, so that the first lines appear while others are still being fetched. */
+const RUNS_PER_REQUEST = 100;
+/** Concurrent requests. Browsers open six connections to a server, and the rest of the page needs one. */
+const MAX_REQUESTS = 5;
+/** Points that are kept for cards that may come into view again; 24 bytes each. */
+const MAX_CACHED_POINTS = 3_000_000;
+/** Longest series that the page smooths itself, as TensorBoard does. The server smooths longer ones, from all points. */
+const MAX_POINTS_SMOOTHED_IN_PAGE = 1000;
 
 export class LinesStore {
-  /** @type {Map<string, Map<string, Rows>>} question to run to rows, least recently used first */ #answers = new Map();
-  /** @type {WeakMap<Rows, string>} the page's generation of their run when rows were asked for */ #seen = new WeakMap();
-  /** @type {Map<string, number>} questions of charts on the screen, which are not forgotten */ #held = new Map();
-  #queue = new Queue(LIMIT);
-  #ask;
+  /** @type {Map<string, Map<string, Rows>>} query to run to rows, least recently used first */ #rows = new Map();
+  /** @type {WeakMap<Rows, string>} the page's generation of the run when its rows were requested */ #requestGenerations = new WeakMap();
+  /** @type {Map<string, number>} query to the number of visible charts that use it; its rows are not evicted */ #retained = new Map();
+  #queue = new Queue(MAX_REQUESTS);
+  #fetchRows;
 
-  /** @param {(body: object, signal: AbortSignal) => Promise<ArrayBuffer>} ask */
-  constructor(ask) {
-    this.#ask = ask;
+  /** @param {(body: object, signal: AbortSignal) => Promise<ArrayBuffer>} fetchRows */
+  constructor(fetchRows) {
+    this.#fetchRows = fetchRows;
   }
 
   /**
-   * Keeps the answers of these questions.
-   * @param {readonly Question[]} questions
-   * @returns {() => void} lets them go
+   * Protects the rows of these queries from eviction.
+   * @param {readonly Query[]} queries
+   * @returns {() => void} ends the protection
    */
-  hold(questions) {
-    const keys = questions.map(keyOf);
-    for (const key of keys) this.#held.set(key, (this.#held.get(key) ?? 0) + 1);
+  retain(queries) {
+    const keys = queries.map(keyOf);
+    for (const key of keys) this.#retained.set(key, (this.#retained.get(key) ?? 0) + 1);
     return () => {
       for (const key of keys) {
-        const count = (this.#held.get(key) ?? 1) - 1;
-        if (count > 0) this.#held.set(key, count);
-        else this.#held.delete(key);
+        const count = (this.#retained.get(key) ?? 1) - 1;
+        if (count > 0) this.#retained.set(key, count);
+        else this.#retained.delete(key);
       }
     };
   }
 
   /**
-   * What is known of a run, however old.
-   * @param {Question} question
+   * The cached rows of a run, which may be out of date.
+   * @param {Query} query
    * @param {string} run
    * @returns {Rows | undefined}
    */
-  get(question, run) {
-    const rows = this.#answers.get(keyOf(question))?.get(run);
-    if (rows && rows.weight !== question.smoothing && isSmoothedHere(rows)) {
-      rows.smoothed = question.smoothing > 0 ? smoothedParts(rows, question.smoothing) : null;
-      rows.weight = question.smoothing;
+  get(query, run) {
+    const rows = this.#rows.get(keyOf(query))?.get(run);
+    if (rows && rows.weight !== query.smoothing && isSmoothedInPage(rows)) {
+      rows.smoothed = query.smoothing > 0 ? smoothSegments(rows, query.smoothing) : null;
+      rows.weight = query.smoothing;
     }
     return rows;
   }
 
   /**
-   * Fetches the runs that are missing, older than on the server, smoothed otherwise, or known for fewer pixels.
-   * @param {Question} question
+   * Fetches the runs whose rows are missing, out of date, smoothed with another weight, or reduced to fewer pixels.
+   * @param {Query} query
    * @param {readonly string[]} runs
-   * @param {(run: string) => string} generationOf  changes whenever the run does
-   * @param {AbortSignal} signal  ends the fetching: of a card that was scrolled away, or zoomed further
-   * @param {() => void} onChange  called after each answer
-   * @returns {Promise<void>} when nothing is missing any more
-   * @throws what the last request that failed said; others are asked all the same
+   * @param {(run: string) => string} generationOf  its result changes whenever the run does
+   * @param {AbortSignal} signal  aborted when the card is scrolled out of view or zoomed again
+   * @param {() => void} onChange  called after each response
+   * @returns {Promise<void>} resolves when nothing is missing any more
+   * @throws the error of the last request that failed, after all requests have ended
    */
-  async load(question, runs, generationOf, signal, onChange) {
+  async load(query, runs, generationOf, signal, onChange) {
     if (runs.length === 0) return;
-    const answers = this.#use(question);
-    const wanted = runs.filter((run) => {
-      const rows = this.get(question, run);
-      return !rows || this.#seen.get(rows) !== generationOf(run) || !answersTo(rows, question);
+    const rowsByRun = this.#use(query);
+    const missing = runs.filter((run) => {
+      const rows = this.get(query, run);
+      return !rows || this.#requestGenerations.get(rows) !== generationOf(run) || !satisfies(rows, query);
     });
     /** @type {unknown} */
     let failure = null;
     const chunks = [];
-    for (let i = 0; i < wanted.length; i += CHUNK) chunks.push(wanted.slice(i, i + CHUNK));
+    for (let i = 0; i < missing.length; i += RUNS_PER_REQUEST) chunks.push(missing.slice(i, i + RUNS_PER_REQUEST));
     await Promise.all(
       chunks.map(async (chunk) => {
         const generations = new Map(chunk.map((run) => [run, generationOf(run)]));
         try {
-          const answer = await this.#queue.add((ending) => this.#ask(bodyOf(question, chunk, answers), ending), signal);
-          this.#put(question, answers, chunk, generations, readColumns(answer));
+          const response = await this.#queue.add((ending) => this.#fetchRows(bodyOf(query, chunk, rowsByRun), ending), signal);
+          this.#put(query, rowsByRun, chunk, generations, readColumns(response));
         } catch (error) {
           if (signal.aborted) return;
           failure = error;
@@ -106,131 +105,133 @@ export class LinesStore {
   }
 
   /**
-   * @param {Question} question
-   * @param {Map<string, Rows>} answers
+   * Stores the rows of a response, and drops the requested runs that are not in it.
+   * @param {Query} query
+   * @param {Map<string, Rows>} rowsByRun
    * @param {readonly string[]} runs
    * @param {Map<string, string>} generations
-   * @param {{ header: any, tables: Record<string, Float64Array>[] }} answer
+   * @param {{ header: any, tables: Record<string, Float64Array>[] }} response
    */
-  #put(question, answers, runs, generations, { header, tables }) {
+  #put(query, rowsByRun, runs, generations, { header, tables }) {
     const gone = new Set(runs);
     header.runs.forEach((/** @type {any} */ entry, /** @type {number} */ index) => {
       gone.delete(entry.run);
-      let rows = answers.get(entry.run);
-      // A smaller chart of the same may have asked at the same time: what it got is less than is there.
-      const isLess = rows && rows.generation === entry.generation && rows.weight === question.smoothing && rows.pixels > question.pixels;
+      let rows = rowsByRun.get(entry.run);
+      // A smaller chart may have requested the same lines at the same time: keep the finer rows.
+      const isLess = rows && rows.generation === entry.generation && rows.weight === query.smoothing && rows.pixels > query.pixels;
       if (!rows || !(entry.unchanged || isLess)) {
         const { step, wall_time: wallTime, value, smoothed: line = null } = tables[index];
         rows = {
           generation: entry.generation,
-          // Copies: a view keeps the whole answer, and with it the rows of all its runs.
+          // Copied, since a subarray would keep the buffer of the whole response in memory.
           step: step.slice(),
           wallTime: wallTime.slice(),
           value: value.slice(),
           smoothed: line?.slice() ?? null,
-          weight: question.smoothing,
-          pixels: question.pixels,
+          weight: query.smoothing,
+          pixels: query.pixels,
           segments: entry.segments,
           startTime: entry.start_time ?? 0,
           numPoints: entry.num_points,
           numInside: entry.num_inside,
           numShown: entry.num_shown,
         };
-        answers.set(entry.run, rows);
+        rowsByRun.set(entry.run, rows);
       }
-      this.#seen.set(rows, generations.get(entry.run) ?? "");
+      this.#requestGenerations.set(rows, generations.get(entry.run) ?? "");
     });
-    for (const run of gone) answers.delete(run);
-    this.#trim(answers);
+    for (const run of gone) rowsByRun.delete(run);
+    this.#trim(rowsByRun);
   }
 
-  /** @param {Question} question */
-  #use(question) {
-    const key = keyOf(question);
-    const answers = this.#answers.get(key) ?? new Map();
-    this.#answers.delete(key);
-    this.#answers.set(key, answers);
-    return answers;
+  /** The rows of a query by run, now the most recently used. @param {Query} query */
+  #use(query) {
+    const key = keyOf(query);
+    const rowsByRun = this.#rows.get(key) ?? new Map();
+    this.#rows.delete(key);
+    this.#rows.set(key, rowsByRun);
+    return rowsByRun;
   }
 
-  /** @param {Map<string, Rows>} kept */
+  /** Evicts the least recently used rows above the limit. @param {Map<string, Rows>} kept  never evicted */
   #trim(kept) {
     let numPoints = 0;
-    for (const [key, answers] of [...this.#answers].reverse()) {
-      for (const rows of answers.values()) numPoints += rows.value.length;
-      if (numPoints > KEPT_POINTS && answers !== kept && !this.#held.has(key)) this.#answers.delete(key);
+    for (const [key, rowsByRun] of [...this.#rows].reverse()) {
+      for (const rows of rowsByRun.values()) numPoints += rows.value.length;
+      if (numPoints > MAX_CACHED_POINTS && rowsByRun !== kept && !this.#retained.has(key)) this.#rows.delete(key);
     }
   }
 }
 
 /**
- * Whether zooming in would show nothing more.
- * @param {Rows} rows  of everything
+ * Whether the rows have every logged point, so that zooming in needs no request.
+ * @param {Rows} rows  fetched without a view
  */
-export function isWhole(rows) {
+export function hasAllPoints(rows) {
   return rows.value.length >= rows.numPoints;
 }
 
 /**
- * Whether what was fetched for a view is there for all of another.
+ * Whether the rows fetched for one view cover all of another.
  * @param {import("./types.js").View | null} fetched  null: everything
- * @param {import("./types.js").View | null} wanted
- * @param {Question["scale"]} scale
- * @param {number} [margin]  share of the view that was fetched beyond each of its edges
+ * @param {import("./types.js").View | null} needed  null: everything
+ * @param {Query["scale"]} scale
+ * @param {number} [margin]  how far beyond each edge rows were fetched, as a share of the view's width
  */
-export function covers(fetched, wanted, scale, margin = MARGIN) {
-  if (!fetched || !wanted) return !fetched;
-  const [from, to, first, last] = [...fetched, ...wanted].map(scale === "log" ? Math.log : Number);
+export function covers(fetched, needed, scale, margin = MARGIN) {
+  if (!fetched || !needed) return !fetched;
+  const [from, to, first, last] = [...fetched, ...needed].map(scale === "log" ? Math.log : Number);
   const more = (to - from) * margin;
   return first >= from - more && last <= to + more;
 }
 
 /**
- * Each segment by itself, for a restarted job begins anew.
+ * Smooths each segment separately, because a restarted job starts over.
  * @param {Rows} rows
  * @param {number} weight
  */
-function smoothedParts({ value, segments }, weight) {
+function smoothSegments({ value, segments }, weight) {
   const result = new Float64Array(value.length);
   segments.forEach((from, part) => result.set(smoothed(value.subarray(from, segments[part + 1] ?? value.length), weight), from));
   return result;
 }
 
 /** @param {Rows} rows */
-function isSmoothedHere(rows) {
-  return isWhole(rows) && rows.numPoints <= SMOOTHED_HERE;
+function isSmoothedInPage(rows) {
+  return hasAllPoints(rows) && rows.numPoints <= MAX_POINTS_SMOOTHED_IN_PAGE;
 }
 
 /**
- * Whether the rows are smoothed as asked, and enough for so many pixels.
+ * Whether the rows have the requested smoothing weight and enough points for the requested width.
  * @param {Rows} rows
- * @param {Question} question
+ * @param {Query} query
  */
-function answersTo(rows, { smoothing, pixels }) {
-  return rows.weight === smoothing && (rows.pixels >= pixels || isWhole(rows));
+function satisfies(rows, { smoothing, pixels }) {
+  return rows.weight === smoothing && (rows.pixels >= pixels || hasAllPoints(rows));
 }
 
 /**
- * Smoothing and pixels are not part of it: a slider that moves must not lose the lines it smooths, nor a chart that grows
- * those it has.
- * @param {Question} question
+ * The cache key of a query. Smoothing and width are not part of it, so that a chart keeps its lines while the smoothing
+ * slider moves or the card grows.
+ * @param {Query} query
  */
 function keyOf({ tag, x, scale, view }) {
   return JSON.stringify([tag, x, scale, view]);
 }
 
 /**
- * @param {Question} question
+ * The body of a request. For runs whose cached rows only may be out of date, it names the cached generation.
+ * @param {Query} query
  * @param {string[]} runs
- * @param {Map<string, Rows>} answers
+ * @param {Map<string, Rows>} rowsByRun
  */
-function bodyOf(question, runs, answers) {
-  const { tag, x, scale, view, pixels, smoothing } = question;
-  // From entries: a run may be called `__proto__`.
+function bodyOf(query, runs, rowsByRun) {
+  const { tag, x, scale, view, pixels, smoothing } = query;
+  // Object.fromEntries, not assignment: a run may be called `__proto__`.
   const known = Object.fromEntries(
     runs.flatMap((run) => {
-      const rows = answers.get(run);
-      return rows && answersTo(rows, question) ? [[run, rows.generation]] : [];
+      const rows = rowsByRun.get(run);
+      return rows && satisfies(rows, query) ? [[run, rows.generation]] : [];
     }),
   );
   const margin = view ? MARGIN : 0;

@@ -1,5 +1,5 @@
 /**
- * How the tab shows its charts.
+ * The options of the scalars tab, with their defaults and valid values.
  */
 
 import { Options } from "tbcore/lib/options.js";

@@ -1,5 +1,5 @@
 /**
- * The settings of the tab, and the download of everything that is shown.
+ * The settings of the tab, and a download of all points that it shows.
  */
 
 import { html } from "htm/preact";
@@ -10,11 +10,11 @@ import { OPTIONS } from "./options.js";
 
 /** @type {[name: "logX" | "logY" | "clip" | "legend" | "link", title: string, why: string][]} */
 const SWITCHES = [
-  ["logY", "Logarithmic y axis", "Values of 0 and below have no place on it."],
-  ["logX", "Logarithmic x axis", "Steps of 0 and below have no place on it."],
-  ["clip", "Leave out outliers", "The y axis shows the bulk of the values; lines that leave it are marked at the edge. Off at first, unlike in TensorBoard, because an outlier may be what you look for."],
-  ["legend", "Table below each chart", "The value of every run at the pointer, or its last one."],
-  ["link", "Zoom charts of a section together", "A part chosen in one chart is shown in all charts under the same heading."],
+  ["logY", "Logarithmic y axis", "Values of 0 or less cannot be shown on it."],
+  ["logX", "Logarithmic x axis", "Steps of 0 or less cannot be shown on it."],
+  ["clip", "Ignore outliers when scaling", "The y axis is scaled to most of the values; lines that leave the chart are marked at its edge. Off by default, unlike in TensorBoard, because an outlier may be what you are looking for."],
+  ["legend", "Table below each chart", "Shows every run's value at the pointer, or its last value."],
+  ["link", "Zoom charts of a section together", "Zooming one chart also zooms all other charts of its section."],
 ];
 
 /** @type {[value: import("./types.js").Options["size"], title: string][]} */
@@ -26,15 +26,16 @@ const SIZES = [
 
 /** @type {[value: import("./types.js").Spread, title: string, why: string][]} */
 const SPREADS = [
-  ["range", "Min to max", "From the least value of all runs to the greatest"],
-  ["deviation", "± deviation", "The standard deviation of the runs, over n − 1"],
-  ["quartiles", "Quartiles", "Half of the runs lie between them"],
+  ["range", "Min to max", "From the smallest value of all runs to the largest"],
+  ["deviation", "± deviation", "The mean plus and minus the standard deviation of the runs (n − 1)"],
+  ["quartiles", "Quartiles", "The middle half of the runs"],
 ];
 
 /**
+ * The settings menu of the toolbar.
  * @param {object} props
  * @param {import("./types.js").Host} props.host
- * @param {boolean} props.isGrouped
+ * @param {boolean} props.isGrouped  whether runs are grouped, so that there are bands
  * @param {readonly import("./types.js").Run[]} props.runs
  * @param {readonly string[]} props.tags
  */
@@ -45,13 +46,13 @@ export function SettingsMenu({ host, isGrouped, runs, tags }) {
   return html`<div class="card-menu">
     ${SWITCHES.map(
       ([name, title, why]) =>
-        html`<${Check} label=${title} why=${why} checked=${options[name]} onChange=${(/** @type {boolean} */ wanted) => OPTIONS.set(host, name, wanted)} />`,
+        html`<${Check} label=${title} why=${why} checked=${options[name]} onChange=${(/** @type {boolean} */ isChecked) => OPTIONS.set(host, name, isChecked)} />`,
     )}
-    <${Choice} title="Cards" name="size" choices=${SIZES} value=${options.size} onChange=${(/** @type {any} */ size) => OPTIONS.set(host, "size", size)} />
+    <${Choice} title="Card size" name="size" choices=${SIZES} value=${options.size} onChange=${(/** @type {any} */ size) => OPTIONS.set(host, "size", size)} />
     ${isGrouped &&
-    html`<${Choice} title="Band of a group of runs" name="spread" choices=${SPREADS} value=${options.spread} onChange=${(/** @type {any} */ spread) => OPTIONS.set(host, "spread", spread)} />`}
+    html`<${Choice} title="What the band of a run group shows" name="spread" choices=${SPREADS} value=${options.spread} onChange=${(/** @type {any} */ spread) => OPTIONS.set(host, "spread", spread)} />`}
     <section>
-      <h4>All points of all tags shown, in all runs shown</h4>
+      <h4>Download all points of the tags and runs shown</h4>
       ${/** @type {const} */ (["csv", "json"]).map(
         (format) => html`<button
           type="button"
@@ -67,6 +68,7 @@ export function SettingsMenu({ host, isGrouped, runs, tags }) {
 }
 
 /**
+ * A row of radio buttons.
  * @param {object} props
  * @param {string} props.title
  * @param {string} props.name

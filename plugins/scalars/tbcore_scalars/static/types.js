@@ -1,5 +1,5 @@
 /**
- * Types of the tab. Nothing is here at run time, so that pages do not load it.
+ * Types of the scalars tab. The module is empty at run time, and pages do not load it.
  */
 
 export {};
@@ -10,8 +10,8 @@ export {};
  * @typedef {import("tbcore/host.js").RunGroup} RunGroup
  * @typedef {import("tbcore/lib/chart-types.js").Line} Line
  * @typedef {import("tbcore/lib/chart-types.js").XAxis} XAxis
- * @typedef {[from: number, to: number]} View  a part of the x axis
- * @typedef {Record<string, string[]>} RunToTags  as the server lists them
+ * @typedef {[from: number, to: number]} View  visible range of the x axis
+ * @typedef {Record<string, string[]>} RunToTags  the server's list of each run's tags
  *
  * @typedef {"range" | "deviation" | "quartiles"} Spread
  *
@@ -21,26 +21,26 @@ export {};
  * @property {boolean} logY
  * @property {number} smooth  0 to 0.999
  * @property {boolean} clip  leave outliers out of the range of the y axis
- * @property {boolean} legend  below every chart
- * @property {boolean} link  charts of a section zoom together
- * @property {"small" | "medium" | "large"} size
- * @property {Spread} spread  of a group of runs
+ * @property {boolean} legend  show a table below every chart
+ * @property {boolean} link  zoom all charts of a section together
+ * @property {"small" | "medium" | "large"} size  of the cards
+ * @property {Spread} spread  what the band of a group of runs covers
  *
- * @typedef {object} Part  one tag of a chart, and the runs that have it
+ * @typedef {object} Part  one tag in a chart, and the runs that have it
  * @property {string} tag
  * @property {readonly Run[]} runs
  *
- * @typedef {object} Shown  what there is to draw just now
+ * @typedef {object} ShownLines  the lines that a chart currently draws
  * @property {Line[]} lines
- * @property {number} numShown  points drawn
- * @property {number} numInside  points logged, in the same part of the axis
+ * @property {number} numShown  points drawn in the view
+ * @property {number} numInside  points logged in the view
  *
- * @typedef {object} ShownBands  of groups of runs
+ * @typedef {object} ShownBands  the bands of run groups that a chart currently draws
  * @property {import("tbcore/lib/chart-types.js").Band[]} bands
- * @property {number} numShown  means drawn, of those groups that have more points than these
- * @property {number} numInside  points logged, of these groups, in the same part of the axis
+ * @property {number} numShown  means drawn, counting only groups that have more points than means
+ * @property {number} numInside  points logged by those groups in the view
  *
- * @typedef {object} Question  what a chart shows; equal questions have equal answers while a run does not change
+ * @typedef {object} Query  what rows a chart needs; equal queries get equal rows until a run changes
  * @property {string} tag
  * @property {"step" | "relative" | "wall"} x
  * @property {"linear" | "log"} scale
@@ -48,40 +48,40 @@ export {};
  * @property {number} pixels
  * @property {number} smoothing  0 to below 1
  *
- * @typedef {object} Rows  of one run and tag, in drawing order
- * @property {string} generation  of the run
+ * @typedef {object} Rows  the fetched points of one run and tag, in drawing order
+ * @property {string} generation  the run's, according to the server
  * @property {Float64Array} step
  * @property {Float64Array} wallTime
  * @property {Float64Array} value
  * @property {Float64Array | null} smoothed
- * @property {number} weight  that `smoothed` was made with
- * @property {number} pixels  that they were asked for
- * @property {number[]} segments
- * @property {number} startTime
- * @property {number} numPoints  of the whole series
- * @property {number} numInside  those in the view
+ * @property {number} weight  the smoothing weight of `smoothed`
+ * @property {number} pixels  the chart width in the request
+ * @property {number[]} segments  index of each segment's first row; a restart begins a segment
+ * @property {number} startTime  wall time of the first point of the whole series
+ * @property {number} numPoints  logged in the whole series
+ * @property {number} numInside  points logged in the view
  * @property {number} numShown  rows in the view
  *
- * @typedef {object} Tab  what the cards of the tab share
+ * @typedef {object} Tab  the state and callbacks that all cards of the tab share
  * @property {Host} host
  * @property {import("./lines-store.js").LinesStore} store
  * @property {Options} options
  * @property {import("tbcore/lib/chart-types.js").Cursor} cursor
  * @property {readonly RunGroup[] | null} groups  null: every run has its own line
- * @property {string[]} tags  all tags, to choose from
- * @property {(card: string) => View | null} viewOf  of a chart, as a link has it
+ * @property {string[]} tags  all tags that can be added to a chart
+ * @property {(card: string) => View | null} viewOf  the card's view in the page address
  * @property {(card: string, view: View | null) => void} onView
- * @property {(card: string) => string[]} shapeOf  words that the address has of a card: `full` size, `table` or `plain`
- *   without one, the order of its table: `max-` falls, `max+` rises
- * @property {(card: string, kind: RegExp, word: string | null) => void} onShape  the word in place of those of its kind
- * @property {(tag: string) => void} onPin
+ * @property {(card: string) => string[]} flagsOf  the card's flags in the page address: `full` (full size), `table` or
+ *   `plain` (without a table), and the sort order of the table (`max-` descending, `max+` ascending)
+ * @property {(card: string, kind: RegExp, flag: string | null) => void} onFlag  replaces the flags that match `kind`
+ * @property {(tag: string) => void} onPin  pins the tag's card to the top, or unpins it
  * @property {(tags: readonly string[], other: string) => void} onCombine  draws another tag in the same chart
- * @property {(tags: readonly string[]) => void} onSplit
+ * @property {(tags: readonly string[]) => void} onSplit  gives each tag its own chart again
  *
  * @typedef {(view: View | null, settled: boolean) => void} Move
  *
- * @typedef {object} Link  charts that zoom together
- * @property {View | null} view  of all of them
- * @property {(follow: { current: Move }) => () => void} join  returns what leaves again
- * @property {(view: View | null, settled: boolean, from: { current: Move }) => void} move  tells the other charts
+ * @typedef {object} LinkedZoom  charts that zoom together
+ * @property {View | null} view  their common view
+ * @property {(follow: { current: Move }) => () => void} join  adds a chart; returns a function that removes it
+ * @property {(view: View | null, settled: boolean, from: { current: Move }) => void} move  moves all other charts
  */

@@ -1,9 +1,9 @@
-// Lines are fetched once, again when their run changed, and in parts only where a part shows more.
+// Lines are fetched once, again when their run changed, and for a view only if that shows more points.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { groupOf, groupsOf, knownLines, loadBands, loadLines, pixelsFor, questionOf, shortView } from "../../tbcore_scalars/static/feed.js";
-import { LinesStore, covers, isWhole } from "../../tbcore_scalars/static/lines-store.js";
+import { groupOfBand, splitByGroup, cachedLines, loadBands, loadLines, pixelsFor, queryFor, roundView } from "../../tbcore_scalars/static/data-source.js";
+import { LinesStore, covers, hasAllPoints } from "../../tbcore_scalars/static/lines-store.js";
 import { formatLists, parseLists } from "../../../../tbcore/web/lib/name-lists.js";
 import { OPTIONS as ALL } from "../../tbcore_scalars/static/options.js";
 
@@ -11,11 +11,11 @@ const { signal } = new AbortController();
 const OPTIONS = ALL.parse({});
 
 /**
- * An answer as the server writes it.
+ * Encodes a response as the server does.
  * @param {object} header
  * @param {Record<string, number[]>[]} tables
  */
-function answerOf(header, tables) {
+function encodeResponse(header, tables) {
   const shapes = tables.map((table) => ({ rows: Object.values(table)[0]?.length ?? 0, columns: Object.keys(table) }));
   let text = JSON.stringify({ header, tables: shapes });
   text += " ".repeat((8 - ((4 + text.length) % 8)) % 8);
@@ -28,14 +28,14 @@ function answerOf(header, tables) {
 }
 
 /**
- * A server that has `counts[run]` points of every tag, and sends at most 4 of them.
+ * A server with `counts[run]` points of every tag, of which it sends at most 4.
  * @param {Record<string, number>} counts
- * @param {any[]} asked
+ * @param {any[]} requests
  * @param {Record<string, string>} generations
  */
-function serverOf(counts, asked, generations = {}) {
+function fakeServer(counts, requests, generations = {}) {
   return async (/** @type {any} */ body) => {
-    asked.push(body);
+    requests.push(body);
     const runs = body.runs.filter((/** @type {string} */ run) => run in counts);
     const tables = [];
     const entries = [];
@@ -52,147 +52,147 @@ function serverOf(counts, asked, generations = {}) {
           : { run, generation, unchanged, num_points: counts[run], num_inside: step.length, num_shown: sent.length, start_time: 100, segments: [0] },
       );
     }
-    return answerOf({ runs: entries }, tables);
+    return encodeResponse({ runs: entries }, tables);
   };
 }
 
-test("only runs that changed are asked for again, and old rows stay until then", async () => {
+test("only changed runs are requested again, and old rows stay until they arrive", async () => {
   /** @type {any[]} */
-  const asked = [];
-  const store = new LinesStore(serverOf({ a: 3, b: 3 }, asked));
-  const question = questionOf("loss", OPTIONS, null, 300);
+  const requests = [];
+  const store = new LinesStore(fakeServer({ a: 3, b: 3 }, requests));
+  const query = queryFor("loss", OPTIONS, null, 300);
   /** @type {Record<string, string>} */
   const seen = { a: "x", b: "x" };
-  const load = () => store.load(question, ["a", "b"], (run) => seen[run], signal, () => {});
+  const load = () => store.load(query, ["a", "b"], (run) => seen[run], signal, () => {});
   await load();
   await load();
-  assert.deepEqual(asked.map(({ runs }) => runs), [["a", "b"]]);
+  assert.deepEqual(requests.map(({ runs }) => runs), [["a", "b"]]);
   seen.b = "y";
-  const before = store.get(question, "b");
+  const before = store.get(query, "b");
   const loading = load();
-  assert.equal(store.get(question, "b"), before);
+  assert.equal(store.get(query, "b"), before);
   await loading;
-  assert.deepEqual(asked[1].runs, ["b"]);
-  assert.deepEqual(asked[1].known, { b: "1" }); // and the server says that nothing changed:
-  assert.equal(store.get(question, "b"), before);
+  assert.deepEqual(requests[1].runs, ["b"]);
+  assert.deepEqual(requests[1].known, { b: "1" }); // and the server responds that nothing changed:
+  assert.equal(store.get(query, "b"), before);
   await load();
-  assert.equal(asked.length, 2);
+  assert.equal(requests.length, 2);
 });
 
-test("a run that is gone is forgotten", async () => {
+test("rows of a deleted run are dropped", async () => {
   /** @type {Record<string, number>} */
   const counts = { a: 3 };
-  const store = new LinesStore(serverOf(counts, []));
-  const question = questionOf("loss", OPTIONS, null, 300);
-  await store.load(question, ["a"], () => "1", signal, () => {});
+  const store = new LinesStore(fakeServer(counts, []));
+  const query = queryFor("loss", OPTIONS, null, 300);
+  await store.load(query, ["a"], () => "1", signal, () => {});
   delete counts.a;
-  await store.load(question, ["a"], () => "2", signal, () => {});
-  assert.equal(store.get(question, "a"), undefined);
+  await store.load(query, ["a"], () => "2", signal, () => {});
+  assert.equal(store.get(query, "a"), undefined);
 });
 
-test("a chart that grows keeps its rows until there are more of them, and smaller ones use these", async () => {
+test("a chart that grows keeps its rows until finer ones arrive, and smaller charts use those too", async () => {
   /** @type {any[]} */
-  const asked = [];
-  const store = new LinesStore(serverOf({ short: 3, long: 100 }, asked));
-  const load = (/** @type {number} */ pixels) => store.load(questionOf("loss", OPTIONS, null, pixels), ["short", "long"], () => "1", signal, () => {});
+  const requests = [];
+  const store = new LinesStore(fakeServer({ short: 3, long: 100 }, requests));
+  const load = (/** @type {number} */ pixels) => store.load(queryFor("loss", OPTIONS, null, pixels), ["short", "long"], () => "1", signal, () => {});
   await load(500);
-  const few = store.get(questionOf("loss", OPTIONS, null, 1500), "long");
+  const few = store.get(queryFor("loss", OPTIONS, null, 1500), "long");
   const growing = load(1500);
-  assert.ok(few && store.get(questionOf("loss", OPTIONS, null, 1500), "long") === few);
+  assert.ok(few && store.get(queryFor("loss", OPTIONS, null, 1500), "long") === few);
   await growing;
-  assert.deepEqual(asked.map(({ runs, pixels, known }) => [runs, pixels, known]), [[["short", "long"], 500, {}], [["long"], 1500, {}]]);
-  const many = store.get(questionOf("loss", OPTIONS, null, 1500), "long");
+  assert.deepEqual(requests.map(({ runs, pixels, known }) => [runs, pixels, known]), [[["short", "long"], 500, {}], [["long"], 1500, {}]]);
+  const many = store.get(queryFor("loss", OPTIONS, null, 1500), "long");
   assert.notEqual(many, few);
   await load(500);
-  assert.equal(asked.length, 2);
-  assert.equal(store.get(questionOf("loss", OPTIONS, null), "long"), many);
+  assert.equal(requests.length, 2);
+  assert.equal(store.get(queryFor("loss", OPTIONS, null), "long"), many);
 });
 
-test("an answer for fewer pixels that comes late does not replace one for more", async () => {
+test("a late response for fewer pixels does not replace one for more", async () => {
   /** @type {Map<number, () => void>} */
-  const answer = new Map();
-  const server = serverOf({ long: 100 }, []);
+  const respond = new Map();
+  const server = fakeServer({ long: 100 }, []);
   const store = new LinesStore(async (/** @type {any} */ body) => {
-    await new Promise((done) => answer.set(body.pixels, () => done(null)));
+    await new Promise((done) => respond.set(body.pixels, () => done(null)));
     return server(body);
   });
-  const ask = (/** @type {number} */ pixels) => questionOf("loss", OPTIONS, null, pixels);
-  const loads = [500, 1500].map((pixels) => store.load(ask(pixels), ["long"], () => "1", signal, () => {}));
-  answer.get(1500)?.();
+  const queryOf = (/** @type {number} */ pixels) => queryFor("loss", OPTIONS, null, pixels);
+  const loads = [500, 1500].map((pixels) => store.load(queryOf(pixels), ["long"], () => "1", signal, () => {}));
+  respond.get(1500)?.();
   await loads[1];
-  const many = store.get(ask(1500), "long");
-  answer.get(500)?.();
+  const many = store.get(queryOf(1500), "long");
+  respond.get(500)?.();
   await loads[0];
   assert.equal(many?.pixels, 1500);
-  assert.equal(store.get(ask(500), "long"), many);
+  assert.equal(store.get(queryOf(500), "long"), many);
 });
 
-test("a view is kept in as many digits as tell its places apart", () => {
-  assert.deepEqual(shortView([123.4567891234, 987.6543219876]), [123.457, 987.654]);
-  assert.deepEqual(shortView([0.00123456789, 1e6 / 3]), [0.00123457, 333333]); // on a logarithmic axis
-  assert.deepEqual(shortView([1.7e9 + 1 / 3, 1.7e9 + 0.5]), [1700000000.33333, 1700000000.5]);
-  assert.deepEqual(shortView([-1.0000001, 1]), [-1, 1]);
-  assert.equal(shortView(null), null);
+test("a view is rounded to the digits that distinguish positions in it", () => {
+  assert.deepEqual(roundView([123.4567891234, 987.6543219876]), [123.457, 987.654]);
+  assert.deepEqual(roundView([0.00123456789, 1e6 / 3]), [0.00123457, 333333]); // on a logarithmic axis
+  assert.deepEqual(roundView([1.7e9 + 1 / 3, 1.7e9 + 0.5]), [1700000000.33333, 1700000000.5]);
+  assert.deepEqual(roundView([-1.0000001, 1]), [-1, 1]);
+  assert.equal(roundView(null), null);
 });
 
-test("the pixels asked for come in steps", () => {
+test("the requested width is rounded up in steps", () => {
   assert.deepEqual([0, 300, 501, 750, 751].map(pixelsFor), [500, 500, 750, 750, 1000]);
 });
 
-test("a failure keeps what was there, says why, and is tried again", async () => {
+test("after a failure old rows stay, the error is reported, and the request is retried", async () => {
   let fails = false;
-  let numAsked = 0;
-  const good = serverOf({ a: 2 }, []);
+  let numRequests = 0;
+  const good = fakeServer({ a: 2 }, []);
   const store = new LinesStore(async (body) => {
-    numAsked++;
+    numRequests++;
     if (fails) throw new Error("503 busy");
     return good(body);
   });
-  const question = questionOf("loss", OPTIONS, null, 300);
-  await store.load(question, ["a"], () => "1", signal, () => {});
+  const query = queryFor("loss", OPTIONS, null, 300);
+  await store.load(query, ["a"], () => "1", signal, () => {});
   fails = true;
-  await assert.rejects(store.load(question, ["a"], () => "2", signal, () => {}), /503 busy/);
-  assert.equal(store.get(question, "a")?.value.length, 2);
-  await assert.rejects(store.load(question, ["a"], () => "2", signal, () => {}), /503 busy/);
-  assert.equal(numAsked, 3);
+  await assert.rejects(store.load(query, ["a"], () => "2", signal, () => {}), /503 busy/);
+  assert.equal(store.get(query, "a")?.value.length, 2);
+  await assert.rejects(store.load(query, ["a"], () => "2", signal, () => {}), /503 busy/);
+  assert.equal(numRequests, 3);
 });
 
-test("many runs come in several answers", async () => {
+test("many runs are fetched in several requests", async () => {
   const runs = Array.from({ length: 250 }, (_, i) => `r${i}`);
   /** @type {any[]} */
-  const asked = [];
-  const store = new LinesStore(serverOf(Object.fromEntries(runs.map((run) => [run, 1])), asked));
+  const requests = [];
+  const store = new LinesStore(fakeServer(Object.fromEntries(runs.map((run) => [run, 1])), requests));
   let numChanges = 0;
-  await store.load(questionOf("t", OPTIONS, null, 1), runs, () => "1", signal, () => numChanges++);
-  assert.deepEqual(asked.map((body) => body.runs.length), [100, 100, 50]);
+  await store.load(queryFor("t", OPTIONS, null, 1), runs, () => "1", signal, () => numChanges++);
+  assert.deepEqual(requests.map((body) => body.runs.length), [100, 100, 50]);
   assert.equal(numChanges, 3);
 });
 
-test("zooming asks for the rows of long runs alone, and shows what it has meanwhile", async () => {
+test("zooming fetches rows of long runs only, and shows cached rows until they arrive", async () => {
   /** @type {any[]} */
-  const asked = [];
-  const store = new LinesStore(serverOf({ short: 4, long: 100 }, asked));
+  const requests = [];
+  const store = new LinesStore(fakeServer({ short: 4, long: 100 }, requests));
   const run = (/** @type {string} */ name) => ({ name, color: "#000000", group: null });
   const parts = [{ tag: "loss", runs: [run("short"), run("long")] }];
   const load = (/** @type {any} */ view) => loadLines(store, parts, OPTIONS, view, 300, () => "1", signal, () => {});
   await load(null);
-  const all = knownLines(store, parts, OPTIONS, [null]);
+  const all = cachedLines(store, parts, OPTIONS, [null]);
   assert.deepEqual([all.numShown, all.numInside], [8, 104]);
   await load([10, 12]);
-  assert.deepEqual(asked.map(({ runs, from, to }) => [runs, from, to]), [[["short", "long"], null, null], [["long"], 10, 12]]);
-  const part = knownLines(store, parts, OPTIONS, [[10, 12], null]);
+  assert.deepEqual(requests.map(({ runs, from, to }) => [runs, from, to]), [[["short", "long"], null, null], [["long"], 10, 12]]);
+  const part = cachedLines(store, parts, OPTIONS, [[10, 12], null]);
   assert.deepEqual([...part.lines[1].step], [10, 11, 12]);
   assert.equal(part.lines[0].step.length, 4);
-  const next = knownLines(store, parts, OPTIONS, [[11, 13], [10, 12], null]);
-  assert.deepEqual([...next.lines[1].step], [10, 11, 12]); // until the rows of the new view are there
-  const out = knownLines(store, parts, OPTIONS, [[0, 50], [10, 12], null]);
-  assert.deepEqual([...out.lines[1].step], [0, 1, 2, 99]); // those of everything, rather than a part of the view
-  assert.deepEqual([...(next.lines[1].overview?.step ?? [])], [0, 1, 2, 99]); // what there is to see when zooming out
+  const next = cachedLines(store, parts, OPTIONS, [[11, 13], [10, 12], null]);
+  assert.deepEqual([...next.lines[1].step], [10, 11, 12]); // until the rows of the new view arrive
+  const out = cachedLines(store, parts, OPTIONS, [[0, 50], [10, 12], null]);
+  assert.deepEqual([...out.lines[1].step], [0, 1, 2, 99]); // the rows of the whole series, rather than of a part of the view
+  assert.deepEqual([...(next.lines[1].overview?.step ?? [])], [0, 1, 2, 99]); // the full extent, for zooming out
   assert.equal(next.lines[0].overview, undefined);
-  assert.equal(isWhole(/** @type {any} */ (store.get(questionOf("loss", OPTIONS, null, 300), "short"))), true);
+  assert.equal(hasAllPoints(/** @type {any} */ (store.get(queryFor("loss", OPTIONS, null, 300), "short"))), true);
 });
 
-test("what was fetched for a view reaches half as far again", () => {
+test("rows fetched for a view reach half its width beyond each edge", () => {
   assert.ok(covers([10, 20], [5, 25], "linear"));
   assert.ok(!covers([10, 20], [4, 25], "linear"));
   assert.ok(!covers([10, 20], [5, 25], "linear", 0));
@@ -204,79 +204,79 @@ test("what was fetched for a view reaches half as far again", () => {
 
 test("short series are smoothed in the page, long ones by the server", async () => {
   /** @type {any[]} */
-  const asked = [];
-  const store = new LinesStore(serverOf({ short: 3, long: 100 }, asked));
-  const ask = (/** @type {number} */ smooth) => questionOf("t", { ...OPTIONS, smooth }, null, 300);
-  const load = (/** @type {number} */ smooth) => store.load(ask(smooth), ["short", "long"], () => "1", signal, () => {});
+  const requests = [];
+  const store = new LinesStore(fakeServer({ short: 3, long: 100 }, requests));
+  const queryOf = (/** @type {number} */ smooth) => queryFor("t", { ...OPTIONS, smooth }, null, 300);
+  const load = (/** @type {number} */ smooth) => store.load(queryOf(smooth), ["short", "long"], () => "1", signal, () => {});
   await load(0);
   await load(0.5);
-  assert.deepEqual(asked.map(({ runs, smoothing }) => [runs, smoothing]), [[["short", "long"], 0], [["long"], 0.5]]);
-  const short = store.get(ask(0.5), "short");
+  assert.deepEqual(requests.map(({ runs, smoothing }) => [runs, smoothing]), [[["short", "long"], 0], [["long"], 0.5]]);
+  const short = store.get(queryOf(0.5), "short");
   assert.deepEqual([...(short?.smoothed ?? [])].map((value) => value.toFixed(4)), ["0.0000", "0.3333", "0.7143"]);
-  assert.deepEqual([...(store.get(ask(0.5), "long")?.smoothed ?? [])], [7, 7, 7, 7]);
+  assert.deepEqual([...(store.get(queryOf(0.5), "long")?.smoothed ?? [])], [7, 7, 7, 7]);
 });
 
-test("several tags in one chart have names and dashes of their own", async () => {
-  const store = new LinesStore(serverOf({ a: 2 }, []));
+test("tags that share a chart have different line names and dashes", async () => {
+  const store = new LinesStore(fakeServer({ a: 2 }, []));
   const runs = [{ name: "a", color: "#123456", group: null }];
   const parts = [{ tag: "loss", runs }, { tag: "val", runs }];
   await loadLines(store, parts, OPTIONS, null, 300, () => "1", signal, () => {});
-  const { lines } = knownLines(store, parts, OPTIONS, [null]);
+  const { lines } = cachedLines(store, parts, OPTIONS, [null]);
   assert.deepEqual(lines.map((line) => [line.name, line.run, line.dash]), [["a · loss", "a", undefined], ["a · val", "a", [6, 3]]]);
 });
 
-test("a run that is alone in its group is a line, and the others are groups", () => {
+test("a run that is alone in its group is a line, and all others form groups", () => {
   const run = (/** @type {string} */ name, /** @type {string | null} */ group) => ({ name, color: "#123456", group });
   const runs = [run("a1", "a"), run("b1", "b"), run("a2", "a"), run("c", null)];
-  const { groups, single } = groupsOf({ tag: "loss", runs });
+  const { groups, single } = splitByGroup({ tag: "loss", runs });
   assert.deepEqual(groups, [{ name: "a", color: "#123456", runs: [runs[0], runs[2]] }]);
   assert.deepEqual(single, { tag: "loss", runs: [runs[1], runs[3]] });
 });
 
-test("bands of several tags have keys, names and dashes of their own, and say what they leave out", async () => {
+test("bands of several tags have different keys, names and dashes, and count omitted points", async () => {
   /** @type {any[]} */
-  const asked = [];
+  const requests = [];
   const host = {
     async fetch(/** @type {string} */ path, /** @type {any} */ init) {
       const body = JSON.parse(init.body);
-      asked.push([path, body.tag, body.groups]);
+      requests.push([path, body.tag, body.groups]);
       const groups = Object.keys(body.groups).map((group) => ({ group, num_runs: 2, num_inside: 900, reduced: body.tag === "loss" }));
       const columns = { x: [1, 2], mean: [1, 2], low: [0, 1], high: [2, 3], count: [2, 1], nonfinite: [0, 1] };
-      return new Response(answerOf({ groups }, groups.map(() => columns)));
+      return new Response(encodeResponse({ groups }, groups.map(() => columns)));
     },
   };
   const runs = ["s1", "s2"].map((name) => ({ name, color: "#123456", group: "10" }));
   const parts = ["loss", "val", "rare"].map((tag) => ({ tag, groups: tag === "rare" ? [] : [{ name: "10", color: "#123456", runs }] }));
   const { bands, numShown, numInside } = await loadBands(/** @type {any} */ (host), parts, OPTIONS, null, 300, signal);
-  assert.deepEqual(asked, ["loss", "val"].map((tag) => ["bands", tag, { 10: ["s1", "s2"] }]));
+  assert.deepEqual(requests, ["loss", "val"].map((tag) => ["bands", tag, { 10: ["s1", "s2"] }]));
   assert.deepEqual(bands.map(({ name, dash }) => [name, dash]), [["10 · loss", undefined], ["10 · val", [6, 3]]]);
-  assert.deepEqual(bands.map(groupOf), ["10", "10"]);
+  assert.deepEqual(bands.map(groupOfBand), ["10", "10"]);
   assert.notEqual(bands[0].key, bands[1].key);
   assert.deepEqual(bands.map(({ numRuns, nonfinite }) => [numRuns, [...(nonfinite ?? [])]]), [[2, [0, 1]], [2, [0, 1]]]);
-  assert.deepEqual([numShown, numInside], [2, 900]); // only the tag that is reduced
+  assert.deepEqual([numShown, numInside], [2, 900]); // only of the tag that is reduced
 });
 
-test("members of the group that is pointed at are faint and not counted", async () => {
-  const store = new LinesStore(serverOf({ a1: 100, b: 100 }, []));
+test("runs of the hovered group are faint and not counted", async () => {
+  const store = new LinesStore(fakeServer({ a1: 100, b: 100 }, []));
   const runs = [{ name: "a1", color: "#123456", group: "a" }, { name: "b", color: "#654321", group: "b" }];
   const parts = [{ tag: "loss", runs }];
   await loadLines(store, parts, OPTIONS, null, 300, () => "1", signal, () => {});
-  const shown = knownLines(store, parts, OPTIONS, [null], "a");
+  const shown = cachedLines(store, parts, OPTIONS, [null], "a");
   assert.deepEqual(shown.lines.map(({ name, faint }) => [name, faint]), [["a1", true], ["b", false]]);
   assert.deepEqual([shown.numShown, shown.numInside], [4, 100]);
 });
 
-test("options of the address, and what is wrong in it", () => {
+test("valid options in the address are used, and invalid ones ignored", () => {
   assert.equal(ALL.parse({ x: "wall_time", smooth: "0.6", logY: "true", size: "huge" }).x, "wall_time");
   assert.deepEqual(ALL.parse({ x: "sideways", smooth: "-3", logY: "yes", size: "huge" }), OPTIONS);
   assert.equal(ALL.parse({ smooth: "7" }).smooth, 0.999);
 });
 
-test("lists of tags in the address, whatever the tags are called", () => {
+test("tags of any name survive a round trip through the address", () => {
   const lists = [["a,b;c", "d/e"], ["ü &%", "~1", "%2F!"]];
   assert.deepEqual(parseLists(formatLists(lists) ?? ""), lists);
   assert.equal(formatLists([[]]), null);
-  assert.equal(formatLists([["train/loss a"]]), "train/loss a"); // the address encodes what it must, once
-  assert.deepEqual(parseLists("train%2Floss%2C,b"), [["train/loss,", "b"]]); // as older links have it
+  assert.equal(formatLists([["train/loss a"]]), "train/loss a"); // left to the address to encode
+  assert.deepEqual(parseLists("train%2Floss%2C,b"), [["train/loss,", "b"]]); // as in older links
   assert.deepEqual(parseLists(undefined), []);
 });

@@ -1,45 +1,48 @@
 /**
- * What a chart draws: the lines of some tags and runs, and the bands of groups of runs.
+ * The data that a chart draws: lines of tags and runs, and bands of run groups.
  */
 
 import { readColumns } from "tbcore/lib/columns.js";
 import { post } from "tbcore/lib/post.js";
 import { xColumn } from "tbcore/lib/series.js";
-import { covers, isWhole } from "./lines-store.js";
+import { covers, hasAllPoints } from "./lines-store.js";
 
 /**
  * @typedef {import("./types.js").Host} Host
  * @typedef {import("./types.js").Options} Options
  * @typedef {import("./types.js").Part} Part
- * @typedef {import("./types.js").Question} Question
+ * @typedef {import("./types.js").Query} Query
  * @typedef {import("./types.js").RunGroup} RunGroup
- * @typedef {import("./types.js").Shown} Shown
+ * @typedef {import("./types.js").ShownLines} ShownLines
  * @typedef {import("./types.js").ShownBands} ShownBands
  * @typedef {import("./types.js").View} View
- * @typedef {{ group: string, num_runs: number, num_inside: number, reduced: boolean }} GroupEntry  as the server has it
+ * @typedef {{ group: string, num_runs: number, num_inside: number, reduced: boolean }} GroupEntry  from the server
  */
 
-/** Of several tags in one chart each has its own dashes, and is lighter than the one before: dense lines swallow dashes. */
+/**
+ * Dash patterns of the tags that share a chart. Each tag also has a lighter shade, because dashes cannot be seen where
+ * a line is dense.
+ */
 export const DASHES = [undefined, [6, 3], [2, 3], [12, 4]];
-const LIGHTER = [0, 0.4, 0.25, 0.55];
+const LIGHTEN_SHARES = [0, 0.4, 0.25, 0.55];
 const SPREADS = { range: "minimum to maximum", deviation: "± standard deviation (n − 1)", quartiles: "quartiles" };
-/** At least as many pixels are asked for: series of 1,000 points come whole. */
-const LEAST_PIXELS = 500;
+/** Smallest width in a request: series of up to 1,000 points are then sent whole. */
+const MIN_PIXELS = 500;
 
 /**
- * The pixels that a chart asks for: in steps, so that charts whose size changes a little ask the same.
+ * The width to request rows for, rounded up so that a small change of size needs no new request.
  * @param {number} width  device pixels
  */
 export function pixelsFor(width) {
-  return Math.max(LEAST_PIXELS, Math.ceil(width / 250) * 250);
+  return Math.max(MIN_PIXELS, Math.ceil(width / 250) * 250);
 }
 
 /**
- * A view in few digits, as the address keeps it: nobody sees that a bound moved by a ten-thousandth of the chart.
+ * The view in few digits, for the page address. Each bound moves by less than a ten-thousandth of the chart's width.
  * @param {View | null} view
  * @returns {View | null}
  */
-export function shortView(view) {
+export function roundView(view) {
   if (!view) return null;
   const [from, to] = view;
   const digits = 5 + Math.ceil(Math.log10(Math.max(Math.abs(from), Math.abs(to)) / (to - from)));
@@ -47,13 +50,14 @@ export function shortView(view) {
 }
 
 /**
+ * The query for the rows of a tag.
  * @param {string} tag
  * @param {Options} options
  * @param {View | null} view
- * @param {number} [pixels]  matters where rows are asked for, not where they are looked up
- * @returns {Question}
+ * @param {number} [pixels]  needed to request rows, ignored when rows are looked up
+ * @returns {Query}
  */
-export function questionOf(tag, options, view, pixels = 0) {
+export function queryFor(tag, options, view, pixels = 0) {
   return {
     tag,
     x: options.x === "wall_time" ? "wall" : options.x,
@@ -65,11 +69,12 @@ export function questionOf(tag, options, view, pixels = 0) {
 }
 
 /**
- * The runs of a tag by group, in the order of their first runs. A run that is alone in its group has a line, not a band.
+ * A tag's runs by group. Groups are in the order of their first runs. A run that is alone in its group is in `single`:
+ * it is drawn as a line, not as a band.
  * @param {Part} part
  * @returns {{ groups: RunGroup[], single: Part }}
  */
-export function groupsOf({ tag, runs }) {
+export function splitByGroup({ tag, runs }) {
   /** @type {Map<string, RunGroup>} */
   const groups = new Map();
   for (const run of runs) {
@@ -86,29 +91,30 @@ export function groupsOf({ tag, runs }) {
 }
 
 /**
- * The lines as far as they are known: of each run the first rows that there are for all of the view.
+ * The lines that can be drawn from the store, without a request. Each run uses the first of the views whose rows are
+ * in the store and cover the whole of the first view.
  * @param {import("./lines-store.js").LinesStore} store
  * @param {readonly Part[]} parts
  * @param {Options} options
- * @param {readonly (View | null)[]} views  first the one that is shown, then others whose rows may be there, the last null
- * @param {string | null} [members]  the group whose runs are drawn faintly: their mean is there
- * @returns {Shown}
+ * @param {readonly (View | null)[]} views  the visible one, then others whose rows may be in the store; the last is null
+ * @param {string | null} [members]  a group whose runs are drawn faintly, beside its mean
+ * @returns {ShownLines}
  */
-export function knownLines(store, parts, options, views, members = null) {
-  /** @type {Shown} */
+export function cachedLines(store, parts, options, views, members = null) {
+  /** @type {ShownLines} */
   const shown = { lines: [], numShown: 0, numInside: 0 };
-  parts.forEach(({ tag, runs }, place) => {
-    const questions = views
-      .map((view) => questionOf(tag, options, view))
+  parts.forEach(({ tag, runs }, tagIndex) => {
+    const queries = views
+      .map((view) => queryFor(tag, options, view))
       .filter(({ view, scale }) => covers(view, views[0], scale));
     for (const { name, color, group } of runs) {
-      const all = store.get(questions[questions.length - 1], name);
+      const all = store.get(queries[queries.length - 1], name);
       if (!all) continue;
-      const found = isWhole(all) ? all : (questions.map((question) => store.get(question, name)).find(Boolean) ?? all);
-      const rows = found.value.length > 0 ? found : all; // a line that ends before the view is one all the same
+      const found = hasAllPoints(all) ? all : (queries.map((query) => store.get(query, name)).find(Boolean) ?? all);
+      const rows = found.value.length > 0 ? found : all; // keep a line that has no points in the view
       if (rows.value.length === 0) continue;
       const faint = members !== null && group === members;
-      const numWhole = rows === all && isWhole(all) && views[0] ? countInside(rows, options.x, views[0]) : null;
+      const numWhole = rows === all && hasAllPoints(all) && views[0] ? countInside(rows, options.x, views[0]) : null;
       if (!faint) {
         shown.numShown += numWhole ?? found.numShown;
         shown.numInside += numWhole ?? found.numInside;
@@ -118,8 +124,8 @@ export function knownLines(store, parts, options, views, members = null) {
         key: JSON.stringify([name, tag]),
         name: nameOf(name, tag, parts),
         run: name,
-        color: shadeOf(color, place),
-        dash: DASHES[place % DASHES.length],
+        color: colorForTag(color, tagIndex),
+        dash: DASHES[tagIndex % DASHES.length],
         faint,
         step,
         wallTime,
@@ -135,7 +141,7 @@ export function knownLines(store, parts, options, views, members = null) {
 }
 
 /**
- * Of several tags in one chart each line says which.
+ * The name of a line; it includes the tag if the chart has several.
  * @param {string} name  of a run or a group
  * @param {string} tag
  * @param {readonly unknown[]} parts
@@ -145,12 +151,12 @@ function nameOf(name, tag, parts) {
 }
 
 /**
- * The colour of a run for one of several tags.
+ * A run's colour in the shade of the chart's n-th tag.
  * @param {string} color  `#rrggbb`
- * @param {number} place  of the tag
+ * @param {number} tagIndex
  */
-export function shadeOf(color, place) {
-  const share = LIGHTER[place % LIGHTER.length];
+export function colorForTag(color, tagIndex) {
+  const share = LIGHTEN_SHARES[tagIndex % LIGHTEN_SHARES.length];
   if (share === 0 || !/^#[\da-f]{6}$/i.test(color)) return color;
   return color.replace(/[\da-f]{2}/gi, (part) => {
     const byte = parseInt(part, 16);
@@ -159,6 +165,7 @@ export function shadeOf(color, place) {
 }
 
 /**
+ * How many rows have an x inside the view.
  * @param {import("./types.js").Rows} rows
  * @param {import("./types.js").XAxis} xAxis
  * @param {View} view
@@ -170,16 +177,17 @@ function countInside(rows, xAxis, [from, to]) {
 }
 
 /**
- * The group of a band that `loadBands` made.
+ * The name of the group that a band from `loadBands` stands for.
  * @param {{ key?: string, name: string }} band
  * @returns {string}
  */
-export function groupOf({ key, name }) {
+export function groupOfBand({ key, name }) {
   return key ? JSON.parse(key)[0] : name;
 }
 
 /**
- * Fetches what the view needs: everything first, then for longer series the rows of the view.
+ * Loads what a view needs into the store: first the whole series, then the rows of the view for series that are too
+ * long to be sent whole.
  * @param {import("./lines-store.js").LinesStore} store
  * @param {readonly Part[]} parts
  * @param {Options} options
@@ -187,29 +195,29 @@ export function groupOf({ key, name }) {
  * @param {number} pixels
  * @param {(run: string) => string} generationOf
  * @param {AbortSignal} signal
- * @param {() => void} onChange  called when more is known
- * @returns {Promise<void>} when all is; rejects with what the server said
+ * @param {() => void} onChange  called after each response
+ * @returns {Promise<void>} resolves when everything is loaded; rejects with the server's message
  */
 export async function loadLines(store, parts, options, view, pixels, generationOf, signal, onChange) {
   await Promise.all(
     parts.map(async ({ tag, runs }) => {
-      const whole = questionOf(tag, options, null, pixels);
+      const wholeQuery = queryFor(tag, options, null, pixels);
       const names = runs.map(({ name }) => name);
-      await store.load(whole, names, generationOf, signal, onChange);
+      await store.load(wholeQuery, names, generationOf, signal, onChange);
       if (!view || signal.aborted) return;
       const reduced = names.filter((name) => {
-        const rows = store.get(whole, name);
-        return rows && !isWhole(rows);
+        const rows = store.get(wholeQuery, name);
+        return rows && !hasAllPoints(rows);
       });
-      await store.load(questionOf(tag, options, view, pixels), reduced, generationOf, signal, onChange);
+      await store.load(queryFor(tag, options, view, pixels), reduced, generationOf, signal, onChange);
     }),
   );
 }
 
 /**
- * The bands of all groups of a chart.
+ * Fetches the bands of all groups of a chart.
  * @param {Host} host
- * @param {readonly { tag: string, groups: readonly RunGroup[] }[]} parts  the tags of the chart, in the order of their dashes
+ * @param {readonly { tag: string, groups: readonly RunGroup[] }[]} parts  the chart's tags, in the order of their dashes
  * @param {Options} options
  * @param {View | null} view
  * @param {number} pixels
@@ -218,12 +226,12 @@ export async function loadLines(store, parts, options, view, pixels, generationO
  */
 export async function loadBands(host, parts, options, view, pixels, signal) {
   const found = await Promise.all(
-    parts.map(async ({ tag, groups }, place) => {
+    parts.map(async ({ tag, groups }, tagIndex) => {
       if (groups.length === 0) return [];
-      const { view: _, ...question } = questionOf(tag, options, view, pixels);
+      const { view: _, ...query } = queryFor(tag, options, view, pixels);
       const runsOf = groups.map(({ name, runs }) => [name, runs.map((run) => run.name)]);
       const [from, to] = view ?? [null, null];
-      const body = { ...question, from, to, spread: options.spread, groups: Object.fromEntries(runsOf) };
+      const body = { ...query, from, to, spread: options.spread, groups: Object.fromEntries(runsOf) };
       const { header, tables } = readColumns(await (await post(host, "bands", body, signal)).arrayBuffer());
       return header.groups.map((/** @type {GroupEntry} */ entry, /** @type {number} */ index) => {
         const { name, color } = /** @type {RunGroup} */ (groups.find((group) => group.name === entry.group));
@@ -232,8 +240,8 @@ export async function loadBands(host, parts, options, view, pixels, signal) {
         const band = {
           key: JSON.stringify([name, tag]),
           name: nameOf(name, tag, parts),
-          color: shadeOf(color, place),
-          dash: DASHES[place % DASHES.length],
+          color: colorForTag(color, tagIndex),
+          dash: DASHES[tagIndex % DASHES.length],
           ...{ x, mean, low, high, count, nonfinite, numRuns: entry.num_runs, label: SPREADS[options.spread] },
         };
         return { band, numInside: entry.reduced ? entry.num_inside : 0 };

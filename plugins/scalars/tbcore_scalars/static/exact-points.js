@@ -1,11 +1,11 @@
 /**
- * What lines have at one x, from all points that were logged: a chart draws a selection of them.
+ * The exact points of lines at one x. A chart of a long series draws only a selection of its points.
  */
 
 import { readColumns } from "tbcore/lib/columns.js";
 import { post } from "tbcore/lib/post.js";
 import { xColumn } from "tbcore/lib/series.js";
-import { questionOf } from "./feed.js";
+import { queryFor } from "./data-source.js";
 
 /**
  * @typedef {import("./types.js").Line} Line
@@ -13,30 +13,31 @@ import { questionOf } from "./feed.js";
  */
 
 /**
- * The lines with the rows at an x and those next to it, in place of what is drawn.
+ * Fetches the logged points at an x and next to it.
  * @param {Pick<import("./types.js").Host, "fetch">} host
- * @param {readonly Line[]} lines  of `knownLines`
+ * @param {readonly Line[]} lines  from `cachedLines`
  * @param {Options} options
  * @param {number} x  in units of the x axis
  * @param {AbortSignal} [signal]
- * @returns {Promise<Map<string, Line>>} by the keys of the lines; rejects with what the server said
+ * @returns {Promise<Map<string, Line>>} by `key` of the line: the line with these points alone; rejects with the
+ *   server's message
  */
-export async function linesAt(host, lines, options, x, signal) {
+export async function fetchPointsAt(host, lines, options, x, signal) {
   /** @type {Map<string, Map<string, Line>>} tag to run to line */
-  const tags = new Map();
+  const linesByTag = new Map();
   for (const line of lines) {
     const [run, tag] = JSON.parse(line.key ?? "");
-    tags.set(tag, (tags.get(tag) ?? new Map()).set(run, line));
+    linesByTag.set(tag, (linesByTag.get(tag) ?? new Map()).set(run, line));
   }
   /** @type {Map<string, Line>} */
   const found = new Map();
   await Promise.all(
-    [...tags].map(async ([tag, runs]) => {
-      const { view: _, ...question } = questionOf(tag, options, null, 1);
-      const body = { ...question, scale: "linear", from: x, to: x, runs: [...runs.keys()] };
+    [...linesByTag].map(async ([tag, lineByRun]) => {
+      const { view: _, ...query } = queryFor(tag, options, null, 1);
+      const body = { ...query, scale: "linear", from: x, to: x, runs: [...lineByRun.keys()] };
       const { header, tables } = readColumns(await (await post(host, "window", body, signal)).arrayBuffer());
       header.runs.forEach((/** @type {{ run: string, segments: number[] }} */ { run, segments }, /** @type {number} */ index) => {
-        const line = /** @type {Line} */ (runs.get(run));
+        const line = /** @type {Line} */ (lineByRun.get(run));
         const { step, wall_time: wallTime, value, smoothed = null } = tables[index];
         found.set(line.key ?? "", { ...line, step, wallTime, value, smoothed, segments, overview: undefined });
       });
@@ -51,13 +52,13 @@ export async function linesAt(host, lines, options, x, signal) {
  * @param {Options} options
  * @param {number} x
  * @param {-1 | 1} direction
- * @returns {number | null} null: there is none
+ * @returns {number | null} null if there is none
  */
-export function nextAfter(lines, options, x, direction) {
+export function nextPointX(lines, options, x, direction) {
   let next = direction * Infinity;
   for (const line of lines) {
     for (const other of xColumn(line, options.x, line.startTime)) {
-      // Not the same x once more, written with fewer digits.
+      // The tolerance skips x itself, which may have been rounded to fewer digits.
       if (direction * (other - x) > Math.abs(x) * 1e-14 && direction * (next - other) > 0) next = other;
     }
   }

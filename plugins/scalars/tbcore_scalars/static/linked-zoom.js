@@ -3,12 +3,12 @@
  */
 
 /**
- * @typedef {import("./types.js").Link} Link
+ * @typedef {import("./types.js").LinkedZoom} LinkedZoom
  * @typedef {import("./types.js").Move} Move
  */
 
-/** @returns {Link} */
-export function makeLink() {
+/** Creates an empty set of charts that zoom together. @returns {LinkedZoom} */
+export function makeLinkedZoom() {
   /** @type {Set<{ current: Move }>} */
   const charts = new Set();
   return {
