@@ -71,7 +71,7 @@ def logdir(tmp_path: Path) -> Path:
 
 
 def names_of(page: Any, card: str) -> list[str]:
-    """Rows of the table below a chart."""
+    """The names in the table below a chart."""
     names: list[str] = page.evaluate(
         "(card) => [...tb.card(card).querySelectorAll('.tb-legend th[scope=row]')]"
         ".map((row) => row.title)",
@@ -86,7 +86,7 @@ def test_the_charts_of_a_layout(
     custom_scalars_path: list[Path],
     tabs: Callable[..., Any],
 ) -> None:
-    """Without one, with one, folded, filtered, by keyboard, in a narrow dark window."""
+    """Without a layout, with one, folded, filtered, by keyboard, and in a narrow dark window."""
     server = serve(logdir, python_path=custom_scalars_path)
     profile = tabs()
     page = profile.open(server.url, "#custom_scalars&custom_scalars.legend=true")
@@ -100,14 +100,14 @@ def test_the_charts_of_a_layout(
         "a · loss/train", "a · loss/eval", "b · loss/train", "b · loss/eval",
     ]  # fmt: skip
     page.wait_for_function(
-        f"() => tb.card('{MARKUP}')?.textContent.includes('no regular expression')"
+        f"() => tb.card('{MARKUP}')?.textContent.includes('not a valid regular expression')"
     )
     assert names_of(page, MARKUP) == ["a", "b"]
     colors = page.evaluate("() => tb.colors()")
     page.wait_for_function("(color) => tb.pixels('range', color) > 50", arg=colors["a"])
     page.get_by_text("no tag of the selected runs matches “nothing”").wait_for()
 
-    # Reading a margin by keyboard.
+    # A margin can be read by keyboard.
     page.evaluate("() => tb.chart('range').scrollIntoView({ block: 'center' })")
     page.evaluate("() => tb.chart('range').focus()")
     page.keyboard.press("ArrowRight")
@@ -115,7 +115,7 @@ def test_the_charts_of_a_layout(
     page.keyboard.press("f")
     page.wait_for_function("() => tb.card('range').classList.contains('tb-expanded')")
 
-    # What the layout has folded opens, what it has open folds, and a link keeps both.
+    # Both kinds of category can be toggled, and a link keeps that.
     assert page.evaluate("() => tb.card('hidden') === undefined")
     page.get_by_role("button", name="Folded 1").click()
     page.wait_for_function("() => tb.card('hidden')")

@@ -18,13 +18,13 @@ pytestmark = pytest.mark.browser
 
 RUNS = ("sweep/a/train", "sweep/b/train")
 STEPS = range(0, 500, 5)
-NAMES = ["Least", "6.68 %", "15.87 %", "30.85 %", "Median"]
-NAMES += ["69.15 %", "84.13 %", "93.32 %", "Greatest"]
+NAMES = ["Minimum", "6.68 %", "15.87 %", "30.85 %", "Median"]
+NAMES += ["69.15 %", "84.13 %", "93.32 %", "Maximum"]
 START = 1_700_000_000.0
 
 
 def samples_at(run: str, step: int) -> np.ndarray[Any, Any]:
-    """A thousand samples that lie evenly, higher and wider as the steps go on."""
+    """1,000 evenly spaced samples, higher and wider with each step."""
     return step / 100 + np.linspace(-1 - RUNS.index(run), 1 + step / 250, 1000)
 
 
@@ -63,7 +63,7 @@ def card(tag: str, run: str = RUNS[0]) -> str:
 
 
 def wait_for_bands(page: Any, tag: str, run: str = RUNS[0], least: int = 60) -> None:
-    """Waits until the median has pixels in the colour of its run."""
+    """Waits until a card has enough pixels in the colour of its run."""
     page.wait_for_function(
         "([card, run, least]) => tb.pixels(card, tb.colors()[run] ?? '#000001') >= least",
         arg=[card(tag, run), run, least],
@@ -71,7 +71,7 @@ def wait_for_bands(page: Any, tag: str, run: str = RUNS[0], least: int = 60) -> 
 
 
 def hover(page: Any, tag: str, step: float, run: str = RUNS[0]) -> dict[str, str]:
-    """Moves the pointer over a step; returns what is said, by what it is."""
+    """Moves the pointer over a step; returns the rows of the tooltip, label to text."""
     box = page.evaluate(
         """(name) => {
           tb.card(name).scrollIntoView({block: 'center'});
@@ -91,7 +91,7 @@ def hover(page: Any, tag: str, step: float, run: str = RUNS[0]) -> dict[str, str
 
 
 def test_nine_values_of_each_step_can_be_read(page_of: Any) -> None:
-    """They are those that the server has, of both forms of the format."""
+    """They equal the server's, for both forms of the file format."""
     page, profile, server = page_of()
     for run in RUNS:
         wait_for_bands(page, "layer1/weights", run)
@@ -111,7 +111,7 @@ def test_nine_values_of_each_step_can_be_read(page_of: Any) -> None:
 
 
 def test_bands_are_darker_towards_the_median(page_of: Any) -> None:
-    """At one step, from the edge of the plot to its middle: five shades in order."""
+    """One column of pixels has all five shades, from the background to the median."""
     page, profile, server = page_of("&tagFilter=layer1&runFilter=sweep/a")
     wait_for_bands(page, "layer1/weights")
     shades = page.evaluate(
@@ -129,21 +129,21 @@ def test_bands_are_darker_towards_the_median(page_of: Any) -> None:
         }""",
         card("layer1/weights"),
     )
-    # 18 % of the colour, up to four times over each other.
+    # Up to four layers with 18 % opacity each.
     expected = [round(255 * (1 - 0.82**layers)) for layers in range(5)]
     assert all(any(abs(alpha - one) <= 2 for alpha in shades) for one in expected)
     profile.check(server.url)
 
 
-def test_addresses_that_were_typed_by_hand(page_of: Any) -> None:
-    """A lone % is what it is, in every tab of tags."""
+def test_a_lone_percent_sign_in_the_address_is_literal(page_of: Any) -> None:
+    """Such addresses are typed by hand; all tabs of tags share this code."""
     page, profile, server = page_of("&distributions.closed=50%25")
     wait_for_bands(page, "layer1/weights")
     profile.check(server.url)
 
 
 def test_axes_and_tails_are_kept_in_the_address(page_of: Any) -> None:
-    """Relative and wall time; without tails the axis shows the middle 87 %."""
+    """A link restores the x axis and the choice of tails."""
     page, profile, server = page_of("&tagFilter=layer1|single")
     wait_for_bands(page, "layer1/weights")
     page.get_by_text("Relative", exact=True).click()
@@ -166,7 +166,7 @@ def test_axes_and_tails_are_kept_in_the_address(page_of: Any) -> None:
     profile.check(server.url)
 
 
-def test_the_keyboard_reads_steps_and_changes_the_size(page_of: Any) -> None:
+def test_the_keyboard_steps_through_points_and_toggles_full_size(page_of: Any) -> None:
     page, profile, server = page_of("&tagFilter=layer1&runFilter=sweep/a")
     wait_for_bands(page, "layer1/weights")
     page.locator(".tb-chart").focus()
@@ -183,7 +183,7 @@ def test_the_keyboard_reads_steps_and_changes_the_size(page_of: Any) -> None:
     profile.check(server.url)
 
 
-def test_what_is_shown_can_be_downloaded(page_of: Any) -> None:
+def test_a_card_can_be_downloaded(page_of: Any) -> None:
     page, profile, server = page_of("&tagFilter=layer1&runFilter=sweep/a")
     wait_for_bands(page, "layer1/weights")
     page.get_by_role("button", name=f"Download {card('layer1/weights')}").click()
@@ -204,7 +204,7 @@ def test_what_is_shown_can_be_downloaded(page_of: Any) -> None:
     profile.check(server.url)
 
 
-def test_it_fits_a_telephone_in_the_dark(page_of: Any) -> None:
+def test_it_fits_a_narrow_dark_window(page_of: Any) -> None:
     page, profile, server = page_of(
         "&tagFilter=layer1", viewport={"width": 400, "height": 800}, color_scheme="dark"
     )
@@ -220,12 +220,12 @@ def test_empty_states_say_why(page_of: Any) -> None:
     page.wait_for_function("() => tb.all('.tb-nothing')[0]?.textContent.includes('No tag of')")
     page.goto(f"{server.url}/#distributions&runFilter=scalars")
     page.wait_for_function(
-        "() => tb.all('.tb-nothing')[0]?.textContent.includes('no histograms to make')"
+        "() => tb.all('.tb-nothing')[0]?.textContent.includes('no histograms to compute')"
     )
     profile.check(server.url)
 
 
-def test_new_steps_appear_and_only_runs_that_changed_are_asked_again(
+def test_new_steps_appear_and_only_changed_runs_are_fetched_again(
     serve: Callable[..., Any],
     tabs: Callable[..., Any],
     tmp_path: Path,
@@ -250,9 +250,9 @@ def test_new_steps_appear_and_only_runs_that_changed_are_asked_again(
     write("moves", 400)
     page.wait_for_function("() => tb.label('weights in moves').includes('from 0 to 400')")
     assert page.evaluate("(canvas) => canvas === tb.canvas('weights in moves')", canvas)
-    asked = [url for url in profile.addresses if "/distributions/series?" in url]
-    assert sum("run=still" in url for url in asked) == 1
-    assert sum("run=moves" in url for url in asked) == 2
+    requests = [url for url in profile.addresses if "/distributions/series?" in url]
+    assert sum("run=still" in url for url in requests) == 1
+    assert sum("run=moves" in url for url in requests) == 2
     profile.check(server.url)
 
 
@@ -262,7 +262,7 @@ def test_real_logs_are_drawn(
     real_logs: Path,
     distributions_path: list[Path],
 ) -> None:
-    """Files of many writers and years: each card in sight has a drawing, nothing complains."""
+    """Files from many writers and years: each visible card has a drawing, and none an error."""
     server = serve(real_logs, python_path=distributions_path)
     profile = tabs()
     page = profile.open(server.url, "#distributions")

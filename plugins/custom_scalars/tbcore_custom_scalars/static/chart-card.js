@@ -1,6 +1,6 @@
 /**
- * One card: a chart of the layout, for the selected runs. It asks the server when it comes into sight, and again when one
- * of the runs has changed.
+ * A card with a chart of the layout, for the selected runs. It fetches its data when it comes into view, and again when
+ * one of the runs changes.
  */
 
 import { html } from "htm/preact";
@@ -15,14 +15,16 @@ import { bandsOf, DASHES, linesOf, notesOf, readOutOf, tagsOf, titleOf } from ".
  * @typedef {import("./types.js").Host} Host
  */
 
-/** So many tags have a sample of their dashes above the chart, and so many lines are in the list of downloads. */
-const MOST_TAGS = 12;
-const MOST_DOWNLOADS = 50;
+/** How many tags the key above the chart explains at most. */
+const MAX_TAGS_IN_KEY = 12;
+/** How many series the list of downloads has at most. */
+const MAX_DOWNLOADS = 50;
 
 /**
+ * The card of one chart.
  * @param {object} props
  * @param {Host} props.host
- * @param {import("tbcore/lib/chart-types.js").Cursor} props.cursor  of all cards
+ * @param {import("tbcore/lib/chart-types.js").Cursor} props.cursor  shared by all cards
  * @param {import("./types.js").Chart} props.chart
  * @param {readonly import("./types.js").Run[]} props.runs
  * @param {import("./types.js").Options} props.options
@@ -55,26 +57,26 @@ export function ChartCard({ host, cursor, chart, runs, options }) {
     ${tags.length > 1 &&
     html`<p class="tb-card-note key">
       ${tags
-        .slice(0, MOST_TAGS)
-        .map((tag, place) => html`<span><i class="tb-dashed" style=${{ background: sampleOf("currentcolor", DASHES[place % DASHES.length]) }}></i>${tag}</span>`)}
-      ${tags.length > MOST_TAGS && html`<span>and ${tags.length - MOST_TAGS} more tags</span>`}
+        .slice(0, MAX_TAGS_IN_KEY)
+        .map((tag, index) => html`<span><i class="tb-dashed" style=${{ background: sampleOf("currentcolor", DASHES[index % DASHES.length]) }}></i>${tag}</span>`)}
+      ${tags.length > MAX_TAGS_IN_KEY && html`<span>and ${tags.length - MAX_TAGS_IN_KEY} more tags</span>`}
     </p>`}
   <//>`;
 }
 
 /**
- * The numbers of each line.
+ * Links to download the points of each series.
  * @param {object} props
  * @param {Host} props.host
  * @param {Answer | null} props.answer
  */
 function Downloads({ host, answer }) {
-  if (!answer) return html`<p>Nothing is there yet.</p>`;
+  if (!answer) return html`<p>The chart has not been loaded yet.</p>`;
   const series = answer.header.lines.flatMap(({ run, tag, value, lower, upper }) =>
     [tag, value, lower, upper].filter((one) => one !== undefined).map((one) => ({ run, tag: one })),
   );
   return html`<ul class="downloads">
-      ${series.slice(0, MOST_DOWNLOADS).map(
+      ${series.slice(0, MAX_DOWNLOADS).map(
         ({ run, tag }) => html`<li key=${JSON.stringify([run, tag])}>
           <span>${run} · ${tag}</span>
           ${["csv", "json"].map(
@@ -89,5 +91,5 @@ function Downloads({ host, answer }) {
         </li>`,
       )}
     </ul>
-    ${series.length > MOST_DOWNLOADS && html`<p>${series.length - MOST_DOWNLOADS} more: select fewer runs to see them.</p>`}`;
+    ${series.length > MAX_DOWNLOADS && html`<p>${series.length - MAX_DOWNLOADS} more are not listed; select fewer runs to see them.</p>`}`;
 }

@@ -1,5 +1,5 @@
 /**
- * The custom scalars tab: the charts that runs have asked for, category by category.
+ * The custom scalars tab: the charts of the layouts that runs have logged, by category.
  */
 
 import "@preact/signals";
@@ -18,7 +18,7 @@ import { TagGroups } from "tbcore/lib/tag-groups.js";
 import { runsByGroup } from "tbcore/lib/tag-tab.js";
 import { ChartCard } from "./chart-card.js";
 import { categoriesOf, titleOf } from "./lines.js";
-import { AXES, OPTIONS } from "./options.js";
+import { X_AXIS_CHOICES, OPTIONS } from "./options.js";
 
 /**
  * @typedef {import("./types.js").Host} Host
@@ -27,46 +27,47 @@ import { AXES, OPTIONS } from "./options.js";
 
 /** @type {[name: "logY" | "clip" | "legend", title: string, why: string][]} */
 const SWITCHES = [
-  ["logY", "Logarithmic y axis", "Values of 0 and below have no place on it."],
-  ["clip", "Leave out outliers", "The y axis shows the bulk of the values; lines that leave it are marked at the edge."],
-  ["legend", "Table below each chart", "The value of every line at the pointer, or its last one."],
+  ["logY", "Logarithmic y axis", "Values of 0 or less cannot be shown on it."],
+  ["clip", "Ignore outliers when scaling", "The y axis is scaled to most of the values; lines that leave the chart are marked at its edge."],
+  ["legend", "Table below each chart", "Shows every line's value at the pointer, or its last value."],
 ];
 
-const ABOUT_SMOOTHING =
-  "The debiased exponential moving average of TensorBoard. The curve itself stays faint behind it. Margin charts are not smoothed.";
+const SMOOTHING_HELP =
+  "TensorBoard's debiased exponential moving average. The original curve stays visible, faintly. Margin charts are not smoothed.";
 
 export default {
   /** @param {Host} host */
   async render(host) {
     const [layout] = await Promise.all([watchLayout(host), host.css("./custom-scalars.css")]);
     OPTIONS.recall(host);
-    host.keys([{ key: "f", label: "Full size: the card that has the focus" }]);
+    host.keys([{ key: "f", label: "Show the focused card in full size" }]);
     render(html`<${Tab} host=${host} layout=${layout} />`, host.element);
     return () => render(null, host.element);
   },
 };
 
 /**
- * The layout, now and after it has changed.
+ * Fetches the layout, and again whenever the server has something new.
  * @param {Host} host
- * @returns {Promise<import("@preact/signals-core").ReadonlySignal<Layout>>} rejects when it cannot be had at first
+ * @returns {Promise<import("@preact/signals-core").ReadonlySignal<Layout>>} rejects if the first request fails
  */
 async function watchLayout(host) {
-  let known = "";
-  const ask = async () => {
+  let lastText = "";
+  const fetchLayout = async () => {
     const found = await host.fetchJSON("layout");
     const text = JSON.stringify(found);
-    if (text === known) return; // cards stay as they are
-    known = text;
+    if (text === lastText) return; // leave the cards as they are
+    lastText = text;
     layout.value = found;
   };
   const layout = signal(/** @type {Layout} */ ({}));
-  await ask();
-  host.onReload(ask);
+  await fetchLayout();
+  host.onReload(fetchLayout);
   return layout;
 }
 
 /**
+ * The toolbar and the categories of cards.
  * @param {object} props
  * @param {Host} props.host
  * @param {import("@preact/signals-core").ReadonlySignal<Layout>} props.layout
@@ -84,13 +85,13 @@ function Tab({ host, layout }) {
   return html`
     <div class="tb-toolbar" role="toolbar" aria-label="Custom scalars">
       <${FilterBox} filter=${filter} onInput=${host.tagFilter.set} label="Filter charts (regular expression)" />
-      <${Smoothing} value=${options.smooth} why=${ABOUT_SMOOTHING} onChange=${(/** @type {number} */ weight) => OPTIONS.set(host, "smooth", weight)} />
-      <${Choice} label="Horizontal axis" name="x" choices=${AXES} value=${options.x} onChange=${(/** @type {any} */ x) => OPTIONS.set(host, "x", x)} />
+      <${Smoothing} value=${options.smooth} why=${SMOOTHING_HELP} onChange=${(/** @type {number} */ weight) => OPTIONS.set(host, "smooth", weight)} />
+      <${Choice} label="Horizontal axis" name="x" choices=${X_AXIS_CHOICES} value=${options.x} onChange=${(/** @type {any} */ x) => OPTIONS.set(host, "x", x)} />
       <${Menu} icon="settings" label="Settings" content=${() => html`<${Settings} host=${host} />`} />
       <span class="tb-summary" role="status">${plural(numCharts, "chart")}, ${plural(runs.length, "run")}</span>
     </div>
     <div class="tb-content">
-      ${numCharts === 0 && html`<${Nothing} layout=${layout.value} filter=${filter} />`}
+      ${numCharts === 0 && html`<${EmptyState} layout=${layout.value} filter=${filter} />`}
       <${TagGroups}
         groups=${groups}
         closed=${closed}
@@ -102,29 +103,29 @@ function Tab({ host, layout }) {
   `;
 }
 
-/** @param {{ layout: Layout, filter: import("tbcore/lib/filter.js").Filter }} props */
-function Nothing({ layout, filter }) {
+/** Says why there are no charts. @param {{ layout: Layout, filter: import("tbcore/lib/filter.js").Filter }} props */
+function EmptyState({ layout, filter }) {
   if ((layout.category ?? []).some(({ chart }) => chart.length > 0)) return html`<p class="tb-nothing">No chart matches “${filter.text}”.</p>`;
   return html`<div class="tb-nothing">
-    <p>${layout.category ? "The layout that was logged has no charts." : "No run has logged a layout."} With PyTorch a program does it once:</p>
+    <p>${layout.category ? "The logged layout has no charts." : "No run has logged a layout."} To log one with PyTorch, call this once:</p>
     <pre><code>writer.add_custom_scalars({"Losses": {"train and eval": ["Multiline", ["loss/train", "loss/eval"]]}})</code></pre>
   </div>`;
 }
 
 /**
- * Which categories are folded. The address has those that are not as the layout wants them.
+ * Which categories are folded. The page address has those that the reader toggled.
  * @param {Host} host
- * @param {ReadonlySet<string>} folded
+ * @param {ReadonlySet<string>} folded  names of the categories that the layout has folded
  */
 function foldedCategories(host, folded) {
-  // No title is "/" here but that of the category without one; a title "/" is folded with it, and nobody has one.
+  // "/" stands for the category without a title. A category titled "/" would be folded with it, but none exists.
   const read = () => new Set(parseLists(host.settings.value.toggled).flat().map((name) => (name === "/" ? "" : name)));
-  const isOther = read();
-  const closed = new Set([...folded].filter((name) => !isOther.has(name)));
-  for (const name of isOther) if (!folded.has(name)) closed.add(name);
+  const toggled = read();
+  const closed = new Set([...folded].filter((name) => !toggled.has(name)));
+  for (const name of toggled) if (!folded.has(name)) closed.add(name);
   /** @param {string} name @param {boolean} open */
   const onToggle = (name, open) => {
-    const others = read(); // as of now: another one may have been folded since the tab was drawn
+    const others = read(); // read again, because the address may have changed since the tab was drawn
     if (open === folded.has(name)) others.add(name);
     else others.delete(name);
     host.settings.set("toggled", formatLists([[...others].map((title) => title || "/")]));
@@ -132,13 +133,13 @@ function foldedCategories(host, folded) {
   return { closed, onToggle };
 }
 
-/** @param {{ host: Host }} props */
+/** The settings menu of the toolbar. @param {{ host: Host }} props */
 function Settings({ host }) {
   const options = OPTIONS.parse(host.settings.value);
   return html`<div class="tb-settings">
     ${SWITCHES.map(
       ([name, title, why]) =>
-        html`<${Check} label=${title} why=${why} checked=${options[name]} onChange=${(/** @type {boolean} */ wanted) => OPTIONS.set(host, name, wanted)} />`,
+        html`<${Check} label=${title} why=${why} checked=${options[name]} onChange=${(/** @type {boolean} */ isChecked) => OPTIONS.set(host, name, isChecked)} />`,
     )}
   </div>`;
 }

@@ -1,5 +1,5 @@
 /**
- * What layouts and answers become on the page: categories, lines and bands. Pure.
+ * Pure functions that turn layouts and responses into categories, lines, bands and notes.
  */
 
 import { formatDuration, formatStep, formatTime, formatValue, plural } from "tbcore/lib/format.js";
@@ -14,20 +14,20 @@ import { smoothed } from "tbcore/lib/smoothing.js";
  * @typedef {import("./types.js").Run} Run
  */
 
-/** Each tag of a chart has its own dashes: the colour says the run. */
+/** Dash patterns of the tags in a chart. The colour of a line shows its run. */
 export const DASHES = [undefined, [6, 3], [2, 3], [12, 4]];
 
-/** @param {Chart} chart */
+/** The title to show for a chart. @param {Chart} chart */
 export function titleOf(chart) {
-  return chart.title || "Without a title";
+  return chart.title || "Untitled";
 }
 
 /**
- * The categories of a layout, as groups of cards. Those of one title are one.
+ * The categories of a layout as groups of cards. Categories with the same title are merged.
  * @param {import("./types.js").Layout} layout
  * @param {(title: string) => boolean} matches
  * @returns {{ groups: { name: string, tags: string[] }[], charts: Map<string, Chart>, folded: Set<string> }} `tags` are
- *   the keys of `charts`, and `folded` has the names of groups that are so at first; groups without a chart are left out
+ *   keys of `charts`; `folded` has the names of groups that are folded by default; groups without charts are left out
  */
 export function categoriesOf(layout, matches) {
   /** @type {Map<string, string[]>} */
@@ -40,7 +40,7 @@ export function categoriesOf(layout, matches) {
       const keys = byTitle.get(category.title) ?? [];
       byTitle.set(category.title, keys);
       const key = JSON.stringify([category.title, chart]);
-      // The same chart twice needs a key of its own.
+      // A chart that occurs twice gets a second key.
       keys.push(charts.has(key) ? `${key} ${i} ${k}` : key);
       charts.set(keys[keys.length - 1], chart);
     });
@@ -50,7 +50,7 @@ export function categoriesOf(layout, matches) {
 }
 
 /**
- * Tags of the lines, each once, in the order in which they come.
+ * The distinct tags of the lines, in order of first occurrence.
  * @param {Answer} answer
  */
 export function tagsOf({ header }) {
@@ -61,7 +61,7 @@ export function tagsOf({ header }) {
  * The lines of a multiline chart.
  * @param {Answer} answer
  * @param {readonly Run[]} runs
- * @param {number} weight  of smoothing, 0 to below 1
+ * @param {number} weight  of the smoothing, from 0 to below 1
  * @returns {Line[]}
  */
 export function linesOf(answer, runs, weight) {
@@ -69,7 +69,7 @@ export function linesOf(answer, runs, weight) {
   const tags = tagsOf(answer);
   return answer.header.lines.flatMap(({ run, tag = "", segments = [] }, i) => {
     const color = colors.get(run);
-    if (color === undefined) return []; // not chosen any more, and what is left is on its way
+    if (color === undefined) return []; // the run was deselected, and a response without it will follow
     const { step, wall_time: wallTime, value } = answer.tables[i];
     return [
       {
@@ -82,7 +82,7 @@ export function linesOf(answer, runs, weight) {
         wallTime,
         value,
         segments,
-        smoothed: weight > 0 ? smoothedParts(value, segments, weight) : null,
+        smoothed: weight > 0 ? smoothSegments(value, segments, weight) : null,
       },
     ];
   });
@@ -97,12 +97,12 @@ export function linesOf(answer, runs, weight) {
  */
 export function bandsOf(answer, runs, xAxis) {
   const colors = new Map(runs.map(({ name, color }) => [name, color]));
-  const values = [...new Set(answer.header.lines.map(marginOf))];
+  const values = [...new Set(answer.header.lines.map(marginKey))];
   return answer.header.lines.flatMap((entry, i) => {
     const color = colors.get(entry.run);
     const { step, wall_time: wallTime, value, lower, upper } = answer.tables[i];
     if (color === undefined || step.length === 0) return [];
-    const margin = marginOf(entry);
+    const margin = marginKey(entry);
     return [
       {
         key: JSON.stringify([entry.run, margin]),
@@ -120,14 +120,14 @@ export function bandsOf(answer, runs, xAxis) {
 }
 
 /**
- * What is said of one point of a band.
+ * The text about one point of a band, for the tooltip and screen readers.
  * @param {Answer} answer
  * @param {Band} band
  * @param {number} index
  * @returns {import("tbcore/lib/chart-types.js").ReadOut}
  */
 export function readOutOf(answer, band, index) {
-  const at = answer.header.lines.findIndex((entry) => JSON.stringify([entry.run, marginOf(entry)]) === band.key);
+  const at = answer.header.lines.findIndex((entry) => JSON.stringify([entry.run, marginKey(entry)]) === band.key);
   const { value = "", lower = "", upper = "" } = answer.header.lines[at];
   const { step, wall_time: wallTime } = answer.tables[at];
   const [low, middle, high] = [band.low, band.mean, band.high].map((column) => formatValue(column[index]));
@@ -147,34 +147,34 @@ export function readOutOf(answer, band, index) {
 }
 
 /**
- * What a chart does not show, and why.
+ * Notes on what a chart does not show, and why.
  * @param {Chart} chart
  * @param {Answer} answer
- * @returns {string[]} a line each
+ * @returns {string[]} one line per note
  */
 export function notesOf({ multiline, margin }, { header: { lines, num_lines: numLines, invalid = {}, missing = [] } }) {
-  const notes = Object.entries(invalid).map(([pattern, why]) => `“${pattern}” is no regular expression: ${why}`);
-  if (lines.length < numLines) notes.push(`the first ${lines.length} of ${plural(numLines, "line")}`);
-  if (missing.length > 0) notes.push(`in none of the selected runs: ${missing.join(", ")}`);
-  else if (margin && margin.series.length > 0 && lines.length === 0) notes.push("no selected run has all three tags of a margin");
+  const notes = Object.entries(invalid).map(([pattern, why]) => `“${pattern}” is not a valid regular expression: ${why}`);
+  if (lines.length < numLines) notes.push(`only the first ${lines.length} of ${plural(numLines, "line")} are shown`);
+  if (missing.length > 0) notes.push(`not in any of the selected runs: ${missing.join(", ")}`);
+  else if (margin && margin.series.length > 0 && lines.length === 0) notes.push("no selected run has all three tags of a margin (value, lower and upper)");
   if (multiline && multiline.tag.length > 0 && lines.length === 0 && notes.length === 0) {
     notes.push(`no tag of the selected runs matches ${multiline.tag.map((tag) => `“${tag}”`).join(" or ")}`);
   }
   return notes;
 }
 
-/** @param {import("./types.js").Entry} entry */
-function marginOf({ value, lower, upper }) {
+/** Identifies the three tags of a margin. @param {import("./types.js").Entry} entry */
+function marginKey({ value, lower, upper }) {
   return JSON.stringify([value, lower, upper]);
 }
 
 /**
- * Each segment by itself, for a restarted job begins anew.
+ * Smooths each segment separately, because a restarted job starts over.
  * @param {Float64Array} value
  * @param {readonly number[]} segments
  * @param {number} weight
  */
-function smoothedParts(value, segments, weight) {
+function smoothSegments(value, segments, weight) {
   const result = new Float64Array(value.length);
   segments.forEach((from, part) => result.set(smoothed(value.subarray(from, segments[part + 1] ?? value.length), weight), from));
   return result;

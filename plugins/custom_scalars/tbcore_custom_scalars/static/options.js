@@ -1,12 +1,12 @@
 /**
- * How the tab shows its charts.
+ * The options of the custom scalars tab, with their defaults and valid values.
  */
 
 import { Options } from "tbcore/lib/options.js";
 import { MAX_SMOOTHING } from "tbcore/lib/smoothing.js";
 
 /** @type {[value: import("./types.js").XAxis, title: string][]} */
-export const AXES = [
+export const X_AXIS_CHOICES = [
   ["step", "Step"],
   ["relative", "Relative"],
   ["wall_time", "Wall time"],
@@ -14,6 +14,6 @@ export const AXES = [
 
 export const OPTIONS = new Options(
   /** @type {import("./types.js").Options} */ ({ x: "step", logY: false, smooth: 0, clip: false, legend: false }),
-  { x: AXES.map(([axis]) => axis) },
+  { x: X_AXIS_CHOICES.map(([axis]) => axis) },
   { smooth: [0, MAX_SMOOTHING] },
 );

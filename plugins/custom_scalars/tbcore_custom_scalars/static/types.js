@@ -1,5 +1,5 @@
 /**
- * Types of the tab. Nothing is here at run time, so that pages do not load it.
+ * Types of the custom scalars tab. The module is empty at run time, and pages do not load it.
  */
 
 export {};
@@ -11,14 +11,14 @@ export {};
  * @typedef {import("tbcore/lib/chart-types.js").Band} Band
  * @typedef {import("tbcore/lib/chart-types.js").XAxis} XAxis
  *
- * @typedef {{ value: string, lower: string, upper: string }} Margin  tags
+ * @typedef {{ value: string, lower: string, upper: string }} Margin  its three tags
  *
- * @typedef {object} Chart  as the server has it
+ * @typedef {object} Chart  a chart of the layout, as the server sends it
  * @property {string} title
  * @property {{ tag: string[] }} [multiline]  regular expressions
  * @property {{ series: Margin[] }} [margin]
  *
- * @typedef {{ version?: number, category?: { title: string, chart: Chart[], closed: boolean }[] }} Layout  empty when no
+ * @typedef {{ version?: number, category?: { title: string, chart: Chart[], closed: boolean }[] }} Layout  empty if no
  *   run has one
  *
  * @typedef {object} Options  how the tab shows its charts
@@ -26,17 +26,17 @@ export {};
  * @property {boolean} logY
  * @property {number} smooth  0 to 0.999
  * @property {boolean} clip  leave outliers out of the range of the y axis
- * @property {boolean} legend  below every chart
+ * @property {boolean} legend  show a table below every chart
  *
- * @typedef {object} Entry  of a line in an answer
+ * @typedef {object} Entry  describes one line of a response
  * @property {string} run
- * @property {string} [tag]  of a multiline chart
- * @property {number[]} [segments]
- * @property {string} [value]  of a margin chart, as are the next two
- * @property {string} [lower]
- * @property {string} [upper]
+ * @property {string} [tag]  in a multiline chart
+ * @property {number[]} [segments]  index of each segment's first row; a restart begins a segment
+ * @property {string} [value]  tag of the middle line, in a margin chart
+ * @property {string} [lower]  tag of the lower edge, in a margin chart
+ * @property {string} [upper]  tag of the upper edge, in a margin chart
  *
- * @typedef {object} Answer  what the server has for a chart
+ * @typedef {object} Answer  the server's response for a chart
  * @property {{ lines: Entry[], num_lines: number, invalid?: Record<string, string>, missing?: string[] }} header
  * @property {Record<string, Float64Array>[]} tables  one for each line
  */

@@ -1,4 +1,4 @@
-// Layouts and answers as categories, lines, bands and notes.
+// Layouts and responses become categories, lines, bands and notes.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -11,7 +11,7 @@ const RUNS = [
 const column = (/** @type {number[]} */ ...numbers) => Float64Array.from(numbers);
 const all = () => true;
 
-test("categories of one title are one, and each chart has a key of its own", () => {
+test("categories with the same title are merged, and each chart has its own key", () => {
   const chart = { title: "same", multiline: { tag: ["x"] } };
   const layout = {
     category: [
@@ -29,7 +29,7 @@ test("categories of one title are one, and each chart has a key of its own", () 
   assert.deepEqual(categoriesOf({}, all).groups, []);
 });
 
-test("lines have the colours of their runs, and the dashes of their tags", () => {
+test("lines have the colours of their runs and the dashes of their tags", () => {
   const table = { step: column(0, 1, 0), wall_time: column(5, 6, 7), value: column(1, 0, 1) };
   const lines = [
     { run: "a", tag: "x", segments: [0, 2] },
@@ -40,11 +40,11 @@ test("lines have the colours of their runs, and the dashes of their tags", () =>
   assert.deepEqual(rest, []);
   assert.deepEqual([first.name, first.color, first.dash], ["a · x", "#111111", undefined]);
   assert.deepEqual([second.name, second.color, second.dash], ["b · y", "#222222", [6, 3]]);
-  // The second segment begins anew.
+  // Smoothing starts over in the second segment.
   assert.deepEqual([...(first.smoothed ?? [])].map((value) => value.toFixed(3)), ["1.000", "0.333", "1.000"]);
 });
 
-test("a margin is a band, and says its three tags", () => {
+test("a margin is a band, and its tooltip names the three tags", () => {
   const table = { step: column(2, 3), wall_time: column(50, 60), value: column(1, 2), lower: column(0, 1), upper: column(4, 5) };
   const answer = { header: { lines: [{ run: "b", value: "v", lower: "l", upper: "u" }], num_lines: 1 }, tables: [table] };
   const [band] = bandsOf(answer, RUNS, "relative");
@@ -54,15 +54,15 @@ test("a margin is a band, and says its three tags", () => {
   assert.deepEqual(rows.slice(0, 4), [["Step", "3"], ["u", "5"], ["v", "2"], ["l", "1"]]);
 });
 
-test("a chart says what it does not show", () => {
+test("notes name what a chart does not show", () => {
   const multiline = { title: "", multiline: { tag: ["(", "x"] } };
   const lines = [{ run: "a", tag: "x" }];
   assert.deepEqual(notesOf(multiline, { header: { lines, num_lines: 9, invalid: { "(": "missing )" } }, tables: [] }), [
-    "“(” is no regular expression: missing )",
-    "the first 1 of 9 lines",
+    "“(” is not a valid regular expression: missing )",
+    "only the first 1 of 9 lines are shown",
   ]);
   assert.deepEqual(notesOf({ title: "", multiline: { tag: ["x"] } }, { header: { lines: [], num_lines: 0 }, tables: [] }), ["no tag of the selected runs matches “x”"]);
   const margin = { title: "", margin: { series: [{ value: "v", lower: "l", upper: "u" }] } };
-  assert.deepEqual(notesOf(margin, { header: { lines: [], num_lines: 0, missing: ["u"] }, tables: [] }), ["in none of the selected runs: u"]);
-  assert.deepEqual(notesOf(margin, { header: { lines: [], num_lines: 0, missing: [] }, tables: [] }), ["no selected run has all three tags of a margin"]);
+  assert.deepEqual(notesOf(margin, { header: { lines: [], num_lines: 0, missing: ["u"] }, tables: [] }), ["not in any of the selected runs: u"]);
+  assert.deepEqual(notesOf(margin, { header: { lines: [], num_lines: 0, missing: [] }, tables: [] }), ["no selected run has all three tags of a margin (value, lower and upper)"]);
 });

@@ -1,5 +1,5 @@
 /**
- * One card: the percentiles of a tag in one run, over the steps.
+ * A card with the percentiles of a tag in one run, over the steps.
  */
 
 import { html } from "htm/preact";
@@ -14,17 +14,18 @@ import { bandsOf, noteOf, percentileTable, readOutOf } from "./percentiles.js";
  */
 
 /**
+ * The card of one tag in one run.
  * @param {object} props
  * @param {import("./types.js").Host} props.host
  * @param {DistributionAnswers} props.answers
- * @param {import("tbcore/lib/chart-types.js").Cursor} props.cursor  of all cards
+ * @param {import("tbcore/lib/chart-types.js").Cursor} props.cursor  shared by all cards
  * @param {string} props.tag
  * @param {import("./types.js").Run} props.run
- * @param {string} props.group  whose heading says the beginning of the tag
+ * @param {string} props.group  name of the section, which the title omits
  * @param {import("./types.js").Options} props.options
  */
 export function DistributionCard({ cursor, run, options, ...props }) {
-  /** What the chart shows, for what it says when it is pointed at. */
+  /** What the chart draws, for its tooltip. */
   const drawn = useRef({ percentiles: /** @type {Percentiles | null} */ (null), run });
   /** @type {import("tbcore/lib/series-card.js").Drawing<Percentiles, LineChart>} */
   const drawing = {

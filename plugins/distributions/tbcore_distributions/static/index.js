@@ -1,5 +1,5 @@
 /**
- * The distributions tab: percentiles of the values of each tag over the steps, one card for each run that has the tag.
+ * The distributions tab: percentiles of each tag's values over the steps, with a card for each tag and run.
  */
 
 import "@preact/signals";
@@ -22,24 +22,24 @@ import { readPercentiles } from "./percentiles.js";
  */
 
 /** @type {[value: TabOptions["x"], title: string][]} */
-const AXES = [
+const X_AXIS_CHOICES = [
   ["step", "Step"],
   ["relative", "Relative"],
   ["wall_time", "Wall time"],
 ];
 /** @type {[value: boolean, title: string, why: string][]} */
-const TAILS = [
-  [true, "All samples", "From the least to the greatest"],
-  [false, "Without tails", "The middle 87 %: single samples far out do not press all others together"],
+const TAIL_CHOICES = [
+  [true, "All samples", "Shows everything from the minimum to the maximum"],
+  [false, "Without tails", "Shows the middle 87 %, so that a few outliers do not squeeze the rest"],
 ];
 /** @type {[value: TabOptions["size"], title: string][]} */
-const SIZES = [
+const CARD_SIZES = [
   ["medium", "Medium"],
   ["large", "Large"],
 ];
 
 const OPTIONS = new Options(/** @type {TabOptions} */ ({ x: "step", tails: true, samples: "", size: "medium" }), {
-  x: AXES.map(([axis]) => axis),
+  x: X_AXIS_CHOICES.map(([axis]) => axis),
   samples: SAMPLES.map(([samples]) => samples),
   size: ["medium", "large"],
 });
@@ -50,13 +50,14 @@ export default {
     const [tags] = await Promise.all([watchTags(host), host.css("./distributions.css")]);
     const answers = new Answers(host, "series", seriesOf(readPercentiles));
     OPTIONS.recall(host);
-    host.keys([{ key: "f", label: "Full size: the card that has the focus" }]);
+    host.keys([{ key: "f", label: "Show the focused card in full size" }]);
     render(html`<${Tab} host=${host} tags=${tags} answers=${answers} />`, host.element);
     return () => render(null, host.element);
   },
 };
 
 /**
+ * The toolbar and the cards.
  * @param {object} props
  * @param {Host} props.host
  * @param {any} props.tags
@@ -68,21 +69,21 @@ function Tab({ host, tags, answers }) {
   /** @template {keyof TabOptions & string} Name @param {Name} name @returns {(value: TabOptions[Name]) => void} */
   const setter = (name) => (value) => OPTIONS.set(host, name, value);
   const controls = html`
-    <${Choice} label="Horizontal axis" name="x" choices=${AXES} value=${options.x} onChange=${setter("x")} />
-    <${Choice} label="Bands" name="tails" choices=${TAILS} value=${options.tails} onChange=${setter("tails")} />
+    <${Choice} label="Horizontal axis" name="x" choices=${X_AXIS_CHOICES} value=${options.x} onChange=${setter("x")} />
+    <${Choice} label="Bands" name="tails" choices=${TAIL_CHOICES} value=${options.tails} onChange=${setter("tails")} />
     <${Pick} label="Steps" choices=${SAMPLES} value=${options.samples} onChange=${setter("samples")} />
     <${Menu}
       icon="settings"
       label="Settings"
       content=${() => html`<div class="tb-settings">
-        <${Pick} label="Cards" choices=${SIZES} value=${options.size} onChange=${setter("size")} />
+        <${Pick} label="Card size" choices=${CARD_SIZES} value=${options.size} onChange=${setter("size")} />
       </div>`}
     />
   `;
   return html`<${TagTab}
     host=${host}
     tags=${tags}
-    what="histograms to make distributions of"
+    what="histograms to compute percentiles from"
     controls=${controls}
     size=${options.size}
     renderCard=${(/** @type {{ tag: string, run: import("./types.js").Run, group: string }} */ { tag, run, group }) =>

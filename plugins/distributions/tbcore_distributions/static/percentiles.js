@@ -1,5 +1,5 @@
 /**
- * Percentiles over the steps: as columns, as bands of a chart, and as texts. Pure.
+ * Pure functions that turn percentiles over the steps into columns, chart bands, texts and table rows.
  */
 
 import { formatDuration, formatStep, formatTime, formatValue, plural, toNumber } from "tbcore/lib/format.js";
@@ -11,15 +11,16 @@ import { xColumn } from "tbcore/lib/series.js";
  * @typedef {import("./types.js").XAxis} XAxis
  */
 
-/** What the points of a normal distribution are called. */
-const NAMES = new Map([
-  [0, "Least"],
+/** Names of the percentiles that have one, by hundredths of a percent. */
+const PERCENTILE_NAMES = new Map([
+  [0, "Minimum"],
   [5000, "Median"],
-  [10000, "Greatest"],
+  [10000, "Maximum"],
 ]);
 
 /**
- * @param {any[][]} rows  wall time, step, and pairs of point and value, as the server has them: none without samples
+ * The server's rows as columns.
+ * @param {any[][]} rows  wall time, step, and pairs of point and value; a step without samples has no pairs
  * @returns {Percentiles}
  */
 export function readPercentiles(rows) {
@@ -35,12 +36,12 @@ export function readPercentiles(rows) {
 }
 
 /**
- * The percentiles as one band: the widest, narrower ones inside it, and the median.
+ * The percentiles as one band with narrower bands inside it, and the median as its mean.
  * @param {Percentiles} percentiles
  * @param {XAxis} xAxis
- * @param {boolean} tails  false: the least and the greatest are left out
+ * @param {boolean} tails  whether to include the minimum and the maximum
  * @param {{ name: string, color: string }} run
- * @returns {Band[]} one, or none without samples
+ * @returns {Band[]} one band; none if no step has samples
  */
 export function bandsOf(percentiles, xAxis, tails, { name, color }) {
   const { values, step, wallTime } = percentiles;
@@ -56,7 +57,7 @@ export function bandsOf(percentiles, xAxis, tails, { name, color }) {
 }
 
 /**
- * What is said of one step.
+ * The text about one step, for the tooltip and screen readers.
  * @param {Percentiles} percentiles
  * @param {number} index
  * @param {{ name: string, color: string }} run
@@ -65,14 +66,14 @@ export function bandsOf(percentiles, xAxis, tails, { name, color }) {
 export function readOutOf({ points, values, step, wallTime, empty }, index, { name, color }) {
   const value = (/** @type {number} */ k) => formatValue(values[k][index]);
   const middle = (points.length - 1) / 2;
-  /** @type {[string, string][]} the greatest at the top, as in the chart */
-  const said = empty[index] ? [["Samples", "none"]] : points.map((point, k) => /** @type {[string, string]} */ ([nameOf(point), value(k)])).reverse();
+  /** @type {[string, string][]} the maximum first, as in the chart */
+  const percentiles = empty[index] ? [["Samples", "none"]] : points.map((point, k) => /** @type {[string, string]} */ ([percentileName(point), value(k)])).reverse();
   return {
     name,
     color,
     rows: [
       ["Step", formatStep(step[index])],
-      ...said,
+      ...percentiles,
       ["Relative", formatDuration(wallTime[index] - wallTime[0])],
     ],
     note: formatTime(wallTime[index]),
@@ -81,7 +82,7 @@ export function readOutOf({ points, values, step, wallTime, empty }, index, { na
 }
 
 /**
- * One row for each step, to be saved.
+ * A table with one row per step, for downloads.
  * @param {Percentiles} percentiles
  */
 export function percentileTable({ points, values, step, wallTime }) {
@@ -92,19 +93,19 @@ export function percentileTable({ points, values, step, wallTime }) {
 }
 
 /**
- * What a chart of them does not show.
+ * A note on the steps that the chart cannot show; empty if it shows all.
  * @param {Percentiles} percentiles
  */
 export function noteOf({ values, step, empty }) {
   const numEmpty = empty.filter(Boolean).length;
-  const numOdd = step.filter((_, i) => !empty[i] && values.some((column) => !Number.isFinite(column[i]))).length;
+  const numNonFinite = step.filter((_, i) => !empty[i] && values.some((column) => !Number.isFinite(column[i]))).length;
   const notes = [];
   if (numEmpty > 0) notes.push(numEmpty === step.length ? "no samples" : `${plural(numEmpty, "step")} without samples`);
-  if (numOdd > 0) notes.push(`${plural(numOdd, "step")} with infinite values or NaN`);
+  if (numNonFinite > 0) notes.push(`${plural(numNonFinite, "step")} with infinite values or NaN`);
   return notes.join(", ");
 }
 
-/** @param {number} point  hundredths of a percent */
-export function nameOf(point) {
-  return NAMES.get(point) ?? `${formatValue(point / 100)} %`;
+/** The name of a percentile. @param {number} point  hundredths of a percent */
+export function percentileName(point) {
+  return PERCENTILE_NAMES.get(point) ?? `${formatValue(point / 100)} %`;
 }

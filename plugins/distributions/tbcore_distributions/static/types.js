@@ -1,5 +1,5 @@
 /**
- * Types of the tab. Nothing is here at run time, so that pages do not load it.
+ * Types of the distributions tab. The module is empty at run time, and pages do not load it.
  */
 
 export {};
@@ -10,16 +10,16 @@ export {};
  * @typedef {import("tbcore/lib/chart-types.js").Band} Band
  * @typedef {import("tbcore/lib/chart-types.js").XAxis} XAxis
  *
- * @typedef {object} Percentiles  of one series, as columns of equal length in order of arrival
+ * @typedef {object} Percentiles  the percentiles of one series, as columns of equal length in the order of the file
  * @property {Float64Array} step
  * @property {Float64Array} wallTime  seconds since the epoch
- * @property {number[]} points  hundredths of a percent, rising
- * @property {Float64Array[]} values  so many samples are not above these: a column for each point, NaN without samples
+ * @property {number[]} points  which percentiles, in hundredths of a percent, ascending
+ * @property {Float64Array[]} values  one column per point: the value of that percentile, NaN at steps without samples
  * @property {boolean[]} empty  whether a step has no samples
  *
  * @typedef {object} Options  how the tab shows distributions
  * @property {XAxis} x
- * @property {boolean} tails  with the least and the greatest sample
- * @property {string} samples  how many steps, as `SAMPLES` of the library has it
+ * @property {boolean} tails  show the minimum and the maximum
+ * @property {string} samples  how many steps to show, one of `SAMPLES`
  * @property {"medium" | "large"} size
  */

@@ -1,15 +1,15 @@
-// Percentiles as columns, as bands and as texts.
+// Percentiles as columns, bands and texts.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { bandsOf, nameOf, noteOf, readOutOf, readPercentiles } from "../../tbcore_distributions/static/percentiles.js";
+import { bandsOf, percentileName, noteOf, readOutOf, readPercentiles } from "../../tbcore_distributions/static/percentiles.js";
 
 const POINTS = [0, 668, 1587, 3085, 5000, 6915, 8413, 9332, 10000];
 /** @param {number} step @param {number} scale */
 const row = (step, scale) => [1e9 + step, step, POINTS.map((point) => [point, (scale * point) / 10000])];
 const RUN = { name: "train", color: "#123456" };
 
-test("rows become columns; numbers that JSON lacks are numbers again", () => {
+test("rows become columns, and texts for non-finite numbers become numbers", () => {
   const rows = [row(3, 1), row(5, 2)];
   rows[1][2][8][1] = "Infinity";
   const { step, wallTime, points, values } = readPercentiles(rows);
@@ -20,7 +20,7 @@ test("rows become columns; numbers that JSON lacks are numbers again", () => {
   assert.deepEqual([...values[8]], [1, Infinity]);
 });
 
-test("four bands lie inside each other around the median", () => {
+test("four bands are nested around the median", () => {
   const percentiles = readPercentiles([row(3, 1), row(5, 2)]);
   const [band] = bandsOf(percentiles, "step", true, RUN);
   assert.deepEqual([...band.x], [3, 5]);
@@ -37,15 +37,15 @@ test("without tails the widest band is the middle 87 %", () => {
   assert.deepEqual(bandsOf(readPercentiles([]), "step", false, RUN), []);
 });
 
-test("all nine values of a step are said", () => {
+test("the tooltip has all nine values of a step", () => {
   const { rows, spoken } = readOutOf(readPercentiles([row(3, 1), row(1000, 2)]), 1, RUN);
-  assert.deepEqual(rows.map(([what]) => what), ["Step", "Greatest", "93.32 %", "84.13 %", "69.15 %", "Median", "30.85 %", "15.87 %", "6.68 %", "Least", "Relative"]);
+  assert.deepEqual(rows.map(([what]) => what), ["Step", "Maximum", "93.32 %", "84.13 %", "69.15 %", "Median", "30.85 %", "15.87 %", "6.68 %", "Minimum", "Relative"]);
   assert.deepEqual(rows.slice(0, 3).map(([, value]) => value), ["1,000", "2", "1.8664"]);
   assert.equal(spoken, "step 1,000: median 1, from 0 to 2");
-  assert.equal(nameOf(2500), "25 %");
+  assert.equal(percentileName(2500), "25 %");
 });
 
-test("steps without samples have no values, and it is said how many", () => {
+test("steps without samples have no values, and a note counts them", () => {
   const empty = [1e9, 1, []];
   const percentiles = readPercentiles([empty, row(3, 1), empty, row(5, NaN)]);
   assert.deepEqual(percentiles.points, POINTS);

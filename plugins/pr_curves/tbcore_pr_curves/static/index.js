@@ -60,7 +60,7 @@ function Tab({ host, tags, answers }) {
       { key: "↓", label: "Next run, in the chart that has the focus; ↑ the one before" },
       { key: "+ − 0", label: "Zoom in, out, show everything; Shift ← → moves" },
       { key: "drag", label: "Zoom to a part; Shift moves, Ctrl or ⌘ and the wheel zooms, double click shows everything" },
-      { key: "f", label: "Full size: the card that has the focus" },
+      { key: "f", label: "Show the focused card in full size" },
       { key: "Esc", label: "No threshold, in the chart that has the focus" },
     ]);
   }, []);
