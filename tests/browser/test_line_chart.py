@@ -325,7 +325,7 @@ def test_logarithmic_axes_say_what_they_leave_out(page: Any) -> None:
     assert hover(page, box, 0.5)[0][:3] == ["run", "0.316228", "10"]
     page.evaluate("() => { lab.it.setLines([lab.line({name: 'a', value: [-1, -2]})]); }")
     page.wait_for_function(
-        "() => tb.all('.tb-chart-note')[0].textContent.includes('no value above 0')"
+        "() => tb.all('.tb-chart-note')[0].textContent.includes('no positive values')"
     )
 
 
@@ -399,7 +399,7 @@ def test_a_chart_that_is_zoomed_from_the_first_knows_everything(page: Any) -> No
     page.wait_for_function("() => tb.canvas('loss').width > 300")
     page.evaluate("() => tb.frame()")
     assert page.evaluate("() => lab.it.xExtent") == [1, 100]
-    label = "loss by step from 40 to 60, of 1 to 100: run"
+    label = "loss by step from 40 to 60, zoomed in from 1 to 100: run"
     assert page.evaluate("() => tb.label('loss')") == label
     description = page.locator(".tb-chart").get_attribute("aria-description")
     assert description == "Last values in view: run 60"
@@ -782,7 +782,7 @@ def test_the_window_of_values_does_not_cover_the_chart(page: Any) -> None:
     hover(page, plot_of(page), 0.5)
     tip = page.locator(".tb-chart-tooltip:popover-open").bounding_box()
     assert tip["y"] >= plot_of(page)["bottom"]  # over the rest of a large card
-    assert "the nearest 8 of 30" in page.locator(".tb-chart-tooltip:popover-open").inner_text()
+    assert "nearest 8 of 30" in page.locator(".tb-chart-tooltip:popover-open").inner_text()
 
 
 # Legend and export -------------------------------------------------------------------------------

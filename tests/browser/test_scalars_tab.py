@@ -147,7 +147,7 @@ def test_axes_change_and_the_address_remembers(page_of: Any) -> None:
     label = page.evaluate("() => tb.label('accuracy')")
     assert "accuracy by step from 0 to 495" in label
     page.get_by_text("Relative", exact=True).click()
-    page.wait_for_function("() => tb.label('accuracy').includes('by relative from 0 s')")
+    page.wait_for_function("() => tb.label('accuracy').includes('by relative time from 0 s')")
     set_option(page, "Logarithmic y axis")
     page.wait_for_function(
         "() => location.hash === '#scalars&scalars.x=relative&scalars.logY=true'"
@@ -368,7 +368,7 @@ def test_showing_everything_again_shows_every_line(
     page.wait_for_function("() => location.hash.includes('scalars.zoom=loss,')")
     linked = profile.open(server.url, page.evaluate("() => location.hash"))
     linked.get_by_role("button", name="Show all of loss").wait_for()
-    linked.wait_for_function("() => tb.label('loss').includes(', of 0 to 29,999: long, short')")
+    linked.wait_for_function("() => tb.label('loss').includes(', zoomed in from 0 to 29,999: long, short')")
     page.bring_to_front()
     page.locator(".tb-chart").focus()
     page.keyboard.press("0")

@@ -8,7 +8,7 @@ import { makeCursor } from "../../tbcore/web/lib/cursor.js";
 import { limited, moved, zoomed } from "../../tbcore/web/lib/gestures.js";
 import { legendRows, sortRows } from "../../tbcore/web/lib/legend-rows.js";
 import { marksOf } from "../../tbcore/web/lib/marks.js";
-import { extent, lossPoints, nonFinitePoints, partsOf, rowAt } from "../../tbcore/web/lib/series.js";
+import { extent, newNonFinitePoints, nonFinitePoints, segmentsOf, rowAt } from "../../tbcore/web/lib/series.js";
 
 /** @param {string} name @param {number[]} value @param {number[]} [step] @param {object} [more] */
 function line(name, value, step = value.map((_, i) => i), more = {}) {
@@ -20,7 +20,7 @@ function line(name, value, step = value.map((_, i) => i), more = {}) {
 function item(line, starts) {
   const { name, color, value, step } = line;
   const common = { line, band: null, name, run: name, color, xs: step, ys: value, raw: null, columns: [value] };
-  return { ...common, parts: partsOf(step, starts), xExtent: extent(step), yExtent: extent(value), nonFinite: nonFinitePoints(value) };
+  return { ...common, segments: segmentsOf(step, starts), xExtent: extent(step), yExtent: extent(value), nonFinite: nonFinitePoints(value) };
 }
 
 /** @param {[number, number]} x @param {[number, number]} y */
@@ -43,9 +43,9 @@ test("a band is marked where it loses a run to a value that is not finite", () =
     ...{ name: "seeds", color: "#102030", x: column(0, 40, 80, 120), mean: column(NaN, 2, 1, NaN), low: column(NaN, 2, 1, NaN) },
     ...{ high: column(NaN, 2, 1, NaN), count: column(0, 3, 2, 0), nonfinite: column(1, 0, 1, 3) },
   };
-  assert.deepEqual(lossPoints(band), [{ index: 0, beside: 2 }, { index: 2, beside: 1 }, { index: 3, beside: 1 }]);
+  assert.deepEqual(newNonFinitePoints(band), [{ index: 0, markAt: 2 }, { index: 2, markAt: 1 }, { index: 3, markAt: 1 }]);
   const common = { line: null, band, name: "seeds", run: "seeds", color: "#102030", xs: band.x, ys: band.mean, raw: null, columns: [band.mean] };
-  const drawn = { ...common, parts: partsOf(band.x), xExtent: extent(band.x), yExtent: extent(band.mean), nonFinite: lossPoints(band) };
+  const drawn = { ...common, segments: segmentsOf(band.x), xExtent: extent(band.x), yExtent: extent(band.mean), nonFinite: newNonFinitePoints(band) };
   const marks = marksOf(drawn, plot([0, 120], [0, 2]), false, false);
   assert.equal(marks.stroke.match(/M/g)?.length, 3);
   assert.ok(marks.stroke.includes("M76.8,26.8l6.4,6.4"));

@@ -10,8 +10,8 @@ import {
   nearestIndex,
   nonFinitePoints,
   padded,
-  partsOf,
-  risingRuns,
+  segmentsOf,
+  risingStretches,
   traceBand,
   tracePath,
   visibleExtent,
@@ -116,24 +116,24 @@ test("there is air around every range, also around a single value", () => {
 
 test("segments are found, searched and cut to a window on their own", () => {
   const xs = [0, 1, 2, 3, 1, 2, 3, 4];
-  const parts = partsOf(xs, [0, 4]);
-  assert.deepEqual(parts, [
+  const segments = segmentsOf(xs, [0, 4]);
+  assert.deepEqual(segments, [
     { from: 0, to: 4, rising: true },
     { from: 4, to: 8, rising: true },
   ]);
-  assert.equal(nearestIndex(xs, 2.1, parts), 5); // the later segment of two that are equally near
-  assert.equal(nearestIndex(xs, 0, parts), 0);
-  assert.deepEqual(parts.map((part) => windowOf(xs, part, 1.5, 2.5)), [[1, 4], [4, 7]]);
-  assert.deepEqual(windowOf(xs, parts[0], 2, 2), [1, 4]);
-  assert.deepEqual(windowOf(xs, parts[0], 9, 10), [3, 4]);
-  assert.deepEqual(partsOf(xs).map(({ rising }) => rising), [false]);
-  assert.deepEqual(partsOf([]), []);
+  assert.equal(nearestIndex(xs, 2.1, segments), 5); // the later segment of two that are equally near
+  assert.equal(nearestIndex(xs, 0, segments), 0);
+  assert.deepEqual(segments.map((segment) => windowOf(xs, segment, 1.5, 2.5)), [[1, 4], [4, 7]]);
+  assert.deepEqual(windowOf(xs, segments[0], 2, 2), [1, 4]);
+  assert.deepEqual(windowOf(xs, segments[0], 9, 10), [3, 4]);
+  assert.deepEqual(segmentsOf(xs).map(({ rising }) => rising), [false]);
+  assert.deepEqual(segmentsOf([]), []);
 });
 
 test("stretches that do not fall", () => {
-  assert.deepEqual(risingRuns([0, 1, 1, 0, NaN, 2, 3], 0, 7), [[0, 3], [3, 4], [4, 5], [5, 7]]);
-  assert.deepEqual(risingRuns([5, 6, 1], 1, 3), [[1, 2], [2, 3]]);
-  assert.deepEqual(risingRuns([], 0, 0), []);
+  assert.deepEqual(risingStretches([0, 1, 1, 0, NaN, 2, 3], 0, 7), [[0, 3], [3, 4], [4, 5], [5, 7]]);
+  assert.deepEqual(risingStretches([5, 6, 1], 1, 3), [[1, 2], [2, 3]]);
+  assert.deepEqual(risingStretches([], 0, 0), []);
 });
 
 test("a band is one outline", () => {
@@ -162,10 +162,10 @@ test("outliers are left out of a range, and nothing else", () => {
 
 test("values that are not finite are marked beside their neighbours", () => {
   assert.deepEqual(nonFinitePoints([NaN, 1, Infinity, 2]), [
-    { index: 0, beside: 1 },
-    { index: 2, beside: 1 },
+    { index: 0, markAt: 1 },
+    { index: 2, markAt: 1 },
   ]);
-  assert.deepEqual(nonFinitePoints([NaN]), [{ index: 0, beside: NaN }]);
+  assert.deepEqual(nonFinitePoints([NaN]), [{ index: 0, markAt: NaN }]);
   assert.deepEqual(nonFinitePoints([1, 2]), []);
 });
 

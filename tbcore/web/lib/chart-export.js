@@ -1,5 +1,5 @@
 /**
- * A chart as a picture to keep: SVG, and PNG made of it. Loaded when one is asked for.
+ * Exports charts as SVG and PNG. Loaded on the first export.
  */
 
 import { FONT, shareOf } from "./axes.js";
@@ -10,36 +10,38 @@ import { PathData, escapeXML, svgToPNG, tenth } from "./svg.js";
 /**
  * @typedef {import("./chart-types.js").Picture} Picture
  *
- * @typedef {object} Frame  what is around the lines of a chart; lengths in CSS pixels
+ * @typedef {object} Frame  everything but the lines of a chart; lengths in CSS pixels
  * @property {string} label  the title
  * @property {number} width
  * @property {number} height
  * @property {import("./chart-types.js").Layout} layout
- * @property {[x: string, y: string]} titles  of the axes
+ * @property {[x: string, y: string]} titles  titles of the axes
  * @property {string} note  "" for none
  * @property {{ text: string, grid: string, surface: string }} colors
  */
 
+// All lengths are in pixels of the SVG.
 const TITLE_HEIGHT = 26;
 const NAME_HEIGHT = 17;
 const NAME_WIDTH = 210;
 const LINE_HEIGHT = 13;
-/** Room for the title of an axis. */
-const AXIS_TITLE = 18;
-const AXES = { step: "step", relative: "relative time", wall_time: "wall time", value: "value" };
+/** Height of the x axis' title, and width of the y axis' rotated one. */
+const AXIS_TITLE_SIZE = 18;
+const AXIS_TITLES = { step: "step", relative: "relative time", wall_time: "wall time", value: "value" };
 
 /**
+ * The chart as an SVG document.
  * @param {Picture} picture
  * @returns {string}
  */
 export function chartSVG({ x, y, items, marks, ...frame }) {
   const { layout } = frame;
-  const toX = (/** @type {number} */ place) => shareOf(x.range, place) * layout.width;
-  const toY = (/** @type {number} */ place) => (1 - shareOf(y.range, place)) * layout.height;
+  const toX = (/** @type {number} */ coordinate) => shareOf(x.range, coordinate) * layout.width;
+  const toY = (/** @type {number} */ coordinate) => (1 - shareOf(y.range, coordinate)) * layout.height;
   /** @param {import("./chart-types.js").Item} item @param {Float64Array} column */
-  const trace = ({ xs, parts }, column) => {
+  const trace = ({ xs, segments }, column) => {
     const path = new PathData();
-    for (const part of parts) tracePath(path, xs, column, toX, toY, ...windowOf(xs, part, ...x.range));
+    for (const segment of segments) tracePath(path, xs, column, toX, toY, ...windowOf(xs, segment, ...x.range));
     return path.data;
   };
 
@@ -71,23 +73,23 @@ export function chartSVG({ x, y, items, marks, ...frame }) {
 }
 
 /**
- * A chart with axes, titles and the names of what it shows.
+ * An SVG document with axes, titles and a legend around the given content.
  * @param {Frame} frame
- * @param {readonly string[]} inside  elements of SVG, cut off at the plot's edges; pixels from its upper left
- * @param {readonly { name: string, color: string }[]} items
- * @param {readonly string[]} [above]  elements that may reach beyond
+ * @param {readonly string[]} inside  SVG elements, clipped to the plot; their origin is its top left corner
+ * @param {readonly { name: string, color: string }[]} items  entries of the legend
+ * @param {readonly string[]} [above]  SVG elements drawn on top, not clipped; same origin
  * @returns {string}
  */
 export function frameSVG({ label, width, height, layout, titles, note, colors }, inside, items, above = []) {
   const columns = Math.max(1, Math.floor((width - 24) / NAME_WIDTH));
-  const names = TITLE_HEIGHT + height + AXIS_TITLE;
-  const full = names + Math.ceil(items.length / columns) * NAME_HEIGHT + 14;
-  const right = width + AXIS_TITLE;
+  const legendTop = TITLE_HEIGHT + height + AXIS_TITLE_SIZE;
+  const fullHeight = legendTop + Math.ceil(items.length / columns) * NAME_HEIGHT + 14;
+  const fullWidth = width + AXIS_TITLE_SIZE;
   const svg = [
-    `<svg xmlns="http://www.w3.org/2000/svg" width="${right}" height="${full}" viewBox="0 0 ${right} ${full}" font-family="${escapeXML(FONT)}" font-size="11">`,
-    `<title>${escapeXML(label)}</title><rect width="${right}" height="${full}" fill="${colors.surface}"/>`,
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${fullWidth}" height="${fullHeight}" viewBox="0 0 ${fullWidth} ${fullHeight}" font-family="${escapeXML(FONT)}" font-size="11">`,
+    `<title>${escapeXML(label)}</title><rect width="${fullWidth}" height="${fullHeight}" fill="${colors.surface}"/>`,
     `<text x="12" y="19" font-size="14" fill="${colors.text}">${escapeXML(label)}</text>`,
-    `<g transform="translate(${layout.left + AXIS_TITLE},${TITLE_HEIGHT + layout.top})">`,
+    `<g transform="translate(${layout.left + AXIS_TITLE_SIZE},${TITLE_HEIGHT + layout.top})">`,
     `<clipPath id="plot"><rect width="${layout.width}" height="${layout.height}"/></clipPath>`,
   ];
   for (const { share, label: text } of layout.xTicks) {
@@ -100,7 +102,7 @@ export function frameSVG({ label, width, height, layout, titles, note, colors },
   for (const { share, label: text } of layout.yTicks) {
     const at = tenth((1 - share) * layout.height);
     svg.push(`<path d="M0,${at}h${layout.width}" stroke="${colors.grid}"/>`);
-    // Beside an axis the date stands above the clock.
+    // On the y axis the date is above the time of day, so that the time is level with its tick.
     const rows = text.split("\n").reverse();
     rows.forEach((row, i) => {
       const top = at + 4 + (i - rows.length + 1) * LINE_HEIGHT;
@@ -116,7 +118,7 @@ export function frameSVG({ label, width, height, layout, titles, note, colors },
   svg.push("</g>");
   items.forEach(({ name, color }, i) => {
     const left = 12 + (i % columns) * NAME_WIDTH;
-    const top = names + 14 + Math.floor(i / columns) * NAME_HEIGHT;
+    const top = legendTop + 14 + Math.floor(i / columns) * NAME_HEIGHT;
     const short = name.length > 32 ? `…${name.slice(-31)}` : name;
     svg.push(`<circle cx="${left + 4}" cy="${top - 4}" r="4" fill="${escapeXML(color)}"/>`);
     svg.push(`<text x="${left + 14}" y="${top}" fill="${colors.text}"><title>${escapeXML(name)}</title>${escapeXML(short)}</text>`);
@@ -126,8 +128,9 @@ export function frameSVG({ label, width, height, layout, titles, note, colors },
 }
 
 /**
+ * The chart as a PNG image.
  * @param {Picture} picture
- * @param {number} scale
+ * @param {number} scale  image pixels per CSS pixel
  * @returns {Promise<Blob>}
  */
 export function chartPNG(picture, scale) {
@@ -136,5 +139,5 @@ export function chartPNG(picture, scale) {
 
 /** @param {import("./chart-types.js").Axis} axis */
 function titleOf({ kind, log }) {
-  return log ? `${AXES[kind]} (logarithmic)` : AXES[kind];
+  return log ? `${AXIS_TITLES[kind]} (log scale)` : AXIS_TITLES[kind];
 }

@@ -1,19 +1,21 @@
 /**
- * The line at a step that stays marked, and its handle below the plot: dragged, moved by the arrow keys, written over,
- * taken away.
+ * The vertical line at a pinned x, and its handle below the plot. The handle can be dragged, moved with
+ * the arrow keys, edited as text, and removed.
  */
 
-/** A drag shorter than this is a click, CSS pixels. */
-const DRAG = 3;
+/** A shorter drag counts as a click, CSS pixels. */
+const MIN_DRAG_PX = 3;
 
 /**
- * @typedef {object} PinTarget
- * @property {(left: number, settled: boolean) => void} drag  to a place in the plot, CSS pixels
- * @property {(direction: -1 | 1) => void} walk  to the next point
- * @property {(x: number) => void} write  a step that was typed
+ * @typedef {object} PinTarget  callbacks of the chart
+ * @property {(left: number, settled: boolean) => void} drag  moves the pin to a position in the plot, CSS
+ *   pixels; `settled` is true when the drag ends
+ * @property {(direction: -1 | 1) => void} walk  moves the pin to the next point
+ * @property {(x: number) => void} write  moves the pin to a step that the user typed
  * @property {() => void} remove
  */
 
+/** The pin of one chart. */
 export class ChartPin {
   #box = document.createElement("div");
   #handle = document.createElement("span");
@@ -21,10 +23,10 @@ export class ChartPin {
   #plot;
   #left = 0;
   #x = NaN;
-  /** Whether it can be typed: steps can, times are said in other words than numbers. */
-  #isNumber = false;
+  /** Whether x can be typed: a step can, a time cannot, because it is not shown as a plain number. */
+  #isEditable = false;
 
-  /** @param {HTMLElement} plot  between the axes @param {PinTarget} target */
+  /** @param {HTMLElement} plot  the area between the axes @param {PinTarget} target */
   constructor(plot, target) {
     this.#plot = plot;
     const grip = document.createElement("span");
@@ -48,27 +50,30 @@ export class ChartPin {
     plot.append(this.#box);
     close.addEventListener("click", target.remove);
 
-    /** @type {{ from: number, beside: number, isGrip: boolean, moved: boolean } | null} where it was taken, how far from its line */
+    /**
+     * The current drag: where it began, and the distance from there to the pin's line. CSS pixels.
+     * @type {{ from: number, offset: number, isGrip: boolean, moved: boolean } | null}
+     */
     let drag = null;
     /** @param {PointerEvent} event */
     const onDown = (event) => {
-      event.stopPropagation(); // the chart would begin to select a part
+      event.stopPropagation(); // the chart would start a zoom selection
       if (event.button !== 0 || event.target === close || event.target === input) return;
       const isGrip = grip.contains(/** @type {Node} */ (event.target));
-      drag = { from: event.clientX, beside: this.#left - event.clientX, isGrip, moved: false };
+      drag = { from: event.clientX, offset: this.#left - event.clientX, isGrip, moved: false };
       this.#box.setPointerCapture(event.pointerId);
     };
     /** @param {PointerEvent} event */
     const onMove = (event) => {
       if (!drag) return;
       event.stopPropagation();
-      drag.moved ||= Math.abs(event.clientX - drag.from) >= DRAG;
-      if (drag.moved) target.drag(event.clientX + drag.beside, false);
+      drag.moved ||= Math.abs(event.clientX - drag.from) >= MIN_DRAG_PX;
+      if (drag.moved) target.drag(event.clientX + drag.offset, false);
     };
     /** @param {PointerEvent} event */
     const onEnd = (event) => {
       event.stopPropagation();
-      if (drag?.moved) target.drag(event.clientX + drag.beside, true);
+      if (drag?.moved) target.drag(event.clientX + drag.offset, true);
       else if (drag && event.type === "pointerup" && drag.isGrip) this.#edit();
       drag = null;
     };
@@ -80,7 +85,7 @@ export class ChartPin {
       else if (key === "Delete" || key === "Backspace" || key === "Escape") target.remove();
       else if (key === "Enter" || key === "F2") this.#edit();
       else if (/^[-\d]$/.test(key) && !event.ctrlKey && !event.metaKey && !event.altKey) this.#edit(key);
-      else return event.stopPropagation(); // not for the chart either
+      else return event.stopPropagation(); // the chart must not handle it either
       event.preventDefault();
       event.stopPropagation();
     };
@@ -91,7 +96,7 @@ export class ChartPin {
       event.preventDefault();
       const x = Number(input.value.replace(/[\s,_]/g, "") || NaN);
       if (event.key === "Enter" && !Number.isFinite(x)) return input.select();
-      this.#leave();
+      this.#endEdit();
       handle.focus({ preventScroll: true });
       if (event.key === "Enter" && x !== this.#x) target.write(x);
     };
@@ -102,12 +107,15 @@ export class ChartPin {
     this.#box.addEventListener("dblclick", (event) => event.stopPropagation());
     handle.addEventListener("keydown", onKey);
     input.addEventListener("keydown", onInputKey);
-    input.addEventListener("blur", () => this.#leave());
+    input.addEventListener("blur", () => this.#endEdit());
   }
 
-  /** Takes a step in place of the one that is there. @param {string} [text]  what was typed already */
+  /**
+   * Shows the text box for a step.
+   * @param {string} [text]  its initial text; by default the pinned step
+   */
   #edit(text) {
-    if (!this.#isNumber) return;
+    if (!this.#isEditable) return;
     const input = this.#input;
     input.value = text ?? String(this.#x);
     input.hidden = false;
@@ -116,28 +124,29 @@ export class ChartPin {
     if (text === undefined) input.select();
   }
 
-  #leave() {
+  #endEdit() {
     this.#input.hidden = true;
     this.#handle.hidden = false;
   }
 
   /**
+   * Moves the pin.
    * @param {number} left  CSS pixels inside the plot
    * @param {number} x
-   * @param {string} text  the same, written out
-   * @param {string} what  `step` or `time`
+   * @param {string} text  x as formatted text
+   * @param {string} what  what x is: `step` or `time`
    */
   place(left, x, text, what) {
     const width = this.#plot.clientWidth;
     this.#left = left;
     this.#x = x;
-    this.#isNumber = what === "step";
+    this.#isEditable = what === "step";
     this.#box.hidden = !(left >= -1 && left <= width + 1);
     if (this.#box.hidden) return;
     this.#box.style.left = `${left}px`;
     this.#box.classList.toggle("tb-at-end", left > width - 36);
     this.#handle.textContent = text;
-    this.#handle.title = `Drag, or move with ← →${this.#isNumber ? ". Click or type to set a step" : ""}`;
+    this.#handle.title = `Drag or use ← → to move${this.#isEditable ? ". Click or type to enter a step" : ""}`;
     this.#handle.setAttribute("aria-label", `Pinned ${what}`);
     this.#handle.setAttribute("aria-valuenow", String(x));
     this.#handle.setAttribute("aria-valuetext", text);

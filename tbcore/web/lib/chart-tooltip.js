@@ -1,5 +1,5 @@
 /**
- * The floating table that says what is under the pointer: run, value, step and time of the nearest points.
+ * The tooltip of a chart: a table of the points nearest to the pointer, with run, value, step and time.
  */
 
 import { formatDuration, formatStep, formatTime, formatValue } from "./format.js";
@@ -9,31 +9,36 @@ import { cell, readOutNodes, span, Tooltip } from "./tooltip.js";
 
 /** @typedef {import("./line-chart.js").Hit} Hit */
 
-const MOST_ROWS = 8;
+const MAX_ROWS = 8;
 
+/** The tooltip of one chart. */
 export class ChartTooltip {
   #owner;
   #tooltip;
 
-  /** @param {HTMLElement} owner  the chart; the window lies outside the card it is in, or at least outside of it */
+  /**
+   * @param {HTMLElement} owner  the chart's element. The tooltip is placed outside the card around it,
+   *   or at least outside the chart
+   */
   constructor(owner) {
     this.#owner = owner;
     this.#tooltip = new Tooltip(owner);
   }
 
   /**
-   * @param {readonly Hit[]} hits  the nearest first
-   * @param {{ left: number, top: number }} anchor  in the viewport
-   * @param {boolean} speak  whether to read the nearest point aloud
+   * Shows the tooltip, or updates it.
+   * @param {readonly Hit[]} hits  nearest first
+   * @param {{ left: number, top: number }} anchor  position in the viewport, CSS pixels
+   * @param {boolean} speak  whether to announce the nearest point to screen readers
    * @param {import("./chart-types.js").XAxis} xAxis
-   * @param {string} hint  what else can be done there; may be empty
-   * @param {import("./chart-types.js").Callbacks["readOut"]} [readOut]  says it otherwise
+   * @param {string} hint  an action that is available here; may be empty
+   * @param {import("./chart-types.js").Callbacks["readOut"]} [readOut]  makes other content than the table
    */
   show(hits, anchor, speak, xAxis, hint, readOut) {
-    const kept = [this.#owner.closest(".tb-card") ?? this.#owner, this.#owner].map((element) => element.getBoundingClientRect());
-    const said = readOut?.(hits);
-    if (said) this.#tooltip.show(readOutNodes(said), anchor, speak ? said.spoken : null, kept);
-    else this.#tooltip.show(nodesOf(hits, xAxis, hint), anchor, speak ? spokenOf(hits[0], xAxis) : null, kept);
+    const avoid = [this.#owner.closest(".tb-card") ?? this.#owner, this.#owner].map((element) => element.getBoundingClientRect());
+    const custom = readOut?.(hits);
+    if (custom) this.#tooltip.show(readOutNodes(custom), anchor, speak ? custom.spoken : null, avoid);
+    else this.#tooltip.show(nodesOf(hits, xAxis, hint), anchor, speak ? spokenOf(hits[0], xAxis) : null, avoid);
   }
 
   hide() {
@@ -46,26 +51,28 @@ export class ChartTooltip {
 }
 
 /**
- * @param {readonly Hit[]} hits  the nearest first
+ * The tooltip's content: a table of bands, a table of lines, and a line of text below.
+ * @param {readonly Hit[]} hits  nearest first
  * @param {import("./chart-types.js").XAxis} xAxis
  * @param {string} hint
  * @returns {Node[]}
  */
 function nodesOf(hits, xAxis, hint) {
   const nearest = hits[0];
-  const rows = hits.slice(0, MOST_ROWS);
-  const band = hits.find((hit) => hit.band); // the nearest; its members may be many, and nearer
-  if (band && !rows.includes(band)) rows[MOST_ROWS - 1] = band;
-  rows.sort((a, b) => order(a) - order(b));
+  const rows = hits.slice(0, MAX_ROWS);
+  // The nearest band always has a row, even if many of its runs are nearer.
+  const band = hits.find((hit) => hit.band);
+  if (band && !rows.includes(band)) rows[MAX_ROWS - 1] = band;
+  rows.sort((a, b) => topOf(a) - topOf(b));
   const lines = rows.filter(({ line }) => line);
   const bands = rows.filter(({ band }) => band);
   const isSmoothed = lines.some(({ line }) => line?.smoothed);
   const titles = ["Run", ...(isSmoothed ? ["Smoothed"] : []), "Value", "Step", "Relative"];
-  const more = hits.length > rows.length ? `the nearest ${rows.length} of ${hits.length}` : "";
+  const more = hits.length > rows.length ? `nearest ${rows.length} of ${hits.length}` : "";
   const time = nearest.line ? formatTime(nearest.line.wallTime[nearest.index]) : "";
   const below = [more, time, hint].filter(Boolean).join(" · ");
   return [
-    ...(band ? [table(bands, nearest, ["Group", "Mean", "Low", "High", "Runs"], bandTexts), paragraph(placeOf(band, xAxis, bands.length > 1))] : []),
+    ...(band ? [table(bands, nearest, ["Group", "Mean", "Low", "High", "Runs"], bandTexts), paragraph(bandNote(band, xAxis, bands.length > 1))] : []),
     ...(lines.length > 0 ? [table(lines, nearest, titles, (hit) => lineTexts(hit, isSmoothed))] : []),
     ...(below ? [paragraph(below)] : []),
   ];
@@ -73,47 +80,52 @@ function nodesOf(hits, xAxis, hint) {
 
 /** @param {string} text */
 function paragraph(text) {
-  const made = document.createElement("p");
-  made.textContent = text;
-  return made;
+  const element = document.createElement("p");
+  element.textContent = text;
+  return element;
 }
 
-/** @param {Hit} hit @param {import("./chart-types.js").XAxis} xAxis */
+/** The text that screen readers announce for a point. @param {Hit} hit @param {import("./chart-types.js").XAxis} xAxis */
 function spokenOf(hit, xAxis) {
   const { name, line, band, index } = hit;
-  const [at, value] = line ? [`step ${formatStep(line.step[index])}`, line.value] : [placeOf(hit, xAxis), band?.mean ?? []];
+  const [at, value] = line ? [`step ${formatStep(line.step[index])}`, line.value] : [bandNote(hit, xAxis), band?.mean ?? []];
   return `${name}, ${at}: ${formatValue(value[index])}`;
 }
 
 /**
- * Where a point of a band is, what low and high are, and which runs the mean is of.
+ * A note on a point of a band: its x, what low and high are, and how many runs the mean includes.
  * @param {Hit} hit
  * @param {import("./chart-types.js").XAxis} xAxis
- * @param {boolean} [isOneOfMany]  says which group it is about
+ * @param {boolean} [isOneOfMany]  whether to name the group
  */
-function placeOf({ name, band, index }, xAxis, isOneOfMany = false) {
+function bandNote({ name, band, index }, xAxis, isOneOfMany = false) {
   if (!band) return "";
   const x = band.x[index];
-  const place = xAxis === "step" ? `step ${formatStep(x)}` : xAxis === "relative" ? formatDuration(x) : formatTime(x);
+  const at = xAxis === "step" ? `step ${formatStep(x)}` : xAxis === "relative" ? formatDuration(x) : formatTime(x);
   const { count, numRuns = count[index], nonfinite } = band;
-  const numOdd = nonfinite?.[index] ?? 0;
-  const numAway = numRuns - count[index] - numOdd; // before their first point, or behind their last
-  const why = `${numOdd > 0 ? `, ${numOdd} not finite` : ""}${numAway > 0 ? `, ${numAway} without points here` : ""}`;
+  const numNonFinite = nonfinite?.[index] ?? 0;
+  const numWithoutPoint = numRuns - count[index] - numNonFinite; // they start later or ended earlier
+  const why = `${numNonFinite > 0 ? `, ${numNonFinite} not finite` : ""}${numWithoutPoint > 0 ? `, ${numWithoutPoint} without points here` : ""}`;
   const mean = isOneOfMany ? `${name}: mean` : "mean";
   const runs = why ? `${mean} of ${countText(band, index)} runs${why}` : "mean";
-  return [place, ...(band.label ? [band.label] : []), runs].join(" · ");
+  return [at, ...(band.label ? [band.label] : []), runs].join(" · ");
 }
 
-/** How many runs of a band's group have a part in it. @param {import("./chart-types.js").Band} band @param {number} index */
+/**
+ * How many of the group's runs are in the mean: `5`, or `3 of 5` if some are missing.
+ * @param {import("./chart-types.js").Band} band
+ * @param {number} index
+ */
 export function countText({ count, numRuns = 0 }, index) {
   return count[index] < numRuns ? `${count[index]} of ${numRuns}` : String(count[index]);
 }
 
 /**
+ * A table with a row for each point.
  * @param {readonly Hit[]} hits
- * @param {Hit} nearest
- * @param {readonly string[]} titles
- * @param {(hit: Hit) => string[]} texts  of the cells after the name
+ * @param {Hit} nearest  its row is emphasized
+ * @param {readonly string[]} titles  column headings
+ * @param {(hit: Hit) => string[]} texts  returns the cells after the name
  */
 function table(hits, nearest, titles, texts) {
   const table = document.createElement("table");
@@ -137,8 +149,9 @@ function table(hits, nearest, titles, texts) {
 }
 
 /**
- * @param {Hit} hit  of a line
- * @param {boolean} isSmoothed
+ * The cells of a line's point.
+ * @param {Hit} hit
+ * @param {boolean} isSmoothed  whether the table has a column for smoothed values
  */
 function lineTexts({ line, index }, isSmoothed) {
   if (!line) return [];
@@ -151,12 +164,12 @@ function lineTexts({ line, index }, isSmoothed) {
   ];
 }
 
-/** @param {Hit} hit  of a band */
+/** The cells of a band's point. @param {Hit} hit */
 function bandTexts({ band, index }) {
   return band ? [...[band.mean, band.low, band.high].map((column) => formatValue(column[index])), countText(band, index)] : [];
 }
 
-/** Rows stand in the order of the lines on the screen. @param {Hit} hit */
-function order(hit) {
+/** The sort key of rows: they are in the order of the lines on screen, top down. @param {Hit} hit */
+function topOf(hit) {
   return Number.isNaN(hit.top) ? Infinity : hit.top;
 }

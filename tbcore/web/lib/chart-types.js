@@ -1,113 +1,122 @@
 /**
- * Types of the chart and of what it is made of. Nothing is here at run time, so that pages do not load it.
+ * Types of the line chart and its parts. The module has no code, so no page loads it.
  */
 
 export {};
 
 /**
- * @typedef {object} Columns  one series as columns of equal length, in the order in which it was written
+ * @typedef {object} Columns  one series as columns of equal length, in the order it was written
  * @property {Float64Array} step
  * @property {Float64Array} wallTime  seconds since the epoch
- * @property {Float64Array} value  NaN and infinities included
+ * @property {Float64Array} value  may contain NaN and infinities
  *
  * @typedef {"step" | "relative" | "wall_time"} XAxis
  * @typedef {{ moveTo(x: number, y: number): void, lineTo(x: number, y: number): void }} PathLike
- * @typedef {{ from: number, to: number, rising: boolean }} Part  points from .. to - 1, which are joined
+ * @typedef {{ from: number, to: number, rising: boolean }} Segment
+ *   points from .. to - 1, joined by a line; `rising`: their x never decreases
  * @typedef {[min: number, max: number]} Range
  * @typedef {"linear" | "log"} Scale
  *
  * @typedef {object} LineOptions
  * @property {string} name  shown on hover
- * @property {string} [run]  the run it is of, where the name says more; the name unless told
- * @property {string} color
- * @property {Float64Array | null} [smoothed]  drawn strong, with `value` faint behind it
- * @property {ArrayLike<number>} [segments]  first rows of segments, such as restarts; no line joins two
- * @property {number} [startTime]  when relative time begins, seconds since the epoch; at the first row unless told
+ * @property {string} [run]  name of the run; defaults to `name`
+ * @property {string} color  a CSS color
+ * @property {Float64Array | null} [smoothed]  drawn opaque, with `value` faint behind it
+ * @property {ArrayLike<number>} [segments]  index of the first row of each segment; a restart begins a
+ *   segment, and no line joins two segments
+ * @property {number} [startTime]  zero of relative time, seconds since the epoch; defaults to the time
+ *   of the first row
  * @property {readonly number[]} [dash]  pixels on, pixels off
- * @property {Columns} [overview]  rows of the whole series, when these are a part of it: "everything" reaches as far
- * @property {string} [key]  tells lines of one name apart
- * @property {boolean} [faint]  drawn thin behind all others, and without a say in what the axes show; of smoothed lines
- *   only these
+ * @property {Columns} [overview]  rows of the whole series, if the line's own rows are only those of a
+ *   view: the full range of the x axis includes them
+ * @property {string} [key]  distinguishes lines with the same name
+ * @property {boolean} [faint]  draws the line thin, behind all others, and ignores it for the range of
+ *   the axes. If the line is smoothed, only the smoothed values are drawn
  * @typedef {Columns & LineOptions} Line
  *
- * @typedef {object} Band  the mean of a group of runs, and how far they are apart
+ * @typedef {object} Band  the mean of a group of runs, and their spread
  * @property {string} name
  * @property {string} color
  * @property {Float64Array} x  in units of the x axis
  * @property {Float64Array} mean
  * @property {Float64Array} low
  * @property {Float64Array} high
- * @property {Float64Array} count  of runs in the mean
- * @property {number} [numRuns]  of the group, where `count` may be less
- * @property {Float64Array} [nonfinite]  how many runs have a value there that is not finite; where they become more it is
- *   marked
- * @property {[low: Float64Array, high: Float64Array][]} [inner]  narrower bands inside it, drawn over it
- * @property {string} [label]  what low and high are
- * @property {Float64Array} [overview]  x of the whole band, when this is a part of it
- * @property {readonly number[]} [dash]  of the mean: pixels on, pixels off
- * @property {string} [key]  tells bands of one name apart
+ * @property {Float64Array} count  number of runs in the mean at each x
+ * @property {number} [numRuns]  number of runs in the group; `count` may be lower
+ * @property {Float64Array} [nonfinite]  number of runs with a non-finite value at each x; the chart
+ *   marks where it increases
+ * @property {[low: Float64Array, high: Float64Array][]} [inner]  narrower bands, drawn over this one
+ * @property {string} [label]  what low and high are, such as "min and max"
+ * @property {Float64Array} [overview]  x of the whole band, if `x` is only that of a view
+ * @property {readonly number[]} [dash]  dash of the mean: pixels on, pixels off
+ * @property {string} [key]  distinguishes bands with the same name
  *
- * @typedef {object} ReadOut  what is said about one thing
+ * @typedef {object} ReadOut  the content of a tooltip about one thing
  * @property {string} name
  * @property {string} color
  * @property {readonly (readonly [what: string, value: string])[]} rows
- * @property {string} note  a line below; may be empty
- * @property {string} spoken  read aloud when the keyboard is used
+ * @property {string} note  a line below the rows; may be empty
+ * @property {string} spoken  text for screen readers, announced during keyboard navigation
  *
  * @typedef {object} Axes
- * @property {XAxis} xAxis  "step" unless told
- * @property {Scale} xScale  "linear" unless told; wall time always is
- * @property {Scale} yScale  "linear" unless told
- * @property {boolean} clip  leaves outliers out of the y range, and marks lines that are cut off; false unless told
+ * @property {XAxis} xAxis  default "step"
+ * @property {Scale} xScale  default "linear"; ignored for wall time, which is always linear
+ * @property {Scale} yScale  default "linear"
+ * @property {boolean} clip  ignores outliers for the y range, and marks where lines are cut off;
+ *   default false
  *
  * @typedef {object} Callbacks
- * @property {string} label  what the chart shows, for those who cannot see it
- * @property {(view: Range | null, settled: boolean) => void} [onView]  the reader zooms or moves; `settled` at the end of
- *   a gesture
- * @property {(hits: Hit[]) => void} [onHover]  what is pointed at, the nearest first; empty: nothing any more
- * @property {(hits: readonly Hit[]) => ReadOut} [readOut]  what to say of what is pointed at, instead of a table of values
+ * @property {string} label  what the chart shows; its accessible name
+ * @property {(view: Range | null, settled: boolean) => void} [onView]  called when the user zooms or
+ *   pans; `settled` is true at the end of a gesture
+ * @property {(hits: Hit[]) => void} [onHover]  called with the points under the pointer, nearest first;
+ *   with an empty array when the pointer leaves
+ * @property {(hits: readonly Hit[]) => ReadOut} [readOut]  makes the tooltip's content, in place of the
+ *   table of values
  * @property {Cursor} [cursor]  shared with other charts
- * @property {(x: number | null, settled: boolean, here: boolean) => void} [onPin]  an x was pinned, moved or let go, here
- *   or in a chart with the same cursor; `settled` at the end of a gesture. Without it the reader can pin nothing
- * @property {(x: number, direction: -1 | 1) => Promise<number | null> | null} [nextX]  where the next point of all that
- *   were logged is, for a pin that is walked; null: there is none, and instead of a promise: all points are drawn
+ * @property {(x: number | null, settled: boolean, here: boolean) => void} [onPin]  called when an x is
+ *   pinned, moved or unpinned (null); `settled` is true at the end of a gesture, `here` is false if it
+ *   happened in another chart with the same cursor. Without this callback, users cannot pin
+ * @property {(x: number, direction: -1 | 1) => Promise<number | null> | null} [nextX]  finds the next
+ *   logged point after x, for moving a pin by keyboard. The promise resolves to null if there is none;
+ *   returning null instead of a promise means that the chart has all points already
  * @property {(isZoomed: boolean) => void} [onZoom]
  * @typedef {Callbacks & Partial<Axes>} LineChartOptions
  *
- * @typedef {object} Item  a line or band on the axes
+ * @typedef {object} Item  a line or band, converted to axis coordinates
  * @property {Line | null} line
  * @property {Band | null} band
  * @property {string} name
- * @property {string} run  of a band: its name
+ * @property {string} run  the run's name; for a band, the band's name
  * @property {string} color
  * @property {Float64Array} xs
- * @property {Float64Array} ys  drawn strong
- * @property {Float64Array | null} raw  drawn faint
- * @property {Float64Array[]} columns  all that is drawn
- * @property {Part[]} parts
- * @property {Range | null} ends  of x in these rows
- * @property {Range | null} xExtent  of the whole series
+ * @property {Float64Array} ys  drawn opaque
+ * @property {Float64Array | null} raw  unsmoothed values, drawn faint; null if not drawn
+ * @property {Float64Array[]} columns  all columns that are drawn
+ * @property {Segment[]} segments
+ * @property {Range | null} ends  smallest and largest x of these rows
+ * @property {Range | null} xExtent  smallest and largest x of the whole series
  * @property {Range | null} yExtent
- * @property {{ index: number, beside: number }[]} nonFinite
+ * @property {{ index: number, markAt: number }[]} nonFinite  as `nonFinitePoints` returns them
  *
- * @typedef {object} Hit  a point that is read just now
+ * @typedef {object} Hit  a point under the pointer, or the one selected by keyboard
  * @property {Line} [line]
- * @property {Band} [band]  instead of a line
+ * @property {Band} [band]  set in place of `line` for a point of a band
  * @property {string} name
- * @property {string} run  of a band: its name
+ * @property {string} run  the run's name; for a band, the band's name
  * @property {string} color
- * @property {number} index  of the point
+ * @property {number} index  row of the point
  * @property {number} left  CSS pixels inside the plot
- * @property {number} top  NaN: has no place
+ * @property {number} top  CSS pixels inside the plot; NaN if the value cannot be drawn
  *
  * @typedef {object} Axis
  * @property {XAxis | "value"} kind
  * @property {boolean} log
- * @property {Range} range  what is shown; logarithms where `log`
+ * @property {Range} range  the visible range, in axis coordinates (log10 of values if `log`)
  *
- * @typedef {{ share: number, label: string }} Tick  share of the axis' length
+ * @typedef {{ share: number, label: string }} Tick  `share`: position on the axis, from 0 to 1
  *
- * @typedef {object} Layout  CSS pixels inside the chart
+ * @typedef {object} Layout  the plot's position in the chart, CSS pixels
  * @property {number} left
  * @property {number} top
  * @property {number} width
@@ -115,40 +124,45 @@ export {};
  * @property {Tick[]} xTicks
  * @property {Tick[]} yTicks
  *
- * @typedef {object} Pointed  CSS pixels inside the plot
+ * @typedef {object} Pointed  the pointer's position inside the plot, CSS pixels
  * @property {number} left
  * @property {number} top
- * @property {boolean} [isTouch]  by a finger, which cannot click: it moves the page
+ * @property {boolean} [isTouch]  whether it is a finger, whose tap does not pin
  *
- * @typedef {object} GestureTarget  what gestures act on
- * @property {() => Range | null} range  of the x axis, as it is laid out; null while there is nothing
- * @property {(range: Range | null, settled: boolean) => void} show  null: everything; `settled` at the end of a gesture
- * @property {(point: Pointed | null) => void} point  pointed at
- * @property {(point: { left: number, top: number }) => void} [click]  clicked once, CSS pixels inside the plot
- * @property {(event: KeyboardEvent) => boolean} key  whether a key was of use otherwise
+ * @typedef {object} GestureTarget  what gestures control
+ * @property {() => Range | null} range  returns the visible range of the x axis; null if there is none
+ * @property {(range: Range | null, settled: boolean) => void} show  sets the visible range, null for the
+ *   full range; `settled` is true at the end of a gesture
+ * @property {(point: Pointed | null) => void} point  called when the pointer moves; null when it leaves
+ * @property {(point: { left: number, top: number }) => void} [click]  called after a single click, with
+ *   CSS pixels inside the plot
+ * @property {(event: KeyboardEvent) => boolean} key  handles any other key; returns whether it did
  *
- * @typedef {object} Picture
+ * @typedef {object} Picture  everything that an exported picture shows
  * @property {string} label  the title
- * @property {number} width
- * @property {number} height
+ * @property {number} width  CSS pixels
+ * @property {number} height  CSS pixels
  * @property {Layout} layout
  * @property {Axis} x
  * @property {Axis} y
  * @property {readonly Item[]} items
- * @property {readonly { color: string, fill: string, stroke: string }[]} marks
- * @property {string} note  what is not shown
+ * @property {readonly { color: string, fill: string, stroke: string }[]} marks  of each item
+ * @property {string} note  says what is not shown; "" for none
  * @property {{ text: string, grid: string, surface: string }} colors
  *
- * @typedef {object} CursorMember  a chart
- * @property {(x: number | null, run: string | null) => void} showCursor  another chart is pointed at, at this x and at
- *   a line of this run; null: no longer
+ * @typedef {object} CursorMember  one of the charts that share a cursor
+ * @property {(x: number | null, run: string | null) => void} showCursor  marks the pointer's position in
+ *   another chart, and the run it is nearest to; null removes the mark
  * @property {(run: string | null) => void} highlight
- * @property {(x: number | null, settled: boolean, here: boolean) => void} showPin  marks an x; null: none. `here`: it was
- *   done in this chart
+ * @property {(x: number | null, settled: boolean, here: boolean) => void} showPin  marks an x; null
+ *   removes the mark. `here`: whether it was pinned in this chart
  *
- * @typedef {object} Cursor
- * @property {(member: CursorMember) => () => void} join  returns what leaves again
- * @property {(x: number | null, run: string | null, from: CursorMember) => void} move  tells all others
- * @property {(x: number | null, settled: boolean, from?: CursorMember) => void} pin  tells all, also those that join later
- * @property {(run: string | null) => void} highlight  draws the lines of a run strong in all charts, others faint
+ * @typedef {object} Cursor  what charts with the same x axis share
+ * @property {(member: CursorMember) => () => void} join  adds a chart; returns a function that removes it
+ * @property {(x: number | null, run: string | null, from: CursorMember) => void} move  notifies all
+ *   members but `from`
+ * @property {(x: number | null, settled: boolean, from?: CursorMember) => void} pin  pins an x in all
+ *   members, including those that join later
+ * @property {(run: string | null) => void} highlight  draws a run's lines opaque in all members, and
+ *   all others faint; null ends it
  */

@@ -1,14 +1,16 @@
 /**
- * A chart of many lines, each with its own x values: axes, hover, zoom and marks for what a line cannot show. Plain DOM,
- * for any plugin:
+ * A chart of many lines, each with its own x values: axes, hover, zoom, and marks for what a line cannot
+ * show, such as NaN. Plain DOM, without preact:
  *
  *     const chart = new LineChart(element, { label: "loss" });
  *     chart.setLines([{ name: "train", color: "#3366cc", step, wallTime, value }]);
  *
- * The chart fills its element and follows its size. `gestures.js` says how it is zoomed and moved; the arrow keys walk
- * over the points. A view is a part [from, to] of the x axis, null for everything.
+ * The chart fills its element and follows its size. `gestures.js` lists how users zoom and pan; the
+ * arrow keys select points one by one. A view is the visible range [from, to] of the x axis, or null for
+ * the full range.
  *
- * All columns are brought to the axes once, as logarithms where an axis is logarithmic; from there to pixels is linear.
+ * All columns are converted once to axis coordinates (see `axes.js`), which are log10 of the values on a
+ * logarithmic axis. The mapping from axis coordinates to pixels is linear.
  */
 
 import { axisColumn, drawAxes, FONT, fromAxis, layOut, shareOf, toAxis } from "./axes.js";
@@ -21,12 +23,12 @@ import {
   clipRange,
   extent,
   lastIndex,
-  lossPoints,
+  newNonFinitePoints,
   nearestIndex,
   nonFinitePoints,
   padded,
-  partsOf,
-  risingRuns,
+  segmentsOf,
+  risingStretches,
   traceBand,
   tracePath,
   visibleExtent,
@@ -49,52 +51,59 @@ import {
  */
 
 const LINE_WIDTH = 1.4;
-/** More lines are thin, to be told apart; more points are drawn by our own raster, which is several times as fast. */
-const MANY_LINES = 12;
-const MANY_POINTS = 15_000;
-/** Opacity of values behind their smoothed line, of faint lines, and of a band. */
-const FAINT = 0.28;
-const MEMBER = 0.6;
-const BAND = 0.18;
-/** Of a line or band: what its place on the axes depends on. */
-const KEPT = ["step", "wallTime", "smoothed", "segments", "startTime", "faint", "overview", "x", "low", "high", "inner", "nonfinite"];
-/** How a place on the x axis is written. */
-const FORMATS = { step: formatStep, relative: formatDuration, wall_time: formatTime };
-/** A line is read only where it has a point this near to the cursor, CSS pixels; beyond its ends nearly none. */
-const REACH = 60;
-const BESIDE = 2;
+/** Charts with more lines draw them thinner, and without a dot at each point. */
+const MAX_DETAILED_LINES = 12;
+/** Charts with more points use `Raster`, which is several times as fast as the browser's strokes. */
+const RASTER_THRESHOLD_POINTS = 15_000;
+/** Opacity of unsmoothed values behind their smoothed line. */
+const RAW_OPACITY = 0.28;
+/** Opacity of lines with the option `faint`. */
+const FAINT_LINE_OPACITY = 0.6;
+const BAND_OPACITY = 0.18;
+/** Fields of a line or band that its item is computed from. */
+const ITEM_INPUTS = ["step", "wallTime", "smoothed", "segments", "startTime", "faint", "overview", "x", "low", "high", "inner", "nonfinite"];
+/** Functions that format an x value. */
+const X_FORMATS = { step: formatStep, relative: formatDuration, wall_time: formatTime };
+/** The cursor reads a line's point only if it is at most this far away horizontally, CSS pixels. */
+const MAX_POINT_DISTANCE_PX = 60;
+/** The same limit where the cursor is before the line's first point or after its last. */
+const MAX_DISTANCE_PAST_END_PX = 2;
 
+/** A line chart in an element. */
 export class LineChart {
   /** @type {HTMLElement} */ #element;
   /** @type {import("./chart-types.js").Callbacks & import("./chart-types.js").Axes} */ #options;
   /** @type {readonly Line[]} */ #lines = [];
   /** @type {readonly Band[]} */ #bands = [];
-  /** @type {Item[]} */ #items = [];
-  /** @type {Range | null} */ #view = null;
-  /** A gesture is on: the y axis stands still, and lines are drawn thin. */
-  #isMoving = false;
-  /** @type {Range | null} of everything, as far as it is known, on the axis */ #whole = null;
-  /** @type {Range} what the axes show */ #x = [0, 1];
-  /** @type {Range} */ #y = [0, 1];
+  /** @type {Item[]} in drawing order */ #items = [];
+  /** @type {Range | null} in units of the x axis */ #view = null;
+  /** Whether a zoom or pan gesture is in progress: the y axis is frozen, and lines are drawn fast. */
+  #isInGesture = false;
+  /** @type {Range | null} all known x, in axis coordinates */ #fullRange = null;
+  /** @type {Range} visible range of the x axis, in axis coordinates */ #xRange = [0, 1];
+  /** @type {Range} visible range of the y axis, in axis coordinates */ #yRange = [0, 1];
   /** @type {Layout | null} */ #layout = null;
   /** @type {Raster | null} */ #raster = null;
   #canvas = make("canvas", "tb-chart-canvas");
   #plot = make("div", "tb-chart-plot");
   #overlay = make("canvas", "tb-chart-overlay");
   #note = make("p", "tb-chart-note");
-  /** @type {import("./chart-tooltip.js").ChartTooltip | null} made when something is pointed at */ #tooltip = null;
+  /** @type {import("./chart-tooltip.js").ChartTooltip | null} created on first hover */ #tooltip = null;
   /** @type {ResizeObserver} */ #resizes;
-  #closed = new AbortController();
+  /** Aborted when the chart is destroyed. */
+  #abort = new AbortController();
   #leaveCursor = () => {};
-  /** @type {{ name: string, index: number } | null} the point the arrow keys are at */ #reading = null;
-  /** @type {import("./chart-types.js").Pointed | null} pointer, CSS pixels inside the plot */ #pointer = null;
-  /** @type {number | null} an x that stays marked */ #pinned = null;
-  /** @type {import("./chart-pin.js").ChartPin | null} made when an x is pinned */ #pin = null;
-  /** Whether the next point is asked for. */
-  #isAsking = false;
-  /** @type {{ x: number, run: string | null } | null} the pointer in another chart */ #shared = null;
-  /** @type {string | null} run */ #highlighted = null;
-  #wasHovered = false;
+  /** @type {{ name: string, index: number } | null} the point selected by keyboard: key of its item, and row */
+  #selected = null;
+  /** @type {import("./chart-types.js").Pointed | null} */ #pointer = null;
+  /** @type {number | null} the pinned x, in units of the x axis */ #pinned = null;
+  /** @type {import("./chart-pin.js").ChartPin | null} created when an x is first pinned */ #pin = null;
+  /** Whether a call of the option `nextX` is pending. */
+  #isFetchingNext = false;
+  /** @type {{ x: number, run: string | null } | null} the pointer in another chart with the same cursor */
+  #remotePointer = null;
+  /** @type {string | null} name of a run */ #highlighted = null;
+  #wasHovering = false;
   #colors = { text: "", grid: "", surface: "" };
 
   /**
@@ -110,29 +119,29 @@ export class LineChart {
     element.setAttribute("aria-roledescription", "line chart");
     this.#plot.append(this.#overlay);
     element.append(this.#canvas, this.#plot, this.#note);
-    this.#listen();
-    this.#resizes = new ResizeObserver(() => this.#drawSoon(true));
+    this.#addListeners();
+    this.#resizes = new ResizeObserver(() => this.#scheduleDraw(true));
     this.#resizes.observe(element);
   }
 
   /**
-   * Draws these lines and no others. View and hover stay as they are, so lines may grow under a reader's eyes.
-   * @param {readonly Line[]} lines  the first is drawn first
+   * Replaces all lines. View and hover are kept, so it can be called whenever lines grow.
+   * @param {readonly Line[]} lines  in drawing order
    */
   setLines(lines) {
     this.#lines = lines;
-    this.#prepare();
+    this.#updateItems();
   }
 
-  /** Draws these bands, behind all lines. @param {readonly Band[]} bands */
+  /** Replaces all bands. Bands are drawn behind all lines. @param {readonly Band[]} bands */
   setBands(bands) {
     this.#bands = bands;
-    this.#prepare();
+    this.#updateItems();
   }
 
   /**
-   * Changes the axes; what is not named stays. Another x axis shows everything.
-   * @param {Partial<import("./chart-types.js").Axes>} axes
+   * Changes the axes. A change of the x axis resets zoom and pin.
+   * @param {Partial<import("./chart-types.js").Axes>} axes  missing properties are left as they are
    */
   setAxes(axes) {
     const options = this.#options;
@@ -143,58 +152,58 @@ export class LineChart {
       this.setView(null);
       this.#pinned = null;
     }
-    if (options.xAxis !== xAxis || options.xScale !== xScale) this.#whole = null;
+    if (options.xAxis !== xAxis || options.xScale !== xScale) this.#fullRange = null;
     this.#items = [];
-    this.#prepare();
+    this.#updateItems();
   }
 
-  /** Reads the colours of axes and grid again, after the theme changed. */
+  /** Redraws with the theme's current colours. To be called when the theme has changed. */
   restyle() {
     this.#colors.text = "";
-    this.#drawSoon();
+    this.#scheduleDraw();
   }
 
-  /** The part of the x axis that is shown, in its units; null: everything. */
+  /** The visible range of the x axis, in its units; null for the full range. */
   get view() {
     return this.#view;
   }
 
   /**
-   * Shows a part of the x axis, without calling `onView`.
-   * @param {Range | null} view
-   * @param {boolean} [settled]  false while a gesture is on: the y axis stands still
+   * Sets the visible range of the x axis. Does not call `onView`.
+   * @param {Range | null} view  in units of the x axis; null for the full range
+   * @param {boolean} [settled]  false during a gesture, to freeze the y axis
    */
   setView(view, settled = true) {
     const was = this.isZoomed;
     this.#view = view;
-    this.#isMoving = !settled;
-    this.#drawSoon();
-    if (settled) this.#describe();
+    this.#isInGesture = !settled;
+    this.#scheduleDraw();
+    if (settled) this.#updateAria();
     if (was !== this.isZoomed) this.#options.onZoom?.(this.isZoomed);
   }
 
-  /** Device pixels of the plot's width, as far as labels leave it alike; 0 before layout. */
+  /** Approximate width of the plot in device pixels, independent of its labels; 0 before layout. */
   get pixels() {
     return Math.round(Math.max(0, this.#element.clientWidth - 56) * devicePixelRatio);
   }
 
-  /** What the x axis shows when it shows everything, in its units; null without points. */
+  /** The smallest and largest x of all data, in units of the x axis; null without points. */
   get xExtent() {
-    const x = this.#axis("x");
-    return this.#whole && /** @type {Range} */ (this.#whole.map((place) => fromAxis(x, place)));
+    const axis = this.#axis("x");
+    return this.#fullRange && /** @type {Range} */ (this.#fullRange.map((x) => fromAxis(axis, x)));
   }
 
-  /** Whether only a part of the x axis is shown. */
+  /** Whether a view is set. */
   get isZoomed() {
     return this.#view !== null;
   }
 
-  /** Shows everything again, as the reader would. */
+  /** Shows the full range and calls `onView`, like a double click. */
   resetZoom() {
-    this.#show(null, true);
+    this.#changeView(null, true);
   }
 
-  /** Draws the lines of a run strong and all others faint. @param {string | null} run */
+  /** Emphasizes a run's lines over all others; null ends it. @param {string | null} run */
   highlight(run) {
     if (run === this.#highlighted) return;
     this.#highlighted = run;
@@ -202,8 +211,8 @@ export class LineChart {
   }
 
   /**
-   * The chart as a document of SVG: title, axes, lines and their names.
-   * @param {string} [note]  what to know about the lines, such as their smoothing
+   * The chart as an SVG document with title, axes, lines and legend.
+   * @param {string} [note]  text above the plot, such as the smoothing
    * @returns {Promise<string>}
    */
   async toSVG(note) {
@@ -211,8 +220,8 @@ export class LineChart {
   }
 
   /**
-   * The same as pixels.
-   * @param {number} [scale]  pixels in a CSS pixel
+   * The chart as a PNG image with title, axes, lines and legend.
+   * @param {number} [scale]  image pixels per CSS pixel
    * @param {string} [note]
    * @returns {Promise<Blob>} image/png
    */
@@ -220,10 +229,10 @@ export class LineChart {
     return (await import("./chart-export.js")).chartPNG(this.#picture(note), scale);
   }
 
-  /** Takes the chart out of its element. */
+  /** Removes the chart from its element. */
   destroy() {
-    this.#hover(null);
-    this.#closed.abort();
+    this.#notifyHover(null);
+    this.#abort.abort();
     this.#leaveCursor();
     this.#resizes.disconnect();
     this.#tooltip?.destroy();
@@ -231,85 +240,90 @@ export class LineChart {
     for (const part of [this.#canvas, this.#plot, this.#note]) part.remove();
   }
 
-  // --- from columns to axes ----------------------------------------------------------------------------------------
+  // --- from columns to axis coordinates ---------------------------------------------------------------
 
-  /** @param {"x" | "y"} which @returns {import("./chart-types.js").Axis} */
+  /** One of the axes, as it is now. @param {"x" | "y"} which @returns {import("./chart-types.js").Axis} */
   #axis(which) {
     const { xAxis, xScale, yScale } = this.#options;
     return which === "x"
-      ? { kind: xAxis, log: xScale === "log" && xAxis !== "wall_time", range: this.#x }
-      : { kind: "value", log: yScale === "log", range: this.#y };
+      ? { kind: xAxis, log: xScale === "log" && xAxis !== "wall_time", range: this.#xRange }
+      : { kind: "value", log: yScale === "log", range: this.#yRange };
   }
 
-  #prepare() {
+  /** Makes the items of all lines and bands, and schedules a draw. */
+  #updateItems() {
     const old = new Map(this.#items.map((item) => [item.line?.value ?? item.band?.mean, item]));
-    // What did not change is not brought to the axes again.
-    /** @param {any} source */
+    /** The item of a line or band; the old one's columns are reused if they did not change. @param {any} source */
     const itemOf = (source) => {
       const line = source.value ? source : null;
       const band = line ? null : source;
       const item = old.get(source.value ?? source.mean);
       const was = /** @type {any} */ (item?.line ?? item?.band);
       const { name, color, run = name } = source;
-      return item && KEPT.every((key) => was[key] === source[key]) ? { ...item, line, band, name, run, color } : this.#itemOf(line, band);
+      return item && ITEM_INPUTS.every((key) => was[key] === source[key]) ? { ...item, line, band, name, run, color } : this.#makeItem(line, band);
     };
     const faint = this.#lines.filter((line) => line.faint);
     const others = this.#lines.filter((line) => !line.faint);
     this.#items = [...faint, ...this.#bands, ...others].map(itemOf).filter(({ xs }) => xs.length > 0);
-    // What is known beyond the rows of a view stays known.
-    this.#whole = union([this.#view && this.#whole, ...this.#framed().map(({ xExtent }) => xExtent)]);
-    this.#drawSoon();
-    this.#describe();
+    // Zoomed in, the rows may be only those of the view: the full range that was known is kept.
+    this.#fullRange = union([this.#view && this.#fullRange, ...this.#axisItems().map(({ xExtent }) => xExtent)]);
+    this.#scheduleDraw();
+    this.#updateAria();
   }
 
-  /** @param {Line | null} line @param {Band | null} band  instead of a line @returns {Item} */
-  #itemOf(line, band) {
+  /**
+   * Converts a line or a band to axis coordinates.
+   * @param {Line | null} line  null for a band
+   * @param {Band | null} band  null for a line
+   * @returns {Item}
+   */
+  #makeItem(line, band) {
     const { name, color } = /** @type {Line | Band} */ (line ?? band);
     const log = this.#axis("y").log;
     const toAxis = (/** @type {Float64Array} */ x) => axisColumn(x, this.#axis("x").log);
     const xs = toAxis(line ? xColumn(line, this.#options.xAxis, line.startTime) : /** @type {Band} */ (band).x);
     const whole = line?.overview ? xColumn(line.overview, this.#options.xAxis, line.startTime) : band?.overview;
-    const parts = partsOf(xs, line?.segments);
+    const segments = segmentsOf(xs, line?.segments);
     const columns = (line ? [line.smoothed ?? line.value, line.smoothed && line.value] : bandColumns(band))
       .filter((column) => column != null)
       .map((column) => axisColumn(column, log));
     return {
-      ...{ line, band, name, run: line?.run ?? name, color, xs, columns, parts },
+      ...{ line, band, name, run: line?.run ?? name, color, xs, columns, segments },
       ys: columns[0],
       raw: line && !line.faint ? (columns[1] ?? null) : null,
       ends: extent(xs),
       xExtent: whole ? union([extent(toAxis(whole)), extent(xs)]) : extent(xs),
       yExtent: union(columns.map(extent)),
-      nonFinite: line ? nonFinitePoints(line.value) : band ? lossPoints(band) : [],
+      nonFinite: line ? nonFinitePoints(line.value) : band ? newNonFinitePoints(band) : [],
     };
   }
 
-  /** What the axes are made for: not faint lines, unless there is nothing else. */
-  #framed() {
-    const framed = this.#items.filter(({ line }) => !line?.faint);
-    return framed.length > 0 ? framed : this.#items;
+  /** The items that determine the ranges of the axes: all but faint lines, or all if there are no others. */
+  #axisItems() {
+    const axisItems = this.#items.filter(({ line }) => !line?.faint);
+    return axisItems.length > 0 ? axisItems : this.#items;
   }
 
-  /** @returns {Range} */
-  #xRange() {
+  /** The x range to show, in axis coordinates. @returns {Range} */
+  #visibleXRange() {
     const axis = this.#axis("x");
     const view = this.#view?.map((value) => toAxis(axis, value));
-    return view?.every(Number.isFinite) ? /** @type {Range} */ (view) : this.#everything();
+    return view?.every(Number.isFinite) ? /** @type {Range} */ (view) : this.#paddedFullRange();
   }
 
-  /** @returns {Range} */
-  #everything() {
-    return padded(this.#whole, 0.02);
+  /** The full x range with a margin, in axis coordinates. @returns {Range} */
+  #paddedFullRange() {
+    return padded(this.#fullRange, 0.02);
   }
 
-  /** @returns {Range} */
-  #yRange() {
-    const [from, to] = this.#x;
+  /** The y range to show, in axis coordinates. @returns {Range} */
+  #visibleYRange() {
+    const [from, to] = this.#xRange;
     const { log } = this.#axis("y");
     const range = union(
-      this.#framed().map(({ xs, raw, ys, columns, parts, line, yExtent }) => {
+      this.#axisItems().map(({ xs, raw, ys, columns, segments, line, yExtent }) => {
         if (this.#options.clip && line) {
-          return union(parts.map((part) => clipRange(raw ?? ys, ...windowOf(xs, part, from, to))));
+          return union(segments.map((segment) => clipRange(raw ?? ys, ...windowOf(xs, segment, from, to))));
         }
         return this.#view ? union(columns.map((column) => visibleExtent(xs, column, from, to))) : yExtent;
       }),
@@ -318,13 +332,14 @@ export class LineChart {
     return log && range[0] === range[1] ? [range[0] - 0.3, range[1] + 0.3] : padded(range, 0.06);
   }
 
-  // --- drawing -----------------------------------------------------------------------------------------------------
+  // --- drawing ------------------------------------------------------------------------------------------
 
-  /** @param {boolean} [isFirst] */
-  #drawSoon(isFirst) {
+  /** Draws in one of the next frames. @param {boolean} [isFirst]  whether to draw before all other charts */
+  #scheduleDraw(isFirst) {
     drawSoon(this.#draw, isFirst);
   }
 
+  /** Draws everything. Returns the milliseconds that painting will take after this function. */
   #draw = () => {
     const { clientWidth: width, clientHeight: height } = this.#element;
     const context = this.#canvas.getContext("2d");
@@ -334,7 +349,7 @@ export class LineChart {
     if (this.#canvas.width !== Math.round(width * ratio) || this.#canvas.height !== Math.round(height * ratio)) {
       this.#canvas.width = Math.round(width * ratio);
       this.#canvas.height = Math.round(height * ratio);
-      this.#isMoving = false;
+      this.#isInGesture = false;
     }
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, width, height);
@@ -345,11 +360,11 @@ export class LineChart {
       this.#tooltip?.hide();
       return 0;
     }
-    this.#x = this.#xRange();
-    const old = this.#isMoving && this.#layout;
+    this.#xRange = this.#visibleXRange();
+    const old = this.#isInGesture && this.#layout;
     if (!old) {
-      this.#y = this.#yRange();
-      this.#note.textContent = this.#note.title = this.#notes();
+      this.#yRange = this.#visibleYRange();
+      this.#note.textContent = this.#note.title = this.#noteText();
     }
     context.font = `11px ${FONT}`;
     const measure = (/** @type {string} */ text) => context.measureText(text).width;
@@ -357,7 +372,7 @@ export class LineChart {
     const layout = layOut(width, height, this.#axis("x"), this.#axis("y"), measure, hasNote, old);
     this.#layout = layout;
     drawAxes(context, layout, this.#colors, ratio);
-    this.#place(layout, ratio);
+    this.#placePlot(layout, ratio);
 
     context.save();
     context.beginPath();
@@ -365,59 +380,59 @@ export class LineChart {
     context.clip();
     context.translate(layout.left, layout.top);
     this.#drawBands(context);
-    let later = 0;
-    const framed = this.#framed();
-    const isThin = framed.length > MANY_LINES;
-    const numPoints = framed.reduce((sum, { xs }) => sum + xs.length, 0);
-    if (numPoints > MANY_POINTS || this.#isMoving) this.#drawThin(context, ratio, this.#items);
+    let paintMs = 0;
+    const axisItems = this.#axisItems();
+    const isThin = axisItems.length > MAX_DETAILED_LINES;
+    const numPoints = axisItems.reduce((sum, { xs }) => sum + xs.length, 0);
+    if (numPoints > RASTER_THRESHOLD_POINTS || this.#isInGesture) this.#drawRaster(context, ratio, this.#items);
     else {
-      if (framed.length < this.#items.length) this.#drawThin(context, ratio, this.#items.filter(({ line }) => line?.faint));
-      this.#drawStrokes(context, framed, isThin ? 1 : LINE_WIDTH);
-      later = numPoints / (isThin ? 10_000 : 1000); // microseconds for each point, without a GPU
+      if (axisItems.length < this.#items.length) this.#drawRaster(context, ratio, this.#items.filter(({ line }) => line?.faint));
+      this.#drawStrokes(context, axisItems, isThin ? 1 : LINE_WIDTH);
+      paintMs = numPoints / (isThin ? 10_000 : 1000); // 0.1 or 1 microsecond per point, without a GPU
     }
     context.restore();
     context.save();
     context.translate(layout.left, layout.top);
     this.#drawMarks(context, layout, this.#items);
     context.restore();
-    this.#placePin();
+    this.#updatePin();
     this.#update();
-    return later;
+    return paintMs;
   };
 
-  /** @param {Layout} layout @param {number} ratio */
-  #place({ left, top, width, height }, ratio) {
+  /** Positions the plot, and resizes the overlay and the raster. @param {Layout} layout @param {number} ratio */
+  #placePlot({ left, top, width, height }, ratio) {
     Object.assign(this.#plot.style, { left: `${left}px`, top: `${top}px`, width: `${width}px`, height: `${height}px` });
     const size = [Math.round(width * ratio), Math.round(height * ratio)];
     if (this.#overlay.width !== size[0] || this.#overlay.height !== size[1]) [this.#overlay.width, this.#overlay.height] = size;
     if (this.#raster?.width !== size[0] || this.#raster.height !== size[1]) this.#raster = null;
   }
 
-  /** Functions from axes to CSS pixels inside the plot. */
-  #mapping() {
+  /** Functions from axis coordinates to CSS pixels inside the plot, and the plot's size. */
+  #pixelScales() {
     const { width, height } = /** @type {Layout} */ (this.#layout);
     return {
-      toX: (/** @type {number} */ x) => shareOf(this.#x, x) * width,
-      toY: (/** @type {number} */ y) => (1 - shareOf(this.#y, y)) * height,
+      toX: (/** @type {number} */ x) => shareOf(this.#xRange, x) * width,
+      toY: (/** @type {number} */ y) => (1 - shareOf(this.#yRange, y)) * height,
       width,
       height,
     };
   }
 
-  /** @param {Item} item @param {Float64Array} column */
-  #path({ xs, parts }, column) {
-    const { toX, toY } = this.#mapping();
+  /** The visible part of a line. @param {Item} item @param {Float64Array} column  its y */
+  #path({ xs, segments }, column) {
+    const { toX, toY } = this.#pixelScales();
     const path = new Path2D();
-    for (const part of parts) tracePath(path, xs, column, toX, toY, ...windowOf(xs, part, ...this.#x));
+    for (const segment of segments) tracePath(path, xs, column, toX, toY, ...windowOf(xs, segment, ...this.#xRange));
     return path;
   }
 
   /** @param {Context} context */
   #drawBands(context) {
-    const { toX, toY } = this.#mapping();
+    const { toX, toY } = this.#pixelScales();
     for (const { band, color, xs, columns } of this.#items) {
       if (!band) continue;
-      context.globalAlpha = BAND;
+      context.globalAlpha = BAND_OPACITY;
       context.fillStyle = color;
       for (let i = 1; i < columns.length; i += 2) {
         const path = new Path2D();
@@ -428,14 +443,14 @@ export class LineChart {
     }
   }
 
-  /** @param {Context} context @param {readonly Item[]} items @param {number} width */
+  /** Draws lines with the browser's strokes. @param {Context} context @param {readonly Item[]} items @param {number} width */
   #drawStrokes(context, items, width) {
     context.lineJoin = "round";
-    for (const strong of [false, true]) {
+    for (const isRaw of [true, false]) {
       for (const item of items) {
-        const column = strong ? item.ys : item.raw;
+        const column = isRaw ? item.raw : item.ys;
         if (!column) continue;
-        context.globalAlpha = strong ? 1 : FAINT;
+        context.globalAlpha = isRaw ? RAW_OPACITY : 1;
         context.strokeStyle = item.color;
         context.lineWidth = item.band ? width + 0.6 : width;
         context.setLineDash([...((item.line ?? item.band)?.dash ?? [])]);
@@ -446,22 +461,22 @@ export class LineChart {
     context.globalAlpha = 1;
   }
 
-  /** @param {Context} context @param {number} ratio @param {readonly Item[]} items */
-  #drawThin(context, ratio, items) {
+  /** Draws thin lines, fast. @param {Context} context @param {number} ratio @param {readonly Item[]} items */
+  #drawRaster(context, ratio, items) {
     const { width, height } = /** @type {Layout} */ (this.#layout);
     const raster = (this.#raster ??= new Raster(Math.round(width * ratio), Math.round(height * ratio)));
     raster.clear();
-    for (const strong of [false, true]) {
+    for (const isRaw of [true, false]) {
       for (const item of items) {
-        const column = strong ? item.ys : item.raw;
+        const column = isRaw ? item.raw : item.ys;
         if (!column) continue;
         const color = colorNumber(item.color);
-        const opacity = item.line?.faint ? MEMBER : strong ? 1 : FAINT;
-        for (const part of item.parts) {
-          const window = windowOf(item.xs, part, ...this.#x);
+        const opacity = item.line?.faint ? FAINT_LINE_OPACITY : isRaw ? RAW_OPACITY : 1;
+        for (const segment of item.segments) {
+          const window = windowOf(item.xs, segment, ...this.#xRange);
           const dash = (item.line ?? item.band)?.dash?.map((length) => length * ratio);
-          for (const [from, to] of part.rising ? [window] : risingRuns(item.xs, ...window)) {
-            raster.line(item.xs, column, from, to, this.#x, this.#y, color, opacity, ratio, dash);
+          for (const [from, to] of segment.rising ? [window] : risingStretches(item.xs, ...window)) {
+            raster.line(item.xs, column, from, to, this.#xRange, this.#yRange, color, opacity, ratio, dash);
           }
         }
       }
@@ -485,42 +500,45 @@ export class LineChart {
     }
   }
 
-  /** @param {{ width: number, height: number }} size @param {readonly Item[]} [items] */
+  /** The marks of items, as paths. @param {{ width: number, height: number }} size @param {readonly Item[]} [items] */
   #marks({ width, height }, items = this.#items) {
     const plot = { x: this.#axis("x"), y: this.#axis("y"), width, height };
-    const showsPoints = this.#framed().length <= MANY_LINES && !this.#isMoving;
+    const showsPoints = this.#axisItems().length <= MAX_DETAILED_LINES && !this.#isInGesture;
     return items.map((item) => ({
       color: item.color,
       ...marksOf(item, plot, showsPoints && !item.line?.faint, this.#options.clip),
     }));
   }
 
-  /** What the chart does not show. Rows may be a selection of all points, so nothing is counted. */
-  #notes() {
+  /** A note on what is not shown. It has no counts, because the rows may be a sample of all points. */
+  #noteText() {
     /** @type {string[]} */
     const notes = [];
-    const [bottom, top] = this.#y;
-    /** Of the points in sight; undefined: of no interest. @param {(item: Item, i: number) => boolean | undefined} test */
-    const foundIn = (test) => {
-      const found = new Set();
-      for (const item of this.#framed()) {
-        for (const part of item.parts) {
-          const [from, to] = windowOf(item.xs, part, ...this.#x);
-          for (let i = from; i < to && found.size < 2; i++) {
-            const is = test(item, i);
-            if (is !== undefined) found.add(is);
+    const [bottom, top] = this.#yRange;
+    /**
+     * The results of a test over the visible points, without undefined.
+     * @param {(item: Item, i: number) => boolean | undefined} test
+     */
+    const resultsOf = (test) => {
+      const results = new Set();
+      for (const item of this.#axisItems()) {
+        for (const segment of item.segments) {
+          const [from, to] = windowOf(item.xs, segment, ...this.#xRange);
+          for (let i = from; i < to && results.size < 2; i++) {
+            const result = test(item, i);
+            if (result !== undefined) results.add(result);
           }
         }
       }
-      return found;
+      return results;
     };
     /** @param {string} what @param {(item: Item, i: number) => boolean | undefined} isHidden */
     const addHidden = (what, isHidden) => {
-      const found = foundIn(isHidden);
-      if (found.has(true)) notes.push(found.has(false) ? `${what}s ≤ 0 not shown` : `no ${what} above 0 on a logarithmic axis`);
+      const results = resultsOf(isHidden);
+      if (results.has(true)) notes.push(results.has(false) ? `${what}s ≤ 0 not shown` : `no positive ${what}s to show on a log axis`);
     };
     const isCut = (/** @type {number} */ y) => Number.isFinite(y) && (y < bottom || y > top);
-    if (this.#options.clip && foundIn(({ line, raw, ys }, i) => line !== null && isCut((raw ?? ys)[i])).has(true)) notes.push("outliers clipped");
+    if (this.#options.clip && resultsOf(({ line, raw, ys }, i) => line !== null && isCut((raw ?? ys)[i])).has(true)) notes.push("outliers clipped");
     if (this.#axis("x").log) addHidden(this.#options.xAxis === "step" ? "step" : "time", ({ xs }, i) => !Number.isFinite(xs[i]));
     if (this.#axis("y").log) {
       addHidden("value", ({ line, band, raw, ys }, i) => {
@@ -531,7 +549,11 @@ export class LineChart {
     return notes.join(", ");
   }
 
-  /** What is shown, large enough to be read on its own. @param {string} [more] @returns {import("./chart-types.js").Picture} */
+  /**
+   * What to export, at a size that can be read without the page.
+   * @param {string} [more]  a note to add to that of the chart
+   * @returns {import("./chart-types.js").Picture}
+   */
   #picture(more) {
     const width = Math.max(640, this.#element.clientWidth);
     const height = Math.max(360, this.#element.clientHeight);
@@ -544,49 +566,50 @@ export class LineChart {
 
   #readColors() {
     const style = getComputedStyle(this.#element);
-    const color = (/** @type {string} */ name, /** @type {string} */ other) => style.getPropertyValue(name).trim() || other;
+    const color = (/** @type {string} */ name, /** @type {string} */ fallback) => style.getPropertyValue(name).trim() || fallback;
     this.#colors = { text: color("--tb-ink-3", "gray"), grid: color("--tb-grid", "#ddd"), surface: color("--tb-surface", "white") };
   }
 
-  #describe() {
+  /** Describes the chart for screen readers: its axes, its lines and their last values. */
+  #updateAria() {
     const { label, xAxis } = this.#options;
     const names = this.#items.slice(0, 3).map(({ name }) => name);
     const more = this.#items.length > names.length ? ` and ${this.#items.length - names.length} more` : "";
-    const format = FORMATS[xAxis];
+    const format = X_FORMATS[xAxis];
     const whole = this.xExtent ?? [0, 0];
     const view = this.#view && [Math.max(this.#view[0], whole[0]), Math.min(this.#view[1], whole[1])];
-    const [all, part] = [whole, view].map((range) => range?.map(format).join(" to "));
-    const axis = xAxis === "wall_time" ? "wall time" : xAxis;
-    const text = `${label} by ${axis} from ${part ? `${part}, of ${all}` : all}: ${names.join(", ")}${more}`;
+    const [all, visible] = [whole, view].map((range) => range?.map(format).join(" to "));
+    const axis = { step: "step", relative: "relative time", wall_time: "wall time" }[xAxis];
+    const text = `${label} by ${axis} from ${visible ? `${visible}, zoomed in from ${all}` : all}: ${names.join(", ")}${more}`;
     this.#element.setAttribute("aria-label", text);
     const end = this.#view ? toAxis(this.#axis("x"), this.#view[1]) : Infinity;
     const ends = this.#items.slice(0, 3).map(({ name, line, band, xs }) => {
       const last = lastIndex(xs, end);
-      return `${name} ${last < 0 ? "none" : formatValue((line?.value ?? band?.mean ?? [])[last])}`;
+      return `${name} ${last < 0 ? "no value" : formatValue((line?.value ?? band?.mean ?? [])[last])}`;
     });
     const what = this.#view ? "Last values in view" : "Last values";
     this.#element.setAttribute("aria-description", ends.length > 0 ? `${what}: ${ends.join(", ")}${more}` : "");
   }
 
-  // --- hover, zoom, keys -------------------------------------------------------------------------------------------
+  // --- hover, zoom, keys --------------------------------------------------------------------------------
 
-  #listen() {
-    const { signal } = this.#closed;
+  #addListeners() {
+    const { signal } = this.#abort;
     addGestures(
       this.#element,
       this.#plot,
       {
-        range: () => this.#layout && this.#x,
-        show: (range, settled) => this.#show(range, settled),
+        range: () => this.#layout && this.#xRange,
+        show: (range, settled) => this.#changeView(range, settled),
         point: (point) => {
           this.#pointer = point;
-          this.#reading = null;
+          this.#selected = null;
           this.#update();
         },
         click: ({ left, top }) => {
-          const place = this.#layout && this.#snapped(left);
-          const hit = place !== null && this.#hitsAt(place, top)[0];
-          if (hit) this.#movePin(this.#unitsOf(place), true);
+          const x = this.#layout && this.#snap(left);
+          const hit = x !== null && this.#hitsAt(x, top)[0];
+          if (hit) this.#movePin(this.#valueOf(x), true);
         },
         key: (event) => this.#onKey(event),
       },
@@ -597,42 +620,46 @@ export class LineChart {
     if (cursor) this.#leaveCursor = cursor.join(this);
   }
 
-  /** @param {Range | null} range  on the axis @param {boolean} settled */
-  #show(range, settled) {
+  /**
+   * Changes the view for the user, and calls `onView`.
+   * @param {Range | null} range  in axis coordinates
+   * @param {boolean} settled
+   */
+  #changeView(range, settled) {
     const axis = this.#axis("x");
-    const part = range && limited(range, this.#whole && this.#everything());
-    const view = part && /** @type {Range} */ (part.map((place) => fromAxis(axis, place)));
-    if (!view && !this.#view && !this.#isMoving) return; // nothing new
+    const part = range && limited(range, this.#fullRange && this.#paddedFullRange());
+    const view = part && /** @type {Range} */ (part.map((x) => fromAxis(axis, x)));
+    if (!view && !this.#view && !this.#isInGesture) return; // already showing the full range
     this.setView(view, settled);
-    this.#drawSoon(true);
+    this.#scheduleDraw(true);
     this.#options.onView?.(view, settled);
   }
 
   /**
-   * Another chart with the same cursor is pointed at.
-   * @param {number | null} x  null: no longer
-   * @param {string | null} run  of the nearest line there
+   * Marks the pointer's position in another chart. Called by the shared cursor.
+   * @param {number | null} x  in units of the x axis; null removes the mark
+   * @param {string | null} run  run of the line nearest to that pointer
    */
   showCursor(x, run) {
-    this.#shared = x === null ? null : { x, run };
+    this.#remotePointer = x === null ? null : { x, run };
     this.#drawOverlay();
   }
 
   /**
-   * Marks an x with a line and a handle, in this chart alone; `cursor.pin` does it in all.
-   * @param {number | null} x  null: none
-   * @param {boolean} [settled]  false while it is dragged
-   * @param {boolean} [here]  whether the reader did it in this chart
+   * Pins an x in this chart only: marks it with a line and a handle. `cursor.pin` pins it in all charts.
+   * @param {number | null} x  in units of the x axis; null unpins
+   * @param {boolean} [settled]  false while the pin is dragged
+   * @param {boolean} [here]  whether the user pinned it in this chart
    */
   showPin(x, settled = true, here = false) {
     this.#pinned = x;
-    this.#placePin();
+    this.#updatePin();
     this.#drawOverlay();
-    if (here) this.#tooltip?.hide(); // it may lie where the table of the values comes
+    if (here) this.#tooltip?.hide(); // it may cover the values that appear for the pin
     this.#options.onPin?.(x, settled, here);
   }
 
-  /** As the reader does. @param {number | null} x @param {boolean} settled */
+  /** Moves the pin for the user, in all charts with the same cursor. @param {number | null} x @param {boolean} settled */
   #movePin(x, settled) {
     const { cursor, onPin } = this.#options;
     if (!onPin) return;
@@ -640,78 +667,85 @@ export class LineChart {
     else this.showPin(x, settled, true);
   }
 
-  /** To the point that is nearest to a place. @param {number} left  CSS pixels inside the plot @param {boolean} settled */
+  /** Moves the pin to the point nearest to a position. @param {number} left  CSS pixels inside the plot @param {boolean} settled */
   #dragPin(left, settled) {
-    const place = this.#layout && this.#snapped(left);
-    if (place !== null) this.#movePin(this.#unitsOf(place), settled);
+    const x = this.#layout && this.#snap(left);
+    if (x !== null) this.#movePin(this.#valueOf(x), settled);
     else if (settled) this.#movePin(this.#pinned, true);
   }
 
-  /** To the next point of any line. @param {-1 | 1} direction */
+  /** Moves the pin to the next point of any line. @param {-1 | 1} direction */
   async #walkPin(direction) {
     const from = this.#pinned;
-    if (from === null || this.#isAsking) return;
+    if (from === null || this.#isFetchingNext) return;
     let next = this.#nextDrawn(from, direction);
-    const asked = this.#options.nextX?.(from, direction);
-    if (asked) {
-      this.#isAsking = true;
-      next = await asked.catch(() => next); // what is drawn is better than to stand still
-      this.#isAsking = false;
+    const fetched = this.#options.nextX?.(from, direction);
+    if (fetched) {
+      this.#isFetchingNext = true;
+      next = await fetched.catch(() => next); // if the request fails, use the next point that is drawn
+      this.#isFetchingNext = false;
     }
-    if (next !== null && this.#pinned === from && !this.#closed.signal.aborted) this.#movePin(next, true);
-  }
-
-  /** @param {number} from @param {-1 | 1} direction @returns {number | null} in units of the x axis */
-  #nextDrawn(from, direction) {
-    const place = toAxis(this.#axis("x"), from);
-    let next = NaN;
-    for (const { xs } of this.#framed()) {
-      for (const x of xs) {
-        // Not the same x once more, come out of a logarithm a little otherwise.
-        const isBeyond = direction * (x - place) > Math.abs(place) * 1e-14;
-        if (isBeyond && Number.isFinite(x) && !(direction * (x - next) >= 0)) next = x;
-      }
-    }
-    return Number.isFinite(next) ? this.#unitsOf(next) : null;
-  }
-
-  /** In units of the x axis, without what logarithms add in the last digits. @param {number} place  on the axis */
-  #unitsOf(place) {
-    return Number(fromAxis(this.#axis("x"), place).toPrecision(15));
+    if (next !== null && this.#pinned === from && !this.#abort.signal.aborted) this.#movePin(next, true);
   }
 
   /**
-   * The place of the nearest point of any line that has not ended there, or of any at all where all have.
-   * @param {number} left  CSS pixels inside the plot
-   * @returns {number | null} on the axis; null: none is near
+   * The x of the next point that is drawn, of any line.
+   * @param {number} from  in units of the x axis
+   * @param {-1 | 1} direction
+   * @returns {number | null} in units of the x axis; null if there is none
    */
-  #snapped(left) {
-    const { toX, width } = this.#mapping();
-    const x = at(this.#x, left / width);
+  #nextDrawn(from, direction) {
+    const start = toAxis(this.#axis("x"), from);
+    let next = NaN;
+    for (const { xs } of this.#axisItems()) {
+      for (const x of xs) {
+        // The tolerance covers rounding errors of the logarithm: the same x must not count as the next.
+        const isBeyond = direction * (x - start) > Math.abs(start) * 1e-14;
+        if (isBeyond && Number.isFinite(x) && !(direction * (x - next) >= 0)) next = x;
+      }
+    }
+    return Number.isFinite(next) ? this.#valueOf(next) : null;
+  }
+
+  /** Converts an axis coordinate to units of the x axis, rounded to hide the logarithm's errors. @param {number} x */
+  #valueOf(x) {
+    return Number(fromAxis(this.#axis("x"), x).toPrecision(15));
+  }
+
+  /**
+   * The x of the point nearest to a position. Points of lines that extend over the position are preferred
+   * to the end points of lines that do not.
+   * @param {number} left  CSS pixels inside the plot
+   * @returns {number | null} in axis coordinates; null if no point is near
+   */
+  #snap(left) {
+    const { toX, width } = this.#pixelScales();
+    const x = at(this.#xRange, left / width);
     /** @type {number | null} */
-    let place = null;
-    let away = REACH;
-    let lives = false;
-    for (const { xs, parts, ends } of this.#items) {
-      const nearest = xs[nearestIndex(xs, x, parts)];
+    let best = null;
+    let bestDistance = MAX_POINT_DISTANCE_PX;
+    let isBestInside = false;
+    for (const { xs, segments, ends } of this.#items) {
+      const nearest = xs[nearestIndex(xs, x, segments)];
       const isInside = ends !== null && x >= ends[0] && x <= ends[1];
       const distance = Math.abs(toX(nearest) - left);
-      if (!(distance <= REACH) || (lives && !isInside)) continue;
-      if (distance > away && lives === isInside) continue;
-      [place, away, lives] = [nearest, distance, isInside];
+      if (!(distance <= MAX_POINT_DISTANCE_PX) || (isBestInside && !isInside)) continue;
+      if (distance > bestDistance && isBestInside === isInside) continue;
+      [best, bestDistance, isBestInside] = [nearest, distance, isInside];
     }
-    return place;
+    return best;
   }
 
-  #placePin() {
+  /** Moves the pin's line and handle to the pinned x, or hides them. */
+  #updatePin() {
     if (this.#pinned === null || !this.#layout) return this.#pin?.hide();
-    if (!this.#pin) return void this.#makePin();
+    if (!this.#pin) return void this.#createPin();
     const { xAxis } = this.#options;
-    const left = this.#mapping().toX(toAxis(this.#axis("x"), this.#pinned));
-    this.#pin.place(left, this.#pinned, FORMATS[xAxis](this.#pinned), xAxis === "step" ? "step" : "time");
+    const left = this.#pixelScales().toX(toAxis(this.#axis("x"), this.#pinned));
+    this.#pin.place(left, this.#pinned, X_FORMATS[xAxis](this.#pinned), xAxis === "step" ? "step" : "time");
   }
 
-  async #makePin() {
+  async #createPin() {
     const { ChartPin } = await import("./chart-pin.js");
     this.#pin ??= new ChartPin(this.#plot, {
       drag: (left, settled) => this.#dragPin(left, settled),
@@ -722,144 +756,151 @@ export class LineChart {
         this.#element.focus({ preventScroll: true });
       },
     });
-    this.#placePin();
+    this.#updatePin();
   }
 
-  /** @param {KeyboardEvent} event */
+  /** Handles the keys that `gestures.js` does not. @param {KeyboardEvent} event @returns {boolean} whether it did */
   #onKey({ key }) {
     if (key === "Escape") {
-      if (!this.#reading && !this.isZoomed) return false;
-      if (!this.#reading) this.resetZoom();
-      this.#read(null);
+      if (!this.#selected && !this.isZoomed) return false;
+      if (!this.#selected) this.resetZoom();
+      this.#select(null);
     } else if (key === "ArrowLeft" || key === "ArrowRight") this.#walk(key === "ArrowLeft" ? -1 : 1, 1);
     else if (key === "ArrowUp" || key === "ArrowDown") this.#changeLine(key === "ArrowUp" ? -1 : 1);
     else if (key === "Home" || key === "End") this.#walk(key === "Home" ? -1 : 1, Infinity);
-    else if (key === "Enter" && this.#reading && this.#options.onPin) {
-      const item = /** @type {Item} */ (this.#readItem());
-      const x = this.#unitsOf(item.xs[this.#reading.index]);
+    else if (key === "Enter" && this.#selected && this.#options.onPin) {
+      const item = /** @type {Item} */ (this.#selectedItem());
+      const x = this.#valueOf(item.xs[this.#selected.index]);
       this.#movePin(x === this.#pinned ? null : x, true);
     } else if ((key === "Delete" || key === "Backspace") && this.#pinned !== null) this.#movePin(null, true);
     else return false;
     return true;
   }
 
-  /** @param {-1 | 1} direction @param {number} count  of points */
+  /**
+   * Moves the selection along its line.
+   * @param {-1 | 1} direction
+   * @param {number} count  number of points; Infinity for the line's end
+   */
   #walk(direction, count) {
-    if (!this.#reading) {
-      // It begins where the pointer is, or at an end of what is shown.
+    if (!this.#selected) {
+      // Start at the pointer, or else at an edge of the view.
       const hit = this.#hits()[0];
-      const pointed = hit && this.#items.find((item) => isOf(hit, item));
-      if (pointed) return this.#read({ name: keyOf(pointed), index: hit.index });
+      const pointed = hit && this.#items.find((item) => isHitOf(hit, item));
+      if (pointed) return this.#select({ name: itemKey(pointed), index: hit.index });
       if (this.#view && count !== Infinity) {
         const item = this.#items[this.#items.length - 1];
-        const index = nearestIndex(item.xs, this.#x[direction > 0 ? 0 : 1], item.parts);
-        return this.#read({ name: keyOf(item), index: Math.max(0, index) });
+        const index = nearestIndex(item.xs, this.#xRange[direction > 0 ? 0 : 1], item.segments);
+        return this.#select({ name: itemKey(item), index: Math.max(0, index) });
       }
     }
-    const item = this.#readItem() ?? this.#items[this.#items.length - 1];
+    const item = this.#selectedItem() ?? this.#items[this.#items.length - 1];
     const last = item.xs.length - 1;
-    // The first key goes to an end: where the walk begins, or with Home and End where it leads.
-    const isFromEnd = direction < 0 !== (count === Infinity);
-    const index = this.#reading ? this.#reading.index + direction * count : isFromEnd ? last : 0;
-    this.#read({ name: keyOf(item), index: Math.min(last, Math.max(0, index)) });
+    // Without a selection, arrow keys start at the end they move away from; Home and End go to theirs.
+    const startsAtLast = direction < 0 !== (count === Infinity);
+    const index = this.#selected ? this.#selected.index + direction * count : startsAtLast ? last : 0;
+    this.#select({ name: itemKey(item), index: Math.min(last, Math.max(0, index)) });
   }
 
-  /** @param {-1 | 1} direction */
+  /** Moves the selection to the next line, near the same x. @param {-1 | 1} direction */
   #changeLine(direction) {
-    const current = this.#readItem();
-    const place = current ? this.#items.indexOf(current) : -1;
-    const next = this.#items[(place + direction + this.#items.length) % this.#items.length];
-    const x = current && this.#reading ? current.xs[this.#reading.index] : Number.MAX_VALUE;
-    this.#read({ name: keyOf(next), index: Math.max(0, nearestIndex(next.xs, x, next.parts)) });
+    const current = this.#selectedItem();
+    const index = current ? this.#items.indexOf(current) : -1;
+    const next = this.#items[(index + direction + this.#items.length) % this.#items.length];
+    const x = current && this.#selected ? current.xs[this.#selected.index] : Number.MAX_VALUE;
+    this.#select({ name: itemKey(next), index: Math.max(0, nearestIndex(next.xs, x, next.segments)) });
   }
 
-  #readItem() {
-    return this.#items.find((item) => keyOf(item) === this.#reading?.name);
+  /** The item of the selected point. */
+  #selectedItem() {
+    return this.#items.find((item) => itemKey(item) === this.#selected?.name);
   }
 
-  /** @param {{ name: string, index: number } | null} reading */
-  #read(reading) {
+  /** Selects a point, or none. @param {{ name: string, index: number } | null} point */
+  #select(point) {
     this.#pointer = null;
-    this.#reading = reading;
+    this.#selected = point;
     this.#update();
   }
 
-  /** Shows what is under the pointer or the arrow keys. */
+  /** Updates tooltip and overlay for the points under the pointer, or the selected one. */
   #update() {
     const hits = this.#hits();
     if (hits.length > 0) this.#showTooltip(hits);
     else this.#tooltip?.hide();
     this.#drawOverlay(hits);
-    this.#hover(hits);
+    this.#notifyHover(hits);
   }
 
   /** @param {Hit[]} hits */
   async #showTooltip(hits) {
     if (!this.#tooltip) {
       const { ChartTooltip } = await import("./chart-tooltip.js");
-      hits = this.#hits(); // meanwhile the pointer has moved
-      if (hits.length === 0 || this.#closed.signal.aborted) return;
+      hits = this.#hits(); // the pointer may have moved during the import
+      if (hits.length === 0 || this.#abort.signal.aborted) return;
       this.#tooltip ??= new ChartTooltip(this.#element);
     }
     const plot = this.#plot.getBoundingClientRect();
     const { left, top } = this.#pointer ?? hits[0];
     const { xAxis, readOut, onPin } = this.#options;
-    const isRead = this.#reading !== null;
-    const hint = onPin && this.#pinned === null && !this.#pointer?.isTouch ? `${isRead ? "Enter" : "click"} to pin` : "";
-    this.#tooltip.show(hits, { left: plot.left + left, top: plot.top + (top || 0) }, isRead, xAxis, hint, readOut);
+    const isKeyboard = this.#selected !== null;
+    const hint = onPin && this.#pinned === null && !this.#pointer?.isTouch ? `${isKeyboard ? "Enter" : "click"} to pin` : "";
+    this.#tooltip.show(hits, { left: plot.left + left, top: plot.top + (top || 0) }, isKeyboard, xAxis, hint, readOut);
   }
 
-  /** Tells others. @param {Hit[] | null} hits */
-  #hover(hits) {
+  /** Notifies `onHover` and the shared cursor. @param {Hit[] | null} hits */
+  #notifyHover(hits) {
     const isHovered = Boolean(hits && hits.length > 0);
-    if (!isHovered && !this.#wasHovered) return;
-    this.#wasHovered = isHovered;
+    if (!isHovered && !this.#wasHovering) return;
+    this.#wasHovering = isHovered;
     this.#options.onHover?.(hits ?? []);
     const { cursor } = this.#options;
     if (!cursor) return;
     const layout = this.#layout;
     if (!hits || !isHovered || !layout) return cursor.move(null, null, this);
-    const place = this.#pointer ? this.#snapped(this.#pointer.left) : at(this.#x, hits[0].left / layout.width);
-    if (place !== null) cursor.move(this.#unitsOf(place), hits[0].run, this);
+    const x = this.#pointer ? this.#snap(this.#pointer.left) : at(this.#xRange, hits[0].left / layout.width);
+    if (x !== null) cursor.move(this.#valueOf(x), hits[0].run, this);
   }
 
-  /** The points that are read just now, the nearest first. @returns {Hit[]} */
+  /** The points under the pointer, nearest first, or the selected point. @returns {Hit[]} */
   #hits() {
     if (!this.#layout) return [];
-    const { toX, toY, height } = this.#mapping();
-    if (this.#reading) {
-      const item = this.#readItem();
-      const { index } = this.#reading;
+    const { toX, toY, height } = this.#pixelScales();
+    if (this.#selected) {
+      const item = this.#selectedItem();
+      const { index } = this.#selected;
       if (!item || index >= item.xs.length) return [];
       const top = toY(item.ys[index]);
       return [this.#hit(item, index, toX(item.xs[index]), Number.isFinite(top) ? top : height)];
     }
     const pointer = this.#pointer;
-    const place = pointer && this.#snapped(pointer.left);
-    return pointer && place !== null ? this.#hitsAt(place, pointer.top) : [];
+    const x = pointer && this.#snap(pointer.left);
+    return pointer && x !== null ? this.#hitsAt(x, pointer.top) : [];
   }
 
   /**
-   * What the lines have at a place: those that ended before it or begin behind it have nothing.
-   * @param {number} x  on the axis
-   * @param {number} pointerTop
+   * The points of all lines near an x, nearest to the pointer first. Lines that end before it or begin
+   * after it have none.
+   * @param {number} x  in axis coordinates
+   * @param {number} pointerTop  CSS pixels inside the plot
+   * @returns {Hit[]}
    */
   #hitsAt(x, pointerTop) {
-    const { toX, toY, width, height } = this.#mapping();
+    const { toX, toY, width, height } = this.#pixelScales();
     const pointerLeft = toX(x);
     /** @type {{ hit: Hit, distance: number }[]} */
     const hits = [];
     for (const item of this.#items) {
-      const index = nearestIndex(item.xs, x, item.parts);
+      const index = nearestIndex(item.xs, x, item.segments);
       if (index === -1) continue;
       const left = toX(item.xs[index]);
       const { ends } = item;
-      const reach = ends && x >= ends[0] && x <= ends[1] ? REACH : BESIDE;
-      if (!(Math.abs(left - pointerLeft) <= reach) || left < -1 || left > width + 1) continue;
+      const limit = ends && x >= ends[0] && x <= ends[1] ? MAX_POINT_DISTANCE_PX : MAX_DISTANCE_PAST_END_PX;
+      if (!(Math.abs(left - pointerLeft) <= limit) || left < -1 || left > width + 1) continue;
       const top = toY(item.ys[index]);
       const isDrawn = Number.isFinite(top);
-      // What has no place is as near as its mark.
-      const markTop = isDrawn ? top : toY(item.nonFinite.find((mark) => mark.index === index)?.beside ?? NaN);
+      // The distance of a point that cannot be drawn is that of its mark.
+      const markTop = isDrawn ? top : toY(item.nonFinite.find((mark) => mark.index === index)?.markAt ?? NaN);
       const distance = Number.isFinite(markTop) ? Math.hypot((left - pointerLeft) / 4, markTop - pointerTop) : height;
       hits.push({ hit: this.#hit(item, index, left, isDrawn ? top : NaN), distance });
     }
@@ -871,17 +912,17 @@ export class LineChart {
     return { line: line ?? undefined, band: band ?? undefined, name, run, color, index, left, top };
   }
 
-  /** @param {Hit[]} [hits] */
+  /** Draws what changes with the pointer: the cursor, its points and highlighted lines. @param {Hit[]} [hits] */
   #drawOverlay(hits = this.#hits()) {
     const context = this.#overlay.getContext("2d");
     if (!this.#layout || !context) return;
-    const { width, height, toX } = this.#mapping();
+    const { width, height, toX } = this.#pixelScales();
     const { text, surface } = this.#colors;
     context.setTransform(devicePixelRatio, 0, 0, devicePixelRatio, 0, 0);
     context.clearRect(0, 0, width, height);
     context.lineJoin = "round";
 
-    const items = this.#items.filter((item) => (hits.length > 0 ? isOf(hits[0], item) : item.run === this.#highlighted));
+    const items = this.#items.filter((item) => (hits.length > 0 ? isHitOf(hits[0], item) : item.run === this.#highlighted));
     if (items.length > 0 && this.#items.length > items.length) {
       if (hits.length === 0) {
         context.fillStyle = surface;
@@ -900,21 +941,21 @@ export class LineChart {
       }
       this.#drawMarks(context, { width, height }, items);
     }
-    if (this.#pinned !== null && this.#items.length <= MANY_LINES) {
+    if (this.#pinned !== null && this.#items.length <= MAX_DETAILED_LINES) {
       for (const { left, top, color } of this.#hitsAt(toAxis(this.#axis("x"), this.#pinned), 0)) {
         context.fillStyle = color;
         if (!Number.isNaN(top)) context.fill(new Path2D(dotPath(left, top, 3)));
       }
     }
     let points = hits.slice(0, 8);
-    const place = this.#pointer && this.#snapped(this.#pointer.left);
-    let left = points.length > 0 && place !== null ? toX(place) : points[0]?.left;
-    const shared = this.#shared;
-    if (shared && points.length === 0) {
-      const x = toAxis(this.#axis("x"), shared.x);
+    const snapped = this.#pointer && this.#snap(this.#pointer.left);
+    let left = points.length > 0 && snapped !== null ? toX(snapped) : points[0]?.left;
+    const remote = this.#remotePointer;
+    if (remote && points.length === 0) {
+      const x = toAxis(this.#axis("x"), remote.x);
       left = toX(x);
-      points = this.#hitsAt(x, 0).filter(({ run }) => run === shared.run || this.#items.length <= MANY_LINES);
-      points.sort((a, b) => Number(b.run === shared.run) - Number(a.run === shared.run));
+      points = this.#hitsAt(x, 0).filter(({ run }) => run === remote.run || this.#items.length <= MAX_DETAILED_LINES);
+      points.sort((a, b) => Number(b.run === remote.run) - Number(a.run === remote.run));
     }
     if (!(left >= 0 && left <= width)) return;
     context.fillStyle = text;
@@ -932,29 +973,29 @@ export class LineChart {
   }
 }
 
-/** @template {keyof HTMLElementTagNameMap} K @param {K} kind @param {string} className */
+/** A new element with a class. @template {keyof HTMLElementTagNameMap} K @param {K} kind @param {string} className */
 function make(kind, className) {
   const element = document.createElement(kind);
   element.className = className;
   return element;
 }
 
-/** The mean, then low and high of each band. @param {Band | null} band */
+/** The columns of a band: the mean, then low and high of the outer and of each inner band. @param {Band | null} band */
 function bandColumns(band) {
   return [band?.mean, band?.low, band?.high, ...(band?.inner ?? []).flat()];
 }
 
-/** Whether a point is one of an item. @param {Hit} hit @param {Item} item */
-function isOf(hit, { line, band }) {
+/** Whether a point belongs to an item. @param {Hit} hit @param {Item} item */
+function isHitOf(hit, { line, band }) {
   return (hit.line ?? hit.band) === (line ?? band);
 }
 
-/** @param {Item} item */
-function keyOf({ line, band, name }) {
+/** A key that is unique among the items of a chart. @param {Item} item */
+function itemKey({ line, band, name }) {
   return (line ?? band)?.key ?? name;
 }
 
-/** @param {readonly (Range | null)[]} ranges @returns {Range | null} */
+/** The smallest range that contains all ranges; null if there are none. @param {readonly (Range | null)[]} ranges @returns {Range | null} */
 function union(ranges) {
   /** @type {Range | null} */
   let all = null;
@@ -964,15 +1005,15 @@ function union(ranges) {
   return all;
 }
 
-/** @type {Context | null} */
-let pen = null;
-/** @type {Map<string, number>} */
+/** @type {Context | null} context of the scratch canvas, which all charts share */
+let scratchContext = null;
+/** @type {Map<string, number>} results of `colorNumber` */
 const colorNumbers = new Map();
 
-/** A canvas with the pixels of a raster. @param {Raster} raster */
+/** A canvas with the pixels of a raster, valid until the next call. @param {Raster} raster */
 function scratchCanvas({ width, height, pixels }) {
-  pen ??= make("canvas", "").getContext("2d", { willReadFrequently: true });
-  const context = /** @type {Context} */ (pen);
+  scratchContext ??= make("canvas", "").getContext("2d", { willReadFrequently: true });
+  const context = /** @type {Context} */ (scratchContext);
   if (context.canvas.width < width) context.canvas.width = width;
   if (context.canvas.height < height) context.canvas.height = height;
   context.putImageData(new ImageData(new Uint8ClampedArray(pixels.buffer), width, height), 0, 0);

@@ -15,13 +15,13 @@ const GAP = 12;
  * @param {boolean} showsCuts
  * @returns {{ fill: string, stroke: string }}
  */
-export function marksOf({ line, xs, ys, raw, parts, nonFinite }, { x, y, width, height }, showsPoints, showsCuts) {
+export function marksOf({ line, xs, ys, raw, segments, nonFinite }, { x, y, width, height }, showsPoints, showsCuts) {
   const marks = { fill: "", stroke: "" };
   const toX = (/** @type {number} */ place) => shareOf(x.range, place) * width;
   const toY = (/** @type {number} */ place) => (1 - shareOf(y.range, place)) * height;
-  for (const part of parts) {
-    const [from, to] = windowOf(xs, part, ...x.range);
-    const isSingle = countFinite(ys, 2, part.from, part.to) < 2;
+  for (const segment of segments) {
+    const [from, to] = windowOf(xs, segment, ...x.range);
+    const isSingle = countFinite(ys, 2, segment.from, segment.to) < 2;
     if (!isSingle && !(showsPoints && (to - from) * 10 <= width)) continue;
     for (let i = from; i < to; i++) {
       const left = toX(xs[i]);
@@ -38,14 +38,14 @@ export function marksOf({ line, xs, ys, raw, parts, nonFinite }, { x, y, width, 
     last[kind] = left;
     return true;
   };
-  for (const { index, beside } of nonFinite) {
+  for (const { index, markAt } of nonFinite) {
     const left = toX(xs[index]);
     const value = line ? line.value[index] : NaN;
     if (!hasRoom(left, String(value))) continue;
     if (value === Infinity) marks.fill += `M${left},0l-4,8h8z`;
     else if (value === -Infinity) marks.fill += `M${left},${height}l-4,-8h8z`;
     else {
-      const top = toY(toAxis(y, beside));
+      const top = toY(toAxis(y, markAt));
       const inside = Number.isFinite(top) ? Math.min(height - 4, Math.max(4, top)) : height - 4;
       marks.stroke += `M${left - 3.2},${inside - 3.2}l6.4,6.4m0,-6.4l-6.4,6.4`;
     }

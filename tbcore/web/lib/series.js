@@ -3,7 +3,7 @@
 /**
  * @typedef {import("./chart-types.js").Columns} Columns
  * @typedef {import("./chart-types.js").XAxis} XAxis
- * @typedef {import("./chart-types.js").Part} Part
+ * @typedef {import("./chart-types.js").Segment} Segment
  * @typedef {import("./chart-types.js").PathLike} PathLike
  */
 
@@ -38,9 +38,9 @@ export function isRising(column, from = 0, to = column.length) {
  * The segments of a line.
  * @param {ArrayLike<number>} xs
  * @param {ArrayLike<number>} [starts]  first points of segments
- * @returns {Part[]}
+ * @returns {Segment[]}
  */
-export function partsOf(xs, starts = [0]) {
+export function segmentsOf(xs, starts = [0]) {
   const edges = [...new Set([0, ...Array.from(starts), xs.length])].sort((a, b) => a - b);
   return edges.slice(1).map((to, i) => ({ from: edges[i], to, rising: isRising(xs, edges[i], to) }));
 }
@@ -48,7 +48,7 @@ export function partsOf(xs, starts = [0]) {
 /**
  * Points of a segment in sight, with a neighbour on both sides.
  * @param {ArrayLike<number>} xs
- * @param {Part} part
+ * @param {Segment} part
  * @param {number} min
  * @param {number} max
  * @returns {[from: number, to: number]}
@@ -81,13 +81,13 @@ function lowerBound(xs, x, low, high) {
  * Index of the point whose x is nearest; of several segments the later one.
  * @param {ArrayLike<number>} xs
  * @param {number} x
- * @param {readonly Part[]} [parts]
+ * @param {readonly Segment[]} [segments]
  * @returns {number} -1 when there is no point
  */
-export function nearestIndex(xs, x, parts = partsOf(xs)) {
+export function nearestIndex(xs, x, segments = segmentsOf(xs)) {
   let nearest = -1;
   let distance = Infinity;
-  for (const { from, to, rising } of parts) {
+  for (const { from, to, rising } of segments) {
     let isFirst = true; // of this segment: equally near is near enough
     const at = rising ? lowerBound(xs, x, from, to) : NaN;
     const end = rising ? Math.min(to, at + 1) : to;
@@ -199,7 +199,7 @@ export function padded(range, share, fallback = 1) {
 
 /**
  * A range without outliers: from the 5 % to the 95 % quantile and half as much again on both sides, but no further than
- * the values go. Of long parts evenly spaced values are taken.
+ * the values go. Of long segments evenly spaced values are taken.
  * @param {ArrayLike<number>} values
  * @param {number} from
  * @param {number} to
@@ -295,7 +295,7 @@ export function traceBand(path, xs, low, high, toX, toY) {
     const toSide = (/** @type {number} */ i) => toX(xs[0]) + (i === 0 ? -HALF_BAND : HALF_BAND);
     return traceBand(path, Float64Array.of(0, 1), Float64Array.of(low[0], low[0]), Float64Array.of(high[0], high[0]), toSide, toY);
   }
-  const runs = risingRuns(xs, 0, xs.length);
+  const runs = risingStretches(xs, 0, xs.length);
   if (runs.length > 1) {
     // After a restart the band begins anew: each stretch has an outline of its own.
     for (const range of runs) traceBand(path, xs.subarray(...range), low.subarray(...range), high.subarray(...range), toX, toY);
@@ -312,7 +312,7 @@ export function traceBand(path, xs, low, high, toX, toY) {
  * @param {number} from
  * @param {number} to
  */
-export function risingRuns(xs, from, to) {
+export function risingStretches(xs, from, to) {
   /** @type {[from: number, to: number][]} */
   const runs = [];
   for (let start = from, i = from + 1; i <= to; i++) {
@@ -327,17 +327,17 @@ export function risingRuns(xs, from, to) {
  * Points that a line cannot show, each with a value at which to mark it: that of the last one before that has a place,
  * or else of the first one behind.
  * @param {ArrayLike<number>} values
- * @returns {{ index: number, beside: number }[]} `beside` is NaN when the whole line is like that
+ * @returns {{ index: number, markAt: number }[]} `markAt` is NaN when the whole line is like that
  */
 export function nonFinitePoints(values) {
-  /** @type {{ index: number, beside: number }[]} */
+  /** @type {{ index: number, markAt: number }[]} */
   const points = [];
-  let beside = NaN;
+  let markAt = NaN;
   for (let i = 0; i < values.length; i++) {
-    if (!Number.isFinite(values[i])) points.push({ index: i, beside });
+    if (!Number.isFinite(values[i])) points.push({ index: i, markAt });
     else {
-      if (Number.isNaN(beside)) for (const point of points) point.beside = values[i];
-      beside = values[i];
+      if (Number.isNaN(markAt)) for (const point of points) point.markAt = values[i];
+      markAt = values[i];
     }
   }
   return points;
@@ -348,13 +348,13 @@ export function nonFinitePoints(values) {
  * line.
  * @param {import("./chart-types.js").Band} band
  */
-export function lossPoints({ mean, nonfinite }) {
-  /** @type {{ index: number, beside: number }[]} */
+export function newNonFinitePoints({ mean, nonfinite }) {
+  /** @type {{ index: number, markAt: number }[]} */
   const points = [];
-  let beside = mean.find(Number.isFinite) ?? NaN;
+  let markAt = mean.find(Number.isFinite) ?? NaN;
   for (let i = 0; nonfinite && i < nonfinite.length; i++) {
-    if (Number.isFinite(mean[i])) beside = mean[i];
-    if (nonfinite[i] > (nonfinite[i - 1] ?? 0)) points.push({ index: i, beside });
+    if (Number.isFinite(mean[i])) markAt = mean[i];
+    if (nonfinite[i] > (nonfinite[i - 1] ?? 0)) points.push({ index: i, markAt });
   }
   return points;
 }
