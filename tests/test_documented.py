@@ -293,9 +293,10 @@ def test_the_files_named_in_the_architecture_exist() -> None:
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_links_lead_somewhere(page: Path) -> None:
     """To files of the repository that are on the site, too, and to headings of their pages."""
-    for target in re.findall(
-        r"\]\(([^)\s]+)\)", re.sub(r"```.*?```", "", read(page), flags=re.DOTALL)
-    ):
+    markdown = re.sub(r"```.*?```", "", read(page), flags=re.DOTALL)
+    links = re.findall(r"\]\(([^)\s]+)\)", markdown)
+    pictures = re.findall(r'\b(?:src|srcset)="([^"]+)"', markdown)
+    for target in [*links, *pictures]:
         if re.match(r"\w+:", target):
             continue
         path, _, heading = target.partition("#")
