@@ -35,7 +35,7 @@ from starlette.responses import Response, StreamingResponse
 from tbcore.errors import BadRequestError
 from tbcore.eventfiles.logdir import one_line
 from tbcore.health import CURRENT
-from tbcore.store.multiplexer import Multiplexer, TagLists
+from tbcore.store.multiplexer import Multiplexer, TagsByRun
 
 if TYPE_CHECKING:
     from tbcore.kinds import Claims
@@ -199,7 +199,7 @@ def to_json(data: Any) -> bytes:
 
 def _plain_again(value: Any) -> Any:
     """`_plain` for a first look that leaves everything as it is for a second one."""
-    if isinstance(value, TagLists):
+    if isinstance(value, TagsByRun):
         return orjson.Fragment(value.as_json())
     if isinstance(value, Iterable) and not isinstance(value, Collection):
         raise TypeError("this may be an iterator, which the first look would use up")

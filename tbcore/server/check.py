@@ -133,7 +133,7 @@ def _read(run: str, file: EventFile, data: RunData, decoder: Decoder) -> Iterato
     try:
         while not tail.caught_up:
             for item in tail.read():
-                data.take(item, tail.file_index)
+                data.add_item(item, tail.file_index)
     except FileReplacedError:
         line = "was replaced while it was read; check again"
         yield finding("changed", line, is_damage=False)

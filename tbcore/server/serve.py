@@ -83,9 +83,9 @@ def serve(config: Config, options: ServeOptions) -> int:
         purge_orphaned_data=options.purge_orphaned_data,
         max_points=options.max_points,
     )
-    loader.have_help()
-    loader.start(shows=False)
-    loader.wait_until_under_way(_HEAD_START_SECONDS)
+    loader.start_helper()
+    loader.start(publish_early=False)
+    loader.wait_until_started(_HEAD_START_SECONDS)
     try:
         return _answer(config, options, listening, log, multiplexer, loader)
     finally:
@@ -128,7 +128,7 @@ def _answer(
     gc.freeze()
     gc.set_threshold(_COLLECTED_AT)
     gc.enable()
-    loader.show(_SHOWN_SECONDS)
+    loader.publish(_SHOWN_SECONDS)
     loader.watch()
     server.run(sockets=listening.sockets)
     if reloader is not None:

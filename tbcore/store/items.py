@@ -67,7 +67,7 @@ class Item:
             with PayloadFile(self._file.path) as file:
                 return self._read_from(file)
         except (NotFoundError, DataLossError) as error:
-            raise _told(error) from None
+            raise _one_line_error(error) from None
 
     def _read_from(self, file: PayloadFile) -> Summary.Value | bytes:
         payload = file.payload(self._offset, self._length, self._crc)
@@ -92,7 +92,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Unreadable:
+class UnreadableItem:
     """An item that cannot be read, and why."""
 
     item: Item
@@ -103,15 +103,15 @@ class Unreadable:
         return one_line(f"{where}: {self.error}")
 
 
-def read_all(
+def decode_items(
     items: Iterable[Item], decode: Callable[[Any], T]
-) -> tuple[list[tuple[Item, T]], list[Unreadable]]:
+) -> tuple[list[tuple[Item, T]], list[UnreadableItem]]:
     """The items with what `decode` makes of their contents, and those that cannot be read.
 
     A file is opened once for a stretch of items in it: on a network each time costs a round trip.
     """
     values: list[tuple[Item, T]] = []
-    unreadable: list[Unreadable] = []
+    unreadable: list[UnreadableItem] = []
     for ref, stretch in groupby(items, lambda item: item._file):
         in_file = list(stretch)
         try:
@@ -120,13 +120,13 @@ def read_all(
                     try:
                         values.append((item, decode(item._read_from(file))))
                     except (NotFoundError, DataError) as error:
-                        unreadable.append(Unreadable(item, _told(error)))
+                        unreadable.append(UnreadableItem(item, _one_line_error(error)))
         except NotFoundError as error:
-            unreadable += [Unreadable(item, _told(error)) for item in in_file]
+            unreadable += [UnreadableItem(item, _one_line_error(error)) for item in in_file]
     return values, unreadable
 
 
-def _told(error: E) -> E:
+def _one_line_error(error: E) -> E:
     """The same error with a message in one line, whatever the file is called."""
     return type(error)(one_line(str(error)))
 

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from tbcore.errors import NotFoundError
 from tbcore.eventfiles.proto.summary_pb2 import SummaryMetadata
 from tbcore.kinds import Claims, Kind, matches
-from tbcore.store.items import Item, Unreadable, items_at, read_all
-from tbcore.store.sampling import positions_of
+from tbcore.store.items import Item, UnreadableItem, decode_items, items_at
+from tbcore.store.sampling import sampled_rows_of
 from tbcore.store.series import (
     CRC,
     FILE,
@@ -37,7 +37,7 @@ from tbcore.store.series import (
     Rows,
     ScalarSeries,
     Series,
-    WholeSeries,
+    UnsampledSeries,
 )
 from tbcore.store.status import LoadStatus
 from tbcore.store.view import ClaimsKey, RunView, TagView
@@ -46,12 +46,12 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-_MAX_CANDIDATES = 200
+_MAX_NAMES_COMPARED = 200
 """Names among which close ones are looked for: comparing long ones takes a millisecond each."""
-_MAX_NAME_SHOWN = 200
-_MAX_TOLD = 100
+_MAX_NAME_CHARS = 200
+_MAX_WARNED_TAGS = 100
 """Tags with items that cannot be read; a log that says it of more is read by nobody."""
-_MAX_REMEMBERED = 64
+_MAX_CACHED_CLAIMS = 64
 """Answers about tags that are kept; there are about as many claims as plugins."""
 _NOTHING: Mapping[str, float] = {}
 
@@ -81,7 +81,7 @@ class RunDetails(NamedTuple):
     """Tags with a scalar that is NaN or infinite, in order of first appearance."""
 
 
-class TagLists(Mapping[str, list[str]]):
+class TagsByRun(Mapping[str, list[str]]):
     """Run to its tags. All who ask share one; what they get out of it is theirs to change."""
 
     __slots__ = ("_json", "_shared")
@@ -112,7 +112,7 @@ class TagLists(Mapping[str, list[str]]):
         return repr(self._shared)
 
 
-class _Listing:
+class _CachedAnswers:
     """Answers that depend on nothing but the runs, their tags and kinds. Each is made when it is
     asked for; two readers that do so at once put the same in its place."""
 
@@ -121,7 +121,7 @@ class _Listing:
     def __init__(self, generation: int) -> None:
         self.generation = generation
         """The first at which it was so."""
-        self.tags: dict[ClaimsKey, TagLists] = {}
+        self.tags: dict[ClaimsKey, TagsByRun] = {}
         self.kinds: frozenset[Kind] | None = None
         self.summaries: list[KindSummary] | None = None
 
@@ -134,7 +134,7 @@ class _State:
     runs: dict[str, RunView] = field(default_factory=dict)
     run_generations: dict[str, int] = field(default_factory=dict)
     details: dict[str, RunDetails] = field(default_factory=dict)
-    listing: _Listing = field(default_factory=lambda: _Listing(0))
+    cached: _CachedAnswers = field(default_factory=lambda: _CachedAnswers(0))
 
 
 class Multiplexer:
@@ -145,7 +145,7 @@ class Multiplexer:
         self._status = LoadStatus()
         self._subscribers: tuple[Callable[[], None], ...] = ()
         self._subscribing = threading.Lock()
-        self._told: set[tuple[str, str]] = set()
+        self._warned: set[tuple[str, str]] = set()
         """Runs and tags of which the log says that items are left out."""
 
     # -- questions -----------------------------------------------------------------------------
@@ -158,7 +158,7 @@ class Multiplexer:
     @property
     def runs_generation(self) -> int:
         """The generation at which the list of runs, a list of tags or a kind last changed."""
-        return self._state.listing.generation
+        return self._state.cached.generation
 
     def runs(self) -> list[str]:
         """Run names in order of discovery: new ones come last, and none ever moves."""
@@ -171,10 +171,10 @@ class Multiplexer:
     def has(self, claims: Claims) -> bool:
         """Whether any run holds a series that one of the claims matches."""
         state = self._state
-        kinds = state.listing.kinds
+        kinds = state.cached.kinds
         if kinds is None:
             kinds = frozenset(kind for run in state.runs.values() for kind in run.kinds())
-            state.listing.kinds = kinds
+            state.cached.kinds = kinds
         return any(matches(claims, kind) for kind in kinds)
 
     def tags(self, claims: Claims) -> Mapping[str, list[str]]:
@@ -183,12 +183,12 @@ class Multiplexer:
         It stays as it is when there are others later on.
         """
         state, key = self._state, tuple(claims)
-        found = state.listing.tags.get(key)
+        found = state.cached.tags.get(key)
         if found is None:
-            found = TagLists({name: run.tags_of(key) for name, run in state.runs.items()})
-            if len(state.listing.tags) >= _MAX_REMEMBERED:
-                state.listing.tags = {}
-            state.listing.tags[key] = found
+            found = TagsByRun({name: run.tags_matching(key) for name, run in state.runs.items()})
+            if len(state.cached.tags) >= _MAX_CACHED_CLAIMS:
+                state.cached.tags = {}
+            state.cached.tags[key] = found
         return found
 
     def scalars(
@@ -207,10 +207,14 @@ class Multiplexer:
             if s.kind.is_scalar and (claims is None or matches(claims, s.kind))
         ]
         if not series and claims is None:
-            raise NotFoundError(f"tag {_shown(tag)} of run {_shown(run)} holds no numbers")
+            raise NotFoundError(f"tag {_quoted(tag)} of run {_quoted(run)} holds no numbers")
         numbers = (STEP, WALL_TIME, VALUE)
-        if len(series) == 1 and series[0].ordinals is None and not 0 < samples < len(series[0]):
-            return WholeSeries(series[0])
+        if (
+            len(series) == 1
+            and series[0].ordinal_ranges is None
+            and not 0 < samples < len(series[0])
+        ):
+            return UnsampledSeries(series[0])
         return ScalarSeries(*_merged(series, samples, numbers))
 
     def item_series(self, run: str, tag: str, claims: Claims) -> ItemSeries:
@@ -266,7 +270,7 @@ class Multiplexer:
         run_view, view = self._find(run, tag, claims)
         series = _references(view, claims)
         items = []
-        for picked in _pick(series, samples):
+        for picked in _sample(series, samples):
             items += items_at(picked.series, picked.rows, picked.ordinals, run_view.files)
         return items if len(series) < 2 else sorted(items, key=lambda item: item.ordinal)
 
@@ -281,7 +285,7 @@ class Multiplexer:
             if row is not None:
                 rows = np.array([row], np.int64)
                 return items_at(series, rows, series.ordinals_at(rows), run_view.files)[0]
-        raise NotFoundError(f"tag {_shown(tag)} of run {_shown(run)} has no item {ordinal}")
+        raise NotFoundError(f"tag {_quoted(tag)} of run {_quoted(run)} has no item {ordinal}")
 
     def read_items(
         self,
@@ -300,9 +304,9 @@ class Multiplexer:
         `scalars`.
         """
         items = self.items(run, tag, claims, samples=samples)
-        found, unreadable = read_all(items, decode)
+        found, unreadable = decode_items(items, decode)
         if unreadable:
-            self._tell(run, tag, unreadable, len(items))
+            self._warn_once(run, tag, unreadable, len(items))
             if not found:
                 raise unreadable[-1].error
         return found
@@ -318,9 +322,9 @@ class Multiplexer:
     def kinds(self) -> list[KindSummary]:
         """All kinds there are, in order of first appearance."""
         state = self._state
-        summaries = state.listing.summaries
+        summaries = state.cached.summaries
         if summaries is None:
-            summaries = state.listing.summaries = _summarize(state.runs)
+            summaries = state.cached.summaries = _summarize(state.runs)
         return list(summaries)
 
     def first_event_time(self, run: str) -> float | None:
@@ -393,16 +397,16 @@ class Multiplexer:
             return
         generation = old.generation + 1
         run_generations = dict(old.run_generations)
-        is_other_listing = bool(removed)
+        tags_or_kinds_changed = bool(removed)
         for name in removed:
             del run_generations[name]
         for name, view in changed.items():
             before = old.runs.get(name)
-            if before is None or before.shape is not view.shape:
-                is_other_listing = True
+            if before is None or before.tag_index is not view.tag_index:
+                tags_or_kinds_changed = True
             run_generations[name] = generation
-        listing = _Listing(generation) if is_other_listing else old.listing
-        self._state = _State(generation, runs, run_generations, details, listing)
+        cached = _CachedAnswers(generation) if tags_or_kinds_changed else old.cached
+        self._state = _State(generation, runs, run_generations, details, cached)
         self._notify()
 
     def set_status(self, status: LoadStatus) -> None:
@@ -421,15 +425,17 @@ class Multiplexer:
                 # Such as an event loop that has just been closed. Loading goes on for the others.
                 logger.debug("a subscriber failed", exc_info=True)
 
-    def _tell(self, run: str, tag: str, unreadable: Sequence[Unreadable], num_items: int) -> None:
+    def _warn_once(
+        self, run: str, tag: str, unreadable: Sequence[UnreadableItem], num_items: int
+    ) -> None:
         """Log that items are left out, once for each tag: pages ask again and again."""
-        if (run, tag) in self._told or len(self._told) >= _MAX_TOLD:
+        if (run, tag) in self._warned or len(self._warned) >= _MAX_WARNED_TAGS:
             return
-        self._told.add((run, tag))
+        self._warned.add((run, tag))
         logger.warning(
             "run %s, tag %s: %d of %d items cannot be read and are left out; the first: %s",
-            _shown(run),
-            _shown(tag),
+            _quoted(run),
+            _quoted(tag),
             len(unreadable),
             num_items,
             unreadable[0],
@@ -439,7 +445,7 @@ class Multiplexer:
         runs = self._state.runs
         view = runs.get(name)
         if view is None:
-            raise NotFoundError(f"no run {_shown(name)}{_close(name, runs)}")
+            raise NotFoundError(f"no run {_quoted(name)}{_close_matches(name, runs)}")
         return view
 
     def _find(self, run: str, tag: str, claims: Claims | None) -> tuple[RunView, TagView]:
@@ -450,8 +456,10 @@ class Multiplexer:
             claims is None or any(matches(claims, series.kind) for series in view.series)
         ):
             return run_view, view
-        candidates = run_view.tags if claims is None else run_view.tags_of(tuple(claims))
-        raise NotFoundError(f"no tag {_shown(tag)} in run {_shown(run)}{_close(tag, candidates)}")
+        candidates = run_view.tags if claims is None else run_view.tags_matching(tuple(claims))
+        raise NotFoundError(
+            f"no tag {_quoted(tag)} in run {_quoted(run)}{_close_matches(tag, candidates)}"
+        )
 
 
 def _details(
@@ -464,7 +472,7 @@ def _details(
     )
 
 
-class _Picked(NamedTuple):
+class _SampledRows(NamedTuple):
     """Rows of a series that belong to a sample."""
 
     series: Series
@@ -472,18 +480,18 @@ class _Picked(NamedTuple):
     ordinals: Rows
 
 
-def _pick(all_series: Sequence[Series], samples: int) -> list[_Picked]:
-    """A sample of the rows of all series taken together, by series."""
+def _sample(all_series: Sequence[Series], samples: int) -> list[_SampledRows]:
+    """A sample of the rows of all series select_rows together, by series."""
     if len(all_series) == 1:
-        rows = all_series[0].positions(samples)
-        return [_Picked(all_series[0], rows, all_series[0].ordinals_at(rows))]
+        rows = all_series[0].sampled_rows(samples)
+        return [_SampledRows(all_series[0], rows, all_series[0].ordinals_at(rows))]
     picked = []
     everything = [series.ordinals_between(0, len(series)) for series in all_series]
     ordinals = np.sort(np.concatenate(everything)) if everything else np.empty(0, np.int64)
-    sample = ordinals[positions_of(ordinals, samples)]
+    sample = ordinals[sampled_rows_of(ordinals, samples)]
     for series, own in zip(all_series, everything, strict=True):
         rows = np.flatnonzero(np.isin(own, sample, assume_unique=True))
-        picked.append(_Picked(series, rows, own[rows]))
+        picked.append(_SampledRows(series, rows, own[rows]))
     return picked
 
 
@@ -499,13 +507,13 @@ def _references(view: TagView, claims: Claims) -> list[Series]:
 def _merged(
     all_series: Sequence[Series], samples: int, numbers: Sequence[int]
 ) -> Iterator[NDArray[Any]]:
-    """Ordinals, and the columns with these numbers, of all series taken together; read-only."""
+    """OrdinalRanges, and the columns with these numbers, of all series select_rows together; read-only."""
     if len(all_series) == 1 and (samples == 0 or len(all_series[0]) <= samples):
         series = all_series[0]
         # Without a copy: there may be millions.
         merged = [series.ordinals_between(0, len(series)), *map(series.column, numbers)]
     else:
-        parts = _pick(all_series, samples)
+        parts = _sample(all_series, samples)
         merged = [np.concatenate([part.ordinals for part in parts] or [np.empty(0, np.int64)])]
         for number in numbers:
             empty = np.empty(0, np.int64 if number == STEP else np.float64)
@@ -536,18 +544,18 @@ def _summarize(runs: Mapping[str, RunView]) -> list[KindSummary]:
     ]
 
 
-def _shown(name: str) -> str:
+def _quoted(name: str) -> str:
     """The name as it stands in a message: quoted, on one line, not endless."""
-    return repr(name if len(name) <= _MAX_NAME_SHOWN else f"{name[:_MAX_NAME_SHOWN]}...")
+    return repr(name if len(name) <= _MAX_NAME_CHARS else f"{name[:_MAX_NAME_CHARS]}...")
 
 
-def _close(name: str, candidates: Iterable[str]) -> str:
+def _close_matches(name: str, candidates: Iterable[str]) -> str:
     """What to say of names that come close."""
     likely = [c for c in candidates if abs(len(c) - len(name)) <= 3 + len(name) // 4]
-    if len(name) > _MAX_NAME_SHOWN or not likely:
+    if len(name) > _MAX_NAME_CHARS or not likely:
         return ""
-    if len(likely) > _MAX_CANDIDATES:
+    if len(likely) > _MAX_NAMES_COMPARED:
         # Those of the same family first: names are paths, and mistakes are mostly at the end.
         likely.sort(key=lambda c: c[:3] != name[:3])
-    close = get_close_matches(name, likely[:_MAX_CANDIDATES], n=3)
-    return f"; close: {', '.join(map(_shown, close))}" if close else ""
+    close = get_close_matches(name, likely[:_MAX_NAMES_COMPARED], n=3)
+    return f"; close: {', '.join(map(_quoted, close))}" if close else ""

@@ -6,7 +6,7 @@ the others the k - 1 with the lowest priorities, in order.
 What the HTTP API documents promise follows from it:
 
   "different tags will all sample at the same sequence of indices": the priority depends on the
-      ordinal alone, so series of the same length have the same positions, in all runs, for ever.
+      ordinal alone, so series of the same length have the same sampled_rows, in all runs, for ever.
   "all items are equally likely to be in the final sample": priorities of different ordinals are
       different and as good as random, so that each subset of k - 1 is as likely as any other.
   "the most recent individual item is always included": it is kept first.
@@ -30,27 +30,27 @@ Rows = NDArray[np.int64]
 
 _BLOCK_ROWS = 1 << 15
 """Hashed at once: their temporaries stay in the second-level cache."""
-_MAX_CACHED = 1 << 16
+_MAX_CACHED_SAMPLES = 1 << 16
 """Greater samples are worked out anew each time; sending them costs more."""
 _MAX_CACHED_SIZES = 16
 
 
-def positions(n: int, k: int) -> Rows:
+def sampled_rows(n: int, k: int) -> Rows:
     """Which of n rows with ordinals 0, 1, 2, ... to keep when k are wanted, rising; read-only.
 
     All of them when k is 0 or not below n. Raises ValueError for a negative k.
     """
-    if _wants_all(n, k):
+    if _keeps_all(n, k):
         return _read_only(np.arange(n, dtype=np.int64))
-    if k > _MAX_CACHED:
-        return _IMPLIED.positions(n, k, _implied)
-    return _cached_positions(n, k)
+    if k > _MAX_CACHED_SAMPLES:
+        return _IMPLIED.sampled_rows(n, k, _implied)
+    return _cached_sample(n, k)
 
 
-def positions_of(ordinals: NDArray[np.int64], k: int) -> Rows:
+def sampled_rows_of(ordinals: NDArray[np.int64], k: int) -> Rows:
     """Which places of an array of rising ordinals to keep when k are wanted, rising; read-only."""
     n = len(ordinals)
-    if _wants_all(n, k):
+    if _keeps_all(n, k):
         return _read_only(np.arange(n, dtype=np.int64))
     rows = _lowest(priorities(ordinals[: n - 1]), k - 1)
     return _with_last(rows, n)
@@ -102,15 +102,15 @@ class Sampler:
     def __init__(self) -> None:
         self._candidates: dict[int, _Candidates] = {}
 
-    def positions(self, n: int, k: int, ordinals_of: Callable[[int, int], Rows]) -> Rows:
+    def sampled_rows(self, n: int, k: int, ordinals_of: Callable[[int, int], Rows]) -> Rows:
         """Which of the first n rows to keep, rising; read-only.
 
         `ordinals_of(start, stop)` gives the ordinals of the rows from start to before stop, and
         gives the same ones whenever it is asked.
         """
-        if _wants_all(n, k):
+        if _keeps_all(n, k):
             return _read_only(np.arange(n, dtype=np.int64))
-        if k == 1 or k > _MAX_CACHED:
+        if k == 1 or k > _MAX_CACHED_SAMPLES:
             return _with_last(_lowest(priorities(ordinals_of(0, n - 1)), k - 1), n)
         candidates = self._candidates.get(k, _NO_CANDIDATES)
         if candidates.num_rows < n - 1:
@@ -128,7 +128,7 @@ def _extended(
 ) -> _Candidates:
     done, found = candidates.num_rows, [candidates]
     while done < num_rows:
-        # The bound that new rows must be below is taken anew as the series grows by an eighth.
+        # The bound that new rows must be below is select_rows anew as the series grows by an eighth.
         known = np.concatenate([part.priorities for part in found])
         stop = min(num_rows, done + max(done >> 3, _BLOCK_ROWS))
         numbers = priorities(ordinals_of(done, stop))
@@ -155,12 +155,12 @@ nothing about any series."""
 
 
 @lru_cache(maxsize=32)
-def _cached_positions(n: int, k: int) -> Rows:
+def _cached_sample(n: int, k: int) -> Rows:
     # Tags that are written in step have the same length, and a page asks for all of them.
-    return _IMPLIED.positions(n, k, _implied)
+    return _IMPLIED.sampled_rows(n, k, _implied)
 
 
-def _wants_all(n: int, k: int) -> bool:
+def _keeps_all(n: int, k: int) -> bool:
     if k < 0:
         raise ValueError(f"the number of samples is {k}, and must not be negative")
     return k == 0 or n <= k

@@ -15,9 +15,9 @@ from tbcore.eventfiles.logdir import one_line
 
 logger = logging.getLogger(__name__)
 
-_STEP_MS = 50
+_QUIET_MS = 50
 """After a change, how long to wait whether another one follows."""
-_MOST_MS = 100
+_MAX_DELAY_MS = 100
 """Until it is told, however many follow."""
 
 
@@ -42,8 +42,8 @@ def watch(
                 *existing,
                 watch_filter=None,
                 stop_event=stopping,
-                step=_STEP_MS,
-                debounce=_MOST_MS,
+                step=_QUIET_MS,
+                debounce=_MAX_DELAY_MS,
                 raise_interrupt=False,
                 ignore_permission_denied=True,
             ):

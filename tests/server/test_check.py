@@ -197,14 +197,14 @@ def test_a_file_that_is_replaced_while_it_is_read(
     """Not damage, and the other files are read."""
     path = event_file(tmp_path / "a" / "a.tfevents")
     event_file(tmp_path / "b" / "a.tfevents")
-    real = check_module.RunData.take
+    real = check_module.RunData.add_item
 
     def take(self: Any, item: Any, file_index: int) -> None:
         real(self, item, file_index)
         if path.exists() and path.stat().st_size:
             path.write_bytes(b"")
 
-    monkeypatch.setattr(check_module.RunData, "take", take)
+    monkeypatch.setattr(check_module.RunData, "add_item", add_item)
     monkeypatch.setattr("tbcore.eventfiles.decoder.BUFFER_BYTES", 200)
 
     status, report = run_check(capsys, tmp_path)

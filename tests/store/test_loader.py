@@ -27,7 +27,7 @@ from tbcore.eventfiles.logdir import LogdirSpec
 from tbcore.eventfiles.read_ahead import Pile
 from tbcore.kinds import Claim
 from tbcore.store import loader as loader_module
-from tbcore.store import reader as reader_module
+from tbcore.store import run_reader as run_reader_module
 from tbcore.store import watch as watch_module
 from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
@@ -112,7 +112,7 @@ def logs(tmp_path: Path) -> Logs:
 @pytest.fixture
 def small_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pieces of 1 kB, a turn for each, and a commit after each; no file is read ahead."""
-    monkeypatch.setattr(reader_module, "MAX_FILE_BYTES", 0)
+    monkeypatch.setattr(run_reader_module, "MAX_FILE_BYTES", 0)
     monkeypatch.setattr(decode, "BUFFER_BYTES", 1024)
     monkeypatch.setattr(tail, "BUFFER_BYTES", 1024)
     monkeypatch.setattr(loader_module, "TURN_BYTES", 1)
@@ -136,7 +136,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 @pytest.fixture
 def settled(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if all files had been written long ago; the time of their status cannot be set back."""
-    monkeypatch.setattr(reader_module, "_UNSETTLED_NS", 0)
+    monkeypatch.setattr(run_reader_module, "_UNSETTLED_NS", 0)
 
 
 @pytest.fixture
@@ -255,10 +255,10 @@ def test_turns_go_to_the_newest_run_first(logs: Logs, small_turns: None) -> None
 def test_a_turn_ends_in_time_however_few_bytes_it_read(
     logs: Logs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Some bytes take long: sounds and restarts are taken one by one. Others get their turn
+    """Some bytes take long: sounds and restarts are select_rows one by one. Others get their turn
     meanwhile, and nothing comes twice."""
-    monkeypatch.setattr(reader_module, "MAX_FILE_BYTES", 0)
-    monkeypatch.setattr(reader_module, "TURN_SECONDS", 0)
+    monkeypatch.setattr(run_reader_module, "MAX_FILE_BYTES", 0)
+    monkeypatch.setattr(run_reader_module, "TURN_SECONDS", 0)
     monkeypatch.setattr(loader_module, "COMMIT_SECONDS", 0)
     with EventFileWriter(logs.path / "slow" / "a.tfevents") as writer:
         for step in range(100):
@@ -389,10 +389,10 @@ def test_max_points_bounds_what_is_kept(logs: Logs) -> None:
     logs.write("run/a.tfevents", *range(500))
     logs.load()
     sample = logs.multiplexer.scalars("run", "loss", samples=20).step.tolist()
-    bounded = Logs(logs.path)
-    bounded.loader = bounded.new_loader(max_points=20)
-    bounded.load()
-    assert bounded.steps() == sample
+    downsampled = Logs(logs.path)
+    downsampled.loader = downsampled.new_loader(max_points=20)
+    downsampled.load()
+    assert downsampled.steps() == sample
 
 
 # -- files that are not what they were -----------------------------------------------------------
@@ -667,7 +667,7 @@ def test_whatever_happens_to_files_the_disk_is_the_truth(
                 clock += 1
                 change(logs, what, run, file, size, clock)
                 if what == "cut":
-                    # What is cut and grows again between two passes looks as if it had only grown.
+                    # What is cut and grows again between two passes looks as if it had only extended.
                     logs.load()
             logs.load()
             fresh = Logs(logdir)
@@ -703,7 +703,7 @@ def change(logs: Logs, what: str, run: str, file: str, size: int, clock: int) ->
 
 
 def content(logs: Logs) -> dict[str, list[tuple[int, float, float]]]:
-    """Points of each run; in any order, since files may have grown in another one."""
+    """Points of each run; in any order, since files may have extended in another one."""
     found = {}
     for run, tags in logs.multiplexer.tags(SCALARS).items():
         rows: list[tuple[int, float, float]] = []
@@ -787,7 +787,7 @@ def test_a_directory_that_cannot_be_listed_now_keeps_its_runs(
     assert logs.steps("a/deep") == [1, 2]
 
 
-@pytest.mark.parametrize("fails", ["append", "commit", "settle", "add_file"])
+@pytest.mark.parametrize("fails", ["add_batch", "commit", "trim_spare_capacity", "add_file"])
 def test_a_fault_of_our_own_costs_one_run(
     logs: Logs, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, fails: str
 ) -> None:
@@ -922,16 +922,16 @@ def test_nothing_is_shown_on_the_way_before_it_is_to_be(
     monkeypatch.setattr(loader_module, "COMMIT_SECONDS", 0)
     shown: list[list[str]] = []
 
-    def take_turn(self: Loader, run: Any) -> None:
+    def read_slice(self: Loader, run: Any) -> None:
         shown.append(logs.multiplexer.runs())
         if len(shown) == 3:
-            self.show()
+            self.publish()
         real(self, run)
 
-    real = Loader._take_turn
-    monkeypatch.setattr(Loader, "_take_turn", take_turn)
+    real = Loader._read_slice
+    monkeypatch.setattr(Loader, "_read_slice", read_slice)
     logs.loader = logs.new_loader(reload_interval=0)
-    logs.loader.start(shows=False)
+    logs.loader.start(publish_early=False)
     logs.loader._threads[0].join(30)
     assert shown == [[], [], [], names]
 
@@ -946,19 +946,19 @@ def test_who_has_it_show_data_may_wait_for_that(
     turns: list[Any] = []
     go_on, leave = threading.Event(), threading.Event()
 
-    def take_turn(self: Loader, run: Any) -> None:
+    def read_slice(self: Loader, run: Any) -> None:
         turns.append(run)
         assert (go_on, leave)[len(turns) - 1].wait(60)
         real(self, run)
 
-    real = Loader._take_turn
-    monkeypatch.setattr(Loader, "_take_turn", take_turn)
+    real = Loader._read_slice
+    monkeypatch.setattr(Loader, "_read_slice", read_slice)
     logs.loader = logs.new_loader(reload_interval=0)
-    logs.loader.start(shows=False)
-    logs.loader.show(0.01)
+    logs.loader.start(publish_early=False)
+    logs.loader.publish(0.01)
     assert logs.multiplexer.runs() == []
     go_on.set()
-    logs.loader.show(60)
+    logs.loader.publish(60)
     assert logs.multiplexer.runs() == ["a", "b"]
     leave.set()
     logs.loader._threads[0].join(60)
@@ -970,9 +970,9 @@ def test_a_run_that_is_read_anew_begins_when_its_new_files_do(logs: Logs) -> Non
     logs.write("run/a.tfevents", 1, wall_time=50.0)
     logs.load()
     [run] = logs.loader._runs.values()
-    logs.loader._read_anew(run)
-    run.tell_beginning()
-    assert run.active.data.commit().first_event_time is None
+    logs.loader._reread_from_start(run)
+    run.copy_first_event_time()
+    assert run.active_reader.data.commit().first_event_time is None
     assert logs.multiplexer.first_event_time("run") == 50.0
 
 
@@ -1098,7 +1098,7 @@ def test_stopping_ends_a_long_pass(logs: Logs, small_turns: None) -> None:
 
 
 def test_runs_that_begin_during_a_long_pass_are_shown_in_it(logs: Logs, small_turns: None) -> None:
-    """A look is taken every reload_interval seconds, whatever is still to be read."""
+    """A look is select_rows every reload_interval seconds, whatever is still to be read."""
     logs.loader = logs.new_loader(reload_interval=1e-9)
     logs.write("old/a.tfevents", *range(2000))
     seen = []
@@ -1122,12 +1122,12 @@ def test_a_run_that_goes_during_a_long_pass_is_not_shown_after(
     logs.write("goes/a.tfevents", *range(200))
     logs.write("stays/a.tfevents", *range(200))
 
-    def take_turn(self: Loader, run: Any) -> None:
+    def read_slice(self: Loader, run: Any) -> None:
         real(self, run)
         shutil.rmtree(logs.path / "goes", ignore_errors=True)
 
-    real = Loader._take_turn
-    monkeypatch.setattr(Loader, "_take_turn", take_turn)
+    real = Loader._read_slice
+    monkeypatch.setattr(Loader, "_read_slice", read_slice)
     # Turns go to the newest first.
     os.utime(logs.path / "stays" / "a.tfevents", (1, 1))
     logs.load()

@@ -18,7 +18,7 @@ from tbcore.http import json_response
 from tbcore.kinds import Claim, Kind
 from tbcore.store import multiplexer as multiplexer_module
 from tbcore.store.loader import Loader
-from tbcore.store.multiplexer import Multiplexer, RunDetails, TagLists
+from tbcore.store.multiplexer import Multiplexer, RunDetails, TagsByRun
 from tbcore.store.status import LoadStatus
 from tbcore.store.view import RunView
 from tbcore.testing import EventFileWriter, summaries, write_run
@@ -82,7 +82,7 @@ def test_what_one_who_asks_does_with_the_tags_concerns_nobody_else(tmp_path: Pat
 
 
 def test_tags_with_names_that_json_cannot_take_as_they_are() -> None:
-    odd = TagLists({"null": ["null", "\ud800"]})
+    odd = TagsByRun({"null": ["null", "\ud800"]})
     assert json_response(odd).body == '{"null":["null","\ufffd"]}'.encode()
 
 
@@ -174,7 +174,7 @@ def test_two_series_of_a_tag_are_merged_as_written(tmp_path: Path) -> None:
 
 
 def test_two_series_of_items_are_merged_as_written(tmp_path: Path) -> None:
-    """With the sample of both taken together."""
+    """With the sample of both select_rows together."""
     with EventFileWriter(tmp_path / "run" / "a.tfevents") as writer:
         for step in range(12):
             writer.add_histogram("h", [1.0], step, as_tensor=step % 2 == 1)
@@ -340,7 +340,7 @@ def test_thousands_of_tags_do_not_make_a_wrong_name_slow() -> None:
     data = RunData()
     data.add_file("a")
     one = np.zeros(1)
-    data.append(
+    data.add_batch(
         Batch(
             [
                 ScalarColumn(
@@ -480,8 +480,8 @@ def test_generations_rise_with_changes_and_only_then() -> None:
     assert multiplexer.generation == 1
     multiplexer.commit({}, ["nobody"])
     assert multiplexer.generation == 1
-    same_shape = RunView(shape=view.shape, first_event_time=1.0)
-    multiplexer.commit({"b": same_shape})
+    same_tags = RunView(tag_index=view.tag_index, first_event_time=1.0)
+    multiplexer.commit({"b": same_tags})
     assert multiplexer.generation == 2
     assert multiplexer.runs_generation == 1
     assert multiplexer.run_generations() == {"a": 1, "b": 2}

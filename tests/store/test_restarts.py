@@ -132,7 +132,7 @@ def test_in_older_files_only_steps_tell(
 
 
 def test_values_of_one_event_do_not_orphan_each_other(tmp_path: Path) -> None:
-    """Even where a tag comes twice, with others between."""
+    """ArithmeticSteps where a tag comes twice, with others between."""
     with EventFileWriter(tmp_path / "run" / "0.tfevents", file_version=None) as writer:
         writer.add_scalar("a", 5, 5)
         many = [summaries.scalar(f"other{i}", 0) for i in range(40)]

@@ -1,4 +1,4 @@
-"""RunData against the rules of event files, taken one event after the other."""
+"""RunData against the rules of event files, select_rows one event after the other."""
 
 from __future__ import annotations
 
@@ -304,16 +304,16 @@ def test_any_stream_of_events(
     for number, (file, events, cuts) in enumerate(pieces):
         for item in batches_of(events, sorted(cuts), ends[file]):
             if isinstance(item, Batch):
-                data.append(item, indices[file])
+                data.add_batch(item, indices[file])
             elif isinstance(item, FileVersion):
-                data.file_version(item, indices[file])
+                data.add_file_version(item, indices[file])
             else:
-                data.session_start(item, indices[file])
+                data.add_session_start(item, indices[file])
         for offset, event in zip(offsets_of(events, ends[file]), events, strict=True):
             model.take(event, file, offset)
             ends[file] = offset + 1000
         if number in settled:
-            data.settle()
+            data.trim_spare_capacity()
         view = data.commit()
         assert comparable(content_of(view)) == comparable(model.content())
         views.append((view, comparable(model.content())))
@@ -327,11 +327,11 @@ def test_any_stream_of_events(
 def take(data: RunData, events: Sequence[Event], *, file_index: int = 0, start: int = 0) -> RunView:
     for item in batches_of(events, (), start):
         if isinstance(item, Batch):
-            data.append(item, file_index)
+            data.add_batch(item, file_index)
         elif isinstance(item, FileVersion):
-            data.file_version(item, file_index)
+            data.add_file_version(item, file_index)
         else:
-            data.session_start(item, file_index)
+            data.add_session_start(item, file_index)
     return data.commit()
 
 
@@ -354,7 +354,7 @@ def test_a_view_stays_the_same_while_nothing_changes() -> None:
     data = new_data()
     view = take(data, scalar("a", 1, 2))
     assert data.commit() is view
-    data.settle()
+    data.trim_spare_capacity()
     assert content_of(data.commit()) == content_of(view)
     assert data.commit() is data.commit()
 
@@ -365,17 +365,17 @@ def test_the_shape_changes_with_tags_and_kinds_and_not_with_rows() -> None:
     version = Event("version", 0, (), 2.0)
     first = take(data, [version, *scalar("a", 1)])
     more_rows = take(data, scalar("a", 2), start=1000)
-    assert more_rows.shape is first.shape
+    assert more_rows.tag_index is first.tag_index
     purged = take(data, [Event("start", 0), Event("start", 0)], start=2000)
-    assert purged.shape is first.shape
+    assert purged.tag_index is first.tag_index
     new_tag = take(data, scalar("b", 1), start=3000)
-    assert new_tag.shape is not first.shape
+    assert new_tag.tag_index is not first.tag_index
     new_kind = take(data, [Event("summary", 3, (Value("a", "tensor", True),))], start=4000)
-    assert new_kind.shape is not new_tag.shape
+    assert new_kind.tag_index is not new_tag.tag_index
     described = take(
         data, [Event("summary", 4, (Value("a", "tensor", True, "scalars"),))], start=5000
     )
-    assert described.shape is not new_kind.shape
+    assert described.tag_index is not new_kind.tag_index
     assert described.kinds() == {
         Kind("simple_value", "scalars", True),
         Kind("tensor", "scalars", True),
@@ -400,7 +400,7 @@ def test_metadata_that_is_no_message_names_no_plugin() -> None:
     data = new_data()
     batch = batch_of([(0, scalar("a", 1)[0])])
     batch.scalars[0] = batch.scalars[0]._replace(metadata=FirstMetadata(0, b"\xff\xff"))
-    data.append(batch, 0)
+    data.add_batch(batch, 0)
     assert data.commit().kinds() == {Kind("simple_value", "", True)}
 
 
@@ -427,7 +427,7 @@ def test_a_bound_keeps_the_rows_that_a_sample_would_show() -> None:
         everything = take(free, events, start=start * 1000).tags["a"].series[0]
         series = view.tags["a"].series[0]
         assert len(series) <= 10
-        picked = everything.positions(10)
+        picked = everything.sampled_rows(10)
         assert series.ordinals_between(0, len(series)).tolist() == picked.tolist()
     assert len(view.tags["image"].series[0]) == 48
 
@@ -448,8 +448,8 @@ def test_a_start_looks_at_the_tags_that_it_drops_from(
     many = tuple(Value(f"tag{i}", "simple_value", True) for i in range(200))
     take(data, [Event("summary", 1, many), Event("summary", 2, many)], start=100)
     for number in range(300):
-        grown = scalar("tag7", 4 + number) if grows else []
-        view = take(data, [*grown, Event("start", 3)], start=1000 + 1000 * number)
+        extended = scalar("tag7", 4 + number) if grows else []
+        view = take(data, [*extended, Event("start", 3)], start=1000 + 1000 * number)
     assert steps_of(view, "tag7") == steps_of(view, "tag8") == [1, 2]
     assert len(looks) <= 2 * 200 + 3 * 300
 

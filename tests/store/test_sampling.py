@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tbcore.store import sampling
-from tbcore.store.sampling import Sampler, positions, positions_of, priorities
+from tbcore.store.sampling import Sampler, priorities, sampled_rows, sampled_rows_of
 
 lengths = st.integers(0, 5000)
 counts = st.integers(0, 300)
@@ -48,28 +48,28 @@ def test_priorities_are_those_of_splitmix64() -> None:
 @given(lengths, counts)
 def test_samples_follow_the_rule(n: int, k: int) -> None:
     """Rising, the last row among them, as many as were asked for, and those with low priority."""
-    assert positions(n, k).tolist() == by_the_rule(np.arange(n), k)
+    assert sampled_rows(n, k).tolist() == by_the_rule(np.arange(n), k)
 
 
 @given(ordinal_arrays, counts)
 def test_samples_of_other_ordinals_follow_the_rule(ordinals: NDArray[np.int64], k: int) -> None:
     """Also where rows were dropped."""
-    assert positions_of(ordinals, k).tolist() == by_the_rule(ordinals, k)
+    assert sampled_rows_of(ordinals, k).tolist() == by_the_rule(ordinals, k)
 
 
 @given(lengths, st.integers(1, 300), st.integers(1, 300))
 def test_fewer_samples_are_a_subset_of_more(n: int, a: int, b: int) -> None:
     """So that bounds may be applied one after the other."""
     few, many = sorted((a, b))
-    assert set(positions(n, few)) <= set(positions(n, many))
-    again = positions(n, many)[positions_of(positions(n, many), few)]
-    assert again.tolist() == positions(n, few).tolist()
+    assert set(sampled_rows(n, few)) <= set(sampled_rows(n, many))
+    again = sampled_rows(n, many)[sampled_rows_of(sampled_rows(n, many), few)]
+    assert again.tolist() == sampled_rows(n, few).tolist()
 
 
 @given(st.integers(1, 3000), st.integers(2, 100))
 def test_one_more_row_changes_at_most_one_of_the_others(n: int, k: int) -> None:
     """Charts do not flicker while they grow."""
-    before, after = set(positions(n, k)[:-1]), set(positions(n + 1, k)[:-1])
+    before, after = set(sampled_rows(n, k)[:-1]), set(sampled_rows(n + 1, k)[:-1])
     assert len(after - before) <= 1
 
 
@@ -78,8 +78,8 @@ def test_series_of_the_same_length_are_sampled_alike(others: list[int], k: int) 
     """Whatever was asked before: A[i] ~ B[i] stays so in the samples."""
     expected = by_the_rule(np.arange(2000), k)
     for n in others:
-        positions(n, k)
-    assert positions(2000, k).tolist() == expected
+        sampled_rows(n, k)
+    assert sampled_rows(2000, k).tolist() == expected
 
 
 @settings(deadline=None)
@@ -93,7 +93,7 @@ def test_a_sampler_of_growing_rows_gives_what_the_rule_gives(
     with mock.patch.object(sampling, "_BLOCK_ROWS", 16):
         for n in asked:
             n = min(n, len(ordinals))
-            found = sampler.positions(n, k, lambda start, stop: ordinals[start:stop])
+            found = sampler.sampled_rows(n, k, lambda start, stop: ordinals[start:stop])
             assert found.tolist() == by_the_rule(ordinals[:n], k)
 
 
@@ -107,14 +107,14 @@ def test_a_growing_series_is_not_looked_at_again() -> None:
         return np.arange(start, stop, dtype=np.int64)
 
     sampler = Sampler()
-    sampler.positions(5_000_000, 1000, ordinals_of)
+    sampler.sampled_rows(5_000_000, 1000, ordinals_of)
     seen = 0
     for n in range(5_000_001, 5_000_101):
-        assert sampler.positions(n, 1000, ordinals_of)[-1] == n - 1
+        assert sampler.sampled_rows(n, 1000, ordinals_of)[-1] == n - 1
     assert seen == 100
     assert np.array_equal(
-        sampler.positions(5_000_100, 1000, ordinals_of),
-        positions_of(np.arange(5_000_100), 1000),
+        sampler.sampled_rows(5_000_100, 1000, ordinals_of),
+        sampled_rows_of(np.arange(5_000_100), 1000),
     )
 
 
@@ -126,7 +126,7 @@ def test_all_rows_are_equally_likely() -> None:
     ordinals = np.arange(20_000 * 40, dtype=np.int64).reshape(20_000, 40)
     order = np.argsort(priorities(ordinals[:, :39].ravel()).reshape(-1, 39), axis=1)
     counts = np.bincount(order[:, :9].ravel(), minlength=39)
-    assert positions_of(ordinals[3], 10)[:-1].tolist() == sorted(order[3, :9].tolist())
+    assert sampled_rows_of(ordinals[3], 10)[:-1].tolist() == sorted(order[3, :9].tolist())
     assert np.abs(counts - 20_000 * 9 / 39).max() < 300
 
 
@@ -137,7 +137,7 @@ def test_neighbours_are_chosen_independently() -> None:
     with a standard deviation of 100.
     """
     chosen = np.zeros(1_000_000, np.bool_)
-    chosen[positions(1_000_000, 100_000)] = True
+    chosen[sampled_rows(1_000_000, 100_000)] = True
     for distance in (1, 2, 3, 8, 64, 1000):
         both = int((chosen[distance:] & chosen[:-distance]).sum())
         assert abs(both - 10_000) < 500, distance
@@ -146,10 +146,10 @@ def test_neighbours_are_chosen_independently() -> None:
 def test_a_negative_number_of_samples_is_refused() -> None:
     """0 means all, so that a mistake must not."""
     with pytest.raises(ValueError):
-        positions(10, -1)
+        sampled_rows(10, -1)
 
 
 def test_samples_are_read_only() -> None:
     """They are shared by all who ask for the same."""
     with pytest.raises(ValueError):
-        positions(100, 10)[0] = 5
+        sampled_rows(100, 10)[0] = 5

@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 
 from tbcore.kinds import Kind
 from tbcore.store import series as series_module
-from tbcore.store.sampling import positions_of
+from tbcore.store.sampling import sampled_rows_of
 from tbcore.store.series import (
-    DOUBLE,
-    LIVE_SLACK,
-    SINGLE,
+    FLOAT32,
+    FLOAT64,
+    LIVE_SPARE_SHARE,
     STEP,
     VALUE,
     WALL_TIME,
-    Ordinals,
+    OrdinalRanges,
     Series,
 )
 
@@ -63,7 +63,7 @@ def test_values_that_are_not_finite_are_counted(
         columns = [step.astype(np.int64), step, value]
         series = series.appended(columns, len(series))
     purged = series.purged(limit, num_shared=0)
-    for some in (series, purged, series.bounded(max_rows), purged.compacted()):
+    for some in (series, purged, series.downsampled(max_rows), purged.trimmed()):
         assert some.num_nonfinite == np.count_nonzero(~np.isfinite(some.column(VALUE)))
 
 
@@ -89,7 +89,7 @@ def test_rows_come_out_as_they_went_in() -> None:
     assert series.column(WALL_TIME).tolist() == (steps + 0.25).tolist()
     assert series.column(VALUE).tolist() == (steps / 2).tolist()
     assert series.column(VALUE).dtype == np.float32
-    assert series.ordinals is None
+    assert series.ordinal_ranges is None
 
 
 def test_what_was_handed_out_does_not_change() -> None:
@@ -133,14 +133,14 @@ def test_source_arrays_are_copied_even_if_unaligned() -> None:
 @pytest.mark.parametrize(
     ("values", "layout"),
     [
-        ([0.5, 1.0, -0.0], SINGLE),
-        ([np.nan, np.inf, -np.inf], SINGLE),
-        ([2.0**100, 2.0**-149], SINGLE),
-        ([0.1], DOUBLE),
-        ([1e300], DOUBLE),
-        ([2.0**24 + 1], DOUBLE),
-        ([float(2**53)], SINGLE),
-        ([1e-300], DOUBLE),
+        ([0.5, 1.0, -0.0], FLOAT32),
+        ([np.nan, np.inf, -np.inf], FLOAT32),
+        ([2.0**100, 2.0**-149], FLOAT32),
+        ([0.1], FLOAT64),
+        ([1e300], FLOAT64),
+        ([2.0**24 + 1], FLOAT64),
+        ([float(2**53)], FLOAT32),
+        ([1e-300], FLOAT64),
     ],
 )
 def test_values_are_float32_as_long_as_nothing_is_lost(values: list[float], layout: object) -> None:
@@ -164,8 +164,8 @@ def test_points_cost_little_memory(is_even: bool, most: int) -> None:
     before = tracemalloc.get_traced_memory()[0]
     series = Series.empty(SCALAR)
     for start in range(0, 1_000_000, 10_000):
-        series = series.appended([step + start * 10, wall_time, value], start, slack=1.0)
-    series = series.compacted()
+        series = series.appended([step + start * 10, wall_time, value], start, spare_share=1.0)
+    series = series.trimmed()
     used = tracemalloc.get_traced_memory()[0] - before
     tracemalloc.stop()
     assert len(series) == 1_000_000
@@ -200,33 +200,35 @@ def test_steps_that_rise_evenly_are_as_good_as_others(
         assert steps_of(series) == expected
         assert series.highest_step() == max(expected, default=None)
         assert not expected or series.last_point()[0] == expected[-1]
-        assert steps_of(series.compacted()) == expected
+        assert steps_of(series.trimmed()) == expected
     rises = len({b - a for a, b in pairwise(expected)}) <= 1 and expected == sorted(expected)
     fits = len(expected) < 2 or expected[1] - expected[0] < 2**62
-    assert (series.even is not None) == (bool(expected) and rises and fits)
+    assert (series.arithmetic_steps is not None) == (bool(expected) and rises and fits)
     left = series.purged(limit, num_shared=len(series))
     assert steps_of(left) == [step for step in expected if step < limit]
     left = left.appended(scalars(limit), len(expected))
     assert steps_of(left)[-1] == limit
-    assert steps_of(series.bounded(3)) == [expected[i] for i in positions_of_first(expected)]
+    assert steps_of(series.downsampled(3)) == [expected[i] for i in sampled_rows_of_first(expected)]
 
 
-def positions_of_first(rows: list[int]) -> list[int]:
+def sampled_rows_of_first(rows: list[int]) -> list[int]:
     """Of a sample of three."""
-    return positions_of(np.arange(len(rows)), 3).tolist() if len(rows) > 3 else [*range(len(rows))]
+    return (
+        sampled_rows_of(np.arange(len(rows)), 3).tolist() if len(rows) > 3 else [*range(len(rows))]
+    )
 
 
 def test_a_series_that_grows_slowly_keeps_little_room() -> None:
     """And is not copied for each row: room for an eighth more each time."""
-    series = series_of(*range(10_000)).compacted()
+    series = series_of(*range(10_000)).trimmed()
     blocks = {id(series.block)}
     kept = [series]
     for step in range(10_000, 15_000):
-        series = series.appended(scalars(step), step, slack=LIVE_SLACK)
+        series = series.appended(scalars(step), step, spare_share=LIVE_SPARE_SHARE)
         blocks.add(id(series.block))
         kept.append(series)
         assert series.capacity <= len(series) * 1.125 + 2
-        assert series.compacted() is series
+        assert series.trimmed() is series
     assert len(blocks) <= 5
 
 
@@ -277,8 +279,8 @@ def test_restarts_of_a_long_series_cost_no_copy_while_nobody_looks() -> None:
     assert series.block is block
     assert len(series) == 10_001
     assert ordinals_of(series)[-2:] == [9_999, 10_100]
-    assert series.ordinals is not None
-    assert series.ordinals.num_ranges == 2
+    assert series.ordinal_ranges is not None
+    assert series.ordinal_ranges.num_ranges == 2
 
 
 @given(st.lists(st.integers(0, 60), unique=True, max_size=30), st.integers(1, 20))
@@ -293,7 +295,7 @@ def test_ordinals_are_found_both_ways(numbers: list[int], size: int) -> None:
     for ordinal in (-1, *range(62), 2**63 - 1, 2**63, 10**30):
         expected = sorted(numbers).index(ordinal) if ordinal in numbers else None
         assert series.row_of(ordinal) == expected
-    at_once = Ordinals.of(ordinals)
+    at_once = OrdinalRanges.of(ordinals)
     rows = np.arange(len(ordinals))
     assert at_once.at(rows).tolist() == ordinals.tolist() if len(rows) else True
 
@@ -301,13 +303,13 @@ def test_ordinals_are_found_both_ways(numbers: list[int], size: int) -> None:
 def test_ordinals_without_gaps_take_no_memory() -> None:
     """Given as a number or as an array."""
     series = series_of(0, 1, 2).appended(scalars(3, 4), np.array([3, 4]))
-    assert series.ordinals is None
+    assert series.ordinal_ranges is None
     assert ordinals_of(series.appended(scalars(5), 9)) == [0, 1, 2, 3, 4, 9]
 
 
 def test_samples_of_long_series_after_a_restart() -> None:
     """What is remembered of a series gives what the rule gives, before and after it grows."""
-    size = series_module._MANY_ROWS
+    size = series_module._MIN_ROWS_TO_CACHE
     step = np.arange(size + 10, dtype=np.int64)
     series = Series.empty(SCALAR).appended([step, step + 0.5, step.astype(np.float32)], 0)
     series = series.purged(size + 5, num_shared=0)
@@ -316,8 +318,8 @@ def test_samples_of_long_series_after_a_restart() -> None:
         series = series.appended(scalars(*range(100)), next_ordinal)
         next_ordinal += 100
         ordinals = series.ordinals_between(0, len(series))
-        expected = ordinals[positions_of(ordinals, 50)].tolist()
-        assert series.ordinals_at(series.positions(50)).tolist() == expected
+        expected = ordinals[sampled_rows_of(ordinals, 50)].tolist()
+        assert series.ordinals_at(series.sampled_rows(50)).tolist() == expected
         series = series.purged(98, num_shared=0)
         assert len(series) < size
         series = series.appended([step, step + 0.5, step.astype(np.float32)], next_ordinal)
@@ -329,22 +331,22 @@ def test_a_bound_while_reading_gives_the_sample_of_reading_everything(
     sizes: list[int], max_rows: int
 ) -> None:
     """`--max_points` and sampling agree, however the rows arrive."""
-    everything = bounded = Series.empty(SCALAR)
+    everything = downsampled = Series.empty(SCALAR)
     next_ordinal = 0
     for size in sizes:
         rows = scalars(*range(next_ordinal, next_ordinal + size))
         everything = everything.appended(rows, next_ordinal)
-        bounded = bounded.appended(rows, next_ordinal)
+        downsampled = downsampled.appended(rows, next_ordinal)
         next_ordinal += size
-        if len(bounded) > 2 * max_rows:
-            bounded = bounded.bounded(max_rows)
-    bounded = bounded.bounded(max_rows)
-    expected = everything.positions(max_rows)
-    assert ordinals_of(bounded) == expected.tolist()
-    assert steps_of(bounded) == expected.tolist()
+        if len(downsampled) > 2 * max_rows:
+            downsampled = downsampled.downsampled(max_rows)
+    downsampled = downsampled.downsampled(max_rows)
+    expected = everything.sampled_rows(max_rows)
+    assert ordinals_of(downsampled) == expected.tolist()
+    assert steps_of(downsampled) == expected.tolist()
     for samples in range(1, max_rows + 1):
-        picked = bounded.ordinals_at(bounded.positions(samples))
-        assert picked.tolist() == everything.positions(samples).tolist()
+        picked = downsampled.ordinals_at(downsampled.sampled_rows(samples))
+        assert picked.tolist() == everything.sampled_rows(samples).tolist()
 
 
 def test_references_have_columns_of_their_own() -> None:

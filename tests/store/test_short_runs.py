@@ -1,4 +1,4 @@
-"""Runs of a sweep are taken as one table each: what is kept is what is kept of single rows."""
+"""Runs of a sweep are select_rows as one table each: what is kept is what is kept of single rows."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import pytest
 
 from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.logdir import LogdirSpec, scan
-from tbcore.eventfiles.read_ahead import Pile
 from tbcore.eventfiles.proto.summary_pb2 import Summary
+from tbcore.eventfiles.read_ahead import Pile
 from tbcore.eventfiles.tail import FileTail
 from tbcore.eventfiles.tensors import numpy_to_tensor
 from tbcore.kinds import Claim, Kind
-from tbcore.store import reader as reader_module
-from tbcore.store.reader import RunReader, read_ahead
+from tbcore.store import run_reader as run_reader_module
 from tbcore.store.run import RunData
-from tbcore.store.series import EVEN_SINGLE, VALUE, Series, SeriesBlock
+from tbcore.store.run_reader import RunReader, preload_small_files
+from tbcore.store.series import FLOAT32_NO_STEPS, VALUE, Series, SeriesBlock
 from tbcore.store.view import RunView
 from tbcore.testing import EventFileWriter, summaries
 
@@ -109,7 +109,7 @@ FORMS: dict[str, Write] = {
 
 
 TABLES = {"restarted": [True, False, False]}
-"""Whether the tables of each file were taken as a whole. What comes after a START is not."""
+"""Whether the tables of each file were select_rows as a whole. What comes after a START is not."""
 
 
 def write_runs(logdir: Path, write: Write) -> None:
@@ -135,8 +135,8 @@ class Runs:
             reader.update(files)
             while reader.has_work:
                 if self._pile is not None:
-                    read_ahead(self._pile, [reader])
-                reader.read_turn(1 << 20)
+                    preload_small_files(self._pile, [reader])
+                reader.read_slice(1 << 20)
         return self
 
     def contents(self) -> dict[str, Any]:
@@ -172,16 +172,16 @@ def contents(data: RunData) -> dict[str, Any]:
 
 @pytest.fixture
 def tables(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Whether each table that came was taken as one."""
-    taken: list[bool] = []
+    """Whether each table that came was select_rows as one."""
+    select_rows: list[bool] = []
 
     def begin(self: RunData, *arguments: Any) -> bool:
-        taken.append(real(self, *arguments))
-        return taken[-1]
+        select_rows.append(real(self, *arguments))
+        return select_rows[-1]
 
-    real = RunData._begin
-    monkeypatch.setattr(RunData, "_begin", begin)
-    return taken
+    real = RunData._append_table
+    monkeypatch.setattr(RunData, "_append_table", begin)
+    return select_rows
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -268,8 +268,8 @@ def test_series_in_one_block_are_aligned_and_have_little_spare_room(
     runs = Runs(tmp_path, blocks=True).read()
     assert any(tables)
     for series in runs.series("tag7"):
-        assert series.is_compact
-        assert series.layout is EVEN_SINGLE
+        assert series.is_trimmed
+        assert series.layout is FLOAT32_NO_STEPS
         assert series.column(0).flags.aligned
         assert series.column(1).flags.aligned
 
@@ -284,7 +284,7 @@ def test_room_for_rows_that_do_not_come_is_given_back(tmp_path: Path, tables: li
     runs = Runs(tmp_path, blocks=True).read()
     assert any(tables)
     views = runs.views()
-    assert all(tag.series[0].is_compact for view in views for tag in view.tags.values())
+    assert all(tag.series[0].is_trimmed for view in views for tag in view.tags.values())
     assert runs.contents() == Runs(tmp_path, blocks=False).read().contents()
 
 
@@ -304,7 +304,9 @@ def test_names_and_kinds_are_those_of_the_run_itself(tmp_path: Path, tables: lis
     """Before it begins, as long as it is like others, and when it no longer is."""
 
     def listed() -> list[tuple[list[str], list[str]]]:
-        return [(view.tags_of(scalars), view.tags_of(pictures)) for view in runs.views()]
+        return [
+            (view.tags_matching(scalars), view.tags_matching(pictures)) for view in runs.views()
+        ]
 
     scalars, pictures = (Claim("simple_value"),), (Claim(plugin_name="pictures"),)
     write_runs(tmp_path, plain)
@@ -338,9 +340,9 @@ def test_series_are_made_when_somebody_asks(
     write_runs(tmp_path, uneven)
     runs = Runs(tmp_path, blocks=True).read()
     views = runs.views()[2:]
-    assert len({id(view.shape) for view in views}) == 1, "runs that are alike are asked once"
+    assert len({id(view.tag_index) for view in views}) == 1, "runs that are alike are asked once"
     claims = (Claim(is_scalar=True),)
-    assert [view.tags_of(claims) for view in views] == [list(views[0].tags)] * len(views)
+    assert [view.tags_matching(claims) for view in views] == [list(views[0].tags)] * len(views)
     assert views[0].kinds() == {Kind("simple_value", "", True)}
     assert not made
     assert views[0].tags["loss"] is views[0].tags["loss"]
@@ -364,7 +366,7 @@ def test_series_are_made_once_however_a_run_grows(tmp_path: Path, tables: list[b
 
 
 def test_a_view_of_a_short_run_stays_as_it_was(tmp_path: Path, tables: list[bool]) -> None:
-    """Whatever is asked for first after the run has grown, or has dropped what was orphaned."""
+    """Whatever is asked for first after the run has extended, or has dropped what was orphaned."""
     write_runs(tmp_path, plain)
     runs = Runs(tmp_path, blocks=True).read()
     before = runs.views()
@@ -419,8 +421,8 @@ def test_all_short_files_of_a_run_are_read_ahead(
     [reader] = readers(tmp_path)
     pile, num_turns = Pile(), 0
     while reader.has_work:
-        read_ahead(pile, [reader])
-        reader.read_turn(1 << 20)
+        preload_small_files(pile, [reader])
+        reader.read_slice(1 << 20)
         num_turns += 1
     assert num_turns == 2, "four, and sixteen"
     assert held == sorted(held)
@@ -432,16 +434,16 @@ def test_of_runs_with_a_long_file_nothing_is_read_before_their_turn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They can still be lent then."""
-    monkeypatch.setattr(reader_module, "MAX_FILE_BYTES", 5000)
+    monkeypatch.setattr(run_reader_module, "MAX_FILE_BYTES", 5000)
     write_runs(tmp_path, plain)
     for run in (2, 3):
         with EventFileWriter(tmp_path / f"{run}" / "2.tfevents") as writer:
             writer.add_text("long", "text" * 2000, 0)
     found = readers(tmp_path)
-    read_ahead(Pile(), found)
-    assert [reader.is_untouched for reader in found] == [False, False, True, True, False, False]
-    read_ahead(Pile(), found[2:])
-    assert [reader.is_untouched for reader in found] == [False, False, False, True, False, False]
+    preload_small_files(Pile(), found)
+    assert [reader.not_started for reader in found] == [False, False, True, True, False, False]
+    preload_small_files(Pile(), found[2:])
+    assert [reader.not_started for reader in found] == [False, False, False, True, False, False]
 
 
 def test_a_file_may_have_changed_since_it_was_read_ahead(
@@ -453,11 +455,11 @@ def test_a_file_may_have_changed_since_it_was_read_ahead(
     [files, *_] = scan([LogdirSpec(None, str(tmp_path))]).runs.values()
     written = max(file.ctime_ns for file in files)
     monkeypatch.setattr(time, "time_ns", lambda: written + 10**9)
-    read_ahead(Pile(), [reader])
+    preload_small_files(Pile(), [reader])
     monkeypatch.setattr(time, "time_ns", lambda: written + 10**10)
-    reader.read_turn(1 << 20)
+    reader.read_slice(1 << 20)
     reader.update(files)
     assert reader.has_work
-    reader.read_turn(1 << 20)
+    reader.read_slice(1 << 20)
     reader.update(files)
     assert not reader.has_work

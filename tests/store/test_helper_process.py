@@ -18,7 +18,7 @@ import pytest
 from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.logdir import Logdir, LogdirSpec, scan
 from tbcore.store import loader as loader_module
-from tbcore.store.assistant import Assistant, AssistantError, Order
+from tbcore.store.helper_process import HelperError, HelperProcess, RunFiles
 from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.store.series import Series
@@ -79,7 +79,7 @@ def contents(view: RunView) -> dict[str, Any]:
 
 
 class Logs:
-    """A log directory, read with an assistant and without."""
+    """A log directory, read with an helper and without."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -94,13 +94,13 @@ class Logs:
         assert found
         return found
 
-    def load_with_help(self) -> None:
-        self.loader.have_help()
-        assert self.loader._assistant is not None
+    def load_with_helper(self) -> None:
+        self.loader.start_helper()
+        assert self.loader._helper is not None
         self.loader.load_once()
 
     def expected(self) -> dict[str, dict[str, Any]]:
-        """What a loader reads that never has an assistant."""
+        """What a loader reads that never has an helper."""
         loader = self.new_loader(Multiplexer())
         loader.load_once()
         return self.views(loader)
@@ -113,216 +113,216 @@ def logs(tmp_path: Path) -> Logs:
 
 
 @pytest.fixture
-def answers(monkeypatch: pytest.MonkeyPatch) -> list[list[bool]]:
-    """Has loaders have help with little; which of the runs the assistant read, by batch."""
+def results(monkeypatch: pytest.MonkeyPatch) -> list[list[bool]]:
+    """Has loaders have help with little; which of the runs the helper read, by batch."""
     monkeypatch.setattr(loader_module, "_WORTH_BYTES", 0)
-    monkeypatch.setattr(Assistant, "is_possible", lambda: True)
+    monkeypatch.setattr(HelperProcess, "is_supported", lambda: True)
     found: list[list[bool]] = []
 
-    def take(self: Assistant) -> list[Any]:
+    def receive_result(self: HelperProcess) -> list[Any]:
         readers = real(self)
         found.append([reader is not None for reader in readers])
         return readers
 
-    def has_answered(self: Assistant, timeout: float) -> bool:
+    def has_result(self: HelperProcess, timeout: float) -> bool:
         return waits(self, 20.0)  # The loader would be done before it.
 
-    real, waits = Assistant.take, Assistant.has_answered
-    monkeypatch.setattr(Assistant, "take", take)
-    monkeypatch.setattr(Assistant, "has_answered", has_answered)
+    real, waits = HelperProcess.receive_result, HelperProcess.has_result
+    monkeypatch.setattr(HelperProcess, "receive_result", receive_result)
+    monkeypatch.setattr(HelperProcess, "has_result", has_result)
     return found
 
 
 @pytest.fixture
-def assistant() -> Iterator[Assistant]:
-    assistant = Assistant(Decoder())
-    yield assistant
-    assistant.close()
+def helper() -> Iterator[HelperProcess]:
+    helper = HelperProcess(Decoder())
+    yield helper
+    helper.close()
 
 
 def test_what_the_assistant_reads_is_what_the_loader_reads(
-    logs: Logs, answers: list[list[bool]]
+    logs: Logs, results: list[list[bool]]
 ) -> None:
     """Columns, kinds, order of tags, times, files: all of it."""
-    logs.load_with_help()
-    assert sum(map(len, answers)) > NUM_RUNS / 2
-    assert all(map(all, answers))
+    logs.load_with_helper()
+    assert sum(map(len, results)) > NUM_RUNS / 2
+    assert all(map(all, results))
     assert logs.views(logs.loader) == logs.expected()
 
 
-def test_runs_that_the_assistant_read_go_on_growing(logs: Logs, answers: list[list[bool]]) -> None:
+def test_runs_that_the_assistant_read_go_on_growing(logs: Logs, results: list[list[bool]]) -> None:
     """Rows go behind those in shared memory, and nothing is read twice."""
-    logs.load_with_help()
+    logs.load_with_helper()
     for run in logs.path.iterdir():
         path = max(run.iterdir())  # A file before it would be read behind its START, once.
         with EventFileWriter(path) as writer:
             for step in range(STEPS, STEPS + 100):
                 writer.add_scalar("loss", step, step)
     logs.loader.load_once()
-    assert sum(map(len, answers))
+    assert sum(map(len, results))
     assert logs.views(logs.loader) == logs.expected()
 
 
 def test_a_damaged_run_is_left_to_the_loader(
-    logs: Logs, answers: list[list[bool]], caplog: pytest.LogCaptureFixture
+    logs: Logs, results: list[list[bool]], caplog: pytest.LogCaptureFixture
 ) -> None:
     """So that what is wrong is told, once and by the one who knows how."""
     for path in logs.path.glob("*/events.tfevents.1"):
         spoil(path, 200)
-    logs.load_with_help()
-    assert answers
-    assert not any(map(any, answers))
+    logs.load_with_helper()
+    assert results
+    assert not any(map(any, results))
     said = [r.getMessage() for r in caplog.records]
     assert sum("checksum wrong in the record at offset" in line for line in said) == NUM_RUNS
     assert logs.views(logs.loader) == logs.expected()
 
 
 def test_without_its_assistant_the_loader_reads_the_rest(
-    logs: Logs, answers: list[list[bool]], monkeypatch: pytest.MonkeyPatch
+    logs: Logs, results: list[list[bool]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It may be killed at any time, by a system that is short of memory, say."""
-    started: list[Assistant] = []
+    started: list[HelperProcess] = []
 
-    def order(self: Assistant, orders: Sequence[Order]) -> None:
-        real(self, orders)
+    def assign(self: HelperProcess, runs: Sequence[RunFiles]) -> None:
+        real(self, runs)
         started.append(self)
         os.kill(self._pid, signal.SIGKILL)
 
-    real = Assistant.order
-    monkeypatch.setattr(Assistant, "order", order)
-    logs.load_with_help()
-    assert len({id(assistant) for assistant in started}) == 1, "and does not try again"
+    real = HelperProcess.assign
+    monkeypatch.setattr(HelperProcess, "assign", assign)
+    logs.load_with_helper()
+    assert len({id(helper) for helper in started}) == 1, "and does not try again"
     assert has_ended(started[0])
     assert logs.views(logs.loader) == logs.expected()
 
 
 def test_an_assistant_that_takes_no_order_costs_no_run(
-    logs: Logs, answers: list[list[bool]], monkeypatch: pytest.MonkeyPatch
+    logs: Logs, results: list[list[bool]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It may be gone before the first look is over, when no run is known to anybody yet."""
 
-    def order(self: Assistant, orders: Sequence[Order]) -> None:
+    def assign(self: HelperProcess, runs: Sequence[RunFiles]) -> None:
         os.kill(self._pid, signal.SIGKILL)
         os.waitpid(self._pid, 0)
         self._connection.close()
-        real(self, orders)
+        real(self, runs)
 
-    real = Assistant.order
-    monkeypatch.setattr(Assistant, "order", order)
-    logs.load_with_help()
-    assert not answers
+    real = HelperProcess.assign
+    monkeypatch.setattr(HelperProcess, "assign", assign)
+    logs.load_with_helper()
+    assert not results
     assert logs.views(logs.loader) == logs.expected()
 
 
 def test_the_order_of_runs_is_that_in_which_they_began(
-    logs: Logs, answers: list[list[bool]], monkeypatch: pytest.MonkeyPatch
+    logs: Logs, results: list[list[bool]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Though the assistant has begun to read before that is known."""
+    """Though the helper has begun to read before that is known."""
     monkeypatch.setattr(loader_module, "COMMIT_SECONDS", 0)
     said: list[str] = []
 
-    def order(self: Assistant, orders: Sequence[Order]) -> None:
+    def assign(self: HelperProcess, runs: Sequence[RunFiles]) -> None:
         said.append("to read")
-        real_order(self, orders)
+        real_assign(self, runs)
 
     def read_first_event_time(path: str) -> float | None:
         said.append("when it began")
         return real_read(path)
 
-    real_order, real_read = Assistant.order, loader_module.read_first_event_time
-    monkeypatch.setattr(Assistant, "order", order)
+    real_assign, real_read = HelperProcess.assign, loader_module.read_first_event_time
+    monkeypatch.setattr(HelperProcess, "assign", assign)
     monkeypatch.setattr(loader_module, "read_first_event_time", read_first_event_time)
     for number in range(NUM_RUNS):
         path = logs.path / f"run{number:02}" / "events.tfevents.1"
         path.unlink()
         with EventFileWriter(path, wall_time=100 - number) as writer:
             writer.add_scalar("loss", number, 1, wall_time=200)
-    logs.load_with_help()
-    assert sum(map(len, answers))
+    logs.load_with_helper()
+    assert sum(map(len, results))
     assert logs.multiplexer.runs() == sorted(os.listdir(logs.path), reverse=True)
     assert said[0] == "to read"
     assert "when it began" in said
 
 
 def test_a_beginning_that_was_shown_stays(
-    logs: Logs, answers: list[list[bool]], monkeypatch: pytest.MonkeyPatch
+    logs: Logs, results: list[list[bool]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also when the assistant had read the file before there was an event in it."""
-    lent: list[Path] = []
+    """Also when the helper had read the file before there was an event in it."""
+    assigned: list[Path] = []
 
-    def order(self: Assistant, orders: Sequence[Order]) -> None:
-        monkeypatch.setattr(Assistant, "order", real)
-        real(self, orders)
-        assert self.has_answered(60)
-        lent.extend(Path(files[0].path) for files in orders)
-        for path in lent:
+    def assign(self: HelperProcess, runs: Sequence[RunFiles]) -> None:
+        monkeypatch.setattr(HelperProcess, "assign", real)
+        real(self, runs)
+        assert self.has_result(60)
+        assigned.extend(Path(files[0].path) for files in runs)
+        for path in assigned:
             EventFileWriter(path, wall_time=7).close()
 
     for run in logs.path.iterdir():
         shutil.rmtree(run)
         run.mkdir()
         (run / "1.tfevents").touch()
-    real = Assistant.order
-    monkeypatch.setattr(Assistant, "order", order)
-    logs.load_with_help()
-    assert lent
-    assert {logs.multiplexer.first_event_time(path.parent.name) for path in lent} == {7.0}
+    real = HelperProcess.assign
+    monkeypatch.setattr(HelperProcess, "assign", assign)
+    logs.load_with_helper()
+    assert assigned
+    assert {logs.multiplexer.first_event_time(path.parent.name) for path in assigned} == {7.0}
 
 
 def test_what_is_lent_is_still_to_be_loaded(
-    logs: Logs, answers: list[list[bool]], monkeypatch: pytest.MonkeyPatch
+    logs: Logs, results: list[list[bool]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also when the loader has nothing left to read itself."""
     monkeypatch.setattr(loader_module, "COMMIT_SECONDS", 0)
     loading: list[bool] = []
 
-    def has_answered(self: Assistant, timeout: float) -> bool:
+    def has_result(self: HelperProcess, timeout: float) -> bool:
         if logs.loader._queue:
             return False
         loading.append(logs.multiplexer.status.loading)
         return waits(self, timeout)
 
-    waits = Assistant.has_answered
-    monkeypatch.setattr(Assistant, "has_answered", has_answered)
-    logs.load_with_help()
+    waits = HelperProcess.has_result
+    monkeypatch.setattr(HelperProcess, "has_result", has_result)
+    logs.load_with_helper()
     assert loading
     assert all(loading)
     assert not logs.multiplexer.status.loading
 
 
 def test_a_pass_that_fails_leaves_no_assistant_behind(
-    logs: Logs, answers: list[list[bool]], monkeypatch: pytest.MonkeyPatch
+    logs: Logs, results: list[list[bool]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With what it was asked for; the next pass reads everything."""
 
-    def take_back(self: Loader) -> None:
+    def collect_results(self: Loader) -> None:
         raise RuntimeError("a bug")
 
     with monkeypatch.context() as broken:
-        broken.setattr(Loader, "_take_back", take_back)
-        logs.loader.have_help()
-        assistant = logs.loader._assistant
-        assert assistant is not None
+        broken.setattr(Loader, "_collect_results", collect_results)
+        logs.loader.start_helper()
+        helper = logs.loader._helper
+        assert helper is not None
         with pytest.raises(RuntimeError):
             logs.loader.load_once()
-    assert has_ended(assistant)
+    assert has_ended(helper)
     logs.loader.load_once()
-    assert not answers
+    assert not results
     assert logs.views(logs.loader) == logs.expected()
 
 
-@pytest.mark.parametrize("change", ["gone", "replaced", "grown"])
+@pytest.mark.parametrize("change", ["gone", "replaced", "extended"])
 def test_files_may_change_while_they_are_lent(
     logs: Logs,
     tmp_path: Path,
-    answers: list[list[bool]],
+    results: list[list[bool]],
     monkeypatch: pytest.MonkeyPatch,
     change: str,
 ) -> None:
     """The next look finds out, as it does when the loader had read them."""
 
     def replace(run: Path) -> None:
-        # At once: were it gone for a moment, the assistant might read the file behind it first.
+        # At once: were it gone for a moment, the helper might read the file behind it first.
         new = tmp_path / f"{run.name}.tfevents"
         with EventFileWriter(new, wall_time=int(run.name[3:])) as writer:
             writer.add_scalar("loss", 99, 0)
@@ -331,34 +331,39 @@ def test_files_may_change_while_they_are_lent(
     changes: dict[str, Callable[[Path], object]] = {
         "gone": lambda run: shutil.rmtree(run),
         "replaced": replace,
-        "grown": lambda run: EventFileWriter(max(run.iterdir())).add_scalar("loss", 1, 9999),
+        "extended": lambda run: EventFileWriter(max(run.iterdir())).add_scalar("loss", 1, 9999),
     }
 
-    def order(self: Assistant, orders: Sequence[Order]) -> None:
-        real(self, orders)
-        monkeypatch.setattr(Assistant, "order", real)
-        for files in orders:
+    def assign(self: HelperProcess, runs: Sequence[RunFiles]) -> None:
+        real(self, runs)
+        monkeypatch.setattr(HelperProcess, "assign", real)
+        for files in runs:
             changes[change](Path(files[0].path).parent)
 
-    def take_back(self: Loader) -> None:
-        monkeypatch.setattr(Loader, "_take_back", real_take_back)
-        self._look()
-        lent = {loan.run for batch in self._lent for loan in batch if self._is_due(loan)}
-        assert not lent.intersection(self._queue), "nothing is read twice"
-        real_take_back(self)
+    def collect_results(self: Loader) -> None:
+        monkeypatch.setattr(Loader, "_collect_results", real_collect_results)
+        self._scan_logdir()
+        assigned = {
+            assignment.run
+            for batch in self._assigned
+            for assignment in batch
+            if self._is_current(assignment)
+        }
+        assert not assigned.intersection(self._queue), "nothing is read twice"
+        real_collect_results(self)
 
-    real, real_take_back = Assistant.order, Loader._take_back
-    monkeypatch.setattr(Assistant, "order", order)
-    monkeypatch.setattr(Loader, "_take_back", take_back)
-    logs.load_with_help()
+    real, real_collect_results = HelperProcess.assign, Loader._collect_results
+    monkeypatch.setattr(HelperProcess, "assign", assign)
+    monkeypatch.setattr(Loader, "_collect_results", collect_results)
+    logs.load_with_helper()
     assert set(logs.multiplexer.runs()) == set(os.listdir(logs.path))
     logs.loader.load_once()
-    assert answers
+    assert results
     assert logs.views(logs.loader) == logs.expected()
 
 
 def test_what_it_read_holds_no_descriptor_and_goes_when_its_last_array_goes(
-    tmp_path: Path, assistant: Assistant
+    tmp_path: Path, helper: HelperProcess
 ) -> None:
     """There may be thousands of batches, and the runs of one may be deleted."""
     if not Path("/proc/self/maps").exists():
@@ -366,19 +371,19 @@ def test_what_it_read_holds_no_descriptor_and_goes_when_its_last_array_goes(
 
     def in_use() -> tuple[int, int]:
         maps = Path("/proc/self/maps").read_text()
-        return len(os.listdir("/proc/self/fd")), maps.count("tbcore-assistant")
+        return len(os.listdir("/proc/self/fd")), maps.count("tbcore-helper")
 
     with EventFileWriter(tmp_path / "a.tfevents") as writer:
         for step in range(5_000):
             writer.add_scalar("loss", step, step)
     found = scan([LogdirSpec(None, str(tmp_path))])
-    orders = list(found.runs.values())
+    runs = list(found.runs.values())
     gc.collect()
     num_descriptors, num_maps = in_use()
     kept = []
     for _ in range(5):
-        assistant.order(orders)
-        kept.append(assistant.take()[0])
+        helper.assign(runs)
+        kept.append(helper.receive_result()[0])
     assert in_use() == (num_descriptors, num_maps + 5)
 
     one = kept[0]
@@ -395,7 +400,7 @@ def test_what_it_read_holds_no_descriptor_and_goes_when_its_last_array_goes(
 
 
 def test_the_assistant_keeps_nothing_of_what_it_gave_back(
-    tmp_path: Path, assistant: Assistant
+    tmp_path: Path, helper: HelperProcess
 ) -> None:
     """It would hold as much as the server, which is more than many machines have."""
     if not Path("/proc/self/status").exists():
@@ -404,45 +409,45 @@ def test_the_assistant_keeps_nothing_of_what_it_gave_back(
         for step in range(20_000):
             writer.add_scalar("loss", step, step)
     found = scan([LogdirSpec(None, str(tmp_path))])
-    orders = list(found.runs.values())
+    runs = list(found.runs.values())
 
     def megabytes() -> float:
-        status = Path(f"/proc/{assistant._pid}/status").read_text()
+        status = Path(f"/proc/{helper._pid}/status").read_text()
         [size] = [line.split()[1] for line in status.splitlines() if line.startswith("RssAnon")]
         return int(size) / 1000
 
     used = []
     for _ in range(40):
-        assistant.order(orders)
-        assert assistant.take()[0] is not None
+        helper.assign(runs)
+        assert helper.receive_result()[0] is not None
         used.append(megabytes())
     assert used[-1] - used[9] < 5, used  # A run has 0.4 MB.
 
 
-def test_closing_ends_the_process_whatever_it_does(logs: Logs, assistant: Assistant) -> None:
+def test_closing_ends_the_process_whatever_it_does(logs: Logs, helper: HelperProcess) -> None:
     """Orders that it has not carried out are forgotten."""
     files = list(scan([LogdirSpec(None, str(logs.path))]).runs.values())
     for _ in range(3):
-        assistant.order(files)
-    assistant.close()
-    assert has_ended(assistant)
+        helper.assign(files)
+    helper.close()
+    assert has_ended(helper)
 
 
-def test_the_process_ends_with_the_one_that_started_it(assistant: Assistant) -> None:
+def test_the_process_ends_with_the_one_that_started_it(helper: HelperProcess) -> None:
     """Also when that one had no time for a good-bye."""
-    assistant._connection.close()
-    assert os.waitpid(assistant._pid, 0) == (assistant._pid, 0)
+    helper._connection.close()
+    assert os.waitpid(helper._pid, 0) == (helper._pid, 0)
 
 
-def test_an_assistant_that_is_gone_says_so(assistant: Assistant) -> None:
+def test_an_assistant_that_is_gone_says_so(helper: HelperProcess) -> None:
     """And is not waited for."""
-    os.kill(assistant._pid, signal.SIGKILL)
-    assert assistant.has_answered(60)
-    with pytest.raises(AssistantError):
-        assistant.take()
+    os.kill(helper._pid, signal.SIGKILL)
+    assert helper.has_result(60)
+    with pytest.raises(HelperError):
+        helper.receive_result()
 
 
-def test_it_is_heard_by_a_process_with_many_open_files(assistant: Assistant) -> None:
+def test_it_is_heard_by_a_process_with_many_open_files(helper: HelperProcess) -> None:
     """Whoever starts a server may leave it thousands of them."""
     import fcntl
     import resource
@@ -450,30 +455,30 @@ def test_it_is_heard_by_a_process_with_many_open_files(assistant: Assistant) -> 
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (2048, limits[1]))
     try:
-        high = fcntl.fcntl(assistant._connection, fcntl.F_DUPFD_CLOEXEC, 1500)
-        assistant._connection.close()
-        assistant._connection = socket.socket(fileno=high)
-        assistant.order([])
-        assert assistant.has_answered(60)
-        assert assistant.take() == []
+        high = fcntl.fcntl(helper._connection, fcntl.F_DUPFD_CLOEXEC, 1500)
+        helper._connection.close()
+        helper._connection = socket.socket(fileno=high)
+        helper.assign([])
+        assert helper.has_result(60)
+        assert helper.receive_result() == []
     finally:
-        assistant._connection.close()
+        helper._connection.close()
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
 
 def test_the_process_holds_nothing_open_of_the_one_that_started_it(tmp_path: Path) -> None:
-    """A port would stay taken, and whoever reads our output would wait for its end."""
+    """A port would stay select_rows, and whoever reads our output would wait for its end."""
     if not Path("/proc/self/fd").exists():
         pytest.skip("this system has no /proc")
     with socket.create_server(("127.0.0.1", 0)), (tmp_path / "file").open("w"):
-        assistant = Assistant(Decoder())
+        helper = HelperProcess(Decoder())
         try:
-            assistant.order([])
-            assert assistant.take() == []
-            folder = Path(f"/proc/{assistant._pid}/fd")
+            helper.assign([])
+            assert helper.receive_result() == []
+            folder = Path(f"/proc/{helper._pid}/fd")
             found = [os.readlink(path) for path in folder.iterdir()]
         finally:
-            assistant.close()
+            helper.close()
     assert sum(name.startswith("socket:") for name in found) == 1, "to the other process"
     ours = (os.devnull, "/memfd:")  # The latter while an answer is on its way.
     assert not [name for name in found if name.startswith("/") and not name.startswith(ours)]
@@ -481,13 +486,13 @@ def test_the_process_holds_nothing_open_of_the_one_that_started_it(tmp_path: Pat
 
 def test_little_is_read_without_an_assistant(logs: Logs) -> None:
     """A process takes longer to start than a few files to read."""
-    logs.loader.have_help()
-    assert logs.loader._assistant is None
+    logs.loader.start_helper()
+    assert logs.loader._helper is None
     with (logs.path / "run00" / "big.tfevents").open("wb") as file:
         file.truncate(1 << 25)
-    logs.loader.have_help()
-    assert logs.loader._assistant is not None
-    logs.loader._dismiss_assistant()
+    logs.loader.start_helper()
+    assert logs.loader._helper is not None
+    logs.loader._stop_helper()
 
 
 def test_storage_that_does_not_answer_does_not_keep_the_server_waiting(
@@ -502,38 +507,38 @@ def test_storage_that_does_not_answer_does_not_keep_the_server_waiting(
 
     monkeypatch.setattr(Logdir, "glance", glance)
     monkeypatch.setattr(loader_module, "_PATIENCE_SECONDS", 0.01)
-    monkeypatch.setattr(Assistant, "is_possible", lambda: True)
+    monkeypatch.setattr(HelperProcess, "is_supported", lambda: True)
     slow = logs.loader._logdir
-    logs.loader.have_help()
+    logs.loader.start_helper()
     answer.set()
-    assert logs.loader._assistant is None
+    assert logs.loader._helper is None
     assert logs.loader._logdir is not slow, "with which the other thread goes on"
 
 
 def test_an_assistant_with_nothing_to_do_is_not_kept(
-    tmp_path: Path, answers: list[list[bool]], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, results: list[list[bool]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A single run is read by the loader, so that it is shown while it is read."""
     write_logs(tmp_path)
     logs = Logs(tmp_path / "run00")
-    turns: list[Assistant | None] = []
+    turns: list[HelperProcess | None] = []
 
-    def take_turn(self: Loader, run: Any) -> None:
-        turns.append(self._assistant)
+    def read_slice(self: Loader, run: Any) -> None:
+        turns.append(self._helper)
         real(self, run)
 
-    real = Loader._take_turn
-    monkeypatch.setattr(Loader, "_take_turn", take_turn)
-    logs.load_with_help()
+    real = Loader._read_slice
+    monkeypatch.setattr(Loader, "_read_slice", read_slice)
+    logs.load_with_helper()
     assert turns
     assert not any(turns)
-    assert not answers
+    assert not results
 
 
-def has_ended(assistant: Assistant) -> bool:
+def has_ended(helper: HelperProcess) -> bool:
     """And was waited for."""
     try:
-        os.kill(assistant._pid, 0)
+        os.kill(helper._pid, 0)
     except ProcessLookupError:
         return True
     return False

@@ -1,4 +1,4 @@
-"""Orphans: rows that a job wrote behind the checkpoint from which it later went on.
+"""OrphanedRows: rows that a job wrote behind the checkpoint from which it later went on.
 
 Files of version 2 say where a job went on, and `RunData` drops what lies behind. In older files
 only the steps tell: a summary whose step is below the most recent one orphans the rows of its own
@@ -29,7 +29,7 @@ class SummaryRows(NamedTuple):
     step: NDArray[np.int64]
 
 
-class Orphans(NamedTuple):
+class OrphanedRows(NamedTuple):
     """What steps that go back have orphaned."""
 
     limits: dict[str, int]
@@ -40,23 +40,23 @@ class Orphans(NamedTuple):
     """What the steps of the next batch are compared with."""
 
 
-def find_orphans(
+def find_orphaned_rows(
     columns: Sequence[SummaryRows], bare_events: Sequence[BareEvent], most_recent_step: int
-) -> Orphans:
-    """Orphans among the rows of a batch, and of the rows before it.
+) -> OrphanedRows:
+    """OrphanedRows among the rows of a batch, and of the rows before it.
 
     A summary with a step below the most recent one orphans. Every other event sets the most
     recent step, and one that is no summary may lower it.
     """
-    events = _in_order(columns, bare_events)
+    events = _in_file_order(columns, bare_events)
     step, num_rows = events.step, events.num_rows
-    before, most_recent_step = _most_recent_before(events, most_recent_step)
+    before, most_recent_step = _most_recent_steps(events, most_recent_step)
     # A summary without rows, which is_row leaves out, has no tag to orphan anything in.
     is_back = (step < before) & (events.order < num_rows)
     kept: list[NDArray[np.bool_] | None] = [None] * len(columns)
     limits: dict[str, int] = {}
     if not is_back.any():
-        return Orphans(limits, kept, most_recent_step)
+        return OrphanedRows(limits, kept, most_recent_step)
 
     # From here on rows have the same tag or do not matter to each other. Sorting by tag is stable,
     # so that inside a tag they stay in file order.
@@ -71,14 +71,14 @@ def find_orphans(
     for tag in {columns[c].tag for c in _columns_of(events.order[is_back], lengths)}:
         first, behind = np.searchsorted(sorted_tags, (numbers[tag], numbers[tag] + 1)).tolist()
         rows = by_tag[first:behind]
-        is_kept[events.order[rows]] = _kept(step[rows], is_back[rows], events.event[rows])
+        is_kept[events.order[rows]] = _rows_kept(step[rows], is_back[rows], events.event[rows])
         limits[tag] = int(step[rows][is_back[rows]].min())
     start = 0
     for number, column in enumerate(columns):
         if column.tag in limits:
             kept[number] = is_kept[start : start + lengths[number]]
         start += lengths[number]
-    return Orphans(limits, kept, most_recent_step)
+    return OrphanedRows(limits, kept, most_recent_step)
 
 
 def position_array(position: Positions) -> NDArray[np.int64]:
@@ -100,7 +100,7 @@ class _Events(NamedTuple):
     is_summary: NDArray[np.bool_]
 
 
-def _in_order(columns: Sequence[SummaryRows], bare_events: Sequence[BareEvent]) -> _Events:
+def _in_file_order(columns: Sequence[SummaryRows], bare_events: Sequence[BareEvent]) -> _Events:
     positions = [position_array(column.position) for column in columns]
     steps = [np.asarray(column.step, np.int64) for column in columns]
     num_rows = sum(map(len, steps))
@@ -114,7 +114,7 @@ def _in_order(columns: Sequence[SummaryRows], bare_events: Sequence[BareEvent]) 
     return _Events(order, num_rows, step[order], event, is_summary[order])
 
 
-def _most_recent_before(events: _Events, most_recent_step: int) -> tuple[NDArray[np.int64], int]:
+def _most_recent_steps(events: _Events, most_recent_step: int) -> tuple[NDArray[np.int64], int]:
     """The most recent step before each event, and after the last one."""
     step = events.step
     highest = np.maximum.accumulate(np.concatenate([[np.int64(most_recent_step)], step]))
@@ -134,7 +134,7 @@ def _columns_of(rows: NDArray[np.int64], lengths: Sequence[int]) -> list[int]:
     return list(np.unique(numbers).tolist())
 
 
-def _kept(
+def _rows_kept(
     step: NDArray[np.int64], is_back: NDArray[np.bool_], event: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
     """Which rows of a tag no later event orphans."""
