@@ -25,7 +25,7 @@ START = 1_700_000_000.0
 
 
 def counts_at(run: str, step: int) -> list[int]:
-    """How many samples are in the buckets [0, 1), [1, 2) and so on: a peak, and a long tail."""
+    """The samples in each of the buckets [0, 1), [1, 2) and so on: a peak and a long tail."""
     counts = [1 + (k + step // 100 + RUNS.index(run)) % 4 for k in range(BUCKETS)]
     counts[PEAK] = 60
     return counts
@@ -72,7 +72,7 @@ def card(tag: str, run: str = RUNS[0]) -> str:
 
 
 def wait_for_ridges(page: Any, tag: str, run: str = RUNS[0], least: int = 60) -> None:
-    """Waits until the front ridge has pixels in the colour of its run."""
+    """Waits until a card has enough pixels in the colour of its run."""
     page.wait_for_function(
         "([card, run, least]) => tb.pixels(card, tb.colors()[run] ?? '#000001') >= least",
         arg=[card(tag, run), run, least],
@@ -82,7 +82,7 @@ def wait_for_ridges(page: Any, tag: str, run: str = RUNS[0], least: int = 60) ->
 def hover(
     page: Any, tag: str, value: float, share_of_height: float, run: str = RUNS[0]
 ) -> dict[str, str]:
-    """Moves the pointer over a value; returns what is said, by what it is."""
+    """Moves the pointer over a value; returns the rows of the tooltip, label to text."""
     box = page.evaluate(
         """(name) => {
           tb.card(name).scrollIntoView({block: 'center'});
@@ -90,16 +90,17 @@ def hover(
         }""",
         card(tag, run),
     )
-    # The axis has 2 % of air on both sides.
+    # The axis is padded by 2 % on both sides.
     share = (value + 0.02 * BUCKETS) / (1.04 * BUCKETS)
     page.mouse.move(
         box["x"] + share * box["width"], box["y"] + share_of_height * box["height"], steps=2
     )
     page.wait_for_function("() => tb.all('.tb-chart-tooltip:popover-open').length === 1")
-    return said(page)
+    return tooltip_rows(page)
 
 
-def said(page: Any) -> dict[str, str]:
+def tooltip_rows(page: Any) -> dict[str, str]:
+    """The rows of the tooltip, label to text."""
     rows = page.evaluate(
         """() => tb.all('.tb-chart-tooltip:popover-open tr').map(
           (row) => [...row.cells].map((cell) => cell.textContent))"""
@@ -108,12 +109,12 @@ def said(page: Any) -> dict[str, str]:
 
 
 def test_each_bucket_of_each_step_can_be_read(page_of: Any) -> None:
-    """In both forms of the format: the front ridge at the bottom, older ones above it."""
+    """For both forms of the file format; the newest ridge is at the bottom."""
     page, profile, server = page_of()
     for run in RUNS:
         wait_for_ridges(page, "layer1/weights", run)
         total = sum(counts_at(run, STEPS[0]))
-        # Baselines lie at 42 %, 71 % and 100 % of the height; a peak is 42 % high.
+        # Baselines are at 42 %, 71 % and 100 % of the height; a peak is 42 % high.
         for step, top in zip(STEPS, (0.1, 0.5, 0.9), strict=True):
             rows = hover(page, "layer1/weights", PEAK + 0.5, top, run)
             assert rows["Step"] == f"{step:,}"
@@ -130,8 +131,8 @@ def test_each_bucket_of_each_step_can_be_read(page_of: Any) -> None:
     profile.check(server.url)
 
 
-def test_cards_stand_in_groups_and_odd_histograms_say_what_they_are(page_of: Any) -> None:
-    """One card for each tag and run; a single value is a spike, and no samples are said so."""
+def test_cards_are_grouped_and_degenerate_histograms_are_drawn(page_of: Any) -> None:
+    """One card per tag and run; a single value is a spike; a note says if there are no samples."""
     page, profile, server = page_of()
     wait_for_ridges(page, "layer1/weights")
     titles = page.evaluate(
@@ -161,7 +162,7 @@ def test_overlay_time_axes_and_trim_are_kept_in_the_address(page_of: Any) -> Non
     page.get_by_text("Overlay", exact=True).click()
     page.wait_for_function("() => location.hash.includes('histograms.mode=overlay')")
     wait_for_ridges(page, "layer1/weights")
-    # Over one baseline the peaks are 94 % of the plot high; the newest is drawn last.
+    # On one baseline the peaks have 94 % of the plot's height; the newest is drawn last.
     rows = hover(page, "layer1/weights", PEAK + 0.5, 0.07)
     assert (rows["Step"], rows["Bucket"]) == ("1,000", "12 to 13")
     page.get_by_text("Wall time", exact=True).click()
@@ -169,9 +170,11 @@ def test_overlay_time_axes_and_trim_are_kept_in_the_address(page_of: Any) -> Non
     page.get_by_label("Trim").select_option("5 %")
     page.wait_for_function("() => location.hash.includes('histograms.trim=5')")
     name = card("layer1/weights")
-    page.wait_for_function("(name) => tb.card(name).textContent.includes('5 % left out')", arg=name)
+    page.wait_for_function(
+        "(name) => tb.card(name).textContent.includes('5 % of the samples')", arg=name
+    )
     page.get_by_role("button", name="Settings").click()
-    page.get_by_label("Heights").select_option("Root")
+    page.get_by_label("Height scale").select_option("Square root")
     page.wait_for_function("() => location.hash.includes('histograms.root=true')")
     hash = page.evaluate("() => location.hash")
 
@@ -200,7 +203,7 @@ def test_zooming_shows_single_buckets_wider(page_of: Any) -> None:
     for share in (0.05, 0.5, 0.95):
         page.mouse.move(box["x"] + box["width"] * share, box["y"] + box["height"] - 1, steps=2)
         page.wait_for_function("() => tb.all('.tb-chart-tooltip:popover-open').length === 1")
-        seen.add(said(page)["Bucket"])
+        seen.add(tooltip_rows(page)["Bucket"])
     assert seen <= {f"{k} to {k + 1}" for k in range(14, 20)}
     assert len(seen) == 3
     button.click()
@@ -208,7 +211,7 @@ def test_zooming_shows_single_buckets_wider(page_of: Any) -> None:
     profile.check(server.url)
 
 
-def test_the_keyboard_reads_buckets_and_steps(page_of: Any) -> None:
+def test_the_keyboard_steps_through_buckets_and_histograms(page_of: Any) -> None:
     page, profile, server = page_of("&tagFilter=layer1&runFilter=sweep/a")
     wait_for_ridges(page, "layer1/weights")
     page.locator(".tb-chart").focus()
@@ -222,15 +225,15 @@ def test_the_keyboard_reads_buckets_and_steps(page_of: Any) -> None:
     assert spoken.inner_text().startswith("step 500, 29 to 30: ")
     page.keyboard.press("f")
     page.locator(".tb-expanded").wait_for()
-    page.keyboard.press("Escape")  # what is read first, then the size
+    page.keyboard.press("Escape")  # first closes the tooltip, then leaves full size
     page.wait_for_function("() => tb.all('.tb-chart-tooltip:popover-open').length === 0")
     page.keyboard.press("Escape")
     page.locator(".tb-expanded").wait_for(state="detached")
     profile.check(server.url)
 
 
-def test_what_is_shown_can_be_downloaded(page_of: Any) -> None:
-    """Every bucket as CSV, the server's rows as JSON, the chart as SVG and PNG."""
+def test_a_card_can_be_downloaded(page_of: Any) -> None:
+    """CSV has every bucket, JSON the server's rows, SVG and PNG the chart."""
     page, profile, server = page_of("&tagFilter=layer1&runFilter=sweep/a")
     wait_for_ridges(page, "layer1/weights")
     page.get_by_role("button", name=f"Download {card('layer1/weights')}").click()
@@ -259,7 +262,7 @@ def test_every_step_can_be_shown(
     tmp_path: Path,
     histograms_path: list[Path],
 ) -> None:
-    """A sample says of how many steps it is one; all of them are a choice away."""
+    """A card says how many steps it shows of how many, and can show all."""
     rng = np.random.default_rng(0)
     steps = [rng.normal(step / 30, 1.0, 100) for step in range(120)]
     write_run(tmp_path / "long", "run", histograms={"w": steps})
@@ -277,7 +280,7 @@ def test_every_step_can_be_shown(
     profile.check(server.url)
 
 
-def test_it_fits_a_telephone_in_the_dark(page_of: Any) -> None:
+def test_it_fits_a_narrow_dark_window(page_of: Any) -> None:
     page, profile, server = page_of(
         "&tagFilter=layer1", viewport={"width": 400, "height": 800}, color_scheme="dark"
     )
@@ -307,7 +310,7 @@ def test_empty_states_say_why(page_of: Any) -> None:
     profile.check(server.url)
 
 
-def test_new_steps_appear_and_only_runs_that_changed_are_asked_again(
+def test_new_steps_appear_and_only_changed_runs_are_fetched_again(
     serve: Callable[..., Any],
     tabs: Callable[..., Any],
     tmp_path: Path,
@@ -331,21 +334,21 @@ def test_new_steps_appear_and_only_runs_that_changed_are_asked_again(
     page.wait_for_function(
         "() => tb.label('weights in moves').includes('2 histograms from step 0 to 400')"
     )
-    asked = [url for url in profile.addresses if "/histograms/series?" in url]
-    assert sum("run=still" in url for url in asked) == 1
-    assert sum("run=moves" in url for url in asked) == 2
+    requests = [url for url in profile.addresses if "/histograms/series?" in url]
+    assert sum("run=still" in url for url in requests) == 1
+    assert sum("run=moves" in url for url in requests) == 2
     write("late", 0)
     wait_for_ridges(page, "weights", "late")
     profile.check(server.url)
 
 
-def test_a_run_that_grows_while_it_is_asked_for_is_drawn(
+def test_a_run_that_grows_during_its_request_is_drawn(
     serve: Callable[..., Any],
     tabs: Callable[..., Any],
     tmp_path: Path,
     histograms_path: list[Path],
 ) -> None:
-    """An answer that is on its way is waited for: of a run that grows all the time none came."""
+    """A pending request is not cancelled, so that a run that keeps growing is drawn at all."""
     logdir = tmp_path / "live"
 
     def write(step: int) -> None:
@@ -363,14 +366,14 @@ def test_a_run_that_grows_while_it_is_asked_for_is_drawn(
     profile = tabs()
     page = profile.context.new_page()
     held: list[Any] = []
-    # A method of a list cannot carry the mark that Playwright leaves on handlers.
+    # A lambda, since Playwright sets an attribute on handlers, which held.append does not allow.
     page.route("**/histograms/series?*", lambda route: held.append(route))
     with page.expect_request("**/histograms/series?*"):
         page.goto(f"{server.url}/#histograms")
     write(400)
     until(has_both)
     write_run(logdir, "other", scalars={"loss": [1.0]})
-    page.locator(".tb-run[title=other]").wait_for()  # the page knows what is new of both
+    page.locator(".tb-run[title=other]").wait_for()  # the page now knows both changes
     page.evaluate("() => tb.frame()")
     [first] = held
     first.continue_()
@@ -386,7 +389,7 @@ def test_real_logs_are_drawn(
     real_logs: Path,
     histograms_path: list[Path],
 ) -> None:
-    """Files of many writers and years: each card in sight has a drawing, nothing complains."""
+    """Files from many writers and years: each visible card has a drawing, and none an error."""
     server = serve(real_logs, python_path=histograms_path)
     profile = tabs()
     page = profile.open(server.url, "#histograms")

@@ -1,5 +1,5 @@
 /**
- * Histograms as they were logged: their buckets, where their samples lie, and how densely. Pure.
+ * Pure functions on histograms: reading the server's rows, quantiles, densities and table rows.
  */
 
 import { toNumber } from "tbcore/lib/format.js";
@@ -12,25 +12,26 @@ import { shareOf } from "tbcore/lib/axes.js";
  */
 
 /**
- * @param {any[]} row  wall time, step, and the histogram as the server has it
+ * A histogram from one row of the server's response.
+ * @param {any[]} row  wall time, step, and the histogram
  * @returns {Histogram}
  */
 export function readHistogram([wallTime, step, [min, max, num, , , limits, counts]]) {
-  const least = toNumber(min);
-  const most = toNumber(max);
+  const smallest = toNumber(min);
+  const largest = toNumber(max);
   return {
     wallTime: toNumber(wallTime),
     step: toNumber(step),
-    min: least,
-    max: most,
+    min: smallest,
+    max: largest,
     num: toNumber(num),
-    buckets: readBuckets(least, most, limits.map(toNumber), counts.map(toNumber)),
+    buckets: readBuckets(smallest, largest, limits.map(toNumber), counts.map(toNumber)),
   };
 }
 
 /**
- * Outer edges can lie far beyond the samples (those of writers go up to 1.8e308), so the least and the greatest sample
- * bound them. Edges that fall are taken for empty buckets of no width.
+ * The buckets without the empty ones at both ends. Writers use outer edges of up to 1.8e308, so edges are clamped to
+ * the smallest and the largest sample. A right edge below its left edge is raised to it, which makes a bucket of no width.
  * @param {number} min
  * @param {number} max
  * @param {readonly number[]} limits  right edges
@@ -42,7 +43,7 @@ export function readBuckets(min, max, limits, counts) {
   const last = counts.findLastIndex((count) => count > 0);
   const left = [];
   const right = [];
-  const kept = [];
+  const placed = [];
   let total = 0;
   let numUnplaced = 0;
   for (let i = Math.max(0, first); i <= last; i++) {
@@ -56,16 +57,17 @@ export function readBuckets(min, max, limits, counts) {
     }
     left.push(low);
     right.push(Math.max(low, high));
-    kept.push(count);
+    placed.push(count);
   }
-  return { left: Float64Array.from(left), right: Float64Array.from(right), count: Float64Array.from(kept), total, numUnplaced };
+  return { left: Float64Array.from(left), right: Float64Array.from(right), count: Float64Array.from(placed), total, numUnplaced };
 }
 
 /**
- * The part of the axis on which the samples lie.
+ * The range of values that the samples cover.
  * @param {readonly Histogram[]} histograms
- * @param {number} [trim]  percent of all samples, which lie beyond it at each end; samples lie evenly in their bucket
- * @returns {Range | null} null without samples
+ * @param {number} [trim]  percent of all samples to leave out at each end, assuming that samples are spread evenly
+ *   within a bucket
+ * @returns {Range | null} null if there are no samples
  */
 export function rangeOf(histograms, trim = 0) {
   let min = Infinity;
@@ -81,7 +83,7 @@ export function rangeOf(histograms, trim = 0) {
 }
 
 /**
- * The value below which a share of all samples lies, by halving: the buckets of different steps overlap as they like.
+ * The value that a share of all samples is below. Found by bisection, because buckets of different steps overlap.
  * @param {readonly Histogram[]} histograms
  * @param {number} share
  * @param {number} min
@@ -99,7 +101,7 @@ function quantileOf(histograms, share, min, max) {
 }
 
 /**
- * So many samples lie at or below a value.
+ * The number of samples at or below a value, assuming that samples are spread evenly within a bucket.
  * @param {Buckets} buckets
  * @param {number} value
  */
@@ -112,10 +114,10 @@ export function countBelow({ left, right, count }, value) {
 }
 
 /**
- * How many samples lie in each of many columns of equal width: the integral of count / width, so that no bucket is lost
- * however narrow it is, and wide ones are as wide as they are.
+ * The number of samples in each of many columns of equal width. A bucket's count is spread evenly over the columns that
+ * it overlaps, so that narrow buckets are not lost.
  * @param {Buckets} buckets
- * @param {Range} range  of all columns together
+ * @param {Range} range  from the left of the first column to the right of the last
  * @param {number} numColumns
  * @returns {Float64Array}
  */
@@ -127,7 +129,7 @@ export function columnsOf({ left, right, count }, range, numColumns) {
     if (!(to >= 0 && from <= numColumns) || count[i] === 0) continue;
     const first = Math.max(0, Math.floor(from));
     if (!(to - from > 1e-9)) {
-      // All samples have one value; the last column ends where the axis does.
+      // The bucket has no width. A value at the end of the axis belongs to the last column.
       columns[Math.min(numColumns - 1, first)] += count[i];
       continue;
     }
@@ -139,11 +141,12 @@ export function columnsOf({ left, right, count }, range, numColumns) {
 }
 
 /**
- * The bucket that holds a value: of two that meet there, the right one. Buckets of no width hold what is nearest.
+ * Index of the bucket that contains a value, otherwise of the nearest one. A value on an edge is in the bucket to its
+ * right.
  * @param {Buckets} buckets
  * @param {number} value
- * @param {number} reach  how far a bucket may lie beside the value
- * @returns {number} -1: none
+ * @param {number} reach  largest distance of a bucket that does not contain the value
+ * @returns {number} -1 if there is none
  */
 export function bucketAt({ left, right }, value, reach = 0) {
   let nearest = -1;
@@ -160,7 +163,7 @@ export function bucketAt({ left, right }, value, reach = 0) {
 }
 
 /**
- * Samples for each unit of the axis; infinite where all lie at one value.
+ * Samples per unit of the axis; infinite for a bucket of no width.
  * @param {Buckets} buckets
  * @param {number} index
  */
@@ -169,7 +172,7 @@ export function densityOf({ left, right, count }, index) {
 }
 
 /**
- * One row for each bucket that was logged, to be saved.
+ * Table rows for downloads, one per bucket: wall time, step, left edge, right edge, count.
  * @param {readonly Histogram[]} histograms
  */
 export function* bucketRows(histograms) {

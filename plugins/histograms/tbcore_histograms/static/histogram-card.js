@@ -1,5 +1,5 @@
 /**
- * One card: the histograms of a tag in one run.
+ * A card with the histograms of a tag in one run.
  */
 
 import { html } from "htm/preact";
@@ -13,12 +13,13 @@ import { RidgeChart } from "./ridge-chart.js";
  */
 
 /**
+ * The card of one tag in one run.
  * @param {object} props
  * @param {import("./types.js").Host} props.host
  * @param {HistogramAnswers} props.answers
  * @param {string} props.tag
  * @param {import("./types.js").Run} props.run
- * @param {string} props.group  whose heading says the beginning of the tag
+ * @param {string} props.group  name of the section, which the title omits
  * @param {import("./types.js").Options} props.options
  */
 export function HistogramCard({ run, options, ...props }) {

@@ -1,5 +1,5 @@
 /**
- * The histograms tab: how the values of each tag are distributed, step by step, one card for each run that has the tag.
+ * The histograms tab: the distribution of each tag's values, step by step, with a card for each tag and run.
  */
 
 import "@preact/signals";
@@ -21,29 +21,29 @@ import { HistogramCard } from "./histogram-card.js";
 
 /** @type {[value: TabOptions["mode"], title: string, why: string][]} */
 const MODES = [
-  ["offset", "Offset", "One behind the other, the newest in front"],
-  ["overlay", "Overlay", "Over one baseline, the newest in the strongest colour"],
+  ["offset", "Offset", "Stacks the histograms, the newest in front"],
+  ["overlay", "Overlay", "Draws all histograms on one baseline, the newest in the strongest colour"],
 ];
 /** @type {[value: TabOptions["y"], title: string][]} */
-const AXES = [
+const Y_AXES = [
   ["step", "Step"],
   ["relative", "Relative"],
   ["wall_time", "Wall time"],
 ];
 /** @type {[value: number, title: string, why: string][]} */
-const TRIMS = [
-  [0, "All", "Every sample has its place"],
-  [0.1, "0.1 %", "The axis leaves out the least and the greatest 0.1 % of all samples of a card"],
-  [1, "1 %", "The axis leaves out the least and the greatest 1 % of all samples of a card"],
-  [5, "5 %", "The axis leaves out the least and the greatest 5 % of all samples of a card"],
+const TRIM_CHOICES = [
+  [0, "All", "The axis shows all samples"],
+  [0.1, "0.1 %", "The axis leaves out the smallest 0.1 % and the largest 0.1 % of a card's samples"],
+  [1, "1 %", "The axis leaves out the smallest 1 % and the largest 1 % of a card's samples"],
+  [5, "5 %", "The axis leaves out the smallest 5 % and the largest 5 % of a card's samples"],
 ];
 /** @type {[value: boolean, title: string, why: string][]} */
-const HEIGHTS = [
-  [false, "Linear", "Heights are samples for each unit of the axis"],
-  [true, "Root", "Heights are the square roots of that, so that low parts are seen beside a high peak"],
+const HEIGHT_SCALES = [
+  [false, "Linear", "The height is the number of samples per unit of the axis"],
+  [true, "Square root", "The height is the square root of the density, so that low parts are visible beside a high peak"],
 ];
 /** @type {[value: TabOptions["size"], title: string][]} */
-const SIZES = [
+const CARD_SIZES = [
   ["medium", "Medium"],
   ["large", "Large"],
 ];
@@ -52,8 +52,8 @@ const OPTIONS = new Options(
   /** @type {TabOptions} */ ({ mode: "offset", y: "step", trim: 0, root: false, samples: "", size: "medium" }),
   {
     mode: MODES.map(([mode]) => mode),
-    y: AXES.map(([axis]) => axis),
-    trim: TRIMS.map(([trim]) => trim),
+    y: Y_AXES.map(([axis]) => axis),
+    trim: TRIM_CHOICES.map(([trim]) => trim),
     samples: SAMPLES.map(([samples]) => samples),
     size: ["medium", "large"],
   },
@@ -65,13 +65,14 @@ export default {
     const [tags] = await Promise.all([watchTags(host), host.css("./histograms.css")]);
     const answers = new Answers(host, "series", seriesOf((rows) => rows.map(readHistogram)));
     OPTIONS.recall(host);
-    host.keys([{ key: "f", label: "Full size: the card that has the focus" }]);
+    host.keys([{ key: "f", label: "Show the focused card in full size" }]);
     render(html`<${Tab} host=${host} tags=${tags} answers=${answers} />`, host.element);
     return () => render(null, host.element);
   },
 };
 
 /**
+ * The toolbar and the cards.
  * @param {object} props
  * @param {Host} props.host
  * @param {any} props.tags
@@ -82,16 +83,16 @@ function Tab({ host, tags, answers }) {
   /** @template {keyof TabOptions & string} Name @param {Name} name @returns {(value: TabOptions[Name]) => void} */
   const setter = (name) => (value) => OPTIONS.set(host, name, value);
   const controls = html`
-    <${Choice} label="Drawn as" name="mode" choices=${MODES} value=${options.mode} onChange=${setter("mode")} />
-    <${Choice} label="Placed by" name="y" choices=${AXES} value=${options.y} onChange=${setter("y")} />
-    <${Pick} label="Trim" choices=${TRIMS} value=${options.trim} onChange=${setter("trim")} />
+    <${Choice} label="Mode" name="mode" choices=${MODES} value=${options.mode} onChange=${setter("mode")} />
+    <${Choice} label="Vertical axis" name="y" choices=${Y_AXES} value=${options.y} onChange=${setter("y")} />
+    <${Pick} label="Trim" choices=${TRIM_CHOICES} value=${options.trim} onChange=${setter("trim")} />
     <${Pick} label="Steps" choices=${SAMPLES} value=${options.samples} onChange=${setter("samples")} />
     <${Menu}
       icon="settings"
       label="Settings"
       content=${() => html`<div class="tb-settings">
-        <${Pick} label="Heights" choices=${HEIGHTS} value=${options.root} onChange=${setter("root")} />
-        <${Pick} label="Cards" choices=${SIZES} value=${options.size} onChange=${setter("size")} />
+        <${Pick} label="Height scale" choices=${HEIGHT_SCALES} value=${options.root} onChange=${setter("root")} />
+        <${Pick} label="Card size" choices=${CARD_SIZES} value=${options.size} onChange=${setter("size")} />
       </div>`}
     />
   `;

@@ -1,8 +1,8 @@
 /**
- * A chart of the histograms of one series: as ridges one behind the other, the newest in front, or as curves over one
- * baseline. What is drawn is samples for each unit of the axis, exact to a pixel.
+ * A chart of the histograms of one series: stacked ridges with the newest in front, or curves on one baseline. Heights
+ * are densities (samples per unit of the axis), exact to a pixel.
  *
- * Dragging zooms the axis of values, as in a line chart. The arrow keys walk over buckets and steps.
+ * Dragging zooms the axis of values, as in a line chart. The arrow keys step through buckets and histograms.
  */
 
 import { drawAxes, FONT, FONT_SIZE, shareOf } from "tbcore/lib/axes.js";
@@ -13,7 +13,7 @@ import { padded, xColumn } from "tbcore/lib/series.js";
 import { numberTicks } from "tbcore/lib/ticks.js";
 import { readOutNodes, Tooltip } from "tbcore/lib/tooltip.js";
 import { bucketAt, columnsOf, densityOf, rangeOf } from "./buckets.js";
-import { amplitudeOf, baselinesOf, curveAt, placeTicks, ridgeAt, shade, traceRidge } from "./ridges.js";
+import { amplitudeOf, baselinesOf, curveAt, positionTicks, ridgeAt, fadedColor, traceRidge } from "./ridges.js";
 
 /**
  * @typedef {import("./types.js").Histogram} Histogram
@@ -24,11 +24,11 @@ import { amplitudeOf, baselinesOf, curveAt, placeTicks, ridgeAt, shade, traceRid
  * @typedef {CanvasRenderingContext2D} Context
  */
 
-const LINE_HEIGHT = 13;
-/** Room for one label of the axis of values, CSS pixels. */
-const LABEL_WIDTH = 58;
-/** A bucket is read from so far beside it, CSS pixels. */
-const REACH = 3;
+const LINE_HEIGHT_PX = 13;
+/** Width reserved for one label of the axis of values. */
+const LABEL_WIDTH_PX = 58;
+/** Largest distance between the pointer and the bucket that the tooltip describes. */
+const HOVER_REACH_PX = 3;
 
 export class RidgeChart {
   /** @type {HTMLElement} */ #element;
@@ -37,13 +37,13 @@ export class RidgeChart {
   /** @type {Pick<Options, "mode" | "y" | "trim" | "root">} */ #options = { mode: "offset", y: "step", trim: 0, root: false };
   #onHover;
   #onZoom;
-  /** @type {readonly Histogram[]} in the order in which they are drawn */ #histograms = [];
-  /** @type {ArrayLike<number>} of the histograms on the axis of time */ #places = [];
-  /** @type {Range | null} of all that is to be seen */ #whole = null;
+  /** @type {readonly Histogram[]} in drawing order */ #histograms = [];
+  /** @type {ArrayLike<number>} of the histograms on the vertical axis */ #positions = [];
+  /** @type {Range | null} of all values, after trimming */ #fullRange = null;
   /** @type {Range | null} */ #view = null;
   /** @type {Range} */ #x = [0, 1];
   /** @type {Layout | null} */ #layout = null;
-  /** @type {Float64Array[]} of each histogram, by device pixel, CSS pixels */ #heights = [];
+  /** @type {Float64Array[]} of each histogram's columns, CSS pixels; a column is one device pixel wide */ #heights = [];
   /** @type {number[]} */ #baselines = [];
   #canvas = make("canvas", "tb-chart-canvas");
   #plot = make("div", "tb-chart-plot");
@@ -53,13 +53,13 @@ export class RidgeChart {
   #closed = new AbortController();
   /** @type {ResizeObserver} */ #resizes;
   /** @type {{ left: number, top: number } | null} CSS pixels inside the plot */ #pointer = null;
-  /** @type {Reading | null} what the arrow keys are at */ #reading = null;
-  #wasRead = false;
+  /** @type {Reading | null} the bucket selected by the arrow keys */ #reading = null;
+  #wasHovered = false;
   #colors = { text: "", grid: "", surface: "", ink: "" };
 
   /**
    * @param {HTMLElement} element  positioned and sized by the caller; gets the class `tb-chart`
-   * @param {string} label  what the chart shows, for those who cannot see it
+   * @param {string} label  what the chart shows, for screen readers
    * @param {(isHovered: boolean) => void} onHover
    * @param {(isZoomed: boolean) => void} onZoom
    */
@@ -97,39 +97,39 @@ export class RidgeChart {
   }
 
   /**
-   * Draws these and no others. View and hover stay as they are.
-   * @param {readonly Histogram[]} histograms  in order of arrival
+   * Replaces the histograms. The view stays as it is, unless the trim changes.
+   * @param {readonly Histogram[]} histograms  in the order of the file
    * @param {{ name: string, color: string }} run
    * @param {Pick<Options, "mode" | "y" | "trim" | "root">} options
    */
   set(histograms, run, options) {
     const start = histograms[0]?.wallTime ?? 0;
-    const places = placesOf(histograms, options.y, start);
-    // In the order of time, so that ridges further down lie in front.
-    const order = Array.from(histograms.keys()).sort((a, b) => places[a] - places[b] || a - b);
+    const positions = positionsOf(histograms, options.y, start);
+    // Sorted by position, so that ridges further down are drawn in front.
+    const order = Array.from(histograms.keys()).sort((a, b) => positions[a] - positions[b] || a - b);
     this.#histograms = order.map((index) => histograms[index]);
-    this.#places = placesOf(this.#histograms, options.y, start);
+    this.#positions = positionsOf(this.#histograms, options.y, start);
     if (options.trim !== this.#options.trim) this.#setView(null);
     this.#run = run;
     this.#options = options;
-    this.#whole = rangeOf(histograms, options.trim);
+    this.#fullRange = rangeOf(histograms, options.trim);
     this.#reading = this.#reading && this.#reading.row < histograms.length ? this.#reading : null;
     drawSoon(this.#draw);
-    this.#describe();
+    this.#updateLabel();
   }
 
-  /** Reads the colours of axes and grid again, after the theme changed. */
+  /** Redraws with the colours of the theme, after that changed. */
   restyle() {
     this.#colors.text = "";
     drawSoon(this.#draw);
   }
 
-  /** Shows the whole axis of values again. */
+  /** Shows the full range of values. */
   resetZoom() {
     this.#show(null);
   }
 
-  /** What is shown, as a document of SVG. @returns {Promise<string>} */
+  /** The chart as an SVG document. @returns {Promise<string>} */
   async toSVG() {
     const [{ frameSVG }, { PathData }] = await Promise.all([import("tbcore/lib/chart-export.js"), import("tbcore/lib/svg.js")]);
     const layout = this.#layout ?? { left: 40, top: 10, width: 100, height: 100, xTicks: [], yTicks: [] };
@@ -141,24 +141,24 @@ export class RidgeChart {
       const fill = this.#options.mode === "offset" ? `<path d="${path.data}" fill="${this.#color(row)}"/>` : "";
       return strokes[0] + fill + strokes.slice(1).join("");
     });
-    const down = this.#options.mode === "overlay" ? "density" : { step: "step", relative: "relative time", wall_time: "wall time" }[this.#options.y];
+    const yTitle = this.#options.mode === "overlay" ? "density" : { step: "step", relative: "relative time", wall_time: "wall time" }[this.#options.y];
     /** @type {[string, string]} */
-    const titles = ["value", down];
+    const titles = ["value", yTitle];
     const frame = { label: this.#label, width, height, layout, titles, note: this.#notes(), colors: this.#colors };
     return frameSVG(frame, ridges, [this.#run]);
   }
 
-  /** The same as pixels. @returns {Promise<Blob>} image/png */
+  /** The chart as a PNG image. @returns {Promise<Blob>} image/png */
   async toPNG() {
     return (await import("tbcore/lib/svg.js")).svgToPNG(await this.toSVG(), 2);
   }
 
-  /** Takes the chart out of its element. */
+  /** Removes the chart from its element. */
   destroy() {
     this.#closed.abort();
     this.#resizes.disconnect();
     this.#tooltip.destroy();
-    if (this.#wasRead) this.#onHover(false);
+    if (this.#wasHovered) this.#onHover(false);
     drawNever(this.#draw);
     this.#canvas.remove();
     this.#plot.remove();
@@ -167,10 +167,10 @@ export class RidgeChart {
   // --- drawing -----------------------------------------------------------------------------------------------------
 
   #everything() {
-    return padded(this.#whole, 0.02);
+    return padded(this.#fullRange, 0.02);
   }
 
-  /** Values that are all alike have room around them. @returns {Range} */
+  /** The visible range of values. @returns {Range} */
   #xRange() {
     return this.#view ?? this.#everything();
   }
@@ -192,10 +192,10 @@ export class RidgeChart {
     }
     this.#x = this.#xRange();
     context.font = `${FONT_SIZE}px ${FONT}`;
-    const layout = this.#layOut(context, width, height, ratio);
+    const layout = this.#computeLayout(context, width, height, ratio);
     this.#layout = layout;
     drawAxes(context, { ...layout, yTicks: layout.yTicks.map(({ share }) => ({ share, label: "" })) }, this.#colors, ratio);
-    this.#drawPlaces(context, layout);
+    this.#drawPositionLabels(context, layout);
     Object.assign(this.#plot.style, {
       left: `${layout.left}px`,
       top: `${layout.top}px`,
@@ -216,51 +216,52 @@ export class RidgeChart {
   };
 
   /**
-   * Also how high everything is: the labels of the overlay depend on it, and the columns on the room that they leave.
+   * The layout of the chart. It also computes all heights, since in overlay mode the labels depend on the heights, and
+   * the heights on the width that the labels leave.
    * @param {Context} context @param {number} width @param {number} height @param {number} ratio
    * @returns {Layout}
    */
-  #layOut(context, width, height, ratio) {
+  #computeLayout(context, width, height, ratio) {
     const top = 10;
-    const inner = height - top - 9 - LINE_HEIGHT;
+    const inner = height - top - 9 - LINE_HEIGHT_PX;
     const isOverlay = this.#options.mode === "overlay";
     const measure = (/** @type {{ label: string }} */ { label }) =>
-      label.split("\n").reduce((most, line) => Math.max(most, Math.ceil(context.measureText(line).width)), 0);
+      label.split("\n").reduce((widest, line) => Math.max(widest, Math.ceil(context.measureText(line).width)), 0);
     let left = 40;
-    let yTicks = isOverlay ? [] : placeTicks(this.#options.y, this.#places, inner);
-    // Twice at most: labels of densities are known when the columns are.
+    let yTicks = isOverlay ? [] : positionTicks(this.#options.y, this.#positions, inner);
+    // At most two passes: the labels of densities are known after the heights.
     for (let pass = 0; pass < 2; pass++) {
       left = Math.max(left, ...yTicks.map((tick) => measure(tick) + 12));
-      this.#measure(Math.max(1, Math.round((width - left - 12) * ratio)), inner);
+      this.#computeHeights(Math.max(1, Math.round((width - left - 12) * ratio)), inner);
       if (!isOverlay) break;
       yTicks = this.#densityTicks(width - left - 12, inner);
     }
     const inside = width - left - 12;
-    if (!this.#whole) return { left, top, width: inside, height: inner, xTicks: [], yTicks };
-    const { at: values, spacing } = numberTicks(this.#x[0], this.#x[1], Math.max(2, Math.floor(inside / LABEL_WIDTH)));
+    if (!this.#fullRange) return { left, top, width: inside, height: inner, xTicks: [], yTicks };
+    const { at: values, spacing } = numberTicks(this.#x[0], this.#x[1], Math.max(2, Math.floor(inside / LABEL_WIDTH_PX)));
     const labels = formatTicks(values, spacing);
     const xTicks = values.map((value, i) => ({ share: shareOf(this.#x, value), label: labels[i] }));
     return { left, top, width: inside, height: inner, xTicks, yTicks };
   }
 
-  /** Of the highest column: samples, and CSS pixels. */
+  /** The samples in the highest column, and its height in CSS pixels. */
   #peak = { count: 0, height: 0 };
 
-  /** @param {number} numColumns @param {number} height  of the plot */
-  #measure(numColumns, height) {
+  /** Computes baselines and heights. @param {number} numColumns @param {number} height  of the plot */
+  #computeHeights(numColumns, height) {
     const { mode, root } = this.#options;
     const columns = this.#histograms.map(({ buckets }) => columnsOf(buckets, this.#x, numColumns));
-    const count = columns.reduce((most, column) => column.reduce((a, b) => Math.max(a, b), most), 0);
-    this.#baselines = mode === "overlay" ? this.#histograms.map(() => height) : baselinesOf(this.#places, height);
+    const count = columns.reduce((highest, column) => column.reduce((a, b) => Math.max(a, b), highest), 0);
+    this.#baselines = mode === "overlay" ? this.#histograms.map(() => height) : baselinesOf(this.#positions, height);
     const isStacked = mode === "offset" && this.#baselines[0] < this.#baselines[this.#baselines.length - 1];
     this.#peak = { count, height: amplitudeOf(height, isStacked) };
     const scale = count > 0 ? this.#peak.height / (root ? Math.sqrt(count) : count) : 0;
     this.#heights = columns.map((column) => column.map((part) => (root ? Math.sqrt(part) : part) * scale));
   }
 
-  /** @param {number} width @param {number} height */
+  /** Ticks of the axis of densities, in overlay mode. @param {number} width @param {number} height */
   #densityTicks(width, height) {
-    const { count, height: most } = this.#peak;
+    const { count, height: peakHeight } = this.#peak;
     const unit = this.#x[1] - this.#x[0];
     const peak = (count * this.#heights[0].length) / unit;
     if (!(peak > 0) || !Number.isFinite(peak)) return [];
@@ -268,19 +269,19 @@ export class RidgeChart {
     const labels = formatTicks(values, spacing);
     return values.map((value, i) => {
       const share = this.#options.root ? Math.sqrt(value / peak) : value / peak;
-      return { share: (share * most) / height, label: labels[i] };
+      return { share: (share * peakHeight) / height, label: labels[i] };
     });
   }
 
-  /** Labels of the axis of time; those with a date have two lines. @param {Context} context @param {Layout} layout */
-  #drawPlaces(context, { left, top, height, yTicks }) {
+  /** Draws the labels of the vertical axis; those with a date have two lines. @param {Context} context @param {Layout} layout */
+  #drawPositionLabels(context, { left, top, height, yTicks }) {
     context.fillStyle = this.#colors.text;
     context.textAlign = "right";
     context.textBaseline = "middle";
     for (const { share, label } of yTicks) {
-      const lines = label.split("\n").reverse(); // the date above the clock
+      const lines = label.split("\n").reverse(); // the date above the time of day
       lines.forEach((line, i) => {
-        context.fillText(line, left - 6, top + (1 - share) * height + (i - lines.length + 1) * LINE_HEIGHT);
+        context.fillText(line, left - 6, top + (1 - share) * height + (i - lines.length + 1) * LINE_HEIGHT_PX);
       });
     }
   }
@@ -288,7 +289,7 @@ export class RidgeChart {
   /** @param {number} row */
   #color(row) {
     const last = this.#histograms.length - 1;
-    return shade(this.#run.color, this.#colors.surface, last > 0 ? 1 - row / last : 0);
+    return fadedColor(this.#run.color, this.#colors.surface, last > 0 ? 1 - row / last : 0);
   }
 
   /** @param {Context} context @param {number} row @param {number} ratio */
@@ -312,24 +313,24 @@ export class RidgeChart {
     }
   }
 
-  /** The outlines of a ridge: those after the first lie over what fills it. @param {number} row */
+  /** The outlines of a ridge; all but the first are drawn over its fill. @param {number} row */
   #strokesOf(row) {
     const color = this.#color(row);
     if (this.#options.mode === "overlay") return [{ color, width: this.#histograms.length > 12 ? 1 : 1.4 }];
-    // The light edge lies around it: inside, it would wipe out what is one pixel wide.
-    const apart = (this.#baselines[this.#baselines.length - 1] - this.#baselines[0]) / this.#baselines.length;
+    // The light edge is around the ridge, since inside it would cover parts that are one pixel wide.
+    const spacing = (this.#baselines[this.#baselines.length - 1] - this.#baselines[0]) / this.#baselines.length;
     return [
-      { color: this.#colors.surface, width: 0.8 + Math.min(1.8, Math.max(0.6, apart / 4)) },
+      { color: this.#colors.surface, width: 0.8 + Math.min(1.8, Math.max(0.6, spacing / 4)) },
       { color, width: 0.8 },
     ];
   }
 
-  /** What the chart does not show. */
+  /** Notes on what the chart does not show. */
   #notes() {
     const { trim } = this.#options;
-    const notes = trim > 0 ? [`${formatValue(trim)} % left out at both ends`] : [];
+    const notes = trim > 0 ? [`${formatValue(trim)} % of the samples left out at each end`] : [];
     const numUnplaced = this.#histograms.reduce((sum, { buckets }) => sum + buckets.numUnplaced, 0);
-    if (numUnplaced > 0) notes.push(`${plural(numUnplaced, "sample")} without a finite bucket`);
+    if (numUnplaced > 0) notes.push(`${plural(numUnplaced, "sample")} in buckets with infinite edges`);
     const numEmpty = this.#histograms.filter(({ buckets }) => !(buckets.total > 0)).length;
     if (numEmpty === this.#histograms.length) notes.push("no samples");
     else if (numEmpty > 0) notes.push(`${plural(numEmpty, "step")} without samples`);
@@ -347,11 +348,11 @@ export class RidgeChart {
     };
   }
 
-  #describe() {
+  #updateLabel() {
     const first = this.#histograms[0];
     const last = this.#histograms[this.#histograms.length - 1];
-    const values = this.#whole ? `, values from ${formatValue(this.#whole[0])} to ${formatValue(this.#whole[1])}` : "";
-    const steps = first ? `${plural(this.#histograms.length, "histogram")} from step ${formatStep(first.step)} to ${formatStep(last.step)}` : "nothing";
+    const values = this.#fullRange ? `, values from ${formatValue(this.#fullRange[0])} to ${formatValue(this.#fullRange[1])}` : "";
+    const steps = first ? `${plural(this.#histograms.length, "histogram")} from step ${formatStep(first.step)} to ${formatStep(last.step)}` : "no histograms";
     this.#element.setAttribute("aria-label", `${this.#label}: ${steps}${values}`);
   }
 
@@ -391,7 +392,7 @@ export class RidgeChart {
     return true;
   }
 
-  /** The bucket of another step that lies where the one that is read does. @param {number} row */
+  /** Selects the bucket of another histogram at the same value. @param {number} row */
   #readRow(row) {
     const { buckets } = this.#histograms[row];
     const { left, right } = buckets;
@@ -399,7 +400,7 @@ export class RidgeChart {
     this.#read({ row, bucket: bucketAt(buckets, value, Infinity), value });
   }
 
-  /** @param {number} row @param {number} bucket */
+  /** Selects a bucket by its index. @param {number} row @param {number} bucket */
   #readBucket(row, bucket) {
     const { left, right } = this.#histograms[row].buckets;
     const index = Math.max(0, Math.min(left.length - 1, bucket));
@@ -413,7 +414,7 @@ export class RidgeChart {
     this.#update();
   }
 
-  /** What is read: under the pointer, or where the arrow keys are. @returns {Reading | null} */
+  /** The bucket under the pointer, otherwise the one selected by the arrow keys. @returns {Reading | null} */
   #current() {
     const pointer = this.#pointer;
     const layout = this.#layout;
@@ -425,15 +426,15 @@ export class RidgeChart {
         ? curveAt(this.#heights, column, layout.height - pointer.top)
         : ridgeAt(this.#heights, this.#baselines, column, pointer.top);
     const value = at(this.#x, pointer.left / layout.width);
-    const reach = (REACH / layout.width) * (this.#x[1] - this.#x[0]);
+    const reach = (HOVER_REACH_PX / layout.width) * (this.#x[1] - this.#x[0]);
     return row < 0 ? null : { row, bucket: bucketAt(this.#histograms[row].buckets, value, reach), value };
   }
 
   #update() {
     const reading = this.#current();
     this.#drawOverlay(reading);
-    if ((reading !== null) !== this.#wasRead) this.#onHover(reading !== null);
-    this.#wasRead = reading !== null;
+    if ((reading !== null) !== this.#wasHovered) this.#onHover(reading !== null);
+    this.#wasHovered = reading !== null;
     if (!reading || !this.#layout) return this.#tooltip.hide();
     const plot = this.#plot.getBoundingClientRect();
     const { left, top } = this.#pointer ?? {
@@ -497,7 +498,7 @@ export class RidgeChart {
     context.lineWidth = 1.4;
     context.stroke(path);
     if (bucket < 0) return;
-    // The bucket itself, at least a pixel wide.
+    // Fill the bucket, at least one pixel wide.
     const from = Math.max(0, Math.min(heights.length - 1, Math.floor(shareOf(this.#x, left[bucket]) * heights.length)));
     const to = Math.max(from + 1, Math.min(heights.length, Math.ceil(shareOf(this.#x, right[bucket]) * heights.length)));
     const area = new Path2D();
@@ -511,12 +512,12 @@ export class RidgeChart {
 }
 
 /**
- * Where histograms lie on the axis of time.
+ * The positions of histograms on the vertical axis.
  * @param {readonly Histogram[]} histograms
  * @param {Options["y"]} kind
  * @param {number} start  seconds since the epoch
  */
-function placesOf(histograms, kind, start) {
+function positionsOf(histograms, kind, start) {
   const step = Float64Array.from(histograms, (one) => one.step);
   const wallTime = Float64Array.from(histograms, (one) => one.wallTime);
   return xColumn({ step, wallTime, value: step }, kind, start);

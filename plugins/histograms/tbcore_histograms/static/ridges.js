@@ -1,5 +1,5 @@
 /**
- * Where histograms lie in a chart, one behind the other, and how they are drawn. Pure.
+ * Pure functions for the geometry of stacked histograms (ridges): positions, outlines, hit tests and colours.
  */
 
 import { formatDurationTicks, formatStep, formatTicks, formatTimeTicks } from "tbcore/lib/format.js";
@@ -10,33 +10,33 @@ import { durationTicks, numberTicks, timeTicks } from "tbcore/lib/ticks.js";
  * @typedef {import("./types.js").XAxis} XAxis
  */
 
-/** Of ridges that overlap the highest takes this share of the plot. */
-const OVERLAP = 0.42;
-const TICK_HEIGHT = 20;
-/** How much of its colour the oldest histogram has. */
-const OLDEST = 0.22;
+/** Height of the highest ridge, as a share of the plot's, if several ridges are stacked. */
+const STACKED_HEIGHT_SHARE = 0.42;
+const TICK_HEIGHT_PX = 20;
+/** Share of the run's colour in the colour of its oldest histogram. */
+const OLDEST_COLOR_SHARE = 0.22;
 
 /**
- * How high the highest ridge may be, CSS pixels.
+ * Height of the highest ridge, CSS pixels.
  * @param {number} height  of the plot
- * @param {boolean} isStacked  whether there are several places
+ * @param {boolean} isStacked  whether ridges have different baselines
  */
 export function amplitudeOf(height, isStacked) {
-  return height * (isStacked ? OVERLAP : 0.94);
+  return height * (isStacked ? STACKED_HEIGHT_SHARE : 0.94);
 }
 
 /**
- * The baselines of histograms, CSS pixels from the top: the last of time at the bottom, in front of all others.
- * @param {ArrayLike<number>} places  on the axis that goes down
+ * The baselines of histograms, CSS pixels from the top. The one with the largest position is at the bottom, in front.
+ * @param {ArrayLike<number>} positions  on the vertical axis, which points down
  * @param {number} height  of the plot
  */
-export function baselinesOf(places, height) {
-  const [min, max] = extentOf(places);
+export function baselinesOf(positions, height) {
+  const [min, max] = extentOf(positions);
   const amplitude = amplitudeOf(height, max > min);
-  return Array.from(places, (place) => (max > min ? amplitude + ((place - min) / (max - min)) * (height - amplitude) : height));
+  return Array.from(positions, (position) => (max > min ? amplitude + ((position - min) / (max - min)) * (height - amplitude) : height));
 }
 
-/** @param {ArrayLike<number>} values @returns {Range} */
+/** The smallest and the largest value. @param {ArrayLike<number>} values @returns {Range} */
 export function extentOf(values) {
   let min = Infinity;
   let max = -Infinity;
@@ -48,18 +48,18 @@ export function extentOf(values) {
 }
 
 /**
- * Ticks of the axis that goes down.
+ * Ticks of the vertical axis.
  * @param {XAxis} kind
- * @param {ArrayLike<number>} places
+ * @param {ArrayLike<number>} positions
  * @param {number} height  of the plot, CSS pixels
- * @returns {import("tbcore/lib/chart-types.js").Tick[]} shares of the plot's height, from below
+ * @returns {import("tbcore/lib/chart-types.js").Tick[]} as shares of the plot's height, from the bottom
  */
-export function placeTicks(kind, places, height) {
-  const [min, max] = extentOf(places);
+export function positionTicks(kind, positions, height) {
+  const [min, max] = extentOf(positions);
   if (!(max >= min)) return [];
   const amplitude = amplitudeOf(height, max > min);
-  const most = Math.max(2, Math.floor((height - amplitude) / TICK_HEIGHT));
-  const { at, spacing } = { step: numberTicks, relative: durationTicks, wall_time: timeTicks }[kind](min, max, most, kind === "step" ? 1 : 0);
+  const maxTicks = Math.max(2, Math.floor((height - amplitude) / TICK_HEIGHT_PX));
+  const { at, spacing } = { step: numberTicks, relative: durationTicks, wall_time: timeTicks }[kind](min, max, maxTicks, kind === "step" ? 1 : 0);
   const labels =
     kind === "relative"
       ? at.flatMap((tick) => formatDurationTicks([tick], spacing || tick))
@@ -75,7 +75,7 @@ export function placeTicks(kind, places, height) {
 }
 
 /**
- * The outline of a ridge as corners of stairs, from its first to its last column that is not empty.
+ * Traces the outline of a ridge as a staircase, from its first to its last non-empty column.
  * @param {Pick<Path2D, "moveTo" | "lineTo">} path
  * @param {ArrayLike<number>} heights  of columns, CSS pixels
  * @param {number} width  of a column
@@ -100,55 +100,55 @@ export function traceRidge(path, heights, width, baseline, from = 0, to = height
 }
 
 /**
- * The ridge that a pointer means: the front one that covers it, else the one whose baseline is nearest.
+ * Index of the ridge at the pointer: the front one that covers it, otherwise the one with the nearest baseline.
  * @param {readonly ArrayLike<number>[]} heights  of the columns of each ridge, the last in front
  * @param {readonly number[]} baselines
  * @param {number} column
- * @param {number} top  of the pointer
+ * @param {number} top  of the pointer, in the unit of the baselines
  */
 export function ridgeAt(heights, baselines, column, top) {
   let nearest = -1;
   let distance = Infinity;
   for (let row = heights.length - 1; row >= 0; row--) {
     if (top <= baselines[row] && top >= baselines[row] - heights[row][column] && heights[row][column] > 0) return row;
-    const apart = Math.abs(top - baselines[row]);
-    if (apart < distance) [nearest, distance] = [row, apart];
+    const gap = Math.abs(top - baselines[row]);
+    if (gap < distance) [nearest, distance] = [row, gap];
   }
   return nearest;
 }
 
 /**
- * The curve over a common baseline that is nearest to a pointer.
+ * Index of the curve nearest to the pointer, if all have the same baseline.
  * @param {readonly ArrayLike<number>[]} heights
  * @param {number} column
- * @param {number} height  of the pointer over the baseline
+ * @param {number} height  of the pointer above the baseline
  */
 export function curveAt(heights, column, height) {
   let nearest = -1;
   let distance = Infinity;
   for (let row = heights.length - 1; row >= 0; row--) {
-    const apart = Math.abs(heights[row][column] - height);
-    if (apart < distance) [nearest, distance] = [row, apart];
+    const gap = Math.abs(heights[row][column] - height);
+    if (gap < distance) [nearest, distance] = [row, gap];
   }
   return nearest;
 }
 
 /**
- * The colour of a histogram: the newest has its run's, older ones come closer and closer to the ground.
+ * The colour of a histogram. The newest has the colour of its run; older ones fade towards the background.
  * @param {string} color  `#rrggbb`
- * @param {string} ground  `#rrggbb` or `#rgb`
+ * @param {string} background  `#rrggbb` or `#rgb`
  * @param {number} age  0 for the newest, 1 for the oldest
  */
-export function shade(color, ground, age) {
-  const share = 1 - age * (1 - OLDEST);
+export function fadedColor(color, background, age) {
+  const share = 1 - age * (1 - OLDEST_COLOR_SHARE);
   const parts = [1, 3, 5].map((at) => {
-    const [own, below] = [color, ground].map((text) => parseInt(longHex(text).slice(at, at + 2), 16) || 0);
+    const [own, below] = [color, background].map((text) => parseInt(expandHex(text).slice(at, at + 2), 16) || 0);
     return Math.round(own * share + below * (1 - share));
   });
   return `#${parts.map((part) => part.toString(16).padStart(2, "0")).join("")}`;
 }
 
-/** @param {string} text  `#rrggbb` or `#rgb` */
-function longHex(text) {
+/** A colour as `#rrggbb`. @param {string} text  `#rrggbb` or `#rgb` */
+function expandHex(text) {
   return text.length === 4 ? `#${[...text.slice(1)].map((digit) => digit + digit).join("")}` : text;
 }

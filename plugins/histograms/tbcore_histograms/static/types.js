@@ -1,5 +1,5 @@
 /**
- * Types of the tab. Nothing is here at run time, so that pages do not load it.
+ * Types of the histograms tab. The module is empty at run time, and pages do not load it.
  */
 
 export {};
@@ -10,31 +10,31 @@ export {};
  * @typedef {import("tbcore/lib/chart-types.js").Range} Range
  * @typedef {import("tbcore/lib/chart-types.js").XAxis} XAxis
  *
- * @typedef {object} Buckets  those that were logged, without the empty ones at both ends
- * @property {Float64Array} left
- * @property {Float64Array} right
- * @property {Float64Array} count
- * @property {number} total  of the counts
- * @property {number} numUnplaced  samples in buckets without finite edges
+ * @typedef {object} Buckets  the logged buckets, without the empty ones at both ends
+ * @property {Float64Array} left  edges, ascending
+ * @property {Float64Array} right  edges, ascending
+ * @property {Float64Array} count  samples in the bucket
+ * @property {number} total  samples in all buckets
+ * @property {number} numUnplaced  samples in buckets without finite edges, which the arrays leave out
  *
- * @typedef {object} Histogram  one step
+ * @typedef {object} Histogram  the histogram of one step
  * @property {number} wallTime  seconds since the epoch
  * @property {number} step
- * @property {number} min  of the samples
- * @property {number} max
- * @property {number} num  of the samples
+ * @property {number} min  smallest sample
+ * @property {number} max  largest sample
+ * @property {number} num  number of samples
  * @property {Buckets} buckets
  *
  * @typedef {object} Options  how the tab shows histograms
  * @property {"offset" | "overlay"} mode
- * @property {XAxis} y  what the histograms are placed by
- * @property {number} trim  percent of the samples left out at both ends
- * @property {boolean} root  heights are square roots
- * @property {string} samples  how many steps, as `SAMPLES` of the library has it
- * @property {"medium" | "large"} size
+ * @property {XAxis} y  quantity of the vertical axis
+ * @property {number} trim  percent of the samples left out at each end
+ * @property {boolean} root  heights are square roots of densities
+ * @property {string} samples  how many steps to show, one of `SAMPLES`
+ * @property {"medium" | "large"} size  of the cards
  *
- * @typedef {object} Reading  a bucket of a histogram that is read just now
- * @property {number} row
- * @property {number} bucket  -1: between or beyond the buckets
+ * @typedef {object} Reading  the bucket that the tooltip describes
+ * @property {number} row  index of the histogram
+ * @property {number} bucket  -1 between or beyond the buckets
  * @property {number} value  on the x axis
  */

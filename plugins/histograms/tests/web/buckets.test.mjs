@@ -1,4 +1,4 @@
-// Buckets as they were logged, and where their samples lie.
+// Buckets, quantiles, columns and table rows.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -10,19 +10,19 @@ const histogram = (min, max, limits, counts, step = 0) => readHistogram([1e9 + s
 /** @param {import("../../tbcore_histograms/static/types.js").Buckets} buckets */
 const rows = ({ left, right, count }) => Array.from(left, (edge, i) => [edge, right[i], count[i]]);
 
-test("samples bound the outer buckets, and empty ones at both ends are left out", () => {
+test("outer edges are clamped to the samples, and empty buckets at both ends are left out", () => {
   const { buckets } = histogram(-0.66, 0.44, [-0.68, -0.62, 0.42, 0.47, 1.7976931348623157e308], [0, 1, 5, 2, 0]);
   assert.deepEqual(rows(buckets), [[-0.66, -0.62, 1], [-0.62, 0.42, 5], [0.42, 0.44, 2]]);
   assert.equal(buckets.total, 8);
 });
 
-test("the first bucket of rows with edges of their own begins where it was logged to", () => {
-  // Of a tensor the least is the outer edge, though the first bucket is empty.
+test("the first non-empty bucket starts at its logged left edge", () => {
+  // In the tensor form the minimum is the outer edge, even if the first bucket is empty.
   const { buckets } = histogram(0, 3, [1, 2, 3], [0, 4, 5]);
   assert.deepEqual(rows(buckets), [[1, 2, 4], [2, 3, 5]]);
 });
 
-test("odd histograms have the buckets that can be placed", () => {
+test("of degenerate histograms, only buckets with finite edges are kept", () => {
   assert.deepEqual(rows(histogram(0, 0, [], []).buckets), []);
   assert.deepEqual(rows(histogram(2, 2, [2], [10]).buckets), [[2, 2, 10]]);
   const odd = readHistogram([0, 0, ["NaN", "Infinity", 3, 0, 0, [1, "NaN", "Infinity"], [1, 2, 3]]]);
@@ -31,7 +31,7 @@ test("odd histograms have the buckets that can be placed", () => {
   assert.deepEqual(rows(histogram(0, 4, [2, 1, 4], [1, 1, 1]).buckets), [[0, 2, 1], [2, 2, 1], [1, 4, 1]]);
 });
 
-test("columns are the integral of density: none is lost, and all samples are counted once", () => {
+test("columns integrate the density: no bucket is lost, and every sample is counted once", () => {
   const { buckets } = histogram(0, 10, [4, 4.001, 10], [8, 5, 12]);
   const columns = columnsOf(buckets, [0, 10], 10);
   assert.deepEqual([...columns.slice(0, 4)], [2, 2, 2, 2]);
@@ -39,14 +39,14 @@ test("columns are the integral of density: none is lost, and all samples are cou
   assert.ok(Math.abs(columns.reduce((a, b) => a + b) - 25) < 1e-9);
 });
 
-test("a single value fills one column, also at the end of the axis", () => {
+test("a bucket of no width fills one column, even at the end of the axis", () => {
   const { buckets } = histogram(2, 2, [2], [10]);
   assert.deepEqual([...columnsOf(buckets, [0, 4], 4)], [0, 0, 10, 0]);
   assert.deepEqual([...columnsOf(buckets, [0, 2], 2)], [0, 10]);
   assert.deepEqual([...columnsOf(buckets, [3, 4], 2)], [0, 0]);
 });
 
-test("edges as large as numbers get are no trouble", () => {
+test("edges near the largest number are handled", () => {
   const { buckets } = histogram(-1.7e308, 1.7e308, [0, 1.7e308], [1, 1]);
   const columns = columnsOf(buckets, [-1.7e308, 1.7e308], 4);
   assert.deepEqual([...columns].map((part) => Math.round(part * 1e9) / 1e9), [0.5, 0.5, 0.5, 0.5]);
@@ -63,19 +63,19 @@ test("trimming leaves out that share of all samples at each end", () => {
   assert.deepEqual(rangeOf([histogram(3, 3, [3], [7])], 1), [3, 3]);
 });
 
-test("samples below a value are counted as if they lay evenly in their bucket", () => {
+test("samples below a value are counted as if spread evenly within their bucket", () => {
   const { buckets } = histogram(0, 4, [2, 4], [6, 2]);
   assert.deepEqual([-1, 0, 1, 2, 3, 4, 9].map((value) => countBelow(buckets, value)), [0, 0, 3, 6, 7, 8, 8]);
 });
 
-test("a value lies in the bucket that begins at or before it", () => {
+test("a value is in the bucket that starts at or before it", () => {
   const { buckets } = histogram(0, 3, [1, 2, 3], [1, 0, 4]);
   assert.deepEqual([-0.5, 0, 0.5, 1, 2.9, 3].map((value) => bucketAt(buckets, value)), [-1, 0, 0, 1, 2, 2]);
   assert.equal(bucketAt(buckets, 3.4, 0.5), 2);
   assert.equal(bucketAt(histogram(2, 2, [2], [1]).buckets, 2.1, 0.2), 0);
 });
 
-test("every bucket of every step can be saved", () => {
+test("table rows have every bucket of every step", () => {
   assert.deepEqual([...bucketRows([histogram(0, 2, [1, 2], [3, 4], 7)])], [
     [1e9 + 7, 7, 0, 1, 3],
     [1e9 + 7, 7, 1, 2, 4],
