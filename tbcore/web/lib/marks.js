@@ -1,24 +1,29 @@
-/** Marks for what a line cannot show, as SVG paths in pixels of the plot. Pure. */
+/** Marks for what a line cannot show, as SVG path data in pixels of the plot. Pure functions, no DOM. */
 
 import { shareOf, toAxis } from "./axes.js";
 import { countFinite, windowOf } from "./series.js";
 
-/** Between marks of one kind, pixels: more of them would read as a bar. */
-const GAP = 12;
+/** Minimum distance between marks of one kind: closer marks would look like a bar. */
+const MIN_MARK_DISTANCE_PX = 12;
 
 /**
- * Points of segments that have only one, and all where they are far apart; a cross for NaN, and where a band loses a run
- * to one; triangles for infinities; arrows where outliers are cut off.
+ * The marks of a line or band:
+ *
+ *     dot        a segment of one point, or every point where points are far apart
+ *     cross      NaN; in a band, one more run whose value is not finite
+ *     triangle   an infinity, at the top or bottom of the plot
+ *     arrow      an outlier above or below the plot
+ *
  * @param {import("./chart-types.js").Item} item
  * @param {{ x: import("./chart-types.js").Axis, y: import("./chart-types.js").Axis, width: number, height: number }} plot
- * @param {boolean} showsPoints
- * @param {boolean} showsCuts
- * @returns {{ fill: string, stroke: string }}
+ * @param {boolean} showsPoints  whether to mark points that are far apart
+ * @param {boolean} showsCuts  whether to mark outliers
+ * @returns {{ fill: string, stroke: string }} path data to fill, and path data to stroke
  */
 export function marksOf({ line, xs, ys, raw, segments, nonFinite }, { x, y, width, height }, showsPoints, showsCuts) {
   const marks = { fill: "", stroke: "" };
-  const toX = (/** @type {number} */ place) => shareOf(x.range, place) * width;
-  const toY = (/** @type {number} */ place) => (1 - shareOf(y.range, place)) * height;
+  const toX = (/** @type {number} */ coordinate) => shareOf(x.range, coordinate) * width;
+  const toY = (/** @type {number} */ coordinate) => (1 - shareOf(y.range, coordinate)) * height;
   for (const segment of segments) {
     const [from, to] = windowOf(xs, segment, ...x.range);
     const isSingle = countFinite(ys, 2, segment.from, segment.to) < 2;
@@ -31,17 +36,17 @@ export function marksOf({ line, xs, ys, raw, segments, nonFinite }, { x, y, widt
   }
 
   /** @type {Record<string, number>} */
-  const last = {};
-  /** @param {number} left @param {string} kind */
-  const hasRoom = (left, kind) => {
-    if (!(left >= 0 && left <= width) || Math.abs(left - last[kind]) < GAP) return false;
-    last[kind] = left;
+  const lastLeft = {};
+  /** Whether to draw a mark: inside the plot and not too close to the last one. @param {number} left @param {string} kind */
+  const isMarked = (left, kind) => {
+    if (!(left >= 0 && left <= width) || Math.abs(left - lastLeft[kind]) < MIN_MARK_DISTANCE_PX) return false;
+    lastLeft[kind] = left;
     return true;
   };
   for (const { index, markAt } of nonFinite) {
     const left = toX(xs[index]);
     const value = line ? line.value[index] : NaN;
-    if (!hasRoom(left, String(value))) continue;
+    if (!isMarked(left, String(value))) continue;
     if (value === Infinity) marks.fill += `M${left},0l-4,8h8z`;
     else if (value === -Infinity) marks.fill += `M${left},${height}l-4,-8h8z`;
     else {
@@ -56,7 +61,7 @@ export function marksOf({ line, xs, ys, raw, segments, nonFinite }, { x, y, widt
     const isAbove = column[i] > y.range[1];
     if ((!isAbove && !(column[i] < y.range[0])) || !Number.isFinite(column[i])) continue;
     const left = toX(xs[i]);
-    if (hasRoom(left, isAbove ? "above" : "below")) {
+    if (isMarked(left, isAbove ? "above" : "below")) {
       marks.stroke += isAbove ? `M${left - 4},6l4,-4l4,4` : `M${left - 4},${height - 6}l4,4l4,-4`;
     }
   }
@@ -64,9 +69,10 @@ export function marksOf({ line, xs, ys, raw, segments, nonFinite }, { x, y, widt
 }
 
 /**
- * What to draw the strokes of marks with: first a halo, or they would be lost on a line of their colour.
+ * The strokes to draw marks with, in order. The first is a halo, without which marks would be invisible
+ * on a line of the same colour.
  * @param {string} color
- * @param {string} surface
+ * @param {string} surface  background colour
  * @returns {[color: string, width: number][]}
  */
 export function strokesOf(color, surface) {
@@ -77,7 +83,7 @@ export function strokesOf(color, surface) {
 }
 
 /**
- * What a sample of a line is filled with, as CSS.
+ * The CSS background of a line's sample in a legend.
  * @param {string} color
  * @param {readonly number[]} [dash]  pixels on, pixels off
  */
@@ -87,7 +93,7 @@ export function sampleOf(color, dash) {
   return `repeating-linear-gradient(90deg, ${color} 0 ${on}px, transparent ${on}px ${on + off}px)`;
 }
 
-/** @param {number} left @param {number} top @param {number} radius */
+/** Path data of a disc. @param {number} left  of its centre @param {number} top  of its centre @param {number} radius */
 export function dotPath(left, top, radius) {
   return `M${left - radius},${top}a${radius},${radius},0,1,0,${2 * radius},0a${radius},${radius},0,1,0,${-2 * radius},0`;
 }

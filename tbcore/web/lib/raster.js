@@ -1,33 +1,40 @@
 /**
- * Pixels of many thin lines: a line is one run of pixels in each column, which without a GPU is several times as fast
- * as the browser's strokes. Pure.
+ * Draws many thin lines into an array of pixels. Each line is one vertical span of pixels per column,
+ * which without a GPU is several times as fast as the browser's strokes. No DOM.
  */
 
 export class Raster {
-  /** @param {number} width @param {number} height */
+  /** @param {number} width  pixels @param {number} height  pixels */
   constructor(width, height) {
     this.width = width;
     this.height = height;
-    /** Rows of RGBA, transparent at first. */
+    /** RGBA, row by row from the top; transparent at first. */
     this.pixels = new Uint32Array(width * height);
+    /** Top of the current line's span in each column; empty spans have low > high. */
     this.low = new Float64Array(width);
+    /** Bottom of the current line's span in each column. */
     this.high = new Float64Array(width);
   }
 
+  /** Makes all pixels transparent. */
   clear() {
     this.pixels.fill(0);
   }
 
   /**
-   * Draws points from .. to - 1, whose x must not fall. Those whose y is not finite are skipped.
+   * Draws a line through points from .. to - 1, whose x must never decrease. Points that are not finite
+   * are skipped.
+   *
+   * 1. Go over the points, and extend the span of each column that the line passes.
+   * 2. Fill the spans.
    * @param {ArrayLike<number>} xs
    * @param {ArrayLike<number>} ys
    * @param {number} from
    * @param {number} to
-   * @param {readonly [number, number]} xRange  of the left and right edge
-   * @param {readonly [number, number]} yRange  of the bottom and top edge
+   * @param {readonly [number, number]} xRange  x at the left and right edge
+   * @param {readonly [number, number]} yRange  y at the bottom and top edge
    * @param {number} color  0xBBGGRR
-   * @param {number} alpha
+   * @param {number} alpha  opacity, 0 to 1
    * @param {number} thickness  pixels
    * @param {readonly number[]} [dash]  pixels on, pixels off
    */
@@ -36,24 +43,25 @@ export class Raster {
     low.fill(Infinity);
     high.fill(-Infinity);
     const xScale = width / (xMax - xMin);
-    // Halved: the distance of two finite numbers may not be finite.
+    // Halves, because the difference of two large doubles may overflow to infinity.
     const yScale = height / (yMax / 2 - yMin / 2);
+    // 1. Extend the spans.
     let lastX = NaN;
     let lastY = NaN;
-    let last = -2; // column of the last point; -1 and width are those outside
-    let min = Infinity; // in that column
+    let last = -2; // column of the last point; -1 is left and `width` right of the picture, -2 is none
+    let min = Infinity; // y range of the points in that column
     let max = -Infinity;
     for (let i = from; i < to; i++) {
       const y = (yMax / 2 - ys[i] / 2) * yScale;
       const x = (xs[i] - xMin) * xScale;
-      if (x + y - (x + y) !== 0) continue;
+      if (x + y - (x + y) !== 0) continue; // not finite
       const column = x < 0 ? -1 : x >= width ? width : x | 0;
       if (column === last) {
         if (y < min) min = y;
         else if (y > max) max = y;
       } else {
         if (last > -2) {
-          // The piece between two columns: its ends belong to them, the rest to those it passes.
+          // The line from the last point to this one adds to both columns, and to all between them.
           const slope = (y - lastY) / (x - lastX);
           let edge = lastY + slope * (last + 1 - lastX);
           this.#span(last, Math.min(min, edge), Math.max(max, edge));
@@ -72,6 +80,7 @@ export class Raster {
       lastY = y;
     }
     if (last > -2) this.#span(last, min, max);
+    // 2. Fill the spans.
     const period = dash ? dash[0] + dash[1] : 1;
     for (let c = 0; c < width; c++) {
       if (low[c] <= high[c] && (!dash || c % period < dash[0])) {
@@ -80,7 +89,7 @@ export class Raster {
     }
   }
 
-  /** @param {number} column  may be outside @param {number} min @param {number} max */
+  /** Extends the span of a column, which may be outside the picture. @param {number} column @param {number} min @param {number} max */
   #span(column, min, max) {
     const { low, high } = this;
     if (column < 0 || column >= low.length) return;
@@ -89,12 +98,12 @@ export class Raster {
   }
 
   /**
-   * Fills a part of a column; rows that it covers partly get their part of the colour.
+   * Fills a span of a column, with antialiasing: pixels that are covered in part get less of the colour.
    * @param {number} column
-   * @param {number} top
+   * @param {number} top  pixels from the top of the picture, not rounded
    * @param {number} bottom
-   * @param {number} color
-   * @param {number} alpha
+   * @param {number} color  0xBBGGRR
+   * @param {number} alpha  opacity, 0 to 1
    */
   #fill(column, top, bottom, color, alpha) {
     const { width, height, pixels } = this;
@@ -103,27 +112,27 @@ export class Raster {
     const end = Math.min(last, height - 1);
     const opaque = (0xff000000 | color) >>> 0;
     for (let row = Math.max(first, 0), at = row * width + column; row <= end; row++, at += width) {
-      let part = alpha;
-      if (row === first) part *= (first === last ? bottom : first + 1) - top;
-      else if (row === last) part *= bottom - last;
-      if (part === 1) {
+      let opacity = alpha;
+      if (row === first) opacity *= (first === last ? bottom : first + 1) - top;
+      else if (row === last) opacity *= bottom - last;
+      if (opacity === 1) {
         pixels[at] = opaque;
         continue;
       }
-      const below = pixels[at];
-      const cover = below >>> 24;
-      if (cover === 0) {
-        pixels[at] = ((part * 255) << 24) | color;
+      const old = pixels[at];
+      const oldAlpha = old >>> 24;
+      if (oldAlpha === 0) {
+        pixels[at] = ((opacity * 255) << 24) | color;
         continue;
       }
-      const r = below & 255;
-      const g = (below >> 8) & 255;
-      const b = (below >> 16) & 255;
+      const r = old & 255;
+      const g = (old >> 8) & 255;
+      const b = (old >> 16) & 255;
       pixels[at] =
-        ((cover + (255 - cover) * part) << 24) |
-        ((b + (((color >> 16) & 255) - b) * part) << 16) |
-        ((g + (((color >> 8) & 255) - g) * part) << 8) |
-        (r + ((color & 255) - r) * part);
+        ((oldAlpha + (255 - oldAlpha) * opacity) << 24) |
+        ((b + (((color >> 16) & 255) - b) * opacity) << 16) |
+        ((g + (((color >> 8) & 255) - g) * opacity) << 8) |
+        (r + ((color & 255) - r) * opacity);
     }
   }
 }

@@ -1,4 +1,4 @@
-/** Computations on the columns of one line: range, nearest point, x values, pixel path. Pure. */
+/** Computations on the columns of one line: x values, ranges, nearest point, path. Pure functions, no DOM. */
 
 /**
  * @typedef {import("./chart-types.js").Columns} Columns
@@ -7,14 +7,14 @@
  * @typedef {import("./chart-types.js").PathLike} PathLike
  */
 
-/** How far a band of a single point reaches to both sides, CSS pixels. */
-const HALF_BAND = 4;
+/** Half the width of a band that has only one point, CSS pixels. */
+const SINGLE_POINT_HALF_WIDTH_PX = 4;
 
 /**
- * The x column of a line. For `relative` it is a new array.
+ * The x column of a line. For `relative` it is a new array, otherwise one of the line's own.
  * @param {Columns} columns
  * @param {XAxis} xAxis
- * @param {number} [start]  where relative time begins, seconds since the epoch
+ * @param {number} [start]  zero of relative time, seconds since the epoch
  * @returns {Float64Array}
  */
 export function xColumn(columns, xAxis, start = columns.wallTime[0]) {
@@ -24,7 +24,8 @@ export function xColumn(columns, xAxis, start = columns.wallTime[0]) {
 }
 
 /**
- * Whether a column never falls, so that it can be searched by halving.
+ * Whether rows from .. to - 1 of a column never decrease, so that binary search works. False if any is
+ * NaN, unless it is the only one.
  * @param {ArrayLike<number>} column
  * @param {number} [from]
  * @param {number} [to]
@@ -37,7 +38,7 @@ export function isRising(column, from = 0, to = column.length) {
 /**
  * The segments of a line.
  * @param {ArrayLike<number>} xs
- * @param {ArrayLike<number>} [starts]  first points of segments
+ * @param {ArrayLike<number>} [starts]  index of the first point of each segment
  * @returns {Segment[]}
  */
 export function segmentsOf(xs, starts = [0]) {
@@ -46,12 +47,12 @@ export function segmentsOf(xs, starts = [0]) {
 }
 
 /**
- * Points of a segment in sight, with a neighbour on both sides.
+ * The points of a segment between two x, and one more on each side. All points if x is not sorted.
  * @param {ArrayLike<number>} xs
  * @param {Segment} part
  * @param {number} min
  * @param {number} max
- * @returns {[from: number, to: number]}
+ * @returns {[from: number, to: number]} points from .. to - 1
  */
 export function windowOf(xs, { from, to, rising }, min, max) {
   if (!rising) return [from, to];
@@ -62,8 +63,8 @@ export function windowOf(xs, { from, to, rising }, min, max) {
 }
 
 /**
- * First index whose x is not below.
- * @param {ArrayLike<number>} xs  rising
+ * The first index from `low` to `high` - 1 whose value is not less than x; `high` if there is none.
+ * @param {ArrayLike<number>} xs  ascending
  * @param {number} x
  * @param {number} low
  * @param {number} high
@@ -78,17 +79,17 @@ function lowerBound(xs, x, low, high) {
 }
 
 /**
- * Index of the point whose x is nearest; of several segments the later one.
+ * The index of the point whose x is nearest. If segments tie, the last of them wins.
  * @param {ArrayLike<number>} xs
  * @param {number} x
  * @param {readonly Segment[]} [segments]
- * @returns {number} -1 when there is no point
+ * @returns {number} -1 if there is no point
  */
 export function nearestIndex(xs, x, segments = segmentsOf(xs)) {
   let nearest = -1;
   let distance = Infinity;
   for (const { from, to, rising } of segments) {
-    let isFirst = true; // of this segment: equally near is near enough
+    let isFirst = true; // whether no point of this segment was taken yet: then a tie is enough
     const at = rising ? lowerBound(xs, x, from, to) : NaN;
     const end = rising ? Math.min(to, at + 1) : to;
     for (let i = rising ? Math.max(from, at - 1) : from; i < end; i++) {
@@ -104,10 +105,11 @@ export function nearestIndex(xs, x, segments = segmentsOf(xs)) {
 }
 
 /**
- * The greatest x that is not beyond `to`: the last row, unless a job was restarted or a part is shown.
+ * The index of the greatest x that is at most `to`. It is not always the last row: after a restart, x
+ * decreases.
  * @param {ArrayLike<number>} xs
  * @param {number} [to]
- * @returns {number} its index, of equal ones the last; -1 when there is none
+ * @returns {number} the last index if several are equal; -1 if there is none
  */
 export function lastIndex(xs, to = Infinity) {
   let last = -1;
@@ -116,21 +118,22 @@ export function lastIndex(xs, to = Infinity) {
 }
 
 /**
- * The row that holds at an x: the nearest one, beyond the ends of a series at most as far as its points are apart there.
+ * The index of the row nearest to an x. It must be no further away than its own neighbours are, so x may
+ * be past the ends of a series by about the distance of two points.
  * @param {ArrayLike<number>} xs
  * @param {number} x
- * @returns {number} its index; -1 when there is none
+ * @returns {number} -1 if there is no such row
  */
 export function rowAt(xs, x) {
   const index = nearestIndex(xs, x);
-  const reach = Math.max(...[index - 1, index + 1].map((other) => Math.abs(xs[other] - xs[index]) || 0));
-  return Math.abs(xs[index] - x) <= reach ? index : -1;
+  const maxDistance = Math.max(...[index - 1, index + 1].map((other) => Math.abs(xs[other] - xs[index]) || 0));
+  return Math.abs(xs[index] - x) <= maxDistance ? index : -1;
 }
 
 /**
- * Smallest and largest finite number of a column.
+ * The smallest and the largest finite number of a column.
  * @param {ArrayLike<number>} column
- * @returns {[min: number, max: number] | null} null when there is none
+ * @returns {[min: number, max: number] | null} null if there is none
  */
 export function extent(column) {
   let min = Infinity;
@@ -144,12 +147,13 @@ export function extent(column) {
 }
 
 /**
- * Range of the values that are drawn between two x, with the neighbours outside, so that no line is cut off.
+ * The range of the finite values between two x, and of the neighbours on both sides: the lines to them
+ * are visible too.
  * @param {ArrayLike<number>} xs
  * @param {ArrayLike<number>} values
  * @param {number} from
  * @param {number} to
- * @returns {[min: number, max: number] | null}
+ * @returns {[min: number, max: number] | null} null if there are none
  */
 export function visibleExtent(xs, values, from, to) {
   let min = Infinity;
@@ -159,15 +163,15 @@ export function visibleExtent(xs, values, from, to) {
   let wasInside = false;
   for (let i = 0; i < xs.length; i++) {
     const value = values[i];
-    if (value - value !== 0) continue;
+    if (value - value !== 0) continue; // not finite
     const x = xs[i];
     const inside = x >= from && x <= to;
-    const passes = x > to && lastX < from;
-    if (inside || wasInside || passes) {
+    const crosses = x > to && lastX < from; // a line across the whole range
+    if (inside || wasInside || crosses) {
       if (value < min) min = value;
       if (value > max) max = value;
     }
-    if ((inside && !wasInside) || passes) {
+    if ((inside && !wasInside) || crosses) {
       if (last < min) min = last;
       if (last > max) max = last;
     }
@@ -179,10 +183,10 @@ export function visibleExtent(xs, values, from, to) {
 }
 
 /**
- * A range with some air around it.
+ * A range with a margin on both sides. [0, 1] if there is none.
  * @param {[min: number, max: number] | null} range
- * @param {number} share  of the range's length, added on both sides
- * @param {number} [fallback]  half the length shown around a single value of 0
+ * @param {number} share  margin, as a fraction of the range's length
+ * @param {number} [fallback]  margin around the range [0, 0]
  * @returns {[min: number, max: number]}
  */
 export function padded(range, share, fallback = 1) {
@@ -192,18 +196,19 @@ export function padded(range, share, fallback = 1) {
     const half = min === 0 ? fallback : Math.max(Math.abs(min) * 0.1, Number.MIN_VALUE);
     return [min - half, max + half];
   }
-  // Divided first: the length of [-1.7e308, 1.7e308] is not finite.
-  const air = max * share - min * share;
-  return [Math.max(min - air, -Number.MAX_VALUE), Math.min(max + air, Number.MAX_VALUE)];
+  // Multiply before subtracting: the length of [-1.7e308, 1.7e308] is not finite.
+  const margin = max * share - min * share;
+  return [Math.max(min - margin, -Number.MAX_VALUE), Math.min(max + margin, Number.MAX_VALUE)];
 }
 
 /**
- * A range without outliers: from the 5 % to the 95 % quantile and half as much again on both sides, but no further than
- * the values go. Of long segments evenly spaced values are taken.
+ * The range of values from .. to - 1 without outliers: the 5 % to 95 % quantiles, extended on both sides
+ * by half their distance, but not past the smallest and largest value. Computed from about 500 evenly
+ * spaced values.
  * @param {ArrayLike<number>} values
  * @param {number} from
  * @param {number} to
- * @returns {[min: number, max: number] | null}
+ * @returns {[min: number, max: number] | null} null if none of them is finite
  */
 export function clipRange(values, from, to) {
   const every = Math.max(1, Math.floor((to - from) / 500));
@@ -213,32 +218,33 @@ export function clipRange(values, from, to) {
   const sorted = Float64Array.from(sample).sort();
   const low = sorted[Math.floor((sorted.length - 1) * 0.05)];
   const high = sorted[Math.ceil((sorted.length - 1) * 0.95)];
-  const air = high / 2 - low / 2;
-  return [Math.max(sorted[0], low - air), Math.min(sorted[sorted.length - 1], high + air)];
+  const margin = high / 2 - low / 2;
+  return [Math.max(sorted[0], low - margin), Math.min(sorted[sorted.length - 1], high + margin)];
 }
 
 /**
- * Draws a line as a path of at most four points per pixel column: the first, lowest, highest and last of a column look
- * the same as all. Points that have no place are skipped and do not break the line.
+ * Adds a line to a path, with at most four points per column of pixels: the first, lowest, highest and
+ * last point of a column look the same as all of them. Points that cannot be drawn are skipped and do not
+ * break the line.
  * @param {PathLike} path
  * @param {ArrayLike<number>} xs
  * @param {ArrayLike<number>} values
- * @param {(x: number) => number} toX  value to pixel
- * @param {(value: number) => number} toY  value to pixel; not finite where the value has no place
- * @param {number} [from]
- * @param {number} [to]
- * @returns {number} how many points the path has
+ * @param {(x: number) => number} toX  x to pixel
+ * @param {(value: number) => number} toY  value to pixel; non-finite if it cannot be drawn
+ * @param {number} [from]  first point
+ * @param {number} [to]  after the last point
+ * @returns {number} number of points added
  */
 export function tracePath(path, xs, values, toX, toY, from = 0, to = xs.length) {
   let numPoints = 0;
   let column = NaN;
-  // Of the column that is open: its first point is in the path already.
+  // The y of the current column's points. The first of them is already in the path.
   let first = 0;
   let lowest = 0;
   let highest = 0;
   let lowestCameLast = false;
   let last = 0;
-  let isOpen = false;
+  let isPending = false; // whether the column has points that are not in the path yet
   for (let i = from; i < to; i++) {
     const y = toY(values[i]);
     const x = toX(xs[i]);
@@ -253,21 +259,21 @@ export function tracePath(path, xs, values, toX, toY, from = 0, to = xs.length) 
         lowestCameLast = true;
       }
       last = y;
-      isOpen = true;
+      isPending = true;
       continue;
     }
-    if (isOpen) close();
+    if (isPending) addColumn();
     if (numPoints === 0) path.moveTo(x, y);
     else path.lineTo(x, y);
     numPoints++;
     column = pixel;
     first = lowest = highest = last = y;
-    isOpen = false;
+    isPending = false;
   }
-  if (isOpen) close();
+  if (isPending) addColumn();
   return numPoints;
 
-  function close() {
+  function addColumn() {
     const [one, other] = lowestCameLast ? [highest, lowest] : [lowest, highest];
     if (one !== first && one !== last) add(one);
     if (other !== first && other !== last) add(other);
@@ -282,7 +288,7 @@ export function tracePath(path, xs, values, toX, toY, from = 0, to = xs.length) 
 }
 
 /**
- * Draws the outline of a band: along the upper edge, and back along the lower.
+ * Adds the outline of a band to a path: along the upper edge, and back along the lower one.
  * @param {PathLike} path
  * @param {Float64Array} xs
  * @param {Float64Array} low
@@ -292,13 +298,13 @@ export function tracePath(path, xs, values, toX, toY, from = 0, to = xs.length) 
  */
 export function traceBand(path, xs, low, high, toX, toY) {
   if (xs.length === 1) {
-    const toSide = (/** @type {number} */ i) => toX(xs[0]) + (i === 0 ? -HALF_BAND : HALF_BAND);
+    const toSide = (/** @type {number} */ i) => toX(xs[0]) + (i === 0 ? -SINGLE_POINT_HALF_WIDTH_PX : SINGLE_POINT_HALF_WIDTH_PX);
     return traceBand(path, Float64Array.of(0, 1), Float64Array.of(low[0], low[0]), Float64Array.of(high[0], high[0]), toSide, toY);
   }
-  const runs = risingStretches(xs, 0, xs.length);
-  if (runs.length > 1) {
-    // After a restart the band begins anew: each stretch has an outline of its own.
-    for (const range of runs) traceBand(path, xs.subarray(...range), low.subarray(...range), high.subarray(...range), toX, toY);
+  const stretches = risingStretches(xs, 0, xs.length);
+  if (stretches.length > 1) {
+    // After a restart x decreases: each stretch between restarts has its own outline.
+    for (const range of stretches) traceBand(path, xs.subarray(...range), low.subarray(...range), high.subarray(...range), toX, toY);
     return;
   }
   tracePath(path, xs, high, toX, toY);
@@ -307,27 +313,27 @@ export function traceBand(path, xs, low, high, toX, toY) {
 }
 
 /**
- * Points from .. to - 1 as stretches whose x does not fall.
+ * Splits points from .. to - 1 into stretches in which x never decreases.
  * @param {ArrayLike<number>} xs
  * @param {number} from
  * @param {number} to
  */
 export function risingStretches(xs, from, to) {
   /** @type {[from: number, to: number][]} */
-  const runs = [];
+  const stretches = [];
   for (let start = from, i = from + 1; i <= to; i++) {
     if (i < to && xs[i] >= xs[i - 1]) continue;
-    runs.push([start, i]);
+    stretches.push([start, i]);
     start = i;
   }
-  return runs;
+  return stretches;
 }
 
 /**
- * Points that a line cannot show, each with a value at which to mark it: that of the last one before that has a place,
- * or else of the first one behind.
+ * The non-finite points of a line. Each is marked at the last finite value before it, or at the first one
+ * after it if there is none before.
  * @param {ArrayLike<number>} values
- * @returns {{ index: number, markAt: number }[]} `markAt` is NaN when the whole line is like that
+ * @returns {{ index: number, markAt: number }[]} `markAt` is NaN if no value is finite
  */
 export function nonFinitePoints(values) {
   /** @type {{ index: number, markAt: number }[]} */
@@ -344,9 +350,10 @@ export function nonFinitePoints(values) {
 }
 
 /**
- * Points of a band at which more runs than before have a value that is not finite, as `nonFinitePoints` has those of a
- * line.
+ * The points of a band at which the number of runs with a non-finite value increases. Each is marked at
+ * the band's last finite mean, or at the first one if there is none before.
  * @param {import("./chart-types.js").Band} band
+ * @returns {{ index: number, markAt: number }[]} `markAt` is NaN if no mean is finite
  */
 export function newNonFinitePoints({ mean, nonfinite }) {
   /** @type {{ index: number, markAt: number }[]} */
@@ -360,7 +367,7 @@ export function newNonFinitePoints({ mean, nonfinite }) {
 }
 
 /**
- * How many of the values can be drawn, counted up to a limit.
+ * The number of finite values in rows from .. to - 1, counted only up to a limit.
  * @param {ArrayLike<number>} values
  * @param {number} limit
  * @param {number} [from]

@@ -1,18 +1,18 @@
 /** TensorBoard's smoothing: the debiased exponential moving average. */
 
-/** The greatest weight that a reader may choose: with 1 a curve would never leave its first value. */
+/** The largest weight that users can choose. With a weight of 1 the curve would stay at its first value. */
 export const MAX_SMOOTHING = 0.999;
 
 /**
- * Smooths a column. Servers that smooth before they leave points out come to the same numbers.
+ * Smooths a column. A server that smooths a series before sampling it gets the same numbers.
  *
  *     average[i] = weight * average[i - 1] + (1 - weight) * value[i]        average[-1] = 0
  *     smoothed[i] = average[i] / (1 - weight ** (i + 1))
  *
- * Values that are not finite take no part and stay what they are, and a constant series stays itself.
+ * Non-finite values are skipped and returned unchanged. A constant series is returned unchanged, too.
  * @param {ArrayLike<number>} values
- * @param {number} weight  for each point; 0 leaves values as they are; below 1
- * @returns {Float64Array} of the same length
+ * @param {number} weight  from 0 (no smoothing) to below 1
+ * @returns {Float64Array} same length as `values`
  */
 export function smoothed(values, weight) {
   const result = Float64Array.from(values);
