@@ -1,15 +1,16 @@
 /**
- * What the page knows and what its reader has chosen, as signals; the choices are mirrored in the address.
+ * The page's state, as signals: the server's data, and the reader's choices, which are also kept in
+ * the page's address.
  *
- * The shell's parts read these signals and call the functions at the end; `sync.js` keeps the first half equal to the
- * server.
+ * The shell's components read these signals and call the functions returned beside them. `sync.js`
+ * updates the server's data.
  */
 
 import { batch, computed, effect, signal } from "@preact/signals-core";
 import { formatAddress, parseAddress } from "./lib/address.js";
 import { colorsOf } from "./lib/colors.js";
 import { makeFilter } from "./lib/filter.js";
-import { keepText, longText, shortText } from "./lib/kept-selections.js";
+import { storeText, fullText, addressText } from "./lib/stored-selections.js";
 import { compareNames } from "./lib/names.js";
 import { openPreferences } from "./lib/preferences.js";
 import { AUTO, checkedRuns, onlyRuns, selectionFromText, selectionToText, setChecked } from "./lib/selection.js";
@@ -32,95 +33,109 @@ import { AUTO, checkedRuns, onlyRuns, selectionFromText, selectionToText, setChe
  * @typedef {ReturnType<typeof createState>} State
  */
 
-/** The tab that is no plugin's: no plugin has this name. */
+/** Name of the tab that lists the plugins. No plugin can have this name. */
 export const PLUGINS_PAGE = "plugins";
 
-/** How long to wait for more before the address is written: browsers slow down pages that write it often. */
-const ADDRESS_MS = 150;
+/**
+ * Time from the last change until the address is written. Browsers throttle pages that write their
+ * address often.
+ */
+const ADDRESS_DELAY_MS = 150;
 
-/** Makes the state of a page; call it once. */
+/** Colour of a run that has none. */
+const DEFAULT_COLOR = "#888888";
+
+/** Creates the state of a page. Called once per page, since it listens to the window. */
 export function createState() {
-  // --- what the server says
+  // --- the server's data
   /** @type {import("@preact/signals-core").Signal<Status | null>} */
   const status = signal(null);
   /** @type {import("@preact/signals-core").Signal<Connection>} */
   const connection = signal("connecting");
-  /** @type {import("@preact/signals-core").Signal<string | null>} what the server said instead of an answer */
-  const refusal = signal(null);
+  /** Message of the error that the last refresh got from the server. @type {import("@preact/signals-core").Signal<string | null>} */
+  const serverError = signal(null);
   /** @type {import("@preact/signals-core").Signal<Frontends | null>} */
   const frontends = signal(null);
-  /** @type {import("@preact/signals-core").Signal<string[]>} in the order of data/runs */
+  /** Names of all runs, in the order of data/runs. @type {import("@preact/signals-core").Signal<string[]>} */
   const runs = signal([]);
   /** @type {import("@preact/signals-core").Signal<ReadonlyMap<string, RunDetails>>} */
   const runDetails = signal(new Map());
-  /** The server's clock in seconds, as of a few seconds ago. */
+  /** The server's clock in seconds since the epoch, at most about 30 seconds old. */
   const now = signal(Date.now() / 1000);
   /** @type {import("@preact/signals-core").Signal<Generations>} */
   const generations = signal({ all: "", lists: "", of: () => "" });
 
-  // --- what the reader has chosen
+  // --- the reader's choices
+  /** Name of the open tab's plugin, PLUGINS_PAGE, or "" before a tab is open. */
   const tab = signal("");
   /** @type {import("@preact/signals-core").Signal<Selection>} */
   const selection = signal(AUTO);
-  /** Whether the address had a selection that this browser does not know. */
-  const isSelectionLost = signal(false);
+  /** Whether the address refers to a selection that is not stored in this browser. */
+  const isSelectionMissing = signal(false);
   const runFilterText = signal("");
   const tagFilterText = signal("");
+  /** Rule by which runs are grouped; "" if they are not grouped. */
   const groupRule = signal("");
-  /** What compiles rules; loaded with the first one. @type {import("@preact/signals-core").Signal<typeof import("./lib/run-groups.js") | null>} */
-  const grouping = signal(null);
-  /** @type {import("@preact/signals-core").Signal<Record<string, string>>} `plugin.setting` to value */
+  /** Module that compiles rules; loaded for the first rule. @type {import("@preact/signals-core").Signal<typeof import("./lib/run-groups.js") | null>} */
+  const runGroupsModule = signal(null);
+  /** Plugins' settings, with keys `plugin.setting`. @type {import("@preact/signals-core").Signal<Record<string, string>>} */
   const settings = signal({});
-  /** @type {import("@preact/signals-core").Signal<string | null>} the run pointed at, in the list or in a chart */
+  /** Name of the run under the pointer, in the run list or in a chart. @type {import("@preact/signals-core").Signal<string | null>} */
   const hoveredRun = signal(null);
-  /** @type {import("@preact/signals-core").Signal<readonly Key[]>} of the open tab */
+  /** Keys of the open tab. @type {import("@preact/signals-core").Signal<readonly Key[]>} */
   const pluginKeys = signal([]);
-  /** @type {Map<string, import("./lib/preferences.js").Preferences>} */
+  /** Preferences by plugin. @type {Map<string, import("./lib/preferences.js").Preferences>} */
   const preferences = new Map();
   /** @type {import("@preact/signals-core").Signal<Theme>} */
   const theme = signal(document.documentElement.dataset.theme === "dark" ? "dark" : "light");
 
-  // --- what follows from both
+  // --- computed from both
   const sortedRuns = computed(() => [...runs.value].sort(compareNames));
-  const runFilter = computed(successive(runFilterText));
-  const tagFilter = computed(successive(tagFilterText));
+  const runFilter = computed(withPrevious(runFilterText));
+  const tagFilter = computed(withPrevious(tagFilterText));
+  /** Names of the checked runs. */
   const checked = computed(() => checkedRuns(selection.value, runs.value));
   const selectionText = computed(() => selectionToText(selection.value));
-  /** As the address has it. */
-  const selectionShort = computed(() => shortText(selectionText.value));
-  const overrides = openPreferences("#colors"); // no plugin has such a name
-  const runColors = computed(() => colored(runs.value));
-  /** @type {import("@preact/signals-core").ReadonlySignal<{ group?: (run: string) => string, error?: string }>} */
-  const grouper = computed(() => {
-    if (groupRule.value === "" || !grouping.value) return {};
+  /** The selection as in the address: a long one is stored in the browser and has a short name. */
+  const selectionInAddress = computed(() => addressText(selectionText.value));
+  /** Colours that the reader has chosen, by run or group. No plugin can have a name with a `#`. */
+  const colorOverrides = openPreferences("#colors");
+  const runColors = computed(() => assignColors(runs.value));
+  /** The compiled rule, or why it is invalid: it may come from a link. @type {import("@preact/signals-core").ReadonlySignal<{ group?: (run: string) => string, error?: string }>} */
+  const compiledRule = computed(() => {
+    if (groupRule.value === "" || !runGroupsModule.value) return {};
     try {
-      return { group: grouping.value.compileRule(groupRule.value) };
+      return { group: runGroupsModule.value.compileRule(groupRule.value) };
     } catch (error) {
-      return { error: error instanceof Error ? error.message : String(error) }; // a rule from a link that is none
+      return { error: error instanceof Error ? error.message : String(error) };
     }
   });
-  const groupError = computed(() => grouper.value.error ?? null);
-  /** Group of each run; null: not grouped. @type {import("@preact/signals-core").ReadonlySignal<ReadonlyMap<string, string> | null>} */
+  const groupError = computed(() => compiledRule.value.error ?? null);
+  /** Group of each run; null if runs are not grouped. @type {import("@preact/signals-core").ReadonlySignal<ReadonlyMap<string, string> | null>} */
   const groupOf = computed(() => {
-    const { group } = grouper.value;
+    const { group } = compiledRule.value;
     return group ? new Map(runs.value.map((run) => [run, group(run)])) : null;
   });
-  /** Of every run; where runs are grouped, that of its group. */
+  /** Colour of each run; if runs are grouped, the colour of its group. */
   const colors = computed(() => {
     if (!groupOf.value) return runColors.value;
-    const byGroup = colored([...new Set(groupOf.value.values())]);
-    return new Map(Array.from(groupOf.value, ([run, group]) => [run, byGroup.get(group) ?? "#888888"]));
+    const groupColors = assignColors([...new Set(groupOf.value.values())]);
+    return new Map(Array.from(groupOf.value, ([run, group]) => [run, groupColors.get(group) ?? DEFAULT_COLOR]));
   });
-  /** Without the limit that holds while nobody has chosen. @type {import("@preact/signals-core").ReadonlySignal<readonly Run[]>} */
+  /**
+   * Runs that are checked and match the run filter, in natural order. Until the reader checks runs,
+   * all count as checked here, not only the newest.
+   * @type {import("@preact/signals-core").ReadonlySignal<readonly Run[]>}
+   */
   const wantedRuns = computed(() => {
     const isChecked = (/** @type {string} */ name) => selection.value.base === "auto" || checked.value.has(name);
     return sortedRuns.value
       .filter((name) => isChecked(name) && runFilter.value.matches(name))
-      .map((name) => ({ name, color: colors.value.get(name) ?? "#888888", group: groupOf.value?.get(name) ?? null }));
+      .map((name) => ({ name, color: colors.value.get(name) ?? DEFAULT_COLOR, group: groupOf.value?.get(name) ?? null }));
   });
-  /** @type {import("@preact/signals-core").ReadonlySignal<readonly Run[]>} checked and let through by the filter */
+  /** Runs that are checked and match the run filter, in natural order. @type {import("@preact/signals-core").ReadonlySignal<readonly Run[]>} */
   const shownRuns = computed(() => wantedRuns.value.filter(({ name }) => checked.value.has(name)));
-  /** @type {import("@preact/signals-core").ReadonlySignal<Grouping | null>} of the shown runs; null: not grouped */
+  /** Groups of the shown runs; null if runs are not grouped. @type {import("@preact/signals-core").ReadonlySignal<Grouping | null>} */
   const groups = computed(() => {
     if (!groupOf.value) return null;
     /** @type {Map<string, RunGroup>} */
@@ -135,8 +150,8 @@ export function createState() {
     return { rule: groupRule.value, groups: sorted };
   });
   effect(() => {
-    if (groupRule.value !== "" && !grouping.peek()) {
-      import("./lib/run-groups.js").then((module) => (grouping.value = module), console.warn);
+    if (groupRule.value !== "" && !runGroupsModule.peek()) {
+      import("./lib/run-groups.js").then((module) => (runGroupsModule.value = module), console.warn);
     }
   });
 
@@ -148,7 +163,7 @@ export function createState() {
   return {
     status,
     connection,
-    refusal,
+    serverError,
     frontends,
     runs,
     runDetails,
@@ -156,8 +171,9 @@ export function createState() {
     generations,
     tab,
     selection,
-    isSelectionLost,
-    isSelectionKept: computed(() => selectionShort.value !== selectionText.value),
+    isSelectionMissing,
+    /** Whether the selection is stored in the browser, since it is too long for the address. */
+    isSelectionStored: computed(() => selectionInAddress.value !== selectionText.value),
     settings,
     theme,
     sortedRuns,
@@ -172,11 +188,11 @@ export function createState() {
     groupRule,
     groupError,
     listPreferences: openPreferences("#runs"),
-    colorOverrides: overrides.values,
+    colorOverrides: colorOverrides.values,
     hoveredRun,
     pluginKeys,
 
-    /** A plugin's preferences. @param {string} plugin */
+    /** Returns a plugin's preferences. @param {string} plugin */
     preferencesOf(plugin) {
       const own = preferences.get(plugin) ?? openPreferences(plugin);
       preferences.set(plugin, own);
@@ -192,41 +208,46 @@ export function createState() {
     checkOnly: (name) => void (selection.value = onlyRuns([name], runs.value)),
     /** @param {readonly string[]} names */
     checkOnlyThese: (names) => void (selection.value = onlyRuns(names, runs.value)),
-    /** @param {string} rule  "": not grouped */
+    /** @param {string} rule  "" removes the grouping */
     setGroupRule: (rule) => void (groupRule.value = rule),
-    /** @param {string} name  of a run or a group @param {string | null} color  null: its own again */
-    setColor: (name, color) => overrides.set(name, color),
-    /** A link to what the page shows. */
+    /** @param {string} name  name of a run or a group @param {string | null} color  null resets it */
+    setColor: (name, color) => colorOverrides.set(name, color),
+    /** Returns a link to the page's current view. */
     link: () => new URL(currentAddress(), location.href).href,
     openTab,
     setSetting,
     toggleTheme,
   };
 
-  /** @param {readonly string[]} names */
-  function colored(names) {
-    const all = colorsOf(names, theme.value);
-    for (const [name, color] of Object.entries(overrides.values.value)) {
-      if (all.has(name) && /^#[0-9a-f]{6}$/i.test(color)) all.set(name, color);
+  /**
+   * Returns a colour for each name: the reader's choice or else one that is computed from all names.
+   * @param {readonly string[]} names
+   */
+  function assignColors(names) {
+    const assigned = colorsOf(names, theme.value);
+    for (const [name, color] of Object.entries(colorOverrides.values.value)) {
+      if (assigned.has(name) && /^#[0-9a-f]{6}$/i.test(color)) assigned.set(name, color);
     }
-    return all;
+    return assigned;
   }
 
   /**
-   * Opens a tab, in a step of the browser's history of its own.
+   * Opens a tab and adds an entry to the browser's history, except for the first tab.
    * @param {string} name
    */
   function openTab(name) {
     if (name === tab.value) return;
     const isFirst = tab.value === "";
-    if (!isFirst) history.replaceState(null, "", currentAddress()); // what "back" returns to, with its latest changes
+    // "Back" returns to the current entry, which may lack the latest changes.
+    if (!isFirst) history.replaceState(null, "", currentAddress());
     tab.value = name;
     if (!isFirst) history.pushState(null, "", currentAddress());
   }
 
   /**
-   * @param {string} name  with the plugin's name before it
-   * @param {string | null} value  null: back to the default
+   * Changes a plugin's setting.
+   * @param {string} name  `plugin.setting`
+   * @param {string | null} value  null restores the default
    */
   function setSetting(name, value) {
     if ((settings.value[name] ?? null) === value) return;
@@ -238,23 +259,24 @@ export function createState() {
     const next = theme.value === "dark" ? "light" : "dark";
     theme.value = next;
     try {
-      // The choice is forgotten when it is what the system says anyway, and the page follows the system again.
+      // The system's own theme is not stored, so that the page follows the system again.
       if (next === systemTheme().theme) localStorage.removeItem("tbcore.theme");
       else localStorage.setItem("tbcore.theme", next);
     } catch {
-      // storage is blocked: the choice holds for this page
+      // Storage is blocked: the choice applies until the page is closed.
     }
   }
 
+  /** Sets the reader's choices from the page's address. */
   function readAddress() {
     const { tab: name, values } = parseAddress(location.hash);
     const { runs: runsText, runFilter: runText = "", tagFilter: tagText = "", group = "", ...rest } = values;
     batch(() => {
       if (name !== "") tab.value = name;
-      if (selectionShort.peek() !== (runsText ?? null)) {
-        const text = longText(runsText);
+      if (selectionInAddress.peek() !== (runsText ?? null)) {
+        const text = fullText(runsText);
         selection.value = selectionFromText(text);
-        isSelectionLost.value = text === null;
+        isSelectionMissing.value = text === null;
       }
       runFilterText.value = runText;
       tagFilterText.value = tagText;
@@ -263,11 +285,14 @@ export function createState() {
     });
   }
 
-  /** @returns {string} */
+  /**
+   * Returns the address of the current view: its hash, or the page's path if the hash is empty.
+   * @returns {string}
+   */
   function currentAddress() {
     /** @type {Record<string, string>} */
     const values = {};
-    const runsText = selectionShort.value;
+    const runsText = selectionInAddress.value;
     if (runFilterText.value !== "") values.runFilter = runFilterText.value;
     if (tagFilterText.value !== "") values.tagFilter = tagFilterText.value;
     if (groupRule.value !== "") values.group = groupRule.value;
@@ -276,6 +301,7 @@ export function createState() {
     return hash === "" ? location.pathname + location.search : hash;
   }
 
+  /** Writes the address after each change of the reader's choices. */
   function mirrorAddress() {
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     let timer;
@@ -284,12 +310,13 @@ export function createState() {
       const next = currentAddress();
       clearTimeout(timer);
       timer = setTimeout(() => {
-        keepText(selectionText.peek());
+        storeText(selectionText.peek());
         if (next !== written) history.replaceState(null, "", (written = next));
-      }, ADDRESS_MS);
+      }, ADDRESS_DELAY_MS);
     });
   }
 
+  /** Applies the theme to the page, and follows the system's theme unless the reader chose one. */
   function mirrorTheme() {
     effect(() => {
       document.documentElement.dataset.theme = theme.value;
@@ -298,7 +325,7 @@ export function createState() {
       try {
         if (localStorage.getItem("tbcore.theme") !== null) return;
       } catch {
-        // storage is blocked: follow the system
+        // Storage is blocked: follow the system.
       }
       theme.value = systemTheme().theme;
     });
@@ -306,16 +333,17 @@ export function createState() {
 }
 
 /**
- * Makes the filter of a text, each with the one before it in mind.
+ * Returns a function that makes a filter from the signal's text. Each filter is made with the
+ * previous one, which stays in effect while the text is not a valid regular expression.
  * @param {import("@preact/signals-core").ReadonlySignal<string>} text
  */
-function successive(text) {
+function withPrevious(text) {
   /** @type {import("./lib/filter.js").Filter | undefined} */
-  let last;
-  return () => (last = makeFilter(text.value, last));
+  let previous;
+  return () => (previous = makeFilter(text.value, previous));
 }
 
-/** @returns {{ query: MediaQueryList, theme: Theme }} */
+/** Returns the system's theme, and the media query that changes with it. @returns {{ query: MediaQueryList, theme: Theme }} */
 function systemTheme() {
   const query = matchMedia("(prefers-color-scheme: dark)");
   return { query, theme: query.matches ? "dark" : "light" };

@@ -1,18 +1,20 @@
 /**
- * Stable, distinguishable colours for run names, and for names of groups. Pure.
+ * Stable, distinguishable colours for the names of runs and groups. Pure functions, no DOM.
  *
- * A name decides its colour as long as that colour is free. Otherwise it gets the one that differs most from the names
- * just before it, which are those it is likely compared with. `data/runs` only ever grows at its end, so a run keeps
- * its colour while others arrive, and few runs have the same colour in every log directory. Colours are made in OKLCH,
- * where equal numbers look equally light.
+ * A name gets the colour that its hash selects, if that colour is still unused. Otherwise it gets the one
+ * that differs most from the colours of the names just before it, with which it is most likely compared.
+ * New runs are appended to `data/runs`, so the colours of existing runs never change, and the first runs
+ * mostly have the same colour in every log directory. Colours are defined in OKLCH, where equal numbers
+ * look equally light.
  */
 
 /**
- * Hue (degrees), then lightness (0 to 1) and chroma on a light ground, then both on a dark one.
+ * Hue (degrees), then lightness (0 to 1) and chroma for the light theme, then both for the dark theme.
  *
- * Hues begin as those of the palette for all kinds of colour vision by Okabe and Ito; an optimiser then moved them, their
- * lightness and their chroma. The first seven are at least 0.15 apart in OKLab, and 0.095 as seen with protanopia or
- * deuteranopia (matrices of Machado, Oliveira and Fernandes, 2009); none is a dark yellow, which looks like mud.
+ * An optimiser started with the palette of Okabe and Ito, which is made for all kinds of colour vision, and
+ * moved hues, lightness and chroma. The distance between any two of the first seven in OKLab is at least
+ * 0.15, and 0.095 as seen with protanopia or deuteranopia (matrices of Machado, Oliveira and Fernandes,
+ * 2009). Dark yellow was excluded because it looks like mud.
  * @type {[h: number, lightL: number, lightC: number, darkL: number, darkC: number][]}
  */
 const BASE = [
@@ -23,28 +25,32 @@ const BASE = [
   [314, 0.463, 0.2, 0.576, 0.158], // purple
   [231, 0.698, 0.149, 0.78, 0.145], // sky
   [349, 0.713, 0.177, 0.778, 0.164], // pink
-  [86, 0.72, 0.145, 0.833, 0.131], // gold: near orange for some, so it comes last
+  [86, 0.72, 0.145, 0.833, 0.131], // gold: close to orange for colour-blind users, so it comes last
 ];
 
 /**
- * The base colours, then darker ones, then paler ones: offset of lightness and factor of chroma. Lighter ones would look
- * like text on a dark ground. Searched for the greatest least distance between any two that are not like text either.
+ * Offset of lightness and factor of chroma for each tier of colours: the base colours, then darker ones,
+ * then paler ones. The numbers maximize the smallest distance between any two colours. Lighter tiers are
+ * excluded because they would look like text in the dark theme.
  */
 const TIERS = {
   light: [[0, 1], [-0.11, 0.85], [-0.04, 0.45]],
   dark: [[0, 1], [-0.12, 0.95], [-0.05, 0.5]],
 };
-/** Lightness below which a colour sinks into a dark ground. */
-const LEAST_DARK_L = 0.48;
+/** Darker colours would be hard to see in the dark theme. */
+const MIN_DARK_LIGHTNESS = 0.48;
 
-/** As many slots are given away before the next ones are. */
+/** Numbers of slots (colours) in use: all slots of a stage are used before any of the next one. */
 const STAGES = [7, 8, 16, 24];
 const NUM_SLOTS = STAGES[STAGES.length - 1];
 
-/** As many names before one must look different from it, as far as possible. */
+/** Number of preceding names whose colours a new colour should differ from. */
 const NUM_NEIGHBOURS = 8;
 
-/** How different two slots look at least, as distance in OKLab, at `a * NUM_SLOTS + b`. */
+/**
+ * Distance of slots a and b in OKLab, at `a * NUM_SLOTS + b`: the smaller of their distances in the light
+ * and the dark theme.
+ */
 const DISTANCES = Float32Array.from({ length: NUM_SLOTS * NUM_SLOTS }, (_, index) => {
   const distances = /** @type {const} */ (["light", "dark"]).map((theme) => {
     const [l1, c1, h1] = slotColor(Math.floor(index / NUM_SLOTS), theme);
@@ -55,8 +61,8 @@ const DISTANCES = Float32Array.from({ length: NUM_SLOTS * NUM_SLOTS }, (_, index
 });
 
 /**
- * Colours of all names.
- * @param {readonly string[]} names  for runs in the order of data/runs
+ * The colour of each name.
+ * @param {readonly string[]} names  runs in the order of `data/runs`, so that colours are stable
  * @param {"light" | "dark"} theme
  * @returns {Map<string, string>} name to `#rrggbb`
  */
@@ -64,19 +70,20 @@ export function colorsOf(names, theme) {
   const hexes = Array.from({ length: NUM_SLOTS }, (_, slot) => oklchToHex(...slotColor(slot, theme)));
   const numUses = new Uint32Array(NUM_SLOTS);
   /** @type {number[]} */
-  const given = [];
+  const assigned = [];
   /** @type {Map<string, string>} */
   const colors = new Map();
   for (const name of names) {
-    const slot = chooseSlot(hashOf(name) % STAGES[0], numUses, given.slice(-NUM_NEIGHBOURS));
+    const slot = chooseSlot(hashOf(name) % STAGES[0], numUses, assigned.slice(-NUM_NEIGHBOURS));
     numUses[slot]++;
-    given.push(slot);
+    assigned.push(slot);
     colors.set(name, hexes[slot]);
   }
   return colors;
 }
 
 /**
+ * The colour of a slot in OKLCH.
  * @param {number} slot
  * @param {"light" | "dark"} theme
  * @returns {[l: number, c: number, h: number]}
@@ -84,26 +91,27 @@ export function colorsOf(names, theme) {
 function slotColor(slot, theme) {
   const [h, lightL, lightC, darkL, darkC] = BASE[slot % BASE.length];
   const [offset, factor] = TIERS[theme][Math.floor(slot / BASE.length)];
-  return theme === "light" ? [lightL + offset, lightC * factor, h] : [Math.max(LEAST_DARK_L, darkL + offset), darkC * factor, h];
+  return theme === "light" ? [lightL + offset, lightC * factor, h] : [Math.max(MIN_DARK_LIGHTNESS, darkL + offset), darkC * factor, h];
 }
 
 /**
- * The preferred slot while it is free, else the one that differs most from the neighbours: among the free slots of the
- * first stage that has any, and when all were given away among those given away least.
+ * The preferred slot if it is unused. Otherwise the slot that differs most from the neighbours, among the
+ * unused slots of the first stage that has any. If all are used, among those used at most once more than
+ * the least used one.
  * @param {number} preferred
- * @param {Uint32Array} numUses  of each slot
- * @param {readonly number[]} neighbours  slots
+ * @param {Uint32Array} numUses  number of names that have each slot
+ * @param {readonly number[]} neighbours  slots of the preceding names
  */
 function chooseSlot(preferred, numUses, neighbours) {
   if (numUses[preferred] === 0) return preferred;
-  const firstFree = numUses.indexOf(0);
-  const end = firstFree < 0 ? NUM_SLOTS : /** @type {number} */ (STAGES.find((stage) => firstFree < stage));
-  const most = firstFree < 0 ? numUses.reduce((a, b) => Math.min(a, b)) + 1 : 0;
+  const firstUnused = numUses.indexOf(0);
+  const end = firstUnused < 0 ? NUM_SLOTS : /** @type {number} */ (STAGES.find((stage) => firstUnused < stage));
+  const maxUses = firstUnused < 0 ? numUses.reduce((a, b) => Math.min(a, b)) + 1 : 0;
   let best = 0;
   let bestDistance = -1;
   for (let i = 0; i < end; i++) {
-    const slot = (preferred + i) % end; // begins at the name's own: that decides between equals
-    if (numUses[slot] > most) continue;
+    const slot = (preferred + i) % end; // starts at the preferred slot, so that ties depend on the name
+    if (numUses[slot] > maxUses) continue;
     let distance = Infinity;
     for (const other of neighbours) distance = Math.min(distance, DISTANCES[slot * NUM_SLOTS + other]);
     if (distance > bestDistance) {
@@ -115,7 +123,7 @@ function chooseSlot(preferred, numUses, neighbours) {
 }
 
 /**
- * FNV-1a with a final mix, 32 bits.
+ * A 32-bit hash: FNV-1a with a final mix.
  * @param {string} text
  */
 function hashOf(text) {
@@ -126,8 +134,8 @@ function hashOf(text) {
 }
 
 /**
- * OKLCH to sRGB. Colours outside sRGB lose chroma until they fit. Matrices: Björn Ottosson, "A perceptual color space
- * for image processing".
+ * Converts OKLCH to sRGB. The chroma of colours outside sRGB is reduced until they fit. Matrices: Björn
+ * Ottosson, "A perceptual color space for image processing".
  * @param {number} l  0 to 1
  * @param {number} c
  * @param {number} h  degrees
@@ -151,12 +159,12 @@ export function oklchToHex(l, c, h) {
   }
 }
 
-/** @param {number} part  linear light, 0 to 1 */
+/** The sRGB transfer function. @param {number} part  linear light, 0 to 1 */
 function gamma(part) {
   return part <= 0.0031308 ? 12.92 * part : 1.055 * part ** (1 / 2.4) - 0.055;
 }
 
-/** @param {number} part  0 to 1 */
+/** Two hexadecimal digits. @param {number} part  0 to 1; clamped */
 function hexByte(part) {
   return Math.round(Math.min(1, Math.max(0, part)) * 255)
     .toString(16)

@@ -1,39 +1,39 @@
 /**
- * The rows of a chart's legend. Pure.
+ * The rows of a chart's legend. Pure functions, no DOM.
  */
 
 import { extent, lastIndex, xColumn } from "./series.js";
 
 /**
- * @typedef {object} LegendRow
- * @property {string} key
+ * @typedef {object} LegendRow  a line of the chart, or the mean of a group
+ * @property {string} key  unique in the legend
  * @property {string} name
  * @property {string} run
  * @property {string} color
- * @property {readonly number[]} [dash]  of the line
- * @property {number} value
- * @property {number | null} smoothed  null: not smoothed
+ * @property {readonly number[]} [dash]  pixels on, pixels off
+ * @property {number} value  NaN if the line has no point at the cursor; the same for step and times
+ * @property {number | null} smoothed  null if the line is not smoothed
  * @property {number} step
  * @property {number} wallTime  seconds since the epoch
- * @property {number} relative  seconds
- * @property {number} min  of the line's finite values, or the means of a group; NaN when there is none
- * @property {number} max
- * @property {number} [low]  of a group: the edges of its band
- * @property {number} [high]
- * @property {string} [runs]  of a group: how many are in its mean
+ * @property {number} relative  seconds since the run's start
+ * @property {number} min  the lowest finite value of the line, or mean of the group; NaN if there is none
+ * @property {number} max  the highest one
+ * @property {number} [low]  for a group: the lower edge of its band
+ * @property {number} [high]  for a group: the upper edge of its band
+ * @property {string} [runs]  for a group: the number of runs in its mean, as text
  *
  * @typedef {{ column: keyof LegendRow, descending: boolean }} LegendSort
  */
 
-/** @type {WeakMap<Float64Array, [number, number]>} */
+/** Cached extents of value columns. @type {WeakMap<Float64Array, [number, number]>} */
 const extents = new WeakMap();
 
 /**
- * A row for each line: where the chart is pointed at, or the line's last point. While it is pointed at, lines that have
- * no point near have NaN.
+ * A row for each line: its point at the cursor, or its last point if nothing is hovered.
  * @param {readonly import("./line-chart.js").Line[]} lines
- * @param {readonly import("./line-chart.js").Hit[] | null} hits  as `onHover` gives them; null or empty: nothing
- * @param {import("./series.js").XAxis} [xAxis]  where the last point is looked for
+ * @param {readonly import("./line-chart.js").Hit[] | null} hits  from the chart's `onHover`; null or empty
+ *   if nothing is hovered
+ * @param {import("./series.js").XAxis} [xAxis]  the axis that decides which point is the last
  * @returns {LegendRow[]} in the order of the lines
  */
 export function legendRows(lines, hits, xAxis = "step") {
@@ -54,9 +54,9 @@ export function legendRows(lines, hits, xAxis = "step") {
 }
 
 /**
- * Rows in order. Those that have nothing in the column come last either way.
+ * The rows, sorted. Rows without a value in the column come last, whatever the direction.
  * @param {readonly LegendRow[]} rows
- * @param {LegendSort | null} sort  null: as they are
+ * @param {LegendSort | null} sort  null keeps their order
  */
 export function sortRows(rows, sort) {
   if (!sort) return [...rows];
