@@ -1,3 +1,3 @@
-"""What holds for every test holds for those of the plugins."""
+"""Applies the fixtures of every test to the plugins' tests."""
 
 from every_test import *  # noqa: F403

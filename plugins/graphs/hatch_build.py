@@ -1,6 +1,6 @@
-"""The build hook: fetches dagre, as the core's hook fetches the libraries of the page.
+"""Build hook: fetches dagre with the hook that fetches the core's front-end libraries.
 
-The code is the core's. It lies at the root of a checkout, and beside this file in an sdist.
+That hook is at the root of a checkout, and next to this file in an sdist.
 """
 
 from importlib.util import module_from_spec, spec_from_file_location
@@ -20,6 +20,6 @@ spec.loader.exec_module(vendor_hook)
 class DagreHook(vendor_hook.VendorHook):  # type: ignore[name-defined, misc]
     """Makes tbcore_graphs/static/vendor."""
 
-    # Not in this folder: node and the type checker take the nearest package.json for the one that
-    # says what `tbcore/...` means.
+    # package.json is in a folder of its own: node and the type checker resolve `tbcore/...` with
+    # the nearest package.json, which must be the one at the root of the checkout.
     FOLDER = "npm"

@@ -12,7 +12,7 @@ from tbcore_graphs.sources import CLAIMS
 
 _PYTORCH = """\
 writer = SummaryWriter(logdir)
-writer.add_graph(model, inputs)  # what the model is called with
+writer.add_graph(model, inputs)  # example inputs of the model
 writer.close()"""
 _KERAS = "model.fit(x, y, callbacks=[keras.callbacks.TensorBoard(logdir)])"
 
@@ -30,7 +30,7 @@ def plugin_info() -> PluginInfo:
                 "memory_mb",
                 default=512,
                 minimum=0,
-                help="Megabytes for graphs that were looked at; what is beyond is read again.",
+                help="Megabytes of memory for recently viewed graphs; others are read again.",
             ),
         ),
     )

@@ -1,4 +1,4 @@
-"""Attributes of a node, as short texts for readers."""
+"""Attributes: the values of a node's attributes as short, readable text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from tbcore_graphs.proto.tensor_pb2 import TensorProto
 from tbcore_graphs.proto.types_pb2 import DataType
 
 MAX_CHARACTERS = 2000
+"""Maximum length of an attribute's text before it is cut."""
 _MAX_ELEMENTS = 200
+"""Maximum number of elements shown of a list or tensor."""
 
 _DTYPES: dict[int, np.dtype[Any]] = {
     DataType.DT_BOOL: np.dtype("?"),
@@ -35,16 +37,16 @@ _DTYPES: dict[int, np.dtype[Any]] = {
     DataType.DT_UINT32: np.dtype("<u4"),
     DataType.DT_UINT64: np.dtype("<u8"),
 }
-"""What the content of a tensor of these types is in memory."""
+"""Type of a tensor to the dtype of its `tensor_content`."""
 
 
 def attributes(node: NodeDef) -> list[list[str]]:
-    """Key and text of each attribute, sorted by key. What is long ends with its size."""
+    """[key, text] of each attribute, sorted by key. A text that was cut ends with its size."""
     return [[key, _cut(_text(node.attr[key]), node.attr[key])] for key in sorted(node.attr)]
 
 
 def type_name(number: int) -> str:
-    """`float` for DT_FLOAT, and the number for what has no name."""
+    """The short name of a type, `float` for DT_FLOAT; its number if the type is unknown."""
     name = DataType.Name(number) if number in DataType.values() else str(number)
     return name.removeprefix("DT_").lower()
 
@@ -110,7 +112,7 @@ def _tensor(tensor: TensorProto) -> str:
 
 
 def _content(value: bytes, number: int) -> str:
-    """The numbers in the content of a tensor, or its bytes."""
+    """The numbers in a tensor's content; the escaped bytes if they cannot be read as its type."""
     dtype = np.dtype("<u2") if number == DataType.DT_BFLOAT16 else _DTYPES.get(number)
     if dtype is None or len(value) % dtype.itemsize:
         return _bytes(value)
@@ -122,7 +124,7 @@ def _content(value: bytes, number: int) -> str:
 
 
 def _values(field: str, values: Any, number: int) -> str:
-    """The elements in one of the lists of a tensor; each of its types has a list."""
+    """The elements of one of a tensor's `..._val` fields, one of which exists for each type."""
     if isinstance(values, bytes):
         return _bytes(values)
     count = len(values)
@@ -130,19 +132,19 @@ def _values(field: str, values: Any, number: int) -> str:
     if field == "string_val":
         return _joined(map(_string, shown), count)
     if field == "half_val":
-        # The bits of numbers, not the numbers.
+        # The field contains the numbers' bits as integers.
         bits = (np.array(shown, np.int64) & 0xFFFF).astype("<u2")
         floats = _bfloats(bits) if number == DataType.DT_BFLOAT16 else bits.view("<f2")
         return _joined(map(_number, floats.tolist()), count)
     if field in ("scomplex_val", "dcomplex_val"):
-        # Real and imaginary parts in turn.
+        # Real and imaginary parts alternate.
         pairs = zip(shown[::2], shown[1::2], strict=False)
         return _joined((_number(complex(*pair)) for pair in pairs), count // 2)
     return _joined(map(_number, shown), count)
 
 
 def _bfloats(bits: NDArray[np.uint16]) -> NDArray[np.float32]:
-    """Numbers from the upper halves of their bits."""
+    """bfloat16 numbers from their bits, which are the upper 16 bits of a float32."""
     return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32)
 
 
@@ -162,7 +164,7 @@ def _number(value: object) -> str:
 
 
 def _string(value: bytes) -> str:
-    # More than is shown does not have to be looked at; the cut may be inside a character.
+    # Decode no more than is shown: 4 bytes per character at most. The cut may split the last one.
     start = value[: 4 * MAX_CHARACTERS + 4]
     try:
         return start.decode()

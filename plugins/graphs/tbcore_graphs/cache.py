@@ -1,4 +1,4 @@
-"""Caches: what was made of the bytes in a file, for as long as there is room."""
+"""Caches of values that were computed from the bytes of a file, limited by their size."""
 
 from __future__ import annotations
 
@@ -12,27 +12,31 @@ V = TypeVar("V")
 
 
 class Cache(Generic[V]):
-    """The values used last, of at most `max_bytes` together; the very last one always."""
+    """A thread-safe LRU cache of up to `max_bytes`.
+
+    The most recent value is kept even if it alone is larger.
+    """
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
         self._values: OrderedDict[Hashable, tuple[V, int]] = OrderedDict()
         self._num_bytes = 0
         self._lock = threading.Lock()
-        self._making: dict[Hashable, threading.Lock] = {}
+        self._locks: dict[Hashable, threading.Lock] = {}
 
     def get(self, key: Hashable, make: Callable[[], V], size: Callable[[V], int]) -> V:
-        """The value with this key, made if there is none; by one thread, and others wait for it.
+        """The value for this key, made by `make()` if it is not in the cache.
 
-        The key names bytes in a file, so that the value never gets old. `size` is in bytes. What
-        `make` raises is passed on, and nothing is kept then.
+        Only one thread makes the value; others that request it wait. Keys identify bytes in a file,
+        so values never go stale. `size` returns a value's size in bytes. An exception from `make`
+        propagates, and nothing is cached.
         """
         with self._lock:
             found = self._find(key)
             if found is not None:
                 return found
-            making = self._making.setdefault(key, threading.Lock())
-        with making:
+            key_lock = self._locks.setdefault(key, threading.Lock())
+        with key_lock:
             with self._lock:
                 found = self._find(key)
             if found is not None:
@@ -42,16 +46,16 @@ class Cache(Generic[V]):
                 self.put(key, value, size(value))
             finally:
                 with self._lock:
-                    self._making.pop(key, None)
+                    self._locks.pop(key, None)
         return value
 
     def peek(self, key: Hashable) -> V | None:
-        """The value with this key, if there is one."""
+        """The value for this key; None if it is not in the cache."""
         with self._lock:
             return self._find(key)
 
     def put(self, key: Hashable, value: V, size: int) -> None:
-        """Keeps a value that was made elsewhere."""
+        """Caches a value of `size` bytes, and evicts the least recently used ones if needed."""
         with self._lock:
             if key in self._values:
                 self._num_bytes -= self._values.pop(key)[1]
@@ -69,19 +73,19 @@ class Cache(Generic[V]):
 
 
 class TextCache:
-    """Long texts in chunks, compressed: those of graphs are a tenth then, or a hundredth."""
+    """A cache of long texts, compressed in chunks: graphs shrink to a tenth or a hundredth."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
         self._texts: Cache[list[bytes]] = Cache(max_bytes)
 
     def get(self, key: Hashable) -> Iterator[bytes] | None:
-        """The chunks of the text with this key, if there is one."""
+        """The chunks of the text for this key; None if it is not in the cache."""
         chunks = self._texts.peek(key)
         return None if chunks is None else map(zlib.decompress, chunks)
 
     def keep(self, key: Hashable, chunks: Iterator[bytes]) -> Iterator[bytes]:
-        """The chunks again; once the last one was taken, the text is kept."""
+        """Yields the chunks unchanged, and caches the text after the last one."""
         kept: list[bytes] = []
         size = 0
         for chunk in chunks:

@@ -1,6 +1,7 @@
-"""Columns: the nodes and edges of a graph as arrays, for questions about all of them at once.
+"""Columns: the nodes and edges of a graph as arrays, for work on all of them at once.
 
-Attributes stay in the file: of each node it is known where it stands in the serialized graph.
+Attributes are not stored here. Each node has the byte range of its message in the serialized graph,
+from which they are decoded when needed.
 """
 
 from __future__ import annotations
@@ -19,101 +20,109 @@ from tbcore_graphs.proto.attr_value_pb2 import AttrValue
 from tbcore_graphs.proto.graph_pb2 import FunctionDef, GraphDef, NodeDef
 from tbcore_graphs.proto.tensor_pb2 import TensorShapeProto
 
-UNKNOWN = -1
-"""The output of a node that an input inside a function names in words."""
+UNKNOWN_OUTPUT = -1
+"""Output index of an input that names its output by a word, as inputs inside functions do."""
 
 _NODE = 1
+"""Field number of `node` in GraphDef."""
 _LIBRARY = 2
+"""Field number of `library` in GraphDef."""
 _FUNCTION = 1
+"""Field number of `function` in FunctionDefLibrary."""
 _FUNCTION_NODE = 3
-"""Numbers of fields."""
+"""Field number of `node_def` in FunctionDef."""
 _SHAPES = "_output_shapes"
-_NOWHERE = (-1, -1)
+"""Attribute with the shapes of a node's outputs, if the writer inferred them."""
+_NO_SPAN = (-1, -1)
 _NO_NAME = "(no name)"
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """A graph of N nodes and E edges. Codes are places in the list of texts of that name."""
+    """A graph with N nodes and E edges.
+
+    `op`, `device` and `shape` hold codes: indices into `ops`, `devices` and `shapes`.
+    """
 
     names: list[str]
-    """N, all different: a second `x` is `x (2)`. None is empty: that is the name of the whole."""
+    """N unique names. A second `x` becomes `x (2)`. None is empty: "" stands for the graph."""
     op: NDArray[np.int32]
-    """N codes."""
+    """N codes, indices into `ops`."""
     ops: list[str]
     device: NDArray[np.int32]
-    """N codes; 0 is no device."""
+    """N codes, indices into `devices`; 0 means no device."""
     devices: list[str]
     start: NDArray[np.int64]
-    """N: where the node's message begins in the serialized graph; -1 for what has none."""
+    """N offsets of the nodes' messages in the serialized graph; -1 for nodes without a message."""
     end: NDArray[np.int64]
+    """N offsets after the nodes' messages; -1 for nodes without a message."""
     source: NDArray[np.int32]
-    """E: the node that an edge comes from, as its place in `names`.
+    """E indices into `names`: the node that each edge starts from.
 
-    Inputs that name no node are no edges.
+    An input that names a missing node has no edge.
     """
     target: NDArray[np.int32]
-    """E, in ascending order; the edges of one node are in the order of its inputs."""
+    """E indices into `names`, ascending. Edges into one node are in the order of its inputs."""
     output: NDArray[np.int32]
-    """E: which output of `source`; UNKNOWN where that is not a number."""
+    """E indices of an output of `source`; UNKNOWN_OUTPUT where the input does not give a number."""
     control: NDArray[np.bool_]
-    """E: whether only the order matters, and nothing flows."""
+    """E: whether the edge is a control edge, which carries no tensor and only sets the order."""
     shape: NDArray[np.int32]
-    """E codes; 0 is not known."""
+    """E codes, indices into `shapes`; 0 means unknown."""
     shapes: list[str]
     functions: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """The name of each function in the library to where its message lies."""
+    """Name of each library function to its message's (start, end) in the serialized graph."""
     index: dict[str, int] = field(default_factory=dict)
-    """Name in the log to the node."""
+    """Name as logged, or as made unique, to the node's index in `names`."""
 
     @property
     def num_bytes(self) -> int:
-        """What this needs in memory, roughly."""
+        """Estimated memory of this object, in bytes."""
         texts = sum(map(len, self.names)) + 200 * len(self.names)
         return texts + 24 * len(self.names) + 17 * len(self.source) + 200 * len(self.functions)
 
 
 def columns_of(data: bytes) -> Columns:
-    """The columns of a serialized GraphDef; raises DecodeError where the bytes are none."""
-    table = _Table()
-    others = table.add_all(GraphDef, data, 0, len(data))
-    return table.columns(_functions(data, others))
+    """The columns of a serialized GraphDef. Raises DecodeError if the bytes are not a GraphDef."""
+    builder = _ColumnsBuilder()
+    other_fields = builder.add_all(GraphDef, data, 0, len(data))
+    return builder.columns(_spans_in_libraries(data, other_fields))
 
 
-def functions_of(data: bytes) -> dict[str, tuple[int, int]]:
-    """The name of each function in the library of a serialized GraphDef to where its message lies.
+def function_spans(data: bytes) -> dict[str, tuple[int, int]]:
+    """Name of each library function of a serialized GraphDef to its message's (start, end).
 
-    Raises DecodeError where the bytes are none.
+    Raises DecodeError if the bytes are not a GraphDef.
     """
-    return _functions(data, wire.fields(data))
+    return _spans_in_libraries(data, wire.fields(data))
 
 
 def columns_of_function(data: bytes, start: int, end: int) -> Columns:
-    """The same of a function in the library, which is in `data[start:end]`.
+    """The columns of the FunctionDef in `data[start:end]` of a serialized graph.
 
-    What it takes and returns become nodes too, with the ops `input_arg` and `output_arg`.
+    The function's arguments and results become nodes with the ops `input_arg` and `output_arg`.
     """
-    table = _Table()
-    rest = [
+    builder = _ColumnsBuilder()
+    without_nodes = [
         data[found.start : found.end]
         for found in wire.fields(data, start, end)
         if found.number != _FUNCTION_NODE
     ]
-    function = wire.decode(FunctionDef, b"".join(rest))
+    function = wire.decode(FunctionDef, b"".join(without_nodes))
     for argument in function.signature.input_arg:
-        table.add([NodeDef(name=argument.name, op="input_arg")], [_NOWHERE])
-    table.add_all(FunctionDef, data, start, end)
+        builder.add([NodeDef(name=argument.name, op="input_arg")], [_NO_SPAN])
+    builder.add_all(FunctionDef, data, start, end)
     for argument in function.signature.output_arg:
         returned = function.ret.get(argument.name)
         inputs = [] if returned is None else [returned]
-        table.add([NodeDef(name=argument.name, op="output_arg", input=inputs)], [_NOWHERE])
-    return table.columns({})
+        builder.add([NodeDef(name=argument.name, op="output_arg", input=inputs)], [_NO_SPAN])
+    return builder.columns({})
 
 
-def resolve(index: dict[str, int], text: str) -> tuple[int, int, bool]:
-    """The node that an input names (-1 if there is none), its output, and whether it is control.
+def resolve_input(index: dict[str, int], text: str) -> tuple[int, int, bool]:
+    """The node that an input names (-1 if missing), the output's index, and whether it is control.
 
-    Inputs are `node`, `node:1` or `^node`, inside functions also `node:output:1`.
+    An input is `node`, `node:1` or `^node`; inside functions also `node:output:1`.
     """
     node = index.get(text)
     if node is not None:
@@ -123,22 +132,22 @@ def resolve(index: dict[str, int], text: str) -> tuple[int, int, bool]:
     name, _, output = text.rpartition(":")
     if name in index and output.isdecimal():
         return index[name], min(int(output[:9]), 2**31 - 1), False
-    return index.get(text.partition(":")[0], -1), UNKNOWN, False
+    return index.get(text.partition(":")[0], -1), UNKNOWN_OUTPUT, False
 
 
 def shape_text(shape: TensorShapeProto) -> str:
-    """Such as `?x784`; `scalar` without any dimension, `?` when not even their number is known."""
+    """A shape as short text: `?x784`, `scalar` for no dimensions, `?` for an unknown rank."""
     if shape.unknown_rank:
         return "?"
     sizes = ["?" if dim.size < 0 else str(dim.size) for dim in shape.dim]
     return "x".join(sizes) or "scalar"
 
 
-class _Table:
-    """Columns while they grow, as what numpy takes without a copy.
+class _ColumnsBuilder:
+    """Collects nodes and makes Columns of them.
 
-    A list of a million numbers would keep everybody waiting when it becomes an array, and again
-    when it is freed.
+    Numbers are collected in `array.array`, which numpy can use without a copy. Converting and
+    freeing a list of a million numbers would hold the GIL for too long.
     """
 
     def __init__(self) -> None:
@@ -147,28 +156,30 @@ class _Table:
         self._devices: dict[str, int] = {"": 0}
         self._shapes: dict[str, int] = {"": 0}
         self._op, self._device = array("i"), array("i")
-        self._places = array("q")
-        """Start and end of each node in turn."""
+        self._spans = array("q")
+        """Start and end of each node's message, alternating."""
         self._inputs: list[str] = []
         self._num_inputs = array("i")
         self._outputs: dict[bytes, list[int]] = {}
-        """A serialized list of shapes to their codes: many nodes have the same."""
+        """Serialized list of shapes to the shapes' codes. Many nodes have the same list."""
         self._shape_codes = array("i")
-        """Of all outputs of all nodes, one after the other."""
+        """Shape codes of all outputs of the first node, then of the second, and so on."""
         self._num_outputs = array("i")
+        """Number of shape codes of each node."""
 
-    def add(self, nodes: Sequence[NodeDef], places: Iterable[tuple[int, int]]) -> None:
-        """Adds nodes, and where their messages lie."""
+    def add(self, nodes: Sequence[NodeDef], spans: Iterable[tuple[int, int]]) -> None:
+        """Adds nodes, with the (start, end) of their messages in the serialized graph."""
         ops, devices = self._ops, self._devices
         self._names += [node.name for node in nodes]
         self._op.extend(ops.setdefault(node.op, len(ops)) for node in nodes)
         self._device.extend(devices.setdefault(node.device, len(devices)) for node in nodes)
-        self._places.extend(chain.from_iterable(places))
+        self._spans.extend(chain.from_iterable(spans))
         inputs = [node.input for node in nodes]
         self._inputs += chain.from_iterable(inputs)
         self._num_inputs.extend(map(len, inputs))
         shapes = [
-            self._codes_of(node.attr[_SHAPES]) if _SHAPES in node.attr else () for node in nodes
+            self._shape_codes_of(node.attr[_SHAPES]) if _SHAPES in node.attr else ()
+            for node in nodes
         ]
         self._shape_codes.extend(chain.from_iterable(shapes))
         self._num_outputs.extend(map(len, shapes))
@@ -178,15 +189,17 @@ class _Table:
     ) -> list[wire.Field]:
         """Adds the nodes of a serialized GraphDef or FunctionDef; returns its other fields.
 
-        The nodes are decoded many at once, but never so many that nobody else gets a turn.
+        Nodes are decoded in batches of about `wire.PART_BYTES`, so that other threads can run in
+        between.
         """
-        number = _NODE if message_type is GraphDef else _FUNCTION_NODE
+        node_number = _NODE if message_type is GraphDef else _FUNCTION_NODE
         batch: list[wire.Field] = []
-        others: list[wire.Field] = []
+        other_fields: list[wire.Field] = []
         for found in wire.fields(data, start, end):
-            if found.number != number or found.wire_type != wire.LENGTH_DELIMITED:
-                others.append(found)
+            if found.number != node_number or found.wire_type != wire.LENGTH_DELIMITED:
+                other_fields.append(found)
                 continue
+            # A batch is decoded as one slice of the data, so its fields must be adjacent.
             if batch and (
                 batch[-1].end != found.start or found.end - batch[0].start > wire.PART_BYTES
             ):
@@ -195,7 +208,7 @@ class _Table:
             batch.append(found)
         if batch:
             self._add_batch(message_type, data, batch)
-        return others
+        return other_fields
 
     def _add_batch(self, message_type: type[Message], data: bytes, batch: list[wire.Field]) -> None:
         message = wire.decode(message_type, data[batch[0].start : batch[-1].end])
@@ -203,12 +216,17 @@ class _Table:
         self.add(nodes, [(found.content, found.end) for found in batch])
 
     def columns(self, functions: dict[str, tuple[int, int]]) -> Columns:
-        index = self._index()
-        source, output, control = _sources(index, self._inputs)
-        is_edge = source >= 0
+        """The columns of all nodes added so far."""
+        # 1. Resolve each input to a source node and output.
+        # 2. Drop inputs that name a missing node: they have no edge.
+        # 3. Repeat each node's index once per input, as the edges' targets.
+        index = self._unique_names()
+        source, output, control = _resolve_inputs(index, self._inputs)  # 1
+        is_edge = source >= 0  # 2
         source, output, control = source[is_edge], output[is_edge], control[is_edge]
         num_inputs = np.frombuffer(self._num_inputs, np.int32)
-        places = np.frombuffer(self._places, np.int64).reshape(-1, 2)
+        spans = np.frombuffer(self._spans, np.int64).reshape(-1, 2)
+        # 3
         target = np.repeat(np.arange(len(num_inputs), dtype=np.int32), num_inputs)[is_edge]
         return Columns(
             names=self._names,
@@ -216,28 +234,31 @@ class _Table:
             ops=list(self._ops),
             device=np.frombuffer(self._device, np.int32),
             devices=list(self._devices),
-            start=places[:, 0],
-            end=places[:, 1],
+            start=spans[:, 0],
+            end=spans[:, 1],
             source=source,
             target=target,
             output=output,
             control=control,
-            shape=self._shapes_of(source, output, control),
+            shape=self._edge_shapes(source, output, control),
             shapes=list(self._shapes),
             functions=functions,
             index=index,
         )
 
-    def _index(self) -> dict[str, int]:
-        """Names to nodes. A second node of one name gets another, and so does one without any."""
+    def _unique_names(self) -> dict[str, int]:
+        """Renames nodes with an empty or repeated name; returns the node of every name.
+
+        The names as logged stay in the result, for the inputs that use them.
+        """
         index: dict[str, int] = {}
-        again = [
+        to_rename = [
             node
             for node, name in enumerate(self._names)
             if index.setdefault(name, node) != node or not name
         ]
         counts: dict[str, int] = {}
-        for node in again:
+        for node in to_rename:
             name = self._names[node] or _NO_NAME
             shown = name
             while shown in index:
@@ -247,8 +268,8 @@ class _Table:
             index[shown] = node
         return index
 
-    def _codes_of(self, value: AttrValue) -> list[int]:
-        # Shapes are what is repeated most in a graph: each list is looked at once.
+    def _shape_codes_of(self, value: AttrValue) -> list[int]:
+        # The same few lists of shapes occur thousands of times in a graph: format each once.
         key = value.SerializeToString()
         codes = self._outputs.get(key)
         if codes is None:
@@ -257,35 +278,41 @@ class _Table:
             self._outputs[key] = codes
         return codes
 
-    def _shapes_of(
+    def _edge_shapes(
         self, source: NDArray[np.int32], output: NDArray[np.int32], control: NDArray[np.bool_]
     ) -> NDArray[np.int32]:
+        """E shape codes, given the source, output and control of each of the E edges."""
+        # 1. Find where each node's shape codes begin.
+        # 2. Take output 0 where the index is unknown but the node has only one output.
+        # 3. Look up the shape of every data edge whose output has one; 0 for the others.
         codes = np.frombuffer(self._shape_codes, np.int32)
         counts = np.frombuffer(self._num_outputs, np.int32)
-        first = np.cumsum(counts) - counts
-        # A node that has one output only: no matter what the edge calls it.
-        output = np.where((output == UNKNOWN) & (counts[source] == 1), 0, output)
-        known = ~control & (output >= 0) & (output < counts[source])
+        first = np.cumsum(counts) - counts  # 1
+        output = np.where((output == UNKNOWN_OUTPUT) & (counts[source] == 1), 0, output)  # 2
+        has_shape = ~control & (output >= 0) & (output < counts[source])  # 3
         shape = np.zeros(len(source), np.int32)
-        shape[known] = codes[(first[source] + output)[known]]
+        shape[has_shape] = codes[(first[source] + output)[has_shape]]
         return shape
 
 
-def _sources(
+def _resolve_inputs(
     index: dict[str, int], inputs: Sequence[str]
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]:
-    """For each input the node (-1 if there is none), its output, whether it is control."""
-    # Nearly all inputs are the bare name of a node.
+    """Three arrays: for each input the source node (-1 if missing), its output, is it control."""
+    # Nearly all inputs are a node's plain name. Only the others need `resolve_input`.
     source = np.fromiter((index.get(text, -1) for text in inputs), np.int32, len(inputs))
     output = np.zeros(len(inputs), np.int32)
     control = np.zeros(len(inputs), bool)
-    for place in np.flatnonzero(source < 0).tolist():
-        source[place], output[place], control[place] = resolve(index, inputs[place])
+    for i in np.flatnonzero(source < 0).tolist():
+        source[i], output[i], control[i] = resolve_input(index, inputs[i])
     return source, output, control
 
 
-def _functions(data: bytes, fields: Iterable[wire.Field]) -> dict[str, tuple[int, int]]:
-    """Of those in the libraries among the fields of a GraphDef."""
+def _spans_in_libraries(data: bytes, fields: Iterable[wire.Field]) -> dict[str, tuple[int, int]]:
+    """Name of each function to its message's (start, end), from the fields of a GraphDef.
+
+    Fields other than the library are ignored.
+    """
     functions = {}
     for library in fields:
         if library.number != _LIBRARY or library.wire_type != wire.LENGTH_DELIMITED:

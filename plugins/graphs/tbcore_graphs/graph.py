@@ -1,7 +1,7 @@
-"""Graph: what is known of a graph without its attributes, and the questions that pages ask.
+"""Graph: the nodes, edges and scopes of one graph, and the JSON that the front end requests of it.
 
-Every answer is made from arrays over all nodes and edges, so that it takes milliseconds for a
-hundred thousand nodes.
+Responses are computed from arrays over all nodes and edges, so that each takes only milliseconds
+for a hundred thousand nodes. Attributes are in `attributes.py`.
 """
 
 from __future__ import annotations
@@ -16,106 +16,114 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tbcore import NotFoundError
-from tbcore_graphs.columns import Columns, resolve
+from tbcore_graphs.columns import Columns, resolve_input
 from tbcore_graphs.profile import Cost
 from tbcore_graphs.tree import ROOT, Tree
 
 MIN_SERIES = 5
-"""So many children whose names differ in a number only can be shown as one."""
-MAX_LISTED = 500
-"""Nodes at the other ends of the edges of one node that are listed."""
+"""Minimum number of children whose names differ only in a number that are folded into a series."""
+MAX_LISTED_NEIGHBORS = 500
+"""Maximum number of inputs, and of outputs, that are listed for one node or scope."""
 
 _NUMBER = re.compile(r"\d+")
-_ANYTHING = re.compile(r"\.?\*")
-"""In a search; who is used to regular expressions writes it with a full stop."""
+_WILDCARD = re.compile(r"\.?\*")
+"""The wildcard of searches: `*`, or `.*` for those who are used to regular expressions."""
 
-Answer = dict[str, Any]
+Json = dict[str, Any]
 
 
-class Devices(NamedTuple):
-    """Where nodes are placed."""
+class DevicePlacement(NamedTuple):
+    """The devices of N nodes, and of the S scopes that contain them."""
 
     node: NDArray[np.int32]
-    """N codes."""
-    texts: list[str]
-    """What the codes stand for; 0 is no device."""
+    """N codes, indices into `names`."""
+    names: list[str]
+    """Device names; names[0] is "", for nodes without a device."""
     lowest: NDArray[np.int32]
+    """S + N: the lowest code of any node below each entry, ignoring nodes without a device."""
     highest: NDArray[np.int32]
-    """S + N: the codes of the nodes below each entry that have a device are between these."""
+    """S + N: the highest code of any node below each entry."""
 
 
-class Sums(NamedTuple):
-    """What the nodes below each entry of a tree took, in order of entries."""
+class CostTotals(NamedTuple):
+    """Time and memory from run metadata, summed over the nodes below each of S + N entries."""
 
     compute_us: NDArray[np.int64]
+    """S + N sums of compute time, in microseconds."""
     num_bytes: NDArray[np.int64]
+    """S + N sums of requested memory, in bytes."""
     num_nodes: NDArray[np.int64]
-    """How many of the nodes the metadata speaks of."""
-    devices: Devices
-    """Where these ran, and others are placed."""
+    """S + N counts of the nodes that have a cost."""
+    devices: DevicePlacement
+    """Devices on which the nodes ran; as the graph says for nodes that have no cost."""
 
     @property
     def size(self) -> int:
-        """What this needs in memory, in bytes."""
+        """Estimated memory of this object, in bytes."""
         sums = self.compute_us.nbytes + self.num_bytes.nbytes + self.num_nodes.nbytes
-        _, texts, lowest, highest = self.devices
-        return sums + lowest.nbytes + 2 * highest.nbytes + 200 * len(texts)
+        _, names, lowest, highest = self.devices
+        return sums + lowest.nbytes + 2 * highest.nbytes + 200 * len(names)
 
-    def of(self, entry: int) -> Cost | None:
-        """None where the metadata says nothing."""
+    def cost_of(self, entry: int) -> Cost | None:
+        """The total cost of an entry; None if none of its nodes has a cost."""
         if not self.num_nodes[entry]:
             return None
         return Cost(int(self.compute_us[entry]), int(self.num_bytes[entry]))
 
 
 class _Row(NamedTuple):
-    """What is shown of a scope: a child of it, or a series of children."""
+    """One row of a scope's table: a child of the scope, or a series of children."""
 
     name: str
     kind: str
-    children: list[int]
-    """Entries."""
+    """`op`, `scope` or `series`."""
+    entries: list[int]
+    """The child, or all members of the series."""
 
 
 class Graph:
-    """The nodes, edges and scopes of one graph."""
+    """The N nodes, E edges and S scopes of one graph. *Entries* are scopes and nodes, see Tree."""
 
     def __init__(self, columns: Columns) -> None:
         self.columns = columns
         self.tree = Tree(columns.names)
         self._source = self.tree.node_position[columns.source]
+        """E positions in the tree: the node that each edge starts from."""
         self._target = self.tree.node_position[columns.target]
-        """E: positions of the nodes at both ends."""
+        """E positions in the tree: the node that each edge leads to."""
 
     @property
     def num_bytes(self) -> int:
-        """What this needs in memory, roughly."""
+        """Estimated memory of this object, in bytes."""
         return self.columns.num_bytes + 200 * len(self.tree) + 16 * len(self._source)
 
-    def sums(self, costs: Mapping[str, Cost]) -> Sums:
-        """The costs of nodes, added up for scopes; names that no node has are left out."""
+    def cost_totals(self, costs: Mapping[str, Cost]) -> CostTotals:
+        """Costs by name of node, summed for every scope. Names that no node has are ignored."""
         values = np.zeros((3, len(self.columns.names)), np.int64)
         device = self.columns.device.copy()
         devices = {text: code for code, text in enumerate(self.columns.devices)}
-        # So that no sum goes beyond int64, whatever a log claims.
-        most = 2**62 // max(len(self.columns.names), 1)
+        # Clipped so that no sum overflows int64, whatever the log contains.
+        max_value = 2**62 // max(len(self.columns.names), 1)
         for name, cost in costs.items():
             node = self.columns.index.get(name)
             if node is not None:
-                values[:, node] = min(cost.compute_us, most), min(cost.num_bytes, most), 1
+                values[0, node] = min(cost.compute_us, max_value)
+                values[1, node] = min(cost.num_bytes, max_value)
+                values[2, node] = 1
                 if cost.device:
                     device[node] = devices.setdefault(cost.device, len(devices))
-        compute_us, num_bytes, num_nodes = (self.tree.sums(row) for row in values)
-        return Sums(compute_us, num_bytes, num_nodes, self._placed(device, list(devices)))
+        compute_us, num_bytes, num_nodes = (self.tree.subtree_sums(row) for row in values)
+        placement = self._placement(device, list(devices))
+        return CostTotals(compute_us, num_bytes, num_nodes, placement)
 
     def scope(
-        self, path: str, sums: Sums | None, *, limit: int, offset: int = 0, series: str = ""
-    ) -> Answer:
-        """The direct children of a scope, the edges between them and those across its border.
+        self, path: str, costs: CostTotals | None, *, limit: int, offset: int = 0, series: str = ""
+    ) -> Json:
+        """The direct children of a scope, the edges between them, and those that cross its border.
 
-        When there are more than `limit` children, those of a series become one; `series` asks for
-        what is in one of them. Of what is left, `limit` are shown from `offset` on. Raises
-        NotFoundError for an unknown scope or series.
+        If there are more than `limit` children, each series among them is folded into one row;
+        `series` requests the members of one series instead. At most `limit` rows are returned, from
+        `offset` on. Raises NotFoundError for an unknown scope or series.
         """
         scope = self._scope(path)
         children = self.tree.children(scope)
@@ -123,112 +131,125 @@ class Graph:
         shown = rows[offset : offset + limit]
         row_of = np.full(len(self.tree), -1, np.int64)
         for number, row in enumerate(shown):
-            row_of[row.children] = number
+            row_of[row.entries] = number
         return {
             "path": path,
-            "children": self._table(shown, sums),
+            "children": self._table(shown, costs),
             **self._edges(scope, children, row_of, limit),
             "total": len(rows),
             "too_many": len(children) > limit,
         }
 
-    def node(self, entry: int, sums: Sums | None, inputs: list[str] | None) -> Answer:
-        """All but the attributes of an operation; `inputs` are those that were logged."""
+    def node(self, entry: int, costs: CostTotals | None, inputs: list[str] | None) -> Json:
+        """Everything about an operation except its attributes.
+
+        `inputs` are the node's inputs as logged; None for a node that has no message in the log.
+        """
         tree, columns = self.tree, self.columns
-        devices = sums.devices if sums else self._devices
+        devices = costs.devices if costs else self._devices
         node = entry - tree.num_scopes
-        ends = np.flatnonzero(columns.source == node)
-        into = np.flatnonzero(columns.target == node)
+        edges_in = np.flatnonzero(columns.target == node)
+        edges_out = np.flatnonzero(columns.source == node)
         if inputs is None:
-            taken = [self._end(edge, columns.source) for edge in into[:MAX_LISTED].tolist()]
+            shown = edges_in[:MAX_LISTED_NEIGHBORS].tolist()
+            listed = [self._edge_end(edge, columns.source) for edge in shown]
         else:
-            taken = self._inputs(inputs[:MAX_LISTED], into)
+            listed = self._inputs(inputs[:MAX_LISTED_NEIGHBORS], edges_in)
         return {
             "name": tree.name(entry),
             "kind": "op",
             "op": columns.ops[columns.op[node]],
-            "device": devices.texts[devices.node[node]],
-            "inputs": taken,
-            "num_inputs": len(into) if inputs is None else len(inputs),
-            "outputs": [self._end(edge, columns.target) for edge in ends[:MAX_LISTED].tolist()],
-            "num_outputs": len(ends),
-            **_cost(sums, entry),
+            "device": devices.names[devices.node[node]],
+            "inputs": listed,
+            "num_inputs": len(edges_in) if inputs is None else len(inputs),
+            "outputs": [
+                self._edge_end(edge, columns.target)
+                for edge in edges_out[:MAX_LISTED_NEIGHBORS].tolist()
+            ],
+            "num_outputs": len(edges_out),
+            **_cost_json(costs, entry),
         }
 
-    def totals(self, entry: int, sums: Sums | None) -> Answer:
-        """What is in a scope: nodes of which op, on which devices; and what goes in and out."""
+    def scope_totals(self, entry: int, costs: CostTotals | None) -> Json:
+        """Everything about a scope: counts of its ops and devices, its inputs and its outputs."""
+        # 1. The scope is the range [first, end) of positions: find the nodes and edge ends in it.
+        # 2. An edge enters or leaves the scope if exactly one of its ends is inside.
         tree, columns = self.tree, self.columns
-        devices = sums.devices if sums else self._devices
+        devices = costs.devices if costs else self._devices
         first, end = tree.position[entry], tree.position[entry] + tree.size[entry]
-        is_inside = (tree.node_position >= first) & (tree.node_position < end)
+        is_inside = (tree.node_position >= first) & (tree.node_position < end)  # 1
         from_inside = (self._source >= first) & (self._source < end)
         to_inside = (self._target >= first) & (self._target < end)
-        into, out = (
-            np.flatnonzero(to_inside & ~from_inside),
-            np.flatnonzero(from_inside & ~to_inside),
-        )
+        edges_in = np.flatnonzero(to_inside & ~from_inside)  # 2
+        edges_out = np.flatnonzero(from_inside & ~to_inside)
         return {
             "name": tree.name(entry),
             "kind": "scope",
             "nodes": int(tree.num_nodes[entry]),
             "edges": int((from_inside & to_inside).sum()),
-            "inputs": self._outside(into, columns.source),
-            "num_inputs": len(into),
-            "outputs": self._outside(out, columns.target),
-            "num_outputs": len(out),
+            "inputs": self._border_neighbors(edges_in, columns.source),
+            "num_inputs": len(edges_in),
+            "outputs": self._border_neighbors(edges_out, columns.target),
+            "num_outputs": len(edges_out),
             "ops": _counts(columns.op[is_inside], columns.ops),
-            "devices": _counts(devices.node[is_inside], devices.texts),
-            **_cost(sums, entry),
+            "devices": _counts(devices.node[is_inside], devices.names),
+            **_cost_json(costs, entry),
         }
 
-    def needs(self, entry: int) -> NDArray[np.int64]:
-        """S + N: how many nodes below each entry those below `entry` need.
+    def ancestor_counts(self, entry: int) -> NDArray[np.int64]:
+        """S + N counts of the ancestors of `entry` among the nodes below each entry.
 
-        These are all that inputs lead back to, however far, and those below `entry` themselves.
+        Ancestors are the nodes from which edges lead to a node below `entry`, directly or through
+        other nodes, and the nodes below `entry` themselves.
         """
         tree = self.tree
         first, end = tree.position[entry], tree.position[entry] + tree.size[entry]
-        is_needed = bytearray((tree.node_position >= first) & (tree.node_position < end))
-        waiting = np.flatnonzero(is_needed).tolist()
-        # One by one: a graph may be as deep as it has nodes, so that arrays would be short.
-        starts, sources = self._first_input, self.columns.source.tolist()
-        while waiting:
-            node = waiting.pop()
+        is_ancestor = bytearray((tree.node_position >= first) & (tree.node_position < end))
+        queue = np.flatnonzero(is_ancestor).tolist()
+        # One node at a time, not one level at a time: a graph can be as deep as it has nodes, and
+        # arrays of one element are slower than a list.
+        starts, sources = self._first_edge_into, self.columns.source.tolist()
+        while queue:
+            node = queue.pop()
             for source in sources[starts[node] : starts[node + 1]]:
-                if not is_needed[source]:
-                    is_needed[source] = True
-                    waiting.append(source)
-        return tree.sums(np.frombuffer(is_needed, np.uint8).astype(np.int64))
+                if not is_ancestor[source]:
+                    is_ancestor[source] = True
+                    queue.append(source)
+        return tree.subtree_sums(np.frombuffer(is_ancestor, np.uint8).astype(np.int64))
 
-    def trace(self, path: str, needs: NDArray[np.int64], *, limit: int, series: str = "") -> Answer:
-        """Which children of a scope, as `scope` shows them, hold anything that is needed."""
+    def trace(
+        self, path: str, ancestor_counts: NDArray[np.int64], *, limit: int, series: str = ""
+    ) -> Json:
+        """The children of a scope that contain any ancestor, named as in `scope`."""
         rows = self._rows(self.tree.children(self._scope(path)), limit, series)[:limit]
         return {
-            "names": [row.name for row in rows if needs[row.children].any()],
-            "nodes": int(needs[ROOT]),
+            "names": [row.name for row in rows if ancestor_counts[row.entries].any()],
+            "nodes": int(ancestor_counts[ROOT]),
         }
 
-    def search(self, text: str, op: str | None, limit: int) -> Answer:
-        """Scopes and nodes whose name contains a text; with `op` only nodes whose op contains that.
+    def search(self, text: str, op: str | None, limit: int) -> Json:
+        """Scopes and nodes whose name contains `text`; with `op`, only nodes whose op contains it.
 
-        In any case. A `*` in the text stands for anything. Scopes come first. `total` is how many
-        there are.
+        Case is ignored, and `*` in the text matches any characters. Scopes come first. At most
+        `limit` matches are returned; `total` counts all of them.
         """
         tree, columns = self.tree, self.columns
-        parts = [part for part in _ANYTHING.split(text.casefold()) if part]
+        parts = [part for part in _WILDCARD.split(text.casefold()) if part]
         found: list[int] = []
         if op is None and text:
-            # The last part counts, or else everything in a scope that matches would.
+            # Match the last segment only. Otherwise every scope inside a match would match, too.
             found = [
                 scope
                 for scope, segment in enumerate(tree.segments)
-                if scope and _has_all(segment, parts)
+                if scope and _contains_in_order(segment, parts)
             ]
         nodes: Iterable[int] = range(len(tree.names))
         if op is not None:
-            is_wanted = [op.casefold() in other.casefold() for other in columns.ops]
-            nodes = np.flatnonzero(np.array(is_wanted, bool)[columns.op]).tolist()
-        found += [tree.num_scopes + node for node in nodes if _has_all(tree.names[node], parts)]
+            is_match = [op.casefold() in other.casefold() for other in columns.ops]
+            nodes = np.flatnonzero(np.array(is_match, bool)[columns.op]).tolist()
+        found += [
+            tree.num_scopes + node for node in nodes if _contains_in_order(tree.names[node], parts)
+        ]
         shown = found[:limit]
         return {
             "names": [tree.name(entry) for entry in shown],
@@ -238,47 +259,49 @@ class Graph:
         }
 
     def entry(self, name: str) -> int:
-        """The entry with this full name; NotFoundError if there is none."""
+        """The entry with this full name. Raises NotFoundError if there is none."""
         scope = self.tree.scope(name)
         if scope is not None:
             return scope
-        node = self.tree.inside.get(name, self.columns.index.get(name))
+        node = self.tree.renamed.get(name, self.columns.index.get(name))
         if node is None:
-            raise NotFoundError(f"the graph has no node and no scope {name[:200]!r}")
+            raise NotFoundError(f"the graph has no node or scope {name[:200]!r}")
         return self.tree.num_scopes + node
 
     @cached_property
-    def _first_input(self) -> list[int]:
-        """N + 1: the first edge into each node; edges are in the order of their targets."""
+    def _first_edge_into(self) -> list[int]:
+        """N + 1 indices: the edges into node n are those from [n] up to [n + 1], exclusive."""
         nodes = np.arange(len(self.columns.names) + 1)
         first: list[int] = np.searchsorted(self.columns.target, nodes).tolist()
         return first
 
     @cached_property
     def _structure(self) -> NDArray[np.int64]:
-        """S + N: 0 for nodes, and for scopes like no other."""
+        """S + N structure ids, see Tree.structure_ids; 0 for nodes."""
         nodes = np.zeros(len(self.columns.names), np.int64)
-        return np.concatenate([self.tree.structures(self.columns.op), nodes])
+        return np.concatenate([self.tree.structure_ids(self.columns.op), nodes])
 
     @cached_property
     def _op(self) -> NDArray[np.int64]:
-        """S + N: codes of `_ops`."""
+        """S + N codes, indices into `_ops`; 0 for scopes."""
         scopes = np.zeros(self.tree.num_scopes, np.int64)
         return np.concatenate([scopes, self.columns.op + np.int64(1)])
 
     @cached_property
     def _ops(self) -> list[str]:
+        """Names of ops, after "" for scopes."""
         return ["", *self.columns.ops]
 
     @cached_property
-    def _devices(self) -> Devices:
-        """As the graph itself says."""
-        return self._placed(self.columns.device, self.columns.devices)
+    def _devices(self) -> DevicePlacement:
+        """The devices that the graph itself gives its nodes."""
+        return self._placement(self.columns.device, self.columns.devices)
 
-    def _placed(self, device: NDArray[np.int32], texts: list[str]) -> Devices:
-        # What has no device, as much has that never runs, does not keep a scope from having one.
+    def _placement(self, device: NDArray[np.int32], names: list[str]) -> DevicePlacement:
+        # Nodes without a device are ignored in the minimum: many nodes never run, and a scope
+        # should still get the device that its other nodes share.
         lowest = np.where(device == 0, np.iinfo(np.int32).max, device)
-        return Devices(device, texts, *self.tree.extremes(lowest, device))
+        return DevicePlacement(device, names, *self.tree.subtree_extremes(lowest, device))
 
     def _scope(self, path: str) -> int:
         scope = self.tree.scope(path)
@@ -287,6 +310,7 @@ class Graph:
         return scope
 
     def _rows(self, children: NDArray[np.int64], limit: int, series: str) -> list[_Row]:
+        """The rows of a scope's table: series are folded, or `series` is opened; see `scope`."""
         tree = self.tree
         rows = [
             _Row(tree.name(child), "scope" if child < tree.num_scopes else "op", [child])
@@ -307,42 +331,44 @@ class Graph:
             if len(members[name]) < MIN_SERIES:
                 folded["op", row.name] = row
             elif ("series", name) not in folded:
-                entries = [member.children[0] for member in members[name]]
+                entries = [member.entries[0] for member in members[name]]
                 folded["series", name] = _Row(name, "series", entries)
         return list(folded.values())
 
-    def _table(self, rows: list[_Row], sums: Sums | None) -> Answer:
+    def _table(self, rows: list[_Row], costs: CostTotals | None) -> Json:
+        """The rows as JSON columns."""
         tree = self.tree
-        devices = sums.devices if sums else self._devices
-        children = np.array([child for row in rows for child in row.children], np.int64)
-        sizes = np.array([len(row.children) for row in rows], np.int64)
+        devices = costs.devices if costs else self._devices
+        entries = np.array([entry for row in rows for entry in row.entries], np.int64)
+        sizes = np.array([len(row.entries) for row in rows], np.int64)
         starts = np.cumsum(sizes) - sizes
 
-        def of_all(values: NDArray[Any], combine: np.ufunc) -> Any:
-            return combine.reduceat(values[children], starts) if len(rows) else values[:0]
+        def reduce_rows(values: NDArray[Any], ufunc: np.ufunc) -> Any:
+            """One value per row, reduced over the row's entries; `values` has S + N elements."""
+            return ufunc.reduceat(values[entries], starts) if len(rows) else values[:0]
 
         def common(low: NDArray[Any], high: NDArray[Any]) -> Any:
-            """The value of all children of a row; 0 where they differ."""
-            lowest = of_all(low, np.minimum)
-            return np.where(lowest == of_all(high, np.maximum), lowest, 0).tolist()
+            """The value that all entries of a row share; 0 if they differ."""
+            lowest = reduce_rows(low, np.minimum)
+            return np.where(lowest == reduce_rows(high, np.maximum), lowest, 0).tolist()
 
-        def sum_of(sums: Sums | None, column: str) -> list[int | None]:
-            """None where nothing is known of any node."""
-            if sums is None:
+        def sum_of(column: str) -> list[int | None]:
+            """The sum of a cost for each row; None if no node of the row has a cost."""
+            if costs is None:
                 return [None] * len(rows)
-            known = of_all(sums.num_nodes, np.add).tolist()
-            total = of_all(getattr(sums, column), np.add).tolist()
-            return [a if b else None for a, b in zip(total, known, strict=True)]
+            num_nodes = reduce_rows(costs.num_nodes, np.add).tolist()
+            sums = reduce_rows(getattr(costs, column), np.add).tolist()
+            return [a if b else None for a, b in zip(sums, num_nodes, strict=True)]
 
         return {
             "name": [row.name for row in rows],
             "kind": [row.kind for row in rows],
             "op": [self._ops[code] for code in common(self._op, self._op)],
-            "nodes": of_all(tree.num_nodes, np.add).tolist(),
-            "device": [devices.texts[code] for code in common(devices.lowest, devices.highest)],
+            "nodes": reduce_rows(tree.num_nodes, np.add).tolist(),
+            "device": [devices.names[code] for code in common(devices.lowest, devices.highest)],
             "structure": common(self._structure, self._structure),
-            "compute_us": sum_of(sums, "compute_us"),
-            "bytes": sum_of(sums, "num_bytes"),
+            "compute_us": sum_of("compute_us"),
+            "bytes": sum_of("num_bytes"),
         }
 
     def _edges(
@@ -351,68 +377,86 @@ class Graph:
         children: NDArray[np.int64],
         row_of: NDArray[np.int64],
         limit: int,
-    ) -> Answer:
-        """Edges with one end at least in what is shown."""
+    ) -> Json:
+        """The edges with at least one end in a displayed row.
+
+        `row_of` has S + N elements: the row that displays each child, or -1.
+        """
+        # 1. Select the edges with at least one end inside the scope; in a large graph, most have
+        #    none.
+        # 2. Replace each end by the entry that represents it as seen from the scope, and by the row
+        #    that displays this entry.
+        # 3. Sort the edges into those between rows, those into a row and those out of a row, and
+        #    merge each sort.
         tree = self.tree
         first, end = tree.position[scope], tree.position[scope] + tree.size[scope]
-        # Most edges of a large graph are elsewhere.
-        edges = np.flatnonzero(
+        edges = np.flatnonzero(  # 1
             ((self._source > first) & (self._source < end))
             | ((self._target > first) & (self._target < end))
         )
-        source = self._outward(scope, self._source[edges])
-        target = self._outward(scope, self._target[edges])
+        source = self._visible_entries(scope, self._source[edges])  # 2
+        target = self._visible_entries(scope, self._target[edges])
         from_row, to_row = row_of[source], row_of[target]
 
-        inside = (from_row >= 0) & (to_row >= 0) & (from_row != to_row)
-        between = self._merged(from_row[inside], to_row[inside], edges[inside])
-        comes_in = (from_row < 0) & (to_row >= 0)
-        ins = self._merged(to_row[comes_in], source[comes_in], edges[comes_in], limit)
-        goes_out = (from_row >= 0) & (to_row < 0)
-        outs = self._merged(from_row[goes_out], target[goes_out], edges[goes_out], limit)
+        between = (from_row >= 0) & (to_row >= 0) & (from_row != to_row)  # 3
+        inner = self._merge_edges(from_row[between], to_row[between], edges[between])
+        enters = (from_row < 0) & (to_row >= 0)
+        ins = self._merge_edges(to_row[enters], source[enters], edges[enters], limit)
+        leaves = (from_row >= 0) & (to_row < 0)
+        outs = self._merge_edges(from_row[leaves], target[leaves], edges[leaves], limit)
         return {
-            "edges": _named(between, "from", "to"),
-            "ins": self._with_names(_named(ins, "child", "outside")),
-            "outs": self._with_names(_named(outs, "child", "outside")),
+            "edges": _rename_ends(inner, "from", "to"),
+            "ins": self._with_outside_names(_rename_ends(ins, "child", "outside")),
+            "outs": self._with_outside_names(_rename_ends(outs, "child", "outside")),
         }
 
-    def _outward(self, scope: int, positions: NDArray[np.int64]) -> NDArray[np.int64]:
-        """For positions of nodes the entry that stands for each when one looks from a scope.
+    def _visible_entries(self, scope: int, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The entry that represents each node as seen from a scope, given the nodes' positions.
 
-        That is the child of the scope, or of the nearest scope around it, which the node is below.
+        For a node in the scope this is the child of the scope that contains the node, or is the
+        node. For any other node, it is such a child of the nearest enclosing scope that contains
+        the node.
         """
         tree = self.tree
         found = np.full(len(positions), -1, np.int64)
-        for around in [*tree.ancestors(scope), scope]:
-            # From the outermost on: what is nearer takes the place of what was found before.
-            children = tree.children(around)
-            first = tree.position[around]
-            below = (positions > first) & (positions < first + tree.size[around])
+        # From the root inwards, so that a nearer scope overwrites the result of an outer one.
+        for container in [*tree.enclosing_scopes(scope), scope]:
+            children = tree.children(container)
+            first = tree.position[container]
+            below = (positions > first) & (positions < first + tree.size[container])
             child = np.searchsorted(tree.position[children], positions[below], "right") - 1
             found[below] = children[child]
         return found
 
-    def _merged(
+    def _merge_edges(
         self,
         near: NDArray[np.int64],
         far: NDArray[np.int64],
         edges: NDArray[np.int64],
         limit: int | None = None,
-    ) -> Answer:
-        """Edges with the same ends and of the same sort as one; the `limit` most frequent ones."""
+    ) -> Json:
+        """Merges edges that have the same ends and are alike in `control`, and counts them.
+
+        `near` and `far` are the ends of each of `edges`. With a limit, only the merged edges with
+        the highest counts are returned.
+        """
+        # 1. Sort the edges so that those to be merged are adjacent.
+        # 2. Find where each group starts, and its size.
+        # 3. Test whether all edges of a group have the same shape.
+        # 4. With a limit, keep the largest groups, in their order.
         columns = self.columns
         control = columns.control[edges]
-        order = np.lexsort((control, far, near))
+        order = np.lexsort((control, far, near))  # 1
         near, far, control = near[order], far[order], control[order]
         shape = columns.shape[edges][order]
-        is_new = np.ones(len(order), bool)
+        is_new = np.ones(len(order), bool)  # 2
         is_new[1:] = (near[1:] != near[:-1]) | (far[1:] != far[:-1]) | (control[1:] != control[:-1])
         starts = np.flatnonzero(is_new)
         count = np.diff(starts, append=len(order))
-        is_one_shape = np.ones(0, bool)
+        is_one_shape = np.ones(0, bool)  # 3
         if len(starts):
             is_one_shape = np.minimum.reduceat(shape, starts) == np.maximum.reduceat(shape, starts)
-        kept = np.arange(len(starts))
+        kept = np.arange(len(starts))  # 4
         if limit is not None and len(starts) > limit:
             kept = np.sort(np.argsort(-count, kind="stable")[:limit])
         starts = starts[kept]
@@ -425,34 +469,41 @@ class Graph:
             "shape": [columns.shapes[code] for code in codes],
         }
 
-    def _with_names(self, table: Answer) -> Answer:
+    def _with_outside_names(self, table: Json) -> Json:
+        """The table with the entries in its column `outside` replaced by their names."""
         names = {entry: self.tree.name(entry) for entry in set(table["outside"])}
         return {**table, "outside": [names[entry] for entry in table["outside"]]}
 
-    def _outside(self, edges: NDArray[np.int64], ends: NDArray[np.int32]) -> list[Answer]:
-        """The nodes at the outer ends of edges that cross a border, the most frequent ones."""
+    def _border_neighbors(self, edges: NDArray[np.int64], ends: NDArray[np.int32]) -> list[Json]:
+        """The nodes at the outer ends of edges that cross a scope's border, with counts.
+
+        `ends` has E elements: the outer end of each edge. Only the MAX_LISTED_NEIGHBORS most
+        frequent ones are returned.
+        """
         far = ends[edges].astype(np.int64)
-        merged = self._merged(np.zeros_like(far), far, edges, MAX_LISTED)
+        merged = self._merge_edges(np.zeros_like(far), far, edges, MAX_LISTED_NEIGHBORS)
         names = [self.tree.names[node] for node in merged.pop("far")]
         columns = {"name": names, **merged}
         del columns["near"]
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
-    def _inputs(self, inputs: list[str], edges: NDArray[np.int64]) -> list[Answer]:
-        """Every input that was logged, with the edge that it became."""
-        waiting = iter(edges.tolist())
+    def _inputs(self, inputs: list[str], edges: NDArray[np.int64]) -> list[Json]:
+        """Every input of a node, from the inputs as logged and the edges into the node."""
+        # Inputs that name a missing node have no edge; the others have theirs in the same order.
+        remaining = iter(edges.tolist())
         listed = []
         for text in inputs:
-            node, _, control = resolve(self.columns.index, text)
+            node, _, control = resolve_input(self.columns.index, text)
             if node < 0:
                 listed.append(
                     {"name": text, "output": 0, "control": control, "shape": "", "missing": True}
                 )
             else:
-                listed.append(self._end(next(waiting), self.columns.source))
+                listed.append(self._edge_end(next(remaining), self.columns.source))
         return listed
 
-    def _end(self, edge: int, nodes: NDArray[np.int32]) -> Answer:
+    def _edge_end(self, edge: int, nodes: NDArray[np.int32]) -> Json:
+        """One end of an edge; `nodes` has E elements, the node at this end of each edge."""
         columns = self.columns
         return {
             "name": self.tree.names[nodes[edge]],
@@ -462,8 +513,8 @@ class Graph:
         }
 
 
-def _has_all(name: str, parts: Sequence[str]) -> bool:
-    """Whether these occur in the name one after the other, in any case."""
+def _contains_in_order(name: str, parts: Sequence[str]) -> bool:
+    """Whether the parts, which are case-folded, occur in the name one after another."""
     name, at = name.casefold(), 0
     for part in parts:
         at = name.find(part, at)
@@ -474,26 +525,29 @@ def _has_all(name: str, parts: Sequence[str]) -> bool:
 
 
 def _series_of(name: str) -> str:
-    """The name with `*` for the last number of its last part."""
+    """The name of the series that a node or scope may belong to: `a/b_*` for `a/b_12`.
+
+    The last number in the last segment is replaced.
+    """
     scope, slash, leaf = name.rpartition("/")
-    # From behind, since looking for the last one from the front takes the square of the time.
+    # Reversed, because a regular expression for the last number takes quadratic time.
     return f"{scope}{slash}{_NUMBER.sub('*', leaf[::-1], 1)[::-1]}"
 
 
 def _counts(codes: NDArray[np.int32], texts: list[str]) -> list[list[Any]]:
-    """Each text that occurs and how often, the most frequent first."""
+    """[text, count] of each text that occurs, the most frequent first; codes index the texts."""
     counts = np.bincount(codes, minlength=len(texts))
     order = np.argsort(-counts, kind="stable").tolist()
     return [[texts[code], int(counts[code])] for code in order if counts[code]]
 
 
-def _cost(sums: Sums | None, entry: int) -> Answer:
-    cost = sums.of(entry) if sums is not None else None
+def _cost_json(costs: CostTotals | None, entry: int) -> Json:
+    cost = costs.cost_of(entry) if costs is not None else None
     return {
         "compute_us": cost.compute_us if cost else None,
         "bytes": cost.num_bytes if cost else None,
     }
 
 
-def _named(merged: Answer, near: str, far: str) -> Answer:
+def _rename_ends(merged: Json, near: str, far: str) -> Json:
     return {near: merged.pop("near"), far: merged.pop("far"), **merged}

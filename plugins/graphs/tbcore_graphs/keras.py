@@ -1,8 +1,8 @@
-"""Keras models: the layers in a model's JSON, as a graph.
+"""Keras models: converts the layers in a model's JSON to a graph.
 
-A model is a layer too, and has layers of its own. In a sequential model each takes what the one
-before it returns; in a functional one each names the layers that it takes from. Every version of
-Keras writes these names in another form.
+A model is a layer that has layers of its own. In a sequential model, the input of each layer is the
+output of the one before it. In a functional model, each layer names its input layers, in a format
+that differs between versions of Keras.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tbcore_graphs.proto.graph_pb2 import GraphDef, NodeDef
 from tbcore_graphs.proto.types_pb2 import DataType
 
 _MAX_DEPTH = 50
-"""Models inside models; nobody writes more."""
+"""Maximum number of nested models."""
 
 _DTYPES: dict[str, Any] = {
     "float16": DataType.DT_HALF,
@@ -34,29 +34,29 @@ Json = dict[str, Any]
 
 
 def graph_def(data: bytes) -> GraphDef:
-    """One node for each layer, below the names of the models that it is in.
+    """A graph with one node per layer, in scopes named after the models that contain the layer.
 
-    Its op is the layer's class, its attributes are what the layer was made with. Raises DecodeError
-    when the bytes are no JSON of a model.
+    A node's op is the layer's class, its attributes are the layer's config. Raises DecodeError if
+    the bytes are not the JSON of a model.
     """
     try:
         model = json.loads(data)
         if not isinstance(model, dict) or not isinstance(model.get("config"), (dict, list)):
-            raise DecodeError("it is no Keras model: it has no config")
+            raise DecodeError("not a Keras model: the JSON has no config")
         return GraphDef(node=_Converter().nodes(model, "", []))
     except (ValueError, RecursionError) as error:
-        raise DecodeError(f"it is no Keras model: {error}") from None
+        raise DecodeError(f"not a Keras model: {error}") from None
 
 
 class _Converter:
-    """Turns one model into nodes."""
+    """Converts one model to nodes."""
 
     def __init__(self) -> None:
         self._outputs: dict[int, list[str]] = {}
-        """id() of a layer to the names of the nodes whose outputs it returns."""
+        """id() of a layer to the names of the nodes that produce its outputs."""
 
     def nodes(self, layer: Json, scope: str, inputs: Sequence[str]) -> Iterator[NodeDef]:
-        """The nodes of a layer below `scope`; `inputs` are the names of those it takes from."""
+        """Yields the nodes of a layer in `scope`; `inputs` are the names of its input nodes."""
         _check_depth(scope)
         name, layers = _scoped(scope, _name(layer)), _layers(layer)
         if not layers:
@@ -69,7 +69,7 @@ class _Converter:
                 inputs = self.outputs(inner, name)
 
     def outputs(self, layer: Json, scope: str) -> list[str]:
-        """Names of the nodes whose outputs a layer below `scope` returns."""
+        """Names of the nodes that produce the outputs of a layer in `scope`."""
         if id(layer) not in self._outputs:
             self._outputs[id(layer)] = self._find_outputs(layer, scope)
         return self._outputs[id(layer)]
@@ -79,16 +79,16 @@ class _Converter:
     ) -> Iterator[NodeDef]:
         siblings = _by_name(layers)
         entries = _references(model["config"].get("input_layers"), siblings)
-        from_outside = {
-            id(siblings[name]): taken for (name, _), taken in zip(entries, inputs, strict=False)
+        outer_inputs = {
+            id(siblings[name]): source for (name, _), source in zip(entries, inputs, strict=False)
         }
         for layer in layers:
             inbound = _references(layer.get("inbound_nodes"), siblings)
-            taken = [self._output(siblings[name], scope, index) for name, index in inbound]
-            if id(layer) in from_outside:
-                taken.append(from_outside[id(layer)])
-            # A layer that is used twice takes what it takes once.
-            yield from self.nodes(layer, scope, list(dict.fromkeys(taken)))
+            sources = [self._output(siblings[name], scope, index) for name, index in inbound]
+            if id(layer) in outer_inputs:
+                sources.append(outer_inputs[id(layer)])
+            # A layer that is called twice may name the same input twice.
+            yield from self.nodes(layer, scope, list(dict.fromkeys(sources)))
 
     def _find_outputs(self, layer: Json, scope: str) -> list[str]:
         _check_depth(scope)
@@ -102,7 +102,10 @@ class _Converter:
         return [self._output(siblings[inner], name, index) for inner, index in named]
 
     def _output(self, layer: Json, scope: str, index: int) -> str:
-        """Which node makes the output at this place; a layer's own outputs all come from it."""
+        """The node that produces a layer's output with this index.
+
+        A layer that is not a model is one node, which produces all its outputs.
+        """
         outputs = self.outputs(layer, scope) or [_scoped(scope, _name(layer))]
         return outputs[index] if 0 <= index < len(outputs) else outputs[-1]
 
@@ -120,7 +123,7 @@ def _node(layer: Json, name: str, inputs: Sequence[str]) -> NodeDef:
 
 def _attribute(key: str, value: Any) -> AttrValue:
     if key == "dtype":
-        # A name, or a policy that has one.
+        # Either a name, or a policy with a name in its config.
         if isinstance(value, dict) and isinstance(value.get("config"), dict):
             value = value["config"].get("name", value)
         if isinstance(value, str) and value in _DTYPES:
@@ -136,25 +139,25 @@ def _attribute(key: str, value: Any) -> AttrValue:
 
 
 def _references(value: Any, siblings: dict[str, Json]) -> list[tuple[str, int]]:
-    """Name and output of every layer that is referred to, however deep inside."""
+    """(Name, output index) of every sibling that the JSON value refers to, at any depth."""
     found: list[tuple[str, int]] = []
-    waiting = [value]
-    while waiting:
-        value = waiting.pop()
+    stack = [value]
+    while stack:
+        value = stack.pop()
         if isinstance(value, dict):
             history = value.get("keras_history")
-            waiting += [history] if history is not None else [*value.values()][::-1]
+            stack += [history] if history is not None else [*value.values()][::-1]
         elif isinstance(value, list):
-            # ["name", node, output, ...]: the node is which of the layer's uses is meant.
+            # A reference is ["name", call, output, ...]; call is which call of the layer is meant.
             if len(value) >= 3 and isinstance(value[0], str) and value[0] in siblings:
                 found.append((value[0], value[2] if isinstance(value[2], int) else 0))
                 value = value[3:]
-            waiting += value[::-1]
+            stack += value[::-1]
     return found
 
 
 def _layers(layer: Json) -> list[Json]:
-    """The layers of a model; none of any other layer."""
+    """The layers of a model; an empty list for any other layer."""
     config = layer.get("config")
     # In early versions the config of a sequential model is the list itself.
     layers = config.get("layers") if isinstance(config, dict) else config
@@ -171,14 +174,16 @@ def _is_functional(model: Json) -> bool:
 
 
 def _by_name(layers: list[Json]) -> dict[str, Json]:
-    """Layers by what others call them: the name beside the config, which is mostly the same as that
-    inside."""
+    """Layers by the name that other layers use: the one next to the config, if present.
+
+    In most layers it is the same as the name inside the config.
+    """
     inside = {_name(layer): layer for layer in layers}
     return inside | {str(layer["name"]): layer for layer in layers if layer.get("name")}
 
 
 def _name(layer: Json) -> str:
-    """What a layer calls itself."""
+    """The layer's own name, from its config if present."""
     config = layer.get("config")
     named = config.get("name") if isinstance(config, dict) else None
     return str(named or layer.get("name") or layer.get("class_name") or "layer")
@@ -189,10 +194,10 @@ def _scoped(scope: str, name: str) -> str:
 
 
 def _text(text: str) -> str:
-    # JSON can have half of a pair of surrogates.
+    # JSON strings can contain unpaired surrogates, which protobuf rejects.
     return text.encode(errors="replace").decode()
 
 
 def _check_depth(scope: str) -> None:
     if scope.count("/") > _MAX_DEPTH:
-        raise DecodeError(f"it is no Keras model: more than {_MAX_DEPTH} models inside each other")
+        raise DecodeError(f"not a Keras model: more than {_MAX_DEPTH} nested models")

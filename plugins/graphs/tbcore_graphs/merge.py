@@ -1,4 +1,4 @@
-"""Several graphs as one: each below a scope of its own, so that no two nodes have one name."""
+"""Merges several graphs into one. Each gets its own scope, so that node names stay unique."""
 
 from __future__ import annotations
 
@@ -8,25 +8,24 @@ from tbcore_graphs import wire
 from tbcore_graphs.proto.graph_pb2 import FunctionDefLibrary, GraphDef, NodeDef
 
 
-def graphs(serialized: Sequence[bytes]) -> bytes:
-    """A serialized GraphDef with the nodes of all, below `graph_1`, `graph_2` and so on.
+def merge_graphs(serialized: Sequence[bytes]) -> bytes:
+    """A serialized GraphDef with the nodes of all graphs, in scopes `graph_1`, `graph_2` and so on.
 
-    The same ones always give the same bytes.
-
-    Functions become `graph_1_<name>`, and so do the calls of them. A single graph is returned as it
-    is; versions are those of the first. Raises DecodeError where one is none.
+    Functions are renamed to `graph_1_<name>`, and their calls are adjusted. The versions are those
+    of the first graph. A single graph is returned unchanged. The result is deterministic. Raises
+    DecodeError if one of the inputs is not a GraphDef.
     """
     if len(serialized) == 1:
         return serialized[0]
     merged: list[bytes] = []
     for index, data in enumerate(serialized):
-        merged += _below(f"graph_{index + 1}", data, with_versions=index == 0)
+        merged += _move_into_scope(f"graph_{index + 1}", data, with_versions=index == 0)
     return b"".join(merged)
 
 
-def _below(prefix: str, data: bytes, *, with_versions: bool) -> Iterator[bytes]:
-    """Parts of a serialized GraphDef."""
-    nodes, libraries, rest = [], [], []
+def _move_into_scope(prefix: str, data: bytes, *, with_versions: bool) -> Iterator[bytes]:
+    """Yields the fields of a serialized GraphDef whose nodes and functions have this prefix."""
+    nodes, libraries, other_fields = [], [], []
     for field in wire.fields(data):
         content = data[field.content : field.end]
         if field.number == 1 and field.wire_type == wire.LENGTH_DELIMITED:
@@ -34,7 +33,7 @@ def _below(prefix: str, data: bytes, *, with_versions: bool) -> Iterator[bytes]:
         elif field.number == 2 and field.wire_type == wire.LENGTH_DELIMITED:
             libraries.append(content)
         else:
-            rest.append(data[field.start : field.end])
+            other_fields.append(data[field.start : field.end])
     library = wire.decode(FunctionDefLibrary, b"".join(libraries))
     functions = {function.signature.name for function in library.function}
     for content in nodes:
@@ -56,10 +55,11 @@ def _below(prefix: str, data: bytes, *, with_versions: bool) -> Iterator[bytes]:
         registered.gradient_func = f"{prefix}_{registered.gradient_func}"
     yield GraphDef(library=library).SerializeToString(deterministic=True)
     if with_versions:
-        yield from rest
+        yield from other_fields
 
 
 def _rename_calls(nodes: Iterable[NodeDef], prefix: str, functions: set[str]) -> None:
+    """Adds the prefix to the names of these functions in the nodes' ops and attributes."""
     for node in nodes:
         if node.op in functions:
             node.op = f"{prefix}_{node.op}"

@@ -1,4 +1,4 @@
-"""The addresses of graphs: those of the HTTP API, those for pages, and those of the earlier API."""
+"""Routes: the HTTP API for programs, the routes of the front end, and the legacy API."""
 
 from __future__ import annotations
 
@@ -23,13 +23,16 @@ Handler = Callable[[Request], Response]
 
 _MEDIA_TYPE = "text/x-protobuf; charset=utf-8"
 _CACHED_TEXT_BYTES = 64 << 20
+"""Capacity of each cache of compressed text."""
 _MAX_CHILDREN = 2000
+"""Default of the parameter `limit`."""
 
 
 def make_routes(multiplexer: Multiplexer, *, graph_bytes: int) -> list[Route]:
-    """/runs, /graph, /run_metadata, /run_metadata_tags; for pages /overview and what follows it.
+    """All routes of the plugin, with a cache of `graph_bytes` for graphs.
 
-    Graphs are kept in memory up to `graph_bytes`.
+    /runs, /graph, /run_metadata and /run_metadata_tags are for programs, the others for the front
+    end.
     """
     library = Library(multiplexer, graph_bytes)
 
@@ -45,14 +48,14 @@ def make_routes(multiplexer: Multiplexer, *, graph_bytes: int) -> list[Route]:
 
     def scope(request: Request) -> Response:
         run, graph = required(request, "run"), optional(request, "graph")
-        answer = library.graph(run, graph).scope(
+        response = library.graph(run, graph).scope(
             optional(request, "path", ""),
-            library.sums(run, graph, optional(request, "tag")),
+            library.cost_totals(run, graph, optional(request, "tag")),
             limit=optional_int(request, "limit", _MAX_CHILDREN, minimum=1),
             offset=optional_int(request, "offset", 0, minimum=0),
             series=optional(request, "series", ""),
         )
-        return json_response(answer)
+        return json_response(response)
 
     def node(request: Request) -> Response:
         run, name = required(request, "run", "name")
@@ -61,7 +64,7 @@ def make_routes(multiplexer: Multiplexer, *, graph_bytes: int) -> list[Route]:
 
     def trace(request: Request) -> Response:
         run, name = required(request, "run", "name")
-        answer = library.trace(
+        response = library.trace(
             run,
             optional(request, "graph"),
             name,
@@ -69,7 +72,7 @@ def make_routes(multiplexer: Multiplexer, *, graph_bytes: int) -> list[Route]:
             limit=optional_int(request, "limit", _MAX_CHILDREN, minimum=1),
             series=optional(request, "series", ""),
         )
-        return json_response(answer)
+        return json_response(response)
 
     def search(request: Request) -> Response:
         graph = library.graph(required(request, "run"), optional(request, "graph"))
@@ -91,7 +94,7 @@ def make_routes(multiplexer: Multiplexer, *, graph_bytes: int) -> list[Route]:
 
 
 def make_legacy_api(multiplexer: Multiplexer) -> LegacyApi:
-    """data/graph and data/run_metadata; the former without data/ too."""
+    """The legacy API: data/graph, also available as /graph, and data/run_metadata."""
     graph = Route("/graph", _graph(multiplexer))
     return LegacyApi(
         routes=[graph, Route("/run_metadata", _run_metadata(multiplexer))],
@@ -109,14 +112,14 @@ def _graph(multiplexer: Multiplexer) -> Handler:
 
     def graph(request: Request) -> Response:
         run, limit = required(request, "run"), _limit(request)
-        source, function = sources.function(multiplexer, run, optional(request, "graph"))
+        source, function = sources.resolve_id(multiplexer, run, optional(request, "graph"))
         return _text_response(
             request,
             f"graph {source.id!r}",
             texts,
             (source.item.etag, source.id, function, limit),
             GraphDef,
-            lambda: sources.read(source, function),
+            lambda: sources.read_graph(source, function),
             lambda data: graph_text(data, limit),
         )
 
@@ -143,7 +146,7 @@ def _run_metadata(multiplexer: Multiplexer) -> Handler:
 
 
 def _limit(request: Request) -> Limit | None:
-    """The bound on the size of attributes that a request asks for."""
+    """The limit on the size of attributes that a request sets; None if it sets none."""
     max_bytes = optional_int(request, "limit_attr_size", minimum=1)
     key = optional(request, "large_attrs_key")
     if max_bytes is None:
@@ -151,7 +154,7 @@ def _limit(request: Request) -> Limit | None:
     if key is None:
         raise BadRequestError(
             'query parameter "large_attrs_key" is required with "limit_attr_size": '
-            "it names the attribute that lists what was left out"
+            "it names the attribute that lists the omitted ones"
         )
     return Limit(max_bytes, key)
 
@@ -165,14 +168,14 @@ def _text_response(
     read: Callable[[], bytes],
     text_of: Callable[[bytes], Iterator[bytes]],
 ) -> Response:
-    """Text that is made while it is sent."""
+    """A response whose text is generated while it is sent, unless it is already in the cache."""
     chunks = texts.get(key)
     if chunks is None:
-        with sources.reading(name):
+        with sources.decoding(name):
             data = read()
-            # Once text is on its way it is too late for an error.
+            # Validate first: after the first byte of text, an error response is impossible.
             wire.check(message_type, data)
         chunks = texts.keep(key, text_of(data))
-    # Pages read up to the end of a line, for ever where there is none.
+    # An empty text becomes one empty line: front ends loop forever if there is no line end.
     chunks = filter(None, chunks)
     return pieces_response(request, chain([next(chunks, b"\n")], chunks), _MEDIA_TYPE)

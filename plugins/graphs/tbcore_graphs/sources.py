@@ -1,7 +1,4 @@
-"""Where the graphs of a run come from: which were logged, under which names, and their bytes.
-
-A graph is a serialized GraphDef here, whatever it was logged as.
-"""
+"""Sources: the graphs that a run logged, in all forms, and their bytes as a serialized GraphDef."""
 
 from __future__ import annotations
 
@@ -12,56 +9,59 @@ from typing import NamedTuple
 from tbcore import Claim, DecodeError, Item, Multiplexer, NotFoundError
 from tbcore.values import Value
 from tbcore_graphs import keras, merge, wire
-from tbcore_graphs.columns import functions_of
+from tbcore_graphs.columns import function_spans
 from tbcore_graphs.proto.graph_pb2 import FunctionDef, FunctionDefLibrary, GraphDef
 
 _GRAPH_DEFS = (Claim("graph_def"), Claim("tensor", plugin_name="graphs", is_scalar=False))
 _META_GRAPH_DEFS = (Claim("meta_graph_def"),)
 _PROFILES = (
-    # A graph with the time and memory that its nodes took, and a graph alone.
+    # The first has a graph with the time and memory of its nodes; the second, a graph only.
     Claim("tensor", plugin_name="graph_run_metadata", is_scalar=False),
     Claim("tensor", plugin_name="graph_run_metadata_graph", is_scalar=False),
 )
 _KERAS_MODELS = (Claim("tensor", plugin_name="graph_keras_model", is_scalar=False),)
 
 GRAPHS = (*_GRAPH_DEFS, *_META_GRAPH_DEFS, *_PROFILES, *_KERAS_MODELS)
-"""Whatever has a graph in it."""
+"""All forms in which a graph is logged."""
 META_GRAPHS = _META_GRAPH_DEFS
+"""The form in which TensorFlow 1 saved a model's graph."""
 RUN_METADATA = (
     Claim("tagged_run_metadata"),
     Claim("tensor", plugin_name="graph_tagged_run_metadata", is_scalar=False),
     Claim("tensor", plugin_name="graph_run_metadata", is_scalar=False),
 )
-"""Whatever tells what the nodes took."""
+"""All forms in which the time and memory of nodes are logged."""
 CLAIMS = (*GRAPHS, RUN_METADATA[0], RUN_METADATA[1])
+"""Everything that the plugin reads. RUN_METADATA[2] is already among GRAPHS."""
 
 MAIN = "graph"
-"""The id of the graph that belongs to the run as a whole."""
+"""The id of the graph of the run as a whole."""
 _FUNCTION = "function:"
+"""Prefix of a function's name in an id."""
 
 
-class Source(NamedTuple):
-    """One graph of a run, not yet read."""
+class GraphSource(NamedTuple):
+    """One graph of a run, whose bytes are still in the file."""
 
     id: str
-    """Unique in the run: MAIN, `keras:<tag>` or `run_metadata:<tag>`."""
+    """MAIN, `keras:<tag>` or `run_metadata:<tag>`; unique within the run."""
     title: str
-    """For readers."""
+    """The name shown to users."""
     kind: str
     """`graph_def`, `meta_graph_def`, `keras` or `run_metadata`."""
     item: Item
 
     def read(self) -> bytes:
-        """The serialized GraphDef, each time the same bytes; not checked.
+        """The serialized GraphDef, not validated. Every call returns the same bytes.
 
-        Raises NotFoundError or DataError as `Item.read` does, and DecodeError when there is no
-        graph in it.
+        Raises NotFoundError or DataError as `Item.read` does, and DecodeError if the item contains
+        no graph.
         """
         data = blob(self.item.read())
         match self.kind:
             case "meta_graph_def":
-                # Field 2 of a MetaGraphDef; the rest is for saving and serving.
-                return _content_of(data, 2)
+                # The graph is field 2 of MetaGraphDef. The other fields are for saving and serving.
+                return _field_content(data, 2)
             case "run_metadata":
                 return _graph_of_run_metadata(data)
             case "keras":
@@ -69,110 +69,122 @@ class Source(NamedTuple):
         return data
 
 
-def sources(multiplexer: Multiplexer, run: str) -> list[Source]:
-    """The graphs of a run, the one of the run as a whole first.
+def graphs_of_run(multiplexer: Multiplexer, run: str) -> list[GraphSource]:
+    """The graphs of a run, with the graph of the run as a whole first.
 
-    Of several under one name the last one counts, and a graph_def before a meta_graph_def. Raises
-    NotFoundError for an unknown run.
+    The last graph under each name is used, and a graph_def takes precedence over a meta_graph_def.
+    Raises NotFoundError for an unknown run.
     """
     found = []
     main = [
-        Source(MAIN, "Graph", "meta_graph_def" if claims is _META_GRAPH_DEFS else "graph_def", item)
+        GraphSource(
+            MAIN, "Graph", "meta_graph_def" if claims is _META_GRAPH_DEFS else "graph_def", item
+        )
         for claims in (_GRAPH_DEFS, _META_GRAPH_DEFS)
-        for item in _last_of_each(multiplexer, run, claims).values()
+        for item in _last_items(multiplexer, run, claims).values()
     ]
     found += main[:1]
-    for tag, item in _last_of_each(multiplexer, run, _KERAS_MODELS).items():
-        found.append(Source(f"keras:{tag}", f"Keras model {tag}", "keras", item))
-    for tag, item in _last_of_each(multiplexer, run, _PROFILES).items():
-        found.append(Source(f"run_metadata:{tag}", f"Function {tag}", "run_metadata", item))
+    for tag, item in _last_items(multiplexer, run, _KERAS_MODELS).items():
+        found.append(GraphSource(f"keras:{tag}", f"Keras model {tag}", "keras", item))
+    for tag, item in _last_items(multiplexer, run, _PROFILES).items():
+        found.append(GraphSource(f"run_metadata:{tag}", f"Function {tag}", "run_metadata", item))
     return found
 
 
-def source(multiplexer: Multiplexer, run: str, graph: str | None) -> Source:
-    """The graph with this id; without one the first of the run. Raises NotFoundError likewise, and
-    when there is no such graph."""
-    found = sources(multiplexer, run)
+def graph_source(multiplexer: Multiplexer, run: str, graph: str | None) -> GraphSource:
+    """The graph with this id; the run's first graph for None.
+
+    Raises NotFoundError for an unknown run or id, and if the run has no graph.
+    """
+    found = graphs_of_run(multiplexer, run)
     if not found:
-        raise NotFoundError(f"run {run!r} has no graph")
+        raise NotFoundError(f"no graph in run {run!r}")
     if graph is None:
         return found[0]
     for candidate in found:
         if candidate.id == graph:
             return candidate
     names = ", ".join(repr(candidate.id) for candidate in found[:20])
-    raise NotFoundError(f"run {run!r} has no graph {graph[:200]!r}; it has {names}")
+    raise NotFoundError(f"no graph {graph[:200]!r} in run {run!r}; available: {names}")
 
 
-def function(multiplexer: Multiplexer, run: str, graph: str | None) -> tuple[Source, str | None]:
-    """The graph that an id names, and which function of its library is meant; None for none.
+def resolve_id(
+    multiplexer: Multiplexer, run: str, graph: str | None
+) -> tuple[GraphSource, str | None]:
+    """The graph and the function that an id names; the function is None for the graph itself.
 
-    Functions have ids of their own: that of the graph, `/function:` and the name; those of the main
-    graph are `function:<name>` for short. Raises NotFoundError likewise.
+    A function's id is the id of its graph, `/function:` and the function's name. For the main graph
+    it is just `function:<name>`. Raises NotFoundError for an unknown run or graph. Whether the
+    function exists is not checked.
     """
-    known = sources(multiplexer, run)
+    known = graphs_of_run(multiplexer, run)
     if graph is None or any(candidate.id == graph for candidate in known):
-        return source(multiplexer, run, graph), None
+        return graph_source(multiplexer, run, graph), None
     if graph.startswith(_FUNCTION):
-        return source(multiplexer, run, MAIN), graph.removeprefix(_FUNCTION)
+        return graph_source(multiplexer, run, MAIN), graph.removeprefix(_FUNCTION)
     for candidate in known:
         prefix = f"{candidate.id}/{_FUNCTION}"
         if graph.startswith(prefix):
             return candidate, graph.removeprefix(prefix)
-    return source(multiplexer, run, graph), None
+    return graph_source(multiplexer, run, graph), None
 
 
-def read(source: Source, function: str | None) -> bytes:
-    """The serialized GraphDef of a graph; of a function, one with nothing else in its library.
+def read_graph(source: GraphSource, function: str | None) -> bytes:
+    """A graph as a serialized GraphDef; a function as one with only this function in its library.
 
-    Raises what `Source.read` does, and NotFoundError when there is no such function.
+    Raises the errors of `GraphSource.read`, and NotFoundError if the function does not exist.
     """
     data = source.read()
     if function is None:
         return data
-    place = functions_of(data).get(function)
-    if place is None:
+    span = function_spans(data).get(function)
+    if span is None:
         raise NotFoundError(f"the graph has no function {function[:200]!r}")
-    found = wire.decode(FunctionDef, data[slice(*place)])
+    found = wire.decode(FunctionDef, data[slice(*span)])
     library = FunctionDefLibrary(function=[found])
     return GraphDef(library=library).SerializeToString(deterministic=True)
 
 
 def run_metadata_tags(multiplexer: Multiplexer, run: str) -> dict[str, int]:
-    """Tags of run metadata to the step of the last one under each."""
-    last = _last_of_each(multiplexer, run, RUN_METADATA)
+    """Each tag of run metadata to the step of its last item."""
+    last = _last_items(multiplexer, run, RUN_METADATA)
     return {tag: item.step for tag, item in last.items()}
 
 
 def run_metadata(multiplexer: Multiplexer, run: str, tag: str) -> Item:
-    """The last run metadata of a tag, for `blob(item.read())`; not checked. Raises NotFoundError
-    where there is none."""
+    """The last run metadata under a tag; `blob(item.read())` returns its bytes, not validated.
+
+    Raises NotFoundError if there is none.
+    """
     return multiplexer.items(run, tag, RUN_METADATA, samples=1)[-1]
 
 
 def blob(value: Value) -> bytes:
-    """The bytes that were logged: those of the event, or the one string of a tensor."""
+    """The bytes that were logged, either as an event's field or as the string in a tensor."""
     if isinstance(value, bytes):
         return value
     strings = value.tensor.string_val
     if not strings:
-        raise DecodeError(f"value of tag {value.tag!r} is no graph: it holds no bytes")
+        raise DecodeError(
+            f"the tensor of tag {value.tag!r} contains no bytes, so it is not a graph"
+        )
     return strings[0]
 
 
 @contextmanager
-def reading(what: str) -> Iterator[None]:
-    """Has a DecodeError say what it is that cannot be decoded."""
+def decoding(what: str) -> Iterator[None]:
+    """Adds to a DecodeError the name of what could not be decoded."""
     try:
         yield
     except DecodeError as error:
         raise DecodeError(f"{what} cannot be decoded: {error}") from None
 
 
-def _last_of_each(multiplexer: Multiplexer, run: str, claims: tuple[Claim, ...]) -> dict[str, Item]:
+def _last_items(multiplexer: Multiplexer, run: str, claims: tuple[Claim, ...]) -> dict[str, Item]:
+    """The last item of each tag of a run. Raises NotFoundError for an unknown run."""
     listing = multiplexer.tags(claims)
     if run not in listing:
-        # Says so, with names that come close.
+        # Raises NotFoundError with similar run names.
         multiplexer.metadata(run, "")
     return {
         tag: items[-1]
@@ -182,17 +194,19 @@ def _last_of_each(multiplexer: Multiplexer, run: str, claims: tuple[Claim, ...])
 
 
 def _graph_of_run_metadata(data: bytes) -> bytes:
-    """The graph of each function before it was optimized; of all if there are several."""
-    functions = [_content_of(function, 2) for function in _contents_of(data, 4)]
-    return merge.graphs([graph for graph in functions if graph])
+    """The graphs of the traced functions before optimization, merged into one graph."""
+    functions = [_field_content(function, 2) for function in _field_contents(data, 4)]
+    return merge.merge_graphs([graph for graph in functions if graph])
 
 
-def _content_of(data: bytes, number: int) -> bytes:
-    """A message inside a message. Where it is written in pieces these are merged by joining."""
-    return b"".join(_contents_of(data, number))
+def _field_content(data: bytes, number: int) -> bytes:
+    """The message in a field of a message. A field that occurs several times is merged."""
+    # Concatenating serialized messages merges them.
+    return b"".join(_field_contents(data, number))
 
 
-def _contents_of(data: bytes, number: int) -> Iterator[bytes]:
+def _field_contents(data: bytes, number: int) -> Iterator[bytes]:
+    """The content of every message, string or bytes field with this number."""
     for field in wire.fields(data):
         if field.number == number and field.wire_type == wire.LENGTH_DELIMITED:
             yield data[field.content : field.end]

@@ -1,8 +1,8 @@
-"""The text form of graphs and run metadata: what protobuf prints, piece by piece.
+"""The protobuf text format of graphs and run metadata, generated in pieces.
 
-Pages read it line by line: one field a line, `name {` and `name: value`. Protobuf's own printer
-takes 0.2 s for a megabyte; attributes, of which a graph has the same ones a thousand times, are
-therefore printed once each. Nothing is ever held as a whole, neither the message nor its text.
+Front ends parse it line by line: each line is one field, `name: value`, or opens one, `name {`.
+Protobuf's own printer takes 0.2 s per megabyte. The same attributes occur thousands of times in a
+graph, so the text of each is cached. Neither the message nor its text is ever in memory as a whole.
 """
 
 from __future__ import annotations
@@ -23,45 +23,47 @@ from tbcore_graphs.proto.attr_value_pb2 import AttrValue
 from tbcore_graphs.proto.graph_pb2 import GraphDef, NodeDef
 
 CHUNK_BYTES = 1 << 16
-_LONG_BYTES = 1 << 16
-"""From here on bytes are escaped in bulk, and messages printed in pieces."""
-_MAX_REMEMBERED_BYTES = 1 << 10
-_MAX_REMEMBERED = 10_000
-"""Attributes whose text is kept while one graph is printed: 50 MB at most, 1 MB in practice."""
+"""Approximate size of the chunks in which text is returned."""
+_LONG_MESSAGE_BYTES = 1 << 16
+"""Larger messages are printed in pieces, and larger bytes fields are escaped by numpy."""
+_MAX_CACHED_ATTRIBUTE_BYTES = 1 << 10
+"""Maximum serialized size of an attribute whose text is cached."""
+_MAX_CACHED_ATTRIBUTES = 10_000
+"""Maximum number of cached texts for one graph: 50 MB at most, 1 MB in practice."""
 
 _PLAIN = re.compile(r"[ !#-&(-\[\]-~]*")
-"""Texts in which nothing is escaped."""
+"""Matches strings that need no escapes."""
 
 
 class Limit(NamedTuple):
-    """Attributes that are left out because of their size."""
+    """A limit on the size of attributes; larger ones are omitted."""
 
     max_bytes: int
-    """Of a serialized AttrValue that stays."""
+    """Maximum size of a serialized AttrValue, in bytes."""
     key: str
-    """The attribute that names those of the node that were left out."""
+    """The attribute in which a node lists the keys of its omitted attributes."""
 
 
 def graph_text(data: bytes, limit: Limit | None = None) -> Iterator[bytes]:
-    """The text of a serialized GraphDef in chunks of about CHUNK_BYTES; UTF-8.
+    """Yields the text of a serialized GraphDef, UTF-8, in chunks of about CHUNK_BYTES.
 
-    Maps are sorted by key, texts are UTF-8, bytes have octal escapes. With a limit, attributes of
-    the graph's nodes that are larger are left out. Raises DecodeError where the bytes are none;
-    `wire.check` finds that out beforehand.
+    Maps are sorted by key, strings are UTF-8, and bytes have octal escapes. With a limit, larger
+    attributes of the graph's own nodes are omitted. Raises DecodeError if the bytes are not a
+    GraphDef; call `wire.check` first to get that error before any text.
     """
-    return _chunks(_graph(data, limit))
+    return _chunks(_graph_pieces(data, limit))
 
 
 def message_text(message_type: type[Message], data: bytes) -> Iterator[bytes]:
-    """The text of any other serialized message, likewise."""
-    return _chunks(_of_bytes(message_type, data, 0, {}))
+    """Yields the text of a serialized `message_type` in the same way as `graph_text`."""
+    return _chunks(_serialized_pieces(message_type, data, 0, {}))
 
 
-def leave_out(node: NodeDef, limit: Limit) -> None:
-    """Takes attributes off the node that are too large, and lists them under `limit.key`.
+def omit_large_attributes(node: NodeDef, limit: Limit) -> None:
+    """Removes a node's attributes that exceed the limit, and lists their keys under `limit.key`.
 
-    An attribute with that key that is there before, and is not too large, stays and gets the names
-    in addition.
+    If the node already has an attribute with that key, and it is within the limit, the keys are
+    appended to its list.
     """
     large = sorted(key for key in node.attr if node.attr[key].ByteSize() > limit.max_bytes)
     for key in large:
@@ -70,67 +72,67 @@ def leave_out(node: NodeDef, limit: Limit) -> None:
         node.attr[limit.key].list.s.append(key.encode())
 
 
-def _graph(data: bytes, limit: Limit | None) -> Iterator[str]:
-    """Nodes first, as the numbers of the fields have it, wherever they stand."""
-    remembered: dict[tuple[str, bytes, int], str] = {}
-    rest = []
+def _graph_pieces(data: bytes, limit: Limit | None) -> Iterator[str]:
+    """Yields the text of a GraphDef: nodes first, because their field has the lowest number."""
+    cache: dict[tuple[str, bytes, int], str] = {}
+    other_fields = []
     for field in wire.fields(data):
         if field.number != 1 or field.wire_type != wire.LENGTH_DELIMITED:
-            rest.append(data[field.start : field.end])
+            other_fields.append(data[field.start : field.end])
             continue
         node = wire.decode(NodeDef, data[field.content : field.end])
         if limit is not None and field.end - field.content > limit.max_bytes:
-            # No attribute of a smaller node is too large.
-            leave_out(node, limit)
+            # The attributes of a smaller node are all within the limit.
+            omit_large_attributes(node, limit)
         yield "node {\n"
-        yield from _of_node(node, 2, remembered)
+        yield from _node_pieces(node, 2, cache)
         yield "}\n"
-    yield from _of_bytes(GraphDef, b"".join(rest), 0, remembered)
+    yield from _serialized_pieces(GraphDef, b"".join(other_fields), 0, cache)
 
 
-def _of_bytes(
-    message_type: type[Message], data: bytes, indent: int, remembered: dict[Any, str]
+def _serialized_pieces(
+    message_type: type[Message], data: bytes, indent: int, cache: dict[Any, str]
 ) -> Iterator[str]:
-    """The text of a message that may be too large to be decoded at once."""
+    """Yields the text of a serialized message, which is split if too large to decode in one go."""
     if len(data) <= wire.PART_BYTES or not wire.is_divisible(message_type):
-        yield from _of_message(wire.decode(message_type, data), indent, remembered)
+        yield from _message_pieces(wire.decode(message_type, data), indent, cache)
         return
     by_number: dict[int, list[wire.Field]] = {}
     for field in wire.fields(data):
         by_number.setdefault(field.number, []).append(field)
     margin = " " * indent
     for number in sorted(by_number):
-        described: Any = message_type.DESCRIPTOR.fields_by_number.get(number)
-        if described is None:
+        descriptor: Any = message_type.DESCRIPTOR.fields_by_number.get(number)
+        if descriptor is None:
             continue
         found = by_number[number]
         inner = [wire.message_of(message_type, field) for field in found]
         if any(inner_type is None for inner_type in inner):
             whole = b"".join(data[field.start : field.end] for field in found)
-            yield from _of_message(wire.decode(message_type, whole), indent, remembered)
+            yield from _message_pieces(wire.decode(message_type, whole), indent, cache)
             continue
         contents: Iterable[bytes] = (data[field.content : field.end] for field in found)
-        if not _is_repeated(described):
-            # What is written of one message in several pieces is merged.
+        if not _is_repeated(descriptor):
+            # Concatenating the serialized pieces of one message merges them.
             contents = [b"".join(contents)]
         for content in contents:
-            yield f"{margin}{described.name} {{\n"
-            yield from _of_bytes(
-                GetMessageClass(described.message_type), content, indent + 2, remembered
+            yield f"{margin}{descriptor.name} {{\n"
+            yield from _serialized_pieces(
+                GetMessageClass(descriptor.message_type), content, indent + 2, cache
             )
             yield f"{margin}}}\n"
 
 
-def _of_message(message: Any, indent: int, remembered: dict[Any, str]) -> Iterator[str]:
+def _message_pieces(message: Any, indent: int, cache: dict[Any, str]) -> Iterator[str]:
     if isinstance(message, NodeDef):
-        yield from _of_node(message, indent, remembered)
-    elif message.ByteSize() <= _LONG_BYTES and not _has_nodes(message):
+        yield from _node_pieces(message, indent, cache)
+    elif message.ByteSize() <= _LONG_MESSAGE_BYTES and not _has_nodes(message):
         yield text_format.MessageToString(message, as_utf8=True, indent=indent)
     else:
-        yield from _of_long(message, indent, remembered)
+        yield from _long_message_pieces(message, indent, cache)
 
 
-def _of_node(node: NodeDef, indent: int, remembered: dict[Any, str]) -> Iterator[str]:
+def _node_pieces(node: NodeDef, indent: int, cache: dict[Any, str]) -> Iterator[str]:
     margin = " " * indent
     lines = []
     if node.name:
@@ -143,37 +145,39 @@ def _of_node(node: NodeDef, indent: int, remembered: dict[Any, str]) -> Iterator
     for key in sorted(node.attr):
         value = node.attr[key]
         serialized = value.SerializeToString(deterministic=True)
-        if len(serialized) <= _MAX_REMEMBERED_BYTES:
-            # Nearly every attribute of nearly every node.
-            known = (key, serialized, indent)
-            lines.append(remembered.get(known) or _remember(known, value, remembered))
+        if len(serialized) <= _MAX_CACHED_ATTRIBUTE_BYTES:
+            # This is the case for nearly all attributes.
+            cache_key = (key, serialized, indent)
+            lines.append(cache.get(cache_key) or _attribute_text(cache_key, value, cache))
             continue
         yield "".join(lines)
         yield f"{margin}attr {{\n"
-        yield from _of_message(NodeDef.AttrEntry(key=key, value=value), indent + 2, remembered)
+        yield from _message_pieces(NodeDef.AttrEntry(key=key, value=value), indent + 2, cache)
         lines = [f"{margin}}}\n"]
     yield "".join(lines)
     for field in ("experimental_debug_info", "experimental_type"):
         if node.HasField(field):
             yield f"{margin}{field} {{\n"
-            yield from _of_message(getattr(node, field), indent + 2, remembered)
+            yield from _message_pieces(getattr(node, field), indent + 2, cache)
             yield f"{margin}}}\n"
 
 
-def _remember(known: tuple[str, bytes, int], value: AttrValue, remembered: dict[Any, str]) -> str:
+def _attribute_text(
+    cache_key: tuple[str, bytes, int], value: AttrValue, cache: dict[Any, str]
+) -> str:
     """The text of an attribute with this key, value and indent."""
-    key, _, indent = known
+    key, _, indent = cache_key
     margin = " " * indent
     entry = NodeDef.AttrEntry(key=key, value=value)
     text = text_format.MessageToString(entry, as_utf8=True, indent=indent + 2)
     text = f"{margin}attr {{\n{text}{margin}}}\n"
-    if len(remembered) < _MAX_REMEMBERED:
-        remembered[known] = text
+    if len(cache) < _MAX_CACHED_ATTRIBUTES:
+        cache[cache_key] = text
     return text
 
 
-def _of_long(message: Any, indent: int, remembered: dict[Any, str]) -> Iterator[str]:
-    """Field by field, and within these element by element."""
+def _long_message_pieces(message: Any, indent: int, cache: dict[Any, str]) -> Iterator[str]:
+    """Yields the text of a decoded message, one field and one element at a time."""
     margin = " " * indent
     for field, value in message.ListFields():
         elements: Iterable[Any] = value if _is_repeated(field) else [value]
@@ -184,9 +188,9 @@ def _of_long(message: Any, indent: int, remembered: dict[Any, str]) -> Iterator[
         for element in elements:
             if field.message_type is not None:
                 yield f"{margin}{field.name} {{\n"
-                yield from _of_message(element, indent + 2, remembered)
+                yield from _message_pieces(element, indent + 2, cache)
                 yield f"{margin}}}\n"
-            elif field.type == FieldDescriptor.TYPE_BYTES and len(element) > _LONG_BYTES:
+            elif field.type == FieldDescriptor.TYPE_BYTES and len(element) > _LONG_MESSAGE_BYTES:
                 yield f'{margin}{field.name}: "'
                 yield from escaped(element)
                 yield '"\n'
@@ -201,7 +205,7 @@ def _has_nodes(message: Any) -> bool:
 
 
 def _is_repeated(field: Any) -> bool:
-    # Newer versions of protobuf warn when they are asked for `label`, older ones have nothing else.
+    # Newer versions of protobuf warn when `label` is used; older ones have no `is_repeated`.
     if hasattr(field, "is_repeated"):
         return bool(field.is_repeated)
     return bool(field.label == FieldDescriptor.LABEL_REPEATED)
@@ -210,13 +214,14 @@ def _is_repeated(field: Any) -> bool:
 def _quoted(text: str) -> str:
     if _PLAIN.fullmatch(text):
         return f'"{text}"'
-    # Newer versions of protobuf take bytes as well, and say so; older ones need the text.
+    # Any, because the types that CEscape declares differ between versions of protobuf. All accept
+    # a string.
     escape: Any = text_encoding.CEscape
     return f'"{escape(text, True)}"'
 
 
 def _escapes() -> tuple[Any, Any]:
-    """For each byte its escape, in rows of 4, and which of these 4 count."""
+    """Two arrays of shape (256, 4): each byte's escape in ASCII, and which elements are used."""
     table = np.zeros((256, 4), np.uint8)
     used = np.zeros((256, 4), bool)
     for byte in range(256):
@@ -230,21 +235,22 @@ _ESCAPES, _USED = _escapes()
 
 
 def escaped(data: bytes) -> Iterator[str]:
-    """The text of bytes between its quotes, in pieces."""
+    """Yields the text of a bytes field, without its quotes, in pieces."""
     array = np.frombuffer(data, np.uint8)
-    for start in range(0, len(array), _LONG_BYTES):
-        piece = array[start : start + _LONG_BYTES]
+    for start in range(0, len(array), _LONG_MESSAGE_BYTES):
+        piece = array[start : start + _LONG_MESSAGE_BYTES]
         yield _ESCAPES[piece][_USED[piece]].tobytes().decode("ascii")
 
 
 def _chunks(pieces: Iterable[str]) -> Iterator[bytes]:
-    waiting: list[str] = []
+    """Joins pieces to chunks of at least CHUNK_BYTES; the last one may be smaller."""
+    pending: list[str] = []
     size = 0
     for piece in pieces:
-        waiting.append(piece)
+        pending.append(piece)
         size += len(piece)
         if size >= CHUNK_BYTES:
-            yield "".join(waiting).encode()
-            waiting, size = [], 0
-    if waiting:
-        yield "".join(waiting).encode()
+            yield "".join(pending).encode()
+            pending, size = [], 0
+    if pending:
+        yield "".join(pending).encode()

@@ -1,7 +1,8 @@
-"""The wire format of protobuf: where the fields of a message lie, without decoding any.
+"""The wire format of protobuf: finds the fields of a serialized message without decoding them.
 
-Decoding a message is one call that nothing interrupts, and a graph may be 100 MB. It is taken apart
-here, so that each call decodes little and other threads come to their turn in between.
+Decoding a message is one call that holds the GIL throughout, and a graph can be 100 MB. This module
+splits large messages into parts that are decoded one by one, so that other threads can run in
+between.
 """
 
 from __future__ import annotations
@@ -16,43 +17,45 @@ from google.protobuf.message_factory import GetMessageClass
 from tbcore import DecodeError
 
 PART_BYTES = 1 << 18
-"""A message of this size is decoded in a millisecond or so."""
+"""Target size of a part. Decoding that much takes about a millisecond."""
 
 LENGTH_DELIMITED = 2
-"""The wire type of messages, texts and bytes."""
+"""The wire type of messages, strings and bytes."""
 _FIXED_SIZES = {1: 8, 5: 4}
+"""Wire type to the number of bytes in such a field's content."""
 
 
 class Field(NamedTuple):
-    """One field on the wire; offsets into the bytes that were given."""
+    """One field on the wire. All offsets are into the serialized bytes passed to `fields`."""
 
     number: int
     wire_type: int
     start: int
-    """Of its key."""
+    """Offset of the field's key."""
     content: int
-    """Of its content, behind key and length."""
+    """Offset of the field's content, which follows the key and the length."""
     end: int
+    """Offset after the field's last byte."""
 
 
 class Part(NamedTuple):
-    """Some neighbouring fields of a message, to be decoded as one of its class."""
+    """Consecutive fields of a message, which can be decoded as a message of the same type."""
 
     type: type[Message]
     path: tuple[int, ...]
-    """Numbers of the fields that lead to the message; () for the outermost."""
+    """Field numbers from the outermost message to the one the fields belong to; () for itself."""
     start: int
     end: int
 
 
 def fields(data: bytes, start: int = 0, end: int | None = None) -> Iterator[Field]:
-    """The fields of the message in `data[start:end]`, in the order in which they stand.
+    """Yields the fields of the message in `data[start:end]`, in file order.
 
-    Raises DecodeError where the bytes are no message.
+    Raises DecodeError if the bytes are not a valid message.
     """
     at, end = start, len(data) if end is None else end
     while at < end:
-        # Most numbers are one byte long: a call for each would take half of the time.
+        # Most varints are one byte long. Calling a function for each would double the run time.
         key, content = data[at], at + 1
         if key >= 0x80:
             key, content = _varint(data, at, end)
@@ -69,10 +72,10 @@ def fields(data: bytes, start: int = 0, end: int | None = None) -> Iterator[Fiel
         elif wire_type in _FIXED_SIZES:
             stop = content + _FIXED_SIZES[wire_type]
         else:
-            raise DecodeError(f"its field at byte {at} has the wire type {wire_type}")
+            raise DecodeError(f"the field at byte {at} has the unknown wire type {wire_type}")
         if stop > end or number == 0:
-            what = "ends beyond the message" if number else "has no number"
-            raise DecodeError(f"its field at byte {at} {what}")
+            problem = "extends past the end of its message" if number else "has the number 0"
+            raise DecodeError(f"the field at byte {at} {problem}")
         yield Field(number, wire_type, at, content, stop)
         at = stop
 
@@ -80,10 +83,10 @@ def fields(data: bytes, start: int = 0, end: int | None = None) -> Iterator[Fiel
 def parts(
     message_type: type[Message], data: bytes, start: int = 0, end: int | None = None
 ) -> Iterator[Part]:
-    """The message in `data[start:end]` in pieces of about PART_BYTES, together every field of it.
+    """Splits the message in `data[start:end]` into parts of about PART_BYTES, in file order.
 
-    Larger messages inside it are taken apart likewise, where they stand. What cannot be taken apart
-    comes whole, however large it is.
+    Nested messages that are larger than PART_BYTES are split as well. A message that cannot be
+    split (see `is_divisible`) is one part, however large it is.
     """
     yield from _parts(message_type, (), data, start, len(data) if end is None else end)
 
@@ -111,40 +114,41 @@ def _parts(
 
 
 def is_divisible(message_type: type[Message]) -> bool:
-    """Whether the fields of such a message can be looked at one by one.
+    """Whether a message of this type can be decoded in parts.
 
-    Of the fields of a oneof the last one counts, so these have to stay together.
+    Messages with a oneof cannot: the last field of a oneof replaces the earlier ones, so they must
+    be decoded together.
     """
     return not message_type.DESCRIPTOR.oneofs
 
 
 def message_of(message_type: type[Message], field: Field) -> type[Message] | None:
-    """The class of the message that a field holds; None for anything else, such as a map."""
-    described: Any = message_type.DESCRIPTOR.fields_by_number.get(field.number)
-    if described is None or described.message_type is None or field.wire_type != LENGTH_DELIMITED:
+    """The class of the message in a field; None if the field is a map or not a message at all."""
+    descriptor: Any = message_type.DESCRIPTOR.fields_by_number.get(field.number)
+    if descriptor is None or descriptor.message_type is None or field.wire_type != LENGTH_DELIMITED:
         return None
-    if described.message_type.GetOptions().map_entry:
+    if descriptor.message_type.GetOptions().map_entry:
         return None
-    return GetMessageClass(described.message_type)
+    return GetMessageClass(descriptor.message_type)
 
 
 def decode(message_type: type[Message], data: bytes) -> Any:
-    """The message; raises DecodeError where the bytes are none."""
+    """The decoded message. Raises DecodeError if the bytes are not a `message_type`."""
     try:
         return message_type.FromString(data)
     except ProtobufDecodeError:
         name = message_type.DESCRIPTOR.name
-        raise DecodeError(f"{len(data)} bytes of it are no {name}") from None
+        raise DecodeError(f"{len(data)} of its bytes are not a valid {name}") from None
 
 
 def check(message_type: type[Message], data: bytes) -> None:
-    """Raises DecodeError where the bytes are no such message."""
+    """Raises DecodeError if the bytes are not a `message_type`."""
     for part in parts(message_type, data):
         decode(part.type, data[part.start : part.end])
 
 
 def _varint(data: bytes, at: int, end: int) -> tuple[int, int]:
-    """A number and the offset behind it."""
+    """The varint at offset `at`, and the offset after it."""
     number = shift = 0
     for offset in range(at, min(end, at + 10)):
         byte = data[offset]
@@ -152,4 +156,4 @@ def _varint(data: bytes, at: int, end: int) -> tuple[int, int]:
         if byte < 0x80:
             return number, offset + 1
         shift += 7
-    raise DecodeError(f"its number at byte {at} does not end")
+    raise DecodeError(f"the varint at byte {at} is not terminated")

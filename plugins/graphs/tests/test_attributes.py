@@ -1,4 +1,4 @@
-"""Attributes as readers see them: the numbers of a tensor, in whichever field they were logged."""
+"""Attributes as text: a tensor's numbers are shown whichever field they were logged in."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tbcore_graphs.proto.graph_pb2 import NodeDef
 
 
 def text_of(value: str) -> str:
-    """What is shown of an attribute with this value."""
+    """The text of an attribute with this value."""
     node = text_format.Parse(f'attr {{ key: "a" value {{ {value} }} }}', NodeDef())
     [[key, text]] = attributes(node)
     assert key == "a"
@@ -41,16 +41,16 @@ def text_of(value: str) -> str:
     ],
 )
 def test_values_are_short_texts(value: str, expected: str) -> None:
-    """Of every sort."""
+    """Every type of attribute has a readable text."""
     assert text_of(value) == expected
 
 
 def test_half_precision_is_shown_as_numbers_not_as_bits() -> None:
-    """Its list holds 16 bits of each number; bfloat16 are the upper bits of a float."""
+    """`half_val` contains the 16 bits of each number; bfloat16 is the upper half of a float32."""
     numbers = [1.0, -0.5, 0.0]
     half = np.array(numbers, "<f2").view("<u2")
-    brain = (np.array(numbers, "<f4").view("<u4") >> 16).astype("<u2")
-    for dtype, bits in (("DT_HALF", half), ("DT_BFLOAT16", brain)):
+    bfloat16 = (np.array(numbers, "<f4").view("<u4") >> 16).astype("<u2")
+    for dtype, bits in (("DT_HALF", half), ("DT_BFLOAT16", bfloat16)):
         name = dtype.removeprefix("DT_").lower()
         listed = " ".join(f"half_val: {number}" for number in bits.tolist())
         assert text_of(f"tensor {{ dtype: {dtype} {listed} }}") == f"{name} scalar: 1, -0.5, 0"
@@ -60,8 +60,8 @@ def test_half_precision_is_shown_as_numbers_not_as_bits() -> None:
     assert text_of("tensor { dtype: DT_HALF half_val: -1 }") == "half scalar: nan"
 
 
-def test_complex_numbers_are_pairs_of_what_was_logged() -> None:
-    """Real and imaginary part in turn; a last one without the other says nothing."""
+def test_complex_numbers_are_pairs_of_logged_numbers() -> None:
+    """Real and imaginary parts alternate; a last real part without an imaginary one is ignored."""
     listed = "tensor { dtype: DT_COMPLEX64 scomplex_val: 1 scomplex_val: -2 scomplex_val: 3 }"
     assert text_of(listed) == "complex64 scalar: 1-2j"
     content = "".join(f"\\{byte:03o}" for byte in np.array([1 - 2j], "<c8").tobytes())
@@ -70,8 +70,8 @@ def test_complex_numbers_are_pairs_of_what_was_logged() -> None:
     )
 
 
-def test_long_values_are_cut_and_say_how_long_they_are() -> None:
-    """Elements are counted, bytes as well."""
+def test_long_values_are_cut_and_end_with_their_size() -> None:
+    """The size is in elements for lists, in bytes otherwise."""
     values = " ".join(f"i: {index}" for index in range(1000))
     assert text_of(f"list {{ {values} }}").endswith("199, … 1,000 in all]")
     text = text_of(f's: "{"x" * 5000}"')

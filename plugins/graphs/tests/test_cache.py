@@ -1,4 +1,4 @@
-"""What is kept: as much as there is room for, made once, and never half of a text."""
+"""The caches stay within their capacity, make each value once and never keep half of a text."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 from tbcore_graphs.cache import Cache, TextCache
 
 
-def test_the_values_used_last_stay() -> None:
-    """Within the bound; the very last one stays however large it is."""
+def test_the_least_recently_used_values_are_evicted() -> None:
+    """The most recent value stays, even if it alone exceeds the capacity."""
     cache: Cache[str] = Cache(10)
     made: list[str] = []
 
@@ -34,24 +34,24 @@ def test_a_value_is_made_by_one_thread_while_others_wait() -> None:
     """Reading a large graph twice at once would take twice the memory."""
     cache: Cache[int] = Cache(10)
     made: list[int] = []
-    all_ask = threading.Barrier(4)
+    all_started = threading.Barrier(4)
 
     def make() -> int:
         made.append(1)
         return 7
 
-    def ask() -> int:
-        all_ask.wait(timeout=30)
+    def get() -> int:
+        all_started.wait(timeout=30)
         return cache.get("key", make, lambda _: 1)
 
     with ThreadPoolExecutor(4) as pool:
-        found = [future.result() for future in [pool.submit(ask) for _ in range(4)]]
+        found = [future.result() for future in [pool.submit(get) for _ in range(4)]]
 
     assert (found, made) == ([7] * 4, [1])
 
 
-def test_an_error_is_passed_on_and_nothing_is_kept() -> None:
-    """The next one tries again."""
+def test_an_error_propagates_and_nothing_is_cached() -> None:
+    """The next call tries again."""
     cache: Cache[int] = Cache(10)
     with pytest.raises(ZeroDivisionError):
         cache.get("key", lambda: 1 // 0, lambda _: 1)
@@ -59,8 +59,8 @@ def test_an_error_is_passed_on_and_nothing_is_kept() -> None:
     assert cache.get("key", lambda: 3, lambda _: 1) == 3
 
 
-def test_a_text_is_kept_once_it_was_taken_to_its_end() -> None:
-    """A client that goes away in the middle leaves nothing behind."""
+def test_a_text_is_cached_after_its_last_chunk() -> None:
+    """A client that disconnects in the middle leaves nothing in the cache."""
     texts = TextCache(1000)
     chunks = [b"first", b"second"]
     half = texts.keep("key", iter(chunks))
@@ -74,8 +74,8 @@ def test_a_text_is_kept_once_it_was_taken_to_its_end() -> None:
     assert list(kept) == chunks
 
 
-def test_a_text_that_is_too_long_is_not_kept() -> None:
-    """It is passed on all the same."""
+def test_a_text_that_is_too_long_is_not_cached() -> None:
+    """Its chunks are still returned."""
     texts = TextCache(100)
     chunks = [bytes(range(256))] * 3
     assert list(texts.keep("key", iter(chunks))) == chunks

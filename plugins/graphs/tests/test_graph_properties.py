@@ -1,4 +1,4 @@
-"""Scopes, nodes and searches are what a plain walk over the graph finds, for any graph."""
+"""Scopes, nodes, traces and searches agree with a simple reference implementation on any graph."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tbcore_graphs.profile import Cost
 from tbcore_graphs.proto.graph_pb2 import FunctionDef, GraphDef
 from tbcore_graphs.proto.tensor_pb2 import TensorShapeProto
 
-MANY = 10_000
+NO_LIMIT = 10_000
 NAMES = st.lists(st.sampled_from(["a", "b", "c", "x_1", "x_2"]), min_size=1, max_size=4).map(
     "/".join
 )
@@ -26,13 +26,13 @@ SHAPES = st.lists(st.lists(st.integers(-1, 3), max_size=2), max_size=2)
 
 @st.composite
 def graphs(draw: st.DrawFn) -> GraphDef:
-    """Few names, so that scopes have the names of nodes; inputs may name anything."""
+    """Graphs with few names, so that scopes and nodes share some; inputs may name missing nodes."""
     names = draw(st.lists(NAMES, max_size=12, unique=True))
     inputs = st.lists(
         st.builds(
             lambda mark, name, output: f"{mark}{name}{output}",
             st.sampled_from(["", "", "^"]),
-            st.sampled_from([*names, "nobody"]),
+            st.sampled_from([*names, "missing"]),
             st.sampled_from(["", "", ":0", ":1", ":7"]),
         ),
         max_size=4,
@@ -57,7 +57,7 @@ Edge = tuple[str, str, bool, int, str]
 
 
 class Reference:
-    """The same graph as lists and dictionaries."""
+    """A graph as lists and dictionaries."""
 
     def __init__(self, graph: GraphDef) -> None:
         names = [node.name for node in graph.node]
@@ -89,7 +89,7 @@ class Reference:
                 self.edges.append((self.shown[name], self.shown[node.name], control, output, shape))
 
     def children(self, scope: str) -> dict[str, str]:
-        """Full names of what lies directly in a scope, and what it is."""
+        """Full name of each direct child of a scope to its kind."""
         found: dict[str, str] = {}
         for name in self.nodes:
             if is_below(name, scope):
@@ -99,12 +99,12 @@ class Reference:
                 found[child] = "scope" if slash else "op"
         return found
 
-    def outward(self, scope: str, name: str) -> str:
-        """What stands for a node when one looks from a scope."""
-        around = scope
-        while not is_below(name, around):
-            around = around.rpartition("/")[0]
-        return next(c for c in self.children(around) if name == c or is_below(name, c))
+    def visible_entry(self, scope: str, name: str) -> str:
+        """The scope or node that represents a node as seen from a scope."""
+        container = scope
+        while not is_below(name, container):
+            container = container.rpartition("/")[0]
+        return next(c for c in self.children(container) if name == c or is_below(name, c))
 
 
 def is_below(name: str, scope: str) -> bool:
@@ -117,12 +117,12 @@ def rows(table: dict[str, list[Any]]) -> list[tuple[Any, ...]]:
 
 @settings(deadline=None, max_examples=100)
 @given(logged=graphs())
-def test_every_scope_is_what_a_plain_walk_finds(logged: GraphDef) -> None:
-    """Children, edges between them, and edges across the border."""
+def test_every_scope_equals_the_reference(logged: GraphDef) -> None:
+    """The children, the edges between them and the edges across the border are the same."""
     reference, graph = Reference(logged), Graph(columns_of(logged.SerializeToString()))
 
     for scope in ["", *reference.scopes]:
-        found = graph.scope(scope, None, limit=MANY)
+        found = graph.scope(scope, None, limit=NO_LIMIT)
         children = reference.children(scope)
         table = found["children"]
         assert dict(zip(table["name"], table["kind"], strict=True)) == children
@@ -147,7 +147,8 @@ def test_every_scope_is_what_a_plain_walk_finds(logged: GraphDef) -> None:
         shapes: dict[Any, set[str]] = {}
         for source, target, control, _, shape in reference.edges:
             inside = is_below(source, scope), is_below(target, scope)
-            near, far = reference.outward(scope, source), reference.outward(scope, target)
+            near = reference.visible_entry(scope, source)
+            far = reference.visible_entry(scope, target)
             if not any(inside) or (all(inside) and near == far):
                 continue
             where = "edges" if all(inside) else "ins" if inside[1] else "outs"
@@ -156,7 +157,7 @@ def test_every_scope_is_what_a_plain_walk_finds(logged: GraphDef) -> None:
             shapes.setdefault((where, key), set()).add(shape)
         for where, columns in (("edges", ("from", "to")), ("ins", ("child", "outside")),
                                ("outs", ("child", "outside"))):  # fmt: skip
-            answer = Counter[Any]()
+            actual = Counter[Any]()
             for near, far, count, control, shape in rows(
                 {key: found[where][key] for key in (*columns, "count", "control", "shape")}
             ):
@@ -165,22 +166,24 @@ def test_every_scope_is_what_a_plain_walk_finds(logged: GraphDef) -> None:
                     table["name"][far] if where == "edges" else far,
                     control,
                 )
-                assert key not in answer
-                answer[key] = count
+                assert key not in actual
+                actual[key] = count
                 same = shapes[where, key]
                 assert shape == (next(iter(same)) if len(same) == 1 else "")
-            assert answer == expected[where]
+            assert actual == expected[where]
 
 
 @settings(deadline=None, max_examples=60)
 @given(logged=graphs(), costs=st.dictionaries(NAMES, st.integers(0, 100), max_size=6))
-def test_every_node_and_scope_tells_what_it_holds(logged: GraphDef, costs: dict[str, int]) -> None:
-    """Inputs in the order logged, outputs, operations, and sums of what they took."""
+def test_details_of_nodes_and_scopes_equal_the_reference(
+    logged: GraphDef, costs: dict[str, int]
+) -> None:
+    """Inputs are in the order logged; outputs, operations and cost totals are the same."""
     reference, graph = Reference(logged), Graph(columns_of(logged.SerializeToString()))
-    sums = graph.sums({name: Cost(cost, 2 * cost) for name, cost in costs.items()})
+    totals = graph.cost_totals({name: Cost(cost, 2 * cost) for name, cost in costs.items()})
 
     for name, node in reference.nodes.items():
-        found = graph.node(graph.entry(name), sums, list(node.input))
+        found = graph.node(graph.entry(name), totals, list(node.input))
         assert (found["name"], found["op"], found["device"]) == (name, node.op, node.device)
         listed = [
             (end["name"], end["control"], end["output"], end["shape"])
@@ -198,24 +201,24 @@ def test_every_node_and_scope_tells_what_it_holds(logged: GraphDef, costs: dict[
         )
         assert found["compute_us"] == costs.get(node.name)
     for scope in reference.scopes:
-        totals = graph.totals(graph.entry(scope), sums)
+        found = graph.scope_totals(graph.entry(scope), totals)
         below = {full: node for full, node in reference.nodes.items() if is_below(full, scope)}
-        assert totals["nodes"] == len(below)
-        assert dict(totals["ops"]) == Counter(node.op for node in below.values())
+        assert found["nodes"] == len(below)
+        assert dict(found["ops"]) == Counter(node.op for node in below.values())
         known = [costs[node.name] for node in below.values() if node.name in costs]
-        assert totals["compute_us"] == (sum(known) if known else None)
-        assert totals["bytes"] == (2 * sum(known) if known else None)
+        assert found["compute_us"] == (sum(known) if known else None)
+        assert found["bytes"] == (2 * sum(known) if known else None)
         ends = [(source in below, target in below) for source, target, *_ in reference.edges]
-        assert totals["edges"] == ends.count((True, True))
-        assert totals["num_inputs"] == ends.count((False, True))
-        assert totals["num_outputs"] == ends.count((True, False))
-        inputs = Counter((edge[0], edge[2]) for edge in reference.edges if crosses(edge, below))
+        assert found["edges"] == ends.count((True, True))
+        assert found["num_inputs"] == ends.count((False, True))
+        assert found["num_outputs"] == ends.count((True, False))
+        inputs = Counter((edge[0], edge[2]) for edge in reference.edges if enters(edge, below))
         outputs = Counter((edge[1], edge[2]) for edge in reference.edges if leaves(edge, below))
-        for listed, expected in ((totals["inputs"], inputs), (totals["outputs"], outputs)):
+        for listed, expected in ((found["inputs"], inputs), (found["outputs"], outputs)):
             assert {(end["name"], end["control"]): end["count"] for end in listed} == expected
 
 
-def crosses(edge: Edge, below: Container[str]) -> bool:
+def enters(edge: Edge, below: Container[str]) -> bool:
     return edge[0] not in below and edge[1] in below
 
 
@@ -225,26 +228,26 @@ def leaves(edge: Edge, below: Container[str]) -> bool:
 
 @settings(deadline=None, max_examples=60)
 @given(logged=graphs(), data=st.data())
-def test_a_trace_is_all_that_inputs_lead_back_to(logged: GraphDef, data: st.DataObject) -> None:
-    """From a node, or from all that are in a scope; circles end."""
+def test_a_trace_contains_all_ancestors(logged: GraphDef, data: st.DataObject) -> None:
+    """Ancestors of a node, or of all nodes in a scope; cycles do not make the search endless."""
     reference, graph = Reference(logged), Graph(columns_of(logged.SerializeToString()))
     start = data.draw(st.sampled_from(["", *reference.scopes, *reference.nodes]))
-    needed = {name for name in reference.nodes if name == start or is_below(name, start)}
+    ancestors = {name for name in reference.nodes if name == start or is_below(name, start)}
     while True:
-        more = {source for source, target, *_ in reference.edges if target in needed}
-        if more <= needed:
+        more = {source for source, target, *_ in reference.edges if target in ancestors}
+        if more <= ancestors:
             break
-        needed |= more
+        ancestors |= more
 
-    needs = graph.needs(graph.entry(start))
+    counts = graph.ancestor_counts(graph.entry(start))
 
     for scope in ["", *reference.scopes]:
-        found = graph.trace(scope, needs, limit=MANY)
-        assert found["nodes"] == len(needed)
+        found = graph.trace(scope, counts, limit=NO_LIMIT)
+        assert found["nodes"] == len(ancestors)
         assert set(found["names"]) == {
             child
             for child in reference.children(scope)
-            if any(name == child or is_below(name, child) for name in needed)
+            if any(name == child or is_below(name, child) for name in ancestors)
         }
 
 
@@ -255,10 +258,10 @@ def test_a_trace_is_all_that_inputs_lead_back_to(logged: GraphDef, data: st.Data
     op=st.sampled_from([None, "Add", "CONST", "ons", "", "Nothing"]),
     limit=st.integers(0, 20),
 )
-def test_a_search_finds_what_a_plain_walk_finds(
+def test_a_search_equals_the_reference(
     logged: GraphDef, text: str, op: str | None, limit: int
 ) -> None:
-    """In any case; scopes by their last part."""
+    """Case is ignored, and scopes match by their last segment."""
     reference, graph = Reference(logged), Graph(columns_of(logged.SerializeToString()))
 
     found = graph.search(text, op, limit)
@@ -274,22 +277,22 @@ def test_a_search_finds_what_a_plain_walk_finds(
             for scope in reference.scopes
             if text.lower() in scope.rpartition("/")[2].lower()
         ]
-    answer = list(zip(found["names"], found["kinds"], found["ops"], strict=True))
+    actual = list(zip(found["names"], found["kinds"], found["ops"], strict=True))
     assert found["total"] == len(expected)
-    assert len(answer) == min(limit, len(expected))
-    assert set(answer) <= set(expected)
-    assert len(set(answer)) == len(answer)
+    assert len(actual) == min(limit, len(expected))
+    assert set(actual) <= set(expected)
+    assert len(set(actual)) == len(actual)
 
 
-def test_a_star_in_a_search_stands_for_anything() -> None:
-    """Also between scopes, and as regular expressions write it; the parts keep their order."""
+def test_a_star_in_a_search_matches_any_characters() -> None:
+    """Slashes included. `.*` means the same, and the parts must occur in order."""
     logged = GraphDef()
     for name in ("Conv_1/weights/read", "conv_2/bias", "weights/conv", "a*"):
         logged.node.add(name=name, op="X")
     graph = Graph(columns_of(logged.SerializeToString()))
 
     def found(text: str) -> list[str]:
-        names: list[str] = graph.search(text, None, MANY)["names"]
+        names: list[str] = graph.search(text, None, NO_LIMIT)["names"]
         return names
 
     assert found("conv*weights") == ["Conv_1/weights/read"]
@@ -301,10 +304,10 @@ def test_a_star_in_a_search_stands_for_anything() -> None:
 
 @settings(deadline=None, max_examples=100)
 @given(logged=graphs(), limit=st.integers(1, 4))
-def test_pages_of_children_are_all_of_them(logged: GraphDef, limit: int) -> None:
-    """One after the other, in the order in which the graph has them."""
+def test_pages_of_children_contain_each_child_once(logged: GraphDef, limit: int) -> None:
+    """Consecutive pages are the full list, in the order of the graph."""
     graph = Graph(columns_of(logged.SerializeToString()))
-    whole = graph.scope("", None, limit=MANY)
+    whole = graph.scope("", None, limit=NO_LIMIT)
     found = [graph.scope("", None, limit=limit, offset=at) for at in range(0, 13, limit)]
 
     names = [name for page in found for name in page["children"]["name"]]
@@ -313,15 +316,15 @@ def test_pages_of_children_are_all_of_them(logged: GraphDef, limit: int) -> None
     assert found[0]["too_many"] == (len(whole["children"]["name"]) > limit)
 
 
-def test_scopes_that_are_made_alike_have_one_number() -> None:
-    """Whatever they are called; others have another, and one that is like no other has 0."""
+def test_scopes_of_the_same_structure_have_the_same_number() -> None:
+    """Names do not matter. Other structures have other numbers, and a unique structure has 0."""
     logged = GraphDef()
     for scope, ops in {"a": "XY", "b": "YX", "c": "XX", "d": "XX", "e": "XXX"}.items():
         for number, op in enumerate(ops):
             logged.node.add(name=f"{scope}/inner/n{number}", op=op)
     graph = Graph(columns_of(logged.SerializeToString()))
 
-    a, b, c, d, e = graph.scope("", None, limit=MANY)["children"]["structure"]
+    a, b, c, d, e = graph.scope("", None, limit=NO_LIMIT)["children"]["structure"]
 
     assert a == b != c == d
     assert a > 0 < c
@@ -329,7 +332,7 @@ def test_scopes_that_are_made_alike_have_one_number() -> None:
 
 
 def test_series_are_folded_when_there_are_too_many_children() -> None:
-    """Children that differ in their last number; the rest stays, and the series can be opened."""
+    """Children that differ in their last number become one row, which can be opened."""
     logged = GraphDef()
     logged.node.add(name="s/input", op="Placeholder")
     for number in range(100):
@@ -364,22 +367,22 @@ def test_series_are_folded_when_there_are_too_many_children() -> None:
         graph.scope("s", None, limit=50, series="s/in*")
 
 
-def test_odd_names_stay_what_they_are() -> None:
-    """A scope is never empty; nodes of one name get others; a circle is drawn."""
+def test_unusual_names_are_preserved() -> None:
+    """Segments are never empty, repeated names become unique, and a node may be its own input."""
     names = ["", "/", "a//b", "/x/y", "end/", "a//b", "x" * 5000, "é/ü", "a/b/(b)", "a/b", "a/b/c"]
     logged = GraphDef()
     for name in names:
         logged.node.add(name=name, input=[name])
     graph = Graph(columns_of(logged.SerializeToString()))
 
-    found, waiting = [], [""]
-    while waiting:
-        path = waiting.pop()
-        children = graph.scope(path, None, limit=MANY)["children"]
+    found, queue = [], [""]
+    while queue:
+        path = queue.pop()
+        children = graph.scope(path, None, limit=NO_LIMIT)["children"]
         for name, kind in zip(children["name"], children["kind"], strict=True):
             if kind == "scope":
-                waiting.append(name)
-                assert graph.totals(graph.entry(name), None)["name"] == name
+                queue.append(name)
+                assert graph.scope_totals(graph.entry(name), None)["name"] == name
             else:
                 found.append(name)
                 assert graph.node(graph.entry(name), None, None)["name"] == name
@@ -389,15 +392,15 @@ def test_odd_names_stay_what_they_are() -> None:
     assert len(found) == len(names)
 
 
-def test_a_node_without_a_name_is_told_from_the_whole_graph() -> None:
-    """Pages ask for the whole by the empty name."""
+def test_a_node_without_a_name_gets_one() -> None:
+    """The empty name is the path of the root scope in requests."""
     logged = GraphDef()
     for op in ("First", "Second"):
         logged.node.add(op=op)
     logged.node.add(name="x", op="X", input=["", "(no name)"])
     graph = Graph(columns_of(logged.SerializeToString()))
 
-    names = graph.scope("", None, limit=MANY)["children"]["name"]
+    names = graph.scope("", None, limit=NO_LIMIT)["children"]["name"]
 
     assert names == ["(no name)", "(no name) (2)", "x"]
     ops = [graph.node(graph.entry(name), None, [])["op"] for name in names]
@@ -408,22 +411,22 @@ def test_a_node_without_a_name_is_told_from_the_whole_graph() -> None:
     ]
 
 
-def test_a_deep_name_is_cut_into_a_hundred_scopes() -> None:
-    """A log may hold names of a million slashes."""
+def test_scopes_are_nested_at_most_a_hundred_deep() -> None:
+    """A log may contain a name with a million slashes."""
     logged = GraphDef()
     logged.node.add(name="/".join("a" * 1000))
     graph = Graph(columns_of(logged.SerializeToString()))
 
     path, depth = "", 0
-    while (table := graph.scope(path, None, limit=MANY)["children"])["kind"] == ["scope"]:
+    while (table := graph.scope(path, None, limit=NO_LIMIT)["children"])["kind"] == ["scope"]:
         path, depth = table["name"][0], depth + 1
 
     assert depth == 100
     assert table["name"] == [logged.node[0].name]
 
 
-def test_a_function_is_a_graph_with_what_it_takes_and_returns() -> None:
-    """Inputs name an output and its place; a function of its own lies in the serialized graph."""
+def test_a_function_is_a_graph_with_its_arguments_and_results() -> None:
+    """Inputs may name an output and its index; spans point to messages in the serialized graph."""
     logged = GraphDef()
     function = logged.library.function.add()
     function.signature.name = "f"
@@ -441,12 +444,12 @@ def test_a_function_is_a_graph_with_what_it_takes_and_returns() -> None:
     graph = Graph(columns_of_function(data, start, end))
 
     assert FunctionDef.FromString(data[start:end]) == function
-    root = graph.scope("", None, limit=MANY)
+    root = graph.scope("", None, limit=NO_LIMIT)
     assert root["children"]["name"] == ["x", "scope", "y"]
     assert root["children"]["op"] == ["input_arg", "", "output_arg"]
     assert rows(root["edges"]) == [(0, 1, 2, False, ""), (1, 2, 1, False, "3")]
-    place = graph.columns.index["scope/add"]
-    found = data[graph.columns.start[place] : graph.columns.end[place]]
+    index = graph.columns.index["scope/add"]
+    found = data[graph.columns.start[index] : graph.columns.end[index]]
     assert found == node.SerializeToString()
 
 
@@ -455,7 +458,7 @@ def test_a_function_is_a_graph_with_what_it_takes_and_returns() -> None:
     [([], False, "scalar"), ([-1, 784], False, "?x784"), ([0], False, "0"), ([], True, "?")],
 )
 def test_shapes_have_short_texts(sizes: list[int], unknown_rank: bool, expected: str) -> None:
-    """As they are written by people."""
+    """`?` is an unknown size, or an unknown rank."""
     shape = TensorShapeProto(unknown_rank=unknown_rank)
     for size in sizes:
         shape.dim.add(size=size)

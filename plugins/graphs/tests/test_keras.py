@@ -1,4 +1,4 @@
-"""Keras models as graphs: each way in which versions of Keras write what a layer takes from."""
+"""Keras models as graphs, in every format that versions of Keras use for a layer's inputs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def model(name: str, layers: list[Layer], **config: Any) -> Layer:
 
 
 def edges(root: Any) -> dict[str, list[str]]:
-    """Name of a node to what it takes."""
+    """Name of each node to the names of its inputs."""
     return {node.name: list(node.input) for node in graph(root).node}
 
 
@@ -37,8 +37,8 @@ def graph(root: Any) -> Any:
     return keras.graph_def(json.dumps(root).encode())
 
 
-def test_each_layer_of_a_sequential_model_takes_from_the_one_before() -> None:
-    """The config is a list in early versions."""
+def test_the_input_of_a_layer_in_a_sequential_model_is_the_layer_before() -> None:
+    """The config of such a model is a list in early versions."""
     expected = {"m/a": [], "m/b": ["m/a"], "m/c": ["m/b"]}
     assert edges(model("m", [layer("a"), layer("b"), layer("c")])) == expected
     early = {"class_name": "Sequential", "name": "m", "config": [layer("a"), layer("b")]}
@@ -58,8 +58,8 @@ def test_each_layer_of_a_sequential_model_takes_from_the_one_before() -> None:
     ],
     ids=["nested", "flat", "among keywords", "version 3"],
 )  # fmt: skip
-def test_every_version_names_inputs_in_its_own_way(inbound: Any) -> None:
-    """All of which say the same."""
+def test_inputs_are_read_in_the_format_of_every_version(inbound: Any) -> None:
+    """All these formats name the same two inputs."""
     layers = [layer("a", []), layer("b", []), layer("add", inbound)]
     functional = model(
         "m", layers, input_layers=[["a", 0, 0], ["b", 0, 0]], output_layers=[["add", 0, 0]]
@@ -67,8 +67,8 @@ def test_every_version_names_inputs_in_its_own_way(inbound: Any) -> None:
     assert edges(functional) == {"m/a": [], "m/b": [], "m/add": ["m/a", "m/b"]}
 
 
-def test_a_layer_is_known_by_the_name_beside_its_config() -> None:
-    """Which is another one in layers that are made of operations."""
+def test_other_layers_refer_to_the_name_next_to_the_config() -> None:
+    """It differs from the name inside the config in layers that wrap a TensorFlow operation."""
     odd = {**layer("add", [[["x", 0, 0, {}]]]), "name": "tf_op_layer_add"}
     end = layer("end", [[["tf_op_layer_add", 0, 0, {}]]])
     found = edges(
@@ -77,8 +77,8 @@ def test_a_layer_is_known_by_the_name_beside_its_config() -> None:
     assert found == {"m/x": [], "m/add": ["m/x"], "m/end": ["m/add"]}
 
 
-def test_a_model_inside_a_model_passes_on_what_goes_in_and_out() -> None:
-    """To its input layers, and from its output layers by their places."""
+def test_a_nested_model_connects_its_inputs_and_outputs() -> None:
+    """Edges lead to its input layers, and from its output layers by index."""
     inner = model(
         "inner",
         [layer("i", []), layer("o1", [[["i", 0, 0, {}]]]), layer("o2", [[["i", 0, 0, {}]]])],
@@ -103,8 +103,8 @@ def test_a_model_inside_a_model_passes_on_what_goes_in_and_out() -> None:
     }
 
 
-def test_a_functional_model_in_a_sequential_one_is_a_link_of_the_chain() -> None:
-    """Its input layer takes from the layer before."""
+def test_a_functional_model_inside_a_sequential_one_is_part_of_the_chain() -> None:
+    """The input of its input layer is the layer before it."""
     inner = model(
         "inner", [layer("i", []), layer("o", [[["i", 0, 0, {}]]])],
         input_layers=[["i", 0, 0]], output_layers=[["o", 0, 0]],
@@ -117,8 +117,8 @@ def test_a_functional_model_in_a_sequential_one_is_a_link_of_the_chain() -> None
     }
 
 
-def test_what_a_layer_was_made_with_are_its_attributes() -> None:
-    """With the type of each; a policy stands for the type of its numbers."""
+def test_a_layers_config_becomes_attributes() -> None:
+    """Values keep their types; a dtype policy becomes the dtype it names."""
     policy = {"class_name": "DTypePolicy", "config": {"name": "float32"}}
     made = layer(
         "a",
@@ -163,24 +163,24 @@ JSON = st.recursive(
 @settings(deadline=None)
 @given(JSON)
 def test_any_json_is_a_graph_or_one_clear_error(value: Any) -> None:
-    """Whatever is where."""
+    """No JSON raises anything but DecodeError, wherever its keys are."""
     for root in (value, {"class_name": "Model", "config": {"name": "m", "layers": [value, value]}}):
         with suppress(DecodeError):
             assert graph(root).IsInitialized()
 
 
-def test_models_that_are_too_deep_are_refused() -> None:
-    """As JSON, and as models in models."""
+def test_models_that_are_nested_too_deeply_are_rejected() -> None:
+    """Both deeply nested models and deeply nested JSON."""
     root = layer("a")
     for _ in range(200):
         root = model("m", [root])
     for data in (json.dumps(root).encode(), b'{"config":' + b'{"a":' * 100_000, b"[" * 100_000):
-        with pytest.raises(DecodeError, match="no Keras model"):
+        with pytest.raises(DecodeError, match="not a Keras model"):
             keras.graph_def(data)
 
 
 def test_many_references_to_one_model_take_no_longer_than_one() -> None:
-    """Each output is looked up once, however many ways lead to it."""
+    """Each output is resolved once. Without that, the time would be exponential in the depth."""
     root = layer("a")
     for _ in range(40):
         root = model(

@@ -1,4 +1,4 @@
-"""The routes of graphs as a client sees them: every form a graph is logged in, text, errors."""
+"""The routes of graphs as a client sees them: every logged form, the text format and errors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tbcore_graphs.proto.graph_pb2 import GraphDef, NodeDef
 from tbcore_graphs.proto.run_metadata_pb2 import RunMetadata
 
 routes = import_module("tbcore_graphs.routes")
-"""The package itself has a hook of this name."""
+"""Imported by name: in the package, `routes` is the hook."""
 
 MakeClient = Callable[..., TbcoreClient]
 
@@ -25,7 +25,7 @@ PLUGIN = "data/plugin/graphs"
 
 
 def graph_of(*names: str) -> GraphDef:
-    """A chain of nodes."""
+    """A graph in which each node is the input of the next."""
     nodes = [
         NodeDef(name=name, op="Op", input=[before] if before else [])
         for before, name in zip(["", *names], names, strict=False)
@@ -34,12 +34,12 @@ def graph_of(*names: str) -> GraphDef:
 
 
 def meta_graph(graph: GraphDef) -> bytes:
-    """Field 1 is something else, field 2 the graph."""
+    """A serialized MetaGraphDef: field 1 is its description, field 2 the graph."""
     return in_field(1, b"\x0a\x00") + in_field(2, graph.SerializeToString())
 
 
 def in_field(number: int, data: bytes) -> bytes:
-    """A message that has these bytes in a field."""
+    """A serialized message with these bytes in one field."""
     size = len(data)
     return bytes([number << 3 | 2, size & 0x7F | 0x80, size >> 7]) + data
 
@@ -56,7 +56,7 @@ def metadata_of(*graphs: GraphDef, **times: int) -> RunMetadata:
 
 
 def add_tensor(path: Path, plugin: str, tag: str, *contents: bytes) -> None:
-    """Strings under a tag, with the metadata of a plugin."""
+    """Writes string tensors under a tag, with a plugin's metadata."""
     with EventFileWriter(path) as writer:
         for step, content in enumerate(contents):
             value = summaries.metadata_only(tag, plugin, b"1")
@@ -79,7 +79,7 @@ KERAS = {
 
 @pytest.fixture
 def logdir(tbcore_logdir: Path) -> Path:
-    """A run of each form, and one without a graph."""
+    """One run for each form of graph, and one without a graph."""
     write_run(tbcore_logdir, "def", graph=graph_of("old").SerializeToString())
     with EventFileWriter(tbcore_logdir / "def" / "events.out.tfevents.2") as writer:
         writer.add_graph(graph_of("a", "b/c").SerializeToString())
@@ -117,30 +117,28 @@ def node_names(client: TbcoreClient, run: str, **more: Any) -> list[str]:
 
 
 def test_runs_with_a_graph_in_any_form_are_listed(client: TbcoreClient) -> None:
-    """And others are not: pages would read for ever."""
+    """Others are not: a front end would never finish reading their empty text."""
     assert sorted(client.get(f"{PLUGIN}/runs").json()) == [
         "def", "keras", "meta", "plain", "traced",
     ]  # fmt: skip
     assert client.get("data/plugins_listing").json() == {"graphs": True}
 
 
-def test_a_graph_def_counts_before_a_meta_graph_def_and_the_last_one_counts(
-    client: TbcoreClient,
-) -> None:
-    """Over all files of the run."""
+def test_a_graph_def_takes_precedence_over_a_meta_graph_def(client: TbcoreClient) -> None:
+    """Of each, the last one in any of the run's files is used."""
     assert node_names(client, "def") == ["a", "b/c"]
     assert node_names(client, "meta") == ["meta", "meta/x"]
 
 
 def test_functions_and_models_are_graphs(client: TbcoreClient) -> None:
-    """Where there is nothing else they are the graph of the run; they have ids as well."""
+    """They have ids; without a main graph, the first of them is the graph of the run."""
     assert node_names(client, "traced") == ["f"]
     assert node_names(client, "plain", graph="run_metadata:p") == ["g"]
     assert node_names(client, "keras", graph="keras:keras") == ["model/first", "model/second"]
 
 
-def test_several_functions_are_one_graph(logdir: Path, tbcore_client: MakeClient) -> None:
-    """Each below a scope of its own, with its library; calls find their functions again."""
+def test_several_functions_become_one_graph(logdir: Path, tbcore_client: MakeClient) -> None:
+    """Each has its own scope and library, and calls refer to the renamed functions."""
     first, second = graph_of("a", "b"), graph_of("a")
     first.node[1].input.append("^a")
     first.node[1].op = "f"
@@ -167,8 +165,10 @@ def test_several_functions_are_one_graph(logdir: Path, tbcore_client: MakeClient
     assert graph.library.gradient[0].gradient_func == "graph_2_g"
 
 
-def test_a_function_is_a_graph_with_nothing_but_it(logdir: Path, tbcore_client: MakeClient) -> None:
-    """As text too; it can be read back, in the library that functions belong to."""
+def test_the_text_of_a_function_contains_only_that_function(
+    logdir: Path, tbcore_client: MakeClient
+) -> None:
+    """The function is in the library of an otherwise empty GraphDef, and parses back."""
     graph = graph_of("a")
     for name in ("f", "g"):
         function = graph.library.function.add()
@@ -188,7 +188,7 @@ def test_a_function_is_a_graph_with_nothing_but_it(logdir: Path, tbcore_client: 
 
 
 def test_run_metadata_is_the_last_of_its_tag(client: TbcoreClient) -> None:
-    """Of both forms that tell what nodes took."""
+    """This holds for both forms of run metadata."""
     tags = client.get(f"{PLUGIN}/run_metadata_tags").json()
     assert {run: tags[run] for run in ("def", "traced", "plain", "numbers")} == {
         "def": ["step 1"], "traced": ["t"], "plain": [], "numbers": [],
@@ -199,14 +199,14 @@ def test_run_metadata_is_the_last_of_its_tag(client: TbcoreClient) -> None:
     assert traced == metadata_of(graph_of("f"), x=3)
 
 
-def test_the_earlier_api_has_graphs(client: TbcoreClient) -> None:
-    """Under the addresses and in the words that its pages use."""
-    for address in ("data/graph", "graph", "legacy/data/graph", "legacy/graph"):
-        answer = client.get(f"{address}?run=def&limit_attr_size=1024&large_attrs_key=_too_large")
-        assert answer.text == text(client, "def")
-    for address in ("data/run_metadata", "legacy/data/run_metadata"):
-        answer = client.get(f"{address}?run=def&tag=step 1")
-        assert answer.text == text(client, "def", "run_metadata", tag="step 1")
+def test_the_legacy_api_has_graphs(client: TbcoreClient) -> None:
+    """The routes and the names of data types are those that its front ends use."""
+    for path in ("data/graph", "graph", "legacy/data/graph", "legacy/graph"):
+        response = client.get(f"{path}?run=def&limit_attr_size=1024&large_attrs_key=_too_large")
+        assert response.text == text(client, "def")
+    for path in ("data/run_metadata", "legacy/data/run_metadata"):
+        response = client.get(f"{path}?run=def&tag=step 1")
+        assert response.text == text(client, "def", "run_metadata", tag="step 1")
     index = client.get("legacy/data/runs").json()
     found = {
         run: (entry["graph"], entry["meta_graph"], entry["run_metadata"])
@@ -223,7 +223,7 @@ def test_the_earlier_api_has_graphs(client: TbcoreClient) -> None:
 
 
 def test_an_empty_graph_is_one_empty_line(tbcore_logdir: Path, tbcore_client: MakeClient) -> None:
-    """Pages read up to the end of a line; and it parses as what it is."""
+    """Front ends read up to a line end. The empty line parses as an empty graph."""
     with EventFileWriter(tbcore_logdir / "a.tfevents") as writer:
         writer.add_meta_graph(b"")
     client = tbcore_client(tbcore_logdir, plugins=[tbcore_graphs])
@@ -238,7 +238,7 @@ def test_an_empty_graph_is_one_empty_line(tbcore_logdir: Path, tbcore_client: Ma
     ("query", "status", "words"),
     [
         ("graph", 400, ["run"]),
-        ("graph?run=nobody", 404, ["nobody"]),
+        ("graph?run=missing", 404, ["missing"]),
         ("graph?run=numbers", 404, ["numbers", "no graph"]),
         ("graph?run=def&graph=keras:x", 404, ["keras:x", "'graph'"]),
         ("graph?run=def&limit_attr_size=x&large_attrs_key=k", 400, ["limit_attr_size"]),
@@ -247,8 +247,8 @@ def test_an_empty_graph_is_one_empty_line(tbcore_logdir: Path, tbcore_client: Ma
         ("run_metadata?run=def", 400, ["tag"]),
         ("run_metadata?tag=step 1", 400, ["run"]),
         ("run_metadata?run=def&tag=step", 404, ["step"]),
-        ("run_metadata?run=nobody&tag=step", 404, ["nobody"]),
-        ("overview?run=nobody", 404, ["nobody"]),
+        ("run_metadata?run=missing&tag=step", 404, ["missing"]),
+        ("overview?run=missing", 404, ["missing"]),
         ("scope?run=def&path=nowhere", 404, ["nowhere"]),
         ("scope?run=def&graph=function:f", 404, ["f"]),
         ("scope?run=def&tag=other", 404, ["other"]),
@@ -263,10 +263,10 @@ def test_an_empty_graph_is_one_empty_line(tbcore_logdir: Path, tbcore_client: Ma
         ("search?run=numbers&text=x", 404, ["no graph"]),
     ],
 )
-def test_errors_say_in_one_line_what_is_wrong(
+def test_errors_are_one_line_with_the_requested_name(
     client: TbcoreClient, query: str, status: int, words: list[str]
 ) -> None:
-    """With the name that was asked for."""
+    """For a missing parameter, the line names the parameter."""
     response = client.get(f"{PLUGIN}/{query}")
 
     assert response.status_code == status, response.text
@@ -275,31 +275,31 @@ def test_errors_say_in_one_line_what_is_wrong(
 
 
 def test_a_key_without_a_limit_is_ignored(client: TbcoreClient) -> None:
-    """As it was by the servers before."""
+    """TensorBoard ignored it, too."""
     assert text(client, "def", large_attrs_key="k") == text(client, "def")
 
 
 HOSTILE = {
-    "cut off": graph_of("a" * 50).SerializeToString()[:-3],
+    "truncated": graph_of("a" * 50).SerializeToString()[:-3],
     "text": b"this is no graph",
-    "name that is no UTF-8": b"\x0a\x04\x0a\x02\xff\xfe",
-    "length beyond the end": b"\x0a\xff\xff\xff\xff\x0f",
-    "number without an end": b"\xff" * 20,
-    "messages in messages": b"\x0a\x80\x01" + b"\x3a\x7e" * 64,
+    "name is not UTF-8": b"\x0a\x04\x0a\x02\xff\xfe",
+    "length past the end": b"\x0a\xff\xff\xff\xff\x0f",
+    "unterminated varint": b"\xff" * 20,
+    "nested messages": b"\x0a\x80\x01" + b"\x3a\x7e" * 64,
 }
 
 
 @pytest.mark.parametrize("data", HOSTILE.values(), ids=HOSTILE.keys())
 @pytest.mark.parametrize("form", ["graph_def", "meta_graph_def", "run_metadata", "keras"])
-def test_bytes_that_are_no_graph_are_one_clear_line(
+def test_invalid_bytes_are_a_one_line_error(
     tbcore_logdir: Path, tbcore_client: MakeClient, form: str, data: bytes
 ) -> None:
-    """In every form and on every route; the overview still answers."""
+    """In every form and on every route. The overview succeeds and contains the error."""
     path = tbcore_logdir / "bad" / "a.tfevents"
     if form == "keras":
         add_tensor(path, "graph_keras_model", "t", data)
     elif form == "run_metadata":
-        # Field 4 is what is known of a function, whose field 2 is the graph.
+        # Field 4 of RunMetadata is a traced function, and field 2 of that is its graph.
         add_tensor(path, "graph_run_metadata", "t", in_field(4, in_field(2, data)))
     else:
         with EventFileWriter(path) as writer:
@@ -322,10 +322,10 @@ def test_bytes_that_are_no_graph_are_one_clear_line(
     assert node_names(client, "good") == ["a"]
 
 
-def test_a_tensor_without_strings_is_no_graph(
+def test_a_tensor_without_strings_is_not_a_graph(
     tbcore_logdir: Path, tbcore_client: MakeClient
 ) -> None:
-    """Numbers under the tag of a graph."""
+    """Such as one with numbers under the tag of a graph."""
     with EventFileWriter(tbcore_logdir / "a.tfevents") as writer:
         value = summaries.metadata_only("t", "graph_run_metadata", b"1")
         value.tensor.dtype = 1
@@ -340,7 +340,7 @@ def test_a_tensor_without_strings_is_no_graph(
 def test_a_file_that_was_deleted_or_replaced_is_404(
     tbcore_logdir: Path, tbcore_client: MakeClient
 ) -> None:
-    """Other bytes than those that were logged are never served."""
+    """Bytes that differ from those that were logged are never served."""
     path = write_run(tbcore_logdir, "train", graph=graph_of("a").SerializeToString())
     client = tbcore_client(tbcore_logdir, plugins=[tbcore_graphs])
     data = path.read_bytes()
@@ -354,10 +354,10 @@ def test_a_file_that_was_deleted_or_replaced_is_404(
     assert client.get(f"{PLUGIN}/runs").json() == []
 
 
-def test_a_graph_that_is_written_anew_is_served_anew(
+def test_a_graph_that_is_rewritten_is_read_again(
     tbcore_logdir: Path, tbcore_client: MakeClient
 ) -> None:
-    """Nothing that is kept gets old."""
+    """Cached values never go stale."""
     write_run(tbcore_logdir, "train", graph=graph_of("a").SerializeToString())
     client = tbcore_client(tbcore_logdir, plugins=[tbcore_graphs])
     assert node_names(client, "train") == ["a"]
@@ -370,30 +370,30 @@ def test_a_graph_that_is_written_anew_is_served_anew(
     assert client.get(f"{PLUGIN}/scope?run=train").json()["children"]["name"] == ["b"]
 
 
-def test_long_text_is_sent_while_it_is_made(
+def test_long_text_is_sent_while_it_is_generated(
     tbcore_logdir: Path, tbcore_client: MakeClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And is the same the second time, when it was kept."""
+    """The second response comes from the cache and is the same."""
     graph = graph_of(*(f"scope/node_{i}" for i in range(40_000)))
     write_run(tbcore_logdir, "train", graph=graph.SerializeToString())
     client = tbcore_client(tbcore_logdir, plugins=[tbcore_graphs])
     client.headers["Accept-Encoding"] = "identity"
-    made: list[Any] = []
-    printed = routes.graph_text
-    monkeypatch.setattr(routes, "graph_text", lambda *given: made.append(given) or printed(*given))
+    calls: list[Any] = []
+    graph_text = routes.graph_text
+    monkeypatch.setattr(routes, "graph_text", lambda *args: calls.append(args) or graph_text(*args))
 
-    answers = [client.get(f"{PLUGIN}/graph?run=train") for _ in range(2)]
+    responses = [client.get(f"{PLUGIN}/graph?run=train") for _ in range(2)]
 
     expected = text_format.MessageToString(graph, as_utf8=True)
-    assert [answer.text == expected for answer in answers] == [True, True]
-    assert "content-length" not in answers[0].headers
-    assert len(made) == 1
+    assert [response.text == expected for response in responses] == [True, True]
+    assert "content-length" not in responses[0].headers
+    assert len(calls) == 1
     head = client.head(f"{PLUGIN}/graph?run=train")
     assert (head.status_code, head.content) == (200, b"")
 
 
-def test_overview_names_graphs_and_metadata(client: TbcoreClient) -> None:
-    """The graph of the run first; its id is that of the text's parameter."""
+def test_overview_lists_graphs_and_metadata(client: TbcoreClient) -> None:
+    """The graph of the run is first. Ids are those that the parameter `graph` accepts."""
     found = client.get(f"{PLUGIN}/overview?run=def").json()
     assert found["graphs"] == [
         {"id": "graph", "title": "Graph", "source": "graph_def",
@@ -406,8 +406,8 @@ def test_overview_names_graphs_and_metadata(client: TbcoreClient) -> None:
     assert client.get(f"{PLUGIN}/overview?run=numbers").json()["graphs"] == []
 
 
-def test_costs_come_with_a_tag(client: TbcoreClient) -> None:
-    """Of the last metadata of the tag, and null for what it does not speak of."""
+def test_costs_are_those_of_the_requested_tag(client: TbcoreClient) -> None:
+    """From the tag's last metadata; null for nodes that are not in it."""
     children = client.get(f"{PLUGIN}/scope?run=def&tag=step 1").json()["children"]
     assert children["name"] == ["a", "b"]
     assert children["compute_us"] == [7, None]
@@ -416,8 +416,10 @@ def test_costs_come_with_a_tag(client: TbcoreClient) -> None:
     assert (node["compute_us"], node["bytes"]) == (7, 70)
 
 
-def test_metadata_says_where_nodes_ran(tbcore_logdir: Path, tbcore_client: MakeClient) -> None:
-    """Most graphs do not; what a graph says holds for nodes that the metadata leaves out."""
+def test_devices_come_from_metadata_where_available(
+    tbcore_logdir: Path, tbcore_client: MakeClient
+) -> None:
+    """Most graphs contain none. Nodes without metadata have the device that the graph gives."""
     graph = graph_of("s/a", "s/b", "t/c", "t/d")
     graph.node[2].device = "/wanted:0"
     graph.node[3].device = "/wanted:0"
@@ -426,7 +428,7 @@ def test_metadata_says_where_nodes_ran(tbcore_logdir: Path, tbcore_client: MakeC
         stats = metadata.step_stats.dev_stats.add(device=device)
         for name in names:
             stats.node_stats.add(node_name=name, all_end_rel_micros=1)
-        # So many that they are decoded in parts.
+        # Enough nodes that the message is decoded in several parts.
         for index in range(20_000):
             stats.node_stats.add(node_name=f"elsewhere/{index}", all_end_rel_micros=1)
     with EventFileWriter(tbcore_logdir / "a.tfevents") as writer:

@@ -1,4 +1,4 @@
-"""The text form: byte for byte what protobuf prints, however the message is cut up on the way."""
+"""The text format: identical to what protobuf prints, however the message is split on the way."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def expected(message: Message) -> str:
 
 
 def values() -> st.SearchStrategy[AttrValue]:
-    """Attributes of every sort, functions with attributes of their own among them."""
+    """Attributes of every type, including functions that have attributes themselves."""
     flat = st.one_of(
         st.builds(lambda s: AttrValue(s=s), st.binary(max_size=12)),
         st.builds(lambda i: AttrValue(i=i), st.integers(-(2**63), 2**63 - 1)),
@@ -129,13 +129,13 @@ def graphs(draw: st.DrawFn) -> GraphDef:
     return graph
 
 
-@pytest.fixture(params=[1 << 18, 40, 0], ids=["whole", "small pieces", "smallest pieces"])
-def piece(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
-    """How large a message may be that is decoded and printed at once."""
+@pytest.fixture(params=[1 << 18, 40, 0], ids=["whole", "small parts", "smallest parts"])
+def part_bytes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Maximum size of a message that is decoded and printed in one go."""
     size: int = request.param
     monkeypatch.setattr(wire, "PART_BYTES", size)
-    monkeypatch.setattr(text, "_LONG_BYTES", min(size, 1 << 16) or 1)
-    monkeypatch.setattr(text, "_MAX_REMEMBERED_BYTES", min(size, 1 << 10))
+    monkeypatch.setattr(text, "_LONG_MESSAGE_BYTES", min(size, 1 << 16) or 1)
+    monkeypatch.setattr(text, "_MAX_CACHED_ATTRIBUTE_BYTES", min(size, 1 << 10))
     return size
 
 
@@ -148,22 +148,22 @@ PROPERTY = settings(
 
 @PROPERTY
 @given(graph=graphs())
-def test_a_graph_is_printed_as_protobuf_does(piece: int, graph: GraphDef) -> None:
-    """Whatever is in it; and the text makes the same graph again."""
+def test_a_graph_is_printed_as_protobuf_does(part_bytes: int, graph: GraphDef) -> None:
+    """The text is protobuf's, and parses back to the same graph."""
     data = graph.SerializeToString()
     wire.check(GraphDef, data)
 
     found = printed(data)
 
     assert found == expected(graph)
-    # A NaN is no NaN to `==`, so the texts are compared.
+    # Compare texts, because NaN != NaN.
     assert expected(text_format.Parse(found, GraphDef())) == found
 
 
 @PROPERTY
 @given(graph=graphs(), others=graphs())
-def test_fields_may_stand_in_any_order(piece: int, graph: GraphDef, others: GraphDef) -> None:
-    """Two messages one after the other are one: lists are joined, all else is merged."""
+def test_fields_may_stand_in_any_order(part_bytes: int, graph: GraphDef, others: GraphDef) -> None:
+    """Two concatenated messages are one: lists are joined, everything else is merged."""
     data = others.SerializeToString() + graph.SerializeToString()
 
     assert printed(data) == expected(GraphDef.FromString(data))
@@ -171,8 +171,8 @@ def test_fields_may_stand_in_any_order(piece: int, graph: GraphDef, others: Grap
 
 @PROPERTY
 @given(graph=graphs(), max_bytes=st.integers(1, 60))
-def test_large_attributes_are_left_out(piece: int, graph: GraphDef, max_bytes: int) -> None:
-    """Of the graph's own nodes, by the size of the serialized value."""
+def test_large_attributes_are_omitted(part_bytes: int, graph: GraphDef, max_bytes: int) -> None:
+    """Those of the graph's own nodes whose serialized value exceeds the limit."""
     limit = Limit(max_bytes, "_too_large")
     data = graph.SerializeToString()
     for node in graph.node:
@@ -187,12 +187,12 @@ def test_large_attributes_are_left_out(piece: int, graph: GraphDef, max_bytes: i
 
 @PROPERTY
 @given(graph=graphs())
-def test_pages_can_read_it_line_by_line(piece: int, graph: GraphDef) -> None:
-    """One field a line, `name {` and `}` and `name: value`, and a line end at the end."""
+def test_the_text_can_be_parsed_line_by_line(part_bytes: int, graph: GraphDef) -> None:
+    """Each line is `name {`, `}` or `name: value`, and the last one has a line end, too."""
     found = printed(graph.SerializeToString())
 
     depth = 0
-    # Not splitlines: a name may hold what Unicode takes for the end of a line.
+    # Not splitlines(), which also splits at Unicode's line separators. Names may contain those.
     for line in found.removesuffix("\n").split("\n") if found else ():
         if line.endswith("{"):
             assert re.fullmatch(r" *\w+ \{", line)
@@ -207,7 +207,7 @@ def test_pages_can_read_it_line_by_line(piece: int, graph: GraphDef) -> None:
     assert not found or found.endswith("\n")
 
 
-def test_the_example_of_the_document() -> None:
+def test_an_example_of_omitted_attributes() -> None:
     """Node B has one small attribute, and two that are too large."""
     graph = GraphDef()
     graph.node.add(name="A", op="Input")
@@ -253,8 +253,8 @@ node {
     )
 
 
-def test_an_attribute_stays_when_it_is_exactly_as_large_as_the_limit() -> None:
-    """The size is that of the serialized value; a byte more is too much."""
+def test_an_attribute_exactly_as_large_as_the_limit_is_kept() -> None:
+    """The size is that of the serialized value; one byte more is too much."""
     graph = GraphDef()
     graph.node.add().attr["s"].s = b"x" * 10
     size = graph.node[0].attr["s"].ByteSize()
@@ -264,8 +264,8 @@ def test_an_attribute_stays_when_it_is_exactly_as_large_as_the_limit() -> None:
     assert 's: "s"' in printed(data, Limit(size - 1, "large"))
 
 
-def test_names_of_what_was_left_out_join_an_attribute_that_has_the_key() -> None:
-    """As long as that is not too large itself."""
+def test_keys_of_omitted_attributes_are_appended_to_an_existing_list() -> None:
+    """Provided that the existing attribute is within the limit."""
     graph = GraphDef()
     node = graph.node.add()
     node.attr["large"].list.s.append(b"before")
@@ -278,7 +278,7 @@ def test_names_of_what_was_left_out_join_an_attribute_that_has_the_key() -> None
 
 @pytest.mark.parametrize("size", [0, 1, 255, (1 << 16) - 1, 1 << 16, (1 << 16) + 1, 200_000])
 def test_every_byte_is_escaped_as_protobuf_does(size: int) -> None:
-    """However long the bytes are."""
+    """Short and long bytes fields take different code paths."""
     graph = GraphDef()
     content = (bytes(range(256)) * (size // 256 + 1))[:size]
     graph.node.add(name="x").attr["value"].tensor.tensor_content = content
@@ -287,7 +287,7 @@ def test_every_byte_is_escaped_as_protobuf_does(size: int) -> None:
 
 
 def test_long_text_comes_in_chunks() -> None:
-    """None of which is much longer than was said."""
+    """No chunk is more than a few times CHUNK_BYTES."""
     graph = GraphDef(node=[NodeDef(name=f"n{i}", op="Const") for i in range(20_000)])
     graph.node.add().attr["value"].tensor.tensor_content = b"\0" * 500_000
 
@@ -297,8 +297,8 @@ def test_long_text_comes_in_chunks() -> None:
     assert max(map(len, chunks)) <= 5 * text.CHUNK_BYTES
 
 
-def test_run_metadata_is_printed_likewise(piece: int) -> None:
-    """All that running a graph took."""
+def test_run_metadata_is_printed_as_protobuf_does(part_bytes: int) -> None:
+    """All its fields, nested messages and maps included."""
     metadata = RunMetadata()
     device = metadata.step_stats.dev_stats.add(device="/cpu:0")
     device.thread_names[7] = "seven"
@@ -315,8 +315,8 @@ def test_run_metadata_is_printed_likewise(piece: int) -> None:
     assert b"".join(message_text(RunMetadata, data)).decode() == expected(metadata)
 
 
-def test_fields_that_nobody_knows_are_not_printed(piece: int) -> None:
-    """As protobuf does by default."""
+def test_unknown_fields_are_not_printed(part_bytes: int) -> None:
+    """Protobuf does not print them by default either."""
     graph = GraphDef(node=[NodeDef(name="a" * 50)])
     unknown = b"\xfa\x3e\x03abc"
 
@@ -329,8 +329,8 @@ def _start_of(graph: GraphDef, size: int) -> bytes:
 
 @PROPERTY
 @given(data=st.binary(max_size=60) | st.builds(_start_of, graphs(), st.integers(0, 80)))
-def test_bytes_that_are_no_graph_are_refused(piece: int, data: bytes) -> None:
-    """Those that protobuf refuses, and what passes is printed as protobuf does."""
+def test_invalid_bytes_are_rejected(part_bytes: int, data: bytes) -> None:
+    """Bytes that protobuf rejects are rejected; all others are printed as protobuf does."""
     graph: Any = None
     try:
         graph = GraphDef.FromString(data)
@@ -341,6 +341,6 @@ def test_bytes_that_are_no_graph_are_refused(piece: int, data: bytes) -> None:
     try:
         wire.check(GraphDef, data)
     except DecodeError:
-        # Groups, which no message of a graph has, are not looked into.
+        # Groups are rejected, although protobuf skips them: no message of a graph has any.
         return
     assert printed(data) == expected(graph)
