@@ -16,14 +16,14 @@ from tbcore.testing import EventFileWriter, summaries, write_run
 pytestmark = pytest.mark.browser
 
 NUM_STEPS = 14
-"""More than the ten that a listing has."""
+"""More than the 10 steps that the server samples by default."""
 
 HELPERS = """
 globalThis.clips = {
   cell: (tag, run) => tb.card(tag)?.querySelector(`.tb-step-cell[aria-label="${run}"]`),
   players: (tag, run) => [...(clips.cell(tag, run)?.querySelectorAll('audio') ?? [])],
   text: (tag, run) => clips.cell(tag, run)?.textContent ?? '',
-  // The address of a clip names its place in the series.
+  // The address of a clip has its index in the series.
   index: (tag, run) => clips.players(tag, run).map(
     (player) => Number(new URL(player.src).searchParams.get('index'))),
 };
@@ -67,7 +67,7 @@ def page_of(server: Any, tabs: Callable[..., Any]) -> Any:
 
 
 def wait_for_clips(page: Any, tag: str, run: str, indices: list[int]) -> None:
-    """Waits until a cell has players of these items of the series, and no others."""
+    """Waits until a cell has players for exactly these items of the series."""
     page.wait_for_function(
         "([tag, run, indices]) => String(clips.index(tag, run)) === String(indices)",
         arg=[tag, run, indices],
@@ -79,7 +79,7 @@ def num_loaded(profile: Any) -> int:
 
 
 def play(page: Any, tag: str, run: str, place: int = 0) -> None:
-    """Plays a clip, and waits until it has played for a while."""
+    """Starts a clip, and waits until it is playing."""
     page.evaluate(
         """async ([tag, run, place]) => {
           const player = clips.players(tag, run)[place];
@@ -94,7 +94,7 @@ def play(page: Any, tag: str, run: str, place: int = 0) -> None:
     )
 
 
-def test_a_clip_plays_and_nothing_is_loaded_before(page_of: Any) -> None:
+def test_a_clip_plays_and_is_not_loaded_before(page_of: Any) -> None:
     page, profile, server = page_of()
     wait_for_clips(page, "speech", "train", [NUM_STEPS - 1])
     wait_for_clips(page, "batch", "batch", [0, 0])
@@ -107,7 +107,7 @@ def test_a_clip_plays_and_nothing_is_loaded_before(page_of: Any) -> None:
 
 
 def test_one_clip_plays_at_a_time(page_of: Any) -> None:
-    """And it falls silent when its place is taken by another."""
+    """It stops when another clip starts and when the tab is closed."""
     page, profile, server = page_of("#audio&runFilter=batch")
     wait_for_clips(page, "batch", "batch", [0, 0])
     play(page, "batch", "batch", 0)
@@ -121,7 +121,7 @@ def test_one_clip_plays_at_a_time(page_of: Any) -> None:
 
 
 def test_all_steps_can_be_reached(page_of: Any) -> None:
-    """With the keys of the slider, and a link restores the step."""
+    """By the keys of the slider; a link restores the step."""
     page, profile, server = page_of("#audio&tagFilter=speech")
     slider = page.get_by_role("slider", name="Step of speech")
     slider.press("Home")
@@ -143,7 +143,7 @@ def test_labels_are_text(page_of: Any) -> None:
     profile.check(server.url)
 
 
-def test_the_bytes_that_were_logged_can_be_downloaded(page_of: Any) -> None:
+def test_the_logged_bytes_can_be_downloaded(page_of: Any) -> None:
     page, profile, server = page_of("#audio&tagFilter=speech&audio.step=20")
     wait_for_clips(page, "speech", "train", [2])
     with page.expect_download() as download:
@@ -153,7 +153,7 @@ def test_the_bytes_that_were_logged_can_be_downloaded(page_of: Any) -> None:
     profile.check(server.url)
 
 
-def test_what_is_no_sound_says_so(page_of: Any) -> None:
+def test_data_that_is_not_audio_shows_an_error(page_of: Any) -> None:
     page, profile, server = page_of("#audio&tagFilter=broken")
     wait_for_clips(page, "broken", "batch", [0])
     page.evaluate("() => clips.players('broken', 'batch')[0].play().catch(() => {})")
@@ -161,10 +161,10 @@ def test_what_is_no_sound_says_so(page_of: Any) -> None:
     profile.check(server.url)
 
 
-def test_a_file_that_is_gone_is_said_to_be(
+def test_a_deleted_file_is_reported(
     serve: Callable[..., Any], tabs: Callable[..., Any], tmp_path: Path, audio_path: list[Path]
 ) -> None:
-    """When its clip is played, and when another step is chosen."""
+    """Playing a clip of the file shows an error that names the file."""
     logdir = tmp_path / "gone"
     path = write_run(logdir, "run", audio={"a": [clip(0.1), clip(0.2)]})
     server = serve(logdir, "--reload_interval", "0", python_path=audio_path)
@@ -176,14 +176,14 @@ def test_a_file_that_is_gone_is_said_to_be(
     page.evaluate("() => clips.players('a', 'run')[0].play().catch(() => {})")
     page.wait_for_function("() => clips.cell('a', 'run').querySelector('.tb-step-error')")
     assert path.name in page.evaluate("() => clips.text('a', 'run')")
-    # The browser logs the 404, and nothing else is wrong.
+    # The browser logs only the 404.
     assert all("404" in fault for fault in profile.faults)
 
 
 def test_new_clips_appear_and_do_not_stop_one_that_plays(
     serve: Callable[..., Any], tabs: Callable[..., Any], tmp_path: Path, audio_path: list[Path]
 ) -> None:
-    """A step that was chosen stays, and so does its player."""
+    """A selected step stays, and so does its player."""
     logdir = tmp_path / "live"
     with EventFileWriter(logdir / "run" / "a.tfevents") as writer:
         for step in (0, 1):
@@ -205,10 +205,10 @@ def test_new_clips_appear_and_do_not_stop_one_that_plays(
     profile.check(server.url)
 
 
-def test_the_latest_clip_plays_to_its_end_before_a_newer_one_takes_its_place(
+def test_a_newer_clip_does_not_replace_one_that_plays(
     serve: Callable[..., Any], tabs: Callable[..., Any], tmp_path: Path, audio_path: list[Path]
 ) -> None:
-    """A job that logs a clip every few seconds does not cut off the one that is listened to."""
+    """Otherwise a job that logs a clip every few seconds would interrupt the one being played."""
     with EventFileWriter(tmp_path / "live" / "run" / "a.tfevents") as writer:
         for tag in ("a", "b"):
             writer.add_summary(0, summaries.audio(tag, clip(60.0)))
@@ -224,10 +224,10 @@ def test_the_latest_clip_plays_to_its_end_before_a_newer_one_takes_its_place(
             writer.add_summary(1, summaries.audio(tag, clip(60.0)))
         writer.flush()
         wait_for_clips(page, "b", "run", [1])
-        page.wait_for_timeout(300)  # for what must not happen
+        page.wait_for_timeout(300)  # time for a replacement, which must not happen
         wait_for_clips(page, "a", "run", [0])
         assert page.evaluate("() => !clips.players('a', 'run')[0].paused")
-        play(page, "b", "run")  # stops the other, which is free to follow
+        play(page, "b", "run")  # stops the other clip, which may now be replaced
         wait_for_clips(page, "a", "run", [1])
         assert page.evaluate("() => !clips.players('b', 'run')[0].paused")
         page.evaluate("() => clips.players('b', 'run')[0].pause()")
@@ -238,7 +238,7 @@ def test_the_latest_clip_plays_to_its_end_before_a_newer_one_takes_its_place(
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_narrow_page_has_nothing_beside_it(page_of: Any, scheme: str) -> None:
+def test_a_narrow_page_does_not_scroll_sideways(page_of: Any, scheme: str) -> None:
     page, profile, server = page_of(viewport={"width": 400, "height": 800}, color_scheme=scheme)
     wait_for_clips(page, "speech", "train", [NUM_STEPS - 1])
     assert page.evaluate("() => document.documentElement.scrollWidth") <= 400
@@ -265,7 +265,7 @@ def test_real_clips_play(
 
 
 def mp3(num_frames: int) -> bytes:
-    """Silence: frames of 128 kbit/s at 44,100 Hz in which every sample is zero."""
+    """Silence as MP3: frames of 128 kbit/s at 44,100 Hz."""
     return (b"\xff\xfb\x90\xc4" + bytes(413)) * num_frames
 
 
@@ -282,7 +282,7 @@ def ogg_page(packets: list[bytes], number: int, position: int, flags: int) -> by
 
 
 def opus(num_frames: int) -> bytes:
-    """Silence in Ogg: frames of 20 ms."""
+    """Silence as Ogg Opus: frames of 20 ms."""
     head = struct.pack("<8sBBHIhB", b"OpusHead", 1, 1, 0, 48000, 0, 0)
     tags = struct.pack("<8sI1sI", b"OpusTags", 1, b"t", 0)
     sound = ogg_page([b"\xf8\xff\xfe"] * num_frames, 2, 960 * num_frames, 4)
@@ -290,7 +290,7 @@ def opus(num_frames: int) -> bytes:
 
 
 def flac(num_frames: int) -> bytes:
-    """Silence: frames of 4,096 samples that are all the same, at 44,100 Hz."""
+    """Silence as FLAC: frames of 4,096 equal samples at 44,100 Hz."""
 
     def crc(data: bytes, polynomial: int, bits: int) -> int:
         rest = 0
@@ -311,7 +311,7 @@ def flac(num_frames: int) -> bytes:
 
 
 def recorded_by_the_browser(page: Any) -> bytes:
-    """WebM with Opus, which only the browser can write."""
+    """Sound as WebM with Opus, which only the browser can write."""
     text = page.evaluate(
         """async () => {
           const context = new AudioContext();
@@ -338,9 +338,9 @@ def test_every_format_is_played(
     page_of: Any, serve: Callable[..., Any], tabs: Callable[..., Any], tmp_path: Path,
     audio_path: list[Path],
 ) -> None:  # fmt: skip
-    """By the type that was logged with it; and the file that is downloaded has its ending."""
+    """The logged content type decides; a downloaded file has its extension."""
     maker, _, _ = page_of()
-    maker.mouse.click(700, 450)  # sounds need a gesture
+    maker.mouse.click(700, 450)  # browsers allow sound only after a gesture
     sounds = {
         "mp3": (mp3(80), "audio/mpeg", ".mp3"),
         "ogg": (opus(100), "audio/ogg; codecs=opus", ".ogg"),
@@ -350,7 +350,7 @@ def test_every_format_is_played(
     with EventFileWriter(tmp_path / "run" / "a.tfevents") as writer:
         for tag, (data, content_type, _) in sounds.items():
             writer.add_summary(0, summaries.audio(tag, data, content_type=content_type))
-        # A tensor does not say what it holds, and the browser finds out.
+        # A tensor has no content type; the browser detects the format.
         writer.add_summary(0, summaries.string_tensor("tensor", [mp3(80)], plugin_name="audio"))
     server = serve(tmp_path, python_path=audio_path)
     profile = tabs()

@@ -15,13 +15,13 @@ from tbcore.testing import EventFileWriter, summaries, write_run
 pytestmark = pytest.mark.browser
 
 NUM_STEPS = 25
-"""More than the ten that a listing has."""
+"""More than the 10 steps that the server samples by default."""
 
 HELPERS = """
 globalThis.pictures = {
   cell: (tag, run) => tb.card(tag)?.querySelector(`.tb-step-cell[aria-label="${run}"]`),
   images: (tag, run) => [...(pictures.cell(tag, run)?.querySelectorAll('img') ?? [])],
-  // Widths of the loaded pictures: each that a test logs has its own.
+  // Widths of the loaded images; a test logs each image with a different width.
   widths: (tag, run) => pictures.images(tag, run).map((image) => image.naturalWidth),
   text: (tag, run) => pictures.cell(tag, run)?.textContent ?? '',
 };
@@ -39,12 +39,12 @@ def picture(width: int, height: int = 6) -> bytes:
 
 @pytest.fixture(scope="module")
 def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The picture of step 10 * i is 10 + i pixels wide."""
+    """The image of step 10 * i is 10 + i pixels wide."""
     logdir = tmp_path_factory.mktemp("logdir")
     points = [(10 * i, picture(10 + i)) for i in range(NUM_STEPS)]
     write_run(logdir, "train", images={"input/digit": points, "input/first": points[:2]})
     write_run(logdir, "eval", images={"input/digit": points[5:8]})
-    # A restart that a reader cannot know of: step 0 was logged twice.
+    # An undetectable restart: step 0 is logged twice.
     twice = [(0, picture(30)), (0, picture(31)), (5, picture(32))]
     write_run(logdir, "twice", images={"again": twice})
     with EventFileWriter(logdir / "batch" / "a.tfevents") as writer:
@@ -73,7 +73,7 @@ def page_of(server: Any, tabs: Callable[..., Any]) -> Any:
 
 
 def wait_for_widths(page: Any, tag: str, run: str, widths: list[int]) -> None:
-    """Waits until a cell shows loaded pictures of these widths, and no others."""
+    """Waits until a cell shows loaded images of exactly these widths."""
     page.wait_for_function(
         "([tag, run, widths]) => String(pictures.widths(tag, run)) === String(widths)",
         arg=[tag, run, widths],
@@ -81,7 +81,7 @@ def wait_for_widths(page: Any, tag: str, run: str, widths: list[int]) -> None:
 
 
 def test_all_steps_can_be_reached(page_of: Any) -> None:
-    """At first the latest; the arrow keys walk over every step, and not only the sampled ones."""
+    """The latest is shown first; the arrow keys reach every step, not only sampled ones."""
     page, profile, server = page_of("#images&runFilter=train|eval")
     wait_for_widths(page, "input/digit", "train", [10 + NUM_STEPS - 1])
     slider = page.get_by_role("slider", name="Step of input/digit")
@@ -94,7 +94,7 @@ def test_all_steps_can_be_reached(page_of: Any) -> None:
     profile.check(server.url)
 
 
-def test_pictures_that_share_a_step_can_all_be_reached(page_of: Any) -> None:
+def test_images_that_share_a_step_can_all_be_reached(page_of: Any) -> None:
     page, profile, server = page_of("#images&runFilter=twice")
     slider = page.get_by_role("slider", name="Step of again")
     wait_for_widths(page, "again", "twice", [32])
@@ -108,11 +108,11 @@ def test_pictures_that_share_a_step_can_all_be_reached(page_of: Any) -> None:
 
 
 def test_one_slider_moves_all_cards_and_each_has_its_own(page_of: Any) -> None:
-    """Runs stand side by side at one step; a link restores it all."""
+    """Runs are side by side at one step; a link restores all sliders."""
     page, profile, server = page_of("#images&runFilter=train|eval|twice")
     wait_for_widths(page, "input/first", "train", [11])
     wait_for_widths(page, "input/digit", "train", [34])
-    everything = page.get_by_role("slider", name="Step of all pictures")
+    everything = page.get_by_role("slider", name="Step of all images")
     everything.press("Home")
     wait_for_widths(page, "input/digit", "train", [10])
     wait_for_widths(page, "input/first", "train", [10])
@@ -143,7 +143,7 @@ def test_one_slider_moves_all_cards_and_each_has_its_own(page_of: Any) -> None:
     profile.check(server.url)
 
 
-def test_arrow_keys_step_from_a_picture_too(page_of: Any) -> None:
+def test_arrow_keys_work_on_a_focused_image(page_of: Any) -> None:
     page, profile, server = page_of("#images&tagFilter=digit")
     wait_for_widths(page, "input/digit", "train", [34])
     page.get_by_role("button", name="input/digit, train, step 240").focus()
@@ -159,7 +159,7 @@ def test_arrow_keys_step_from_a_picture_too(page_of: Any) -> None:
 
 
 def test_all_samples_of_a_step_are_shown(page_of: Any) -> None:
-    """Twelve at first, and the rest at a click."""
+    """Twelve at first, and the rest after a click."""
     page, profile, server = page_of("#images&runFilter=batch")
     wait_for_widths(page, "batch", "batch", list(range(40, 52)))
     page.get_by_role("button", name="Show 3 more of this step").click()
@@ -169,7 +169,7 @@ def test_all_samples_of_a_step_are_shown(page_of: Any) -> None:
 
 
 def test_sizes_brightness_and_contrast(page_of: Any) -> None:
-    """Actual size, squares for pixels, and a note while pictures are not shown as logged."""
+    """Enlarged pixels are squares unless smoothed; a button shows changed brightness."""
     page, profile, server = page_of("#images&runFilter=train&tagFilter=digit")
     wait_for_widths(page, "input/digit", "train", [34])
 
@@ -197,7 +197,7 @@ def test_sizes_brightness_and_contrast(page_of: Any) -> None:
     )
     assert shown()[1] == "pixelated"
     page.get_by_role("button", name="Brightness and contrast").click()
-    page.get_by_role("checkbox", name="Blur what is enlarged").check()
+    page.get_by_role("checkbox", name="Smooth enlarged images").check()
     page.wait_for_function("() => location.hash.includes('images.smooth=true')")
     page.wait_for_function(
         "() => !pictures.images('input/digit', 'train')[0].classList.contains('enlarged')"
@@ -208,7 +208,7 @@ def test_sizes_brightness_and_contrast(page_of: Any) -> None:
     assert shown()[2] == "brightness(1.5) contrast(0.5)"
     page.keyboard.press("Escape")
 
-    # The size is a habit and is kept; brightness is of this look alone.
+    # The browser remembers the size, but not the brightness.
     again = profile.open(server.url, "#images")
     again.wait_for_function("() => location.hash.includes('images.size=8')")
     assert "bright" not in again.evaluate("() => location.hash")
@@ -220,38 +220,38 @@ def test_sizes_brightness_and_contrast(page_of: Any) -> None:
     profile.check(server.url)
 
 
-def test_the_bytes_that_were_logged_can_be_downloaded(page_of: Any) -> None:
+def test_the_logged_bytes_can_be_downloaded(page_of: Any) -> None:
     page, profile, server = page_of("#images&tagFilter=digit&images.step=60")
     wait_for_widths(page, "input/digit", "train", [16])
     with page.expect_download() as download:
-        page.get_by_role("link", name="Download picture of train, input/digit").click()
+        page.get_by_role("link", name="Download image of train, input/digit").click()
     assert download.value.suggested_filename == "train_input_digit_step60.png"
     assert Path(download.value.path()).read_bytes() == picture(16)
     profile.check(server.url)
 
 
-def test_what_is_no_picture_says_so(page_of: Any) -> None:
-    """And can still be downloaded."""
+def test_data_that_is_not_an_image_shows_an_error(page_of: Any) -> None:
+    """It can still be downloaded."""
     page, profile, server = page_of("#images&runFilter=batch&tagFilter=broken")
     page.wait_for_function(
-        "() => pictures.text('broken', 'batch').includes('cannot show this picture')"
+        "() => pictures.text('broken', 'batch').includes('cannot show this image')"
     )
     with page.expect_download() as download:
-        page.get_by_role("link", name="Download picture of batch, broken").click()
+        page.get_by_role("link", name="Download image of batch, broken").click()
     assert Path(download.value.path()).read_bytes() == b"no picture"
     profile.check(server.url)
 
 
 def test_empty_states_say_why(page_of: Any) -> None:
     page, profile, server = page_of("#images&runFilter=plain")
-    page.get_by_text("The selected runs have no pictures.").wait_for()
+    page.get_by_text("The selected runs have no images.").wait_for()
     page.get_by_role("searchbox", name="Filter tags").fill("xyz")
     page.get_by_text("No tag of the selected runs matches “xyz”.").wait_for()
     profile.check(server.url)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_narrow_page_has_nothing_beside_it(page_of: Any, scheme: str) -> None:
+def test_a_narrow_page_does_not_scroll_sideways(page_of: Any, scheme: str) -> None:
     page, profile, server = page_of(
         "#images&tagFilter=input&images.size=8&images.bright=120",
         viewport={"width": 400, "height": 800},
@@ -263,10 +263,10 @@ def test_a_narrow_page_has_nothing_beside_it(page_of: Any, scheme: str) -> None:
     profile.check(server.url)
 
 
-def test_only_what_is_near_is_loaded_and_nothing_is_kept(
+def test_only_images_near_the_view_are_loaded_and_none_are_kept(
     serve: Callable[..., Any], tabs: Callable[..., Any], tmp_path: Path, images_path: list[Path]
 ) -> None:
-    """Of 48 cards those in sight load theirs; they drop it out of sight, and all with the tab."""
+    """Of 48 cards only visible ones hold images; closing the tab drops all."""
     logdir = tmp_path / "many"
     write_run(logdir, "run", images={f"t/{i:03}": [picture(10 + i, 60)] for i in range(48)})
     server = serve(logdir, python_path=images_path)
@@ -275,29 +275,29 @@ def test_only_what_is_near_is_loaded_and_nothing_is_kept(
     page = profile.open(server.url, "#images&images.size=fit")
     wait_for_widths(page, "t/000", "run", [10])
 
-    def asked(tag: str) -> int:
+    def num_requests(tag: str) -> int:
         return sum(
             "individualImage" in url and f"tag=t%2F{tag}" in url for url in profile.addresses
         )
 
     page.wait_for_function("() => tb.all('.tb-card').length === 48")
-    assert asked("000") == 1
-    assert asked("047") == 0
+    assert num_requests("000") == 1
+    assert num_requests("047") == 0
     page.evaluate("() => tb.card('t/047').scrollIntoView()")
     wait_for_widths(page, "t/047", "run", [57])
     page.wait_for_function("() => pictures.images('t/000', 'run').length === 0")
     height = page.evaluate("() => tb.card('t/000').offsetHeight")
-    assert height > 150  # its place is kept
+    assert height > 150  # the card keeps its height
     page.get_by_role("tab", name="Scalars", exact=True).click()
     page.wait_for_function("() => tb.all('img').length === 0")
     assert page.evaluate("() => globalThis.numObjects ?? 0") == 0
     profile.check(server.url)
 
 
-def test_new_pictures_appear_without_a_reload(
+def test_new_images_appear_without_a_reload(
     serve: Callable[..., Any], tabs: Callable[..., Any], tmp_path: Path, images_path: list[Path]
 ) -> None:
-    """The latest is followed; a step that was chosen stays."""
+    """A card follows the latest step unless a step is selected."""
     logdir = tmp_path / "live"
     with EventFileWriter(logdir / "run" / "a.tfevents") as writer:
         for step in (0, 1):
@@ -322,10 +322,10 @@ def test_new_pictures_appear_without_a_reload(
     profile.check(server.url)
 
 
-def test_a_file_that_is_gone_is_said_to_be(
+def test_a_deleted_file_is_reported(
     serve: Callable[..., Any], tabs: Callable[..., Any], tmp_path: Path, images_path: list[Path]
 ) -> None:
-    """Never other bytes than those that were logged, and a line instead of an empty place."""
+    """The cell shows an error instead of an image."""
     logdir = tmp_path / "gone"
     path = write_run(logdir, "run", images={"a": [picture(10), picture(11)]})
     server = serve(logdir, "--reload_interval", "0", python_path=images_path)
@@ -340,14 +340,14 @@ def test_a_file_that_is_gone_is_said_to_be(
         "() => pictures.cell('a', 'run').querySelector('.tb-step-error').textContent"
     )
     assert path.name in message
-    # The browser logs the 404, and nothing else is wrong.
+    # The browser logs only the 404.
     assert all("404" in fault for fault in profile.faults)
 
 
 def gif(width: int, height: int, num_frames: int = 1) -> bytes:
-    """A GIF of two colours whose codes are never compressed."""
+    """A GIF with two colours and uncompressed codes."""
     clear, end = 4, 5
-    # Of three bits each; cleared before the table would need codes of four.
+    # Codes have three bits. The table is cleared before it would need codes of four bits.
     codes = [code for _ in range(width * height) for code in (clear, 1)] + [end]
     bits = sum(code << (3 * place) for place, code in enumerate(codes))
     data = bits.to_bytes((3 * len(codes) + 7) // 8, "little")
@@ -363,14 +363,14 @@ def gif(width: int, height: int, num_frames: int = 1) -> bytes:
 
 
 def bmp(width: int, height: int) -> bytes:
-    """A BMP of 24 bits a pixel; a negative height puts its uppermost row first."""
+    """A BMP with 24 bits per pixel; with a negative height, the top row is first."""
     rows = (bytes([40, 40, 200]) * width + bytes(-3 * width % 4)) * abs(height)
     header = struct.pack("<IiiHHIIiiII", 40, width, height, 1, 24, 0, len(rows), 0, 0, 0, 0)
     return struct.pack("<2sIHHI", b"BM", 54 + len(rows), 0, 0, 54) + header + rows
 
 
 def drawn_by_the_browser(page: Any, content_type: str, width: int, height: int) -> bytes:
-    """A picture in a format that only the browser can write."""
+    """An image in a format that only the browser can write."""
     url = page.evaluate(
         """([type, width, height]) => {
           const canvas = Object.assign(document.createElement('canvas'), { width, height });
@@ -390,7 +390,7 @@ def test_every_format_is_shown_in_its_own_size(
     page_of: Any, serve: Callable[..., Any], tabs: Callable[..., Any], tmp_path: Path,
     images_path: list[Path],
 ) -> None:  # fmt: skip
-    """Whatever the writer said of the size; also animated, upside down, or of one pixel."""
+    """The logged size is ignored; also animated, upside down, and of one pixel."""
     maker, _, _ = page_of()
     pictures = {
         "jpeg": (drawn_by_the_browser(maker, "image/jpeg", 31, 17), "image/jpeg", 31, 17),
@@ -423,10 +423,10 @@ def test_every_format_is_shown_in_its_own_size(
     profile.check(server.url)
 
 
-def test_what_could_run_in_a_page_does_not(
+def test_scripts_in_images_do_not_run(
     serve: Callable[..., Any], tabs: Callable[..., Any], tmp_path: Path, images_path: list[Path]
 ) -> None:
-    """SVG and HTML are no pictures, whatever they are called; opened alone they are a download."""
+    """SVG and HTML are not shown as images; opening their address downloads them."""
     script = b"<script>globalThis.ran = true; fetch('/ran')</script>"
     svg = b'<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9">' + script + b"</svg>"
     with EventFileWriter(tmp_path / "run" / "a.tfevents") as writer:
@@ -442,7 +442,7 @@ def test_what_could_run_in_a_page_does_not(
     page = profile.open(server.url, "#images&images.size=1")
     for tag in ("svg", "html", "none", "huge"):
         page.wait_for_function(
-            "(tag) => pictures.text(tag, 'run').includes('cannot show this picture')", arg=tag
+            "(tag) => pictures.text(tag, 'run').includes('cannot show this image')", arg=tag
         )
     assert page.evaluate("() => globalThis.ran") is None
     assert page.evaluate("() => document.documentElement.scrollWidth") <= 1400
@@ -451,10 +451,10 @@ def test_what_could_run_in_a_page_does_not(
     assert not any(url.endswith("/ran") for url in profile.addresses)
 
 
-def test_the_slider_has_the_steps_of_cards_out_of_sight(
+def test_the_slider_has_the_steps_of_cards_out_of_view(
     serve: Callable[..., Any], tabs: Callable[..., Any], tmp_path: Path, images_path: list[Path]
 ) -> None:
-    """In one request, without asking for what is in them; each cell asks once."""
+    """They come in one request; only cells near the view request their contents, once each."""
     many = {f"t/{i:03}": [(i, picture(10 + i, 60))] for i in range(60)}
     write_run(tmp_path, "run", images=many)
     server = serve(tmp_path, python_path=images_path)
@@ -462,39 +462,39 @@ def test_the_slider_has_the_steps_of_cards_out_of_sight(
     profile.context.add_init_script(HELPERS)
     page = profile.open(server.url, "#images")
     wait_for_widths(page, "t/000", "run", [10])
-    everything = page.get_by_role("slider", name="Step of all pictures")
+    everything = page.get_by_role("slider", name="Step of all images")
     assert everything.get_attribute("max") == "59"
-    asked = [url for url in profile.addresses if "/images/step?" in url]
-    assert len(asked) == len(set(asked)) < 48
-    assert not any("t%2F047" in url for url in asked)
+    requests = [url for url in profile.addresses if "/images/step?" in url]
+    assert len(requests) == len(set(requests)) < 48
+    assert not any("t%2F047" in url for url in requests)
     profile.check(server.url)
 
 
-def test_the_next_step_is_there_before_it_is_asked_for(page_of: Any) -> None:
-    """In the direction in which the reader goes, and not before the reader goes anywhere."""
+def test_the_next_step_is_prefetched(page_of: Any) -> None:
+    """In the direction of the last move, and only after a first move."""
     page, profile, server = page_of("#images&runFilter=train&tagFilter=digit&images.step=100")
 
-    def asked(index: int) -> bool:
+    def was_requested(index: int) -> bool:
         return any(
             "individualImage" in url and f"index={index}&" in url for url in profile.addresses
         )
 
     wait_for_widths(page, "input/digit", "train", [20])
-    assert not asked(9)
-    assert not asked(11)
-    with page.expect_response(lambda answer: "index=12&" in answer.url):
+    assert not was_requested(9)
+    assert not was_requested(11)
+    with page.expect_response(lambda response: "index=12&" in response.url):
         page.get_by_role("slider", name="Step of input/digit").press("ArrowRight")
     wait_for_widths(page, "input/digit", "train", [21])
-    with page.expect_response(lambda answer: "index=9&" in answer.url):
+    with page.expect_response(lambda response: "index=9&" in response.url):
         page.get_by_role("slider", name="Step of input/digit").press("ArrowLeft")
-    assert not asked(13)
+    assert not was_requested(13)
     profile.check(server.url)
 
 
-def test_runs_of_a_group_stand_together(
+def test_runs_of_a_group_are_adjacent(
     serve: Callable[..., Any], tabs: Callable[..., Any], tmp_path: Path, images_path: list[Path]
 ) -> None:
-    """Side by side, with the name of the group."""
+    """Each cell has the name of its group."""
     for run in ("a-one", "a-two", "b-one", "b-two"):
         write_run(tmp_path, run, images={"i": [picture(10)]})
     server = serve(tmp_path, python_path=images_path)
@@ -510,7 +510,7 @@ def test_runs_of_a_group_stand_together(
     profile.check(server.url)
 
 
-def test_real_pictures_are_shown(
+def test_real_images_are_shown(
     serve: Callable[..., Any], tabs: Callable[..., Any], real_logs: Path, images_path: list[Path]
 ) -> None:
     server = serve(real_logs, python_path=images_path)

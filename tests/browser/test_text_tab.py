@@ -43,7 +43,7 @@ HOSTILE = """<script>globalThis.hacked = 1</script>
 """
 
 LONG = "\n".join(f"line {i} of a long text" for i in range(9000))
-"""More than a page gets at once."""
+"""Longer than what the server sends at first."""
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,7 @@ def server(serve_for_all: Callable[..., Any], logdir: Path, text_path: list[Path
 
 @pytest.fixture
 def page_of(server: Any, tabs: Callable[..., Any]) -> Any:
-    """Opens a page of the module's server; returns it, and a check of all that it did."""
+    """Opens a page of the module's server; returns it, and a function that checks its requests."""
 
     def open_page(hash: str = "#text", **options: Any) -> tuple[Any, Callable[[], None]]:
         profile = tabs(**options)
@@ -78,14 +78,14 @@ def page_of(server: Any, tabs: Callable[..., Any]) -> Any:
 
 
 def wait_for_text(page: Any, tag: str, run: str, part: str) -> None:
-    """Waits until a cell shows some words."""
+    """Waits until a cell shows a text."""
     page.wait_for_function(
         "([tag, run, part]) => texts.text(tag, run).includes(part)", arg=[tag, run, part]
     )
 
 
-def test_markdown_is_drawn_and_nothing_of_a_log_runs(page_of: Any) -> None:
-    """Nor loads: the check of the page knows all its requests, and what its policy refused."""
+def test_markdown_is_rendered_and_no_script_of_a_log_runs(page_of: Any) -> None:
+    """Nothing is loaded either: the check sees all requests, and what the page's policy blocked."""
     page, check = page_of()
     wait_for_text(page, "report", "train", "Epoch 4")
     wait_for_text(page, "report", "eval", "only one")
@@ -119,12 +119,12 @@ def test_markdown_is_drawn_and_nothing_of_a_log_runs(page_of: Any) -> None:
     check()
 
 
-def test_what_changed_is_shown_in_lines_and_words(page_of: Any) -> None:
-    """Since the step before, the first, or any; a link restores it."""
+def test_changes_are_shown_by_line_and_word(page_of: Any) -> None:
+    """Since the previous step, the first, or any; the choice is in the address."""
     page, check = page_of("#text&runFilter=train")
     wait_for_text(page, "report", "train", "Epoch 4")
     page.keyboard.press("d")
-    wait_for_text(page, "report", "train", "Since step 30")
+    wait_for_text(page, "report", "train", "Changes since step 30")
     changed = page.evaluate(
         "() => [...texts.body('report', 'train').querySelectorAll('del, ins')].map((line) =>"
         " `${line.localName} ${[...line.querySelectorAll('mark')].map((m) => m.textContent)}`)"
@@ -132,15 +132,15 @@ def test_what_changed_is_shown_in_lines_and_words(page_of: Any) -> None:
     assert changed == [
         "del 3", "ins 4", "del 0.3333333333333333", "del 3", "ins 0.25", "ins 4", "del 3", "ins 4",
     ]  # fmt: skip
-    page.get_by_label("since").select_option("first")
-    wait_for_text(page, "report", "train", "Since step 10")
-    page.get_by_label("since").select_option("step")
+    page.get_by_label("Compared with").select_option("first")
+    wait_for_text(page, "report", "train", "Changes since step 10")
+    page.get_by_label("Compared with").select_option("step")
     page.get_by_label("Step to compare with").fill("25")
     page.keyboard.press("Tab")
-    wait_for_text(page, "report", "train", "Since step 20")
+    wait_for_text(page, "report", "train", "Changes since step 20")
     page.get_by_role("slider", name="Step of report").press("Home")
-    wait_for_text(page, "report", "train", "Since step 20")
-    page.get_by_label("since").select_option("before")
+    wait_for_text(page, "report", "train", "Changes since step 20")
+    page.get_by_label("Compared with").select_option("before")
     wait_for_text(page, "report", "train", "This is the first step")
     page.wait_for_function("() => location.hash.includes('text.show=changes')")
     page.wait_for_function("() => location.hash.includes('text.at=report:10')")
@@ -149,27 +149,27 @@ def test_what_changed_is_shown_in_lines_and_words(page_of: Any) -> None:
     check()
 
 
-def test_words_are_found_in_all_steps(page_of: Any) -> None:
-    """The newest first; a click shows the step, and the words are marked in it."""
+def test_the_search_finds_texts_of_all_steps(page_of: Any) -> None:
+    """A click on a match shows its step, with the match highlighted."""
     page, check = page_of()
     wait_for_text(page, "report", "train", "Epoch 4")
     page.keyboard.press("s")
     page.keyboard.type("EPOCH 2")
-    found = page.get_by_role("region", name="What was found")
+    found = page.get_by_role("region", name="Search results")
     found.get_by_role("button").click()
     wait_for_text(page, "report", "train", "Epoch 2")
     page.wait_for_function("() => location.hash.includes('text.at=report:20')")
     page.wait_for_function("() => CSS.highlights.get('tbcore-text').size === 1")
-    page.get_by_label("Search in texts").fill("such words nobody wrote")
-    found.get_by_text("Nothing found in").wait_for()
-    page.get_by_label("Search in texts").fill("")
+    page.get_by_label("Search texts").fill("such words nobody wrote")
+    found.get_by_text("No matches").wait_for()
+    page.get_by_label("Search texts").fill("")
     found.wait_for(state="detached")
     page.wait_for_function("() => CSS.highlights.get('tbcore-text').size === 0")
     check()
 
 
-def test_long_texts_are_folded_cut_and_whole(page_of: Any) -> None:
-    """On a narrow page too, which they do not widen. The source is there, and can be copied."""
+def test_long_texts_are_folded_and_can_be_loaded_whole(page_of: Any) -> None:
+    """A narrow page stays narrow; the source can be shown and copied."""
     page, check = page_of(viewport={"width": 400, "height": 800})
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     wait_for_text(page, "long", "train", "line 0 of")

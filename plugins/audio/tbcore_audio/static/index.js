@@ -1,15 +1,15 @@
 /**
- * The audio tab: the clips of the selected runs at one step, those of a tag side by side.
+ * The audio tab: clips of the selected runs at one step, side by side for each tag.
  */
 
 import { renderStepTab } from "tbcore/lib/step-tab.js";
 import { Player } from "./player.js";
-import { endingOf } from "./types.js";
+import { fileExtension } from "./file-extension.js";
 
 export default {
   /** @param {import("tbcore/host.js").Host} host */
   async render(host) {
     await host.css("./audio.css");
-    return renderStepTab(host, { noun: "clip", bytes: "individualAudio", Sample: Player, ending: endingOf, stays: true });
+    return renderStepTab(host, { noun: "clip", bytes: "individualAudio", Sample: Player, ending: fileExtension, stays: true });
   },
 };

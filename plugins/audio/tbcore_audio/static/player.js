@@ -1,5 +1,5 @@
 /**
- * A player of one clip. Nothing of the clip is fetched before it is played.
+ * A player for one clip. The clip is not fetched before it is played.
  */
 
 import { html } from "htm/preact";
@@ -8,12 +8,12 @@ import { useEffect, useRef } from "preact/hooks";
 /** @typedef {import("tbcore/lib/step-tab.js").SampleProps} SampleProps */
 
 /**
- * The players of a page take turns: two clips at once cannot be compared.
+ * The player that is playing. Only one plays at a time, since two clips at once cannot be compared.
  * @type {{ audio: HTMLAudioElement, onBusy: SampleProps["onBusy"] } | null}
  */
 let playing = null;
 
-/** @param {HTMLAudioElement | null} audio  is no longer played; another one that is goes on */
+/** Stops a player; has no effect on others. @param {HTMLAudioElement | null} audio */
 function stop(audio) {
   audio?.pause();
   if (playing?.audio !== audio) return;
@@ -21,10 +21,10 @@ function stop(audio) {
   playing = null;
 }
 
-/** @param {SampleProps} props */
+/** The player of one sample. @param {SampleProps} props */
 export function Player({ url, label, onBroken, onBusy }) {
   const audio = useRef(/** @type {HTMLAudioElement | null} */ (null));
-  // An element that is taken out of the page would play on.
+  // An audio element that is removed from the page would go on playing.
   useEffect(() => {
     const { current } = audio;
     return () => stop(current);
@@ -39,7 +39,7 @@ export function Player({ url, label, onBroken, onBusy }) {
     stop(audio.current);
     onBroken();
   };
-  // A player for each clip: one that plays stops when the step changes, and says nothing of the clip before.
+  // The key gives each clip a new element, so that playback stops when the step changes and no state is left over.
   return html`<audio
     key=${url}
     ref=${audio}

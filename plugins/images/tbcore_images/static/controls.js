@@ -1,52 +1,53 @@
 /**
- * Size, brightness and contrast of all pictures.
+ * Controls for the size, brightness and contrast of all images.
  */
 
 import { html } from "htm/preact";
 import { Menu } from "tbcore/lib/card.js";
 import { Check, Choice } from "tbcore/lib/controls.js";
 import { Icon } from "tbcore/lib/icons.js";
-import { filterOf, MOST_PERCENT, parseLook, SIZES } from "./look.js";
+import { filterOf, MAX_PERCENT, parseDisplayOptions, SIZES } from "./display-options.js";
 
 /** @typedef {import("tbcore/host.js").Host} Host */
 
-/** @param {{ host: Host }} props */
+/** What the toolbar has for images. @param {{ host: Host }} props */
 export function Controls({ host }) {
-  const look = parseLook(host.settings.value);
-  const isChanged = filterOf(look) !== "";
+  const display = parseDisplayOptions(host.settings.value);
+  const isChanged = filterOf(display) !== "";
   return html`
     <${Choice}
-      label="Size of pictures"
+      label="Image size"
       name="size"
       choices=${SIZES}
-      value=${look.size}
-      onChange=${(/** @type {string} */ size) => keep(host, "size", size === "fit" ? null : size)}
+      value=${display.size}
+      onChange=${(/** @type {string} */ size) => setAndRemember(host, "size", size === "fit" ? null : size)}
     />
-    <${Menu} icon="sun" label="Brightness and contrast" content=${() => html`<${LookMenu} host=${host} />`} />
+    <${Menu} icon="sun" label="Brightness and contrast" content=${() => html`<${DisplayMenu} host=${host} />`} />
     ${isChanged &&
-    html`<button type="button" class="tb-button changed" title="Show pictures as they were logged" onClick=${() => reset(host)}>
-      Brightness ${look.brightness} %, contrast ${look.contrast} % <${Icon} name="close" />
+    html`<button type="button" class="tb-button changed" title="Reset brightness and contrast" onClick=${() => reset(host)}>
+      Brightness ${display.brightness} %, contrast ${display.contrast} % <${Icon} name="close" />
     </button>`}
   `;
 }
 
-/** @param {{ host: Host }} props */
-function LookMenu({ host }) {
-  const look = parseLook(host.settings.value);
-  return html`<div class="look-menu">
-    <${Percent} title="Brightness" value=${look.brightness} onChange=${(/** @type {number} */ value) => setPercent(host, "bright", value)} />
-    <${Percent} title="Contrast" value=${look.contrast} onChange=${(/** @type {number} */ value) => setPercent(host, "contrast", value)} />
-    <button type="button" class="tb-button" onClick=${() => reset(host)}>As logged</button>
+/** The menu with sliders. @param {{ host: Host }} props */
+function DisplayMenu({ host }) {
+  const display = parseDisplayOptions(host.settings.value);
+  return html`<div class="display-menu">
+    <${Percent} title="Brightness" value=${display.brightness} onChange=${(/** @type {number} */ value) => setPercent(host, "bright", value)} />
+    <${Percent} title="Contrast" value=${display.contrast} onChange=${(/** @type {number} */ value) => setPercent(host, "contrast", value)} />
+    <button type="button" class="tb-button" onClick=${() => reset(host)}>Reset</button>
     <${Check}
-      label="Blur what is enlarged"
-      why="Off: every pixel of an enlarged picture is a square."
-      checked=${look.smooth}
-      onChange=${(/** @type {boolean} */ value) => keep(host, "smooth", value ? "true" : null)}
+      label="Smooth enlarged images"
+      why="If off, every pixel of an enlarged image is drawn as a square."
+      checked=${display.smooth}
+      onChange=${(/** @type {boolean} */ value) => setAndRemember(host, "smooth", value ? "true" : null)}
     />
   </div>`;
 }
 
 /**
+ * A slider of percentages.
  * @param {object} props
  * @param {string} props.title
  * @param {number} props.value
@@ -58,7 +59,7 @@ function Percent({ title, value, onChange }) {
     <input
       type="range"
       min="0"
-      max=${MOST_PERCENT}
+      max=${MAX_PERCENT}
       step="5"
       value=${value}
       onInput=${(/** @type {InputEvent} */ event) => onChange(Number(/** @type {HTMLInputElement} */ (event.currentTarget).value))}
@@ -68,16 +69,18 @@ function Percent({ title, value, onChange }) {
 }
 
 /**
+ * Sets a setting in the page address, and as the default for pages opened later.
  * @param {Host} host
  * @param {string} name
- * @param {string | null} value
+ * @param {string | null} value  null for the default
  */
-function keep(host, name, value) {
+function setAndRemember(host, name, value) {
   host.settings.set(name, value);
   host.preferences.set(name, value);
 }
 
 /**
+ * Sets brightness or contrast in the page address.
  * @param {Host} host
  * @param {string} name
  * @param {number} percent
@@ -86,7 +89,7 @@ function setPercent(host, name, percent) {
   host.settings.set(name, percent === 100 ? null : String(percent));
 }
 
-/** @param {Host} host */
+/** Resets brightness and contrast. @param {Host} host */
 function reset(host) {
   host.settings.set("bright", null);
   host.settings.set("contrast", null);

@@ -1,28 +1,28 @@
 /**
- * The images tab: the pictures of the selected runs at one step, those of a tag side by side.
+ * The images tab: images of the selected runs at one step, side by side for each tag.
  */
 
 import { renderStepTab } from "tbcore/lib/step-tab.js";
 import { Controls } from "./controls.js";
-import { endingOf } from "./look.js";
-import { Picture } from "./picture.js";
+import { fileExtension } from "./display-options.js";
+import { ImageSample } from "./image-sample.js";
 
-/** What is kept in the browser too. Brightness is not: it would change how all later pictures look, unasked. */
-const KEPT = ["size", "smooth"];
+/** Settings that the browser remembers. Brightness and contrast are not among them: they belong to one view. */
+const REMEMBERED_SETTINGS = ["size", "smooth"];
 
 export default {
   /** @param {import("tbcore/host.js").Host} host */
   async render(host) {
     if (Object.keys(host.settings.value).length === 0) {
-      for (const name of KEPT) if (name in host.preferences.value) host.settings.set(name, host.preferences.value[name]);
+      for (const name of REMEMBERED_SETTINGS) if (name in host.preferences.value) host.settings.set(name, host.preferences.value[name]);
     }
     await host.css("./images.css");
     return renderStepTab(host, {
-      noun: "picture",
+      noun: "image",
       bytes: "individualImage",
-      Sample: Picture,
+      Sample: ImageSample,
       Controls,
-      ending: endingOf,
+      ending: fileExtension,
       fetchAhead(url) {
         new Image().src = url;
       },

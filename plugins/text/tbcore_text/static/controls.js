@@ -1,26 +1,26 @@
 /**
- * What stands in the bar: how texts are shown, and the search with what it found.
+ * The controls in the toolbar: how texts are shown, and the search with its results.
  */
 
 import { html } from "htm/preact";
 import { Choice, Pick } from "tbcore/lib/controls.js";
-import { FROM, options, SHOW } from "./options.js";
+import { BASE_CHOICES, options, SHOW_CHOICES } from "./options.js";
 import { Results, SearchBox } from "./search.js";
 
-/** @param {{ host: import("tbcore/host.js").Host, search: import("./search.js").Search }} props */
+/** What the toolbar has for texts. @param {{ host: import("tbcore/host.js").Host, search: import("./search.js").Search }} props */
 export function Controls({ host, search }) {
   const { show, from, base } = options.parse(host.settings.value);
   return html`
     <${SearchBox} search=${search} />
     <${Choice}
-      label="How texts are shown"
+      label="Show texts as"
       name="show"
-      choices=${SHOW}
+      choices=${SHOW_CHOICES}
       value=${show}
       onChange=${(/** @type {string} */ value) => options.set(host, "show", value)}
     />
     ${show === "changes" &&
-    html`<${Pick} label="since" choices=${FROM} value=${from} onChange=${(/** @type {string} */ value) => options.set(host, "from", value)} />`}
+    html`<${Pick} label="Compared with" choices=${BASE_CHOICES} value=${from} onChange=${(/** @type {string} */ value) => options.set(host, "from", value)} />`}
     ${show === "changes" &&
     from === "step" &&
     html`<input

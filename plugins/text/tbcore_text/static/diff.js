@@ -1,23 +1,23 @@
 /**
- * What is different between two texts, in lines, and in the lines in words. Pure.
+ * Differences between two texts: by line, and by word within changed lines. Pure functions.
  */
 
-/** Lines around a change that are shown with it. */
-const CONTEXT = 3;
-/** Changes that are looked for; texts with more have little in common. The work is its square. */
-const MOST_CHANGES = 1000;
+/** Unchanged lines shown before and after a change. */
+const CONTEXT_LINES = 3;
+/** Largest number of changes to search for. Texts with more have little in common, and the work is quadratic in it. */
+const MAX_CHANGES = 1000;
 
 /**
  * @typedef {{ kind: "same" | "removed" | "added", text: string }} Part
  * @typedef {{ kind: "same" | "removed" | "added", parts: Part[] } | { kind: "gap", count: number }} Line
- *   `gap`: so many lines that are the same
+ *   `gap` stands for a number of unchanged lines
  */
 
 /**
- * The lines of both texts, those that were removed before those that were added in their place.
+ * The lines of both texts. Removed lines come before the added lines that replace them.
  * @param {string} before
  * @param {string} after
- * @returns {Line[]} none when the texts are equal
+ * @returns {Line[]} empty if the texts are equal
  */
 export function diffTexts(before, after) {
   if (before === after) return [];
@@ -34,27 +34,28 @@ export function diffTexts(before, after) {
 }
 
 /**
- * Lines that are the same: those near a change.
+ * Unchanged lines, of which those far from any change are replaced by a gap.
  * @param {readonly string[]} same
- * @param {boolean} isAfter  a change
- * @param {boolean} isBefore  a change
+ * @param {boolean} isAfter  whether a change precedes the lines
+ * @param {boolean} isBefore  whether a change follows the lines
  * @returns {Line[]}
  */
 function shorten(same, isAfter, isBefore) {
-  const head = isAfter ? CONTEXT : 0;
-  const tail = isBefore ? CONTEXT : 0;
+  const head = isAfter ? CONTEXT_LINES : 0;
+  const tail = isBefore ? CONTEXT_LINES : 0;
   const shown = (/** @type {readonly string[]} */ texts) =>
     texts.map((text) => /** @type {Line} */ ({ kind: "same", parts: [{ kind: "same", text }] }));
   const count = same.length - head - tail;
-  // A line that says "1 line" is no shorter than that line.
+  // A gap takes one line itself, so it must replace at least two.
   if (count <= 1) return shown(same);
   return [...shown(same.slice(0, head)), { kind: "gap", count }, ...shown(same.slice(same.length - tail))];
 }
 
 /**
+ * The parts of a changed line, in its old and its new form.
  * @param {string} before
  * @param {string} after
- * @returns {{ removed: Part[], added: Part[] } | null} null: the lines have too little in common
+ * @returns {{ removed: Part[], added: Part[] } | null} null if the lines have too little in common
  */
 function diffWords(before, after) {
   const [a, b] = [wordsOf(before), wordsOf(after)];
@@ -76,13 +77,14 @@ function diffWords(before, after) {
   return { removed, added };
 }
 
-/** Numbers, words, the space between them, and all other characters one by one. @param {string} line @returns {string[]} */
+/** Splits a line into numbers, words, runs of spaces, and other characters one by one. @param {string} line @returns {string[]} */
 function wordsOf(line) {
   return line.match(/\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\p{L}\p{N}_])|[\p{L}\p{N}_]+|\s+|./gsu) ?? [];
 }
 
 /**
- * Shortest edits, by the algorithm of Myers: runs of what both lists have, and what follows them in one or the other.
+ * The shortest edit script between two lists, by Myers' algorithm. Each entry has items that both lists share, then
+ * those that are removed from `a` and added from `b` after them.
  * @param {readonly string[]} a
  * @param {readonly string[]} b
  * @returns {{ same: string[], removed: string[], added: string[] }[]}
@@ -108,9 +110,10 @@ export function diffLists(a, b) {
 }
 
 /**
+ * The edit script as a list of single edits, in order. Lists that differ too much are removed and added as a whole.
  * @param {readonly string[]} a
  * @param {readonly string[]} b
- * @returns {["same" | "removed" | "added", string][]} in order
+ * @returns {["same" | "removed" | "added", string][]}
  */
 function edits(a, b) {
   /** @type {["same" | "removed" | "added", string][]} */
@@ -141,19 +144,19 @@ function edits(a, b) {
 }
 
 /**
- * How far into `a` one gets on each diagonal x - y = k with so many changes as were tried before: element `k + d + 1` of
- * entry d. The way back needs all of them.
+ * The forward pass of Myers' algorithm. Entry d is the state before the round with d changes: its element `k + d + 1` is
+ * the furthest x reached on diagonal k = x - y. The edit script is traced back through all entries.
  * @param {readonly string[]} a
  * @param {readonly string[]} b
- * @returns {Int32Array[] | null} null: more than MOST_CHANGES
+ * @returns {Int32Array[] | null} null if there are more than MAX_CHANGES changes
  */
 function traceOf(a, b) {
-  const most = Math.min(MOST_CHANGES, a.length + b.length);
-  const reached = new Int32Array(2 * most + 3);
-  const middle = most + 1;
+  const maxChanges = Math.min(MAX_CHANGES, a.length + b.length);
+  const reached = new Int32Array(2 * maxChanges + 3);
+  const middle = maxChanges + 1;
   /** @type {Int32Array[]} */
   const trace = [];
-  for (let d = 0; d <= most; d++) {
+  for (let d = 0; d <= maxChanges; d++) {
     trace.push(reached.slice(middle - d - 1, middle + d + 2));
     for (let k = -d; k <= d; k += 2) {
       const isDown = k === -d || (k !== d && reached[middle + k - 1] < reached[middle + k + 1]);

@@ -1,5 +1,5 @@
 /**
- * The text tab: what the selected runs wrote at one step, those of a tag side by side.
+ * The text tab: texts of the selected runs at one step, side by side for each tag.
  */
 
 import { html } from "htm/preact";
@@ -16,22 +16,22 @@ export default {
     options.recall(host);
     await host.css("./text.css");
     const search = new Search(host);
-    const others = new Answers(host, "step");
+    const baseAnswers = new Answers(host, "step");
     return renderStepTab(host, {
       noun: "text",
       bytes: "individualText",
-      Sample: (/** @type {import("tbcore/lib/step-tab.js").SampleProps} */ props) => html`<${Text} ...${props} others=${others} search=${search} />`,
+      Sample: (/** @type {import("tbcore/lib/step-tab.js").SampleProps} */ props) => html`<${Text} ...${props} baseAnswers=${baseAnswers} search=${search} />`,
       Controls: () => html`<${Controls} host=${host} search=${search} />`,
       keys: [
-        { key: "s", label: "Search in texts", act: () => /** @type {HTMLElement | null} */ (host.element.querySelector(".text-search input"))?.focus() },
-        { key: "d", label: "Show what changed, and the text again", act: () => toggleChanges(host) },
+        { key: "s", label: "Search texts", act: () => /** @type {HTMLElement | null} */ (host.element.querySelector(".text-search input"))?.focus() },
+        { key: "d", label: "Switch between texts and their changes", act: () => toggleChanges(host) },
       ],
       ending: (contentType) => (contentType === "text/csv" ? ".csv" : ".txt"),
     });
   },
 };
 
-/** @param {import("tbcore/host.js").Host} host */
+/** Switches between texts and their changes. @param {import("tbcore/host.js").Host} host */
 function toggleChanges(host) {
   options.set(host, "show", options.parse(host.settings.value).show === "changes" ? "text" : "changes");
 }

@@ -1,6 +1,6 @@
 /**
- * Elements of what the server made of markdown. It is not HTML, and no HTML is made of it: each element and attribute
- * is one of these, and what is unknown is left out, with its text kept.
+ * Turns the server's parsed Markdown into elements. No HTML is involved: only the elements and attributes listed here
+ * are created. An unknown element is replaced by its contents, and an unknown attribute is dropped.
  */
 
 import { h } from "preact";
@@ -15,6 +15,7 @@ const TAGS = new Set(
 );
 
 /**
+ * The elements of a list of nodes.
  * @param {readonly Node[]} nodes
  * @returns {unknown[]}
  */
@@ -27,16 +28,17 @@ export function elementsOf(nodes) {
 }
 
 /**
+ * The attributes that an element may have.
  * @param {string} tag
  * @param {Record<string, string>} attributes
  */
 function propsOf(tag, { href, align, start }) {
   if (tag === "a") {
-    // Nobody is told where the reader comes from, and the page that opens cannot reach this one.
+    // The target gets no referrer and no access to this page.
     return /^(https?:\/\/|mailto:)/i.test(href ?? "") ? { href, title: href, target: "_blank", rel: "noopener noreferrer" } : null;
   }
   if (tag === "td" || tag === "th") return /^(left|center|right)$/.test(align ?? "") ? { class: `text-${align}` } : null;
   if (tag === "ol") return /^\d+$/.test(start ?? "") ? { start } : null;
-  // What is folded in a text is opened, so that nothing is overlooked.
+  // Folded sections are opened, so that nothing is overlooked.
   return tag === "details" ? { open: true } : null;
 }

@@ -1,6 +1,6 @@
 /**
- * Search in all texts of the runs and tags that are shown. The server reads them from their files, for a second at a
- * time. After a few of these the reader says whether it goes on.
+ * Search in all texts of the selected runs and tags. The server reads texts from their files, for about a second per
+ * request. After a few requests the search pauses until the reader continues it.
  */
 
 import { signal } from "@preact/signals-core";
@@ -16,87 +16,87 @@ import { formatPlaces, parsePlaces } from "tbcore/lib/steps.js";
  * @typedef {import("tbcore/host.js").Host} Host
  * @typedef {import("tbcore/lib/steps.js").Place} Place
  * @typedef {Place & { before: string, match: string, after: string }} Match
- * @typedef {{ run: string, tag: string, matches: Match[] }} Found
- * @typedef {{ found: Found[], numRead: number, next: unknown, isBusy: boolean, error: string }} Results
+ * @typedef {{ run: string, tag: string, matches: Match[] }} FoundSeries
+ * @typedef {{ found: FoundSeries[], numRead: number, next: unknown, isBusy: boolean, error: string }} Results
  */
 
 /** @type {Results} */
-const NOTHING = { found: [], numRead: 0, next: null, isBusy: false, error: "" };
-/** So many answers of the server in a row, until the reader says more. */
-const IN_A_ROW = 10;
-/** Series that are found, likewise. */
-const ENOUGH = 100;
-/** How long the reader pauses before it is asked. */
-const PAUSE_MS = 350;
+const NO_RESULTS = { found: [], numRead: 0, next: null, isBusy: false, error: "" };
+/** Number of requests after which the search pauses. */
+const MAX_REQUESTS_IN_A_ROW = 10;
+/** Number of series with matches after which the search pauses. */
+const PAUSE_AFTER_SERIES = 100;
+/** How long after the last keystroke the search starts. */
+const TYPING_DELAY_MS = 350;
 
 export class Search {
-  /** What is searched, also to be marked in the texts; "" for nothing. */
+  /** The text to search for, which is also highlighted in the cards; "" for no search. */
   query = signal("");
-  results = signal(NOTHING);
+  results = signal(NO_RESULTS);
   #host;
-  #leaving = new AbortController();
-  /** @type {{ query: string, runs: string[], tags: string[] } | null} */ #question = null;
+  #controller = new AbortController();
+  /** @type {{ query: string, runs: string[], tags: string[] } | null} */ #request = null;
 
   /** @param {Host} host */
   constructor(host) {
     this.#host = host;
   }
 
-  /** Searches from the start. @param {string} query */
+  /** Starts a new search. @param {string} query */
   async start(query) {
-    this.#leaving.abort();
-    this.#leaving = new AbortController();
-    const { signal: leaving } = this.#leaving;
+    this.#controller.abort();
+    this.#controller = new AbortController();
+    const { signal: abortSignal } = this.#controller;
     this.query.value = query;
-    this.#question = null;
-    this.results.value = query === "" ? NOTHING : { ...NOTHING, isBusy: true };
+    this.#request = null;
+    this.results.value = query === "" ? NO_RESULTS : { ...NO_RESULTS, isBusy: true };
     if (query === "") return;
-    await this.#try(leaving, async () => {
+    await this.#reportErrors(abortSignal, async () => {
       const tags = await this.#host.fetchJSON("tags");
       const runs = this.#host.runs.value.map(({ name }) => name);
       const { matches } = this.#host.tagFilter.value;
       const shown = new Set(runs.flatMap((run) => tags[run] ?? []).filter(matches));
-      this.#question = { query, runs, tags: [...shown] };
-      await this.#ask(leaving);
+      this.#request = { query, runs, tags: [...shown] };
+      await this.#search(abortSignal);
     });
   }
 
-  /** Goes on where the last answer stopped. */
+  /** Continues the search where it paused. */
   async more() {
-    const { signal: leaving } = this.#leaving;
+    const { signal: abortSignal } = this.#controller;
     this.results.value = { ...this.results.value, isBusy: true, error: "" };
-    await this.#try(leaving, () => this.#ask(leaving));
+    await this.#reportErrors(abortSignal, () => this.#search(abortSignal));
   }
 
-  /** @param {AbortSignal} leaving */
-  async #ask(leaving) {
-    for (let i = 1; i <= IN_A_ROW; i++) {
+  /** Sends requests until everything is searched or the search pauses. @param {AbortSignal} abortSignal */
+  async #search(abortSignal) {
+    for (let i = 1; i <= MAX_REQUESTS_IN_A_ROW; i++) {
       const { found, numRead, next } = this.results.value;
-      const response = await post(this.#host, "search", { ...this.#question, after: next }, leaving);
-      const answer = await response.json();
-      if (leaving.aborted) return;
-      const isFull = answer.found.length > 0 && found.length + answer.found.length >= ENOUGH;
-      const isBusy = answer.next !== null && i < IN_A_ROW && !isFull;
-      this.results.value = { found: join(found, answer.found), numRead: numRead + answer.num_read, next: answer.next, isBusy, error: "" };
+      const response = await post(this.#host, "search", { ...this.#request, after: next }, abortSignal);
+      const results = await response.json();
+      if (abortSignal.aborted) return;
+      const isFull = results.found.length > 0 && found.length + results.found.length >= PAUSE_AFTER_SERIES;
+      const isBusy = results.next !== null && i < MAX_REQUESTS_IN_A_ROW && !isFull;
+      this.results.value = { found: join(found, results.found), numRead: numRead + results.num_read, next: results.next, isBusy, error: "" };
       if (!isBusy) return;
     }
   }
 
-  /** @param {AbortSignal} leaving @param {() => Promise<void>} ask */
-  async #try(leaving, ask) {
+  /** Reports an error of the search in its results. @param {AbortSignal} abortSignal @param {() => Promise<void>} search */
+  async #reportErrors(abortSignal, search) {
     try {
-      await ask();
+      await search();
     } catch (failure) {
-      if (leaving.aborted) return;
+      if (abortSignal.aborted) return;
       this.results.value = { ...this.results.value, isBusy: false, error: /** @type {Error} */ (failure).message };
     }
   }
 }
 
 /**
- * What was found, and what was found after it: a series that was not finished goes on.
- * @param {Found[]} found
- * @param {Found[]} more
+ * Appends newly found series. If the search paused within a series, the new matches are added to that series.
+ * @param {FoundSeries[]} found
+ * @param {FoundSeries[]} more
  */
 export function join(found, more) {
   const last = found.at(-1);
@@ -105,7 +105,7 @@ export function join(found, more) {
   return [...found.slice(0, -1), { ...last, matches: [...last.matches, ...first.matches] }, ...others];
 }
 
-/** @param {{ search: Search }} props */
+/** The search box in the toolbar. @param {{ search: Search }} props */
 export function SearchBox({ search }) {
   const [text, setText] = useState(search.query.value);
   const isFirst = useRef(true);
@@ -114,7 +114,7 @@ export function SearchBox({ search }) {
       isFirst.current = false;
       return undefined;
     }
-    const timer = setTimeout(() => search.start(text), text === "" ? 0 : PAUSE_MS);
+    const timer = setTimeout(() => search.start(text), text === "" ? 0 : TYPING_DELAY_MS);
     return () => clearTimeout(timer);
   }, [text]);
   return html`<div class="tb-filter text-search" role="search">
@@ -125,27 +125,27 @@ export function SearchBox({ search }) {
       spellcheck="false"
       autocomplete="off"
       maxlength="1000"
-      aria-label="Search in texts"
-      placeholder="Search in texts"
+      aria-label="Search texts"
+      placeholder="Search texts"
       value=${text}
       onInput=${(/** @type {InputEvent} */ event) => setText(/** @type {HTMLInputElement} */ (event.currentTarget).value)}
     />
   </div>`;
 }
 
-/** @param {{ host: Host, search: Search }} props */
+/** The list of matches. @param {{ host: Host, search: Search }} props */
 export function Results({ host, search }) {
   const { found, numRead, next, isBusy, error } = search.results.value;
   if (search.query.value === "") return null;
   const colors = new Map(host.runs.value.map(({ name, color }) => [name, color]));
-  const where = `in ${plural(numRead, "text")}${next === null ? "" : " so far"}`;
-  const summary = found.length === 0 ? `Nothing found ${where}` : `Found in ${plural(found.length, "series", "series")}, ${where}`;
-  return html`<section class="text-found" aria-label="What was found">
+  const extent = `${plural(numRead, "text")} searched${next === null ? "" : " so far"}`;
+  const summary = found.length === 0 ? `No matches (${extent})` : `Matches in ${plural(found.length, "series", "series")} (${extent})`;
+  return html`<section class="text-found" aria-label="Search results">
     <p role="status">
-      ${isBusy ? `Searching, ${plural(numRead, "text")} so far …` : summary}
+      ${isBusy ? `Searching … (${plural(numRead, "text")} so far)` : summary}
       ${!isBusy &&
       next !== null &&
-      html` <button type="button" class="tb-button" onClick=${() => search.more()}>Search on</button>`}
+      html` <button type="button" class="tb-button" onClick=${() => search.more()}>Continue searching</button>`}
     </p>
     ${error && html`<p class="tb-card-error" role="alert">${error}</p>`}
     <ul>
@@ -178,7 +178,7 @@ function goTo(host, tag, { step, nth }) {
     card.scrollIntoView({ block: "center" });
     return;
   }
-  // It is in a group that is folded, or far down in a long one.
+  // The card is in a folded section, or further down in a long one.
   host.settings.set("closed", null);
   host.tagFilter.set(`^${tag.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&")}$`);
 }

@@ -1,5 +1,5 @@
 /**
- * One text, or table of texts: drawn, as logged, or as what is different from another step.
+ * One text or table of texts: rendered, as logged, or as differences from another step.
  */
 
 import { html } from "htm/preact";
@@ -12,23 +12,23 @@ import { describePlace } from "tbcore/lib/step-slider.js";
 import { diffTexts } from "./diff.js";
 import { elementsOf } from "./nodes.js";
 import { baseOf, options } from "./options.js";
-import { markIn } from "./marks.js";
+import { highlightMatches } from "./highlight.js";
 
 /**
  * @typedef {import("./nodes.js").Node} Node
- * @typedef {object} Entry  of a step, as `tbcore_text.reader` makes it
+ * @typedef {object} Entry  the text of one step, as `tbcore_text.reader` sends it
  * @property {number[]} shape
- * @property {string[][]} cells  rows; the first of them when `is_cut`
- * @property {Node[][][] | null} nodes  what each cell says as markdown; null: they are too long
- * @property {number} length  in characters, of all
+ * @property {string[][]} cells  rows of texts; if `is_cut`, only their beginning
+ * @property {Node[][][] | null} nodes  each cell as parsed Markdown; null if the text is too long
+ * @property {number} length  number of characters, of the whole text
  * @property {boolean} is_cut
  *
  * @typedef {import("tbcore/lib/step-tab.js").SampleProps & {
- *   others: import("tbcore/lib/answers.js").Answers<any>, search: import("./search.js").Search }} Props
+ *   baseAnswers: import("tbcore/lib/answers.js").Answers<any>, search: import("./search.js").Search }} Props
  */
 
-/** @param {Props} props */
-export function Text({ host, entry, url, run, tag, found, label, expanded, onBroken, others, search }) {
+/** The text of one sample. @param {Props} props */
+export function Text({ host, entry, url, run, tag, found, label, expanded, onBroken, baseAnswers, search }) {
   const { show, from, base } = options.parse(host.settings.value);
   const [isOpen, setOpen] = useState(false);
   const [whole, setWhole] = useState({ url: "", text: "" });
@@ -36,7 +36,7 @@ export function Text({ host, entry, url, run, tag, found, label, expanded, onBro
   const body = useRef(/** @type {HTMLElement | null} */ (null));
   const isLong = useOverflow(body);
   const query = search.query.value;
-  useEffect(() => (body.current && query ? markIn(body.current, query) : undefined));
+  useEffect(() => (body.current && query ? highlightMatches(body.current, query) : undefined));
 
   const all = whole.url === url ? whole.text : null;
   const load = async () => {
@@ -59,7 +59,7 @@ export function Text({ host, entry, url, run, tag, found, label, expanded, onBro
   return html`<div class="text-sample" aria-label=${label}>
     <div class="text-body ${isFolded ? "text-folded" : ""} ${isFolded && isLong ? "text-fades" : ""}" ref=${body}>
       ${show === "changes"
-        ? html`<${Changes} entry=${entry} question=${questionOf({ from, base }, run.name, tag, found)} found=${found} others=${others} />`
+        ? html`<${Changes} entry=${entry} query=${baseQuery({ from, base }, run.name, tag, found)} found=${found} baseAnswers=${baseAnswers} />`
         : all !== null
           ? html`<pre class="text-source">${all}</pre>`
           : html`<${Cells} entry=${entry} isSource=${show === "source"} />`}
@@ -76,14 +76,14 @@ export function Text({ host, entry, url, run, tag, found, label, expanded, onBro
   </div>`;
 }
 
-/** @param {{ entry: Entry, isSource: boolean }} props */
+/** The cells of a table of texts, or the only one. @param {{ entry: Entry, isSource: boolean }} props */
 function Cells({ entry, isSource }) {
   const { cells, nodes } = entry;
   const elements = useMemo(() => nodes?.map((row) => row.map(elementsOf)), [nodes]);
   /** @param {number} row @param {number} column */
   const show = (row, column) =>
     isSource || !elements ? html`<pre class="text-source">${cells[row][column]}</pre>` : html`<div class="text-drawn">${elements[row][column]}</div>`;
-  if (isOne(entry)) return show(0, 0);
+  if (isSingleCell(entry)) return show(0, 0);
   return html`<table class="text-cells">
     <tbody>
       ${cells.map((row, i) => html`<tr key=${i}>${row.map((_, j) => html`<td key=${j}>${show(i, j)}</td>`)}</tr>`)}
@@ -92,29 +92,30 @@ function Cells({ entry, isSource }) {
 }
 
 /**
+ * The differences of a text from that of the base step.
  * @param {object} props
  * @param {Entry} props.entry
- * @param {import("tbcore/lib/answers.js").Params | null} props.question  of the step to compare with
+ * @param {import("tbcore/lib/answers.js").Params | null} props.query  for the base step; null if there is none
  * @param {{ index: number | null }} props.found
- * @param {import("tbcore/lib/answers.js").Answers<any>} props.others
+ * @param {import("tbcore/lib/answers.js").Answers<any>} props.baseAnswers
  */
-function Changes({ entry, question, found, others }) {
-  const { value: other, error } = useAnswer(others, question ?? { run: "", tag: "" }, question !== null);
+function Changes({ entry, query, found, baseAnswers }) {
+  const { value: other, error } = useAnswer(baseAnswers, query ?? { run: "", tag: "" }, query !== null);
   const lines = useMemo(() => (other?.samples?.[0] ? diffTexts(toText(other.samples[0]), toText(entry)) : []), [other, entry]);
-  if (question === null) {
-    return html`<p class="tb-dim">This is the first step: nothing was logged before it.</p>
+  if (query === null) {
+    return html`<p class="tb-dim">This is the first step, so there is nothing to compare it with.</p>
       <${Cells} entry=${entry} isSource=${true} />`;
   }
   if (error) return html`<p class="tb-card-error" role="status">${error}</p>`;
   if (!other) return html`<p class="tb-dim">Loading …</p>`;
-  if (other.index === null) return html`<p class="tb-dim">Nothing was logged up to step ${formatStep(Number(question.step))}.</p>`;
-  if (other.index === found.index) return html`<p class="tb-dim">This is the step to compare with.</p>`;
+  if (other.index === null) return html`<p class="tb-dim">Nothing was logged at or before step ${formatStep(Number(query.step))}.</p>`;
+  if (other.index === found.index) return html`<p class="tb-dim">Other steps are compared with this one.</p>`;
   const since = describePlace(other);
-  if (lines.length === 0) return html`<p class="tb-dim">The same as at ${since}.</p>`;
-  return html`<p class="tb-dim">Since ${since}:</p>
+  if (lines.length === 0) return html`<p class="tb-dim">No changes since ${since}.</p>`;
+  return html`<p class="tb-dim">Changes since ${since}:</p>
     <pre class="text-diff">${lines.map((line) =>
       line.kind === "gap"
-        ? html`<span class="text-gap">${plural(line.count, "line")} the same</span>`
+        ? html`<span class="text-gap">${plural(line.count, "unchanged line")}</span>`
         : html`<${ELEMENTS[line.kind]} class="text-line">
             <span class="text-sign">${SIGNS[line.kind]}</span>${line.parts.map((part) => (part.kind === "same" || line.parts.length === 1 ? part.text : html`<mark>${part.text}</mark>`))}${"\n"}</${ELEMENTS[line.kind]}>`,
     )}</pre>`;
@@ -124,28 +125,29 @@ const ELEMENTS = { same: "span", removed: "del", added: "ins" };
 const SIGNS = { same: "  ", removed: "− ", added: "+ " };
 
 /**
+ * The parameters to request the base step with; null if there is none.
  * @param {{ from: string, base: number }} choice
  * @param {string} run
  * @param {string} tag
  * @param {any} found
  */
-function questionOf(choice, run, tag, found) {
+function baseQuery(choice, run, tag, found) {
   const base = baseOf(choice, found);
   return base && { run, tag, ...base };
 }
 
-/** @param {Entry} entry */
-function isOne({ cells, shape }) {
+/** Whether the entry is one text, not a table. @param {Entry} entry */
+function isSingleCell({ cells, shape }) {
   return shape.every((size) => size === 1) && cells.length === 1;
 }
 
-/** As text: the rows of a table with tabs between their cells. @param {Entry} entry */
+/** The entry as plain text: one line per row, cells separated by tabs. @param {Entry} entry */
 function toText({ cells }) {
   return cells.map((row) => row.join("\t")).join("\n");
 }
 
 /**
- * What to know about what is shown.
+ * Notes on what is not shown.
  * @param {Entry} entry
  * @param {string} show
  * @param {boolean} isWhole
@@ -153,14 +155,14 @@ function toText({ cells }) {
  */
 function notesOf(entry, show, isWhole) {
   const notes = [];
-  if (entry.shape.length > 2) notes.push(`The first table of ${entry.shape.join(" × ")}.`);
-  if (entry.is_cut && !isWhole) notes.push(show === "changes" ? "Only the beginnings are compared." : "This is the beginning.");
-  else if (entry.nodes === null && show === "text") notes.push("Too long to be drawn as markdown.");
+  if (entry.shape.length > 2) notes.push(`Only the first table is shown (shape ${entry.shape.join(" × ")}).`);
+  if (entry.is_cut && !isWhole) notes.push(show === "changes" ? "Only the beginning of each text is compared." : "Only the beginning is shown.");
+  else if (entry.nodes === null && show === "text") notes.push("Too long to render as Markdown.");
   return notes;
 }
 
 /**
- * Whether an element has more in it than it shows.
+ * Whether an element's contents are higher than the element.
  * @param {{ current: HTMLElement | null }} ref
  */
 function useOverflow(ref) {
@@ -168,13 +170,13 @@ function useOverflow(ref) {
   useEffect(() => {
     const { current } = ref;
     if (!current) return undefined;
-    const look = () => setLong(current.scrollHeight > current.clientHeight + 4);
-    const sizes = new ResizeObserver(look);
+    const update = () => setLong(current.scrollHeight > current.clientHeight + 4);
+    const sizes = new ResizeObserver(update);
     const observe = () => {
       sizes.disconnect();
       sizes.observe(current);
       for (const child of current.children) sizes.observe(child);
-      look();
+      update();
     };
     const children = new MutationObserver(observe);
     children.observe(current, { childList: true });

@@ -1,10 +1,10 @@
-// What is different between two texts.
+// Differences between two texts.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { diffLists, diffTexts } from "../../tbcore_text/static/diff.js";
 
-/** A line as text: its sign, and what changed in it in brackets. */
+/** A line as text: its sign, with changed parts in brackets. */
 function written(line) {
   if (line.kind === "gap") return `... ${line.count}`;
   const sign = { same: " ", removed: "-", added: "+" }[line.kind];
@@ -32,19 +32,20 @@ test("lines with little in common are marked as a whole", () => {
   assert.deepEqual(diff(["one two three"], ["completely different words"]), ["-[one two three]", "+[completely different words]"]);
 });
 
-test("lines that came and went", () => {
+test("added and removed lines", () => {
   assert.deepEqual(diff(["a", "b", "c"], ["a", "c", "d"]), [" a", "-[b]", " c", "+[d]"]);
   assert.deepEqual(diff([""], ["a"]), ["-[]", "+[a]"]);
 });
 
-test("of lines that are the same those near a change are shown", () => {
+test("unchanged lines are shown only near a change", () => {
   const before = lines(20);
   const after = [...lines(10), "new", ...lines(10, 10)];
   assert.deepEqual(diff(before, after), ["... 7", " line 7", " line 8", " line 9", "+[new]", " line 10", " line 11", " line 12", "... 7"]);
 });
 
-test("any two lists become each other, with as few changes as there must be", () => {
-  // All pairs of words of up to 4 letters of an alphabet of 2, against the length of their longest common subsequence.
+test("the edit script turns one list into the other, with as few changes as possible", () => {
+  // All pairs of words of up to 4 letters from an alphabet of 2. The longest common subsequence has as many letters as
+  // the script leaves unchanged.
   const words = [""];
   for (const word of words) if (word.length < 4) words.push(`${word}a`, `${word}b`);
   for (const a of words) {
@@ -64,7 +65,7 @@ function common(a, b) {
   return Math.max(common(a.slice(1), b), common(a, b.slice(1)));
 }
 
-test("texts that have nothing in common are not compared for long", () => {
+test("comparing texts without anything in common ends early", () => {
   const runs = diffLists(lines(5000), lines(5000, 5000));
   assert.equal(runs.length, 1);
   assert.equal(runs[0].removed.length, 5000);

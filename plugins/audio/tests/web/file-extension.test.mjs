@@ -1,10 +1,10 @@
-// Types of sounds.
+// File name extensions of audio formats.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { endingOf } from "../../tbcore_audio/static/types.js";
+import { fileExtension } from "../../tbcore_audio/static/file-extension.js";
 
-test("files are named after their type", () => {
+test("the extension follows from the content type", () => {
   const types = {
     "audio/wav": ".wav",
     "audio/x-wav": ".wav",
@@ -18,5 +18,5 @@ test("files are named after their type", () => {
     "text/html": ".bin",
     "": ".bin",
   };
-  assert.deepEqual(Object.keys(types).map(endingOf), Object.values(types));
+  assert.deepEqual(Object.keys(types).map(fileExtension), Object.values(types));
 });
