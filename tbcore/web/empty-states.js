@@ -1,6 +1,6 @@
 /**
- * What the page says when there is nothing to draw: what was looked for, where, what was found, and what to do. Loaded
- * when it is needed.
+ * The page's content if there is nothing to draw: what was searched, what was found and what to do.
+ * Loaded when it is first needed.
  */
 
 import { html } from "htm/preact";
@@ -9,87 +9,89 @@ import { Icon } from "./lib/icons.js";
 import { loadingText } from "./top-bar.js";
 
 /**
+ * The notice for one kind of empty state.
  * @param {object} props
- * @param {import("./shell.js").Empty} props.what
+ * @param {import("./shell.js").EmptyKind} props.kind
  * @param {import("./state.js").State} props.state
- * @param {import("./state.js").Plugin} [props.plugin]
+ * @param {import("./state.js").Plugin} [props.plugin]  the open tab's plugin
  */
-export function EmptyState({ what, state, plugin }) {
+export function EmptyState({ kind, state, plugin }) {
   const frontends = state.frontends.value;
   const status = state.status.value;
-  if (what === "connecting" || !frontends || !status) {
-    const refusal = state.refusal.value;
-    if (refusal) return html`<div class="notice" role="alert"><h1>The server refused</h1><p class="message">${refusal}</p></div>`;
+  if (kind === "connecting" || !frontends || !status) {
+    const serverError = state.serverError.value;
+    if (serverError) return html`<div class="notice" role="alert"><h1>The server returned an error</h1><p class="message">${serverError}</p></div>`;
     return null;
   }
-  if (what === "loading") {
+  if (kind === "loading") {
     return html`<div class="notice" role="status">
       <h1>Reading event files</h1>
-      <p>${loadingText(status)}. Data is shown as soon as there is any.</p>
+      <p>${loadingText(status)}. Data appears here as soon as it has been read.</p>
     </div>`;
   }
-  if (what === "noPlugin") {
+  if (kind === "noPlugin") {
+    const hasUnshown = frontends.unshown.length > 0;
     return html`<div class="notice">
-      <h1>No plugin is installed</h1>
-      <p>tbcore reads event files; plugins draw what is in them. None is installed in this environment.</p>
-      <${Found} status=${status} />
-      <p>Install plugins, and start the server again${frontends.unshown.length > 0 ? ":" : "; this brings all that belong to tbcore:"}</p>
-      ${frontends.unshown.length > 0
+      <h1>No plugins are installed</h1>
+      <p>tbcore reads event files, and plugins show the data in them. This environment has no plugins.</p>
+      <${ScanSummary} status=${status} />
+      <p>${hasUnshown ? "To show this data" : "To install all plugins that come with tbcore"}, run this command and restart the server:</p>
+      ${hasUnshown
         ? html`<${UnshownList} unshown=${frontends.unshown} />`
         : html`<pre>pip install "tbcore-server[all]"</pre>`}
     </div>`;
   }
-  if (what === "noRuns") {
+  if (kind === "noRuns") {
     const isMissing = status.missing.length > 0;
     return html`<div class="notice">
       <h1>${isMissing ? "The log directory does not exist yet" : "No event files yet"}</h1>
-      <p>Looked for files named <code>*tfevents*</code>, also in directories below:</p>
+      <p>tbcore looks for files whose names match <code>*tfevents*</code>, here and in all subdirectories:</p>
       <pre>${status.logdirs.join("\n")}</pre>
       ${isMissing
-        ? html`<p>There is no ${status.missing.map((path) => html`<code>${path}</code>${" "}`)} so far.</p>`
-        : html`<${Found} status=${status} />`}
+        ? html`<p>Not found: ${status.missing.map((path) => html`<code>${path}</code>${" "}`)}</p>`
+        : html`<${ScanSummary} status=${status} />`}
       <h2>What to do</h2>
       <ul>
-        <li>Check the path above: <code>--logdir</code> names the directory that holds the runs, or one above it.</li>
+        <li>Check the path above: <code>--logdir</code> must be the directory that contains the runs, or a parent of it.</li>
         <li>
-          Let a program write there, for example with PyTorch:${" "}
+          Write event files to it, for example with PyTorch:${" "}
           <code>torch.utils.tensorboard.SummaryWriter(${JSON.stringify(`${status.logdirs[0]}/run1`)})</code>
         </li>
       </ul>
-      <p class="tb-dim">This page looks again by itself: the first values show up without a reload.</p>
+      <p class="tb-dim">This page updates by itself when event files appear.</p>
     </div>`;
   }
-  if (what === "inactive" && plugin && plugin.activity_error !== null) {
+  if (kind === "inactive" && plugin && plugin.activity_error !== null) {
     return html`<div class="notice failure" role="alert"><${ActivityError} plugin=${plugin} /></div>`;
   }
-  if (what === "inactive" && plugin) {
+  if (kind === "inactive" && plugin) {
     return html`<div class="notice">
       <h1>${plugin.title}: nothing to show</h1>
       <p>
-        No data of this kind in ${plural(state.runs.value.length, "run")} so far. ${plugin.description}
+        No data of this kind in ${plural(state.runs.value.length, "run")} yet. ${plugin.description}
       </p>
       ${Object.entries(plugin.how_to_log).map(([framework, program]) => html`<h2>${framework}</h2><pre>${program}</pre>`)}
-      <p class="tb-dim">The tab fills by itself when such data is written.</p>
+      <p class="tb-dim">This tab updates by itself when such data is logged.</p>
     </div>`;
   }
   return html`<div class="notice">
-    <h1>No installed plugin shows what is in these runs</h1>
-    <${Found} status=${status} />
+    <h1>No installed plugin shows the data in these runs</h1>
+    <${ScanSummary} status=${status} />
     <${UnshownList} unshown=${frontends.unshown} />
     ${frontends.plugins.map((each) => each.activity_error !== null && html`<${ActivityError} plugin=${each} />`)}
   </div>`;
 }
 
-/** @param {{ plugin: import("./state.js").Plugin }} props */
+/** The error that a plugin's `is_active` raised. @param {{ plugin: import("./state.js").Plugin }} props */
 function ActivityError({ plugin }) {
-  return html`<h1><${Icon} name="warning" /> The plugin “${plugin.name}” failed to say whether it has data</h1>
+  return html`<h1><${Icon} name="warning" /> The plugin “${plugin.name}” failed to check for data</h1>
     <p class="message">is_active raised ${plugin.activity_error}</p>
     ${plugin.traceback && html`<pre class="traceback">${plugin.traceback}</pre>`}
-    <p class="tb-dim">The server's log has the traceback. The plugin is asked again when there is new data.</p>`;
+    <p class="tb-dim">The traceback is in the server's log. The plugin checks again when there is new data.</p>`;
 }
 
-/** @param {{ status: import("./state.js").Status }} props */
-function Found({ status }) {
+/** The numbers of directories, files and runs found. @param {{ status: import("./state.js").Status }} props */
+function ScanSummary({ status }) {
   const { logdirs, num_directories, num_files, num_runs } = status;
   return html`<p>
     Found ${plural(num_directories, "directory", "directories")}, ${plural(num_files, "event file")} and
@@ -98,7 +100,8 @@ function Found({ status }) {
 }
 
 /**
- * Data that no installed plugin shows, and what to install. A kind that is written in several forms is told once.
+ * Data that no installed plugin shows, one row per kind, and the command that installs the plugins
+ * for it.
  * @param {{ unshown: readonly import("./state.js").Unshown[] }} props
  */
 export function UnshownList({ unshown }) {
@@ -112,7 +115,7 @@ export function UnshownList({ unshown }) {
         ({ kind, num_tags, num_runs, example_run, example_tag, install }) => html`<li>
           <b>${kind}</b>
           <span>${plural(num_tags, "tag")} in ${plural(num_runs, "run")}</span>
-          ${install ? html`<code>${install}</code>` : html`<span class="tb-dim">no plugin known</span>`}
+          ${install ? html`<code>${install}</code>` : html`<span class="tb-dim">no known plugin</span>`}
           <span class="tb-name" title="${example_tag} in ${example_run}">
             <span class="tb-name-tail">${example_tag === "" ? example_run : `${example_tag} in ${example_run}`}</span>
           </span>
@@ -123,7 +126,8 @@ export function UnshownList({ unshown }) {
 }
 
 /**
- * One entry per kind, those that can be installed first.
+ * Returns one entry per kind of data, the kinds with a known plugin first. The server sends several
+ * entries for a kind that was logged in several forms.
  * @param {readonly import("./state.js").Unshown[]} unshown
  */
 function mergeKinds(unshown) {
@@ -134,7 +138,7 @@ function mergeKinds(unshown) {
     if (!known) kinds.set(entry.kind, { ...entry });
     else {
       known.num_tags += entry.num_tags;
-      known.num_runs = Math.max(known.num_runs, entry.num_runs); // the same runs may hold both forms
+      known.num_runs = Math.max(known.num_runs, entry.num_runs); // one run may have both forms
     }
   }
   return [...kinds.values()].sort((a, b) => Number(b.install !== null) - Number(a.install !== null));

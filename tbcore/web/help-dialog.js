@@ -1,5 +1,5 @@
 /**
- * The window that lists all keys. Loaded when it is first opened.
+ * The dialog that lists all keyboard shortcuts. Loaded when it is first opened.
  */
 
 import { html } from "htm/preact";
@@ -7,16 +7,17 @@ import { useEffect, useRef } from "preact/hooks";
 import { PAGE_KEYS } from "./keys.js";
 import { Icon } from "./lib/icons.js";
 
-/** @type {import("./state.js").Key[]} */
+/** Keys of the focused row in the run list. @type {import("./state.js").Key[]} */
 const LIST_KEYS = [
-  { key: "↑ ↓", label: "Go to another run" },
-  { key: "← →", label: "Close and open a folder or a group" },
+  { key: "↑ ↓", label: "Go to the previous or next row" },
+  { key: "← →", label: "Collapse or expand a folder or group" },
   { key: "Space", label: "Show or hide the run" },
-  { key: "Enter", label: "Show this run only" },
-  { key: "Shift F10", label: "Menu: colour, copy the path" },
+  { key: "Enter", label: "Show only this run" },
+  { key: "Shift F10", label: "Open the run's menu: colour, copy path" },
 ];
 
 /**
+ * The whole dialog.
  * @param {object} props
  * @param {import("./state.js").State} props.state
  * @param {() => void} props.onClose
@@ -25,12 +26,12 @@ export function HelpDialog({ state, onClose }) {
   const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
   useEffect(() => dialog.current?.showModal(), []);
   const title = state.frontends.value?.plugins.find(({ name }) => name === state.tab.value)?.title ?? "";
-  /** A click beside the window closes it. @param {MouseEvent} event */
+  /** A click outside the dialog closes it. @param {MouseEvent} event */
   const onClick = (event) => event.target === dialog.current && dialog.current?.close();
-  return html`<dialog ref=${dialog} aria-label="Keys" onClose=${onClose} onClick=${onClick}>
+  return html`<dialog ref=${dialog} aria-label="Keyboard shortcuts" onClose=${onClose} onClick=${onClick}>
     <div class="dialog">
       <header>
-        <h1>Keys</h1>
+        <h1>Keyboard shortcuts</h1>
         <button type="button" class="tb-icon-button" aria-label="Close" onClick=${() => dialog.current?.close()}>
           <${Icon} name="close" />
         </button>
@@ -44,7 +45,7 @@ export function HelpDialog({ state, onClose }) {
   </dialog>`;
 }
 
-/** @param {{ title: string, keys: readonly import("./state.js").Key[] }} props */
+/** A titled table of keys; nothing if there are none. @param {{ title: string, keys: readonly import("./state.js").Key[] }} props */
 function Keys({ title, keys }) {
   if (keys.length === 0) return null;
   return html`<section>

@@ -1,9 +1,10 @@
 /**
- * Opens plugins' tabs: what a module is given, and what becomes of its errors. The agreement is in types.js.
+ * Opens plugins' tabs: makes the host object for a plugin's module and handles the module's errors.
+ * The contract between shell and module is in types.js.
  */
 
 import { adoptStyleText, adoptStyles } from "./lib/styles.js";
-import { ServerError, address, byName } from "./server.js";
+import { ServerError, address, withoutPrototype } from "./server.js";
 
 /**
  * @typedef {import("./types.js").Host} Host
@@ -21,29 +22,35 @@ import { ServerError, address, byName } from "./server.js";
  */
 /** @template T @typedef {import("./types.js").Readable<T>} Readable */
 
+/** Message of the error with which requests are rejected when their tab closes. */
 const TAB_CLOSED = "the tab was closed";
-/** What requests were rejected with that did not reach the server: the shell says that, and no plugin has to. */
-const unreached = new WeakSet();
+/**
+ * Errors of requests that did not reach the server. The shell shows that the connection is lost, so
+ * a plugin need not catch them.
+ */
+const networkErrors = new WeakSet();
 const COMPONENTS_CSS = new URL("./lib/components.css", import.meta.url);
 
 /**
- * Opens a plugin's tab: loads its module and lets it draw.
+ * Opens a plugin's tab: loads its module and calls its `render`.
  * @param {object} options
  * @param {import("./state.js").State} options.state
  * @param {import("./state.js").Plugin & { module: string }} options.plugin
- * @param {HTMLElement} options.container  empty; gets the shadow root
- * @param {number} options.attempt  0 at first; a module that failed is loaded anew by every further attempt
- * @param {(error: unknown) => void} options.onError  called at most once; the tab is closed by then
- * @param {(error: Error) => void} options.onStrayError  an error nobody caught; the tab goes on
- * @param {() => void} options.onReady  called when render has returned
+ * @param {HTMLElement} options.container  empty; the shadow root is attached to it
+ * @param {number} options.attempt  0 for the first attempt; later ones load the module again
+ * @param {(error: unknown) => void} options.onError  called at most once, after the tab was closed
+ * @param {(error: Error) => void} options.onUncaughtError  called for an error that the plugin did
+ *   not catch; the tab stays open
+ * @param {() => void} options.onReady  called when `render` has returned
  * @returns {() => void} closes the tab
  */
-export function openPlugin({ state, plugin, container, attempt, onError, onStrayError, onReady }) {
+export function openPlugin({ state, plugin, container, attempt, onError, onUncaughtError, onReady }) {
   const closing = new AbortController();
   /** @type {Cleanup} */
   let cleanup;
   const moduleUrl = new URL(address(plugin.module));
-  if (attempt > 0) moduleUrl.searchParams.set("attempt", String(attempt)); // browsers remember modules that failed
+  // Browsers do not load a module that failed a second time, unless its URL differs.
+  if (attempt > 0) moduleUrl.searchParams.set("attempt", String(attempt));
 
   const root = container.attachShadow({ mode: "open" });
   const element = document.createElement("div");
@@ -51,7 +58,7 @@ export function openPlugin({ state, plugin, container, attempt, onError, onStray
   root.append(element);
 
   start().catch(fail);
-  watchStrayErrors();
+  watchUncaughtErrors();
   return close;
 
   async function start() {
@@ -76,7 +83,7 @@ export function openPlugin({ state, plugin, container, attempt, onError, onStray
   function fail(error) {
     if (closing.signal.aborted) return;
     console.warn(`plugin ${plugin.name}:`, error);
-    tellAuthor(plugin, error);
+    reportToServer(plugin, error);
     close();
     onError(error);
   }
@@ -93,27 +100,28 @@ export function openPlugin({ state, plugin, container, attempt, onError, onStray
     try {
       undo?.();
     } catch (error) {
-      console.warn(`plugin ${plugin.name}, while its tab closed:`, error);
+      console.warn(`plugin ${plugin.name}, while closing its tab:`, error);
     }
   }
 
-  /** Errors nobody caught are the plugin's when its files are on the stack. */
-  function watchStrayErrors() {
+  /** Reports uncaught errors whose stack includes one of the plugin's files. */
+  function watchUncaughtErrors() {
     const folder = new URL(".", moduleUrl).href;
     /** @param {unknown} error */
-    const notice = (error) => {
-      if (!(error instanceof Error) || unreached.has(error) || !error.stack?.includes(folder)) return;
-      tellAuthor(plugin, error);
-      onStrayError(error);
+    const handle = (error) => {
+      if (!(error instanceof Error) || networkErrors.has(error) || !error.stack?.includes(folder)) return;
+      reportToServer(plugin, error);
+      onUncaughtError(error);
     };
     const options = { signal: closing.signal };
-    window.addEventListener("error", ({ error }) => notice(error), options);
-    window.addEventListener("unhandledrejection", ({ reason }) => notice(reason), options);
+    window.addEventListener("error", ({ error }) => handle(error), options);
+    window.addEventListener("unhandledrejection", ({ reason }) => handle(reason), options);
   }
 }
 
 /**
- * Imports a module. When it imports what is not there browsers say only that it cannot be had; here the error says what.
+ * Imports a module. If one of its own imports is missing, browsers only report that the module
+ * failed to load; the error thrown here names the missing file.
  * @param {URL} url
  * @returns {Promise<any>}
  */
@@ -128,33 +136,34 @@ async function importModule(url) {
     const missing = [...loaded, ...observer.takeRecords()]
       .filter((entry) => /** @type {PerformanceResourceTiming} */ (entry).responseStatus >= 400)
       .map(({ name }) => name.replace(address(""), ""));
-    if (error instanceof TypeError && missing.length > 0) error.message += `: ${missing.join(", ")} is not there`;
-    return addPlace(error, url);
+    if (error instanceof TypeError && missing.length > 0) error.message += `: could not load ${missing.join(", ")}`;
+    return rethrowWithLocation(error, url);
   } finally {
     observer.disconnect();
   }
 }
 
 /**
- * Throws the error of a module that could not be imported. Where its syntax is wrong browsers tell the window only, of
- * a module that stands in the page.
+ * Throws the error of a failed import, with the location of a syntax error in its stack. Browsers
+ * report that location only in the window's error event for a `<script>` element, so the module is
+ * loaded once more by such an element.
  * @param {unknown} error
  * @param {URL} moduleUrl
  * @returns {Promise<never>}
  */
-async function addPlace(error, moduleUrl) {
+async function rethrowWithLocation(error, moduleUrl) {
   if (error instanceof SyntaxError && !error.stack?.includes("://")) {
-    const place = await new Promise((resolve) => {
+    const location = await new Promise((resolve) => {
       const script = document.createElement("script");
       script.type = "module";
       const url = new URL(moduleUrl);
-      url.searchParams.set("place", "");
+      url.searchParams.set("location", "");
       script.src = url.href;
       /** @param {ErrorEvent} event */
-      const notice = ({ filename, lineno, colno }) => resolve(`${filename.split("?")[0]}:${lineno}:${colno}`);
-      window.addEventListener("error", notice, { once: true });
+      const onError = ({ filename, lineno, colno }) => resolve(`${filename.split("?")[0]}:${lineno}:${colno}`);
+      window.addEventListener("error", onError, { once: true });
       const end = () => {
-        window.removeEventListener("error", notice);
+        window.removeEventListener("error", onError);
         script.remove();
         resolve("");
       };
@@ -162,46 +171,53 @@ async function addPlace(error, moduleUrl) {
       script.onerror = end;
       document.head.append(script);
     });
-    if (place) error.stack = `${error.name}: ${error.message}\n    at ${place}`;
+    if (location) error.stack = `${error.name}: ${error.message}\n    at ${location}`;
   }
   throw error;
 }
 
 /**
- * Has an error printed where the server runs, if it was started for authors of plugins.
+ * Sends an error to the server, which prints it in its terminal if it runs with `--dev`.
  * @param {import("./state.js").Plugin} plugin
  * @param {unknown} error
  */
-function tellAuthor(plugin, error) {
-  const isKnown = error instanceof ServerError; // the server has printed what it said itself
-  if (plugin.traceback === undefined || isKnown) return;
+function reportToServer(plugin, error) {
+  const isDev = plugin.traceback !== undefined;
+  const isLogged = error instanceof ServerError; // the server has already printed its own error
+  if (!isDev || isLogged) return;
   const stack = (error instanceof Error && error.stack) || String(error);
   const body = JSON.stringify({ plugin: plugin.name, stack });
-  fetch(address("data/page_errors"), { method: "POST", body }).catch(() => {}); // the page has it anyway
+  fetch(address("data/page_errors"), { method: "POST", body }).catch(() => {}); // shown in the page too
 }
 
 /**
- * Requests that end because their tab closed, or that do not reach the server, are no errors, even where a plugin does
- * not catch them.
+ * Prevents the browser from reporting uncaught rejections of plugins' requests that were aborted
+ * because their tab closed, or that did not reach the server.
  */
-export function ignoreLostRequests() {
+export function suppressRequestErrors() {
   window.addEventListener("unhandledrejection", (event) => {
     const isClosed = event.reason instanceof DOMException && event.reason.message === TAB_CLOSED;
-    if (isClosed || unreached.has(event.reason)) event.preventDefault();
+    if (isClosed || networkErrors.has(event.reason)) event.preventDefault();
   });
 }
 
-/** @template T @param {Promise<T>} request @returns {Promise<T>} */
-async function noticed(request) {
+/**
+ * Awaits a request, and adds its error to `networkErrors` if it did not reach the server.
+ * @template T
+ * @param {Promise<T>} request
+ * @returns {Promise<T>}
+ */
+async function trackNetworkErrors(request) {
   try {
     return await request;
   } catch (error) {
-    if (error instanceof TypeError) unreached.add(error); // of `fetch` it is the network
+    if (error instanceof TypeError) networkErrors.add(error); // what `fetch` throws for the network
     throw error;
   }
 }
 
 /**
+ * Makes the host object of a tab.
  * @param {object} parts
  * @param {import("./state.js").State} parts.state
  * @param {import("./state.js").Plugin} parts.plugin
@@ -220,10 +236,11 @@ function makeHost({ state, plugin, moduleUrl, root, element, signal, fail }) {
   const url = (path, params) => address(folder + path.replace(/^\//, ""), params);
   /** @type {Host["fetch"]} */
   const request = (path, init = {}) =>
-    noticed(fetch(url(path), { ...init, signal: init.signal ? AbortSignal.any([signal, init.signal]) : signal }));
+    trackNetworkErrors(fetch(url(path), { ...init, signal: init.signal ? AbortSignal.any([signal, init.signal]) : signal }));
 
   /**
-   * A signal as the plugin sees it: its callbacks end with the tab, and what they throw is the plugin's fault.
+   * Returns a read-only view of a signal for the plugin. Subscriptions end when the tab closes, and
+   * an error thrown by a callback fails the tab.
    * @template S, T
    * @param {import("@preact/signals-core").ReadonlySignal<S>} source
    * @param {(value: S) => T} pick
@@ -239,7 +256,7 @@ function makeHost({ state, plugin, moduleUrl, root, element, signal, fail }) {
         try {
           callback(pick(value));
         } catch (error) {
-          // Not from here: the tab is not closed while a signal is being set.
+          // Deferred, because the tab must not be closed while a signal is being set.
           queueMicrotask(() => fail(error));
         }
       });
@@ -256,7 +273,7 @@ function makeHost({ state, plugin, moduleUrl, root, element, signal, fail }) {
       Object.entries(all).flatMap(([name, value]) => (name.startsWith(prefix) ? [[name.slice(prefix.length), value]] : [])),
     );
   const preferences = state.preferencesOf(plugin.name);
-  const generations = readable(state.generations, same);
+  const generations = readable(state.generations, identity);
   signal.addEventListener("abort", () => {
     state.pluginKeys.value = [];
     state.hoveredRun.value = null;
@@ -268,28 +285,28 @@ function makeHost({ state, plugin, moduleUrl, root, element, signal, fail }) {
     url,
     fetch: request,
     async fetchJSON(path, params) {
-      const response = await noticed(fetch(url(path, params), { signal }));
+      const response = await trackNetworkErrors(fetch(url(path, params), { signal }));
       if (!response.ok) throw await ServerError.from(response);
-      return byName(await noticed(response.json()));
+      return withoutPrototype(await trackNetworkErrors(response.json()));
     },
     async css(textOrUrl) {
       if (typeof textOrUrl === "string" && textOrUrl.includes("{")) adoptStyleText(root, textOrUrl);
       else await adoptStyles(root, new URL(textOrUrl, moduleUrl));
     },
-    runs: readable(state.shownRuns, same),
-    wantedRuns: readable(state.wantedRuns, same),
-    groups: readable(state.groups, same),
-    hoveredRun: withSet(readable(state.hoveredRun, same), (/** @type {string | null} */ name) => void (state.hoveredRun.value = name)),
+    runs: readable(state.shownRuns, identity),
+    wantedRuns: readable(state.wantedRuns, identity),
+    groups: readable(state.groups, identity),
+    hoveredRun: withSetter(readable(state.hoveredRun, identity), (/** @type {string | null} */ name) => void (state.hoveredRun.value = name)),
     checkOnly: state.checkOnly,
-    tagFilter: withSet(readable(state.tagFilter, same), state.setTagFilter),
-    settings: withSet(readable(state.settings, ownSettings), (/** @type {string} */ name, /** @type {string | null} */ value) =>
+    tagFilter: withSetter(readable(state.tagFilter, identity), state.setTagFilter),
+    settings: withSetter(readable(state.settings, ownSettings), (/** @type {string} */ name, /** @type {string | null} */ value) =>
       state.setSetting(prefix + name, value),
     ),
-    preferences: withSet(readable(preferences.values, same), preferences.set),
+    preferences: withSetter(readable(preferences.values, identity), preferences.set),
     keys: (keys) => {
       if (!signal.aborted) state.pluginKeys.value = keys;
     },
-    theme: readable(state.theme, same),
+    theme: readable(state.theme, identity),
     generations,
     onReload(callback) {
       let isFirst = true;
@@ -304,17 +321,17 @@ function makeHost({ state, plugin, moduleUrl, root, element, signal, fail }) {
 }
 
 /** @template T @param {T} value */
-function same(value) {
+function identity(value) {
   return value;
 }
 
 /**
- * A signal that can be set as well.
+ * Returns a readable with an additional method `set`.
  * @template {object} R, S
  * @param {R} readable
  * @param {S} set
  * @returns {R & { set: S }}
  */
-function withSet(readable, set) {
+function withSetter(readable, set) {
   return Object.create(readable, { set: { value: set } });
 }

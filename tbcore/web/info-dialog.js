@@ -1,5 +1,6 @@
 /**
- * The window about this log directory: what is read, what went wrong, what no plugin shows, what is installed.
+ * The dialog about the log directory: what was read, problems, data that no plugin shows, and the
+ * installed plugins. Loaded when it is first opened.
  */
 
 import { html } from "htm/preact";
@@ -10,6 +11,7 @@ import { Icon } from "./lib/icons.js";
 import { PLUGINS_PAGE } from "./state.js";
 
 /**
+ * The whole dialog.
  * @param {object} props
  * @param {import("./state.js").State} props.state
  * @param {() => void} props.onClose
@@ -19,7 +21,7 @@ export function InfoDialog({ state, onClose }) {
   useEffect(() => dialog.current?.showModal(), []);
   const frontends = state.frontends.value;
   const status = state.status.value;
-  /** A click beside the window closes it. @param {MouseEvent} event */
+  /** A click outside the dialog closes it. @param {MouseEvent} event */
   const onClick = (event) => event.target === dialog.current && dialog.current?.close();
   const showPlugins = () => {
     dialog.current?.close();
@@ -59,15 +61,15 @@ export function InfoDialog({ state, onClose }) {
             })}
           </tbody>
         </table>
-        <p><button type="button" class="tb-button" onClick=${showPlugins}>Timings, faults and options of the plugins</button></p>
+        <p><button type="button" class="tb-button" onClick=${showPlugins}>Plugin timings, errors and options</button></p>
         <p class="tb-dim">tbcore ${frontends.version}</p>`}
     </div>
   </dialog>`;
 }
 
-/** @param {{ status: import("./state.js").Status }} props */
+/** A list of problems with the log directory. @param {{ status: import("./state.js").Status }} props */
 function Problems({ status }) {
-  const lines = [...status.missing.map((path) => `does not exist: ${path}`), ...status.problems];
+  const lines = [...status.missing.map((path) => `log directory does not exist: ${path}`), ...status.problems];
   if (lines.length === 0) return null;
   return html`<h2>Problems</h2>
     <ul class="problems">

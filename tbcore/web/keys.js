@@ -1,10 +1,11 @@
 /**
- * The keys of the page. Those of the open tab come from its plugin; the help window lists them all.
+ * The page's keyboard shortcuts. The open tab's plugin adds its own, and the help dialog lists all
+ * of them.
  */
 
 /** @typedef {import("./state.js").Key} Key */
 
-/** @type {Key[]} */
+/** Keys of the page itself, for the help dialog. @type {Key[]} */
 export const PAGE_KEYS = [
   { key: "/", label: "Filter tags" },
   { key: "r", label: "Filter runs" },
@@ -12,11 +13,12 @@ export const PAGE_KEYS = [
 ];
 
 /**
- * Listens for as long as the page lives.
+ * Starts listening for keys.
  * @param {object} options
  * @param {import("./state.js").State} options.state
- * @param {() => void} options.onRuns  shows the run list, where it is hidden
- * @param {() => void} options.onHelp
+ * @param {() => void} options.onRuns  shows the run list of a narrow page
+ * @param {() => void} options.onHelp  opens the help dialog
+ * @returns {() => void} stops listening
  */
 export function watchKeys({ state, onRuns, onHelp }) {
   /** @param {KeyboardEvent} event */
@@ -30,7 +32,7 @@ export function watchKeys({ state, onRuns, onHelp }) {
   document.addEventListener("keydown", onKeyDown);
   return () => document.removeEventListener("keydown", onKeyDown);
 
-  /** @param {KeyboardEvent} event @returns {(() => void) | undefined} */
+  /** Returns what a key does, or undefined. @param {KeyboardEvent} event @returns {(() => void) | undefined} */
   function actionOf(event) {
     if (event.key === "?") return onHelp;
     if (event.key === "/") return () => focus(tagFilter()) || showRunFilter();
@@ -40,16 +42,17 @@ export function watchKeys({ state, onRuns, onHelp }) {
   }
 
   function showRunFilter() {
-    if (!focus(document.querySelector("aside input[type=search]"))) onRuns(); // which focuses it
+    // A sidebar that slides in moves the focus to its filter by itself.
+    if (!focus(document.querySelector("aside input[type=search]"))) onRuns();
   }
 }
 
-/** The first box to search in of the open tab. */
+/** Returns the first search box in the open tab. */
 function tagFilter() {
   return document.querySelector(".plugin")?.shadowRoot?.querySelector("input[type=search]");
 }
 
-/** @param {Element | null | undefined} box */
+/** Focuses a text box and selects its text; returns false if it is hidden or missing. @param {Element | null | undefined} box */
 function focus(box) {
   if (!(box instanceof HTMLInputElement) || !box.checkVisibility({ visibilityProperty: true })) return false;
   box.focus();
@@ -57,7 +60,7 @@ function focus(box) {
   return true;
 }
 
-/** Whether the key is text, or is meant for a window on top. @param {KeyboardEvent} event */
+/** Returns whether the key goes to a text field, a dialog or a popover. @param {KeyboardEvent} event */
 function isTyping(event) {
   const target = event.composedPath()[0];
   if (!(target instanceof HTMLElement)) return false;

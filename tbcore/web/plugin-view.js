@@ -1,5 +1,5 @@
 /**
- * The open tab: a plugin's module in a shadow root of its own, or what went wrong with it.
+ * The open tab: a plugin's module in its own shadow root, or the error that stopped it.
  */
 
 import { html } from "htm/preact";
@@ -10,10 +10,12 @@ import { ServerError } from "./server.js";
 import { PLUGINS_PAGE } from "./state.js";
 
 /**
+ * A plugin's tab. After an error, a retry loads the module again.
  * @param {object} props
  * @param {import("./state.js").State} props.state
  * @param {import("./state.js").Plugin} props.plugin
- * @param {(isOpening: boolean) => void} props.onOpening  whether the tab has not drawn anything yet
+ * @param {(isOpening: boolean) => void} props.onOpening  called with true when the tab opens, and
+ *   with false when it has been drawn or has failed
  */
 export function PluginView({ state, plugin, onOpening }) {
   const [attempt, setAttempt] = useState(0);
@@ -27,23 +29,24 @@ export function PluginView({ state, plugin, onOpening }) {
     return html`<${Failure} title="The plugin “${plugin.name}” could not be loaded" text=${plugin.error} traceback=${plugin.traceback} onPlugins=${onPlugins} />`;
   }
   if (error !== null) {
-    return html`<${Failure} title="The tab “${plugin.title}” stopped" text=${messageOf(error, plugin)} details=${stackOf(error, plugin)} traceback=${error instanceof ServerError && error.details ? error.details : plugin.traceback} onRetry=${retry} onPlugins=${onPlugins} />`;
+    return html`<${Failure} title="The tab “${plugin.title}” stopped because of an error" text=${messageOf(error, plugin)} details=${stackOf(error, plugin)} traceback=${error instanceof ServerError && error.details ? error.details : plugin.traceback} onRetry=${retry} onPlugins=${onPlugins} />`;
   }
   return html`<${Mount} key=${attempt} state=${state} plugin=${plugin} attempt=${attempt} onError=${setError} onRetry=${retry} onOpening=${onOpening} />`;
 }
 
 /**
+ * One attempt to open the tab. It is closed when the component is removed.
  * @param {object} props
  * @param {import("./state.js").State} props.state
  * @param {import("./state.js").Plugin} props.plugin
- * @param {number} props.attempt
+ * @param {number} props.attempt  0 for the first attempt
  * @param {(error: unknown) => void} props.onError
  * @param {() => void} props.onRetry
  * @param {(isOpening: boolean) => void} props.onOpening
  */
 function Mount({ state, plugin, attempt, onError, onRetry, onOpening }) {
   const container = useRef(/** @type {HTMLElement | null} */ (null));
-  const [stray, setStray] = useState(/** @type {Error | null} */ (null));
+  const [uncaught, setUncaught] = useState(/** @type {Error | null} */ (null));
   const { module } = plugin;
 
   useEffect(() => {
@@ -58,15 +61,15 @@ function Mount({ state, plugin, attempt, onError, onRetry, onOpening }) {
         onOpening(false);
         onError(error ?? new Error("unknown error"));
       },
-      onStrayError: setStray,
+      onUncaughtError: setUncaught,
       onReady: () => onOpening(false),
     });
   }, []);
 
   return html`
-    ${stray &&
-    html`<div class="stray" role="alert">
-      <${Icon} name="warning" /><span>${messageOf(stray, plugin)}</span>
+    ${uncaught &&
+    html`<div class="uncaught-error" role="alert">
+      <${Icon} name="warning" /><span>${messageOf(uncaught, plugin)}</span>
       <button type="button" class="tb-button" onClick=${onRetry}>Reload this tab</button>
     </div>`}
     <h1 class="tb-hidden">${plugin.title}</h1>
@@ -75,8 +78,9 @@ function Mount({ state, plugin, attempt, onError, onRetry, onOpening }) {
 }
 
 /**
- * The outlines of cards, until there is something to show. They come after a moment only.
- * @param {{ title?: string }} props  of the tab
+ * A placeholder with the outlines of cards, until the tab has been drawn. The style sheet delays it,
+ * so that a fast start does not flicker.
+ * @param {{ title?: string }} props  the tab's title; none while the page connects
  */
 export function Opening({ title }) {
   return html`<div class="opening" role="status" aria-label=${title ? `Opening ${title}` : "Connecting"}>
@@ -93,13 +97,14 @@ export function Opening({ title }) {
 }
 
 /**
+ * An error in place of a plugin.
  * @param {object} props
  * @param {string} props.title
  * @param {string} props.text
  * @param {string} [props.details]
- * @param {string} [props.traceback]  of the server, which tells authors of plugins; undefined for others
+ * @param {string} [props.traceback]  from the server, "" if it has none; undefined without `--dev`
  * @param {() => void} [props.onRetry]
- * @param {() => void} props.onPlugins
+ * @param {() => void} props.onPlugins  opens the plugins page
  */
 function Failure({ title, text, details, traceback, onRetry, onPlugins }) {
   return html`<div class="notice failure" role="alert">
@@ -115,19 +120,20 @@ function Failure({ title, text, details, traceback, onRetry, onPlugins }) {
 }
 
 /**
+ * Returns an error's message, and which module it is about if the error does not include that.
  * @param {unknown} error
  * @param {import("./state.js").Plugin} plugin
  */
 function messageOf(error, plugin) {
   if (!(error instanceof Error)) return String(error);
   const message = `${error.name}: ${error.message}`;
-  // Browsers keep to themselves where the syntax of a module is wrong, and say it in their console only.
-  const hasPlace = `${error.stack}${error.message}`.includes("://");
-  return hasPlace ? message : `${message} (in ${plugin.module} or what it imports; the browser's console has the line)`;
+  // Some browsers report the location of a syntax error in a module only in their console.
+  const hasLocation = `${error.stack}${error.message}`.includes("://");
+  return hasLocation ? message : `${message} (in ${plugin.module} or a module that it imports; see the browser's console for the line)`;
 }
 
 /**
- * The lines of the stack that say more than the message.
+ * Returns an error's stack without the lines that repeat its message.
  * @param {unknown} error
  * @param {import("./state.js").Plugin} plugin
  */

@@ -1,6 +1,6 @@
 /**
- * The page of the plugins: what is installed, what it does, how long it takes and what went wrong. Loaded when it is
- * opened.
+ * The plugins page: each installed plugin with its state, timings, errors and options. Loaded when
+ * it is first opened.
  */
 
 import { html } from "htm/preact";
@@ -11,15 +11,17 @@ import { Icon } from "./lib/icons.js";
 import { adoptStyles } from "./lib/styles.js";
 import { address, getJSON } from "./server.js";
 
-/** What needs somebody comes first. */
+/** The states of a plugin, in the order in which the page lists them. */
 const STATES = /** @type {const} */ (["failed", "active", "inactive", "off"]);
-/** How often the server is asked while the page is seen. */
-const REFRESH_MS = 3000;
+/** Time between two refreshes while the page is visible. */
+const REFRESH_INTERVAL_MS = 3000;
+/** Calls that are still running are listed after this time. */
+const SLOW_CALL_SECONDS = 1;
 
 /**
  * @typedef {{ what: string, count: number, median: number, slowest: number }} Timing  durations in seconds
- * @typedef {{ what: string, message: string, count: number, last: number, traceback?: string }} Fault  last: seconds since
- *   the epoch
+ * @typedef {{ what: string, message: string, count: number, last: number, traceback?: string }} Fault  an
+ *   error and how often it occurred; `last` in seconds since the epoch
  * @typedef {{ name: string, type: string, value: unknown, default: unknown, help: string, wanted: string }} Option
  *
  * @typedef {object} PluginState  one entry of data/plugins
@@ -41,6 +43,7 @@ const REFRESH_MS = 3000;
  * @typedef {{ version: string, api: number, dev: boolean, plugins: PluginState[] }} Plugins
  */
 
+/** The whole page. */
 export function PluginsPage() {
   const [plugins, setPlugins] = useState(/** @type {Plugins | null} */ (null));
   const [error, setError] = useState(/** @type {string | null} */ (null));
@@ -48,46 +51,46 @@ export function PluginsPage() {
   useEffect(() => void adoptStyles(document, new URL("plugins-page.css", import.meta.url)).finally(() => setStyled(true)), []);
   useEffect(() => {
     const closed = new AbortController();
-    const ask = async () => {
+    const refresh = async () => {
       try {
         setPlugins(await getJSON(address("data/plugins"), { signal: closed.signal }));
         setError(null);
       } catch (problem) {
         if (!closed.signal.aborted) setError(problem instanceof Error ? problem.message : String(problem));
       }
-      if (!closed.signal.aborted) timer = setTimeout(askWhenSeen, REFRESH_MS);
+      if (!closed.signal.aborted) timer = setTimeout(refreshIfVisible, REFRESH_INTERVAL_MS);
     };
-    const askWhenSeen = () => {
-      if (document.visibilityState === "visible") ask();
-      else timer = setTimeout(askWhenSeen, REFRESH_MS);
+    const refreshIfVisible = () => {
+      if (document.visibilityState === "visible") refresh();
+      else timer = setTimeout(refreshIfVisible, REFRESH_INTERVAL_MS);
     };
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     let timer;
-    ask();
+    refresh();
     return () => {
       closed.abort();
       clearTimeout(timer);
     };
   }, []);
 
-  if (!isStyled || (!plugins && !error)) return html`<p class="plugins-page tb-dim" role="status">Asking for the plugins</p>`;
+  if (!isStyled || (!plugins && !error)) return html`<p class="plugins-page tb-dim" role="status">Loading the list of plugins</p>`;
   return html`<div class="plugins-page">
     <header>
       <h1>Plugins</h1>
       ${plugins && html`<p class="tb-dim">tbcore ${plugins.version}, plugin API ${plugins.api}. ${summary(plugins.plugins)}</p>`}
-      ${error && html`<p class="bad-text" role="alert">The server does not answer, so this may be old: ${error}</p>`}
+      ${error && html`<p class="bad-text" role="alert">Could not refresh this page, so it may be out of date: ${error}</p>`}
     </header>
-    ${plugins?.plugins.length === 0 && html`<p>No plugin is installed. <code>pip install "tbcore-server[all]"</code> brings all that belong to tbcore.</p>`}
+    ${plugins?.plugins.length === 0 && html`<p>No plugins are installed. <code>pip install "tbcore-server[all]"</code> installs all plugins that come with tbcore.</p>`}
     ${plugins && sorted(plugins.plugins).map((plugin) => html`<${PluginCard} key=${`${plugin.name} ${plugin.state} ${plugin.distribution}`} plugin=${plugin} />`)}
   </div>`;
 }
 
-/** @param {{ plugin: PluginState }} props */
+/** One plugin. @param {{ plugin: PluginState }} props */
 function PluginCard({ plugin }) {
   const { name, title, description, distribution, version, state, reason, timings, options, running } = plugin;
   const faults = plugin.faults.filter(({ message }) => message !== reason);
   const deprecated = [...plugin.deprecated, ...deprecationsOf(name)];
-  const late = running.filter(({ seconds }) => seconds > 1);
+  const slow = running.filter(({ seconds }) => seconds > SLOW_CALL_SECONDS);
   const id = `plugin-${name}`;
   return html`<section class="plugin-state" aria-labelledby=${id} data-plugin=${name} data-state=${state}>
     <header>
@@ -96,18 +99,18 @@ function PluginCard({ plugin }) {
       <span class="origin tb-dim"><code>${name}</code> ${distribution || "unknown distribution"} ${version}</span>
     </header>
     ${description && html`<p>${description}</p>`}
-    ${reason && html`<p class=${state === "failed" ? "bad-text" : ""}>${sentence(state, reason)}</p>`}
-    ${(state === "active" || state === "inactive") && html`<${Facts} timings=${timings} />`}
-    ${late.length > 0 &&
+    ${reason && html`<p class=${state === "failed" ? "bad-text" : ""}>${state === "off" ? `Not imported: ${reason}` : reason}</p>`}
+    ${(state === "active" || state === "inactive") && html`<${KeyTimings} timings=${timings} />`}
+    ${slow.length > 0 &&
     html`<h3>Running now</h3>
       <ul>
-        ${late.map(({ what, seconds }) => html`<li><code>${what}</code> for ${formatDuration(seconds)}</li>`)}
+        ${slow.map(({ what, seconds }) => html`<li><code>${what}</code> for ${formatDuration(seconds)}</li>`)}
       </ul>`}
     ${plugin.log_lines_left_out > 0 &&
-    html`<p class="warn-text">${plural(plugin.log_lines_left_out, "line")} of its log left out: it logs too much.</p>`}
+    html`<p class="warn-text">This plugin logs too much: ${plural(plugin.log_lines_left_out, "line")} of its log dropped.</p>`}
     ${faults.length > 0 && html`<${Faults} faults=${faults} />`}
     ${deprecated.length > 0 &&
-    html`<h3>Old names that will go</h3>
+    html`<h3>Deprecated names in use</h3>
       <ul>
         ${deprecated.map((used) => html`<li><code>${used.name}</code>, ${times(used.count)}: ${used.instead}</li>`)}
       </ul>`}
@@ -118,15 +121,15 @@ function PluginCard({ plugin }) {
       <div class="scroll">
         <table>
           <thead>
-            <tr><th scope="col">What</th><th scope="col">Calls</th><th scope="col">Median</th><th scope="col">Slowest</th></tr>
+            <tr><th scope="col">Operation</th><th scope="col">Calls</th><th scope="col">Median</th><th scope="col">Slowest</th></tr>
           </thead>
           <tbody>
             ${timings.map(
               (timing) => html`<tr key=${timing.what}>
                 <th scope="row">${timing.what}</th>
                 <td>${formatValue(timing.count)}</td>
-                <td>${duration(timing.median)}</td>
-                <td>${duration(timing.slowest)}</td>
+                <td>${formatCallTime(timing.median)}</td>
+                <td>${formatCallTime(timing.slowest)}</td>
               </tr>`,
             )}
           </tbody>
@@ -137,41 +140,41 @@ function PluginCard({ plugin }) {
 }
 
 /**
- * The times that say most: of the import, the question whether there is anything, and all routes together.
+ * A plugin's most important timings: of the import, of `is_active`, and of all routes together.
  * @param {{ timings: Timing[] }} props
  */
-function Facts({ timings }) {
+function KeyTimings({ timings }) {
   const routes = timings.filter(({ what }) => what.startsWith("route "));
   const slowest = routes.reduce((a, b) => (b.slowest > a.slowest ? b : a), routes[0]);
   const numCalls = routes.reduce((sum, { count }) => sum + count, 0);
-  const of = (/** @type {string} */ name) => timings.find(({ what }) => what === name);
+  const timingOf = (/** @type {string} */ name) => timings.find(({ what }) => what === name);
   return html`<dl>
-    <${Fact} label="Import" text=${duration(of("import")?.slowest)} />
-    <${Fact} label="is_active, median" text=${duration(of("is_active")?.median)} />
-    <${Fact} label="Requests" text=${formatValue(numCalls)} />
-    <${Fact} label="Slowest request" text=${slowest ? `${duration(slowest.slowest)}, ${slowest.what.replace("route ", "")}` : "–"} />
+    <${Figure} label="Import" text=${formatCallTime(timingOf("import")?.slowest)} />
+    <${Figure} label="is_active, median" text=${formatCallTime(timingOf("is_active")?.median)} />
+    <${Figure} label="Requests" text=${formatValue(numCalls)} />
+    <${Figure} label="Slowest request" text=${slowest ? `${formatCallTime(slowest.slowest)}, ${slowest.what.replace("route ", "")}` : "–"} />
   </dl>`;
 }
 
-/** @param {{ label: string, text: string }} props */
-function Fact({ label, text }) {
+/** A figure and its label. @param {{ label: string, text: string }} props */
+function Figure({ label, text }) {
   return html`<div><dt>${label}</dt><dd>${text}</dd></div>`;
 }
 
-/** @param {{ faults: Fault[] }} props */
+/** The errors of a plugin, all but the last one folded. @param {{ faults: Fault[] }} props  the last one first */
 function Faults({ faults }) {
   const [last, ...earlier] = faults;
-  return html`<h3>Last fault</h3>
-    <${OneFault} fault=${last} />
+  return html`<h3>Last error</h3>
+    <${FaultEntry} fault=${last} />
     ${earlier.length > 0 &&
     html`<details>
-      <summary>${plural(earlier.length, "other fault")}</summary>
-      ${earlier.map((fault) => html`<${OneFault} fault=${fault} />`)}
+      <summary>${plural(earlier.length, "other error")}</summary>
+      ${earlier.map((fault) => html`<${FaultEntry} fault=${fault} />`)}
     </details>`}`;
 }
 
-/** @param {{ fault: Fault }} props */
-function OneFault({ fault }) {
+/** One error. @param {{ fault: Fault }} props */
+function FaultEntry({ fault }) {
   return html`<div class="fault">
     <p><code>${fault.what}</code> ${times(fault.count)}, last at ${formatTime(fault.last)}</p>
     <p class="bad-text">${fault.message}</p>
@@ -179,44 +182,39 @@ function OneFault({ fault }) {
   </div>`;
 }
 
-/** @param {{ plugin: string, options: Option[] }} props */
+/** A plugin's options, each as one would type it. @param {{ plugin: string, options: Option[] }} props */
 function Options({ plugin, options }) {
   return html`<h3>Options</h3>
     <ul class="options">
-      ${options.map(({ name, value, default: usual, help, wanted }) => {
-        const isSet = value !== usual;
+      ${options.map(({ name, value, default: defaultValue, help, wanted }) => {
+        const isSet = value !== defaultValue;
         return html`<li key=${name}>
           <code class=${isSet ? "is-set" : ""}>--set ${plugin}.${name}=${String(value)}</code>${" "}
-          <span class="tb-dim">${isSet ? `default ${String(usual)}` : "default"}</span>
+          <span class="tb-dim">${isSet ? `default ${String(defaultValue)}` : "default"}</span>
           <p>${help}${help && " "}<span class="tb-dim">(${wanted})</span></p>
         </li>`;
       })}
     </ul>`;
 }
 
-/** @param {PluginState[]} plugins */
+/** Sorts plugins by state. @param {PluginState[]} plugins */
 function sorted(plugins) {
   return [...plugins].sort((a, b) => STATES.indexOf(a.state) - STATES.indexOf(b.state));
 }
 
-/** @param {PluginState[]} plugins */
+/** Returns how many plugins are in each state, as text. @param {PluginState[]} plugins */
 function summary(plugins) {
   const counts = STATES.map((state) => [plugins.filter((plugin) => plugin.state === state).length, state]);
   return `${counts.filter(([count]) => count).map(([count, state]) => `${count} ${state}`).join(", ")}.`;
 }
 
-/** @param {string} state @param {string} reason */
-function sentence(state, reason) {
-  return state === "off" ? `Not imported: ${reason}` : reason;
-}
-
-/** @param {number} count */
+/** Returns a number of occurrences as text. @param {number} count */
 function times(count) {
   return count === 1 ? "once" : `${formatValue(count)} times`;
 }
 
-/** @param {number | undefined} seconds */
-function duration(seconds) {
+/** Returns how long a call took as text. @param {number | undefined} seconds */
+function formatCallTime(seconds) {
   if (seconds === undefined) return "–";
   return seconds < 1 ? `${formatValue(seconds * 1000, 2)} ms` : formatDuration(seconds);
 }

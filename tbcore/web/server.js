@@ -1,13 +1,13 @@
 /**
- * Requests to the server. All addresses are relative to the page, so that they work under a path prefix.
+ * Requests to the server. All URLs are relative to the page, so they also work under a path prefix.
  */
 
-/** An answer that was no success. Its message is what the server said, one line for the user. */
+/** An HTTP error response. `message` is the first line of its text, or else its status. */
 export class ServerError extends Error {
   /**
-   * @param {string} message
-   * @param {number} status  HTTP status
-   * @param {string} [details]  what the server said beyond its message
+   * @param {string} message  one line, for the user
+   * @param {number} status  HTTP status code
+   * @param {string} [details]  the response's text after its first line
    */
   constructor(message, status, details = "") {
     super(message);
@@ -17,7 +17,8 @@ export class ServerError extends Error {
   }
 
   /**
-   * @param {Response} response  one that is not ok; its body is read
+   * Makes an error from a response, and reads the response's body.
+   * @param {Response} response  with a status outside 200 to 299
    * @returns {Promise<ServerError>}
    */
   static async from(response) {
@@ -30,10 +31,11 @@ export class ServerError extends Error {
 }
 
 /**
- * An address below the page's own.
+ * Returns the absolute URL of a path below the page's own URL.
  * @param {string} path
- * @param {Record<string, string | number | boolean | null | undefined>} [params]  null and undefined are left out
- * @returns {string} absolute
+ * @param {Record<string, string | number | boolean | null | undefined>} [params]  the query; null
+ *   and undefined are left out
+ * @returns {string}
  */
 export function address(path, params = {}) {
   const url = new URL(path, new URL(".", document.baseURI));
@@ -44,22 +46,24 @@ export function address(path, params = {}) {
 }
 
 /**
- * An object of an answer whose keys are names from a log: it has nothing for those that are not there, not even for
- * `__proto__` or `toString`.
+ * Removes the prototype of a parsed JSON object whose keys are names from a log. Without it a name
+ * that is not a key gives undefined, even `__proto__` or `toString`. Other values are returned as
+ * they are.
  * @template T
- * @param {T} answer
+ * @param {T} value
  * @returns {T}
  */
-export function byName(answer) {
-  return answer !== null && typeof answer === "object" && !Array.isArray(answer) ? Object.setPrototypeOf(answer, null) : answer;
+export function withoutPrototype(value) {
+  const isObject = value !== null && typeof value === "object" && !Array.isArray(value);
+  return isObject ? Object.setPrototypeOf(value, null) : value;
 }
 
 /**
- * Gets JSON.
+ * Sends a GET request and returns the parsed JSON.
  * @param {string} url
  * @param {RequestInit} [init]
  * @returns {Promise<any>}
- * @throws {ServerError} when the answer is no success
+ * @throws {ServerError} when the response is an HTTP error
  */
 export async function getJSON(url, init) {
   const response = await fetch(url, init);

@@ -1,12 +1,12 @@
 /**
- * The page: top bar, run list and the open tab. Starts everything.
+ * The page's entry point: renders the top bar, the run list and the open tab.
  */
 
 import "@preact/signals";
 import { html } from "htm/preact";
 import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { ignoreLostRequests } from "./host.js";
+import { suppressRequestErrors } from "./host.js";
 import { watchKeys } from "./keys.js";
 import { Later } from "./lib/later.js";
 import { Opening, PluginView } from "./plugin-view.js";
@@ -15,32 +15,34 @@ import { PLUGINS_PAGE, createState } from "./state.js";
 import { keepInSync } from "./sync.js";
 import { TopBar, isFirstPass, orderTabs } from "./top-bar.js";
 
+/** Dialogs by name: how to load each module, and the component in it. */
 const DIALOGS = {
   info: { load: () => import("./info-dialog.js"), of: "InfoDialog" },
   help: { load: () => import("./help-dialog.js"), of: "HelpDialog" },
 };
 
 /**
+ * The whole page.
  * @param {object} props
  * @param {import("./state.js").State} props.state
  * @param {{ reload(): void, retry(): void }} props.sync
  */
 function Page({ state, sync }) {
-  const [showsRuns, setShowsRuns] = useState(false);
+  const [showsRuns, setShowsRuns] = useState(false); // on narrow pages
   const [dialog, setDialog] = useState(/** @type {"info" | "help" | null} */ (null));
   const [isTabOpening, setTabOpening] = useState(true);
   const frontends = state.frontends.value;
   const showsPlugins = state.tab.value === PLUGINS_PAGE;
   const plugin = orderTabs(frontends?.plugins ?? []).find(({ name }) => name === state.tab.value);
   const empty = showsPlugins ? null : findEmptyState(state, plugin);
-  const isConnecting = empty === "connecting" && !state.refusal.value;
+  const isConnecting = empty === "connecting" && !state.serverError.value;
   const isOpening = isConnecting || (empty === null && plugin?.error === null && isTabOpening);
 
   useEffect(() => openFirstTab(state));
   useEffect(() => watchKeys({ state, onRuns: () => setShowsRuns(true), onHelp: () => setDialog("help") }), []);
   useEffect(() => {
-    const place = frontends?.logdir.split("/").filter(Boolean).pop();
-    document.title = frontends?.window_title || (place ? `${place} · tbcore` : "tbcore");
+    const directory = frontends?.logdir.split("/").filter(Boolean).pop();
+    document.title = frontends?.window_title || (directory ? `${directory} · tbcore` : "tbcore");
   }, [frontends]);
 
   return html`
@@ -63,7 +65,7 @@ function Page({ state, sync }) {
             : isConnecting
             ? null
             : empty
-              ? html`<${Later} key="empty" load=${() => import("./empty-states.js")} of="EmptyState" what=${empty} state=${state} plugin=${plugin} />`
+              ? html`<${Later} key="empty" load=${() => import("./empty-states.js")} of="EmptyState" kind=${empty} state=${state} plugin=${plugin} />`
               : plugin && html`<${PluginView} key=${`${plugin.name} ${plugin.module}`} state=${state} plugin=${plugin} onOpening=${setTabOpening} />`}
         </div>
       </main>
@@ -72,12 +74,13 @@ function Page({ state, sync }) {
   `;
 }
 
-/** @typedef {"connecting" | "loading" | "noPlugin" | "noRuns" | "noActive" | "inactive"} Empty */
+/** @typedef {"connecting" | "loading" | "noPlugin" | "noRuns" | "noActive" | "inactive"} EmptyKind */
 
 /**
+ * Returns why there is no tab to show, or null if the open tab can be shown.
  * @param {import("./state.js").State} state
- * @param {import("./state.js").Plugin | undefined} plugin  of the open tab
- * @returns {Empty | null} null when the open tab is to be shown
+ * @param {import("./state.js").Plugin | undefined} plugin  the open tab's plugin
+ * @returns {EmptyKind | null}
  */
 function findEmptyState(state, plugin) {
   const frontends = state.frontends.value;
@@ -91,7 +94,7 @@ function findEmptyState(state, plugin) {
 }
 
 /**
- * Opens the first tab that has something to show, once there is one. A tab that is open stays open, whatever comes.
+ * Opens the first tab whose plugin is active, unless a tab is open already.
  * @param {import("./state.js").State} state
  */
 function openFirstTab(state) {
@@ -104,7 +107,7 @@ function openFirstTab(state) {
   if (first) state.openTab(first.name);
 }
 
-ignoreLostRequests();
+suppressRequestErrors();
 const state = createState();
 const sync = keepInSync(state);
 render(html`<${Page} state=${state} sync=${sync} />`, /** @type {HTMLElement} */ (document.getElementById("app")));

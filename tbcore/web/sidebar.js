@@ -1,5 +1,6 @@
 /**
- * The column with the run list: its width can be changed, and on a narrow page it slides over the content.
+ * The sidebar with the run list. Its width can be changed. On a narrow page it slides in over the
+ * content.
  */
 
 import { html } from "htm/preact";
@@ -8,16 +9,21 @@ import { plural } from "./lib/format.js";
 import { Icon } from "./lib/icons.js";
 import { RunsPanel } from "./lib/runs-panel.js";
 
+/** Key of the width in the browser's storage. */
 const WIDTH_KEY = "tbcore.sidebar";
-const LEAST = 180;
-const MOST = 720;
+const DEFAULT_WIDTH_PX = 280;
+const MIN_WIDTH_PX = 180;
+const MAX_WIDTH_PX = 720;
+/** How far an arrow key moves the edge. */
+const WIDTH_STEP_PX = 16;
 
 /**
+ * The whole sidebar.
  * @param {object} props
  * @param {import("./state.js").State} props.state
- * @param {boolean} props.isOpen  matters on narrow pages only
+ * @param {boolean} props.isOpen  whether a narrow page shows the sidebar; wide pages always do
  * @param {() => void} props.onClose
- * @param {() => void} props.onInfo
+ * @param {() => void} props.onInfo  opens the dialog about the log directory
  */
 export function Sidebar({ state, isOpen, onClose, onInfo }) {
   const [width, setWidth] = useState(storedWidth);
@@ -62,7 +68,7 @@ export function Sidebar({ state, isOpen, onClose, onInfo }) {
 }
 
 /**
- * The edge that is dragged; arrow keys move it too.
+ * The edge that changes the width, by dragging or with arrow keys.
  * @param {object} props
  * @param {number} props.width
  * @param {(width: number) => void} props.onWidth
@@ -70,12 +76,12 @@ export function Sidebar({ state, isOpen, onClose, onInfo }) {
 function Handle({ width, onWidth }) {
   /** @param {number} next */
   const change = (next) => {
-    const allowed = Math.round(Math.min(MOST, Math.max(LEAST, next)));
+    const allowed = Math.round(Math.min(MAX_WIDTH_PX, Math.max(MIN_WIDTH_PX, next)));
     onWidth(allowed);
     try {
       localStorage.setItem(WIDTH_KEY, String(allowed));
     } catch {
-      // storage is blocked: the width holds for this page
+      // Storage is blocked: the width applies until the page is closed.
     }
   };
   /** @param {PointerEvent} event */
@@ -90,7 +96,7 @@ function Handle({ width, onWidth }) {
   };
   /** @param {KeyboardEvent} event */
   const onKeyDown = (event) => {
-    const step = { ArrowLeft: -16, ArrowRight: 16 }[event.key];
+    const step = { ArrowLeft: -WIDTH_STEP_PX, ArrowRight: WIDTH_STEP_PX }[event.key];
     if (step === undefined) return;
     event.preventDefault();
     change(width + step);
@@ -100,8 +106,8 @@ function Handle({ width, onWidth }) {
     role="separator"
     aria-orientation="vertical"
     aria-label="Width of the run list"
-    aria-valuemin=${LEAST}
-    aria-valuemax=${MOST}
+    aria-valuemin=${MIN_WIDTH_PX}
+    aria-valuemax=${MAX_WIDTH_PX}
     aria-valuenow=${width}
     tabindex="0"
     onPointerDown=${onPointerDown}
@@ -109,11 +115,12 @@ function Handle({ width, onWidth }) {
   ></div>`;
 }
 
+/** Returns the width from the browser's storage, or the default one. */
 function storedWidth() {
   try {
     const stored = Number(localStorage.getItem(WIDTH_KEY));
-    return stored >= LEAST && stored <= MOST ? stored : 280;
+    return stored >= MIN_WIDTH_PX && stored <= MAX_WIDTH_PX ? stored : DEFAULT_WIDTH_PX;
   } catch {
-    return 280;
+    return DEFAULT_WIDTH_PX;
   }
 }

@@ -1,32 +1,40 @@
 /**
- * Keeps the page's state equal to the server: listens for updates, and asks again for what changed.
+ * Keeps the page's state up to date with the server: listens for updates and fetches what changed.
  */
 
 import { batch } from "@preact/signals-core";
 import { isLive } from "./lib/run-order.js";
-import { ServerError, address, byName, getJSON } from "./server.js";
+import { ServerError, address, withoutPrototype, getJSON } from "./server.js";
 import { watchUpdates } from "./updates.js";
 
-/** Shortest time between two refreshes: of a page that is seen, and of one that is not. */
-const PAUSE_MS = 1000;
-const HIDDEN_PAUSE_MS = 10000;
-const RETRY_MS = 3000;
-/** Details of runs are asked for at most as often, and less often where there are very many. */
-const DETAILS_MS = 2000;
-const DETAILS_MS_PER_RUN = 2;
-/** Ages of runs are told to the minute; a file may grow without a new event. */
-const CLOCK_MS = 30000;
+/** Minimum time between two refreshes of a visible page. */
+const REFRESH_INTERVAL_MS = 1000;
+/** Minimum time between two refreshes of a hidden page. */
+const HIDDEN_REFRESH_INTERVAL_MS = 10000;
+/** Time from a failed refresh to the next attempt. */
+const RETRY_DELAY_MS = 3000;
+/** Minimum time between two requests for the details of all runs. */
+const DETAILS_INTERVAL_MS = 2000;
+/** Minimum time between two such requests, per run: the response grows with the number of runs. */
+const DETAILS_INTERVAL_MS_PER_RUN = 2;
+/**
+ * Time between two updates of the page's clock. The ages of runs are shown in minutes. A live run's
+ * details are fetched along with it, since its file may grow without a new event.
+ */
+const CLOCK_INTERVAL_MS = 30000;
 
 /**
- * Starts, and goes on for as long as the page lives.
- * @param {import("./state.js").State} state  what the server says is set here
- * @returns {{ reload(): void, retry(): void }} reload: ask again for everything; retry: connect now
+ * Starts synchronizing, for as long as the page is open.
+ * @param {import("./state.js").State} state  receives the server's data
+ * @returns {{ reload(): void, retry(): void }} `reload` fetches everything again; `retry` reconnects
+ *   at once
  */
 export function keepInSync(state) {
-  /** What the page shows: answers are equal as long as this is. */
+  /** The generations of the data that the page has now. */
   let loaded = { all: "", lists: "" };
-  /** Rises with every `reload`, so that everything counts as changed. */
-  let epoch = 0;
+  /** Part of every generation, so that after `reload` everything counts as changed. */
+  let numManualReloads = 0;
+  /** When the last refresh ended, on the clock of `performance.now()`, in milliseconds. */
   let lastRefresh = -Infinity;
   let isRefreshing = false;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -42,13 +50,13 @@ export function keepInSync(state) {
       if (connection === "live" && state.frontends.value === null) schedule();
     },
   });
-  const details = keepDetails(state);
+  const details = syncRunDetails(state);
   document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && timer && schedule());
   refresh();
 
   return {
     reload() {
-      epoch++;
+      numManualReloads++;
       lastRefresh = -Infinity;
       schedule();
       if (state.connection.value !== "live") updates.retry();
@@ -56,13 +64,16 @@ export function keepInSync(state) {
     retry: updates.retry,
   };
 
+  /** Starts a refresh as soon as the interval since the last one has passed. */
   function schedule() {
-    if (isRefreshing) return; // looks again when it is done
-    const pause = document.visibilityState === "visible" ? PAUSE_MS : HIDDEN_PAUSE_MS;
+    if (isRefreshing) return; // checks for newer data when it ends
+    const isVisible = document.visibilityState === "visible";
+    const interval = isVisible ? REFRESH_INTERVAL_MS : HIDDEN_REFRESH_INTERVAL_MS;
     clearTimeout(timer);
-    timer = setTimeout(refresh, Math.max(0, lastRefresh + pause - performance.now()));
+    timer = setTimeout(refresh, Math.max(0, lastRefresh + interval - performance.now()));
   }
 
+  /** Fetches the status, and the lists of runs and plugins if their generation changed. */
   async function refresh() {
     timer = undefined;
     isRefreshing = true;
@@ -73,91 +84,103 @@ export function keepInSync(state) {
       const lists = next.lists === loaded.lists ? null : await fetchLists();
       batch(() => {
         state.status.value = status;
-        state.refusal.value = null;
+        state.serverError.value = null;
         if (lists) [state.runs.value, state.frontends.value] = lists;
         if (next.all !== loaded.all) state.generations.value = next;
       });
-      if (next.all !== loaded.all) details.ask();
+      if (next.all !== loaded.all) details.request();
       loaded = next;
     } catch (error) {
-      failed = true; // no answer at all is what the connection's state says already
-      state.refusal.value = error instanceof ServerError ? error.message : null;
+      failed = true;
+      // A server that cannot be reached is shown by the connection's state.
+      state.serverError.value = error instanceof ServerError ? error.message : null;
     }
     isRefreshing = false;
     lastRefresh = performance.now();
-    if (failed) timer = setTimeout(refresh, RETRY_MS);
+    if (failed) timer = setTimeout(refresh, RETRY_DELAY_MS);
     else if (state.status.value && generationsOf(state.status.value).all !== loaded.all) schedule();
   }
 
   /** @returns {Promise<[string[], import("./state.js").Frontends]>} */
   async function fetchLists() {
     const [runs, frontends] = await Promise.all([getJSON(address("data/runs")), getJSON(address("data/frontends"))]);
-    // With `--api legacy` this is an object. Its keys are the runs, but numbers among them come first here.
+    // With `--api legacy`, data/runs is an object with the runs as keys. JavaScript moves keys that
+    // are integers to the front, so the order of the runs is taken from data/run_details.
     return [Array.isArray(runs) ? runs : (await getJSON(address("data/run_details"))).runs, frontends];
   }
 
   /**
+   * Returns the generations in a status. A restart of the server, a reload of plugins and `reload`
+   * change all of them.
    * @param {import("./updates.js").Status & { runs?: Record<string, number> }} status
    * @returns {import("./state.js").Generations}
    */
   function generationsOf({ instance, num_reloads, generation, runs_generation, runs }) {
-    const prefix = `${instance}.${epoch}.${num_reloads}`;
+    const prefix = `${instance}.${numManualReloads}.${num_reloads}`;
     return {
       all: `${prefix}.${generation}`,
       lists: `${prefix}.${runs_generation}`,
-      of: (run) => `${prefix}.${(runs && byName(runs)[run]) ?? generation}`,
+      of: (run) => `${prefix}.${(runs && withoutPrototype(runs)[run]) ?? generation}`,
     };
   }
 }
 
 /**
- * Keeps what the run list says of each run up to date, and the clock by which its ages are told.
+ * Keeps the details in the run list up to date, and the clock from which the ages of runs are
+ * computed.
  * @param {import("./state.js").State} state
+ * @returns {{ request(): void }} `request` fetches the details as soon as the interval allows
  */
-function keepDetails(state) {
-  let lastAsked = -Infinity;
+function syncRunDetails(state) {
+  /** When the last request was sent, on the clock of `performance.now()`, in milliseconds. */
+  let lastRequest = -Infinity;
   /** The server's clock minus the browser's, in seconds. */
-  let offset = 0;
+  let clockOffset = 0;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
 
   setInterval(() => {
     if (document.visibilityState !== "visible") return;
-    state.now.value = Date.now() / 1000 + offset;
-    if ([...state.runDetails.value.values()].some((run) => isLive(run, state.now.value))) ask();
-  }, CLOCK_MS);
-  return { ask };
+    state.now.value = Date.now() / 1000 + clockOffset;
+    if ([...state.runDetails.value.values()].some((run) => isLive(run, state.now.value))) request();
+  }, CLOCK_INTERVAL_MS);
+  return { request };
 
-  function ask() {
-    const pause = Math.max(DETAILS_MS, state.runs.value.length * DETAILS_MS_PER_RUN);
-    timer ??= setTimeout(fetchDetails, Math.max(0, lastAsked + pause - performance.now()));
+  function request() {
+    const numRuns = state.runs.value.length;
+    const interval = Math.max(DETAILS_INTERVAL_MS, numRuns * DETAILS_INTERVAL_MS_PER_RUN);
+    timer ??= setTimeout(fetchDetails, Math.max(0, lastRequest + interval - performance.now()));
   }
 
   async function fetchDetails() {
-    lastAsked = performance.now();
+    lastRequest = performance.now();
     timer = undefined;
     try {
       const { now, runs, first_event_times, last_event_times, modified_times, nonfinite } = await getJSON(
         address("data/run_details"),
       );
-      offset = now - Date.now() / 1000;
+      clockOffset = now - Date.now() / 1000;
       /** @type {Map<string, import("./state.js").RunDetails>} */
       const details = new Map();
       for (const [i, name] of runs.entries()) {
-        const [start, last, modified] = [first_event_times[i], last_event_times[i], modified_times[i]].map(timeOf);
-        details.set(name, { start, last, modified, nonfinite: byName(nonfinite)[name] });
+        const times = [first_event_times[i], last_event_times[i], modified_times[i]];
+        const [start, last, modified] = times.map(numberOrNull);
+        details.set(name, { start, last, modified, nonfinite: withoutPrototype(nonfinite)[name] });
       }
       batch(() => {
         state.now.value = now;
         state.runDetails.value = details;
       });
     } catch {
-      // asked again with the next change; that the server is away is said elsewhere
+      // The next change sends another request, and the connection's state shows lost connections.
     }
   }
 }
 
-/** @param {unknown} value  null, or a text for what is no number, where there is no time */
-function timeOf(value) {
+/**
+ * Returns a time from the server's JSON, or null if it is unknown.
+ * @param {unknown} value  a number, null, or a string such as "NaN"
+ */
+function numberOrNull(value) {
   return typeof value === "number" ? value : null;
 }

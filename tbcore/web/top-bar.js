@@ -1,5 +1,5 @@
 /**
- * The bar at the top: tabs, what the server is doing, reload and theme.
+ * The bar at the top of the page: tabs, the server's status, and buttons such as reload and theme.
  */
 
 import { html } from "htm/preact";
@@ -8,10 +8,12 @@ import { formatBytes, plural } from "./lib/format.js";
 import { Icon } from "./lib/icons.js";
 import { address } from "./server.js";
 
-const COPIED_MS = 2000;
+/** Time for which the copy button confirms that the link was copied. */
+const COPIED_NOTICE_MS = 2000;
 
 /**
- * Plugins that have a tab: those with something to show, then the failed and the empty ones.
+ * Returns the plugins that have a tab: first the active ones, then those that failed or have no
+ * data.
  * @param {readonly import("./state.js").Plugin[]} plugins  in the server's order
  */
 export function orderTabs(plugins) {
@@ -20,17 +22,18 @@ export function orderTabs(plugins) {
 }
 
 /**
+ * The whole bar.
  * @param {object} props
  * @param {import("./state.js").State} props.state
- * @param {boolean} props.showsRuns
- * @param {() => void} props.onRuns
- * @param {() => void} props.onInfo
- * @param {() => void} props.onHelp
- * @param {() => void} props.onReload
- * @param {() => void} props.onRetry
+ * @param {boolean} props.showsRuns  whether a narrow page shows the run list
+ * @param {() => void} props.onRuns  shows or hides the run list on a narrow page
+ * @param {() => void} props.onInfo  opens the dialog about the log directory
+ * @param {() => void} props.onHelp  opens the dialog with the keyboard shortcuts
+ * @param {() => void} props.onReload  fetches everything again
+ * @param {() => void} props.onRetry  reconnects at once
  */
 export function TopBar({ state, showsRuns, onRuns, onInfo, onHelp, onReload, onRetry }) {
-  const dark = state.theme.value === "dark";
+  const isDark = state.theme.value === "dark";
   return html`<header class="top-bar">
     <button
       type="button"
@@ -50,37 +53,45 @@ export function TopBar({ state, showsRuns, onRuns, onInfo, onHelp, onReload, onR
     <${Tabs} state=${state} />
     <${StatusChip} state=${state} onInfo=${onInfo} onRetry=${onRetry} />
     <${CopyLink} state=${state} />
-    <button type="button" class="tb-icon-button" aria-label="Reload" title="Ask the server for everything again" onClick=${onReload}>
+    <button type="button" class="tb-icon-button" aria-label="Reload" title="Reload all data from the server" onClick=${onReload}>
       <${Icon} name="reload" />
     </button>
     <button
       type="button"
       class="tb-icon-button"
-      aria-label=${dark ? "Light theme" : "Dark theme"}
-      title=${dark ? "Light theme" : "Dark theme"}
+      aria-label=${isDark ? "Light theme" : "Dark theme"}
+      title=${isDark ? "Light theme" : "Dark theme"}
       onClick=${state.toggleTheme}
     >
-      <${Icon} name=${dark ? "sun" : "moon"} />
+      <${Icon} name=${isDark ? "sun" : "moon"} />
     </button>
-    <button type="button" class="tb-icon-button help-button" aria-label="Keys" title="Keys (?)" onClick=${onHelp}>?</button>
+    <button
+      type="button"
+      class="tb-icon-button help-button"
+      aria-label="Keyboard shortcuts"
+      title="Keyboard shortcuts (?)"
+      onClick=${onHelp}
+    >
+      ?
+    </button>
     <${Progress} state=${state} />
   </header>`;
 }
 
-/** @param {{ state: import("./state.js").State }} props */
+/** The tabs; those that do not fit are reached by scrolling. @param {{ state: import("./state.js").State }} props */
 function Tabs({ state }) {
   const list = useRef(/** @type {HTMLElement | null} */ (null));
   const tabs = orderTabs(state.frontends.value?.plugins ?? []);
   const isOpen = tabs.some(({ name }) => name === state.tab.value);
   useEffect(() => {
     const tab = list.current?.querySelector("[aria-selected=true]");
-    tab?.scrollIntoView({ block: "nearest", inline: "nearest" }); // it may be one of those that need scrolling
+    tab?.scrollIntoView({ block: "nearest", inline: "nearest" });
   }, [isOpen, state.tab.value]);
 
-  /** Arrow keys walk over the tabs and open them. @param {KeyboardEvent} event */
+  /** Arrow keys, Home and End open other tabs. @param {KeyboardEvent} event */
   const onKeyDown = (event) => {
-    const at = tabs.findIndex(({ name }) => name === state.tab.value);
-    const next = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: tabs.length - 1 }[event.key];
+    const index = tabs.findIndex(({ name }) => name === state.tab.value);
+    const next = { ArrowLeft: index - 1, ArrowRight: index + 1, Home: 0, End: tabs.length - 1 }[event.key];
     const target = next === undefined ? undefined : tabs[(next + tabs.length) % tabs.length];
     if (!target) return;
     event.preventDefault();
@@ -94,8 +105,8 @@ function Tabs({ state }) {
     ${tabs.map((plugin, index) => {
       const { name, title, active, description } = plugin;
       const error = plugin.error ?? plugin.activity_error;
-      const selected = name === state.tab.value;
-      const hint = error ? `failed: ${error}` : active ? description : `${description || title}: no data`;
+      const isSelected = name === state.tab.value;
+      const hint = error ? `Failed: ${error}` : active ? description : `${description || title} (no data)`;
       return html`<button
         type="button"
         key=${name}
@@ -103,9 +114,9 @@ function Tabs({ state }) {
         class="tab ${active ? "" : "inactive"} ${error ? "failed" : ""}"
         data-plugin=${name}
         role="tab"
-        aria-selected=${selected}
+        aria-selected=${isSelected}
         aria-controls="content"
-        tabindex=${selected || (!isOpen && index === 0) ? 0 : -1}
+        tabindex=${isSelected || (!isOpen && index === 0) ? 0 : -1}
         title=${hint || undefined}
         onClick=${() => state.openTab(name)}
       >
@@ -116,13 +127,13 @@ function Tabs({ state }) {
 }
 
 /**
- * Says that the address is a link to what the page shows, by copying it.
+ * The button that copies a link to the current view.
  * @param {{ state: import("./state.js").State }} props
  */
 function CopyLink({ state }) {
   const [isCopied, setCopied] = useState(false);
   useEffect(() => {
-    const timer = setTimeout(setCopied, COPIED_MS, false);
+    const timer = setTimeout(setCopied, COPIED_NOTICE_MS, false);
     return () => clearTimeout(timer);
   }, [isCopied]);
   const onClick = async () => {
@@ -135,7 +146,7 @@ function CopyLink({ state }) {
     class="tb-icon-button link-button"
     aria-label=${isCopied ? "Link copied" : "Copy link"}
     aria-live="polite"
-    title="Copy a link to this view: tab, runs, filters, groups and zoom are in the page's address"
+    title="Copy a link to this view, with its tab, runs, filters, groups and zoom"
     onClick=${onClick}
   >
     <${Icon} name=${isCopied ? "check" : "link"} />
@@ -143,7 +154,8 @@ function CopyLink({ state }) {
 }
 
 /**
- * What the server is doing, in two or three words; opens the information window.
+ * The server's status in a few words. A click opens the dialog about the log directory, or
+ * reconnects if the connection is lost.
  * @param {object} props
  * @param {import("./state.js").State} props.state
  * @param {() => void} props.onInfo
@@ -154,7 +166,7 @@ function StatusChip({ state, onInfo, onRetry }) {
   const status = state.status.value;
   if (connection === "retrying") {
     return html`<button type="button" class="chip bad" role="status" title="Try again now" onClick=${onRetry}>
-      <i></i><span>${state.refusal.value ?? "Disconnected, retrying"}</span>
+      <i></i><span>${state.serverError.value ?? "Disconnected, retrying"}</span>
     </button>`;
   }
   const numProblems = status ? status.problems.length + status.missing.length : 0;
@@ -175,7 +187,7 @@ function StatusChip({ state, onInfo, onRetry }) {
   </button>`;
 }
 
-/** @param {{ state: import("./state.js").State }} props */
+/** A progress bar during the first pass. @param {{ state: import("./state.js").State }} props */
 function Progress({ state }) {
   const status = state.status.value;
   if (!status || !isFirstPass(status) || state.connection.value === "retrying") return null;
@@ -194,14 +206,15 @@ function Progress({ state }) {
 }
 
 /**
- * The first pass reads what is there already; later ones only what was added, and need no words.
+ * Returns whether the server is in its first pass over the log directory. Later passes only read
+ * what was added, so the page does not show their progress.
  * @param {import("./state.js").Status} status
  */
 export function isFirstPass(status) {
   return status.loading && status.passes === 0;
 }
 
-/** @param {import("./state.js").Status} status */
+/** Returns the progress of the first pass, as text. @param {import("./state.js").Status} status */
 export function loadingText({ bytes_read, bytes_total, num_runs }) {
   if (bytes_total === 0) return "Looking for event files";
   return `Reading ${formatBytes(bytes_read)} of ${formatBytes(bytes_total)}, ${plural(num_runs, "run")}`;

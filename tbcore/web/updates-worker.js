@@ -1,23 +1,29 @@
 /**
- * One connection to data/updates for all tabs of a browser. A browser opens six connections to one server at most, and
- * an event stream keeps one for good: without this worker the sixth tab would not load.
+ * A SharedWorker with one connection to data/updates for all tabs of a browser. A browser opens at
+ * most six connections to one server, and each event stream keeps one open: without this worker the
+ * sixth tab would not load.
  *
- * A classic worker: workers see no import map. Messages from a page:
- *   {type: "hello", url}   first message, and again whenever the page may have been forgotten
- *   {type: "here"}         answer to a ping
- *   {type: "retry"}        connect now rather than later
- *   {type: "bye"}          the page goes away
+ * This is a classic worker, since import maps do not apply in workers. Messages from a page:
+ *   {type: "register", url}  the first message; sent again when the worker may have removed the page
+ *   {type: "pong"}           response to a ping
+ *   {type: "retry"}          reconnect at once
+ *   {type: "unregister"}     the page is closing
  * Messages to a page:
- *   {type: "status", status}          what the server said
- *   {type: "connection", connection}  "connecting", "live", "retrying", or "silent": nothing gets through
- *   {type: "ping"}                    to be answered
+ *   {type: "status", status}          the server's latest status
+ *   {type: "connection", connection}  "connecting", "live", "retrying", or "timed out" if the stream
+ *                                     opened without a message, as behind a proxy that buffers
+ *   {type: "ping"}                    the page must respond with a pong
  */
 {
-  const FIRST_MESSAGE_MS = 8000;
-  const PING_MS = 20000;
-  const LONGEST_RETRY_MS = 10000;
+  /** Time from opening the stream within which its first message must arrive. */
+  const FIRST_MESSAGE_TIMEOUT_MS = 8000;
+  const PING_INTERVAL_MS = 20000;
+  /** A page is removed if it has not responded to this many pings in a row. */
+  const MAX_UNANSWERED_PINGS = 3;
+  const FIRST_RETRY_DELAY_MS = 500;
+  const MAX_RETRY_DELAY_MS = 10000;
 
-  /** @type {Map<MessagePort, number>} pages, and how many pings they have left unanswered */
+  /** @type {Map<MessagePort, number>} the pages' ports, with their number of unanswered pings */
   const ports = new Map();
   /** @type {EventSource | null} */
   let source = null;
@@ -26,7 +32,7 @@
   let status = null;
   let connection = "connecting";
   let numFailures = 0;
-  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  /** @type {ReturnType<typeof setTimeout> | undefined} runs out for the first message or a retry */
   let timer;
 
   const scope = /** @type {{ onconnect: ((event: MessageEvent) => void) | null }} */ (/** @type {unknown} */ (self));
@@ -34,49 +40,53 @@
     const port = event.ports[0];
     port.onmessage = (message) => receive(port, message.data);
   };
-  setInterval(ping, PING_MS);
+  setInterval(ping, PING_INTERVAL_MS);
 
   /**
+   * Handles a message from a page.
    * @param {MessagePort} port
    * @param {{ type: string, url?: string }} message
    */
   function receive(port, message) {
-    if (message.type === "bye") {
-      forget(port);
+    if (message.type === "unregister") {
+      remove(port);
       return;
     }
     ports.set(port, 0);
-    if (message.type === "hello") {
+    if (message.type === "register") {
       url = message.url ?? url;
       port.postMessage({ type: "connection", connection });
       if (status !== null) port.postMessage({ type: "status", status });
     }
     if (message.type === "retry") close();
-    if (source === null && (timer === undefined || message.type !== "here")) open();
+    if (source === null && (timer === undefined || message.type !== "pong")) open();
   }
 
   function open() {
     clearTimeout(timer);
     source = new EventSource(url);
-    let hasSpoken = false;
-    timer = setTimeout(() => fail("silent"), FIRST_MESSAGE_MS);
+    let hasReceived = false;
+    timer = setTimeout(() => fail("timed out"), FIRST_MESSAGE_TIMEOUT_MS);
     source.onmessage = (event) => {
-      if (!hasSpoken) clearTimeout(timer);
-      hasSpoken = true;
+      if (!hasReceived) clearTimeout(timer);
+      hasReceived = true;
       numFailures = 0;
       status = JSON.parse(event.data);
       setConnection("live");
       send({ type: "status", status });
     };
-    // The browser would try again by itself, but not after an answer such as 502, and at its own pace.
+    // The browser itself would not reconnect after a status such as 502, and does not back off.
     source.onerror = () => fail("retrying");
   }
 
-  /** @param {"retrying" | "silent"} kind */
-  function fail(kind) {
+  /**
+   * Closes the stream and schedules the next attempt, with exponential backoff.
+   * @param {"retrying" | "timed out"} next  the new state of the connection
+   */
+  function fail(next) {
     close();
-    setConnection(kind);
-    const delay = Math.min(LONGEST_RETRY_MS, 500 * 2 ** numFailures++);
+    setConnection(next);
+    const delay = Math.min(MAX_RETRY_DELAY_MS, FIRST_RETRY_DELAY_MS * 2 ** numFailures++);
     timer = setTimeout(open, delay);
   }
 
@@ -99,20 +109,23 @@
     for (const port of ports.keys()) port.postMessage(message);
   }
 
-  /** Drops the pages that left without a word. A page that only slept says hello again. */
+  /**
+   * Removes the pages that disappeared without unregistering, and pings the others. A page that was
+   * only suspended registers again.
+   */
   function ping() {
     for (const [port, numUnanswered] of ports) {
-      if (numUnanswered >= 3) forget(port);
+      if (numUnanswered >= MAX_UNANSWERED_PINGS) remove(port);
       else ports.set(port, numUnanswered + 1);
     }
     send({ type: "ping" });
   }
 
   /** @param {MessagePort} port */
-  function forget(port) {
+  function remove(port) {
     ports.delete(port);
     if (ports.size > 0) return;
-    close(); // nobody listens
+    close(); // the last page is gone
     status = null;
     connection = "connecting";
     numFailures = 0;

@@ -1,28 +1,30 @@
 /**
- * Tells the page when the server has something new.
+ * Notifies the page when the server has new data. Three sources are tried in this order:
  *
- *     SharedWorker with the one event stream  ->  else an event stream of this page, while it is visible
- *                                             ->  else polling of data/status, while it is visible
+ *     1. one event stream in a SharedWorker, for all tabs of the browser (updates-worker.js)
+ *     2. an event stream of this page, while it is visible
+ *     3. polling of data/status, while the page is visible
  */
 
 import { address, getJSON } from "./server.js";
 
 /**
- * What data/updates and data/status say.
+ * The server's status, as data/updates and data/status send it.
  * @typedef {object} Status
- * @property {string} instance  a new one with every start of the server
- * @property {number} num_reloads  rises when plugins are reloaded, and when one has said late whether it is active
- * @property {number} generation  rises when anything changed
- * @property {number} runs_generation  generation at which the list of runs or tags changed last
+ * @property {string} instance  differs after each start of the server
+ * @property {number} num_reloads  increases when plugins are reloaded, and when a plugin's
+ *   `is_active` returns after its timeout
+ * @property {number} generation  increases when any data changes
+ * @property {number} runs_generation  the generation at which the list of runs or tags last changed
  * @property {boolean} loading
- * @property {number} passes  finished passes over the log directory
+ * @property {number} passes  completed passes over the log directory
  * @property {number} num_runs
  * @property {number} num_files
  * @property {number} num_directories
  * @property {number} bytes_read
  * @property {number} bytes_total
  * @property {string[]} logdirs  absolute paths
- * @property {string[]} missing  those of them that do not exist
+ * @property {string[]} missing  the members of `logdirs` that do not exist
  * @property {string[]} problems
  *
  * @typedef {"connecting" | "live" | "retrying"} Connection
@@ -32,13 +34,16 @@ import { address, getJSON } from "./server.js";
  * @property {(connection: Connection) => void} onConnection
  */
 
-const POLL_MS = 3000;
-const WORKER_MS = 4000;
+const POLL_INTERVAL_MS = 3000;
+/** Time within which the worker must send a message. */
+const WORKER_TIMEOUT_MS = 4000;
+/** Time within which the page's own event stream must send a message. */
+const STREAM_TIMEOUT_MS = 8000;
 
 /**
- * Listens for as long as the page lives.
+ * Starts listening, for as long as the page is open.
  * @param {Listener} listener
- * @returns {{ retry(): void }}  retry: connect now rather than later
+ * @returns {{ retry(): void }} `retry` reconnects at once
  */
 export function watchUpdates(listener) {
   let source = typeof SharedWorker === "function" ? fromWorker(listener, fallBack) : fromStream(listener, fallBack);
@@ -55,10 +60,11 @@ export function watchUpdates(listener) {
 
 /**
  * @typedef {{ retry(): void, close(): void }} Source
- * @typedef {(next: "stream" | "poll") => void} FallBack
+ * @typedef {(next: "stream" | "poll") => void} FallBack  replaces a source that does not work
  */
 
 /**
+ * Listens to the shared worker.
  * @param {Listener} listener
  * @param {FallBack} fallBack
  * @returns {Source}
@@ -79,43 +85,45 @@ function fromWorker(listener, fallBack) {
       return;
     }
     port = worker.port;
-    const silence = setTimeout(() => fallBack("stream"), WORKER_MS);
-    signal.addEventListener("abort", () => clearTimeout(silence));
+    const timeout = setTimeout(() => fallBack("stream"), WORKER_TIMEOUT_MS);
+    signal.addEventListener("abort", () => clearTimeout(timeout));
     worker.addEventListener("error", () => signal.aborted || fallBack("stream"), { signal });
     port.onmessage = ({ data }) => {
-      clearTimeout(silence);
-      if (data.type === "ping") port?.postMessage({ type: "here" });
+      clearTimeout(timeout);
+      if (data.type === "ping") port?.postMessage({ type: "pong" });
       if (data.type === "status") listener.onStatus(data.status);
-      if (data.type === "connection" && data.connection === "silent") fallBack("poll");
+      if (data.type === "connection" && data.connection === "timed out") fallBack("poll");
       else if (data.type === "connection") listener.onConnection(data.connection);
     };
-    hello();
+    register();
   }
 
-  function hello() {
-    port?.postMessage({ type: "hello", url: address("data/updates") });
+  function register() {
+    port?.postMessage({ type: "register", url: address("data/updates") });
   }
 
-  function leave() {
-    port?.postMessage({ type: "bye" });
+  function disconnect() {
+    port?.postMessage({ type: "unregister" });
     port?.close();
     port = null;
   }
 
-  window.addEventListener("pagehide", leave, { signal });
+  window.addEventListener("pagehide", disconnect, { signal });
   window.addEventListener("pageshow", (event) => event.persisted && connect(), { signal });
-  // A page that slept for long may have been forgotten.
-  document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && hello(), { signal });
+  // The worker may have removed a page that was suspended for long.
+  const onVisibilityChange = () => document.visibilityState === "visible" && register();
+  document.addEventListener("visibilitychange", onVisibilityChange, { signal });
   return {
     retry: () => port?.postMessage({ type: "retry" }),
     close() {
       closed.abort();
-      leave();
+      disconnect();
     },
   };
 }
 
 /**
+ * Listens to an event stream of this page.
  * @param {Listener} listener
  * @param {FallBack} fallBack
  * @returns {Source}
@@ -124,29 +132,31 @@ function fromStream(listener, fallBack) {
   const closed = new AbortController();
   /** @type {EventSource | null} */
   let source = null;
-  let hasSpoken = false;
+  let hasReceived = false;
 
-  function follow() {
+  /** Opens the stream of a visible page, or closes that of a hidden one. */
+  function connect() {
     source?.close();
     source = null;
-    if (document.visibilityState !== "visible") return; // leaves the connection to tabs that are seen
+    // A browser limits the connections to one server: a hidden page leaves them to visible ones.
+    if (document.visibilityState !== "visible") return;
     source = new EventSource(address("data/updates"));
     source.onmessage = (event) => {
-      hasSpoken = true;
+      hasReceived = true;
       listener.onConnection("live");
       listener.onStatus(JSON.parse(event.data));
     };
     source.onerror = () => {
       listener.onConnection("retrying");
-      if (!hasSpoken || source?.readyState === EventSource.CLOSED) fallBack("poll");
+      if (!hasReceived || source?.readyState === EventSource.CLOSED) fallBack("poll");
     };
   }
-  const silence = setTimeout(() => hasSpoken || fallBack("poll"), WORKER_MS * 2);
-  closed.signal.addEventListener("abort", () => clearTimeout(silence));
-  document.addEventListener("visibilitychange", follow, { signal: closed.signal });
-  follow();
+  const timeout = setTimeout(() => hasReceived || fallBack("poll"), STREAM_TIMEOUT_MS);
+  closed.signal.addEventListener("abort", () => clearTimeout(timeout));
+  document.addEventListener("visibilitychange", connect, { signal: closed.signal });
+  connect();
   return {
-    retry: follow,
+    retry: connect,
     close() {
       closed.abort();
       source?.close();
@@ -155,6 +165,7 @@ function fromStream(listener, fallBack) {
 }
 
 /**
+ * Polls data/status.
  * @param {Listener} listener
  * @returns {Source}
  */
@@ -171,7 +182,7 @@ function fromPolling(listener) {
       if (!signal.aborted) listener.onConnection("retrying");
     }
   }
-  const timer = setInterval(poll, POLL_MS);
+  const timer = setInterval(poll, POLL_INTERVAL_MS);
   signal.addEventListener("abort", () => clearInterval(timer));
   document.addEventListener("visibilitychange", poll, { signal });
   poll();

@@ -53,7 +53,7 @@ def test_the_page_says_how_each_plugin_fares(serve: Any, tabs: Any, tmp_path: Pa
     page = profile.open(server.url)
     page.locator(".tb-run").wait_for()
     page.locator(".chip").click()
-    page.get_by_role("button", name="Timings, faults and options").click()
+    page.get_by_role("button", name="Plugin timings, errors and options").click()
     card = page.locator('[data-plugin="faulty"].plugin-state')
     card.wait_for()
 
@@ -71,7 +71,7 @@ def test_the_page_says_how_each_plugin_fares(serve: Any, tabs: Any, tmp_path: Pa
     assert ["unwanted", "off"] in states
     assert "Not imported: --no_plugin" in page.locator('[data-plugin="unwanted"]').inner_text()
 
-    assert "Last fault" not in card.inner_text()
+    assert "Last error" not in card.inner_text()
     for _ in range(2):
         with pytest.raises(urllib.error.HTTPError):
             urllib.request.urlopen(f"{server.url}/data/plugin/faulty/fail")

@@ -294,14 +294,14 @@ def test_keys_reach_the_filters_and_the_help(probe: Any, tabs: Any) -> None:
     page.keyboard.press("Control+f")
     assert page.evaluate("() => seen.keys") == ["f"]
     page.keyboard.press("?")
-    dialog = page.get_by_role("dialog", name="Keys")
+    dialog = page.get_by_role("dialog", name="Keyboard shortcuts")
     dialog.get_by_text("Full size").wait_for()
     dialog.get_by_text("Only told").wait_for()
     page.keyboard.press("f")
     assert page.evaluate("() => seen.keys") == ["f"]
     page.keyboard.press("Escape")
     dialog.wait_for(state="detached")
-    page.get_by_role("button", name="Keys", exact=True).click()
+    page.get_by_role("button", name="Keyboard shortcuts", exact=True).click()
     dialog.wait_for()
     profile.check(probe.url)
 

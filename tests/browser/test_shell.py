@@ -297,7 +297,7 @@ def test_faults_of_other_kinds_are_shown_in_their_tab(
     assert uncaught == ["nobody caught it"]
     wait_for_text(page, "still here")
     page.get_by_role("tab", name="Loose").click()
-    wait_for_text(page, "static/tbcore/lib/formats.js is not there")
+    wait_for_text(page, "could not load static/tbcore/lib/formats.js")
     page.get_by_role("tab", name="Scalars", exact=True).click()
     wait_for_curve(page, "loss", "eval")
 
@@ -325,7 +325,7 @@ def test_is_active_that_fails_is_told_from_no_data(
     server = serve(logdir, python_path=[folder])
     profile = tabs()
     page = profile.open(server.url, "#moody")
-    wait_for_text(page, "The plugin “moody” failed to say whether it has data")
+    wait_for_text(page, "The plugin “moody” failed to check for data")
     wait_for_text(page, "is_active raised ValueError: mood")
     page.get_by_role("tab", name="Scalars", exact=True).click()
     wait_for_curve(page, "loss", "train")
@@ -466,7 +466,7 @@ def test_a_missing_logdir_is_waited_for(serve: Any, tabs: Any, tmp_path: Path) -
     page = profile.open(server.url)
     wait_for_text(page, "The log directory does not exist yet")
     page.get_by_role("button", name="1 problem").click()
-    wait_for_text(page, f"does not exist: {logdir}")
+    wait_for_text(page, f"log directory does not exist: {logdir}")
     page.get_by_role("button", name="Close").click()
     write_run(logdir, ".", scalars={"loss": VALUES})
     wait_for_curve(page, "loss", ".")
@@ -487,7 +487,7 @@ def test_without_any_plugin_the_page_says_how_to_get_one(
         server = serve(path, program=("-c", program))
         profile = tabs()
         page = profile.open(server.url)
-        wait_for_text(page, "No plugin is installed")
+        wait_for_text(page, "No plugins are installed")
         wait_for_text(page, command)
         assert page.locator(".tb-run").count() == num_runs
         profile.check(server.url)
@@ -501,7 +501,7 @@ def test_data_that_no_plugin_shows_is_named(serve: Any, tabs: Any, tmp_path: Pat
     server = serve(logdir, plugins=["scalars"])
     profile = tabs()
     page = profile.open(server.url)
-    wait_for_text(page, "No installed plugin shows what is in these runs")
+    wait_for_text(page, "No installed plugin shows the data in these runs")
     wait_for_text(page, "pip install tbcore-histograms")
     assert (
         page.get_by_role("tab", name="Scalars", exact=True).get_attribute("aria-selected")

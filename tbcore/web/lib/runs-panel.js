@@ -113,10 +113,10 @@ export function RunsPanel({ state }) {
       <span class="tb-runs-count" role="status">${countText(numChecked, shown.length, runs.length)}</span>
     </div>
     ${isAuto && html`<p class="tb-runs-note">The newest ${AUTO_LIMIT} runs are shown. Check others to change that.</p>`}
-    ${state.isSelectionKept.value &&
+    ${state.isSelectionStored.value &&
     html`<p class="tb-runs-note">So many runs were picked that a link cannot list them. This choice is kept in this browser alone; a filter or a group can be shared.</p>`}
     ${state.selection.value.base === "auto" &&
-    state.isSelectionLost.value &&
+    state.isSelectionMissing.value &&
     html`<p class="tb-runs-note" role="status">The link's choice of runs is kept in another browser, or no longer.</p>`}
     ${state.groupError.value && html`<p class="tb-runs-note" role="status">Not grouped by “${state.groupRule.value}”: ${state.groupError.value}.</p>`}
     ${rows.length === 0

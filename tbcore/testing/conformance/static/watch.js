@@ -150,7 +150,7 @@
   globalThis.watch = {
     requests,
     /** What went wrong with the tab, as the shell says it. */
-    trouble: () => [...document.querySelectorAll(".notice.failure, .stray")].map((one) => one.innerText),
+    trouble: () => [...document.querySelectorAll(".notice.failure, .uncaught-error")].map((one) => one.innerText),
     /** Whether the tab has drawn something, and asks for nothing any more. */
     isReady: (name, quiet) =>
       document.querySelector(".notice.failure") !== null ||
