@@ -81,18 +81,18 @@ def chromium() -> Iterator[Any]:
         browser.close()
 
 
-class Tabs:
+class Profile:
     """The tabs of one browser profile, and what went wrong in them."""
 
     def __init__(self, chromium: Any, **options: Any) -> None:
         self.context = chromium.new_context(**{"viewport": VIEWPORT, **options})
         self.context.set_default_timeout(WAIT_MS)
         self.context.add_init_script(HELPERS)
-        self.faults: list[str] = []
-        self.addresses: list[str] = []
+        self.errors: list[str] = []
+        self.requested_urls: list[str] = []
         self.context.on("console", self._on_console)
-        self.context.on("weberror", lambda error: self.faults.append(f"uncaught: {error.error}"))
-        self.context.on("request", lambda request: self.addresses.append(request.url))
+        self.context.on("weberror", lambda error: self.errors.append(f"uncaught: {error.error}"))
+        self.context.on("request", lambda request: self.requested_urls.append(request.url))
 
     def open(self, address: str, hash: str = "") -> Any:
         """A new tab with a page."""
@@ -103,22 +103,22 @@ class Tabs:
     def check(self, server: str) -> None:
         """Fails after a console error, an uncaught error, or a request to anything else."""
         host = urlsplit(server).netloc
-        others = [url for url in self.addresses if urlsplit(url).netloc not in (host, "")]
-        assert self.faults == []
+        others = [url for url in self.requested_urls if urlsplit(url).netloc not in (host, "")]
+        assert self.errors == []
         assert others == []
 
     def _on_console(self, message: Any) -> None:
         if message.type == "error":
-            self.faults.append(f"console: {message.text} ({message.location.get('url')})")
+            self.errors.append(f"console: {message.text} ({message.location.get('url')})")
 
 
 @pytest.fixture
-def tabs(chromium: Any) -> Iterator[Callable[..., Tabs]]:
+def new_profile(chromium: Any) -> Iterator[Callable[..., Profile]]:
     """Makes browser profiles; they are closed with the test."""
-    made: list[Tabs] = []
+    made: list[Profile] = []
 
-    def make(**options: Any) -> Tabs:
-        made.append(Tabs(chromium, **options))
+    def make(**options: Any) -> Profile:
+        made.append(Profile(chromium, **options))
         return made[-1]
 
     yield make
@@ -302,7 +302,7 @@ def serve(tmp_path: Path, scalars_path: list[Path]) -> Iterator[Callable[..., Se
 
 
 @pytest.fixture(scope="module")
-def serve_for_all(
+def serve_for_module(
     tmp_path_factory: pytest.TempPathFactory, scalars_path: list[Path]
 ) -> Iterator[Callable[..., Server]]:
     """The same for servers that all tests of a module use."""

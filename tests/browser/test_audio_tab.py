@@ -50,16 +50,16 @@ def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def server(serve_for_all: Callable[..., Any], logdir: Path, audio_path: list[Path]) -> Any:
-    return serve_for_all(logdir, python_path=audio_path)
+def server(serve_for_module: Callable[..., Any], logdir: Path, audio_path: list[Path]) -> Any:
+    return serve_for_module(logdir, python_path=audio_path)
 
 
 @pytest.fixture
-def page_of(server: Any, tabs: Callable[..., Any]) -> Any:
+def page_of(server: Any, new_profile: Callable[..., Any]) -> Any:
     """Opens a page of the module's server; returns it, its browser profile and the server."""
 
     def open_page(hash: str = "#audio", **options: Any) -> tuple[Any, Any, Any]:
-        profile = tabs(**options)
+        profile = new_profile(**options)
         profile.context.add_init_script(HELPERS)
         return profile.open(server.url, hash), profile, server
 
@@ -75,7 +75,7 @@ def wait_for_clips(page: Any, tag: str, run: str, indices: list[int]) -> None:
 
 
 def num_loaded(profile: Any) -> int:
-    return sum("individualAudio" in url for url in profile.addresses)
+    return sum("individualAudio" in url for url in profile.requested_urls)
 
 
 def play(page: Any, tag: str, run: str, place: int = 0) -> None:
@@ -162,13 +162,16 @@ def test_data_that_is_not_audio_shows_an_error(page_of: Any) -> None:
 
 
 def test_a_deleted_file_is_reported(
-    serve: Callable[..., Any], tabs: Callable[..., Any], tmp_path: Path, audio_path: list[Path]
+    serve: Callable[..., Any],
+    new_profile: Callable[..., Any],
+    tmp_path: Path,
+    audio_path: list[Path],
 ) -> None:
     """Playing a clip of the file shows an error that names the file."""
     logdir = tmp_path / "gone"
     path = write_run(logdir, "run", audio={"a": [clip(0.1), clip(0.2)]})
     server = serve(logdir, "--reload_interval", "0", python_path=audio_path)
-    profile = tabs()
+    profile = new_profile()
     profile.context.add_init_script(HELPERS)
     page = profile.open(server.url, "#audio")
     wait_for_clips(page, "a", "run", [1])
@@ -177,11 +180,14 @@ def test_a_deleted_file_is_reported(
     page.wait_for_function("() => clips.cell('a', 'run').querySelector('.tb-step-error')")
     assert path.name in page.evaluate("() => clips.text('a', 'run')")
     # The browser logs only the 404.
-    assert all("404" in fault for fault in profile.faults)
+    assert all("404" in fault for fault in profile.errors)
 
 
 def test_new_clips_appear_and_do_not_stop_one_that_plays(
-    serve: Callable[..., Any], tabs: Callable[..., Any], tmp_path: Path, audio_path: list[Path]
+    serve: Callable[..., Any],
+    new_profile: Callable[..., Any],
+    tmp_path: Path,
+    audio_path: list[Path],
 ) -> None:
     """A selected step stays, and so does its player."""
     logdir = tmp_path / "live"
@@ -191,7 +197,7 @@ def test_new_clips_appear_and_do_not_stop_one_that_plays(
             writer.add_summary(step, summaries.audio("b", clip(0.5)))
         writer.flush()
         server = serve(logdir, python_path=audio_path)
-        profile = tabs()
+        profile = new_profile()
         profile.context.add_init_script(HELPERS)
         page = profile.open(server.url, "#audio&audio.at=a:0")
         wait_for_clips(page, "a", "run", [0])
@@ -206,7 +212,10 @@ def test_new_clips_appear_and_do_not_stop_one_that_plays(
 
 
 def test_a_newer_clip_does_not_replace_one_that_plays(
-    serve: Callable[..., Any], tabs: Callable[..., Any], tmp_path: Path, audio_path: list[Path]
+    serve: Callable[..., Any],
+    new_profile: Callable[..., Any],
+    tmp_path: Path,
+    audio_path: list[Path],
 ) -> None:
     """Otherwise a job that logs a clip every few seconds would interrupt the one being played."""
     with EventFileWriter(tmp_path / "live" / "run" / "a.tfevents") as writer:
@@ -214,7 +223,7 @@ def test_a_newer_clip_does_not_replace_one_that_plays(
             writer.add_summary(0, summaries.audio(tag, clip(60.0)))
         writer.flush()
         server = serve(tmp_path / "live", python_path=audio_path)
-        profile = tabs()
+        profile = new_profile()
         profile.context.add_init_script(HELPERS)
         page = profile.open(server.url, "#audio")
         for tag in ("a", "b"):
@@ -247,10 +256,13 @@ def test_a_narrow_page_does_not_scroll_sideways(page_of: Any, scheme: str) -> No
 
 
 def test_real_clips_play(
-    serve: Callable[..., Any], tabs: Callable[..., Any], real_logs: Path, audio_path: list[Path]
+    serve: Callable[..., Any],
+    new_profile: Callable[..., Any],
+    real_logs: Path,
+    audio_path: list[Path],
 ) -> None:
     server = serve(real_logs, python_path=audio_path)
-    profile = tabs()
+    profile = new_profile()
     page = profile.open(server.url, "#audio")
     page.wait_for_function("() => tb.all('audio').length > 0")
     page.evaluate(
@@ -335,7 +347,7 @@ def recorded_by_the_browser(page: Any) -> bytes:
 
 
 def test_every_format_is_played(
-    page_of: Any, serve: Callable[..., Any], tabs: Callable[..., Any], tmp_path: Path,
+    page_of: Any, serve: Callable[..., Any], new_profile: Callable[..., Any], tmp_path: Path,
     audio_path: list[Path],
 ) -> None:  # fmt: skip
     """The logged content type decides; a downloaded file has its extension."""
@@ -353,7 +365,7 @@ def test_every_format_is_played(
         # A tensor has no content type; the browser detects the format.
         writer.add_summary(0, summaries.string_tensor("tensor", [mp3(80)], plugin_name="audio"))
     server = serve(tmp_path, python_path=audio_path)
-    profile = tabs()
+    profile = new_profile()
     profile.context.add_init_script(HELPERS)
     page = profile.open(server.url, "#audio")
     for tag in (*sounds, "tensor"):

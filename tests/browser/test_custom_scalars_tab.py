@@ -84,11 +84,11 @@ def test_the_charts_of_a_layout(
     serve: Callable[..., Any],
     logdir: Path,
     custom_scalars_path: list[Path],
-    tabs: Callable[..., Any],
+    new_profile: Callable[..., Any],
 ) -> None:
     """Without a layout, with one, folded, filtered, by keyboard, and in a narrow dark window."""
     server = serve(logdir, python_path=custom_scalars_path)
-    profile = tabs()
+    profile = new_profile()
     page = profile.open(server.url, "#custom_scalars&custom_scalars.legend=true")
     page.get_by_text("add_custom_scalars").first.wait_for()
 
@@ -124,7 +124,7 @@ def test_the_charts_of_a_layout(
     page.wait_for_function("() => location.hash.includes('Losses')")
     link = page.evaluate("() => location.hash")
 
-    narrow = tabs(viewport={"width": 400, "height": 800}, color_scheme="dark")
+    narrow = new_profile(viewport={"width": 400, "height": 800}, color_scheme="dark")
     page = narrow.open(server.url, link)
     page.wait_for_function("() => tb.card('hidden') && !tb.card('all')")
     assert page.evaluate("() => document.documentElement.scrollWidth") <= 400

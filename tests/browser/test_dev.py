@@ -34,7 +34,7 @@ export default {
 """
 
 
-def test_saved_files_are_in_the_open_tab(serve: Any, tabs: Any, tmp_path: Path) -> None:
+def test_saved_files_are_in_the_open_tab(serve: Any, new_profile: Any, tmp_path: Path) -> None:
     """Python, the module and what it imports; without a reload of the page, and faults too."""
     write_run(tmp_path / "logs", "train", scalars={"loss": [1.0]})
     folder = tmp_path / "plugins"
@@ -47,7 +47,7 @@ def test_saved_files_are_in_the_open_tab(serve: Any, tabs: Any, tmp_path: Path) 
     save("mine.js", MODULE)
     save("mine.part.js", 'export const mark = "!";')
     server = serve(tmp_path / "logs", "--dev", "--plugins_dir", str(folder), plugins=[])
-    page = tabs().open(server.url, "#mine")
+    page = new_profile().open(server.url, "#mine")
     content = page.locator("#content")
 
     def wait_for(pattern: str) -> None:

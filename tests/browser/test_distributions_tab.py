@@ -43,16 +43,18 @@ def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def server(serve_for_all: Callable[..., Any], logdir: Path, distributions_path: list[Path]) -> Any:
-    return serve_for_all(logdir, python_path=distributions_path)
+def server(
+    serve_for_module: Callable[..., Any], logdir: Path, distributions_path: list[Path]
+) -> Any:
+    return serve_for_module(logdir, python_path=distributions_path)
 
 
 @pytest.fixture
-def page_of(server: Any, tabs: Callable[..., Any]) -> Any:
+def page_of(server: Any, new_profile: Callable[..., Any]) -> Any:
     """Opens a page of the module's server; returns it, its browser profile and the server."""
 
     def open_page(hash: str = "", **options: Any) -> tuple[Any, Any, Any]:
-        profile = tabs(**options)
+        profile = new_profile(**options)
         return profile.open(server.url, f"#distributions{hash}"), profile, server
 
     return open_page
@@ -227,7 +229,7 @@ def test_empty_states_say_why(page_of: Any) -> None:
 
 def test_new_steps_appear_and_only_changed_runs_are_fetched_again(
     serve: Callable[..., Any],
-    tabs: Callable[..., Any],
+    new_profile: Callable[..., Any],
     tmp_path: Path,
     distributions_path: list[Path],
 ) -> None:
@@ -242,7 +244,7 @@ def test_new_steps_appear_and_only_changed_runs_are_fetched_again(
     write("still", 0, 1)
     write("moves", 0, 1)
     server = serve(logdir, python_path=distributions_path)
-    profile = tabs()
+    profile = new_profile()
     page = profile.open(server.url, "#distributions")
     for run in ("still", "moves"):
         wait_for_bands(page, "weights", run)
@@ -250,7 +252,7 @@ def test_new_steps_appear_and_only_changed_runs_are_fetched_again(
     write("moves", 400)
     page.wait_for_function("() => tb.label('weights in moves').includes('from 0 to 400')")
     assert page.evaluate("(canvas) => canvas === tb.canvas('weights in moves')", canvas)
-    requests = [url for url in profile.addresses if "/distributions/series?" in url]
+    requests = [url for url in profile.requested_urls if "/distributions/series?" in url]
     assert sum("run=still" in url for url in requests) == 1
     assert sum("run=moves" in url for url in requests) == 2
     profile.check(server.url)
@@ -258,13 +260,13 @@ def test_new_steps_appear_and_only_changed_runs_are_fetched_again(
 
 def test_real_logs_are_drawn(
     serve: Callable[..., Any],
-    tabs: Callable[..., Any],
+    new_profile: Callable[..., Any],
     real_logs: Path,
     distributions_path: list[Path],
 ) -> None:
     """Files from many writers and years: each visible card has a drawing, and none an error."""
     server = serve(real_logs, python_path=distributions_path)
-    profile = tabs()
+    profile = new_profile()
     page = profile.open(server.url, "#distributions")
     page.wait_for_function(
         """() => tb.all('.tb-chart').length >= 6 && tb.all('.tb-chart').every(

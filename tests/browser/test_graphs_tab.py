@@ -161,18 +161,18 @@ def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def server(serve_for_all: Callable[..., Any], logdir: Path, graphs_path: list[Path]) -> Any:
-    return serve_for_all(logdir, python_path=graphs_path)
+def server(serve_for_module: Callable[..., Any], logdir: Path, graphs_path: list[Path]) -> Any:
+    return serve_for_module(logdir, python_path=graphs_path)
 
 
 @pytest.fixture
-def page_of(server: Any, tabs: Callable[..., Any]) -> Any:
+def page_of(server: Any, new_profile: Callable[..., Any]) -> Any:
     """Opens a graph of the module's server; returns the page, its profile and the server."""
 
     def open_page(
         run: str, settings: str = "", *, wait: bool = True, **options: Any
     ) -> tuple[Any, Any, Any]:
-        profile = tabs(**options)
+        profile = new_profile(**options)
         profile.context.add_init_script(HELPERS)
         page = profile.open(server.url, f"#graphs&graphs.run={run}{settings}")
         if wait:
@@ -442,14 +442,14 @@ def test_a_graph_that_is_logged_anew_takes_the_place_of_the_old_one(
     page, profile, server = page_of("grows")
     open_outline(page)
     assert page.evaluate("() => graphs.names()") == ["first"]
-    requests = len([url for url in profile.addresses if "graphs/scope" in url])
+    requests = len([url for url in profile.requested_urls if "graphs/scope" in url])
     with EventFileWriter(next((logdir / "grows").iterdir())) as writer:
         writer.add_scalar("loss", 0.5, step=1)
     page.wait_for_function(
         "() => performance.getEntriesByType('resource')"
         ".filter((entry) => entry.name.includes('graphs/overview')).length > 1"
     )
-    assert len([url for url in profile.addresses if "graphs/scope" in url]) == requests
+    assert len([url for url in profile.requested_urls if "graphs/scope" in url]) == requests
     with EventFileWriter(next((logdir / "grows").iterdir())) as writer:
         writer.add_graph(one_node("second"))
     page.wait_for_function("() => graphs.names().join() === 'second'")
@@ -581,15 +581,17 @@ def test_narrow_pages_have_the_details_in_a_sheet(page_of: Any) -> None:
 
 
 @pytest.fixture(scope="module")
-def real_server(serve_for_all: Callable[..., Any], graphs_path: list[Path], real_logs: Path) -> Any:
-    return serve_for_all(real_logs, python_path=graphs_path)
+def real_server(
+    serve_for_module: Callable[..., Any], graphs_path: list[Path], real_logs: Path
+) -> Any:
+    return serve_for_module(real_logs, python_path=graphs_path)
 
 
 def test_all_real_graphs_open_and_so_does_a_scope_in_them(
-    real_server: Any, tabs: Callable[..., Any]
+    real_server: Any, new_profile: Callable[..., Any]
 ) -> None:
     """Every graph of every run, those of Keras models and functions too."""
-    profile = tabs()
+    profile = new_profile()
     profile.context.add_init_script(HELPERS)
     page = profile.open(real_server.url, "#graphs")
     num_opened = 0

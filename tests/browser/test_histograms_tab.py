@@ -52,16 +52,16 @@ def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def server(serve_for_all: Callable[..., Any], logdir: Path, histograms_path: list[Path]) -> Any:
-    return serve_for_all(logdir, python_path=histograms_path)
+def server(serve_for_module: Callable[..., Any], logdir: Path, histograms_path: list[Path]) -> Any:
+    return serve_for_module(logdir, python_path=histograms_path)
 
 
 @pytest.fixture
-def page_of(server: Any, tabs: Callable[..., Any]) -> Any:
+def page_of(server: Any, new_profile: Callable[..., Any]) -> Any:
     """Opens a page of the module's server; returns it, its browser profile and the server."""
 
     def open_page(hash: str = "", **options: Any) -> tuple[Any, Any, Any]:
-        profile = tabs(**options)
+        profile = new_profile(**options)
         return profile.open(server.url, f"#histograms{hash}"), profile, server
 
     return open_page
@@ -258,7 +258,7 @@ def test_a_card_can_be_downloaded(page_of: Any) -> None:
 
 def test_every_step_can_be_shown(
     serve: Callable[..., Any],
-    tabs: Callable[..., Any],
+    new_profile: Callable[..., Any],
     tmp_path: Path,
     histograms_path: list[Path],
 ) -> None:
@@ -267,7 +267,7 @@ def test_every_step_can_be_shown(
     steps = [rng.normal(step / 30, 1.0, 100) for step in range(120)]
     write_run(tmp_path / "long", "run", histograms={"w": steps})
     server = serve(tmp_path / "long", python_path=histograms_path)
-    profile = tabs()
+    profile = new_profile()
     page = profile.open(server.url, "#histograms")
     wait_for_ridges(page, "w", "run")
     page.get_by_text("50 of 120 steps", exact=True).wait_for()
@@ -312,7 +312,7 @@ def test_empty_states_say_why(page_of: Any) -> None:
 
 def test_new_steps_appear_and_only_changed_runs_are_fetched_again(
     serve: Callable[..., Any],
-    tabs: Callable[..., Any],
+    new_profile: Callable[..., Any],
     tmp_path: Path,
     histograms_path: list[Path],
 ) -> None:
@@ -326,7 +326,7 @@ def test_new_steps_appear_and_only_changed_runs_are_fetched_again(
     write("still", 0)
     write("moves", 0)
     server = serve(logdir, python_path=histograms_path)
-    profile = tabs()
+    profile = new_profile()
     page = profile.open(server.url, "#histograms")
     for run in ("still", "moves"):
         wait_for_ridges(page, "weights", run)
@@ -334,7 +334,7 @@ def test_new_steps_appear_and_only_changed_runs_are_fetched_again(
     page.wait_for_function(
         "() => tb.label('weights in moves').includes('2 histograms from step 0 to 400')"
     )
-    requests = [url for url in profile.addresses if "/histograms/series?" in url]
+    requests = [url for url in profile.requested_urls if "/histograms/series?" in url]
     assert sum("run=still" in url for url in requests) == 1
     assert sum("run=moves" in url for url in requests) == 2
     write("late", 0)
@@ -344,7 +344,7 @@ def test_new_steps_appear_and_only_changed_runs_are_fetched_again(
 
 def test_a_run_that_grows_during_its_request_is_drawn(
     serve: Callable[..., Any],
-    tabs: Callable[..., Any],
+    new_profile: Callable[..., Any],
     tmp_path: Path,
     histograms_path: list[Path],
 ) -> None:
@@ -363,7 +363,7 @@ def test_a_run_that_grows_during_its_request_is_drawn(
         with urllib.request.urlopen(address) as answer:
             return bool(json.load(answer)["num_steps"] == 2)
 
-    profile = tabs()
+    profile = new_profile()
     page = profile.context.new_page()
     held: list[Any] = []
     # A lambda, since Playwright sets an attribute on handlers, which held.append does not allow.
@@ -385,13 +385,13 @@ def test_a_run_that_grows_during_its_request_is_drawn(
 
 def test_real_logs_are_drawn(
     serve: Callable[..., Any],
-    tabs: Callable[..., Any],
+    new_profile: Callable[..., Any],
     real_logs: Path,
     histograms_path: list[Path],
 ) -> None:
     """Files from many writers and years: each visible card has a drawing, and none an error."""
     server = serve(real_logs, python_path=histograms_path)
-    profile = tabs()
+    profile = new_profile()
     page = profile.open(server.url, "#histograms")
     page.wait_for_function(
         """() => tb.all('.tb-chart').length >= 6 && tb.all('.tb-chart').every(

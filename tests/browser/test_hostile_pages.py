@@ -121,7 +121,7 @@ def evil_site() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def attacked(
-    serve_for_all: Callable[..., Any],
+    serve_for_module: Callable[..., Any],
     tmp_path_factory: pytest.TempPathFactory,
     images_path: list[Path],
 ) -> Any:
@@ -133,15 +133,15 @@ def attacked(
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: tbcore-counter\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[tbcore.plugins]\ncounter = tbcore_counter\n")
     (folder / "tbcore_counter.py").write_text(COUNTER)
-    return serve_for_all(folder / "logs", python_path=[*images_path, folder])
+    return serve_for_module(folder / "logs", python_path=[*images_path, folder])
 
 
 @pytest.mark.parametrize("site", ["http://evil.example", "http://localhost"])
 def test_p15_a_page_of_another_site_reads_nothing_and_causes_nothing(
-    attacked: Any, tabs: Any, evil_site: str, site: str
+    attacked: Any, new_profile: Any, evil_site: str, site: str
 ) -> None:
     """Neither of another name, nor of another port of this machine, where much else is served."""
-    profile = tabs()
+    profile = new_profile()
     target = attacked.url.replace("127.0.0.1", "localhost") if "localhost" in site else attacked.url
     page = profile.context.new_page()
     page.goto(f"{site}:{evil_site}/")
@@ -157,9 +157,11 @@ def test_p15_a_page_of_another_site_reads_nothing_and_causes_nothing(
     assert posts.text() == "0"
 
 
-def test_p14_a_name_that_was_made_to_point_here_shows_nothing(attacked: Any, tabs: Any) -> None:
+def test_p14_a_name_that_was_made_to_point_here_shows_nothing(
+    attacked: Any, new_profile: Any
+) -> None:
     """DNS rebinding: to the browser, that page and this server are one site then."""
-    profile = tabs()
+    profile = new_profile()
     port = urlsplit(attacked.url).port
     page = profile.context.new_page()
     answer = page.goto(f"http://rebound.example:{port}/")
@@ -204,7 +206,7 @@ EVIL_TYPES = [
 
 def test_p17_logged_bytes_are_never_active(
     serve: Callable[..., Any],
-    tabs: Any,
+    new_profile: Any,
     tmp_path: Path,
     images_path: list[Path],
     audio_path: list[Path],
@@ -218,7 +220,7 @@ def test_p17_logged_bytes_are_never_active(
             data = EVIL_IMAGES["html"] if number % 2 else EVIL_IMAGES["svg"]
             writer.add_summary(0, summaries.audio(f"clip{number}", data, content_type=content_type))
     server = serve(logdir, python_path=[*images_path, *audio_path])
-    profile = tabs()
+    profile = new_profile()
     page = profile.context.new_page()
     paths = [f"images/individualImage?run=run&index=0&tag={quote(tag)}" for tag in EVIL_IMAGES]
     paths += [
@@ -235,7 +237,7 @@ def test_p17_logged_bytes_are_never_active(
         assert "x-injected" not in answer.headers
         open_alone(page, address)
         assert page.evaluate("() => globalThis.ran ?? null") is None, path
-    assert not [url for url in profile.addresses if url.endswith("/ran")]
+    assert not [url for url in profile.requested_urls if url.endswith("/ran")]
 
 
 def open_alone(page: Any, address: str) -> None:
@@ -249,12 +251,12 @@ def open_alone(page: Any, address: str) -> None:
             raise
 
 
-def test_p13_a_filter_does_not_stall_the_page(serve: Any, tabs: Any, tmp_path: Path) -> None:
+def test_p13_a_filter_does_not_stall_the_page(serve: Any, new_profile: Any, tmp_path: Path) -> None:
     """Such as take a browser's own expressions years; from a link and from the keyboard."""
     for name in ("a" * 60 + "!", "a" * 61 + "?"):
         write_run(tmp_path / "logs", name, scalars={name: [1.0]})
     server = serve(tmp_path / "logs")
-    profile = tabs()
+    profile = new_profile()
     page = profile.open(server.url, f"#runFilter={quote('(a*)*$x')}")
     page.get_by_text("No run matches").first.wait_for()
     page.get_by_label("Filter runs (regular expression)").fill("")

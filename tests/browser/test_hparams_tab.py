@@ -81,8 +81,8 @@ def sweep(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def server(serve_for_all: Callable[..., Any], sweep: Path, hparams_path: list[Path]) -> Any:
-    return serve_for_all(sweep, python_path=hparams_path)
+def server(serve_for_module: Callable[..., Any], sweep: Path, hparams_path: list[Path]) -> Any:
+    return serve_for_module(sweep, python_path=hparams_path)
 
 
 class Tab:
@@ -144,12 +144,12 @@ class Tab:
 
 
 @pytest.fixture
-def open_tab(server: Any, tabs: Callable[..., Any]) -> Callable[..., Any]:
+def open_tab(server: Any, new_profile: Callable[..., Any]) -> Callable[..., Any]:
     """Opens the tab of a server, that of the sweep unless told."""
 
     def open(hash: str = "", at: Any = None, **options: Any) -> tuple[Tab, Any]:
         at = at or server
-        profile = tabs(**options)
+        profile = new_profile(**options)
         return Tab(profile.open(at.url, f"#hparams{hash}")), lambda: profile.check(at.url)
 
     return open
@@ -611,13 +611,16 @@ def test_of_many_columns_only_those_in_sight_exist(
 
 
 def test_before_the_first_session_the_tab_says_what_is_missing(
-    serve: Callable[..., Any], tabs: Callable[..., Any], tmp_path: Path, hparams_path: list[Path]
+    serve: Callable[..., Any],
+    new_profile: Callable[..., Any],
+    tmp_path: Path,
+    hparams_path: list[Path],
 ) -> None:
     """Without any data it shows how to log it; an experiment that is only described has no rows."""
     logdir = tmp_path / "early"
     write_run(logdir, "train", scalars={"loss": [1.0]})
     server = serve(logdir, python_path=hparams_path)
-    profile = tabs()
+    profile = new_profile()
     page = profile.open(server.url, "#hparams")
     page.wait_for_function("() => document.querySelectorAll('.notice pre').length === 2")
     assert "add_hparams" in page.locator(".notice").inner_text()

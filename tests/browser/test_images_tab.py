@@ -56,16 +56,16 @@ def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def server(serve_for_all: Callable[..., Any], logdir: Path, images_path: list[Path]) -> Any:
-    return serve_for_all(logdir, python_path=images_path)
+def server(serve_for_module: Callable[..., Any], logdir: Path, images_path: list[Path]) -> Any:
+    return serve_for_module(logdir, python_path=images_path)
 
 
 @pytest.fixture
-def page_of(server: Any, tabs: Callable[..., Any]) -> Any:
+def page_of(server: Any, new_profile: Callable[..., Any]) -> Any:
     """Opens a page of the module's server; returns it, its browser profile and the server."""
 
     def open_page(hash: str = "#images", **options: Any) -> tuple[Any, Any, Any]:
-        profile = tabs(**options)
+        profile = new_profile(**options)
         profile.context.add_init_script(HELPERS)
         return profile.open(server.url, hash), profile, server
 
@@ -264,20 +264,23 @@ def test_a_narrow_page_does_not_scroll_sideways(page_of: Any, scheme: str) -> No
 
 
 def test_only_images_near_the_view_are_loaded_and_none_are_kept(
-    serve: Callable[..., Any], tabs: Callable[..., Any], tmp_path: Path, images_path: list[Path]
+    serve: Callable[..., Any],
+    new_profile: Callable[..., Any],
+    tmp_path: Path,
+    images_path: list[Path],
 ) -> None:
     """Of 48 cards only visible ones hold images; closing the tab drops all."""
     logdir = tmp_path / "many"
     write_run(logdir, "run", images={f"t/{i:03}": [picture(10 + i, 60)] for i in range(48)})
     server = serve(logdir, python_path=images_path)
-    profile = tabs()
+    profile = new_profile()
     profile.context.add_init_script(HELPERS)
     page = profile.open(server.url, "#images&images.size=fit")
     wait_for_widths(page, "t/000", "run", [10])
 
     def num_requests(tag: str) -> int:
         return sum(
-            "individualImage" in url and f"tag=t%2F{tag}" in url for url in profile.addresses
+            "individualImage" in url and f"tag=t%2F{tag}" in url for url in profile.requested_urls
         )
 
     page.wait_for_function("() => tb.all('.tb-card').length === 48")
@@ -295,7 +298,10 @@ def test_only_images_near_the_view_are_loaded_and_none_are_kept(
 
 
 def test_new_images_appear_without_a_reload(
-    serve: Callable[..., Any], tabs: Callable[..., Any], tmp_path: Path, images_path: list[Path]
+    serve: Callable[..., Any],
+    new_profile: Callable[..., Any],
+    tmp_path: Path,
+    images_path: list[Path],
 ) -> None:
     """A card follows the latest step unless a step is selected."""
     logdir = tmp_path / "live"
@@ -305,7 +311,7 @@ def test_new_images_appear_without_a_reload(
             writer.add_image("b", picture(20 + step), step=step)
         writer.flush()
         server = serve(logdir, python_path=images_path)
-        profile = tabs()
+        profile = new_profile()
         profile.context.add_init_script(HELPERS)
         page = profile.open(server.url, "#images&images.at=b:1")
         wait_for_widths(page, "a", "run", [11])
@@ -323,13 +329,16 @@ def test_new_images_appear_without_a_reload(
 
 
 def test_a_deleted_file_is_reported(
-    serve: Callable[..., Any], tabs: Callable[..., Any], tmp_path: Path, images_path: list[Path]
+    serve: Callable[..., Any],
+    new_profile: Callable[..., Any],
+    tmp_path: Path,
+    images_path: list[Path],
 ) -> None:
     """The cell shows an error instead of an image."""
     logdir = tmp_path / "gone"
     path = write_run(logdir, "run", images={"a": [picture(10), picture(11)]})
     server = serve(logdir, "--reload_interval", "0", python_path=images_path)
-    profile = tabs()
+    profile = new_profile()
     profile.context.add_init_script(HELPERS)
     page = profile.open(server.url, "#images")
     wait_for_widths(page, "a", "run", [11])
@@ -341,7 +350,7 @@ def test_a_deleted_file_is_reported(
     )
     assert path.name in message
     # The browser logs only the 404.
-    assert all("404" in fault for fault in profile.faults)
+    assert all("404" in fault for fault in profile.errors)
 
 
 def gif(width: int, height: int, num_frames: int = 1) -> bytes:
@@ -387,7 +396,7 @@ def drawn_by_the_browser(page: Any, content_type: str, width: int, height: int) 
 
 
 def test_every_format_is_shown_in_its_own_size(
-    page_of: Any, serve: Callable[..., Any], tabs: Callable[..., Any], tmp_path: Path,
+    page_of: Any, serve: Callable[..., Any], new_profile: Callable[..., Any], tmp_path: Path,
     images_path: list[Path],
 ) -> None:  # fmt: skip
     """The logged size is ignored; also animated, upside down, and of one pixel."""
@@ -406,7 +415,7 @@ def test_every_format_is_shown_in_its_own_size(
         for tag, (data, *_) in pictures.items():
             writer.add_summary(0, summaries.image(tag, data, width=1, height=1))
     server = serve(tmp_path, python_path=images_path)
-    profile = tabs()
+    profile = new_profile()
     profile.context.add_init_script(HELPERS)
     page = profile.open(server.url, "#images&images.size=1")
     for tag, (_, content_type, width, height) in pictures.items():
@@ -424,7 +433,10 @@ def test_every_format_is_shown_in_its_own_size(
 
 
 def test_scripts_in_images_do_not_run(
-    serve: Callable[..., Any], tabs: Callable[..., Any], tmp_path: Path, images_path: list[Path]
+    serve: Callable[..., Any],
+    new_profile: Callable[..., Any],
+    tmp_path: Path,
+    images_path: list[Path],
 ) -> None:
     """SVG and HTML are not shown as images; opening their address downloads them."""
     script = b"<script>globalThis.ran = true; fetch('/ran')</script>"
@@ -437,7 +449,7 @@ def test_scripts_in_images_do_not_run(
         )
         writer.add_summary(0, summaries.image("huge", huge, width=1, height=1))
     server = serve(tmp_path, python_path=images_path)
-    profile = tabs()
+    profile = new_profile()
     profile.context.add_init_script(HELPERS)
     page = profile.open(server.url, "#images&images.size=1")
     for tag in ("svg", "html", "none", "huge"):
@@ -448,23 +460,26 @@ def test_scripts_in_images_do_not_run(
     assert page.evaluate("() => document.documentElement.scrollWidth") <= 1400
     with page.expect_download():
         page.evaluate("() => { location.href = pictures.images('html', 'run')[0].src; }")
-    assert not any(url.endswith("/ran") for url in profile.addresses)
+    assert not any(url.endswith("/ran") for url in profile.requested_urls)
 
 
 def test_the_slider_has_the_steps_of_cards_out_of_view(
-    serve: Callable[..., Any], tabs: Callable[..., Any], tmp_path: Path, images_path: list[Path]
+    serve: Callable[..., Any],
+    new_profile: Callable[..., Any],
+    tmp_path: Path,
+    images_path: list[Path],
 ) -> None:
     """They come in one request; only cells near the view request their contents, once each."""
     many = {f"t/{i:03}": [(i, picture(10 + i, 60))] for i in range(60)}
     write_run(tmp_path, "run", images=many)
     server = serve(tmp_path, python_path=images_path)
-    profile = tabs()
+    profile = new_profile()
     profile.context.add_init_script(HELPERS)
     page = profile.open(server.url, "#images")
     wait_for_widths(page, "t/000", "run", [10])
     everything = page.get_by_role("slider", name="Step of all images")
     assert everything.get_attribute("max") == "59"
-    requests = [url for url in profile.addresses if "/images/step?" in url]
+    requests = [url for url in profile.requested_urls if "/images/step?" in url]
     assert len(requests) == len(set(requests)) < 48
     assert not any("t%2F047" in url for url in requests)
     profile.check(server.url)
@@ -476,7 +491,7 @@ def test_the_next_step_is_prefetched(page_of: Any) -> None:
 
     def was_requested(index: int) -> bool:
         return any(
-            "individualImage" in url and f"index={index}&" in url for url in profile.addresses
+            "individualImage" in url and f"index={index}&" in url for url in profile.requested_urls
         )
 
     wait_for_widths(page, "input/digit", "train", [20])
@@ -492,13 +507,16 @@ def test_the_next_step_is_prefetched(page_of: Any) -> None:
 
 
 def test_runs_of_a_group_are_adjacent(
-    serve: Callable[..., Any], tabs: Callable[..., Any], tmp_path: Path, images_path: list[Path]
+    serve: Callable[..., Any],
+    new_profile: Callable[..., Any],
+    tmp_path: Path,
+    images_path: list[Path],
 ) -> None:
     """Each cell has the name of its group."""
     for run in ("a-one", "a-two", "b-one", "b-two"):
         write_run(tmp_path, run, images={"i": [picture(10)]})
     server = serve(tmp_path, python_path=images_path)
-    profile = tabs()
+    profile = new_profile()
     profile.context.add_init_script(HELPERS)
     page = profile.open(server.url, "#images&group=re:-(.*)")
     page.wait_for_function("() => tb.all('.tb-run-group').length === 4")
@@ -511,10 +529,13 @@ def test_runs_of_a_group_are_adjacent(
 
 
 def test_real_images_are_shown(
-    serve: Callable[..., Any], tabs: Callable[..., Any], real_logs: Path, images_path: list[Path]
+    serve: Callable[..., Any],
+    new_profile: Callable[..., Any],
+    real_logs: Path,
+    images_path: list[Path],
 ) -> None:
     server = serve(real_logs, python_path=images_path)
-    profile = tabs()
+    profile = new_profile()
     page = profile.open(server.url, "#images")
     page.wait_for_function(
         """() => {

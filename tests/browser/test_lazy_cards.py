@@ -25,16 +25,16 @@ ALL_IN_SIGHT_ARE_DRAWN = f"""() => {{
 
 
 @pytest.fixture(scope="module")
-def server(serve_for_all: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory) -> Any:
+def server(serve_for_module: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory) -> Any:
     logdir = tmp_path_factory.mktemp("logdir")
     tags = [f"layer_{group:02}/part_{part:02}" for group in range(GROUPS) for part in range(TAGS)]
     write_run(logdir, "train", scalars={tag: [1.0, 0.5] for tag in tags})
-    return serve_for_all(logdir, plugins=["scalars"])
+    return serve_for_module(logdir, plugins=["scalars"])
 
 
 @pytest.fixture
-def page(server: Any, tabs: Callable[..., Any]) -> Any:
-    page = tabs().open(server.url)
+def page(server: Any, new_profile: Callable[..., Any]) -> Any:
+    page = new_profile().open(server.url)
     page.wait_for_function(ALL_IN_SIGHT_ARE_DRAWN)
     return page
 

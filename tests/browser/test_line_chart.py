@@ -78,21 +78,21 @@ RISING = list(range(101))
 
 @pytest.fixture
 def page(
-    serve: Callable[..., Any], tabs: Callable[..., Any], install_plugin: Any, tmp_path: Path
+    serve: Callable[..., Any], new_profile: Callable[..., Any], install_plugin: Any, tmp_path: Path
 ) -> Any:
     """A page with a tab that draws what tests give it; it must not complain of anything."""
-    server, profile = _lab(serve, tabs, install_plugin, tmp_path)
+    server, profile = _lab(serve, new_profile, install_plugin, tmp_path)
     yield _open(server, profile)
     profile.check(server.url)
 
 
 def _lab(
-    serve: Any, tabs: Any, install_plugin: Any, tmp_path: Path, **options: Any
+    serve: Any, new_profile: Any, install_plugin: Any, tmp_path: Path, **options: Any
 ) -> tuple[Any, Any]:
     logdir = tmp_path / "logdir"
     write_run(logdir, "run", scalars={"loss": [1.0]})
     server = serve(logdir, python_path=[install_plugin("lab", PLUGIN)])
-    return server, tabs(**options)
+    return server, new_profile(**options)
 
 
 def _open(server: Any, profile: Any) -> Any:
@@ -465,12 +465,12 @@ def test_the_wheel_zooms_at_the_pointer_with_ctrl_only(page: Any) -> None:
 
 
 def test_two_fingers_zoom_and_move(
-    serve: Any, tabs: Any, install_plugin: Any, tmp_path: Path
+    serve: Any, new_profile: Any, install_plugin: Any, tmp_path: Path
 ) -> None:
     """What lies under the fingers stays there; one finger reads."""
     server, profile = _lab(
         serve,
-        tabs,
+        new_profile,
         install_plugin,
         tmp_path,
         has_touch=True,

@@ -37,7 +37,7 @@ def routes():
 """
 
 
-def test_the_page_says_how_each_plugin_fares(serve: Any, tabs: Any, tmp_path: Path) -> None:
+def test_the_page_says_how_each_plugin_fares(serve: Any, new_profile: Any, tmp_path: Path) -> None:
     """Reached from the window about the logs and by its address; faults appear by themselves."""
     write_run(tmp_path / "logs", "train", scalars={"loss": [0.5, 0.25]})
     folder = tmp_path / "plugins"
@@ -49,7 +49,7 @@ def test_the_page_says_how_each_plugin_fares(serve: Any, tabs: Any, tmp_path: Pa
         tmp_path / "logs", "--plugins_dir", str(folder), "--set", "faulty.rows=3",
         "--no_plugin", "unwanted", plugins=["scalars"],
     )  # fmt: skip
-    profile = tabs()
+    profile = new_profile()
     page = profile.open(server.url)
     page.locator(".tb-run").wait_for()
     page.locator(".chip").click()

@@ -29,7 +29,7 @@ PERFECT = [0.75, 0.25, 0.75, 0.75, 0.25]
 
 @pytest.fixture(scope="module")
 def server(
-    serve_for_all: Callable[..., Any],
+    serve_for_module: Callable[..., Any],
     tmp_path_factory: pytest.TempPathFactory,
     pr_curves_path: list[Path],
 ) -> Any:
@@ -46,15 +46,15 @@ def server(
         wrong = summaries.tensor("wrong", np.ones((5, 2)), plugin_name="pr_curves")
         writer.add_summary(15, wrong)
     write_run(logdir, "plain", scalars={"loss": [0.5]})
-    return serve_for_all(logdir, python_path=pr_curves_path)
+    return serve_for_module(logdir, python_path=pr_curves_path)
 
 
 @pytest.fixture
-def page_of(server: Any, tabs: Callable[..., Any]) -> Any:
+def page_of(server: Any, new_profile: Callable[..., Any]) -> Any:
     """Opens a page of the module's server; returns it, and a check of all that it did."""
 
     def open_page(hash: str, **options: Any) -> tuple[Any, Callable[[], None]]:
-        profile = tabs(**options)
+        profile = new_profile(**options)
         profile.context.add_init_script(HELPERS)
         return profile.open(server.url, hash), lambda: profile.check(server.url)
 

@@ -62,9 +62,9 @@ def wait_for_rows(page: Any, *rows: str) -> None:
     )
 
 
-def test_runs_stand_below_folders_that_check_all_in_them(probe: Any, tabs: Any) -> None:
+def test_runs_stand_below_folders_that_check_all_in_them(probe: Any, new_profile: Any) -> None:
     """A folder with one child is folded into it; arrow keys walk, open and close."""
-    profile = tabs()
+    profile = new_profile()
     page = profile.open(probe.url, "#probe")
     wait_for_rows(
         page, "exp/", "  a_s1/train", "  a_s2/train", "  b_s1/train", "  b_s2/train", "other"
@@ -101,9 +101,9 @@ def test_runs_stand_below_folders_that_check_all_in_them(probe: Any, tabs: Any) 
     profile.check(probe.url)
 
 
-def test_layout_and_order_are_remembered(probe: Any, tabs: Any) -> None:
+def test_layout_and_order_are_remembered(probe: Any, new_profile: Any) -> None:
     """As a list of whole names, and the newest first; also after a reload."""
-    profile = tabs()
+    profile = new_profile()
     page = profile.open(probe.url, "#probe")
     page.get_by_text("List", exact=True).click()
     wait_for_rows(page, *SEEDS)
@@ -120,7 +120,7 @@ def test_layout_and_order_are_remembered(probe: Any, tabs: Any) -> None:
 
 
 def test_ages_live_runs_and_values_that_are_not_finite(
-    serve: Any, tabs: Any, tmp_path: Path
+    serve: Any, new_profile: Any, tmp_path: Path
 ) -> None:
     """The list says when a run logged last, whether it still does, and where it has NaN."""
     logdir = tmp_path / "logs"
@@ -133,7 +133,7 @@ def test_ages_live_runs_and_values_that_are_not_finite(
     write_run(logdir, "new", scalars={"loss": [1.0]}, wall_time=time.time())
     write_run(logdir, "copied", scalars={"loss": [1.0]}, wall_time=hours_ago)
     server = serve(logdir)
-    profile = tabs()
+    profile = new_profile()
     page = profile.open(server.url)
     row = page.locator(".tb-run[title=old]")
     assert row.locator(".tb-nan").get_attribute("title") == (
@@ -154,9 +154,9 @@ def test_ages_live_runs_and_values_that_are_not_finite(
     profile.check(server.url)
 
 
-def test_the_menu_of_a_run(probe: Any, tabs: Any, logdir: Path) -> None:
+def test_the_menu_of_a_run(probe: Any, new_profile: Any, logdir: Path) -> None:
     """Only this, hide, copy; a colour of the reader's own is the same everywhere and is kept."""
-    profile = tabs()
+    profile = new_profile()
     profile.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = profile.open(probe.url, "#probe")
     row = page.locator(".tb-run[title=other]")
@@ -191,8 +191,8 @@ def test_the_menu_of_a_run(probe: Any, tabs: Any, logdir: Path) -> None:
     profile.check(probe.url)
 
 
-def test_the_run_pointed_at_is_known_everywhere(probe: Any, tabs: Any) -> None:
-    profile = tabs()
+def test_the_run_pointed_at_is_known_everywhere(probe: Any, new_profile: Any) -> None:
+    profile = new_profile()
     page = profile.open(probe.url, "#probe")
     page.locator(".tb-run[title=other]").hover()
     page.wait_for_function("() => globalThis.seen?.hovered === 'other'")
@@ -205,9 +205,9 @@ def test_the_run_pointed_at_is_known_everywhere(probe: Any, tabs: Any) -> None:
     profile.check(probe.url)
 
 
-def test_preferences_are_kept_in_the_browser(probe: Any, tabs: Any) -> None:
+def test_preferences_are_kept_in_the_browser(probe: Any, new_profile: Any) -> None:
     """Not in the address, and only texts."""
-    profile = tabs()
+    profile = new_profile()
     page = profile.open(probe.url, "#probe")
     page.wait_for_function("() => globalThis.host")
     page.evaluate(
@@ -221,9 +221,9 @@ def test_preferences_are_kept_in_the_browser(probe: Any, tabs: Any) -> None:
     profile.check(probe.url)
 
 
-def test_runs_are_grouped(probe: Any, tabs: Any) -> None:
+def test_runs_are_grouped(probe: Any, new_profile: Any) -> None:
     """The editor says what a rule makes; groups have one colour each, an address, and members."""
-    profile = tabs()
+    profile = new_profile()
     page = profile.open(probe.url, "#probe")
     page.get_by_role("button", name="Group…").click()
     page.get_by_role("button", name="Ignore seeds 3 groups").click()
@@ -271,9 +271,9 @@ def test_runs_are_grouped(probe: Any, tabs: Any) -> None:
     profile.check(probe.url)
 
 
-def test_keys_reach_the_filters_and_the_help(probe: Any, tabs: Any) -> None:
+def test_keys_reach_the_filters_and_the_help(probe: Any, new_profile: Any) -> None:
     """Those of the open tab are called and listed too; none does anything while one types."""
-    profile = tabs()
+    profile = new_profile()
     page = profile.open(probe.url, "#probe")
     page.wait_for_function("() => globalThis.host")
     page.keyboard.press("/")
@@ -306,8 +306,8 @@ def test_keys_reach_the_filters_and_the_help(probe: Any, tabs: Any) -> None:
     profile.check(probe.url)
 
 
-def test_at_400_pixels_the_list_has_all_it_has(probe: Any, tabs: Any) -> None:
-    profile = tabs(viewport={"width": 400, "height": 700}, has_touch=True, is_mobile=True)
+def test_at_400_pixels_the_list_has_all_it_has(probe: Any, new_profile: Any) -> None:
+    profile = new_profile(viewport={"width": 400, "height": 700}, has_touch=True, is_mobile=True)
     page = profile.open(probe.url, "#probe")
     page.get_by_role("button", name="Runs").click()
     page.get_by_role("button", name="Group…").click()
@@ -321,8 +321,8 @@ def test_at_400_pixels_the_list_has_all_it_has(probe: Any, tabs: Any) -> None:
     profile.check(probe.url)
 
 
-def test_a_checked_box_has_a_tick_also_without_colours(probe: Any, tabs: Any) -> None:
-    profile = tabs(forced_colors="active")
+def test_a_checked_box_has_a_tick_also_without_colours(probe: Any, new_profile: Any) -> None:
+    profile = new_profile(forced_colors="active")
     page = profile.open(probe.url, "#probe&runs=other,exp/a_s1/train")
     mark = """(box) => {
       const { content, clipPath, backgroundColor } = getComputedStyle(box, '::before');

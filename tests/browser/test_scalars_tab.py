@@ -53,16 +53,16 @@ def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def server(serve_for_all: Callable[..., Any], logdir: Path) -> Any:
-    return serve_for_all(logdir)
+def server(serve_for_module: Callable[..., Any], logdir: Path) -> Any:
+    return serve_for_module(logdir)
 
 
 @pytest.fixture
-def page_of(server: Any, tabs: Callable[..., Any]) -> Any:
+def page_of(server: Any, new_profile: Callable[..., Any]) -> Any:
     """Opens a page of the module's server; returns it, its browser profile and the server."""
 
     def open_page(hash: str = "") -> tuple[Any, Any, Any]:
-        profile = tabs()
+        profile = new_profile()
         return profile.open(server.url, hash), profile, server
 
     return open_page
@@ -285,7 +285,7 @@ def test_smoothing_is_that_of_tensorboard(page_of: Any) -> None:
 
 
 def test_zooming_in_reaches_single_points_of_a_long_series(
-    serve: Callable[..., Any], tabs: Callable[..., Any], tmp_path: Path
+    serve: Callable[..., Any], new_profile: Callable[..., Any], tmp_path: Path
 ) -> None:
     """The page says how many points it leaves out, and fetches more when zoomed in."""
     logdir = tmp_path / "long"
@@ -294,7 +294,7 @@ def test_zooming_in_reaches_single_points_of_a_long_series(
     values[44_444] = 500.0
     write_run(logdir, "r", scalars={"loss": values})
     server = serve(logdir)
-    profile = tabs()
+    profile = new_profile()
     page = profile.open(server.url, "#scalars")
     wait_for_curves(page, "loss", "r")
     page.wait_for_function("() => tb.card('loss').textContent.includes('of 60,000 points shown')")
@@ -319,13 +319,13 @@ def test_zooming_in_reaches_single_points_of_a_long_series(
 
 
 def test_a_pin_reaches_every_point_of_a_long_series(
-    serve: Callable[..., Any], tabs: Callable[..., Any], tmp_path: Path
+    serve: Callable[..., Any], new_profile: Callable[..., Any], tmp_path: Path
 ) -> None:
     """The table shows the logged value of a step that is not drawn; arrow keys skip no step."""
     values = np.random.default_rng(0).random(60_000)
     write_run(tmp_path / "long", "r", scalars={"loss": values})
     server = serve(tmp_path / "long")
-    profile = tabs()
+    profile = new_profile()
     page = profile.open(server.url, "#scalars&scalars.at=31234")
     handle = page.get_by_role("slider", name="Pinned step")
     handle.wait_for()
@@ -351,7 +351,7 @@ def test_a_pin_reaches_every_point_of_a_long_series(
 
 
 def test_showing_everything_again_shows_every_line(
-    serve: Callable[..., Any], tabs: Callable[..., Any], tmp_path: Path
+    serve: Callable[..., Any], new_profile: Callable[..., Any], tmp_path: Path
 ) -> None:
     """After zooming out, a short run is visible beside a long one; a link keeps a zoom."""
     logdir = tmp_path / "mixed"
@@ -359,7 +359,7 @@ def test_showing_everything_again_shows_every_line(
     write_run(logdir, "short", scalars={"loss": rng.random(800)})
     write_run(logdir, "long", scalars={"loss": rng.random(30_000) + 2})
     server = serve(logdir)
-    profile = tabs()
+    profile = new_profile()
     page = profile.open(server.url, "#scalars")
     wait_for_curves(page, "loss", "short", 20)
     page.wait_for_function("() => tb.label('loss').includes('long, short')")
@@ -368,7 +368,9 @@ def test_showing_everything_again_shows_every_line(
     page.wait_for_function("() => location.hash.includes('scalars.zoom=loss,')")
     linked = profile.open(server.url, page.evaluate("() => location.hash"))
     linked.get_by_role("button", name="Show all of loss").wait_for()
-    linked.wait_for_function("() => tb.label('loss').includes(', zoomed in from 0 to 29,999: long, short')")
+    linked.wait_for_function(
+        "() => tb.label('loss').includes(', zoomed in from 0 to 29,999: long, short')"
+    )
     page.bring_to_front()
     page.locator(".tb-chart").focus()
     page.keyboard.press("0")
@@ -379,13 +381,13 @@ def test_showing_everything_again_shows_every_line(
 
 
 def test_zooming_out_leaves_no_gap(
-    serve: Callable[..., Any], tabs: Callable[..., Any], tmp_path: Path
+    serve: Callable[..., Any], new_profile: Callable[..., Any], tmp_path: Path
 ) -> None:
     """Coarser rows fill a wider view until its own rows arrive."""
     logdir = tmp_path / "wide"
     write_run(logdir, "r", scalars={"loss": np.random.default_rng(0).random(30_000)})
     server = serve(logdir)
-    profile = tabs()
+    profile = new_profile()
     page = profile.open(server.url, "#scalars&scalars.zoom=loss,14900,15100")
     wait_for_curves(page, "loss", "r")
     # All rows of this view have been fetched.
@@ -649,7 +651,7 @@ def test_groups_of_runs_are_drawn_as_bands(page_of: Any) -> None:
 
 
 @pytest.fixture(scope="module")
-def seeds(serve_for_all: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory) -> Any:
+def seeds(serve_for_module: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Five seeds, one of which diverges and one of which ends early, and a run in no group."""
     logdir = tmp_path_factory.mktemp("seeds")
     for seed in range(5):
@@ -659,12 +661,12 @@ def seeds(serve_for_all: Callable[..., Any], tmp_path_factory: pytest.TempPathFa
         long = np.random.default_rng(seed).random(20_000)
         write_run(logdir, f"ppo/seed={seed}", scalars={"reward": value, "val": value, "long": long})
     write_run(logdir, "sac/seed=0", scalars={"reward": [2.5] * 100})
-    return serve_for_all(logdir)
+    return serve_for_module(logdir)
 
 
-def test_a_band_says_which_runs_are_in_it(seeds: Any, tabs: Callable[..., Any]) -> None:
+def test_a_band_says_which_runs_are_in_it(seeds: Any, new_profile: Callable[..., Any]) -> None:
     """A run is not counted after it diverged or ended; a run in no group is a line."""
-    profile = tabs()
+    profile = new_profile()
     page = profile.open(seeds.url, "#scalars&tagFilter=^reward$&group=seeds&scalars.legend=true")
     page.wait_for_function("() => tb.label('reward').includes('ppo/*, sac/seed=0')")
     for step, runs, text in [
@@ -685,9 +687,9 @@ def test_a_band_says_which_runs_are_in_it(seeds: Any, tabs: Callable[..., Any]) 
     profile.check(seeds.url)
 
 
-def test_the_table_shows_bands_on_every_axis(seeds: Any, tabs: Callable[..., Any]) -> None:
+def test_the_table_shows_bands_on_every_axis(seeds: Any, new_profile: Callable[..., Any]) -> None:
     """If x is a time, the mean has a time and no step."""
-    profile = tabs()
+    profile = new_profile()
     for axis, place in [("step", "step"), ("relative", "relative"), ("wall_time", "wallTime")]:
         page = profile.open(
             seeds.url,
@@ -708,9 +710,9 @@ def test_the_table_shows_bands_on_every_axis(seeds: Any, tabs: Callable[..., Any
     profile.check(seeds.url)
 
 
-def test_an_enlarged_card_requests_more_points(seeds: Any, tabs: Callable[..., Any]) -> None:
+def test_an_enlarged_card_requests_more_points(seeds: Any, new_profile: Callable[..., Any]) -> None:
     """More points in full size, and no request when it is small again."""
-    profile = tabs()
+    profile = new_profile()
     page = profile.open(seeds.url, "#scalars&tagFilter=^long$&runFilter=ppo/seed=0")
     count = """(least) => {
       const note = tb.card('long')?.querySelector('.tb-card-note')?.textContent ?? '';
@@ -721,18 +723,20 @@ def test_an_enlarged_card_requests_more_points(seeds: Any, tabs: Callable[..., A
     small = page.wait_for_function(count, arg=0).json_value()
     page.get_by_role("button", name="Full size: long").click()
     page.wait_for_function(count, arg=1.9 * small)
-    num_requests = sum(address.endswith("/window") for address in profile.addresses)
+    num_requests = sum(address.endswith("/window") for address in profile.requested_urls)
     page.get_by_role("button", name="Full size: long").click()
     page.locator(".tb-expanded").wait_for(state="detached")
     for _ in range(3):
         page.evaluate("() => tb.frame()")
-    assert sum(address.endswith("/window") for address in profile.addresses) == num_requests
+    assert sum(address.endswith("/window") for address in profile.requested_urls) == num_requests
     profile.check(seeds.url)
 
 
-def test_runs_of_a_hovered_group_are_drawn_faintly(seeds: Any, tabs: Callable[..., Any]) -> None:
+def test_runs_of_a_hovered_group_are_drawn_faintly(
+    seeds: Any, new_profile: Callable[..., Any]
+) -> None:
     """They appear at the pointer without changing the axes; the note counts means."""
-    profile = tabs()
+    profile = new_profile()
     page = profile.open(seeds.url, "#scalars&tagFilter=^long$&group=seeds")
     page.wait_for_function("() => tb.card('long')?.textContent.includes('of 100,000 points shown')")
     note = page.evaluate("() => tb.card('long').querySelector('.tb-card-note').textContent.trim()")
@@ -752,18 +756,20 @@ def test_runs_of_a_hovered_group_are_drawn_faintly(seeds: Any, tabs: Callable[..
     profile.check(seeds.url)
 
 
-def test_bands_of_several_tags_are_labelled_by_tag(seeds: Any, tabs: Callable[..., Any]) -> None:
-    profile = tabs()
+def test_bands_of_several_tags_are_labelled_by_tag(
+    seeds: Any, new_profile: Callable[..., Any]
+) -> None:
+    profile = new_profile()
     page = profile.open(seeds.url, "#scalars&group=seeds&scalars.with=reward,val")
     page.wait_for_function("() => tb.label('reward + val').includes('ppo/* · reward, ppo/* · val')")
     profile.check(seeds.url)
 
 
 def test_dragging_the_smoothing_slider_sends_one_request(
-    seeds: Any, tabs: Callable[..., Any]
+    seeds: Any, new_profile: Callable[..., Any]
 ) -> None:
     """The request is sent when the slider stops, with the last weight."""
-    profile = tabs()
+    profile = new_profile()
     page = profile.open(seeds.url, "#scalars&tagFilter=^long$")
     page.wait_for_function("() => tb.card('long')?.textContent.includes('points shown')")
     weights: list[float] = []
@@ -874,7 +880,7 @@ def test_the_page_is_light(page_of: Any) -> None:
     page, profile, server = page_of()
     wait_for_curves(page, "accuracy", RUNS[0])
     weight = 0
-    for address in set(profile.addresses):
+    for address in set(profile.requested_urls):
         path = urlsplit(address).path
         if not path.startswith("/data/"):
             request = urllib.request.Request(server.url + path, headers={"accept-encoding": "gzip"})
@@ -885,7 +891,7 @@ def test_the_page_is_light(page_of: Any) -> None:
 
 
 def test_new_points_runs_and_tags_appear_without_a_reload(
-    serve: Callable[..., Any], tabs: Callable[..., Any], tmp_path: Path
+    serve: Callable[..., Any], new_profile: Callable[..., Any], tmp_path: Path
 ) -> None:
     """Appended points are drawn shortly after, without reloading the page."""
     logdir = tmp_path / "live"
@@ -893,7 +899,7 @@ def test_new_points_runs_and_tags_appear_without_a_reload(
         for step in range(10):
             writer.add_scalar("loss", 1 / (step + 1), step)
     server = serve(logdir)
-    profile = tabs()
+    profile = new_profile()
     page = profile.open(server.url)
     wait_for_curves(page, "loss", "train")
     page.evaluate("() => { globalThis.sameDocument = true; }")
@@ -916,11 +922,11 @@ def test_new_points_runs_and_tags_appear_without_a_reload(
 
 
 def test_real_logs_are_drawn(
-    serve: Callable[..., Any], tabs: Callable[..., Any], real_logs: Path
+    serve: Callable[..., Any], new_profile: Callable[..., Any], real_logs: Path
 ) -> None:
     """Files from many writers and years: the first charts have curves, and no error is shown."""
     server = serve(real_logs)
-    profile = tabs()
+    profile = new_profile()
     page = profile.open(server.url)
     page.wait_for_function(
         """() => {

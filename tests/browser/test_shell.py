@@ -52,10 +52,10 @@ def wait_for_text(page: Any, text: str) -> None:
     page.get_by_text(text).first.wait_for()
 
 
-def test_runs_are_filtered_and_chosen(serve: Any, tabs: Any, logdir: Path) -> None:
+def test_runs_are_filtered_and_chosen(serve: Any, new_profile: Any, logdir: Path) -> None:
     """The filter, check boxes and "only" change curves and address; a link restores them."""
     server = serve(logdir)
-    profile = tabs()
+    profile = new_profile()
     page = profile.open(server.url)
     wait_for_curve(page, "loss", "train")
     wait_for_curve(page, "loss", "eval")
@@ -96,9 +96,9 @@ def test_runs_are_filtered_and_chosen(serve: Any, tabs: Any, logdir: Path) -> No
     profile.check(server.url)
 
 
-def test_tags_are_filtered(serve: Any, tabs: Any, logdir: Path) -> None:
+def test_tags_are_filtered(serve: Any, new_profile: Any, logdir: Path) -> None:
     server = serve(logdir)
-    profile = tabs()
+    profile = new_profile()
     page = profile.open(server.url)
     wait_for_curve(page, "loss", "train")
     page.get_by_label("Filter tags (regular expression)").fill("rate$")
@@ -109,7 +109,9 @@ def test_tags_are_filtered(serve: Any, tabs: Any, logdir: Path) -> None:
     profile.check(server.url)
 
 
-def test_ten_tabs_of_one_server_all_load_and_update(serve: Any, tabs: Any, tmp_path: Path) -> None:
+def test_ten_tabs_of_one_server_all_load_and_update(
+    serve: Any, new_profile: Any, tmp_path: Path
+) -> None:
     """A browser opens six connections to a server; ten pages share one stream of updates."""
     logdir = tmp_path / "live"
     path = logdir / "train" / "events.out.tfevents.1"
@@ -117,7 +119,7 @@ def test_ten_tabs_of_one_server_all_load_and_update(serve: Any, tabs: Any, tmp_p
         for step in range(5):
             writer.add_scalar("loss", 1.0 - step / 10, step)
     server = serve(logdir)
-    profile = tabs(service_workers="allow")
+    profile = new_profile(service_workers="allow")
     pages = [profile.open(server.url) for _ in range(10)]
     for page in pages:
         wait_for_curve(page, "loss", "train")
@@ -137,10 +139,12 @@ def test_ten_tabs_of_one_server_all_load_and_update(serve: Any, tabs: Any, tmp_p
     profile.check(server.url)
 
 
-def test_without_a_shared_worker_the_page_updates_too(serve: Any, tabs: Any, logdir: Path) -> None:
+def test_without_a_shared_worker_the_page_updates_too(
+    serve: Any, new_profile: Any, logdir: Path
+) -> None:
     """Some browsers have none: a stream of its own, and polling where no stream gets through."""
     server = serve(logdir)
-    profile = tabs()
+    profile = new_profile()
     profile.context.add_init_script("delete globalThis.SharedWorker;")
     streaming = profile.open(server.url)
     wait_for_curve(streaming, "loss", "train")
@@ -154,10 +158,10 @@ def test_without_a_shared_worker_the_page_updates_too(serve: Any, tabs: Any, log
     profile.check(server.url)
 
 
-def test_a_restarted_server_is_found_again(serve: Any, tabs: Any, logdir: Path) -> None:
+def test_a_restarted_server_is_found_again(serve: Any, new_profile: Any, logdir: Path) -> None:
     """The page says that it is disconnected, and shows what is new once the server is back."""
     server = serve(logdir)
-    profile = tabs()
+    profile = new_profile()
     page = profile.open(server.url)
     wait_for_curve(page, "loss", "train")
     server.stop()
@@ -170,24 +174,24 @@ def test_a_restarted_server_is_found_again(serve: Any, tabs: Any, logdir: Path) 
     page.locator(".chip.good").wait_for()
 
 
-def test_below_a_path_prefix(serve: Any, tabs: Any, logdir: Path) -> None:
+def test_below_a_path_prefix(serve: Any, new_profile: Any, logdir: Path) -> None:
     """Every request of the page goes below the prefix."""
     server = serve(logdir, "--path_prefix", "/my/logs", prefix="/my/logs")
-    profile = tabs()
+    profile = new_profile()
     page = profile.open(server.url)
     wait_for_curve(page, "loss", "train")
     write_run(logdir, "later", scalars={"loss": [1.0, 0.1]})
     wait_for_curve(page, "loss", "later")
     profile.check(server.url)
-    assert [url for url in profile.addresses if not url.startswith(f"{server.url}/")] == []
+    assert [url for url in profile.requested_urls if not url.startswith(f"{server.url}/")] == []
 
 
-def test_both_themes(serve: Any, tabs: Any, logdir: Path) -> None:
+def test_both_themes(serve: Any, new_profile: Any, logdir: Path) -> None:
     """The system's theme, until the reader chooses; the choice is remembered."""
     server = serve(logdir)
     grounds = {}
     for scheme in ("light", "dark"):
-        profile = tabs(color_scheme=scheme)
+        profile = new_profile(color_scheme=scheme)
         page = profile.open(server.url)
         wait_for_curve(page, "loss", "train")
         grounds[scheme] = background(page)
@@ -219,11 +223,11 @@ def brightness(color: str) -> float:
 
 
 def test_a_module_that_throws_costs_its_own_tab_only(
-    serve: Any, tabs: Any, logdir: Path, install_plugin: Callable[..., Path]
+    serve: Any, new_profile: Any, logdir: Path, install_plugin: Callable[..., Path]
 ) -> None:
     """The tab shows the error as text with a button to try again; scalars and the shell go on."""
     server = serve(logdir, python_path=[install_plugin("boom", BOOM)])
-    profile = tabs()
+    profile = new_profile()
     page = profile.open(server.url)
     wait_for_text(page, "The tab “Boom” stopped")  # the first active tab, by its order
     wait_for_text(page, 'Error: boom <b id="injected">bold</b>')
@@ -244,7 +248,7 @@ def test_a_module_that_throws_costs_its_own_tab_only(
 
 
 def test_faults_of_other_kinds_are_shown_in_their_tab(
-    serve: Any, tabs: Any, logdir: Path, install_plugin: Callable[..., Path]
+    serve: Any, new_profile: Any, logdir: Path, install_plugin: Callable[..., Path]
 ) -> None:
     """No module, no render, an error later on, one in a callback; clean-up runs in each case. That
     the server cannot be reached is none: the shell says it."""
@@ -275,7 +279,7 @@ def test_faults_of_other_kinds_are_shown_in_their_tab(
     server = serve(
         logdir, python_path=[install_plugin(name, text) for name, text in modules.items()]
     )
-    profile = tabs()
+    profile = new_profile()
     page = profile.open(server.url, "#missing")
     wait_for_text(page, "The tab “Missing” stopped")
     page.get_by_role("tab", name="Shapeless").click()
@@ -303,11 +307,11 @@ def test_faults_of_other_kinds_are_shown_in_their_tab(
 
 
 def test_a_module_with_wrong_syntax_is_named(
-    serve: Any, tabs: Any, logdir: Path, install_plugin: Callable[..., Path]
+    serve: Any, new_profile: Any, logdir: Path, install_plugin: Callable[..., Path]
 ) -> None:
     """With the line, which browsers say to the window only."""
     server = serve(logdir, python_path=[install_plugin("typo", "export default { render(host) {")])
-    page = tabs().open(server.url)
+    page = new_profile().open(server.url)
     wait_for_text(page, "The tab “Typo” stopped")
     message = page.locator(".failure .message").inner_text()
     assert message.startswith("SyntaxError: ")
@@ -316,14 +320,14 @@ def test_a_module_with_wrong_syntax_is_named(
 
 
 def test_is_active_that_fails_is_told_from_no_data(
-    serve: Any, tabs: Any, logdir: Path, install_plugin: Callable[..., Path]
+    serve: Any, new_profile: Any, logdir: Path, install_plugin: Callable[..., Path]
 ) -> None:
     """In its tab, and where nothing else can be shown."""
     folder = install_plugin("moody", "export default { render() {} };")
     source = folder / "tbcore_moody" / "__init__.py"
     source.write_text(source.read_text().replace("return bool", "raise ValueError('mood') or bool"))
     server = serve(logdir, python_path=[folder])
-    profile = tabs()
+    profile = new_profile()
     page = profile.open(server.url, "#moody")
     wait_for_text(page, "The plugin “moody” failed to check for data")
     wait_for_text(page, "is_active raised ValueError: mood")
@@ -349,14 +353,14 @@ def is_active():
 
 
 def test_a_plugin_that_is_late_to_say_that_it_is_active_is_shown_then(
-    serve: Any, tabs: Any, tmp_path: Path, install_plugin: Callable[..., Path]
+    serve: Any, new_profile: Any, tmp_path: Path, install_plugin: Callable[..., Path]
 ) -> None:
     """Nothing else changes that would make the page ask again."""
     folder = install_plugin("late", "")
     (folder / "tbcore_late" / "__init__.py").write_text(LATE.format(path=str(tmp_path / "go")))
     write_run(tmp_path / "logs", "a", scalars={"x": [1.0]})
     server = serve(tmp_path / "logs", python_path=[folder], plugins=["scalars", "late"])
-    page = tabs().open(server.url)
+    page = new_profile().open(server.url)
     page.wait_for_function("() => tb.card('x')")
     page.locator(".tab.inactive").wait_for()
     (tmp_path / "go").touch()
@@ -364,12 +368,12 @@ def test_a_plugin_that_is_late_to_say_that_it_is_active_is_shown_then(
 
 
 def test_a_plugin_that_cannot_be_imported_has_a_tab_that_says_so(
-    serve: Any, tabs: Any, logdir: Path, install_plugin: Callable[..., Path]
+    serve: Any, new_profile: Any, logdir: Path, install_plugin: Callable[..., Path]
 ) -> None:
     folder = install_plugin("broken", "")
     (folder / "tbcore_broken" / "__init__.py").write_text("raise SystemExit('no licence')")
     server = serve(logdir, python_path=[folder])
-    profile = tabs()
+    profile = new_profile()
     page = profile.open(server.url)
     wait_for_curve(page, "loss", "train")
     page.get_by_role("tab", name="broken").click()
@@ -379,7 +383,7 @@ def test_a_plugin_that_cannot_be_imported_has_a_tab_that_says_so(
 
 
 def test_the_host_does_what_it_says(
-    serve: Any, tabs: Any, logdir: Path, install_plugin: Callable[..., Path]
+    serve: Any, new_profile: Any, logdir: Path, install_plugin: Callable[..., Path]
 ) -> None:
     """A module in plain DOM code: requests, messages of errors, styles, settings, reloads."""
     module = """
@@ -414,7 +418,7 @@ def test_the_host_does_what_it_says(
     folder = install_plugin("probe", module)
     (folder / "tbcore_probe" / "static" / "more.css").write_text("p { margin-top: 7px; }")
     server = serve(logdir, python_path=[folder])
-    profile = tabs()
+    profile = new_profile()
     page = profile.open(server.url)
     page.wait_for_function("() => globalThis.seen?.isDone")
     seen = page.evaluate("() => globalThis.seen")
@@ -440,12 +444,12 @@ def test_the_host_does_what_it_says(
 
 
 def test_an_empty_logdir_says_what_was_looked_for_and_fills_by_itself(
-    serve: Any, tabs: Any, tmp_path: Path
+    serve: Any, new_profile: Any, tmp_path: Path
 ) -> None:
     logdir = tmp_path / "runs"
     (logdir / "sub").mkdir(parents=True)
     server = serve(logdir)
-    profile = tabs()
+    profile = new_profile()
     page = profile.open(server.url)
     wait_for_text(page, "No event files yet")
     text = page.locator("main").inner_text()
@@ -459,10 +463,10 @@ def test_an_empty_logdir_says_what_was_looked_for_and_fills_by_itself(
     profile.check(server.url)
 
 
-def test_a_missing_logdir_is_waited_for(serve: Any, tabs: Any, tmp_path: Path) -> None:
+def test_a_missing_logdir_is_waited_for(serve: Any, new_profile: Any, tmp_path: Path) -> None:
     logdir = tmp_path / "not yet"
     server = serve(logdir)
-    profile = tabs()
+    profile = new_profile()
     page = profile.open(server.url)
     wait_for_text(page, "The log directory does not exist yet")
     page.get_by_role("button", name="1 problem").click()
@@ -474,7 +478,7 @@ def test_a_missing_logdir_is_waited_for(serve: Any, tabs: Any, tmp_path: Path) -
 
 
 def test_without_any_plugin_the_page_says_how_to_get_one(
-    serve: Any, tabs: Any, logdir: Path, tmp_path: Path
+    serve: Any, new_profile: Any, logdir: Path, tmp_path: Path
 ) -> None:
     program = (
         "import tbcore.sources as sources; sources.ENTRY_POINT_GROUP = 'tbcore.none'; "
@@ -485,7 +489,7 @@ def test_without_any_plugin_the_page_says_how_to_get_one(
         (logdir, 2, "pip install tbcore-scalars"),
     ):
         server = serve(path, program=("-c", program))
-        profile = tabs()
+        profile = new_profile()
         page = profile.open(server.url)
         wait_for_text(page, "No plugins are installed")
         wait_for_text(page, command)
@@ -494,12 +498,12 @@ def test_without_any_plugin_the_page_says_how_to_get_one(
     wait_for_text(page, "2 tags in 2 runs")  # what is in the runs is named, too
 
 
-def test_data_that_no_plugin_shows_is_named(serve: Any, tabs: Any, tmp_path: Path) -> None:
+def test_data_that_no_plugin_shows_is_named(serve: Any, new_profile: Any, tmp_path: Path) -> None:
     """With what to install: when nothing else can be shown, and beside other data."""
     logdir = tmp_path / "runs"
     write_run(logdir, "train", histograms={"weights": [[1.0, 2.0], [2.0, 3.0]]})
     server = serve(logdir, plugins=["scalars"])
-    profile = tabs()
+    profile = new_profile()
     page = profile.open(server.url)
     wait_for_text(page, "No installed plugin shows the data in these runs")
     wait_for_text(page, "pip install tbcore-histograms")
@@ -517,14 +521,14 @@ def test_data_that_no_plugin_shows_is_named(serve: Any, tabs: Any, tmp_path: Pat
 
 
 def test_a_tab_from_a_link_stays_open_although_it_is_empty(
-    serve: Any, tabs: Any, tmp_path: Path, install_plugin: Callable[..., Path]
+    serve: Any, new_profile: Any, tmp_path: Path, install_plugin: Callable[..., Path]
 ) -> None:
     """The hash chooses the tab, as in links to TensorBoard, and nothing changes it afterwards."""
     logdir = tmp_path / "runs"
     write_run(logdir, "train", histograms={"weights": [[1.0, 2.0]]})
     fine = "export default { render(host) { host.element.textContent = 'fine'; } };"
     server = serve(logdir, python_path=[install_plugin("fine", fine)])
-    profile = tabs()
+    profile = new_profile()
     page = profile.open(server.url, "#scalars")
     wait_for_text(page, "Scalars: nothing to show")
     write_run(logdir, "train", scalars={"loss": VALUES})
@@ -537,7 +541,7 @@ def test_a_tab_from_a_link_stays_open_although_it_is_empty(
     profile.check(server.url)
 
 
-def test_names_from_the_log_are_text(serve: Any, tabs: Any, tmp_path: Path) -> None:
+def test_names_from_the_log_are_text(serve: Any, new_profile: Any, tmp_path: Path) -> None:
     """Runs and tags that look like HTML, addresses or patterns are drawn under their own names."""
     logdir = tmp_path / "runs"
     tag = '"><img src=x onerror=alert(1)>&amp;'
@@ -545,7 +549,7 @@ def test_names_from_the_log_are_text(serve: Any, tabs: Any, tmp_path: Path) -> N
     for index, name in enumerate(names):
         write_run(logdir, name, scalars={tag: [value + index for value in VALUES]})
     server = serve(logdir)
-    profile = tabs()
+    profile = new_profile()
     page = profile.open(server.url)
     for name in names:
         wait_for_curve(page, tag, name)
@@ -563,13 +567,13 @@ def quoted(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def test_two_thousand_runs_stay_fast(serve: Any, tabs: Any, tmp_path: Path) -> None:
+def test_two_thousand_runs_stay_fast(serve: Any, new_profile: Any, tmp_path: Path) -> None:
     """Only the visible rows exist; the newest hundred runs are drawn until the reader chooses."""
     logdir = tmp_path / "runs"
     for index in range(2000):
         write_run(logdir, f"group{index % 20}/run{index}", scalars={"loss": [1.0, 0.5]})
     server = serve(logdir)
-    profile = tabs()
+    profile = new_profile()
     page = profile.open(server.url)
     wait_for_text(page, "100 of 2,000")
     wait_for_text(page, "The newest 100 runs are shown.")
@@ -596,13 +600,13 @@ def test_two_thousand_runs_stay_fast(serve: Any, tabs: Any, tmp_path: Path) -> N
     profile.check(server.url)
 
 
-def test_a_choice_among_two_thousand_runs(serve: Any, tabs: Any, tmp_path: Path) -> None:
+def test_a_choice_among_two_thousand_runs(serve: Any, new_profile: Any, tmp_path: Path) -> None:
     """The shorter list is in the address; what is too long for one is kept in the browser."""
     logdir = tmp_path / "runs"
     for index in range(2000):
         write_run(logdir, f"group{index % 20}/run{index}", scalars={"loss": [1.0, 0.5]})
     server = serve(logdir)
-    profile = tabs()
+    profile = new_profile()
     page = profile.open(server.url, "#scalars&runs=!")
     wait_for_text(page, "2,000 of 2,000")
     box = page.get_by_label("Filter runs")
@@ -635,14 +639,14 @@ def test_a_choice_among_two_thousand_runs(serve: Any, tabs: Any, tmp_path: Path)
     assert len(page.evaluate("() => location.hash")) < 50
     page.reload()
     wait_for_text(page, "1,000 of 2,000")
-    other = tabs().open(server.url, page.evaluate("() => location.hash"))
+    other = new_profile().open(server.url, page.evaluate("() => location.hash"))
     wait_for_text(other, "is kept in another browser")
     wait_for_text(other, "100 of 2,000")
     profile.check(server.url)
 
 
 def test_the_tab_in_the_documentation_works(
-    serve: Any, tabs: Any, logdir: Path, install_plugin: Callable[..., Path]
+    serve: Any, new_profile: Any, logdir: Path, install_plugin: Callable[..., Path]
 ) -> None:
     """The shared components, put together as the page on the front end does it."""
     page_of_docs = Path(__file__).resolve().parents[2] / "docs" / "front_end.md"
@@ -661,7 +665,7 @@ def routes(multiplexer):
     return [Route("/tags", tags)]
 """)
     server = serve(logdir, python_path=[folder])
-    profile = tabs()
+    profile = new_profile()
     page = profile.open(server.url, "#example")
     page.wait_for_function("() => tb.card('loss')?.innerText.includes('eval')")
     page.wait_for_function("() => tb.card('train/rate') && tb.all('.tb-group').length === 2")
@@ -679,7 +683,7 @@ def routes(multiplexer):
 
 
 def test_menus_are_as_wide_as_what_is_in_them(
-    serve: Any, tabs: Any, logdir: Path, install_plugin: Callable[..., Path]
+    serve: Any, new_profile: Any, logdir: Path, install_plugin: Callable[..., Path]
 ) -> None:
     """Up to the width of the page, and inside it, at whichever side the button is."""
     module = """
@@ -701,7 +705,7 @@ def test_menus_are_as_wide_as_what_is_in_them(
       };
     """
     server = serve(logdir, python_path=[install_plugin("menus", module)])
-    profile = tabs()
+    profile = new_profile()
     page = profile.open(server.url, "#menus")
     for width in (1400, 500):
         page.set_viewport_size({"width": width, "height": 900})
@@ -724,10 +728,12 @@ def test_menus_are_as_wide_as_what_is_in_them(
     profile.check(server.url)
 
 
-def test_the_frame_is_there_before_the_server_answers(serve: Any, tabs: Any, logdir: Path) -> None:
+def test_the_frame_is_there_before_the_server_answers(
+    serve: Any, new_profile: Any, logdir: Path
+) -> None:
     """Bars first, then outlines of cards; both stay where they are when the content comes."""
     server = serve(logdir)
-    profile = tabs()
+    profile = new_profile()
     page = profile.context.new_page()
     held: list[Any] = []
     for path in ("runs", "plugin/scalars/tags"):
@@ -764,9 +770,9 @@ def test_the_frame_is_there_before_the_server_answers(serve: Any, tabs: Any, log
     profile.check(server.url)
 
 
-def test_the_link_to_a_view_is_copied(serve: Any, tabs: Any, logdir: Path) -> None:
+def test_the_link_to_a_view_is_copied(serve: Any, new_profile: Any, logdir: Path) -> None:
     server = serve(logdir)
-    profile = tabs()
+    profile = new_profile()
     profile.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = profile.open(server.url)
     wait_for_curve(page, "loss", "train")
@@ -779,10 +785,10 @@ def test_the_link_to_a_view_is_copied(serve: Any, tabs: Any, logdir: Path) -> No
     profile.check(server.url)
 
 
-def test_a_menu_stays_on_the_page(serve: Any, tabs: Any, logdir: Path) -> None:
+def test_a_menu_stays_on_the_page(serve: Any, new_profile: Any, logdir: Path) -> None:
     """Also where its content comes after it was opened, and at the lower edge."""
     server = serve(logdir)
-    profile = tabs(viewport={"width": 400, "height": 600})
+    profile = new_profile(viewport={"width": 400, "height": 600})
     page = profile.open(server.url, "#scalars&tagFilter=loss")
     wait_for_curve(page, "loss", "train")
     page.get_by_role("button", name="More options for loss").click()
@@ -798,12 +804,12 @@ def test_a_menu_stays_on_the_page(serve: Any, tabs: Any, logdir: Path) -> None:
 
 
 def test_a_tab_beyond_the_edge_is_brought_into_sight(
-    serve: Any, tabs: Any, logdir: Path, install_plugin: Callable[..., Path]
+    serve: Any, new_profile: Any, logdir: Path, install_plugin: Callable[..., Path]
 ) -> None:
     module = "export default { render(host) { host.element.textContent = host.name; } };"
     names = [f"long_name_{letter}" for letter in "abcdef"]
     server = serve(logdir, python_path=[install_plugin(name, module) for name in names])
-    profile = tabs(viewport={"width": 400, "height": 700})
+    profile = new_profile(viewport={"width": 400, "height": 700})
     page = profile.open(server.url, f"#{names[-1]}")
     page.wait_for_function(
         """() => {
@@ -815,10 +821,10 @@ def test_a_tab_beyond_the_edge_is_brought_into_sight(
     profile.check(server.url)
 
 
-def test_narrow_pages(serve: Any, tabs: Any, logdir: Path) -> None:
+def test_narrow_pages(serve: Any, new_profile: Any, logdir: Path) -> None:
     """At 400 pixels nothing has to be scrolled sideways, and the run list slides in."""
     server = serve(logdir)
-    profile = tabs(viewport={"width": 400, "height": 800})
+    profile = new_profile(viewport={"width": 400, "height": 800})
     page = profile.open(server.url)
     page.wait_for_function("() => tb.canvas('loss')")
     assert page.evaluate("() => document.documentElement.scrollWidth") <= 400

@@ -42,7 +42,7 @@ export default { render: (host) => renderStepTab(host, kind) };
 """
 
 
-def test_samples_that_are_fields_alone(serve: Any, tabs: Any, tmp_path: Path) -> None:
+def test_samples_that_are_fields_alone(serve: Any, new_profile: Any, tmp_path: Path) -> None:
     """No address of bytes, nothing to download; the plural that the plugin says. Without a
     component the tab says what is missing."""
     with EventFileWriter(tmp_path / "logs" / "train" / "a.tfevents") as writer:
@@ -55,7 +55,7 @@ def test_samples_that_are_fields_alone(serve: Any, tabs: Any, tmp_path: Path) ->
     (folder / "other.py").write_text(PYTHON)
     (folder / "other.js").write_text(MODULE.replace("Sample: Matrix", "sample: Matrix"))
     server = serve(tmp_path / "logs", "--plugins_dir", str(folder), plugins=[])
-    profile = tabs()
+    profile = new_profile()
     page = profile.open(server.url, "#matrices")
     sample = page.get_by_label("m, train, step 7")
     sample.wait_for()

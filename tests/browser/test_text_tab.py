@@ -61,16 +61,16 @@ def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def server(serve_for_all: Callable[..., Any], logdir: Path, text_path: list[Path]) -> Any:
-    return serve_for_all(logdir, python_path=text_path)
+def server(serve_for_module: Callable[..., Any], logdir: Path, text_path: list[Path]) -> Any:
+    return serve_for_module(logdir, python_path=text_path)
 
 
 @pytest.fixture
-def page_of(server: Any, tabs: Callable[..., Any]) -> Any:
+def page_of(server: Any, new_profile: Callable[..., Any]) -> Any:
     """Opens a page of the module's server; returns it, and a function that checks its requests."""
 
     def open_page(hash: str = "#text", **options: Any) -> tuple[Any, Callable[[], None]]:
-        profile = tabs(**options)
+        profile = new_profile(**options)
         profile.context.add_init_script(HELPERS)
         return profile.open(server.url, hash), lambda: profile.check(server.url)
 

@@ -67,14 +67,14 @@ def served(tmp_path: Path, files: dict[str, str]) -> Iterator[str]:
 
 
 def test_the_tutorial_ends_with_a_tab(
-    served: str, files: dict[str, str], tabs: Any, tmp_path: Path
+    served: str, files: dict[str, str], new_profile: Any, tmp_path: Path
 ) -> None:
     """With what its route says of the runs; a change that the page proposes is in the open tab."""
     assert sorted(Path(path).suffix for path in files) == [".js", ".py"]
     for text in files.values():
         assert len(text.splitlines()) < MAX_LINES
 
-    profile = tabs()
+    profile = new_profile()
     page = profile.open(served)
     page.get_by_role("tab", name="Steps", exact=True).click()
     items = page.locator(".plugin li")
