@@ -227,7 +227,7 @@ def test_runs_are_grouped(probe: Any, new_profile: Any) -> None:
     page = profile.open(probe.url, "#probe")
     page.get_by_role("button", name="Group…").click()
     page.get_by_role("button", name="Ignore seeds 3 groups").click()
-    page.get_by_text("3 groups of 5 runs, 1 of a single run").wait_for()
+    page.get_by_text("3 groups of 5 runs, 1 with a single run").wait_for()
     page.keyboard.press("Escape")
     page.wait_for_function("() => document.activeElement.textContent.trim() === 'Group…'")
     page.keyboard.press("Enter")

@@ -70,7 +70,7 @@ def test_runs_are_filtered_and_chosen(serve: Any, new_profile: Any, logdir: Path
 
     place = page.locator(".tb-runs-bar").bounding_box()
     box.fill("^TR(")
-    wait_for_text(page, "Not a regular expression: unclosed (")
+    wait_for_text(page, "Not a valid regular expression: unclosed (")
     assert box.get_attribute("aria-invalid") == "true"
     assert page.locator(".tb-runs-bar").bounding_box() == place  # nothing moves
     assert page.locator(".tb-run").count() == 1  # as the last valid one had it

@@ -20,9 +20,9 @@ test("an old name is told once for each plugin, with the plugin that called", (t
   assert.deepEqual(
     warn.mock.calls.map(({ arguments: [line] }) => line),
     [
-      'plugin "hello-2.0" uses host.old(), which will go: use host.new()',
-      'plugin "steps" uses host.old(), which will go: use host.new()',
-      "a module uses host.old(), which will go: use host.new()",
+      'plugin "hello-2.0" uses host.old(), which is deprecated: use host.new()',
+      'plugin "steps" uses host.old(), which is deprecated: use host.new()',
+      "a module uses host.old(), which is deprecated: use host.new()",
     ],
   );
   assert.deepEqual(deprecationsOf("hello-2.0"), [{ name: "host.old()", instead: "use host.new()", count: 2 }]);

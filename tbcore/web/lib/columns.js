@@ -1,12 +1,13 @@
-/** Tables of numbers as `tbcore.http.columns_response` sends them. */
+/** Reads tables of numbers that a server sends with `tbcore.http.columns_response`. */
 
 /**
- * Reads an answer. The columns are views into the buffer: nothing is parsed or copied.
+ * Reads the body of a response. The columns are views into the buffer: nothing is parsed or copied.
  *
  *     const { header, tables } = readColumns(await (await host.fetch("window", …)).arrayBuffer());
  *
- * The body is the length of a JSON text (uint32), the text, padded so that it ends at a multiple of 8 bytes, and then
- * the columns one after the other; all little-endian, as every browser's machine is.
+ * The body is the length of a JSON text (uint32), the text, padded so that it ends at a multiple of 8
+ * bytes, and then the columns one after the other (float64). Everything is little-endian, like all machines
+ * that browsers run on.
  * @param {ArrayBuffer} buffer
  * @returns {{ header: any, tables: Record<string, Float64Array>[] }}
  */

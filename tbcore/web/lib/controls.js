@@ -1,6 +1,6 @@
 /**
- * What tabs are set with: choices, check boxes and the smoothing of curves. Each shows the value that it is given, and tells
- * what the reader wants.
+ * Controls for a tab's settings: choices, check boxes and smoothing. They are controlled components: each
+ * shows the value in its props, and calls `onChange` when the user changes it.
  */
 
 import { html } from "htm/preact";
@@ -8,11 +8,12 @@ import { useId } from "preact/hooks";
 import { MAX_SMOOTHING } from "./smoothing.js";
 
 /**
- * A choice of a few in the bar.
+ * A choice of one from a few options, which are side by side.
  * @param {object} props
- * @param {string} props.label  for those who cannot see what it is about
- * @param {string} props.name  unlike those of the other choices in the tab
- * @param {readonly (readonly [value: unknown, title: string, why?: string])[]} props.choices
+ * @param {string} props.label  accessible name; not visible
+ * @param {string} props.name  name of the radio buttons, unique in the tab
+ * @param {readonly (readonly [value: unknown, title: string, why?: string])[]} props.choices  `why` is a
+ *   tooltip
  * @param {unknown} props.value
  * @param {(value: any) => void} props.onChange
  */
@@ -28,10 +29,11 @@ export function Choice({ label, name, choices, value, onChange }) {
 }
 
 /**
- * A choice of several in the bar, of which one is seen.
+ * A choice of one option from a drop-down list.
  * @param {object} props
  * @param {string} props.label
- * @param {readonly (readonly [value: unknown, title: string, why?: string])[]} props.choices
+ * @param {readonly (readonly [value: unknown, title: string, why?: string])[]} props.choices  `why` is a
+ *   tooltip
  * @param {unknown} props.value
  * @param {(value: any) => void} props.onChange
  */
@@ -48,10 +50,10 @@ export function Pick({ label, choices, value, onChange }) {
 }
 
 /**
- * What is on or off, in the bar or in a menu.
+ * A check box with a label.
  * @param {object} props
  * @param {string} props.label
- * @param {string} [props.why]
+ * @param {string} [props.why]  tooltip
  * @param {boolean} props.checked
  * @param {(checked: boolean) => void} props.onChange
  */
@@ -62,10 +64,10 @@ export function Check({ label, why, checked, onChange }) {
 }
 
 /**
- * How much curves are smoothed, as a slider and as a number.
+ * The weight of smoothing, as a slider and as a number.
  * @param {object} props
  * @param {number} props.value  from 0 to MAX_SMOOTHING
- * @param {string} [props.why]
+ * @param {string} [props.why]  tooltip
  * @param {(value: number) => void} props.onChange
  */
 export function Smoothing({ value, why, onChange }) {

@@ -1,13 +1,13 @@
 /**
- * The clipboard.
+ * Copying to the clipboard.
  */
 
-/** @param {string} text */
+/** Copies a text to the clipboard. @param {string} text */
 export async function copy(text) {
   try {
     await navigator.clipboard.writeText(text);
   } catch {
-    // Not allowed, or a page that did not come over https: the old way.
+    // Not permitted, or the page was not loaded over https: use the old API.
     const box = document.createElement("textarea");
     box.value = text;
     document.body.append(box);

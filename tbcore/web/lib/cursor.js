@@ -1,6 +1,6 @@
-/** What charts with the same x axis share: where the pointer is, which run is pointed at, and which x is pinned. */
+/** The state that charts with the same x axis share: the pointer's x, the hovered run, and the pinned x. */
 
-/** A cursor for `new LineChart(element, { cursor })`. @returns {import("./chart-types.js").Cursor} */
+/** A new cursor, for `new LineChart(element, { cursor })`. @returns {import("./chart-types.js").Cursor} */
 export function makeCursor() {
   /** @type {Set<import("./chart-types.js").CursorMember>} */
   const members = new Set();

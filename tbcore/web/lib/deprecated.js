@@ -1,19 +1,21 @@
 /**
- * Old names that plugins still use: told once for each plugin and name, in the console and on the page of the plugins.
+ * Warnings about deprecated names that plugins use. They are logged in the console, once per plugin and
+ * name, and listed on the page about plugins.
  *
- * The core calls `warnDeprecated` where an old name is still served. The plugin is the one whose module is nearest in the
- * stack of the call.
+ * The core calls `warnDeprecated` wherever it still supports an old name. The plugin is the one whose
+ * module is nearest in the call stack.
  */
 
 /** @typedef {{ name: string, instead: string, count: number }} Deprecation */
 
-/** @type {Map<string, Map<string, Deprecation>>} by plugin, then by name */
+/** @type {Map<string, Map<string, Deprecation>>} by plugin ("" if unknown), then by name */
 const used = new Map();
 
 /**
- * @param {string} name  what is used, such as `host.old()`
+ * Records the use of a deprecated name, and logs a warning the first time.
+ * @param {string} name  what was used, such as `host.old()`
  * @param {string} instead  what to do, such as `use host.new()`
- * @param {string} [stack]  of the call
+ * @param {string} [stack]  call stack, as `Error.stack` has it
  */
 export function warnDeprecated(name, instead, stack = new Error().stack ?? "") {
   const plugin = pluginOf(stack);
@@ -21,11 +23,11 @@ export function warnDeprecated(name, instead, stack = new Error().stack ?? "") {
   used.set(plugin ?? "", ofPlugin);
   const known = ofPlugin.get(name);
   ofPlugin.set(name, { name, instead, count: (known?.count ?? 0) + 1 });
-  if (!known) console.warn(`${plugin ? `plugin "${plugin}"` : "a module"} uses ${name}, which will go: ${instead}`);
+  if (!known) console.warn(`${plugin ? `plugin "${plugin}"` : "a module"} uses ${name}, which is deprecated: ${instead}`);
 }
 
 /**
- * What a plugin has used since the page was opened.
+ * The deprecated names that a plugin has used since the page was opened.
  * @param {string} plugin
  * @returns {Deprecation[]}
  */
@@ -33,7 +35,7 @@ export function deprecationsOf(plugin) {
   return [...(used.get(plugin)?.values() ?? [])];
 }
 
-/** @param {string} stack */
+/** The name of the plugin whose module is nearest in a call stack; null if there is none. @param {string} stack */
 function pluginOf(stack) {
   const found = /\/static\/plugins\/([^/\s]+)\//.exec(stack);
   return found && decodeURIComponent(found[1]);

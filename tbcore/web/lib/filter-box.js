@@ -1,5 +1,5 @@
 /**
- * A text box for a regular expression that filters names, with its error below it.
+ * A text box for a regular expression that filters names. A syntax error is shown below it.
  */
 
 import { html } from "htm/preact";
@@ -8,10 +8,11 @@ import { MAX_PATTERN_LENGTH } from "./filter.js";
 import { Icon } from "./icons.js";
 
 /**
+ * A filter box.
  * @param {object} props
- * @param {import("./filter.js").Filter} props.filter  what the box shows
- * @param {(text: string) => void} props.onInput  called with every change
- * @param {string} props.label  also the placeholder
+ * @param {import("./filter.js").Filter} props.filter  the filter to show
+ * @param {(text: string) => void} props.onInput  called on every change of the text
+ * @param {string} props.label  accessible name and placeholder
  */
 export function FilterBox({ filter, onInput, label }) {
   const errorId = useId();
@@ -31,6 +32,6 @@ export function FilterBox({ filter, onInput, label }) {
       value=${text}
       onInput=${(/** @type {InputEvent} */ event) => onInput(/** @type {HTMLInputElement} */ (event.currentTarget).value)}
     />
-    ${error && html`<p class="tb-filter-error" id=${errorId} role="status">Not a regular expression: ${error}</p>`}
+    ${error && html`<p class="tb-filter-error" id=${errorId} role="status">Not a valid regular expression: ${error}</p>`}
   </div>`;
 }

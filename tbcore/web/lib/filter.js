@@ -1,54 +1,57 @@
 /**
- * A filter: what a user typed into a filter box, and which names it lets through.
+ * Filters for names, made from what a user types into a filter box.
  */
 
 import { signal } from "@preact/signals-core";
 
-/** Longest text that is accepted, in characters. */
+/** Maximum length of a filter's text, in characters. */
 export const MAX_PATTERN_LENGTH = 500;
 
-/** Most filters are plain words; the regular expressions are fetched for the first that is none. */
+/** The module for regular expressions. Most filters are plain words, so it is loaded only when needed. */
 const patterns = signal(/** @type {typeof import("./pattern.js") | null} */ (null));
 
 /**
  * @typedef {object} Filter
  * @property {string} text  as typed
- * @property {string | null} error  why the text is no regular expression; null when it is one
- * @property {(name: string) => boolean} matches  a filter with an error lets through what the last one did
+ * @property {string | null} error  why the text is not a valid regular expression; null if it is valid
+ * @property {(name: string) => boolean} matches  whether a name passes the filter
  */
 
-const all = () => true;
-const none = () => false;
+const matchAll = () => true;
+const matchNone = () => false;
 
 /**
- * Makes a filter. The text is a regular expression that may match anywhere, without regard to case. An empty text lets
- * everything through, an invalid one what the last filter did, so that the page stands still while somebody types. Inside
- * a computed signal the filter is made again once regular expressions are there; until then it is as the last one, or lets
- * nothing through.
+ * Makes a filter. The text is a regular expression that may match anywhere in a name, ignoring case. An
+ * empty text matches everything. An invalid text matches what the last filter did, so that the page does
+ * not change while the user is still typing.
+ *
+ * The first regular expression has to load a module. Until it is loaded, the filter matches what the last
+ * one did, or nothing if there is none. Call this inside a computed signal, which then computes the filter
+ * again.
  * @param {string} text
- * @param {Filter} [last]  what it replaces; without one an invalid text lets everything through
+ * @param {Filter} [last]  the filter to replace; without it, an invalid text matches everything
  * @returns {Filter}
  */
 export function makeFilter(text, last) {
-  const asBefore = last && last.matches !== none ? last.matches : all;
-  if (text === "") return { text, error: null, matches: all };
-  if (text.length > MAX_PATTERN_LENGTH) return { text, error: `longer than ${MAX_PATTERN_LENGTH} characters`, matches: asBefore };
+  const matchesLast = last && last.matches !== matchNone ? last.matches : matchAll;
+  if (text === "") return { text, error: null, matches: matchAll };
+  if (text.length > MAX_PATTERN_LENGTH) return { text, error: `longer than ${MAX_PATTERN_LENGTH} characters`, matches: matchesLast };
   if (!/[\\^$.*+?()[\]{}|]/.test(text)) {
     const needle = text.toLowerCase();
     return { text, error: null, matches: (name) => name.toLowerCase().includes(needle) };
   }
   if (!patterns.value) {
     loadPatterns();
-    return { text, error: null, matches: last?.matches ?? none };
+    return { text, error: null, matches: last?.matches ?? matchNone };
   }
   try {
     return { text, error: null, matches: patterns.value.compilePattern(text) };
   } catch (error) {
-    return { text, error: error instanceof Error ? error.message : String(error), matches: asBefore };
+    return { text, error: error instanceof Error ? error.message : String(error), matches: matchesLast };
   }
 }
 
-/** Fetches the regular expressions; filters made from then on know them. */
+/** Loads the module for regular expressions, which filters made from then on can use. */
 export async function loadPatterns() {
   patterns.value = await import("./pattern.js");
 }

@@ -1,12 +1,13 @@
 /**
- * Numbers, steps, times, durations and sizes as short text. Pure; used on axes, in hover texts and in the shell.
+ * Numbers, steps, times, durations and sizes as short text, for axes, tooltips and the shell. Pure functions,
+ * no DOM.
  */
 
-const STEP_FORMAT = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
+const INTEGER_FORMAT = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
 
 /**
- * A value as a reader wants to see it: six significant digits at most, no trailing zeros, an exponent only where
- * plain digits would be long.
+ * A value with at most six significant digits, no trailing zeros, and an exponent only for very large or
+ * very small numbers. Digits before the decimal point are never rounded.
  * @param {number} value
  * @param {number} [digits]  significant digits
  * @returns {string} for example `0.0625`, `1.234e-7`, `NaN`, `∞`
@@ -17,39 +18,38 @@ export function formatValue(value, digits = 6) {
   if (value === 0) return "0";
   const size = Math.abs(value);
   if (size < 1e-4 || size >= 1e9) return trimExponent(value.toExponential(digits - 1));
-  // Digits before the point are never rounded away: 123456.789 keeps all six of them.
   const whole = Math.floor(Math.log10(size)) + 1;
   return trimZeros(value.toFixed(Math.min(12, Math.max(0, digits - whole))));
 }
 
 /**
- * A training step with separators, `1,234,567`.
+ * A training step with thousands separators, `1,234,567`.
  * @param {number} step
  */
 export function formatStep(step) {
-  return Number.isInteger(step) ? STEP_FORMAT.format(step) : formatValue(step);
+  return Number.isInteger(step) ? INTEGER_FORMAT.format(step) : formatValue(step);
 }
 
 /**
- * A count with its noun: `1 run`, `2,000 runs`, `3 directories`.
+ * A count with a noun in the right number: `1 run`, `2,000 runs`, `3 directories`.
  * @param {number} count
- * @param {string} noun  in the singular
- * @param {string} [plural]
+ * @param {string} noun  singular
+ * @param {string} [plural]  plural, if it is not the noun with an s
  */
 export function plural(count, noun, plural = `${noun}s`) {
-  return `${STEP_FORMAT.format(count)} ${count === 1 ? noun : plural}`;
+  return `${INTEGER_FORMAT.format(count)} ${count === 1 ? noun : plural}`;
 }
 
 /**
- * Ticks of one axis, all with the same number of decimals, so that they line up and none is rounded to its
- * neighbour.
+ * Labels for the ticks of one axis. All have the same number of decimals, just enough to tell neighbouring
+ * ticks apart.
  * @param {ArrayLike<number>} ticks
- * @param {number} spacing  distance of two ticks; 0 where it is not constant (a logarithmic axis)
+ * @param {number} spacing  distance between ticks; 0 if it is not constant (a logarithmic axis)
  * @returns {string[]}
  */
 export function formatTicks(ticks, spacing) {
   const values = Array.from(ticks);
-  const largest = values.reduce((most, tick) => Math.max(most, Math.abs(tick)), 0);
+  const largest = values.reduce((max, tick) => Math.max(max, Math.abs(tick)), 0);
   if (spacing === 0) return values.map((tick) => compact(tick));
   if (largest >= 1e15 || (largest > 0 && largest < 1e-4)) {
     const digits = Math.max(0, Math.floor(Math.log10(largest)) - Math.floor(Math.log10(spacing) + 1e-9));
@@ -61,14 +61,14 @@ export function formatTicks(ticks, spacing) {
 }
 
 /**
- * The unit that keeps axis labels short: thousands, millions and so on, once the ticks are that large.
- * @param {number} largest
- * @param {number} spacing
+ * The unit of axis labels: thousands, millions and so on, if it makes them shorter.
+ * @param {number} largest  largest absolute value of the ticks
+ * @param {number} spacing  distance between ticks
  * @returns {[divisor: number, unit: string]}
  */
 function unitFor(largest, spacing) {
   for (const [divisor, unit] of UNITS) {
-    // "1.0002M" is no shorter than "1000200", and "0.5k" is odder than "500"; but "1000G" is "1.000T".
+    // "1.0002M" is not shorter than "1000200", and "500" is clearer than "0.5k"; but "1000G" is "1.000T".
     if (largest >= divisor && decimalsOf(spacing / divisor) <= (divisor > 1e3 ? 3 : 0)) return [divisor, unit];
   }
   return [1, ""];
@@ -82,7 +82,7 @@ const UNITS = [
   [1e3, "k"],
 ];
 
-/** @param {number} value  a single tick of a logarithmic axis */
+/** The label of one tick of a logarithmic axis. @param {number} value */
 function compact(value) {
   if (value === 0) return "0";
   const size = Math.abs(value);
@@ -92,7 +92,7 @@ function compact(value) {
 }
 
 /**
- * Decimals needed to write multiples of a spacing such as 0.25 exactly; at most 12.
+ * Number of decimals needed to write all multiples of a spacing exactly: 2 for 0.25. At most 12.
  * @param {number} spacing
  */
 function decimalsOf(spacing) {
@@ -104,7 +104,7 @@ function decimalsOf(spacing) {
 }
 
 /**
- * A length of time: `0.25 s`, `12 s`, `3m 20s`, `2h 05m`, `3d 4h`.
+ * A duration: `0.25 s`, `12 s`, `3m 20s`, `2h 05m`, `3d 4h`.
  * @param {number} seconds
  */
 export function formatDuration(seconds) {
@@ -120,7 +120,7 @@ export function formatDuration(seconds) {
 }
 
 /**
- * Labels of an axis of durations: the parts down to what the spacing needs, `90s` as `1m30s`.
+ * Labels for the ticks of an axis of durations, such as `1m30s` for 90 seconds.
  * @param {ArrayLike<number>} ticks  seconds
  * @param {number} spacing  seconds
  * @returns {string[]}
@@ -142,7 +142,7 @@ export function formatDurationTicks(ticks, spacing) {
 }
 
 /**
- * A moment in the reader's own time zone, `2020-03-01 11:06:02`.
+ * Date and time in the browser's time zone, `2020-03-01 11:06:02`.
  * @param {number} wallTime  seconds since the epoch
  */
 export function formatTime(wallTime) {
@@ -157,8 +157,8 @@ function formatDate(date) {
 }
 
 /**
- * Labels of a time axis. A tick says only what changed since the one before it: the day once, then hours.
- * @param {ArrayLike<number>} ticks  seconds since the epoch, rising
+ * Labels for the ticks of a wall time axis. Only the first tick of a day has the date, on a second line.
+ * @param {ArrayLike<number>} ticks  seconds since the epoch, ascending
  * @param {number} spacing  seconds
  * @returns {string[]}
  */
@@ -191,24 +191,25 @@ export function formatBytes(bytes) {
 }
 
 /**
- * A number as the server's JSON has it: non-finite numbers are the strings "NaN", "Infinity" and "-Infinity".
+ * Converts a number from the server's JSON, in which non-finite numbers are the strings "NaN", "Infinity"
+ * and "-Infinity". null becomes NaN.
  * @param {number | string | null} value
  */
 export function toNumber(value) {
   return value === null ? NaN : Number(value);
 }
 
-/** @param {number} value */
+/** At least two digits, with a leading zero. @param {number} value */
 function two(value) {
   return String(value).padStart(2, "0");
 }
 
-/** @param {string} text */
+/** Removes trailing zeros after the decimal point. @param {string} text */
 function trimZeros(text) {
   return text.includes(".") ? text.replace(/\.?0+$/, "") : text;
 }
 
-/** @param {string} text  as made by toExponential */
+/** Shortens a number in exponential notation: `1.50e+7` becomes `1.5e7`. @param {string} text  from toExponential */
 function trimExponent(text) {
   const [mantissa, exponent] = text.split("e");
   return `${trimZeros(mantissa)}e${exponent.replace("+", "")}`;

@@ -1,43 +1,46 @@
 /**
- * Drawing in step with the screen: what does not fit into a frame waits for the next, so that twenty charts that move
- * together do not hold up the one under the pointer.
+ * A queue of draw calls with a time budget per animation frame. What does not fit into a frame is drawn in
+ * the next one, so that twenty charts that zoom together do not delay the one under the pointer.
  */
 
-/** Milliseconds of drawing in one frame. */
-const BUDGET = 12;
+const FRAME_BUDGET_MS = 12;
 
-/** @typedef {() => number | void} Draw  may return milliseconds that it costs later, when the browser paints */
+/**
+ * @typedef {() => number | void} Draw  may return the milliseconds that the browser needs later, to paint
+ */
 
 /** @type {Set<Draw>} */
-let waiting = new Set();
+let queue = new Set();
+/** Handle of the requested animation frame; 0 if none is requested. */
 let frame = 0;
 
 /**
- * Draws soon. Drawings take turns.
- * @param {Draw} draw  the same function each time
- * @param {boolean} [isFirst]  before all others
+ * Schedules a draw call for one of the next frames. A function that is already in the queue is not added
+ * again.
+ * @param {Draw} draw  the same function object each time
+ * @param {boolean} [isFirst]  whether to draw before all others
  */
 export function drawSoon(draw, isFirst = false) {
-  if (isFirst) waiting = new Set([draw, ...waiting]);
-  else waiting.add(draw);
-  frame ||= requestAnimationFrame(work);
+  if (isFirst) queue = new Set([draw, ...queue]);
+  else queue.add(draw);
+  frame ||= requestAnimationFrame(drawFrame);
 }
 
-/** Takes back drawSoon. @param {Draw} draw */
+/** Cancels a scheduled draw call. @param {Draw} draw */
 export function drawNever(draw) {
-  waiting.delete(draw);
+  queue.delete(draw);
 }
 
-function work() {
-  let end = performance.now() + BUDGET;
+function drawFrame() {
+  let deadline = performance.now() + FRAME_BUDGET_MS;
   try {
-    for (const draw of waiting) {
-      waiting.delete(draw);
-      end -= draw() ?? 0;
-      if (performance.now() > end) break;
+    for (const draw of queue) {
+      queue.delete(draw);
+      deadline -= draw() ?? 0;
+      if (performance.now() > deadline) break;
     }
   } finally {
-    // Also when a drawing failed: others must not wait for ever.
-    frame = waiting.size > 0 ? requestAnimationFrame(work) : 0;
+    // Also if a draw call throws, or the rest of the queue would never be drawn.
+    frame = queue.size > 0 ? requestAnimationFrame(drawFrame) : 0;
   }
 }

@@ -1,23 +1,32 @@
 /**
- * Zooming and panning a chart: drag selects a part, shift and drag (or the middle button) moves, ctrl or ⌘ and the wheel
- * zooms at the pointer, two fingers pinch, double click shows everything, and + - 0 and shift with the arrow keys do it
- * without a pointer. The wheel alone scrolls the page, as everywhere on it.
+ * Gestures that zoom and pan the x axis of a chart:
+ *
+ *     drag                                zooms into the selected range
+ *     shift + drag, middle button drag    pans
+ *     ctrl or ⌘ + wheel                   zooms at the pointer
+ *     two fingers                         zoom and pan
+ *     double click, 0                     show the full range
+ *     + and -                             zoom at the centre
+ *     shift + ← or →                      pans
+ *
+ * The wheel without a modifier scrolls the page, as usual.
  */
 
 /** @typedef {import("./chart-types.js").Range} Range */
 
-/** A drag shorter than this is a click, CSS pixels. */
-const DRAG = 5;
-/** A second click so soon makes it a double click, milliseconds. */
-const TWICE = 250;
-/** A wheel that stood still so long has come to its end, milliseconds. */
-const WHEEL_END = 160;
+/** A shorter drag counts as a click. */
+const MIN_DRAG_PX = 5;
+/** A second click within this time makes a double click. */
+const DOUBLE_CLICK_MS = 250;
+/** A wheel gesture ends when the wheel has not moved for this long. */
+const WHEEL_END_MS = 160;
 
 /**
- * @param {HTMLElement} element  takes the focus
+ * Adds the gestures to a chart.
+ * @param {HTMLElement} element  the chart, which receives the events
  * @param {HTMLElement} plot  the area between the axes
  * @param {import("./chart-types.js").GestureTarget} target
- * @param {AbortSignal} signal
+ * @param {AbortSignal} signal  removes the gestures when aborted
  */
 export function addGestures(element, plot, target, signal) {
   const selection = plot.appendChild(document.createElement("div"));
@@ -25,29 +34,29 @@ export function addGestures(element, plot, target, signal) {
   selection.hidden = true;
   /** @type {{ left: number, range: Range, pans: boolean } | null} */
   let drag = null;
-  /** @type {{ range: Range, low: number, high: number } | null} places that two fingers hold */
+  /** @type {{ range: Range, low: number, high: number } | null} axis coordinates under the two fingers */
   let pinch = null;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
-  let wheeling;
+  let wheelTimer;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
-  let clicking;
+  let clickTimer;
 
-  /** @param {{ clientX: number, clientY: number }} event */
-  const placeOf = ({ clientX, clientY }) => {
+  /** The position of an event in the plot, CSS pixels. @param {{ clientX: number, clientY: number }} event */
+  const positionOf = ({ clientX, clientY }) => {
     const { left, top, width, height } = plot.getBoundingClientRect();
-    const place = { left: clientX - left, top: clientY - top, width };
-    const inside = place.left >= -6 && place.left <= width + 6 && place.top >= -6 && place.top <= height + 6;
-    return { ...place, inside };
+    const position = { left: clientX - left, top: clientY - top, width };
+    const inside = position.left >= -6 && position.left <= width + 6 && position.top >= -6 && position.top <= height + 6;
+    return { ...position, inside };
   };
 
   /** @param {PointerEvent} event */
   const onMove = (event) => {
     if (pinch) return;
-    const { left, top, width, inside } = placeOf(event);
+    const { left, top, width, inside } = positionOf(event);
     if (!drag) return target.point(inside ? { left, top, isTouch: event.pointerType === "touch" } : null);
     if (drag.pans) return target.show(moved(drag.range, (drag.left - left) / width), false);
     const edges = [drag.left, Math.min(width, Math.max(0, left))].sort((a, b) => a - b);
-    selection.hidden = edges[1] - edges[0] < DRAG;
+    selection.hidden = edges[1] - edges[0] < MIN_DRAG_PX;
     selection.style.left = `${edges[0]}px`;
     selection.style.width = `${edges[1] - edges[0]}px`;
   };
@@ -55,10 +64,10 @@ export function addGestures(element, plot, target, signal) {
   /** @param {PointerEvent} event */
   const onDown = (event) => {
     const range = target.range();
-    const { left, inside } = placeOf(event);
+    const { left, inside } = positionOf(event);
     const pans = event.button === 1 || event.shiftKey;
     if (event.button > 1 || event.pointerType === "touch" || !inside || !range) return onMove(event);
-    if (pans) event.preventDefault(); // the middle button would begin to scroll
+    if (pans) event.preventDefault(); // the middle button would start to scroll the page
     target.point(null);
     drag = { left, range, pans };
     element.setPointerCapture(event.pointerId);
@@ -66,19 +75,19 @@ export function addGestures(element, plot, target, signal) {
 
   /** @param {PointerEvent} event */
   const onUp = (event) => {
-    const { left, top, width } = placeOf(event);
-    const was = drag;
+    const { left, top, width } = positionOf(event);
+    const ended = drag;
     endDrag();
-    if (was?.pans) return target.show(moved(was.range, (was.left - left) / width), true);
-    if (!was) return;
-    if (Math.abs(left - was.left) < DRAG) {
+    if (ended?.pans) return target.show(moved(ended.range, (ended.left - left) / width), true);
+    if (!ended) return;
+    if (Math.abs(left - ended.left) < MIN_DRAG_PX) {
       onMove(event);
-      clearTimeout(clicking);
-      clicking = setTimeout(() => signal.aborted || target.click?.({ left, top }), TWICE);
+      clearTimeout(clickTimer);
+      clickTimer = setTimeout(() => signal.aborted || target.click?.({ left, top }), DOUBLE_CLICK_MS);
       return;
     }
-    const [from, to] = [was.left, Math.min(width, Math.max(0, left))].sort((a, b) => a - b);
-    target.show([at(was.range, from / width), at(was.range, to / width)], true);
+    const [from, to] = [ended.left, Math.min(width, Math.max(0, left))].sort((a, b) => a - b);
+    target.show([at(ended.range, from / width), at(ended.range, to / width)], true);
   };
 
   const endDrag = () => {
@@ -91,19 +100,19 @@ export function addGestures(element, plot, target, signal) {
     endDrag();
   };
 
-  const leave = () => target.point(null);
+  const onLeave = () => target.point(null);
 
   /** @param {WheelEvent} event */
   const onWheel = (event) => {
     const range = target.range();
-    const { left, width, inside } = placeOf(event);
+    const { left, width, inside } = positionOf(event);
     if (!(event.ctrlKey || event.metaKey) || !inside || !range) return;
-    event.preventDefault(); // the page as a whole would become larger
+    event.preventDefault(); // the browser would zoom the page
     const pixels = event.deltaY * (event.deltaMode === 1 ? 20 : 1);
     const next = zoomed(range, Math.exp(Math.max(-1, Math.min(1, pixels / 240))), left / width);
     target.show(next, false);
-    clearTimeout(wheeling);
-    wheeling = setTimeout(() => target.show(next, true), WHEEL_END);
+    clearTimeout(wheelTimer);
+    wheelTimer = setTimeout(() => target.show(next, true), WHEEL_END_MS);
   };
 
   /** @param {TouchEvent} event */
@@ -114,7 +123,7 @@ export function addGestures(element, plot, target, signal) {
       pinch = null;
       return;
     }
-    if (event.cancelable) event.preventDefault(); // two fingers are meant for the chart
+    if (event.cancelable) event.preventDefault(); // the browser would zoom the page
     const { left, width } = plot.getBoundingClientRect();
     const [one, other] = [...event.touches].map(({ clientX }) => (clientX - left) / width).sort((a, b) => a - b);
     if (!pinch) {
@@ -122,9 +131,10 @@ export function addGestures(element, plot, target, signal) {
       pinch = { range, low: at(range, one), high: at(range, other) };
       return;
     }
-    // What lay under the fingers stays under them; those that stand one above the other only move.
-    const apart = Math.max(other - one, 0.02);
-    const span = Math.max(pinch.high - pinch.low, 0.02 * (range[1] - range[0])) / apart;
+    // What was under the fingers stays under them. The lower limits make fingers that are one above the
+    // other pan without zooming.
+    const distance = Math.max(other - one, 0.02);
+    const span = Math.max(pinch.high - pinch.low, 0.02 * (range[1] - range[0])) / distance;
     const from = (pinch.low + pinch.high) / 2 - ((one + other) / 2) * span;
     pinch.range = [from, from + span];
     target.show(pinch.range, false);
@@ -148,12 +158,12 @@ export function addGestures(element, plot, target, signal) {
   element.addEventListener("pointerdown", onDown, options);
   element.addEventListener("pointerup", onUp, options);
   element.addEventListener("pointercancel", onCancel, options);
-  // A finger leaves when it is lifted; what it pointed at stays until it touches something else.
-  element.addEventListener("pointerleave", (event) => event.pointerType === "touch" || leave(), options);
-  document.addEventListener("pointerdown", (event) => event.composedPath().includes(element) || leave(), options);
-  element.addEventListener("blur", leave, options);
+  // Lifting a finger fires pointerleave, too. The tooltip then stays until something else is touched.
+  element.addEventListener("pointerleave", (event) => event.pointerType === "touch" || onLeave(), options);
+  document.addEventListener("pointerdown", (event) => event.composedPath().includes(element) || onLeave(), options);
+  element.addEventListener("blur", onLeave, options);
   const onDoubleClick = () => {
-    clearTimeout(clicking);
+    clearTimeout(clickTimer);
     target.show(null, true);
   };
   element.addEventListener("dblclick", onDoubleClick, options);
@@ -164,41 +174,41 @@ export function addGestures(element, plot, target, signal) {
   }
 }
 
-/** The place at a share of a range. @param {Range} range @param {number} share */
+/** The number at a fraction of a range: 0 is its start, 1 its end. @param {Range} range @param {number} share */
 export function at([min, max], share) {
   return min + share * (max - min);
 }
 
-/** A range moved by a share of itself. @param {Range} range @param {number} share @returns {Range} */
+/** A range moved by a fraction of its length. @param {Range} range @param {number} share @returns {Range} */
 export function moved([min, max], share) {
   return [min + share * (max - min), max + share * (max - min)];
 }
 
 /**
- * A range that is `factor` times as long; the place at a share of it stays there.
+ * A range that is `factor` times as long, around a fixed point.
  * @param {Range} range
  * @param {number} factor
- * @param {number} share
+ * @param {number} share  position of the fixed point: 0 is the range's start, 1 its end
  * @returns {Range}
  */
 export function zoomed(range, factor, share) {
-  const still = at(range, share);
+  const fixed = at(range, share);
   const span = (range[1] - range[0]) * factor;
-  return [still - share * span, still + (1 - share) * span];
+  return [fixed - share * span, fixed + (1 - share) * span];
 }
 
 /**
- * A range that is not beyond the whole, and not so short that numbers cannot tell its ends apart.
+ * A range moved inside the full range, and widened if it is too short for the precision of doubles.
  * @param {Range} range
- * @param {Range | null} whole  null: not known
- * @returns {Range | null} null: everything
+ * @param {Range | null} full  null if not known
+ * @returns {Range | null} null if it is the full range, or longer
  */
-export function limited([min, max], whole) {
-  const least = Math.max(Math.abs(min), Math.abs(max)) * 1e-12;
-  if (max - min < least) [min, max] = [min - least, max + least];
+export function limited([min, max], full) {
+  const minLength = Math.max(Math.abs(min), Math.abs(max)) * 1e-12;
+  if (max - min < minLength) [min, max] = [min - minLength, max + minLength];
   if (!(max > min)) return null;
-  if (!whole) return [min, max];
-  if (max - min >= (whole[1] - whole[0]) * (1 - 1e-9)) return null;
-  const shift = Math.max(0, whole[0] - min) || Math.min(0, whole[1] - max);
+  if (!full) return [min, max];
+  if (max - min >= (full[1] - full[0]) * (1 - 1e-9)) return null;
+  const shift = Math.max(0, full[0] - min) || Math.min(0, full[1] - max);
   return [min + shift, max + shift];
 }

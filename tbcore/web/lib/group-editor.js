@@ -1,5 +1,6 @@
 /**
- * The part of the run list where a rule for groups is chosen, with what it would make. Loaded when it is first opened.
+ * The form in the run list that sets the rule for grouping runs, with a preview of the groups. Loaded when it
+ * is first opened.
  */
 
 import { html } from "htm/preact";
@@ -7,9 +8,11 @@ import { useId, useMemo, useState } from "preact/hooks";
 import { plural } from "./format.js";
 import { WORDS, compileRule, groupsOf, suggestRules } from "./run-groups.js";
 
-const NUM_EXAMPLES = 4;
+/** Groups listed in the preview. */
+const MAX_LISTED_GROUPS = 4;
 
 /**
+ * The form.
  * @param {object} props
  * @param {import("../state.js").State} props.state
  * @param {() => void} props.onClose
@@ -59,23 +62,23 @@ export function GroupEditor({ state, onClose }) {
     <div class="tb-group-preview" role="status">
       ${rule !== "" && preview.error && html`<p class="tb-filter-error">${preview.error}</p>`}
       ${preview.groups.length > 0 &&
-      html`<p>${plural(preview.numGroups, "group")} of ${plural(runs.length, "run")}${preview.numAlone > 0 ? `, ${preview.numAlone} of a single run` : ""}</p>
+      html`<p>${plural(preview.numGroups, "group")} of ${plural(runs.length, "run")}${preview.numAlone > 0 ? `, ${preview.numAlone} with a single run` : ""}</p>
         <ul>
           ${preview.groups.map(([name, members]) => html`<li title=${members.slice(0, 20).join("\n")}><span>${name}</span><small>${members.length}</small></li>`)}
           ${preview.numMore > 0 && html`<li class="tb-dim">and ${plural(preview.numMore, "more group")}</li>`}
         </ul>`}
     </div>
     <details>
-      <summary>What to write</summary>
+      <summary>Syntax</summary>
       <dl id=${helpId}>
         <dt>exp/{seed}</dt>
-        <dd>a path; what stands in braces differs within a group, * between groups</dd>
+        <dd>a path: runs in a group may differ in {…}, and each value of * makes another group</dd>
         <dt>re:lr=([^_]+)</dt>
-        <dd>a regular expression; its groups in () name the group</dd>
+        <dd>a regular expression: the text captured by ( ) is the name of the group</dd>
         <dt>seeds</dt>
-        <dd>names without seed=3, _s3, -fold2</dd>
+        <dd>runs whose names differ only in a seed, such as seed=3, _s3 or -fold2</dd>
         <dt>numbers</dt>
-        <dd>names without a number at the end of any part</dd>
+        <dd>runs whose names differ only in numbers at the end of path segments</dd>
       </dl>
     </details>
     <div class="tb-group-buttons">
@@ -87,7 +90,7 @@ export function GroupEditor({ state, onClose }) {
 }
 
 /**
- * A suggested rule for a reader: a path by the first run that it says something about, `exp/seed1 → exp/{}`.
+ * The title of a suggested rule. A path pattern is shown by example: `exp/seed1 → exp/{}`.
  * @param {string} rule
  * @param {readonly string[]} runs
  */
@@ -99,11 +102,12 @@ function titleOf(rule, runs) {
 }
 
 /**
- * What a rule would make: the largest groups first.
+ * A preview of the groups that a rule makes.
  * @param {string} rule
  * @param {readonly string[]} runs
  * @returns {{ error: string | null, groups: [string, string[]][], numMore: number, numGroups: number, numAlone: number }}
- *   numMore: groups of several runs beyond those listed
+ *   `groups`: the largest groups of several runs; `numMore`: the number of other groups of several runs;
+ *   `numAlone`: the number of groups of one run
  */
 function previewOf(rule, runs) {
   const nothing = { error: null, groups: [], numMore: 0, numGroups: 0, numAlone: 0 };
@@ -111,8 +115,8 @@ function previewOf(rule, runs) {
   try {
     const all = [...groupsOf(runs, compileRule(rule))];
     const groups = all.filter(([, members]) => members.length > 1).sort((a, b) => b[1].length - a[1].length);
-    if (groups.length === 0) return { ...nothing, error: "This puts no two runs together." };
-    const shown = groups.slice(0, NUM_EXAMPLES);
+    if (groups.length === 0) return { ...nothing, error: "No two runs are in the same group." };
+    const shown = groups.slice(0, MAX_LISTED_GROUPS);
     return { error: null, groups: shown, numMore: groups.length - shown.length, numGroups: all.length, numAlone: all.length - groups.length };
   } catch (error) {
     return { ...nothing, error: error instanceof Error ? error.message : String(error) };
