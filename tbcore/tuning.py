@@ -39,3 +39,38 @@ class Tuning:
     as far as the clock of the file system can tell."""
 
     # Serving --------------------------------------------------------------------------------------
+
+    request_timeout_seconds: float = 20.0
+    """For the headers of a request to arrive, and as long again for its body."""
+    stall_timeout_seconds: float = 30.0
+    """A connection is closed when its client has taken nothing of a response for this long."""
+    min_update_interval_seconds: float = 1.0
+    """Between two messages of one stream of updates."""
+    heartbeat_seconds: float = 15.0
+    """Between two comments in a stream of updates without messages, so that no proxy closes it."""
+
+    queue_timeout_seconds: float = 30.0
+    """How long a request waits for a free thread, or for the event loop, of its plugin before the
+    response is 503."""
+    plugin_timeout_seconds: float = 1.0
+    """How long a request that concerns all plugins, such as the list of tabs, waits for one of
+    them."""
+    slow_call_seconds: float = 5.0
+    """A route, or the start of a plugin, that takes longer is logged."""
+    slow_is_active_seconds: float = 0.1
+    """An `is_active` hook that takes longer is logged."""
+    blocked_loop_seconds: float = 0.5
+    """A coroutine that holds its plugin's event loop for longer between two awaits is logged."""
+    log_window_seconds: float = 10.0
+    """The number of log lines of one plugin is limited within each window of this length."""
+    reload_delay_seconds: float = 0.1
+    """A plugin is reloaded when its files have not changed for this long: editors write in several
+    steps."""
+
+
+DEFAULT = Tuning()
+
+
+def default_tuning() -> Tuning:
+    """`DEFAULT` at the time of the call: tests on slow machines replace it."""
+    return DEFAULT

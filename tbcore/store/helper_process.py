@@ -1,13 +1,13 @@
 """HelperProcess: a second process that reads runs for the loader while a server starts.
 
-    loader  -- files of runs -->  assistant
-            <-- their readers --   (decodes them, as the loader would)
+    loader  -- files of some runs -->  helper process
+            <-- their RunReaders  --   (reads them, as the loader would)
 
-A reader that comes back is used as if the loader had read the run itself. Its columns come in
-memory that both processes map, without being copied on this side; only what holds them together is
-pickled. The assistant gives back whole runs in which nothing was wrong. All else (damage, a file
-that changed meanwhile, an assistant that died) is left for the loader, which has it all still to
-read: so there is one place where such shared_objects are dealt with.
+The loader uses a returned reader as if it had read the run itself. The columns come in memory that
+both processes map, and are not copied on the loader's side; only the objects around them are
+pickled. The helper returns whole runs in which nothing was wrong. In all other cases (damage, a
+file that changed while it was read, a helper that died) the loader still has the run to read. So
+only the loader deals with errors.
 """
 
 from __future__ import annotations
@@ -35,72 +35,76 @@ from numpy.typing import NDArray
 from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.logdir import EventFile
 from tbcore.eventfiles.read_ahead import Pile
-from tbcore.eventfiles.tail import TURN_BYTES
 from tbcore.store import series
 from tbcore.store.run_reader import RunReader, preload_small_files
 from tbcore.store.series import BlockLayout
+from tbcore.tuning import Tuning, default_tuning
 
 logger = logging.getLogger(__name__)
 
 _HEADER_BYTES = 8
-"""Of a message: where what was pickled begins in its memory."""
-_ALIGNMENT = 8
+"""Size of a message's header: the position of the pickled bytes in the message."""
+_ALIGNMENT_BYTES = 8
 _MAX_PARTS_PER_WRITE = 512
-"""Written at once; systems receive_result a thousand."""
+"""Number of buffers in one system call; systems accept about a thousand."""
 _MAX_DESCRIPTOR = 1 << 16
-"""Above any that is open when a server starts."""
+"""A file descriptor above all that are open when a server starts."""
 
 
 RunFiles = Sequence[EventFile]
-"""The files of a run, to be read from its beginning."""
+"""The files of a run, which will be read from its start."""
 
 
 class HelperError(Exception):
-    """The assistant is gone, and what was ordered of it will not come."""
+    """The helper process has ended, and will not return the runs assigned to it."""
 
 
 class HelperProcess:
-    """A running assistant. Takes runs in batches and answers them in the same files."""
+    """A running helper process. Receives batches of runs, and returns them in the same order."""
 
-    def __init__(self, decoder: Decoder, **options: Any) -> None:
-        """Forks the process: it knows all that is imported, and costs a millisecond.
+    def __init__(self, decoder: Decoder, *, tuning: Tuning | None = None, **options: Any) -> None:
+        """Forks the process, which takes a millisecond: all modules are imported already.
 
-        Only while this is the only thread, for locks that others hold would never be free there.
-        Readers that come back use `decoder`. `options` are those of RunReader. Raises OSError when
-        the system gives no process.
+        Must be called while this is the only thread, since a lock that another thread holds would
+        never be released in the fork. Returned readers use `decoder`. `options` are those of
+        RunReader. Raises OSError when the system cannot start a process.
         """
-        self._shared_objects = _shared_objects(decoder)
+        tuning = tuning or default_tuning()
+        self._shared_objects = _shared_objects(decoder, tuning)
         self._connection, theirs = socket.socketpair()
         try:
             with theirs:
                 self._pid = os.fork()
                 if not self._pid:
-                    _helper_main(theirs, options)
+                    _helper_main(theirs, tuning, options)
         except OSError:
             self._connection.close()
             raise
 
     @staticmethod
     def is_supported() -> bool:
-        """Whether this system can share memory in this way, and has a processor to spare."""
+        """Whether the system can share memory this way, and there is a second processor."""
         return hasattr(os, "memfd_create") and len(os.sched_getaffinity(0)) > 1
 
     def assign(self, runs: Sequence[RunFiles]) -> None:
-        """Sends a batch of runs. Raises HelperError."""
+        """Sends a batch of runs, each by its files. Raises HelperError."""
         try:
             _send(self._connection, list(runs), self._shared_objects)
         except OSError as error:
             raise HelperError(str(error)) from None
 
     def has_result(self, timeout: float) -> bool:
-        """Waits so many seconds at most for an answer; true as well when none can come any more."""
-        answer = select.poll()  # Not select(), which knows only the first 1024 descriptors.
-        answer.register(self._connection, select.POLLIN)
-        return bool(answer.poll(timeout * 1000))
+        """Waits at most `timeout` seconds for a result; returns True if the helper ended, too."""
+        poll = select.poll()  # Not select(), which knows only the first 1024 descriptors.
+        poll.register(self._connection, select.POLLIN)
+        return bool(poll.poll(timeout * 1000))
 
     def receive_result(self) -> list[RunReader | None]:
-        """The answer to the batch that was sent first: for each files a reader that has read all
-        there was, None where there was anything wrong. Waits for it. Raises HelperError."""
+        """Waits for the oldest batch that has not been returned.
+
+        Returns for each run a reader that has read all data, or None if anything was wrong. Raises
+        HelperError.
+        """
         try:
             readers: list[RunReader | None] | None = _receive(
                 self._connection, self._shared_objects
@@ -108,11 +112,11 @@ class HelperProcess:
         except (OSError, ValueError, EOFError, pickle.UnpicklingError) as error:
             raise HelperError(str(error)) from None
         if readers is None:
-            raise HelperError("it ended")
+            raise HelperError("the helper process ended")
         return readers
 
     def close(self) -> None:
-        """Ends the process, whatever it is doing: it holds nothing that is not elsewhere."""
+        """Kills the process, whatever it is doing. No data exists only there."""
         self._connection.close()
         with contextlib.suppress(ProcessLookupError):
             os.kill(self._pid, signal.SIGKILL)
@@ -120,101 +124,116 @@ class HelperProcess:
             os.waitpid(self._pid, 0)
 
 
-def _helper_main(connection: socket.socket, options: dict[str, Any]) -> NoReturn:
-    """What the process does: carries out runs as long as somebody is at the other end."""
+def _helper_main(connection: socket.socket, tuning: Tuning, options: dict[str, Any]) -> NoReturn:
+    """The main function of the helper process: reads batches until the connection is closed."""
     try:
-        # Ctrl+C goes to both; it is for the loader's process to say when it is over.
+        # Ctrl+C reaches both processes. The loader's process decides when to end.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         _close_inherited_fds(connection.fileno())
-        # What is read is handed on, and the process ends soon: there is nothing to collect.
+        # The objects are sent away and the process ends soon, so nothing needs to be collected.
         gc.disable()
-        logging.disable()  # Whoever reads the run again says what is wrong with it.
+        logging.disable()  # A run with problems is read again by the loader, which logs them.
         threading.Thread(target=_exit_when_parent_dies, args=[connection], daemon=True).start()
-        decoder, pile = Decoder(), Pile()
-        shared_objects = _shared_objects(decoder)
+        decoder, small_files = Decoder(), Pile()
+        shared_objects = _shared_objects(decoder, tuning)
         while (runs := _receive(connection, shared_objects)) is not None:
-            readers = [_new_reader(files, decoder, options) for files in runs]
-            _send(connection, list(_read_all(readers, pile)), shared_objects)
+            readers = [_new_reader(files, decoder, tuning, options) for files in runs]
+            _send(connection, list(_read_all(readers, small_files, tuning)), shared_objects)
     finally:
-        # Nothing of what the other process set up is ours to end.
+        # Not sys.exit(): exit handlers and buffers of the loader's process were copied by the
+        # fork, and must run or be written there only.
         os._exit(0)
 
 
 def _close_inherited_fds(connection: int) -> None:
-    """Closes what the other process has open: it would stay open when that one ends."""
-    nowhere = os.open(os.devnull, os.O_RDWR)
+    """Closes all files and sockets of the parent, which must not stay open when the parent ends."""
+    null = os.open(os.devnull, os.O_RDWR)
     for descriptor in range(3):
-        os.dup2(nowhere, descriptor)
+        os.dup2(null, descriptor)
     os.closerange(3, connection)
     os.closerange(connection + 1, _MAX_DESCRIPTOR)
 
 
 def _exit_when_parent_dies(connection: socket.socket) -> None:
-    """Ends the process when nobody is at the other end, whatever it is doing.
+    """Waits until the parent's end of the connection is closed, and ends the process at once.
 
-    The loader's process may have been killed, and an files may receive_result minutes.
+    The parent may be killed while the main thread reads a batch that takes minutes.
     """
-    end = select.poll()
-    end.register(connection, select.POLLRDHUP)
-    end.poll()
+    poll = select.poll()
+    poll.register(connection, select.POLLRDHUP)
+    poll.poll()
     os._exit(0)
 
 
-def _new_reader(files: RunFiles, decoder: Decoder, options: dict[str, Any]) -> RunReader:
-    reader = RunReader(decoder, **options)
+def _new_reader(
+    files: RunFiles, decoder: Decoder, tuning: Tuning, options: dict[str, Any]
+) -> RunReader:
+    reader = RunReader(decoder, tuning=tuning, **options)
     reader.update(files)
     return reader
 
 
-def _read_all(readers: Sequence[RunReader], pile: Pile) -> Iterator[RunReader | None]:
-    """Reads all there is; None for those in which anything was wrong."""
+def _read_all(
+    readers: Sequence[RunReader], small_files: Pile, tuning: Tuning
+) -> Iterator[RunReader | None]:
+    """Reads each run to its end. Yields its reader, or None if anything was wrong."""
     for number, reader in enumerate(readers):
         try:
             while reader.has_work:
-                preload_small_files(pile, islice(readers, number, None))
-                reader.read_slice(TURN_BYTES)
+                preload_small_files(small_files, islice(readers, number, None))
+                reader.read_slice(tuning.time_slice_bytes)
         except Exception:
             yield None
         else:
             yield None if reader.pop_read_errors() or reader.pop_problems() else reader
 
 
-# -- messages: blocks of rows in memory that is passed on, and behind them what was pickled --------
+# -- messages ----------------------------------------------------------------------------------
+#
+# A message is a memory file whose descriptor is passed through the socket:
+#
+#     +--------+---------------------------------+----------------+
+#     | header | blocks of rows, each 8-aligned  | pickled object |
+#     +--------+---------------------------------+----------------+
+#       position of the pickled object in the file
+#
+# The receiver maps the file, and the blocks in the unpickled object are views of the mapping.
 
 _SharedObjects = dict[str, Any]
 
 
-def _shared_objects(decoder: Decoder) -> _SharedObjects:
-    """What either side has already, by name."""
+def _shared_objects(decoder: Decoder, tuning: Tuning) -> _SharedObjects:
+    """Objects that both processes have, by name. Messages contain only their names."""
     names = "FLOAT32", "FLOAT64", "FLOAT32_NO_STEPS", "FLOAT64_NO_STEPS", "REFERENCE"
     layouts = {name: getattr(series, name) for name in names}
-    return {"decoder": decoder, **layouts}
+    return {"decoder": decoder, "tuning": tuning, **layouts}
 
 
 def _shared_object(name: str) -> Any:
-    """Stands in a message for one of the shared_objects."""
+    """Marks a shared object in a message. Never called: see `_Unpickler.find_class`."""
     raise NotImplementedError
 
 
 def _block_in_memory(begin: int, size: int) -> Any:
-    """Stands in a message for bytes of its memory."""
+    """Marks a block of rows in a message. Never called: see `_Unpickler.find_class`."""
     raise NotImplementedError
 
 
 class _OutOfBandBlocks:
-    """Blocks of rows on their way into a message."""
+    """The blocks of rows of one message, which are not pickled."""
 
     def __init__(self) -> None:
         self.parts: list[NDArray[np.uint8] | bytes] = []
-        """With what makes them begin where eight bytes do."""
+        """The blocks, each followed by the padding that aligns the next one."""
         self.end = _HEADER_BYTES
+        """Position after the last part, in bytes from the start of the message."""
 
     def reduce(self, array: NDArray[Any]) -> Any:
-        """How to pickle an array: a block by its place in the memory."""
+        """Reduces an array for pickling: a block of bytes to its position in the message."""
         if array.dtype != np.uint8 or array.ndim != 1:
             return array.__reduce_ex__(5)
         begin, size = self.end, len(array)
-        padding = -size % _ALIGNMENT
+        padding = -size % _ALIGNMENT_BYTES
         self.parts += [array, bytes(padding)]
         self.end += size + padding
         return _block_in_memory, (begin, size)
@@ -223,7 +242,10 @@ class _OutOfBandBlocks:
 def _pickle(
     message: object, shared_objects: _SharedObjects, blocks: _OutOfBandBlocks
 ) -> memoryview:
-    """The message without its blocks; there may be a million objects, so in few calls."""
+    """Pickles a message, and moves its blocks of rows to `blocks`.
+
+    There may be a million objects. A dispatch table calls Python for the types in it only.
+    """
     names = {id(shared_object): name for name, shared_object in shared_objects.items()}
 
     def reduce_shared_object(shared_object: object) -> Any:
@@ -234,6 +256,7 @@ def _pickle(
     pickler.dispatch_table = {
         Decoder: reduce_shared_object,
         BlockLayout: reduce_shared_object,
+        Tuning: reduce_shared_object,
         np.ndarray: blocks.reduce,
     }
     pickler.dump(message)
@@ -241,6 +264,8 @@ def _pickle(
 
 
 class _Unpickler(pickle.Unpickler):
+    """Replaces the marks in a pickled message by shared objects and blocks of the memory."""
+
     def __init__(
         self, pickled: memoryview, shared_objects: _SharedObjects, memory: NDArray[np.uint8]
     ) -> None:
@@ -273,18 +298,18 @@ def _send(connection: socket.socket, message: object, shared_objects: _SharedObj
 
 
 def _write(file: int, parts: list[Any]) -> None:
-    """Writes all of them, where the last ones ended."""
-    left = sum(memoryview(part).nbytes for part in parts)
+    """Writes all parts at the end of the file."""
+    num_bytes = sum(memoryview(part).nbytes for part in parts)
     done = os.writev(file, parts)
-    if done < left:
-        # Memory takes up to two gigabytes at once.
+    if done < num_bytes:
+        # One call writes at most two gigabytes.
         data = memoryview(b"".join(parts))
-        while done < left:
+        while done < num_bytes:
             done += os.write(file, data[done:])
 
 
 def _receive(connection: socket.socket, shared_objects: _SharedObjects) -> Any:
-    """The next message; None when there will be none."""
+    """Waits for the next message; returns None if the other process has ended."""
     data, descriptors, _, _ = socket.recv_fds(connection, 1, 1)
     if not data:
         return None
@@ -298,9 +323,9 @@ def _receive(connection: socket.socket, shared_objects: _SharedObjects) -> Any:
 
 
 def _map_memory(memory: int) -> memoryview:
-    """All of it, writable; stays as long as an array in it does, without a descriptor.
+    """Maps a memory file as writable bytes, until the last array that uses them is gone.
 
-    The module mmap would keep one as well: for each batch, as long as its runs are there.
+    Not with the module mmap, which would keep a file descriptor open for each mapping.
     """
     size = os.fstat(memory).st_size
     libc = ctypes.CDLL(None, use_errno=True)
@@ -311,6 +336,6 @@ def _map_memory(memory: int) -> memoryview:
     if address == ctypes.c_void_p(-1).value:
         raise OSError(ctypes.get_errno(), "cannot map memory")
     array = (ctypes.c_ubyte * size).from_address(address)
-    # When the process ends the system does it, and arrays may be in use until then.
+    # Not at exit: arrays may be in use until the end, and then the system unmaps the memory.
     weakref.finalize(array, libc.munmap, address, size).atexit = False
     return memoryview(array).cast("B")

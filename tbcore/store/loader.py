@@ -1,12 +1,12 @@
-"""Loader: looks for runs, reads what is new in them, and publish_early it.
+"""Loader: finds runs, reads what is new in their files, and publishes it.
 
-    a pass:  look -> turns -> commit       then a pause, and again
-                     ^   |
-                     +---+  commits on the way, so that data is served while it is loaded
+    a pass:  scan -> time slices -> publish      then a pause, and again
+                       ^   |
+                       +---+  publishes on the way, so that data is served while it is loaded
 
-A turn is about 16 MB of one run. Turns go round among the runs that have something to read, the
-most recently written ones first. When there is much to read, an assistant reads runs from the end
-of the queue meanwhile.
+A time slice reads about 16 MB of one run. Runs with unread data take turns in a queue, the most
+recently written ones first. When there is much to read, a helper process reads runs from the end
+of the queue at the same time.
 """
 
 from __future__ import annotations
@@ -23,48 +23,43 @@ from typing import NamedTuple
 from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.logdir import EventFile, Logdir, LogdirSpec, Scan, one_line
 from tbcore.eventfiles.read_ahead import Pile
-from tbcore.eventfiles.tail import TURN_BYTES, FileReplacedError, read_first_event_time
+from tbcore.eventfiles.tail import FileReplacedError, read_first_event_time
 from tbcore.store.helper_process import HelperError, HelperProcess
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.store.run_reader import MAX_PROBLEMS, RunReader, preload_small_files
 from tbcore.store.status import LoadStatus
 from tbcore.store.view import RunView
 from tbcore.store.watch import watch
+from tbcore.tuning import Tuning, default_tuning
 
 __all__ = ["LoadStatus", "Loader"]
 
 logger = logging.getLogger(__name__)
 
-COMMIT_SECONDS = 0.1
-"""Between commits while there is more to read."""
 STOP_TIMEOUT_SECONDS = 0.5
-"""How long `stop` waits for the thread, which is a daemon and may be left behind."""
+"""How long `stop` waits for the threads, which are daemons and may be left running."""
 
-_MIN_PAUSE_SECONDS = 0.1
 _PAUSE_FACTOR = 4
-"""Between passes however often files change: looking at thousands of files takes a while, and the
-pause is so many times as long."""
-_MAX_LINES_AT_ONCE = 20
-"""At once: there may be a thousand files that nobody may read."""
+"""The pause after a pass is at least this many times as long as the pass, however often files
+change: a scan of thousands of files is work, too."""
+_MAX_LINES_PER_REPORT = 20
+"""Lines logged at once: there may be a thousand unreadable files."""
 
-_WORTH_BYTES = 1 << 24
-"""Less is read before an assistant could help, counted like turns."""
 _SIZE_SCAN_SECONDS = 0.02
-"""In which so much is found, or there is more than a glance can tell."""
-_PATIENCE_SECONDS = 1.0
-"""With storage that does not even answer a glance: the server has an address to tell."""
+"""How long the files are counted before a helper process is started. A logdir that takes longer is
+taken for a large one."""
 _MAX_BATCH_BYTES = 1 << 24
-"""Lent at once. What is assigned is shown when it comes back."""
+"""Bytes in one batch of work for the helper. They are published when the whole batch is back."""
 _MAX_ASSIGNED_RUN_BYTES = 1 << 26
-"""Longer runs are not assigned: they are shown while they are read."""
+"""Longer runs are not assigned to the helper: the loader publishes them while it reads them."""
 _MAX_ASSIGNED_BATCHES = 2
-"""Lent out: the one that is being read, and the one after it."""
+"""Batches that the helper has at a time: the one it reads, and the next one."""
 
 
 class Loader:
     """Keeps a multiplexer up to date with the event files below some directories.
 
-    Either call `load_once`, or `start`; never both at a time.
+    Call either `load_once` or `start`, never both at the same time.
     """
 
     def __init__(
@@ -76,11 +71,12 @@ class Loader:
         purge_orphaned_data: bool = True,
         max_points: int = 0,
         wake: threading.Event | None = None,
+        tuning: Tuning | None = None,
     ) -> None:
-        """`reload_interval` is the pause between passes in seconds; 0 loads once.
+        """`reload_interval` is the pause between passes in seconds; with 0 there is one pass only.
 
-        `max_points` bounds each scalar series in memory, 0 keeps all rows. Setting `wake` ends a
-        pause early.
+        `max_points` limits the rows of each scalar series in memory; 0 keeps all rows. Setting
+        `wake` ends a pause early.
         """
         self._multiplexer = multiplexer
         self._specs = list(specs)
@@ -91,37 +87,40 @@ class Loader:
         self._wake = wake or threading.Event()
         self._stopping = threading.Event()
         self._threads: list[threading.Thread] = []
+        self._tuning = tuning or default_tuning()
         self._decoder = Decoder()
-        self._pile = Pile()
+        self._small_files = Pile()
         self._runs: dict[str, _TrackedRun] = {}
         self._queue: deque[_TrackedRun] = deque()
-        """Runs with something to read, in the order of their turns."""
+        """Runs with unread data, in the order of their time slices."""
         self._changed: dict[str, _TrackedRun] = {}
-        """Runs to commit."""
+        """Runs to publish, by name."""
         self._removed: list[str] = []
+        """Names of the runs that are gone since the last publication."""
         self._last_scan = Scan({}, 0, 0, [], [], [])
         self._scanned_at = -math.inf
         self._helper: HelperProcess | None = None
         self._assigned: deque[list[_Assignment]] = deque()
-        """What the assistant has been asked for, in batches."""
+        """The batches of runs that the helper is reading, in the order in which they were sent."""
         self._problems: deque[str] = deque(maxlen=MAX_PROBLEMS)
         self._logged_scan_lines: set[str] = set()
-        """What was wrong at the last look, so that it is reported once."""
+        """What was wrong in the last scan, so that it is logged once."""
         self._logged_faults: deque[str] = deque(maxlen=MAX_PROBLEMS)
         self._passes = 0
+        """Complete passes."""
         self._watch_requested = False
-        """Whether it is to begin to watch."""
+        """Whether the loader's thread must still start to watch the files."""
         self._publish_early = True
-        """Whether to commit while there is more to read."""
+        """Whether to publish while there is more to read."""
         self._published = threading.Event()
-        """Set after the first commit."""
+        """Set after the first publication."""
         self._started = threading.Event()
-        """Set when the first look is over, and the assistant has its first orders."""
+        """Set after the first scan, when the helper has its first batches."""
 
     def start_helper(self) -> None:
-        """Has an assistant for the first pass, if there is enough to read.
+        """Starts a helper process for the first pass, if there is enough to read.
 
-        To be called before there is any other thread: see HelperProcess.
+        Must be called before any other thread is started: see HelperProcess.
         """
         if not HelperProcess.is_supported() or not self._has_enough_for_helper():
             return
@@ -130,28 +129,31 @@ class Loader:
                 self._decoder,
                 purge_orphaned_data=self._purge_orphaned_data,
                 max_points=self._max_points,
+                tuning=self._tuning,
             )
         except OSError as error:
-            logger.debug("reading without an assistant: %s", error)
+            logger.debug("no helper process, reading without one: %s", error)
 
     def _has_enough_for_helper(self) -> bool:
-        """Whether there is enough to read for an assistant; False where nobody can tell soon."""
-        answers: list[bool] = []
-        glance = threading.Thread(
-            target=lambda: answers.append(self._logdir.glance(_WORTH_BYTES, _SIZE_SCAN_SECONDS)),
-            name="tbcore-glance",
+        """Whether there is enough to read for a helper; False if the storage does not respond."""
+        min_bytes = self._tuning.min_bytes_for_helper
+        results: list[bool] = []
+        size_scan = threading.Thread(
+            target=lambda: results.append(self._logdir.glance(min_bytes, _SIZE_SCAN_SECONDS)),
+            name="tbcore-size-scan",
             daemon=True,
         )
-        glance.start()
-        glance.join(_PATIENCE_SECONDS)
-        if glance.is_alive():
-            # A process with another thread is not to be forked, nor is its look to be gone on with.
+        size_scan.start()
+        size_scan.join(self._tuning.scan_timeout_seconds)
+        if size_scan.is_alive():
+            # A process must not be forked while another thread runs. That thread still uses its
+            # Logdir, so the loader takes a new one.
             self._logdir = Logdir(self._specs)
             return False
-        return any(answers)
+        return any(results)
 
     def load_once(self) -> None:
-        """One pass in the calling thread: scan, read all that is new, commit."""
+        """Makes one pass in the calling thread: scans, reads all that is new, publishes it."""
         try:
             self._scan_logdir()
             published_at = time.monotonic()
@@ -162,8 +164,9 @@ class Loader:
                 if self._queue:
                     self._preload_small_files()
                     self._read_slice(self._queue.popleft())
-                if self._publish_early and time.monotonic() - published_at >= COMMIT_SECONDS:
-                    # Reading may take minutes, and other runs begin meanwhile.
+                seconds = time.monotonic() - published_at
+                if self._publish_early and seconds >= self._tuning.publish_interval_seconds:
+                    # Reading may take minutes, during which other runs begin.
                     if 0 < self._reload_interval <= time.monotonic() - self._scanned_at:
                         self._scan_logdir()
                     self._publish_changes()
@@ -172,16 +175,16 @@ class Loader:
         finally:
             self._stop_helper()
             self._decoder.rest()
-            self._pile.rest()
+            self._small_files.rest()
         if not self._stopping.is_set():
             self._passes += 1
         self._publish_changes()
 
     def start(self, *, publish_early: bool = True) -> None:
-        """Load in a daemon thread, again and again.
+        """Starts a daemon thread that makes one pass after the other.
 
-        With `publish_early` false the first pass is shown as a whole, or from the call of `show` on: to
-        show data on the way takes time, in which nobody sees it before there is a server.
+        With `publish_early` false, nothing of the first pass is published before it is complete or
+        `publish` is called: publishing takes time, and before there is a server it is of no use.
         """
         self._publish_early = publish_early
         self._publish_status(loading=True)
@@ -190,30 +193,31 @@ class Loader:
         thread.start()
 
     def publish(self, timeout: float = 0.0) -> None:
-        """Shows data on the way from now on: see `start`. Waits so many seconds at most until what
-        has been found and read so far is shown."""
+        """Makes the thread publish while it reads from now on: see `start`.
+
+        Waits at most `timeout` seconds until what has been found and read so far is published.
+        """
         self._publish_early = True
         self._published.wait(timeout)
 
     def watch(self) -> None:
-        """Look as soon as the system tells of a change, from the second pass on.
+        """Makes the thread scan as soon as the system reports a change, after its first pass.
 
-        What is needed for that is imported by the loader's thread: to be called when no other
-        thread imports any more, for two that import the same may get in each other's way.
+        The thread imports what it needs for that. Call this when no other thread imports modules
+        any more, since two threads that import the same modules can block each other.
         """
         self._watch_requested = True
         self._wake.set()
 
-    def wait_until_started(self, seconds: float) -> None:
-        """Waits until it reads, so many seconds at most.
+    def wait_until_started(self, timeout: float) -> None:
+        """Waits until the thread has scanned and begins to read, at most `timeout` seconds.
 
-        Looking is many short calls of the system, after each of which a busy thread keeps it
-        waiting.
+        A scan is many short system calls, after each of which a busy thread would delay it.
         """
-        self._started.wait(seconds)
+        self._started.wait(timeout)
 
     def stop(self) -> None:
-        """End the thread when its turn is over; waits for it for half a second at most."""
+        """Ends the thread after its current time slice; waits for it at most half a second."""
         self._stopping.set()
         self._wake.set()
         deadline = time.monotonic() + STOP_TIMEOUT_SECONDS
@@ -221,47 +225,51 @@ class Loader:
             thread.join(max(deadline - time.monotonic(), 0))
 
     def _load(self) -> None:
+        """The thread: passes with pauses between them, until `stop` is called."""
         while not self._stopping.is_set():
-            begun = time.monotonic()
+            pass_began_at = time.monotonic()
             if self._watch_requested and self._passes:
                 self._start_watching()
             try:
                 self.load_once()
             except Exception as error:
-                # A server that no longer loads, and does not say so, is worse than any fault.
+                # No fault is worse than a server that silently stops loading.
                 self._log_fault("loading failed and is tried again", error)
             if self._reload_interval <= 0:
                 return
-            took = time.monotonic() - begun
-            shortest = min(max(_MIN_PAUSE_SECONDS, took * _PAUSE_FACTOR), self._reload_interval)
-            if not self._stopping.wait(shortest):
-                self._wake.wait(self._reload_interval - shortest)
-            # Whatever wakes from here on may have happened behind the next look's back.
+            pass_seconds = time.monotonic() - pass_began_at
+            min_pause = max(self._tuning.min_pause_seconds, pass_seconds * _PAUSE_FACTOR)
+            min_pause = min(min_pause, self._reload_interval)
+            if not self._stopping.wait(min_pause):
+                self._wake.wait(self._reload_interval - min_pause)
+            # A file that changes after this line may be missed by the scan that follows, so its
+            # wake-up must stay set for the next pause.
             self._wake.clear()
 
     def _start_watching(self) -> None:
-        """Not with the first pass: it takes as long as looking, and pages are asked for then.
+        """Starts to watch the directories for changes, if any of them exists.
 
-        Tried again with each pass until there is a directory to watch.
+        Called after the first pass: to start takes as long as a scan, and during the first pass
+        pages are waiting. Called again after each pass until there is a directory to watch.
         """
         watcher = watch([spec.path for spec in self._specs], self._wake, self._stopping)
         if watcher is not None:
             self._watch_requested = False
             self._threads.append(watcher)
-            # What changes before it is under way wakes nobody.
+            # Changes made before the watcher is ready are not reported: scan once more for them.
             self._wake.set()
 
-    # -- looking -------------------------------------------------------------------------------
+    # -- scanning ------------------------------------------------------------------------------
 
     def _scan_logdir(self) -> None:
-        """Scan, and work out what there is to read."""
-        found = self._logdir.scan()
-        self._last_scan, self._scanned_at = found, time.monotonic()
-        self._log_scan_problems(found)
-        for name in [name for name in self._runs if name not in found.runs]:
-            if not self._runs[name].is_below(found.unlisted):
+        """Scans the directories, and puts the runs with unread data into the queue."""
+        scan = self._logdir.scan()
+        self._last_scan, self._scanned_at = scan, time.monotonic()
+        self._log_scan_problems(scan)
+        for name in [name for name in self._runs if name not in scan.runs]:
+            if not self._runs[name].is_below(scan.unlisted):
                 self._remove(name)
-        for name, files in found.runs.items():
+        for name, files in scan.runs.items():
             run = self._runs.get(name)
             try:
                 if run is None:
@@ -284,6 +292,7 @@ class Loader:
         self._queue = deque(waiting)
 
     def _update(self, run: _TrackedRun, files: Sequence[EventFile]) -> None:
+        """Compares a run with the files that a scan found."""
         if run.active_reader.is_up_to_date and files == run.files:
             return
         if run.set_files(files):
@@ -293,9 +302,9 @@ class Loader:
         self._promote_successor(run)
 
     def _reread_from_start(self, run: _TrackedRun) -> None:
-        """Have the run read from its beginning, while its old data is served.
+        """Gives the run a new reader. Its old data is served until that one has caught up.
 
-        A run that nobody has seen yet has none to serve.
+        A run that was never published has no old data to serve.
         """
         reader = self._new_reader(run.files)
         if run.view is None:
@@ -308,6 +317,7 @@ class Loader:
             self._decoder,
             purge_orphaned_data=self._purge_orphaned_data,
             max_points=self._max_points,
+            tuning=self._tuning,
         )
         reader.update(files)
         return reader
@@ -320,19 +330,22 @@ class Loader:
     # -- reading -------------------------------------------------------------------------------
 
     def _preload_small_files(self) -> None:
+        """Reads the small files of the next runs in the queue together, in one batch."""
         try:
-            preload_small_files(self._pile, (run.active_reader for run in self._queue))
+            preload_small_files(self._small_files, (run.active_reader for run in self._queue))
         except Exception as error:
-            # Of many runs, and nothing is lost: what is not held is read when it is its turn.
-            self._log_fault("reading ahead", error)
+            # The fault concerns many runs. None is lost: a file that was not preloaded is read in
+            # its run's time slice.
+            self._log_fault("preloading small files", error)
 
     def _read_slice(self, run: _TrackedRun) -> None:
+        """Reads one time slice of a run, and puts the run back into the queue if there is more."""
         try:
-            run.active_reader.read_slice(TURN_BYTES)
+            run.active_reader.read_slice(self._tuning.time_slice_bytes)
         except FileReplacedError:
             self._reread_from_start(run)
         except Exception as error:
-            # What is shown of the run stays; the next pass tries again.
+            # The published data of the run stays; the next pass tries again.
             self._log_fault(f"run {run.name}", error)
             return
         read_errors = run.active_reader.pop_read_errors()
@@ -345,17 +358,18 @@ class Loader:
             self._queue.append(run)
 
     def _promote_successor(self, run: _TrackedRun) -> None:
+        """Replaces the reader of a run by its successor, once that one has read everything."""
         if run.successor is not None and not run.successor.has_work:
             run.reader, run.successor = run.successor, None
             self._changed[run.name] = run
 
-    # -- having others read --------------------------------------------------------------------
+    # -- work for the helper process -----------------------------------------------------------
 
-    def _bytes_left(self) -> int:
+    def _queued_bytes(self) -> int:
         return sum(run.active_reader.bytes_left for run in self._queue)
 
     def _stop_helper(self) -> None:
-        """Ends it. What it has not given back is still to be read, by the next pass at least."""
+        """Ends the helper. Runs that it has not returned go back into the queue."""
         if self._helper is not None:
             self._helper.close()
             self._helper = None
@@ -366,26 +380,28 @@ class Loader:
         self._assigned.clear()
 
     def _is_current(self, assignment: _Assignment) -> bool:
-        """Whether it is still wanted: its run may be gone, or have to be read anew since."""
+        """Whether the result is still of use: the run may be gone, or have a new reader."""
         run = assignment.run
         return run.active_reader is assignment.reader and self._runs.get(run.name) is run
 
     def _assign_work(self) -> None:
-        """Orders runs from the end of the queue, fewer as the end of all work comes closer.
+        """Sends runs from the end of the queue to the helper, until it has enough batches.
 
-        When there is none that can be assigned the assistant is no longer needed.
+        A batch is at most a quarter of the bytes in the queue: batches become smaller towards the
+        end, so that loader and helper finish at about the same time. The helper is stopped when no
+        run is left that can be assigned.
         """
         if self._helper is None:
             return
         while len(self._assigned) < _MAX_ASSIGNED_BATCHES and len(self._queue) > 1:
-            most = min(self._bytes_left() // 4, _MAX_BATCH_BYTES)
+            bytes_left = min(self._queued_bytes() // 4, _MAX_BATCH_BYTES)
             batch: list[_Assignment] = []
             for run in reversed(self._queue):
                 size = run.active_reader.bytes_left
                 if not run.active_reader.not_started or size > _MAX_ASSIGNED_RUN_BYTES:
                     continue
-                most -= size
-                if most < 0 and batch:
+                bytes_left -= size
+                if bytes_left < 0 and batch:
                     break
                 batch.append(_Assignment(run, run.active_reader, run.files))
             if not batch:
@@ -402,10 +418,13 @@ class Loader:
             self._stop_helper()
 
     def _collect_results(self) -> None:
-        """Takes what the assistant has read; waits a little for it when there is nothing else to
-        do."""
+        """Takes over the runs that the helper has read.
+
+        Waits for them, up to one publication interval, only if the queue is empty.
+        """
         while self._assigned and self._helper is not None:
-            if not self._helper.has_result(0 if self._queue else COMMIT_SECONDS):
+            timeout = 0 if self._queue else self._tuning.publish_interval_seconds
+            if not self._helper.has_result(timeout):
                 return
             try:
                 readers = self._helper.receive_result()
@@ -427,29 +446,33 @@ class Loader:
                     self._queue.append(run)
 
     def _fall_back_to_local(self, error: HelperError) -> None:
-        logger.debug("the assistant is gone, and the loader reads the rest: %s", error)
+        """Goes on without the helper, in this process alone."""
+        logger.debug("the helper process failed; the loader reads the remaining runs: %s", error)
         self._stop_helper()
 
-    # -- showing -------------------------------------------------------------------------------
+    # -- publishing ----------------------------------------------------------------------------
 
     def _publish_changes(self) -> None:
-        """Shows what changed. New runs are shown in the order in which they began, and those that
-        nobody has got to yet are, too: empty."""
+        """Commits the changed and removed runs, and the status, to the multiplexer.
+
+        New runs are listed in the order of their first events. Runs that no time slice has reached
+        yet are listed as well, without data.
+        """
         changed: dict[str, RunView] = {}
         modified: dict[str, float] = {}
         new = [run for run in self._changed.values() if run.view is None]
-        others = [run for run in self._changed.values() if run.view is not None]
+        known = [run for run in self._changed.values() if run.view is not None]
         for run in new:
             try:
                 run.find_first_event_time()
             except Exception as error:
                 self._log_fault(f"run {run.name}", error)
-        # A run that was shown never moves; this is the order among those of one commit.
+        # Published runs never change places, so this order is among the runs of one commit only.
         new.sort(key=_TrackedRun.sort_key)
-        for run in [*new, *others]:
+        for run in [*new, *known]:
             modified[run.name] = run.modified
             if run.successor is not None:
-                continue  # What was read last may be of another file.
+                continue  # The last rows of the old reader may already be from the new file.
             try:
                 view = run.reader.data.commit()
             except Exception as error:
@@ -475,7 +498,7 @@ class Loader:
                 num_files=self._last_scan.num_files,
                 num_directories=self._last_scan.num_directories,
                 bytes_read=bytes_read,
-                # Files may have extended since they were looked at.
+                # Files may have grown since the scan.
                 bytes_total=max(bytes_total, bytes_read),
                 logdirs=tuple(os.path.abspath(spec.path) for spec in self._specs),
                 missing=tuple(self._last_scan.missing),
@@ -483,16 +506,18 @@ class Loader:
             )
         )
 
-    # -- telling -------------------------------------------------------------------------------
+    # -- logging -------------------------------------------------------------------------------
 
-    def _log_scan_problems(self, found: Scan) -> None:
-        missing = [f"logdir {path} does not exist; waiting for it" for path in found.missing]
-        new = [line for line in found.problems if line not in self._logged_scan_lines]
+    def _log_scan_problems(self, scan: Scan) -> None:
+        """Logs what a scan found wrong, but for the lines of the scan before it."""
+        missing = [f"logdir {path} does not exist; waiting for it" for path in scan.missing]
+        new = [line for line in scan.problems if line not in self._logged_scan_lines]
         self._problems.extend(new)
         self._log_lines([line for line in missing if line not in self._logged_scan_lines] + new)
-        self._logged_scan_lines = {*missing, *found.problems}
+        self._logged_scan_lines = {*missing, *scan.problems}
 
     def _log_fault(self, what: str, error: Exception) -> None:
+        """Logs an exception that only a bug of tbcore can cause; each one once."""
         line = one_line(f"{what}: {type(error).__name__}: {error}")
         logger.debug("%s", line, exc_info=error)
         if line not in self._logged_faults:
@@ -501,63 +526,64 @@ class Loader:
             self._log_lines([line])
 
     def _log_lines(self, lines: Sequence[str]) -> None:
-        for line in lines[:_MAX_LINES_AT_ONCE]:
+        for line in lines[:_MAX_LINES_PER_REPORT]:
             logger.warning("%s", line)
-        if len(lines) > _MAX_LINES_AT_ONCE:
-            logger.warning("and %d more like these", len(lines) - _MAX_LINES_AT_ONCE)
+        if len(lines) > _MAX_LINES_PER_REPORT:
+            logger.warning("and %d more like these", len(lines) - _MAX_LINES_PER_REPORT)
 
 
 class _Assignment(NamedTuple):
-    """A run that the assistant reads."""
+    """A run that the helper process reads."""
 
     run: _TrackedRun
     reader: RunReader
-    """Would have read it, and will if the assistant does not."""
+    """The run's reader in this process. It reads the run if the helper does not."""
     files: Sequence[EventFile]
-    """As they were then."""
+    """The files of the run at the time of the assignment."""
 
 
 class _TrackedRun:
-    """A run that is served."""
+    """A run that the loader keeps up to date."""
 
     __slots__ = ("files", "first_event_time", "modified", "name", "reader", "successor", "view")
 
     def __init__(self, name: str, files: Sequence[EventFile], reader: RunReader) -> None:
         self.name = name
         self.modified = -math.inf
-        """When its newest file was written to, in seconds since the epoch."""
+        """When the newest file was written to, in seconds since the epoch."""
         self.set_files(files)
         self.reader = reader
+        """Has the data that is published."""
         self.successor: RunReader | None = None
-        """Reads the run anew, and takes over when it has read everything."""
+        """Reads the run again from its start, and replaces `reader` once it has caught up."""
         self.view: RunView | None = None
-        """As shown last."""
+        """The view that was published last."""
         self.first_event_time = math.inf
-        """Seconds since the epoch, as it was when the run was shown first; infinite without an
-        event."""
+        """When the run began, as of its first publication, in seconds since the epoch; infinite if
+        it had no event then."""
 
     @property
     def active_reader(self) -> RunReader:
-        """The reader whose turn it is."""
+        """The reader that reads in the run's time slices."""
         return self.successor or self.reader
 
     def replace_active_reader(self, reader: RunReader) -> None:
-        """Puts a reader in the place of the one whose turn it is."""
+        """Puts another reader in the place of `active_reader`."""
         if self.successor is None:
             self.reader = reader
         else:
             self.successor = reader
 
     def set_files(self, files: Sequence[EventFile]) -> bool:
-        """Takes what the last look found; whether a file was written to since the one before."""
+        """Sets the files that the last scan found; returns whether `modified` changed."""
         self.files = files
-        """As of the last look."""
+        """The files as of the last scan."""
         before = self.modified
         self.modified = max(file.mtime_ns for file in files) / 1e9
         return self.modified != before
 
     def find_first_event_time(self) -> None:
-        """Sees when the run began: that is reported, and it is sorted by it, also before it is read."""
+        """Sets `first_event_time`, by which new runs are sorted, even if nothing was read yet."""
         if (known := self.reader.data.first_event_time) is not None:
             self.first_event_time = known
             return
@@ -565,23 +591,23 @@ class _TrackedRun:
             try:
                 wall_time = read_first_event_time(file.path)
             except OSError:
-                continue  # Told when it is its turn.
+                continue  # Logged when a time slice of the run reaches the file.
             if wall_time is not None:
                 self.first_event_time = wall_time
                 self.copy_first_event_time()
                 return
 
     def copy_first_event_time(self) -> None:
-        """Tells the reader when the run began; not one that reads it anew."""
+        """Sets the known `first_event_time` in `reader`. A successor finds its own."""
         if self.first_event_time != math.inf:
             self.reader.data.set_first_event_time(self.first_event_time)
 
     def sort_key(self) -> tuple[float, str]:
-        """Sorts runs that were found together; no time stands for a time at the end of all."""
+        """Sorts by first event, then by name. Runs without an event, or with a NaN, come last."""
         is_number = not math.isnan(self.first_event_time)
         return self.first_event_time if is_number else math.inf, self.name
 
     def is_below(self, directories: Iterable[str]) -> bool:
-        """Whether the run may be hidden in one of these directories."""
+        """Whether the run is in one of these directories, or below one."""
         path = os.path.dirname(self.files[0].path)
         return any(path == d or path.startswith(f"{d}/") for d in directories)

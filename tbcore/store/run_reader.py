@@ -1,4 +1,4 @@
-"""RunReader: the event files of one run, read in turns into its RunData."""
+"""RunReader: reads the event files of one run, in time slices, into the run's RunData."""
 
 from __future__ import annotations
 
@@ -12,78 +12,83 @@ from tbcore.eventfiles.logdir import MIN_FILE_BYTES, EventFile, one_line
 from tbcore.eventfiles.read_ahead import MAX_FILE_BYTES, Pile
 from tbcore.eventfiles.tail import FileReplacedError, FileTail
 from tbcore.store.run import RunData
+from tbcore.tuning import Tuning, default_tuning
 
 logger = logging.getLogger(__name__)
 
-TURN_SECONDS = 0.5
-"""After which a turn ends: some bytes take longer than others."""
 MAX_PROBLEMS = 100
-"""Lines that are kept: a damaged file can have a problem in each record."""
+"""Number of problem lines that are kept: a damaged file can have one problem per record."""
 
-_MAX_READERS = 256
-"""Looked at for short files at once."""
-
-_UNSETTLED_NS = 3_000_000_000
-"""A file that changed so shortly before it was read may have changed again at the same time, as
-far as the clock of the file system can tell."""
+_MAX_READERS_PER_PRELOAD = 256
+"""Number of runs that are searched for small files at once."""
 
 
 class RunReader:
-    """Reads one run from its beginning, then whatever is added to it. Of the loader's thread.
+    """Reads one run from its start, and later what is added to it. For the loader's thread only.
 
-    What was read holds as long as the files do. When `update` or `read_slice` says that they are
-    others now, a new reader has to take over.
+    The data stays valid as long as the files only grow. When `update` or `read_slice` finds that a
+    file was replaced, the run must be read again by a new reader.
     """
 
     def __init__(
-        self, decoder: Decoder, *, purge_orphaned_data: bool = True, max_points: int = 0
+        self,
+        decoder: Decoder,
+        *,
+        purge_orphaned_data: bool = True,
+        max_points: int = 0,
+        tuning: Tuning | None = None,
     ) -> None:
         self.data = RunData(purge_orphaned_data=purge_orphaned_data, max_points=max_points)
         self.is_live = False
-        """Whether all there was has been read once."""
+        """Whether all data has been read once, so that what comes now was just written."""
         self.bytes_read = 0
         self.bytes_total = 0
-        """Of all files, as of the last update."""
+        """Size of all files as of the last update."""
+        self._tuning = tuning or default_tuning()
         self._decoder = decoder
         self._files: dict[str, _RunFile] = {}
         self._pending: list[_RunFile] = []
-        """Files to read, the next one last."""
-        self._found: Sequence[EventFile] = ()
+        """Files with unread data, the next one last."""
+        self._scanned: Sequence[EventFile] = ()
+        """The files as of the last update."""
         self.is_up_to_date = False
-        """Whether the last update left nothing to read."""
+        """Whether the last update found nothing to read."""
         self._read_errors: list[str] = []
         self._problems: list[str] = []
 
     @property
     def has_work(self) -> bool:
-        """Whether there is a file to read."""
+        """Whether a file has unread data."""
         return bool(self._pending)
 
     @property
     def not_started(self) -> bool:
-        """Whether nothing was read yet."""
-        return all(file.tail.is_fresh for file in self._files.values())
+        """Whether no file has been opened yet."""
+        return all(file.reader.is_fresh for file in self._files.values())
 
     @property
     def bytes_left(self) -> int:
-        """About what there is to read, counted like turns."""
+        """Approximate number of unread bytes. A small file counts as MIN_FILE_BYTES."""
         return max(self.bytes_total - self.bytes_read, MIN_FILE_BYTES * len(self._pending))
 
     @property
     def newest_ns(self) -> int:
-        """When a file that is to be read was last written to, in nanoseconds since the epoch."""
-        return max((file.found.mtime_ns for file in self._pending), default=0)
+        """When a file with unread data was last written to, in nanoseconds since the epoch."""
+        return max((file.scanned.mtime_ns for file in self._pending), default=0)
 
-    def update(self, found: Sequence[EventFile]) -> bool:
-        """Takes what a scan found of the run; False when it has to be read anew."""
-        if found == self._found and self.is_up_to_date:
+    def update(self, scanned: Sequence[EventFile]) -> bool:
+        """Compares the files with those that a scan found, and sets what there is to read.
+
+        Returns False when a file is gone or was replaced: a new reader must read the run.
+        """
+        if scanned == self._scanned and self.is_up_to_date:
             return True
-        paths = {event_file.path for event_file in found}
+        paths = {event_file.path for event_file in scanned}
         for path in [path for path in self._files if path not in paths]:
             if self._files[path].may_have_rows:
                 return False
             del self._files[path]
-        for event_file in found:
+        for event_file in scanned:
             file = self._files.get(event_file.path)
             if file is None:
                 index = self.data.add_file(event_file.path)
@@ -91,176 +96,186 @@ class RunReader:
                 self._files[event_file.path] = file
             elif not file.may_be_same_file(event_file):
                 return False
-            file.found = event_file
-        was_pending = {file.tail.path for file in self._pending}
+            file.scanned = event_file
+        was_pending = {file.reader.path for file in self._pending}
         self._pending = []
         self.bytes_total = self.bytes_read = 0
         for path in sorted(self._files, reverse=True):
             file = self._files[path]
-            if path in was_pending or file.may_have_more():
+            if path in was_pending or file.may_have_more(self._tuning):
                 self._pending.append(file)
-            self.bytes_total += file.found.size
+            self.bytes_total += file.scanned.size
             self.bytes_read += file.num_bytes_read
-        self._found, self.is_up_to_date = found, not self._pending
+        self._scanned, self.is_up_to_date = scanned, not self._pending
         return True
 
     @property
-    def is_short(self) -> bool:
-        """Whether all files to read are."""
-        return all(file.is_short for file in self._pending)
+    def has_only_small_files(self) -> bool:
+        """Whether all files with unread data are small enough to be read in a batch."""
+        return all(file.is_small for file in self._pending)
 
     def small_unread_files(self) -> Iterator[FileTail]:
-        """Files to read that are short, and that nobody has tried to read yet."""
+        """Readers of the small files that have not been opened yet, in reading order."""
         for file in reversed(self._pending):
-            if file.is_short and file.tail.is_fresh:
-                yield file.tail
+            if file.is_small and file.reader.is_fresh:
+                yield file.reader
 
     def read_slice(self, max_bytes: int) -> None:
-        """Read about `max_bytes` of what is new, each file to its end before the next, as far as
-        time allows. Ends behind those that were read ahead, where others can be.
+        """Reads one time slice: about `max_bytes` of unread data, each file to its end.
 
-        Files that cannot be read are left for the next update. Raises FileReplacedError when the
-        run has to be read anew.
+        Ends earlier when the time is up, and after the last preloaded file when small files
+        follow: the next batch can read these together.
+
+        Files that cannot be read are tried again after the next update. Raises FileReplacedError
+        when a new reader must read the run.
         """
-        deadline = time.monotonic() + TURN_SECONDS
+        deadline = time.monotonic() + self._tuning.time_slice_seconds
 
-        def is_enough() -> bool:
+        def is_time_up() -> bool:
             return time.monotonic() >= deadline
 
         was_preloaded = False
         while self._pending and max_bytes > 0:
             file = self._pending[-1]
-            if was_preloaded and file.is_short and file.tail.is_fresh:
+            if was_preloaded and file.is_small and file.reader.is_fresh:
                 break
-            was_preloaded = file.tail.is_held
-            offset, num_bytes_read = file.tail.offset, file.num_bytes_read
+            was_preloaded = file.reader.is_held
+            offset, num_bytes_read = file.reader.offset, file.num_bytes_read
             try:
-                self._read(file, max_bytes, is_enough)
+                self._read(file, max_bytes, is_time_up)
                 file.read_error = ""
             except FileReplacedError:
                 raise
             except FileNotFoundError:
-                file.read_error = (
-                    "is gone"  # As the next scan will find, so there is nothing to tell.
-                )
+                # Not logged: the next scan finds that the file is gone.
+                file.read_error = "is gone"
             except OSError as error:
                 self._add_read_error(file, f"cannot be read: {error.strerror or error}")
             except Exception as error:
-                # The fault is ours, and must not cost the other files. What came of this one is
-                # kept, and to read it twice would double it.
+                # A bug of tbcore. The other files are still read. The rows of this one are kept,
+                # and the file is not read again, which would add them a second time.
                 file.has_failed = True
                 reason = f"{type(error).__name__}: {error}"
                 self._add_read_error(file, f"the rest of this file is left out, as of {reason}")
-                logger.debug("%s", one_line(file.tail.path), exc_info=True)
-            self._take_problems(file)
-            max_bytes -= max(file.tail.offset - offset, MIN_FILE_BYTES)
+                logger.debug("%s", one_line(file.reader.path), exc_info=True)
+            self._collect_problems(file)
+            max_bytes -= max(file.reader.offset - offset, MIN_FILE_BYTES)
             self.bytes_read += file.num_bytes_read - num_bytes_read
-            if file.tail.caught_up or file.read_error:
+            if file.reader.caught_up or file.read_error:
                 self._pending.pop()
-            if is_enough():
+            if is_time_up():
                 break
         if not self._pending:
             self.is_live = True
             self.data.trim_spare_capacity()
 
     def pop_read_errors(self) -> list[str]:
-        """Files that could not be read, since the last time that was asked; one line each."""
-        troubles, self._read_errors = self._read_errors, []
-        return troubles
+        """Returns and forgets the errors of files that could not be read, one line each."""
+        read_errors, self._read_errors = self._read_errors, []
+        return read_errors
 
     def pop_problems(self) -> list[str]:
-        """What was damaged in files, likewise; their tails have it in the log already."""
+        """Returns and forgets the damage found in files, one line each.
+
+        The first one of each file is in the log already.
+        """
         problems, self._problems = self._problems, []
         return problems
 
-    def _read(self, file: _RunFile, max_bytes: int, is_enough: Callable[[], bool]) -> None:
-        tail, data = file.tail, self.data
-        # Of a live run nobody knows how much there will be.
+    def _read(self, file: _RunFile, max_bytes: int, is_time_up: Callable[[], bool]) -> None:
+        """Reads one file into the run's data."""
+        reader, data = file.reader, self.data
         if self.is_live:
-            data.set_expected_size(0, 0)
+            data.set_expected_size(0, 0)  # Nobody knows how much a live run will write.
         else:
             data.set_expected_size(self.bytes_read - file.num_bytes_read, self.bytes_total)
-        for item in tail.read(max_bytes, is_enough):
-            data.set_file_identity(tail.file_index, tail.opened.device, tail.opened.inode)
-            data.add_item(item, tail.file_index)
-        data.set_first_event_time(tail.first_event_time)
+        for item in reader.read(max_bytes, is_time_up):
+            data.set_file_identity(reader.file_index, reader.opened.device, reader.opened.inode)
+            data.add_item(item, reader.file_index)
+        data.set_first_event_time(reader.first_event_time)
 
     def _add_read_error(self, file: _RunFile, read_error: str) -> None:
-        # The same read_error comes back at each pass.
+        # The same error occurs in each pass, and is reported once.
         if file.read_error != read_error:
-            self._read_errors.append(one_line(f"{file.tail.path} {read_error}"))
+            self._read_errors.append(one_line(f"{file.reader.path} {read_error}"))
         file.read_error = read_error
 
-    def _take_problems(self, file: _RunFile) -> None:
-        problems = file.tail.problems
+    def _collect_problems(self, file: _RunFile) -> None:
+        """Takes over the problems that the file's reader has found since the last call."""
+        problems = file.reader.problems
         if not problems:
             return
         new = problems[file.num_problems_reported :][-MAX_PROBLEMS:]
-        self._problems += [one_line(f"{file.tail.path}: {problem}") for problem in new]
+        self._problems += [one_line(f"{file.reader.path}: {problem}") for problem in new]
         del self._problems[:-MAX_PROBLEMS]
-        # The tail looks whether there are any before it logs one: the first stays.
+        # The file's reader logs a problem only if its list is empty, so the first one stays in it.
         del problems[1:]
         file.num_problems_reported = len(problems)
 
 
-def preload_small_files(pile: Pile, readers: Iterable[RunReader]) -> None:
-    """Reads short files of the readers that come next, if the very next one has any.
+def preload_small_files(small_files: Pile, run_readers: Iterable[RunReader]) -> None:
+    """Reads small files of the next runs in one batch, if the very next run has any.
 
-    To be called before each turn. Of readers that have a long file as well nothing is read before
-    it is their turn: they are worth lending, which is of those that nobody has touched.
+    Call this before each time slice. A run that also has a large file is preloaded only as the
+    very next one: until a run is started, the helper process can still read it.
     """
-    coming = islice(readers, _MAX_READERS)
-    first = list(next(coming).small_unread_files())
+    candidates = islice(run_readers, _MAX_READERS_PER_PRELOAD)
+    first = list(next(candidates).small_unread_files())
     if first:
         others = (
-            tail for reader in coming if reader.is_short for tail in reader.small_unread_files()
+            file
+            for run_reader in candidates
+            if run_reader.has_only_small_files
+            for file in run_reader.small_unread_files()
         )
-        pile.read(chain(first, others))
+        small_files.read(chain(first, others))
 
 
 class _RunFile:
     """One event file of a run."""
 
-    __slots__ = ("found", "has_failed", "num_problems_reported", "read_error", "tail")
+    __slots__ = ("has_failed", "num_problems_reported", "read_error", "reader", "scanned")
 
-    def __init__(self, tail: FileTail, found: EventFile) -> None:
-        self.tail = tail
-        self.found = found
-        """As the last scan saw it."""
+    def __init__(self, reader: FileTail, scanned: EventFile) -> None:
+        self.reader = reader
+        self.scanned = scanned
+        """The file as the last scan found it."""
         self.read_error = ""
-        """Why it could not be read the last time."""
+        """Why the file could not be read the last time; empty if it could."""
         self.has_failed = False
-        """Whether reading it is given up."""
+        """Whether a bug of tbcore came up, after which the file is not read any more."""
         self.num_problems_reported = 0
 
     @property
-    def is_short(self) -> bool:
-        """Whether it is worth reading together with others."""
-        return self.found.size <= MAX_FILE_BYTES
+    def is_small(self) -> bool:
+        """Whether the file is small enough to be read in a batch with others."""
+        return self.scanned.size <= MAX_FILE_BYTES
 
     @property
     def may_have_rows(self) -> bool:
-        """Whether rows may have come from it."""
-        return self.tail.offset > 0 or self.has_failed
+        """Whether the run may have rows of this file."""
+        return self.reader.offset > 0 or self.has_failed
 
     @property
     def num_bytes_read(self) -> int:
-        """Bytes that are done with, an unfinished record at the end included."""
-        if self.tail.caught_up or self.has_failed:
-            return max(self.tail.opened.size, self.tail.offset)
-        return self.tail.offset
+        """Bytes that need not be read again, including an unfinished record at the end."""
+        if self.reader.caught_up or self.has_failed:
+            return max(self.reader.opened.size, self.reader.offset)
+        return self.reader.offset
 
-    def may_be_same_file(self, found: EventFile) -> bool:
-        """Whether this may be the file that was read, or a longer copy of it."""
-        if self.has_failed and (found.device, found.inode) != self.tail.opened[1:3]:
-            return False  # Reading would tell, but it is given up.
-        return found.size >= self.tail.offset
+    def may_be_same_file(self, scanned: EventFile) -> bool:
+        """Whether this may still be the file that was read, or a longer copy of it."""
+        if self.has_failed and (scanned.device, scanned.inode) != self.reader.opened[1:3]:
+            return False  # Reading would find out, but a failed file is not read.
+        return scanned.size >= self.reader.offset
 
-    def may_have_more(self) -> bool:
-        """Whether there is anything to be had from opening it."""
+    def may_have_more(self, tuning: Tuning) -> bool:
+        """Whether the file must be opened to find out if there is unread data."""
         if self.has_failed:
             return False
-        if self.read_error or self.found != self.tail.opened:
+        if self.read_error or self.scanned != self.reader.opened:
             return True
-        # It may have been written over, as far as the clock can tell at the same time.
-        return self.tail.opened_at_ns - self.found.ctime_ns < _UNSETTLED_NS
+        # Sizes and times are equal. If the file changed just before it was opened, it may have
+        # changed once more within the same tick of the file system's clock.
+        unchanged_ns = self.reader.opened_at_ns - self.scanned.ctime_ns
+        return unchanged_ns < tuning.clock_resolution_seconds * 1e9

@@ -1,7 +1,8 @@
-"""The second process that reads runs: what it gives is what the loader would have read."""
+"""The helper process returns what the loader would have read itself."""
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import shutil
@@ -9,6 +10,7 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,18 +26,19 @@ from tbcore.store.multiplexer import Multiplexer
 from tbcore.store.series import Series
 from tbcore.store.view import RunView
 from tbcore.testing import EventFileWriter
+from tbcore.tuning import Tuning
 
 pytestmark = pytest.mark.skipif(
-    not hasattr(os, "memfd_create"), reason="this system has no memory to pass between processes"
+    not hasattr(os, "memfd_create"), reason="this system cannot share memory by a descriptor"
 )
 
 NUM_RUNS = 12
 STEPS = 1_000
-"""Enough for arrays that are shared, beside those that are not."""
+"""Enough for series of several kilobytes, beside short ones."""
 
 
 def write_logs(logdir: Path) -> None:
-    """Runs with numbers, with what stays in the files, with a restart, with two files."""
+    """Writes runs with scalars, histograms, a restart and a second file."""
     for number in range(NUM_RUNS):
         name = f"run{number:02}"
         with EventFileWriter(logdir / name / "events.tfevents.1", wall_time=number) as writer:
@@ -50,14 +53,14 @@ def write_logs(logdir: Path) -> None:
                 writer.add_scalar("loss", 7, 3)
 
 
-def spoil(path: Path, offset: int) -> None:
+def corrupt(path: Path, offset: int) -> None:
     data = bytearray(path.read_bytes())
     data[offset] ^= 1
     path.write_bytes(data)
 
 
 def contents(view: RunView) -> dict[str, Any]:
-    """All that a view says, in a form that can be compared."""
+    """The contents of a view in a form that can be compared."""
 
     def series(one: Series) -> tuple[Any, ...]:
         columns = [one.column(n).tobytes() for n in range(len(one.layout.columns))]
@@ -79,15 +82,21 @@ def contents(view: RunView) -> dict[str, Any]:
 
 
 class Logs:
-    """A log directory, read with an helper and without."""
+    """A log directory, read with and without a helper process."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, **tuning: Any) -> None:
         self.path = path
         self.multiplexer = Multiplexer()
+        self.tuning = Tuning(**tuning)
+        self.loader = self.new_loader(self.multiplexer)
+
+    def tune(self, **fields: Any) -> None:
+        """Replaces the loader by one with these fields of its tuning changed."""
+        self.tuning = replace(self.tuning, **fields)
         self.loader = self.new_loader(self.multiplexer)
 
     def new_loader(self, multiplexer: Multiplexer) -> Loader:
-        return Loader(multiplexer, [LogdirSpec(None, str(self.path))])
+        return Loader(multiplexer, [LogdirSpec(None, str(self.path))], tuning=self.tuning)
 
     def views(self, loader: Loader) -> dict[str, dict[str, Any]]:
         found = {name: contents(run.reader.data.commit()) for name, run in loader._runs.items()}
@@ -100,7 +109,7 @@ class Logs:
         self.loader.load_once()
 
     def expected(self) -> dict[str, dict[str, Any]]:
-        """What a loader reads that never has an helper."""
+        """What a loader without a helper process reads."""
         loader = self.new_loader(Multiplexer())
         loader.load_once()
         return self.views(loader)
@@ -113,9 +122,12 @@ def logs(tmp_path: Path) -> Logs:
 
 
 @pytest.fixture
-def results(monkeypatch: pytest.MonkeyPatch) -> list[list[bool]]:
-    """Has loaders have help with little; which of the runs the helper read, by batch."""
-    monkeypatch.setattr(loader_module, "_WORTH_BYTES", 0)
+def results(logs: Logs, monkeypatch: pytest.MonkeyPatch) -> list[list[bool]]:
+    """Makes loaders start a helper for any amount of data, and wait for it.
+
+    For each batch, whether the helper read each of its runs without problems.
+    """
+    logs.tune(min_bytes_for_helper=0)
     monkeypatch.setattr(HelperProcess, "is_supported", lambda: True)
     found: list[list[bool]] = []
 
@@ -125,7 +137,7 @@ def results(monkeypatch: pytest.MonkeyPatch) -> list[list[bool]]:
         return readers
 
     def has_result(self: HelperProcess, timeout: float) -> bool:
-        return waits(self, 20.0)  # The loader would be done before it.
+        return waits(self, 20.0)  # Otherwise the loader would read all before the helper starts.
 
     real, waits = HelperProcess.receive_result, HelperProcess.has_result
     monkeypatch.setattr(HelperProcess, "receive_result", receive_result)
@@ -140,21 +152,19 @@ def helper() -> Iterator[HelperProcess]:
     helper.close()
 
 
-def test_what_the_assistant_reads_is_what_the_loader_reads(
-    logs: Logs, results: list[list[bool]]
-) -> None:
-    """Columns, kinds, order of tags, times, files: all of it."""
+def test_the_helper_reads_what_the_loader_reads(logs: Logs, results: list[list[bool]]) -> None:
+    """Columns, kinds, order of tags, times and files are equal."""
     logs.load_with_helper()
     assert sum(map(len, results)) > NUM_RUNS / 2
     assert all(map(all, results))
     assert logs.views(logs.loader) == logs.expected()
 
 
-def test_runs_that_the_assistant_read_go_on_growing(logs: Logs, results: list[list[bool]]) -> None:
-    """Rows go behind those in shared memory, and nothing is read twice."""
+def test_runs_that_the_helper_read_can_grow(logs: Logs, results: list[list[bool]]) -> None:
+    """Rows are appended to those in shared memory, and no row is read twice."""
     logs.load_with_helper()
     for run in logs.path.iterdir():
-        path = max(run.iterdir())  # A file before it would be read behind its START, once.
+        path = max(run.iterdir())  # In an earlier file, the rows would come after its START.
         with EventFileWriter(path) as writer:
             for step in range(STEPS, STEPS + 100):
                 writer.add_scalar("loss", step, step)
@@ -166,21 +176,21 @@ def test_runs_that_the_assistant_read_go_on_growing(logs: Logs, results: list[li
 def test_a_damaged_run_is_left_to_the_loader(
     logs: Logs, results: list[list[bool]], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """So that what is wrong is told, once and by the one who knows how."""
+    """The loader reads it again, and logs what is wrong once."""
     for path in logs.path.glob("*/events.tfevents.1"):
-        spoil(path, 200)
+        corrupt(path, 200)
     logs.load_with_helper()
     assert results
     assert not any(map(any, results))
-    said = [r.getMessage() for r in caplog.records]
-    assert sum("checksum wrong in the record at offset" in line for line in said) == NUM_RUNS
+    lines = [r.getMessage() for r in caplog.records]
+    assert sum("checksum wrong in the record at offset" in line for line in lines) == NUM_RUNS
     assert logs.views(logs.loader) == logs.expected()
 
 
-def test_without_its_assistant_the_loader_reads_the_rest(
+def test_when_the_helper_dies_the_loader_reads_the_remaining_runs(
     logs: Logs, results: list[list[bool]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It may be killed at any time, by a system that is short of memory, say."""
+    """A system that is short of memory may kill the helper at any time."""
     started: list[HelperProcess] = []
 
     def assign(self: HelperProcess, runs: Sequence[RunFiles]) -> None:
@@ -191,15 +201,15 @@ def test_without_its_assistant_the_loader_reads_the_rest(
     real = HelperProcess.assign
     monkeypatch.setattr(HelperProcess, "assign", assign)
     logs.load_with_helper()
-    assert len({id(helper) for helper in started}) == 1, "and does not try again"
+    assert len({id(helper) for helper in started}) == 1, "a second helper was started"
     assert has_ended(started[0])
     assert logs.views(logs.loader) == logs.expected()
 
 
-def test_an_assistant_that_takes_no_order_costs_no_run(
+def test_a_helper_that_dies_before_the_first_batch_loses_no_run(
     logs: Logs, results: list[list[bool]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It may be gone before the first look is over, when no run is known to anybody yet."""
+    """It may die during the first scan, before the loader has sent any run."""
 
     def assign(self: HelperProcess, runs: Sequence[RunFiles]) -> None:
         os.kill(self._pid, signal.SIGKILL)
@@ -214,19 +224,19 @@ def test_an_assistant_that_takes_no_order_costs_no_run(
     assert logs.views(logs.loader) == logs.expected()
 
 
-def test_the_order_of_runs_is_that_in_which_they_began(
+def test_runs_are_in_the_order_of_their_first_events(
     logs: Logs, results: list[list[bool]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Though the helper has begun to read before that is known."""
-    monkeypatch.setattr(loader_module, "COMMIT_SECONDS", 0)
-    said: list[str] = []
+    """The helper starts to read before that order is known."""
+    logs.tune(publish_interval_seconds=0)
+    calls: list[str] = []
 
     def assign(self: HelperProcess, runs: Sequence[RunFiles]) -> None:
-        said.append("to read")
+        calls.append("assign")
         real_assign(self, runs)
 
     def read_first_event_time(path: str) -> float | None:
-        said.append("when it began")
+        calls.append("read first event")
         return real_read(path)
 
     real_assign, real_read = HelperProcess.assign, loader_module.read_first_event_time
@@ -240,14 +250,14 @@ def test_the_order_of_runs_is_that_in_which_they_began(
     logs.load_with_helper()
     assert sum(map(len, results))
     assert logs.multiplexer.runs() == sorted(os.listdir(logs.path), reverse=True)
-    assert said[0] == "to read"
-    assert "when it began" in said
+    assert calls[0] == "assign"
+    assert "read first event" in calls
 
 
-def test_a_beginning_that_was_shown_stays(
+def test_a_published_first_event_time_stays(
     logs: Logs, results: list[list[bool]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also when the helper had read the file before there was an event in it."""
+    """This holds even if the helper read the file before it had an event."""
     assigned: list[Path] = []
 
     def assign(self: HelperProcess, runs: Sequence[RunFiles]) -> None:
@@ -269,11 +279,11 @@ def test_a_beginning_that_was_shown_stays(
     assert {logs.multiplexer.first_event_time(path.parent.name) for path in assigned} == {7.0}
 
 
-def test_what_is_lent_is_still_to_be_loaded(
+def test_the_status_is_loading_until_the_helper_is_done(
     logs: Logs, results: list[list[bool]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also when the loader has nothing left to read itself."""
-    monkeypatch.setattr(loader_module, "COMMIT_SECONDS", 0)
+    """The loader itself may have nothing left to read."""
+    logs.tune(publish_interval_seconds=0)
     loading: list[bool] = []
 
     def has_result(self: HelperProcess, timeout: float) -> bool:
@@ -290,10 +300,10 @@ def test_what_is_lent_is_still_to_be_loaded(
     assert not logs.multiplexer.status.loading
 
 
-def test_a_pass_that_fails_leaves_no_assistant_behind(
+def test_a_pass_that_fails_ends_the_helper(
     logs: Logs, results: list[list[bool]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With what it was asked for; the next pass reads everything."""
+    """The next pass reads everything, including the runs that the helper had."""
 
     def collect_results(self: Loader) -> None:
         raise RuntimeError("a bug")
@@ -311,18 +321,18 @@ def test_a_pass_that_fails_leaves_no_assistant_behind(
     assert logs.views(logs.loader) == logs.expected()
 
 
-@pytest.mark.parametrize("change", ["gone", "replaced", "extended"])
-def test_files_may_change_while_they_are_lent(
+@pytest.mark.parametrize("change", ["gone", "replaced", "grown"])
+def test_files_may_change_while_the_helper_reads_them(
     logs: Logs,
     tmp_path: Path,
     results: list[list[bool]],
     monkeypatch: pytest.MonkeyPatch,
     change: str,
 ) -> None:
-    """The next look finds out, as it does when the loader had read them."""
+    """The next scan finds the change, as it does for runs that the loader read."""
 
-    def replace(run: Path) -> None:
-        # At once: were it gone for a moment, the helper might read the file behind it first.
+    def replace_first_file(run: Path) -> None:
+        # In one step: otherwise the helper might read the second file while the first is gone.
         new = tmp_path / f"{run.name}.tfevents"
         with EventFileWriter(new, wall_time=int(run.name[3:])) as writer:
             writer.add_scalar("loss", 99, 0)
@@ -330,8 +340,8 @@ def test_files_may_change_while_they_are_lent(
 
     changes: dict[str, Callable[[Path], object]] = {
         "gone": lambda run: shutil.rmtree(run),
-        "replaced": replace,
-        "extended": lambda run: EventFileWriter(max(run.iterdir())).add_scalar("loss", 1, 9999),
+        "replaced": replace_first_file,
+        "grown": lambda run: EventFileWriter(max(run.iterdir())).add_scalar("loss", 1, 9999),
     }
 
     def assign(self: HelperProcess, runs: Sequence[RunFiles]) -> None:
@@ -349,7 +359,7 @@ def test_files_may_change_while_they_are_lent(
             for assignment in batch
             if self._is_current(assignment)
         }
-        assert not assigned.intersection(self._queue), "nothing is read twice"
+        assert not assigned.intersection(self._queue), "a run would be read twice"
         real_collect_results(self)
 
     real, real_collect_results = HelperProcess.assign, Loader._collect_results
@@ -362,10 +372,10 @@ def test_files_may_change_while_they_are_lent(
     assert logs.views(logs.loader) == logs.expected()
 
 
-def test_what_it_read_holds_no_descriptor_and_goes_when_its_last_array_goes(
+def test_results_keep_no_descriptor_and_are_freed_with_their_last_array(
     tmp_path: Path, helper: HelperProcess
 ) -> None:
-    """There may be thousands of batches, and the runs of one may be deleted."""
+    """There may be thousands of batches, and the runs of a batch may be deleted."""
     if not Path("/proc/self/maps").exists():
         pytest.skip("this system has no /proc")
 
@@ -399,10 +409,10 @@ def test_what_it_read_holds_no_descriptor_and_goes_when_its_last_array_goes(
     assert in_use() == (num_descriptors, num_maps)
 
 
-def test_the_assistant_keeps_nothing_of_what_it_gave_back(
+def test_the_helper_keeps_nothing_of_what_it_returned(
     tmp_path: Path, helper: HelperProcess
 ) -> None:
-    """It would hold as much as the server, which is more than many machines have."""
+    """Otherwise it would need as much memory as the server."""
     if not Path("/proc/self/status").exists():
         pytest.skip("this system has no /proc")
     with EventFileWriter(tmp_path / "a.tfevents") as writer:
@@ -424,31 +434,31 @@ def test_the_assistant_keeps_nothing_of_what_it_gave_back(
     assert used[-1] - used[9] < 5, used  # A run has 0.4 MB.
 
 
-def test_closing_ends_the_process_whatever_it_does(logs: Logs, helper: HelperProcess) -> None:
-    """Orders that it has not carried out are forgotten."""
-    files = list(scan([LogdirSpec(None, str(logs.path))]).runs.values())
+def test_closing_ends_the_process_at_once(logs: Logs, helper: HelperProcess) -> None:
+    """Batches that it has not read are dropped."""
+    runs = list(scan([LogdirSpec(None, str(logs.path))]).runs.values())
     for _ in range(3):
-        helper.assign(files)
+        helper.assign(runs)
     helper.close()
     assert has_ended(helper)
 
 
-def test_the_process_ends_with_the_one_that_started_it(helper: HelperProcess) -> None:
-    """Also when that one had no time for a good-bye."""
+def test_the_process_ends_with_its_parent(helper: HelperProcess) -> None:
+    """The parent may be killed, and then closes its end of the connection without a message."""
     helper._connection.close()
     assert os.waitpid(helper._pid, 0) == (helper._pid, 0)
 
 
-def test_an_assistant_that_is_gone_says_so(helper: HelperProcess) -> None:
-    """And is not waited for."""
+def test_a_dead_helper_raises_an_error(helper: HelperProcess) -> None:
+    """Nobody waits for its result."""
     os.kill(helper._pid, signal.SIGKILL)
     assert helper.has_result(60)
     with pytest.raises(HelperError):
         helper.receive_result()
 
 
-def test_it_is_heard_by_a_process_with_many_open_files(helper: HelperProcess) -> None:
-    """Whoever starts a server may leave it thousands of them."""
+def test_results_arrive_in_a_process_with_many_open_files(helper: HelperProcess) -> None:
+    """The connection may have a descriptor above 1024."""
     import fcntl
     import resource
 
@@ -466,8 +476,8 @@ def test_it_is_heard_by_a_process_with_many_open_files(helper: HelperProcess) ->
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
 
-def test_the_process_holds_nothing_open_of_the_one_that_started_it(tmp_path: Path) -> None:
-    """A port would stay select_rows, and whoever reads our output would wait for its end."""
+def test_the_helper_keeps_no_file_of_its_parent_open(tmp_path: Path) -> None:
+    """A port would stay in use, and a reader of the server's output would wait for its end."""
     if not Path("/proc/self/fd").exists():
         pytest.skip("this system has no /proc")
     with socket.create_server(("127.0.0.1", 0)), (tmp_path / "file").open("w"):
@@ -475,17 +485,25 @@ def test_the_process_holds_nothing_open_of_the_one_that_started_it(tmp_path: Pat
         try:
             helper.assign([])
             assert helper.receive_result() == []
-            folder = Path(f"/proc/{helper._pid}/fd")
-            found = [os.readlink(path) for path in folder.iterdir()]
+            found = open_files(helper)
         finally:
             helper.close()
-    assert sum(name.startswith("socket:") for name in found) == 1, "to the other process"
-    ours = (os.devnull, "/memfd:")  # The latter while an answer is on its way.
-    assert not [name for name in found if name.startswith("/") and not name.startswith(ours)]
+    assert sum(name.startswith("socket:") for name in found) == 1, "the one to the parent"
+    expected = (os.devnull, "/memfd:")  # The latter while a message is on its way.
+    assert not [name for name in found if name.startswith("/") and not name.startswith(expected)]
 
 
-def test_little_is_read_without_an_assistant(logs: Logs) -> None:
-    """A process takes longer to start than a few files to read."""
+def open_files(helper: HelperProcess) -> list[str]:
+    """The targets of the helper's file descriptors; one may be closed while they are listed."""
+    found = []
+    for path in Path(f"/proc/{helper._pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            found.append(os.readlink(path))
+    return found
+
+
+def test_no_helper_is_started_for_little_data(logs: Logs) -> None:
+    """To start a process takes longer than to read a few files."""
     logs.loader.start_helper()
     assert logs.loader._helper is None
     with (logs.path / "run00" / "big.tfevents").open("wb") as file:
@@ -495,48 +513,48 @@ def test_little_is_read_without_an_assistant(logs: Logs) -> None:
     logs.loader._stop_helper()
 
 
-def test_storage_that_does_not_answer_does_not_keep_the_server_waiting(
+def test_storage_that_does_not_respond_does_not_delay_the_server(
     logs: Logs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is the loader's to wait for, while the server says so."""
-    answer = threading.Event()
+    """No helper is started then; the loader's thread waits for the storage."""
+    responded = threading.Event()
 
     def glance(*arguments: Any) -> bool:
-        answer.wait(60)
+        responded.wait(60)
         return True
 
+    logs.tune(scan_timeout_seconds=0.01)
     monkeypatch.setattr(Logdir, "glance", glance)
-    monkeypatch.setattr(loader_module, "_PATIENCE_SECONDS", 0.01)
     monkeypatch.setattr(HelperProcess, "is_supported", lambda: True)
     slow = logs.loader._logdir
     logs.loader.start_helper()
-    answer.set()
+    responded.set()
     assert logs.loader._helper is None
-    assert logs.loader._logdir is not slow, "with which the other thread goes on"
+    assert logs.loader._logdir is not slow, "the other thread still uses that one"
 
 
-def test_an_assistant_with_nothing_to_do_is_not_kept(
+def test_a_helper_without_work_is_ended(
     tmp_path: Path, results: list[list[bool]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A single run is read by the loader, so that it is shown while it is read."""
+    """The loader reads a single run itself, so that it can publish it while it reads."""
     write_logs(tmp_path)
-    logs = Logs(tmp_path / "run00")
-    turns: list[HelperProcess | None] = []
+    logs = Logs(tmp_path / "run00", min_bytes_for_helper=0)
+    helpers: list[HelperProcess | None] = []
 
     def read_slice(self: Loader, run: Any) -> None:
-        turns.append(self._helper)
+        helpers.append(self._helper)
         real(self, run)
 
     real = Loader._read_slice
     monkeypatch.setattr(Loader, "_read_slice", read_slice)
     logs.load_with_helper()
-    assert turns
-    assert not any(turns)
+    assert helpers
+    assert not any(helpers)
     assert not results
 
 
 def has_ended(helper: HelperProcess) -> bool:
-    """And was waited for."""
+    """Whether the process has ended and was waited for."""
     try:
         os.kill(helper._pid, 0)
     except ProcessLookupError:

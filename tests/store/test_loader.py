@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import logging
 import os
 import shutil
@@ -33,6 +34,7 @@ from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.store.run import RunData
 from tbcore.testing import EventFileWriter, summaries, write_run
+from tbcore.tuning import Tuning
 
 SCALARS = (Claim("simple_value"),)
 
@@ -40,13 +42,20 @@ SCALARS = (Claim("simple_value"),)
 class Logs:
     """A log directory, and what is shown of it."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, **tuning: Any) -> None:
         self.path = path
+        self.tuning = Tuning(**tuning)
         self.multiplexer = Multiplexer()
         self.loader = self.new_loader()
 
     def new_loader(self, **options: Any) -> Loader:
-        return Loader(self.multiplexer, [LogdirSpec(None, str(self.path))], **options)
+        specs = [LogdirSpec(None, str(self.path))]
+        return Loader(self.multiplexer, specs, tuning=self.tuning, **options)
+
+    def tune(self, **fields: Any) -> None:
+        """Replaces the loader by one with these fields of its tuning changed."""
+        self.tuning = dataclasses.replace(self.tuning, **fields)
+        self.loader = self.new_loader()
 
     def write(self, file: str, *steps: int, wall_time: float = 100.0, value: float = 0.0) -> Path:
         """Appends steps of the tag "loss" to a file."""
@@ -110,13 +119,12 @@ def logs(tmp_path: Path) -> Logs:
 
 
 @pytest.fixture
-def small_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pieces of 1 kB, a turn for each, and a commit after each; no file is read ahead."""
+def small_turns(logs: Logs, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pieces of 1 kB, one time slice and one publication for each; no file is preloaded."""
     monkeypatch.setattr(run_reader_module, "MAX_FILE_BYTES", 0)
     monkeypatch.setattr(decode, "BUFFER_BYTES", 1024)
     monkeypatch.setattr(tail, "BUFFER_BYTES", 1024)
-    monkeypatch.setattr(loader_module, "TURN_BYTES", 1)
-    monkeypatch.setattr(loader_module, "COMMIT_SECONDS", 0)
+    logs.tune(time_slice_bytes=1, publish_interval_seconds=0)
 
 
 @pytest.fixture
@@ -134,9 +142,9 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.fixture
-def settled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if all files had been written long ago; the time of their status cannot be set back."""
-    monkeypatch.setattr(run_reader_module, "_UNSETTLED_NS", 0)
+def settled(logs: Logs) -> None:
+    """Makes all files seem written long ago: their change times cannot be set back."""
+    logs.tune(clock_resolution_seconds=0)
 
 
 @pytest.fixture
@@ -258,8 +266,7 @@ def test_a_turn_ends_in_time_however_few_bytes_it_read(
     """Some bytes take long: sounds and restarts are select_rows one by one. Others get their turn
     meanwhile, and nothing comes twice."""
     monkeypatch.setattr(run_reader_module, "MAX_FILE_BYTES", 0)
-    monkeypatch.setattr(run_reader_module, "TURN_SECONDS", 0)
-    monkeypatch.setattr(loader_module, "COMMIT_SECONDS", 0)
+    logs.tune(time_slice_seconds=0, publish_interval_seconds=0)
     with EventFileWriter(logs.path / "slow" / "a.tfevents") as writer:
         for step in range(100):
             writer.add_scalar("loss", step, step)
@@ -494,6 +501,7 @@ def test_a_file_that_is_replaced_in_a_turn_shows_nothing_of_that(
     logs: Logs, monkeypatch: pytest.MonkeyPatch, shown: list[int]
 ) -> None:
     """What the turn read may be of either file, and it may be the first one of the run."""
+    logs.tune(publish_interval_seconds=0)
     path = logs.write("run/a.tfevents", *shown)
     if shown:
         logs.load()
@@ -508,7 +516,6 @@ def test_a_file_that_is_replaced_in_a_turn_shows_nothing_of_that(
     new = logs.write("elsewhere", *range(10, 20), wall_time=200.0).read_bytes()
     logs.write("run/a.tfevents", 3)
     monkeypatch.setattr(tail.FileTail, "read", read)
-    monkeypatch.setattr(loader_module, "COMMIT_SECONDS", 0)
     seen = logs.watch(logs.steps)
     logs.load()
     assert seen[-1] == list(range(10, 20))
@@ -822,7 +829,7 @@ def test_a_fault_of_our_own_when_a_run_is_shown_costs_no_other(
     logs.write("read/read.tfevents", 1, wall_time=300.0)
     os.utime(logs.path / "read" / "read.tfevents", (2e9, 2e9))
     # Right after the first turn, so that two of them are shown before it is theirs.
-    monkeypatch.setattr(loader_module, "COMMIT_SECONDS", 0)
+    logs.tune(publish_interval_seconds=0)
 
     def read_first_event_time(path: str) -> float | None:
         if path.endswith("bad.tfevents"):
@@ -876,7 +883,9 @@ def test_a_fault_of_reading_ahead_costs_no_run(
         logs.write(f"{run}/a.tfevents", 1, 2)
     logs.load()
     assert [logs.steps(str(run)) for run in range(3)] == [[1, 2]] * 3
-    assert logs.multiplexer.status.problems == ("reading ahead: ZeroDivisionError: of ours",)
+    assert logs.multiplexer.status.problems == (
+        "preloading small files: ZeroDivisionError: of ours",
+    )
 
 
 def test_damage_is_among_the_problems(logs: Logs, caplog: pytest.LogCaptureFixture) -> None:
@@ -919,7 +928,7 @@ def test_nothing_is_shown_on_the_way_before_it_is_to_be(
     names = ["a", "b", "c", "d"]
     for number, name in enumerate(names):
         logs.write(f"{name}/a.tfevents", 1, wall_time=100.0 + number)
-    monkeypatch.setattr(loader_module, "COMMIT_SECONDS", 0)
+    logs.tune(publish_interval_seconds=0)
     shown: list[list[str]] = []
 
     def read_slice(self: Loader, run: Any) -> None:
@@ -942,7 +951,7 @@ def test_who_has_it_show_data_may_wait_for_that(
     """Not for all of it to be read."""
     logs.write("a/a.tfevents", 1, wall_time=1.0)
     logs.write("b/a.tfevents", 1, wall_time=2.0)
-    monkeypatch.setattr(loader_module, "COMMIT_SECONDS", 0)
+    logs.tune(publish_interval_seconds=0)
     turns: list[Any] = []
     go_on, leave = threading.Event(), threading.Event()
 
@@ -990,7 +999,7 @@ def test_an_interval_of_0_loads_once(logs: Logs) -> None:
 
 def test_waking_ends_a_pause(logs: Logs, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of an hour, in this case. So does the end."""
-    monkeypatch.setattr(loader_module, "_MIN_PAUSE_SECONDS", 0.01)
+    logs.tune(min_pause_seconds=0.01)
     wake = threading.Event()
     logs.loader = logs.new_loader(reload_interval=3600, wake=wake)
     logs.loader.start()
@@ -1005,7 +1014,7 @@ def test_changes_of_files_wake_where_they_are_watched(
     logs: Logs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A changed file starts the next pass at once; reading files starts none."""
-    monkeypatch.setattr(loader_module, "_MIN_PAUSE_SECONDS", 0.01)
+    logs.tune(min_pause_seconds=0.01)
     logs.loader = logs.new_loader(reload_interval=3600)
     logs.write("run/a.tfevents", 0)
     logs.loader.watch()  # However early that is said.
@@ -1033,8 +1042,7 @@ def test_a_logdir_that_appears_later_is_watched_from_then_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Servers are often started before the first job is."""
-    monkeypatch.setattr(loader_module, "_MIN_PAUSE_SECONDS", 0.01)
-    logs = Logs(tmp_path / "later")
+    logs = Logs(tmp_path / "later", min_pause_seconds=0.01)
     logs.loader = logs.new_loader(reload_interval=0.02)
     logs.loader.start()
     logs.loader.watch()
