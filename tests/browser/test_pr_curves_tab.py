@@ -51,7 +51,7 @@ def server(
 
 @pytest.fixture
 def page_of(server: Any, new_profile: Callable[..., Any]) -> Any:
-    """Opens a page of the module's server; returns it, and a check of all that it did."""
+    """Opens a page of the module's server; returns it, and a function that checks its requests."""
 
     def open_page(hash: str, **options: Any) -> tuple[Any, Callable[[], None]]:
         profile = new_profile(**options)
@@ -62,22 +62,22 @@ def page_of(server: Any, new_profile: Callable[..., Any]) -> Any:
 
 
 def wait_for_row(page: Any, run: str, cells: str) -> None:
-    """Waits until the table says this of a run: AUC, step, threshold, precision, recall, counts."""
+    """Waits for a row of the table: AUC, step, threshold, precision, recall and counts."""
     page.wait_for_function("([run, cells]) => curves.row('cats', run) === cells", arg=[run, cells])
 
 
-def test_the_pointer_and_the_keys_read_all_runs_at_a_threshold(page_of: Any) -> None:
+def test_the_pointer_and_the_keys_select_a_threshold_for_all_runs(page_of: Any) -> None:
     page, check = page_of("#pr_curves&tagFilter=cats&pr_curves.step=10")
     nothing = " – – – – – – –"
     wait_for_row(page, "a", "0.8056 10" + nothing)
-    page.wait_for_function("() => curves.row('cats', 'b').includes('first is step 15')")
+    page.wait_for_function("() => curves.row('cats', 'b').includes('the first step is 15')")
     assert "<i>whiskers</i>" in page.evaluate("() => tb.card('cats').innerText")
 
     page.get_by_role("button", name="Next step: Step of all curves").click()
     wait_for_row(page, "a", "0.8056 10" + nothing)
     wait_for_row(page, "b", "1.0000 15" + nothing)
 
-    # The points of `a` are at recall 1, 1, 2/3 and 1/3: the last is far on the left, at the top.
+    # The points of `a` are at recall 1, 1, 2/3 and 1/3; the last is near the top left.
     plot = page.evaluate(
         "() => { const { x, y } = curves.plot('cats').getBoundingClientRect(); return [x, y] }"
     )
@@ -105,12 +105,12 @@ def test_the_pointer_and_the_keys_read_all_runs_at_a_threshold(page_of: Any) -> 
     check()
 
 
-def test_a_part_is_zoomed_to_and_kept_as_picture_and_numbers(page_of: Any, tmp_path: Path) -> None:
+def test_a_zoomed_plot_can_be_downloaded_as_data_and_image(page_of: Any, tmp_path: Path) -> None:
     page, check = page_of("#pr_curves&tagFilter=cats&pr_curves.step=10")
     wait_for_row(page, "a", "0.8056 10 – – – – – – –")
     ticks = "() => [...curves.plot('cats').querySelectorAll('text')].map((one) => one.textContent)"
-    whole = page.evaluate(ticks)
-    assert whole.count("0.2") + whole.count("1.0") == 4
+    full_ticks = page.evaluate(ticks)
+    assert full_ticks.count("0.2") + full_ticks.count("1.0") == 4
     x, y, width, height = page.evaluate(
         """() => {
           const plot = curves.plot('cats').querySelector('.tb-chart-plot');
@@ -122,10 +122,10 @@ def test_a_part_is_zoomed_to_and_kept_as_picture_and_numbers(page_of: Any, tmp_p
     page.mouse.down()
     page.mouse.move(x + 0.9 * width, y + height / 2, steps=3)
     page.mouse.up()
-    page.wait_for_function(f"(whole) => String(({ticks})()) !== String(whole)", arg=whole)
-    part = page.evaluate(ticks)
-    assert {"0.60", "0.90"} <= set(part)
-    # The only point in sight is read, wherever one points.
+    page.wait_for_function(f"(full) => String(({ticks})()) !== String(full)", arg=full_ticks)
+    zoomed_ticks = page.evaluate(ticks)
+    assert {"0.60", "0.90"} <= set(zoomed_ticks)
+    # The only visible point is selected wherever the pointer is.
     page.mouse.move(x + 2, y + height - 2)
     wait_for_row(page, "a", "0.8056 10 0.5000 0.6667 0.6667 2 1 1 1")
 
@@ -148,14 +148,14 @@ def test_a_part_is_zoomed_to_and_kept_as_picture_and_numbers(page_of: Any, tmp_p
     assert download("PNG").startswith("\x89PNG")
 
     page.get_by_role("button", name="Show all of cats").click()
-    page.wait_for_function(f"(whole) => String(({ticks})()) === String(whole)", arg=whole)
+    page.wait_for_function(f"(full) => String(({ticks})()) === String(full)", arg=full_ticks)
     page.evaluate("() => curves.plot('cats').focus()")
     page.keyboard.press("f")
     page.locator(".tb-expanded").wait_for()
     check()
 
 
-def test_what_is_no_curve_says_so_and_harms_no_other(page_of: Any) -> None:
+def test_an_invalid_curve_shows_an_error_and_others_still_work(page_of: Any) -> None:
     page, _ = page_of("#pr_curves")
     wait_for_row(page, "b", "1.0000 15 – – – – – – –")
     page.wait_for_function("() => curves.row('wrong', 'a').includes('found (5, 2)')")

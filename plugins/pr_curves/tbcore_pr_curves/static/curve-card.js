@@ -1,5 +1,5 @@
 /**
- * The card of one tag: the curves of its runs, and a table of what they are at one threshold.
+ * The card of one tag: the curves of its runs, and a table of their values at one threshold.
  */
 
 import { html } from "htm/preact";
@@ -13,48 +13,49 @@ import { save, toCSV } from "tbcore/lib/save.js";
 import { describePlace } from "tbcore/lib/step-slider.js";
 import { comparePlaces } from "tbcore/lib/steps.js";
 import { RunLabel } from "tbcore/lib/tag-tab.js";
-import { indexOf, rowsOf } from "./curve.js";
-import { pictureOf, Plot } from "./plot.js";
+import { nearestIndex, rowsOf } from "./curve.js";
+import { exportChart, Plot } from "./plot.js";
 
 /**
  * @typedef {import("tbcore/host.js").Host} Host
  * @typedef {import("tbcore/host.js").Run} Run
  * @typedef {import("tbcore/lib/steps.js").Place} Place
  * @typedef {import("./curve.js").Curve} Curve
- * @typedef {import("./curve.js").Found} Found
- * @typedef {import("tbcore/lib/answers.js").Answers<Found>} Answers
+ * @typedef {import("./curve.js").CurveAtStep} CurveAtStep
+ * @typedef {import("tbcore/lib/answers.js").Answers<CurveAtStep>} Answers
  *
- * @typedef {object} Line  of one run
+ * @typedef {object} Line  the curve of one run
  * @property {Run} run
- * @property {Found | undefined} found  undefined until it is known
+ * @property {CurveAtStep | undefined} found  undefined until it is loaded
  * @property {string} error
- * @property {number} index  of the threshold that is read; -1 for none
+ * @property {number} index  of the selected threshold; -1 for none
  *
- * @typedef {{ run: string, threshold: number }} Reading  the threshold that is read, and on whose curve
+ * @typedef {{ run: string, threshold: number }} Reading  the selected threshold, and the run on whose curve it was selected
  */
 
-/** Heading, what it is, how it is written. @type {[string, string, (curve: Curve, index: number) => string][]} */
+/** Heading, tooltip and formatter. @type {[string, string, (curve: Curve, index: number) => string][]} */
 const COLUMNS = [
-  ["Threshold", "Predictions of at least this are positive", ({ thresholds }, i) => formatRate(thresholds[i])],
-  ["Precision", "How many of the positive predictions are right", ({ precision }, i) => formatRate(precision[i])],
-  ["Recall", "How many of those that are positive are found", ({ recall }, i) => formatRate(recall[i])],
+  ["Threshold", "Predictions of at least this value count as positive", ({ thresholds }, i) => formatRate(thresholds[i])],
+  ["Precision", "The share of positive predictions that are correct", ({ precision }, i) => formatRate(precision[i])],
+  ["Recall", "The share of actual positives that are predicted as positive", ({ recall }, i) => formatRate(recall[i])],
   ["TP", "True positives", (curve, i) => formatStep(curve.true_positives[i])],
   ["FP", "False positives", (curve, i) => formatStep(curve.false_positives[i])],
   ["TN", "True negatives", (curve, i) => formatStep(curve.true_negatives[i])],
   ["FN", "False negatives", (curve, i) => formatStep(curve.false_negatives[i])],
 ];
-/** Of a table of all points. */
-const HEADER = ["Run", "Step", "Threshold", "Precision", "Recall", "TP", "FP", "TN", "FN"];
-const AREA = "Area under the curve: the average precision, each threshold weighted by the recall gained";
+/** The header of the CSV download, which has all points. */
+const CSV_HEADER = ["Run", "Step", "Threshold", "Precision", "Recall", "TP", "FP", "TN", "FN"];
+const AUC_HELP = "Area under the curve: average precision, with each threshold weighted by the gain in recall";
 
 /**
+ * The card.
  * @param {object} props
  * @param {Host} props.host
  * @param {Answers} props.answers
  * @param {string} props.tag
- * @param {string} props.group  whose heading says the beginning of the title
+ * @param {string} props.group  name of the section, which the title omits
  * @param {readonly Run[]} props.runs
- * @param {Place | null} props.place  null: the end
+ * @param {Place | null} props.place  null: the latest step of each run
  */
 export function CurveCard({ host, answers, tag, group, runs, place }) {
   const body = useRef(/** @type {HTMLElement | null} */ (null));
@@ -62,17 +63,17 @@ export function CurveCard({ host, answers, tag, group, runs, place }) {
   const [expanded, setExpanded] = useState(false);
   const [reading, setReading] = useState(/** @type {Reading | null} */ (null));
   const [view, setView] = useState(/** @type {import("./curve.js").Range | null} */ (null));
-  const answered = useFound(answers, runs, tag, place, isNear);
-  const lines = answered.map((line) => ({
+  const results = useCurves(answers, runs, tag, place, isNear);
+  const lines = results.map((line) => ({
     ...line,
-    index: reading && line.found?.curve ? indexOf(line.found.curve.thresholds, reading.threshold) : -1,
+    index: reading && line.found?.curve ? nearestIndex(line.found.curve.thresholds, reading.threshold) : -1,
   }));
   /** @param {Reading | null} next */
   const onRead = (next) => {
     setReading(next);
     host.hoveredRun.set(next && next.run);
   };
-  const named = answered.find(({ found }) => found?.curve)?.found?.curve;
+  const named = results.find(({ found }) => found?.curve)?.found?.curve;
   const name = named && named.display_name !== tag ? named.display_name : "";
   return html`<${Card}
     title=${tag}
@@ -81,7 +82,7 @@ export function CurveCard({ host, answers, tag, group, runs, place }) {
     onExpand=${setExpanded}
     actions=${html`
       ${view && html`<${ShowAll} label=${tag} onClick=${() => setView(null)} />`}
-      <${Menu} icon="download" label="Download ${tag}" content=${() => html`<${Downloads} tag=${tag} lines=${answered} view=${view} element=${body.current} />`} />
+      <${Menu} icon="download" label="Download ${tag}" content=${() => html`<${Downloads} tag=${tag} lines=${results} view=${view} element=${body.current} />`} />
     `}
   >
     <div class="pr-card" ref=${body}>
@@ -94,24 +95,25 @@ export function CurveCard({ host, answers, tag, group, runs, place }) {
 }
 
 /**
- * What is shown, as numbers and as a picture.
+ * Buttons to download the curves as data or as an image.
  * @param {object} props
  * @param {string} props.tag
  * @param {readonly Omit<Line, "index">[]} props.lines
  * @param {import("./curve.js").Range | null} props.view
- * @param {HTMLElement | null} props.element  that has the plot
+ * @param {HTMLElement | null} props.element  the element that contains the plot
  */
 function Downloads({ tag, lines, view, element }) {
   const drawn = lines.filter(({ found }) => found?.curve);
-  if (drawn.length === 0 || !element) return html`<p class="tb-downloads">Nothing is there yet.</p>`;
-  const saveTable = () => save(toCSV(HEADER, drawn.flatMap(({ run, found }) => rowsOf(run.name, /** @type {Found} */ (found)))), `${tag}.csv`, "text/csv");
+  if (drawn.length === 0 || !element) return html`<p class="tb-downloads">No curve has been loaded yet.</p>`;
+  const saveTable = () => save(toCSV(CSV_HEADER, drawn.flatMap(({ run, found }) => rowsOf(run.name, /** @type {CurveAtStep} */ (found)))), `${tag}.csv`, "text/csv");
   return html`<div class="tb-downloads">
     <button type="button" class="tb-button" onClick=${saveTable}>CSV</button>
-    <${PictureButtons} chart=${pictureOf(element, tag, drawn.map((line) => ({ ...line, index: -1 })), view)} name=${tag} />
+    <${PictureButtons} chart=${exportChart(element, tag, drawn.map((line) => ({ ...line, index: -1 })), view)} name=${tag} />
   </div>`;
 }
 
 /**
+ * The table below the plot.
  * @param {object} props
  * @param {Host} props.host
  * @param {string} props.label
@@ -124,8 +126,8 @@ function Values({ host, label, lines, place }) {
       <thead>
         <tr>
           <th scope="col">Run</th>
-          <th scope="col" title=${AREA}>AUC</th>
-          <th scope="col" title="The step that the curve was logged with">Step</th>
+          <th scope="col" title=${AUC_HELP}>AUC</th>
+          <th scope="col" title="The step at which the curve was logged">Step</th>
           ${COLUMNS.map(([title, what]) => html`<th scope="col" key=${title} title=${what}>${title}</th>`)}
         </tr>
       </thead>
@@ -139,11 +141,11 @@ function Values({ host, label, lines, place }) {
           >
             <th scope="row" title=${run.name}><span class="pr-run"><${RunLabel} run=${run} /></span></th>
             ${error || !found?.curve
-              ? html`<td class="pr-why ${error ? "tb-card-error" : ""}" colspan=${COLUMNS.length + 2}>${error || whyNone(found, place)}</td>`
+              ? html`<td class="pr-why ${error ? "tb-card-error" : ""}" colspan=${COLUMNS.length + 2}>${error || emptyReason(found, place)}</td>`
               : html`<td>${formatRate(found.curve.area)}</td>
                   <td
                     class=${isEarlier(found, place) ? "pr-earlier" : ""}
-                    title=${isEarlier(found, place) ? `The last at or before ${describePlace(/** @type {Place} */ (place))}` : undefined}
+                    title=${isEarlier(found, place) ? `The latest at or before ${describePlace(/** @type {Place} */ (place))}` : undefined}
                   >
                     ${formatStep(found.step)}
                   </td>
@@ -155,43 +157,43 @@ function Values({ host, label, lines, place }) {
   </div>`;
 }
 
-/** A number from 0 to 1, as it should be. @param {number} rate */
+/** A rate from 0 to 1 with four decimals; other numbers are formatted as values. @param {number} rate */
 function formatRate(rate) {
   return Number.isFinite(rate) ? rate.toFixed(4) : formatValue(rate);
 }
 
-/** @param {Found} found @param {Place | null} place */
+/** Whether the curve is from before the selected step. @param {CurveAtStep} found @param {Place | null} place */
 function isEarlier(found, place) {
   return place !== null && comparePlaces(found, place) !== 0;
 }
 
-/** @param {Found | undefined} found @param {Place | null} place */
-function whyNone(found, place) {
+/** Why a row has no values. @param {CurveAtStep | undefined} found @param {Place | null} place */
+function emptyReason(found, place) {
   if (!found) return "Loading …";
   if (found.first_step === null || place === null) return "Nothing was logged.";
-  return `Nothing up to step ${formatStep(place.step)}: its first is step ${formatStep(found.first_step)}.`;
+  return `Nothing at or before step ${formatStep(place.step)}; the first step is ${formatStep(found.first_step)}.`;
 }
 
 /**
- * What each run has at the place. What was there stays until what is asked for has come.
+ * The curve of each run at a step. Old curves stay until new ones are loaded.
  * @param {Answers} answers
  * @param {readonly Run[]} runs
  * @param {string} tag
  * @param {Place | null} place
- * @param {boolean} isWanted
- * @returns {Omit<Line, "index">[]}
+ * @param {boolean} isEnabled
+ * @returns {Omit<Line, "index">[]} one per run
  */
-function useFound(answers, runs, tag, place, isWanted) {
-  const known = useRef(/** @type {Map<string, { found?: Found, error: string }>} */ (new Map()));
+function useCurves(answers, runs, tag, place, isEnabled) {
+  const latest = useRef(/** @type {Map<string, { found?: CurveAtStep, error: string }>} */ (new Map()));
   const [, redraw] = useState({});
   const names = useMemo(() => runs.map(({ name }) => name), [runs]);
   const changed = names.map((name) => answers.generations.of(name)).join();
-  const ask = async (/** @type {AbortSignal} */ signal) => {
-    const asked = names.map((run) => {
-      /** @param {{ found?: Found, error: string }} now */
+  const loadAll = async (/** @type {AbortSignal} */ signal) => {
+    const loads = names.map((run) => {
+      /** @param {{ found?: CurveAtStep, error: string }} now */
       const keep = (now) => {
         if (signal.aborted) return;
-        known.current.set(run, now);
+        latest.current.set(run, now);
         redraw({});
       };
       return answers.load({ run, tag, step: place?.step, nth: place?.nth || undefined }, signal).then(
@@ -199,8 +201,8 @@ function useFound(answers, runs, tag, place, isWanted) {
         (failure) => keep({ error: failure.message }),
       );
     });
-    await Promise.all(asked);
+    await Promise.all(loads);
   };
-  useAsking(isWanted ? ask : null, [answers, names, tag, place?.step, place?.nth], changed);
-  return runs.map((run) => ({ run, found: undefined, error: "", ...known.current.get(run.name) }));
+  useAsking(isEnabled ? loadAll : null, [answers, names, tag, place?.step, place?.nth], changed);
+  return runs.map((run) => ({ run, found: undefined, error: "", ...latest.current.get(run.name) }));
 }

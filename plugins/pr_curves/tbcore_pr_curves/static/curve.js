@@ -1,12 +1,12 @@
 /**
- * A curve of precision over recall: what the server says of it, and where it is on the screen. Pure.
+ * Pure functions on curves of precision over recall: reading responses, axis ranges, paths and hit tests.
  */
 
 import { toNumber } from "tbcore/lib/format.js";
 import { padded } from "tbcore/lib/series.js";
 
 /**
- * @typedef {object} Curve  columns of one length, in the order of the thresholds, which rise
+ * @typedef {object} Curve  columns of equal length, by ascending threshold
  * @property {number[]} precision
  * @property {number[]} recall
  * @property {number[]} true_positives
@@ -14,20 +14,20 @@ import { padded } from "tbcore/lib/series.js";
  * @property {number[]} true_negatives
  * @property {number[]} false_negatives
  * @property {number[]} thresholds
- * @property {number} area
+ * @property {number} area  under the curve
  * @property {string} display_name
  * @property {string} description
  *
- * @typedef {object} Found  what the server has at a step, or last before it
+ * @typedef {object} CurveAtStep  the server's latest curve at or before a step
  * @property {number | null} first_step  of the series
  * @property {number} step
- * @property {number} nth
- * @property {Curve | null} curve  null: nothing was logged so early
+ * @property {number} nth  index among curves that were logged at the same step
+ * @property {Curve | null} curve  null if nothing was logged so early
  *
  * @typedef {import("tbcore/lib/chart-types.js").Range} Range
  * @typedef {Pick<Curve, "precision" | "recall">} Points
  *
- * @typedef {object} Box  the plot, CSS pixels, and what it shows
+ * @typedef {object} Box  the plot's position and size in CSS pixels, and the ranges of its axes
  * @property {number} left
  * @property {number} top
  * @property {number} width
@@ -37,17 +37,17 @@ import { padded } from "tbcore/lib/series.js";
  */
 
 /** @type {Range} */
-const EVERYTHING = [0, 1];
-/** Air above and below the part that is shown of the curves, as a share of it. */
-const AIR = 0.06;
-/** So far beside the plot a point is still in it, CSS pixels. */
-const BESIDE = 1;
+const FULL_RANGE = [0, 1];
+/** Space above and below the visible part of the curves, as a share of its height. */
+const PADDING = 0.06;
+/** Largest distance of a point from the plot to be hit. */
+const HIT_MARGIN_PX = 1;
 
 const COLUMNS = /** @type {const} */ ([
   "precision", "recall", "true_positives", "false_positives", "true_negatives", "false_negatives", "thresholds",
 ]);
 
-/** @param {any} json @returns {Found} */
+/** Reads a response of the route `step`. @param {any} json @returns {CurveAtStep} */
 export function readFound(json) {
   const [sample] = json.samples;
   if (!sample) return { ...json, curve: null };
@@ -56,9 +56,9 @@ export function readFound(json) {
 }
 
 /**
- * A row for each threshold: run, step, threshold, precision, recall and the four counts.
+ * Table rows for downloads, one per threshold: run, step, threshold, precision, recall and the four counts.
  * @param {string} run
- * @param {Found} found  with a curve
+ * @param {CurveAtStep} found  with a curve
  * @returns {(string | number)[][]}
  */
 export function rowsOf(run, { step, curve }) {
@@ -68,47 +68,47 @@ export function rowsOf(run, { step, curve }) {
 }
 
 /**
- * What the axes show of the curves: all there can be, or a part of the recalls and the precisions that are there.
+ * The ranges of the axes. If zoomed, the precision axis covers what the curves have in the visible range of recall.
  * @param {readonly (Points | null)[]} curves
- * @param {Range | null} view  recalls; null: everything
+ * @param {Range | null} view  visible range of recall; null: everything
  * @returns {Pick<Box, "recall" | "precision">}
  */
 export function rangesOf(curves, view) {
-  if (!view) return { recall: EVERYTHING, precision: EVERYTHING };
-  let least = Infinity;
-  let most = -Infinity;
-  const take = (/** @type {number} */ precision) => {
+  if (!view) return { recall: FULL_RANGE, precision: FULL_RANGE };
+  let lowest = Infinity;
+  let highest = -Infinity;
+  const include = (/** @type {number} */ precision) => {
     if (!Number.isFinite(precision)) return;
-    least = Math.min(least, precision);
-    most = Math.max(most, precision);
+    lowest = Math.min(lowest, precision);
+    highest = Math.max(highest, precision);
   };
   for (const curve of curves) {
     const { recall, precision } = curve ?? { recall: [], precision: [] };
     for (let i = 0; i < recall.length; i++) {
-      if (recall[i] >= view[0] && recall[i] <= view[1]) take(precision[i]);
-      // Lines come in at the edges.
+      if (recall[i] >= view[0] && recall[i] <= view[1]) include(precision[i]);
+      // Where a line crosses an edge of the view, its precision there counts too.
       for (const edge of view) {
         const share = (edge - recall[i - 1]) / (recall[i] - recall[i - 1]);
-        if (share > 0 && share < 1) take(precision[i - 1] + share * (precision[i] - precision[i - 1]));
+        if (share > 0 && share < 1) include(precision[i - 1] + share * (precision[i] - precision[i - 1]));
       }
     }
   }
-  const [low, high] = padded(least <= most ? [least, most] : null, AIR);
+  const [low, high] = padded(lowest <= highest ? [lowest, highest] : null, PADDING);
   return { recall: view, precision: [Math.max(0, low), Math.min(1, high)] };
 }
 
-/** @param {Box} box @param {number} recall */
+/** The horizontal position of a recall. @param {Box} box @param {number} recall */
 export function xOf({ left, width, recall: [from, to] }, recall) {
   return left + (width * (recall - from)) / (to - from);
 }
 
-/** @param {Box} box @param {number} precision */
+/** The vertical position of a precision. @param {Box} box @param {number} precision */
 export function yOf({ top, height, precision: [from, to] }, precision) {
   return top + (height * (to - precision)) / (to - from);
 }
 
 /**
- * The line as an SVG path. What is no number interrupts it.
+ * The curve as an SVG path, interrupted at non-finite values.
  * @param {Points} curve
  * @param {Box} box
  */
@@ -125,12 +125,12 @@ export function pathOf({ precision, recall }, box) {
 }
 
 /**
- * The point that is nearest to a place on the screen, of those that are shown.
+ * The visible point nearest to a position on the screen.
  * @param {readonly (Points | null)[]} curves
  * @param {Box} box
  * @param {number} x
  * @param {number} y
- * @returns {{ curve: number, index: number } | null} null where there is no point
+ * @returns {{ curve: number, index: number } | null} null if no point is visible
  */
 export function nearest(curves, box, x, y) {
   let best = Infinity;
@@ -139,7 +139,7 @@ export function nearest(curves, box, x, y) {
     if (!curve) continue;
     for (let i = 0; i < curve.recall.length; i++) {
       const across = xOf(box, curve.recall[i]) - box.left;
-      if (across < -BESIDE || across > box.width + BESIDE) continue;
+      if (across < -HIT_MARGIN_PX || across > box.width + HIT_MARGIN_PX) continue;
       const distance = (box.left + across - x) ** 2 + (yOf(box, curve.precision[i]) - y) ** 2;
       if (distance < best) {
         best = distance;
@@ -151,11 +151,11 @@ export function nearest(curves, box, x, y) {
 }
 
 /**
- * Where a curve has the threshold that is nearest.
- * @param {readonly number[]} thresholds  rising
+ * Index of the threshold nearest to a value.
+ * @param {readonly number[]} thresholds  ascending
  * @param {number} threshold
  */
-export function indexOf(thresholds, threshold) {
+export function nearestIndex(thresholds, threshold) {
   let low = 0;
   let high = thresholds.length - 1;
   while (low < high) {

@@ -1,7 +1,7 @@
 /**
- * The tab of PR curves: a card for each tag with the curves of all runs, at the step that one slider chooses.
+ * The PR curves tab: a card for each tag with the curves of all runs, at the step of a common slider.
  *
- * In the address: `step`; `closed`, the groups that are folded.
+ * Settings in the page address: `step`, and `closed` (the folded sections).
  */
 
 import "@preact/signals";
@@ -19,7 +19,7 @@ import { readFound } from "./curve.js";
 
 /**
  * @typedef {import("tbcore/host.js").Host} Host
- * @typedef {import("./curve.js").Found} Found
+ * @typedef {import("./curve.js").CurveAtStep} CurveAtStep
  */
 
 export default {
@@ -32,12 +32,12 @@ export default {
   },
 };
 
-/** @param {Record<string, Record<string, unknown>>} answer  what each tag of each run is called */
-function namesOf(answer) {
-  return Object.fromEntries(Object.entries(answer).map(([run, tags]) => [run, Object.keys(tags)]));
+/** The tags of each run, from a response of the route `tags`. @param {Record<string, Record<string, unknown>>} response */
+function namesOf(response) {
+  return Object.fromEntries(Object.entries(response).map(([run, tags]) => [run, Object.keys(tags)]));
 }
 
-/** @param {{ host: Host, tags: Awaited<ReturnType<typeof watchTags>>, answers: Answers<Found> }} props */
+/** The toolbar and the cards. @param {{ host: Host, tags: Awaited<ReturnType<typeof watchTags>>, answers: Answers<CurveAtStep> }} props */
 function Tab({ host, tags, answers }) {
   const runs = runsByGroup(host);
   const filter = host.tagFilter.value;
@@ -56,12 +56,12 @@ function Tab({ host, tags, answers }) {
     host.keys([
       { key: "[", label: "Previous step", act: () => move.current(-1) },
       { key: "]", label: "Next step", act: () => move.current(1) },
-      { key: "→", label: "Next threshold, in the chart that has the focus; ← the one before" },
-      { key: "↓", label: "Next run, in the chart that has the focus; ↑ the one before" },
-      { key: "+ − 0", label: "Zoom in, out, show everything; Shift ← → moves" },
-      { key: "drag", label: "Zoom to a part; Shift moves, Ctrl or ⌘ and the wheel zooms, double click shows everything" },
+      { key: "← →", label: "Previous or next threshold, in the focused chart" },
+      { key: "↑ ↓", label: "Previous or next run, in the focused chart" },
+      { key: "+ − 0", label: "Zoom in, zoom out, show everything; Shift with ← → pans" },
+      { key: "drag", label: "Zoom to a range; Shift and drag pans, Ctrl or ⌘ and the wheel zooms, a double click shows everything" },
       { key: "f", label: "Show the focused card in full size" },
-      { key: "Esc", label: "No threshold, in the chart that has the focus" },
+      { key: "Esc", label: "Deselect the threshold, in the focused chart" },
     ]);
   }, []);
 

@@ -1,6 +1,6 @@
 /**
- * Precision over recall as a drawing. The pointer, and the arrow keys, choose the threshold that is read on all curves.
- * Dragging zooms to a part of the recalls, as in a line chart; the axis of precisions follows.
+ * A plot of precision over recall. The pointer and the arrow keys select a threshold, which is marked on all curves.
+ * Dragging zooms to a range of recall, as in a line chart; the precision axis adapts.
  */
 
 import { html } from "htm/preact";
@@ -17,24 +17,25 @@ import { nearest, pathOf, rangesOf, xOf, yOf } from "./curve.js";
  * @typedef {import("./curve.js").Range} Range
  */
 
-/** So far beside the plot is drawn too, CSS pixels: points at the edges are whole circles, while lines do not go on there. */
-const EDGE = 5;
+/** How far beyond the plot curves are drawn if not zoomed, so that circles at the edges are not cut off. */
+const CLIP_MARGIN_PX = 5;
 
-const MARGIN = { left: 48, right: 14, top: 10, bottom: 36 };
-const HEIGHT = 280;
-const EXPANDED = 520;
-/** Room for one number of an axis, CSS pixels. */
-const NUMBER = { width: 56, height: 40 };
+const MARGIN_PX = { left: 48, right: 14, top: 10, bottom: 36 };
+const HEIGHT_PX = 280;
+const EXPANDED_HEIGHT_PX = 520;
+/** Space for one label of an axis. */
+const TICK_SPACING_PX = { width: 56, height: 40 };
 
 /**
+ * The plot.
  * @param {object} props
  * @param {string} props.label
  * @param {readonly Line[]} props.lines
  * @param {Reading | null} props.reading
  * @param {(reading: Reading | null) => void} props.onRead
- * @param {Range | null} props.view  recalls that are shown; null: all
+ * @param {Range | null} props.view  visible range of recall; null: everything
  * @param {(view: Range | null) => void} props.onView
- * @param {string | null} props.hovered  a run, before all others
+ * @param {string | null} props.hovered  a run to highlight
  * @param {boolean} props.isDrawn
  * @param {boolean} props.expanded
  */
@@ -43,13 +44,13 @@ export function Plot({ label, lines, reading, onRead, view, onView, hovered, isD
   const area = useRef(/** @type {HTMLElement | null} */ (null));
   const clip = useId();
   const width = useWidth(element);
-  const height = expanded ? EXPANDED : HEIGHT;
+  const height = expanded ? EXPANDED_HEIGHT_PX : HEIGHT_PX;
   const curves = lines.map(({ found }) => found?.curve ?? null);
   const box = useMemo(() => boxOf(curves, width, height, view), [...curves, width, height, view]);
-  const edge = view ? 1 : EDGE;
+  const edge = view ? 1 : CLIP_MARGIN_PX;
   const hasHovered = lines.some(({ run, found }) => run.name === hovered && found?.curve);
 
-  /** What gestures act on, as it is now. */
+  /** What gestures act on; updated at each render. */
   const target = useRef(/** @type {import("tbcore/lib/chart-types.js").GestureTarget} */ ({ range: () => null, show() {}, point() {}, key: () => false }));
   target.current = {
     range: () => box.recall,
@@ -66,15 +67,15 @@ export function Plot({ label, lines, reading, onRead, view, onView, hovered, isD
   };
   useEffect(() => {
     if (!element.current || !area.current) return undefined;
-    const leaving = new AbortController();
+    const controller = new AbortController();
     const latest = {
       range: () => target.current.range(),
       show: (/** @type {Range | null} */ range, /** @type {boolean} */ settled) => target.current.show(range, settled),
       point: (/** @type {import("tbcore/lib/chart-types.js").Pointed | null} */ place) => target.current.point(place),
       key: (/** @type {KeyboardEvent} */ event) => target.current.key(event),
     };
-    addGestures(element.current, area.current, latest, leaving.signal);
-    return () => leaving.abort();
+    addGestures(element.current, area.current, latest, controller.signal);
+    return () => controller.abort();
   }, []);
 
   return html`<div
@@ -83,7 +84,7 @@ export function Plot({ label, lines, reading, onRead, view, onView, hovered, isD
     tabindex="0"
     role="group"
     aria-roledescription="chart"
-    aria-label="${label}: precision over recall. The arrow keys go over thresholds and runs."
+    aria-label="${label}: precision over recall. Use the arrow keys to select a threshold and a run."
   >
     <svg width=${width} height=${height} aria-hidden="true">
       <clipPath id=${clip}><rect x=${box.left - edge} y=${box.top - edge} width=${box.width + 2 * edge} height=${box.height + 2 * edge} /></clipPath>
@@ -104,42 +105,43 @@ export function Plot({ label, lines, reading, onRead, view, onView, hovered, isD
       style=${{ left: `${box.left}px`, top: `${box.top}px`, width: `${box.width}px`, height: `${box.height}px` }}
     ></div>
   </div>
-  <p class="tb-dim pr-read" role="status">${(reading && inWords(lines, reading)) || "Point at a curve, or use the arrow keys, to read it."}</p>`;
+  <p class="tb-dim pr-read" role="status">${(reading && describeReading(lines, reading)) || "Point at a curve or use the arrow keys to see its values."}</p>`;
 }
 
 /**
+ * The plot's position, size and ranges.
  * @param {readonly (import("./curve.js").Points | null)[]} curves
- * @param {number} width  of the drawing
+ * @param {number} width  of the whole drawing
  * @param {number} height
  * @param {Range | null} view
  * @returns {Box}
  */
 function boxOf(curves, width, height, view) {
   return {
-    left: MARGIN.left,
-    top: MARGIN.top,
-    width: Math.max(1, width - MARGIN.left - MARGIN.right),
-    height: height - MARGIN.top - MARGIN.bottom,
+    left: MARGIN_PX.left,
+    top: MARGIN_PX.top,
+    width: Math.max(1, width - MARGIN_PX.left - MARGIN_PX.right),
+    height: height - MARGIN_PX.top - MARGIN_PX.bottom,
     ...rangesOf(curves, view),
   };
 }
 
-/** @param {Range} range @param {number} length  of the axis @param {number} room  for a number */
-function ticksOf([from, to], length, room) {
-  const { at, spacing } = numberTicks(from, to, Math.max(1, Math.floor(length / room)));
-  const labels = formatTicks(at, spacing);
-  return at.map((place, i) => ({ place, share: (place - from) / (to - from), label: labels[i] }));
+/** Ticks of an axis. @param {Range} range @param {number} length  of the axis @param {number} spacing  for one label */
+function ticksOf([from, to], length, spacing) {
+  const { at, spacing: step } = numberTicks(from, to, Math.max(1, Math.floor(length / spacing)));
+  const labels = formatTicks(at, step);
+  return at.map((value, i) => ({ value, share: (value - from) / (to - from), label: labels[i] }));
 }
 
 /**
- * The drawing as a picture to keep. It is as large as the element that has the plot.
+ * The plot as an image to download, as large as on the screen.
  * @param {HTMLElement} element
  * @param {string} label
  * @param {readonly Line[]} lines
  * @param {Range | null} view
  * @returns {import("tbcore/lib/picture-buttons.js").Drawn}
  */
-export function pictureOf(element, label, lines, view) {
+export function exportChart(element, label, lines, view) {
   const toSVG = async (note = "") => {
     const { frameSVG } = await import("tbcore/lib/chart-export.js");
     const plot = /** @type {HTMLElement} */ (element.querySelector(".pr-plot"));
@@ -147,14 +149,14 @@ export function pictureOf(element, label, lines, view) {
     const curves = drawn.map(({ found }) => /** @type {import("./curve.js").Curve} */ (found?.curve));
     const { clientWidth: width, clientHeight: height } = plot;
     const box = boxOf(curves, width, height, view);
-    const layout = { ...box, xTicks: ticksOf(box.recall, box.width, NUMBER.width), yTicks: ticksOf(box.precision, box.height, NUMBER.height) };
+    const layout = { ...box, xTicks: ticksOf(box.recall, box.width, TICK_SPACING_PX.width), yTicks: ticksOf(box.precision, box.height, TICK_SPACING_PX.height) };
     const style = getComputedStyle(plot);
     const [text, grid, surface] = ["--tb-ink-2", "--tb-grid", "--tb-surface"].map((name) => style.getPropertyValue(name).trim());
     const paths = drawn.map(({ run }, i) => `<path d="${pathOf(curves[i], { ...box, left: 0, top: 0 })}" stroke="${run.color}" stroke-width="1.6"/>`);
     /** @type {[string, string]} */
     const titles = ["recall", "precision"];
-    const items = drawn.map(({ run, found }) => ({ name: `${run.name}, step ${formatStep(/** @type {import("./curve.js").Found} */ (found).step)}`, color: run.color }));
-    return frameSVG({ label, width, height: height - MARGIN.bottom + 26, layout, titles, note, colors: { text, grid, surface } }, paths, items);
+    const items = drawn.map(({ run, found }) => ({ name: `${run.name}, step ${formatStep(/** @type {import("./curve.js").CurveAtStep} */ (found).step)}`, color: run.color }));
+    return frameSVG({ label, width, height: height - MARGIN_PX.bottom + 26, layout, titles, note, colors: { text, grid, surface } }, paths, items);
   };
   return {
     toSVG,
@@ -162,19 +164,19 @@ export function pictureOf(element, label, lines, view) {
   };
 }
 
-/** @param {{ box: Box }} props */
+/** Grid lines, labels and titles. @param {{ box: Box }} props */
 function Axes({ box }) {
   const { left, top, width, height } = box;
   return html`<g class="pr-axes">
-    ${ticksOf(box.recall, width, NUMBER.width).map(({ place, label }) => {
-      const x = xOf(box, place);
+    ${ticksOf(box.recall, width, TICK_SPACING_PX.width).map(({ value, label }) => {
+      const x = xOf(box, value);
       return html`<g key=${`x${label}`}>
         <line x1=${x} x2=${x} y1=${top} y2=${top + height} />
         <text x=${x} y=${top + height + 15} text-anchor="middle">${label}</text>
       </g>`;
     })}
-    ${ticksOf(box.precision, height, NUMBER.height).map(({ place, label }) => {
-      const y = yOf(box, place);
+    ${ticksOf(box.precision, height, TICK_SPACING_PX.height).map(({ value, label }) => {
+      const y = yOf(box, value);
       return html`<g key=${`y${label}`}>
         <line x1=${left} x2=${left + width} y1=${y} y2=${y} />
         <text x=${left - 6} y=${y + 4} text-anchor="end">${label}</text>
@@ -185,7 +187,7 @@ function Axes({ box }) {
   </g>`;
 }
 
-/** @param {{ line: Line, box: Box, isFaint: boolean, isFirst: boolean }} props */
+/** The curve of one run, with a circle at the selected threshold. @param {{ line: Line, box: Box, isFaint: boolean, isFirst: boolean }} props */
 function CurveLine({ line: { run, found, index }, box, isFaint, isFirst }) {
   const curve = /** @type {import("./curve.js").Curve} */ (found?.curve);
   const path = useMemo(() => pathOf(curve, box), [curve, box]);
@@ -196,17 +198,17 @@ function CurveLine({ line: { run, found, index }, box, isFaint, isFirst }) {
   </g>`;
 }
 
-/** @param {Line} line @param {number} index @returns {Reading} */
+/** Selects a point of a curve. @param {Line} line @param {number} index @returns {Reading} */
 function readingOf({ run, found }, index) {
   return { run: run.name, threshold: found?.curve?.thresholds[index] ?? 0 };
 }
 
 /**
- * What is read after a key.
+ * The selection after a key was pressed.
  * @param {readonly Line[]} lines
  * @param {Reading | null} reading
  * @param {string} key
- * @returns {Reading | null | undefined} undefined: the key means nothing here
+ * @returns {Reading | null | undefined} undefined if the key has no effect
  */
 function readingAfter(lines, reading, key) {
   if (key === "Escape") return reading ? null : undefined;
@@ -234,8 +236,8 @@ function readingAfter(lines, reading, key) {
   }
 }
 
-/** @param {readonly Line[]} lines @param {Reading} reading */
-function inWords(lines, reading) {
+/** The selected point in words. @param {readonly Line[]} lines @param {Reading} reading */
+function describeReading(lines, reading) {
   const line = lines.find(({ run }) => run.name === reading.run);
   const curve = line?.found?.curve;
   if (!line || !curve || line.index < 0) return "";
@@ -250,7 +252,7 @@ function inWords(lines, reading) {
   return `${reading.run}, threshold ${formatValue(curve.thresholds[index])}: ${rates}, ${counts.join(", ")}`;
 }
 
-/** @param {{ current: HTMLElement | null }} ref  @returns {number} CSS pixels, 0 at first */
+/** The width of an element. @param {{ current: HTMLElement | null }} ref  @returns {number} CSS pixels; 0 before layout */
 function useWidth(ref) {
   const [width, setWidth] = useState(0);
   useEffect(() => {
