@@ -1,7 +1,8 @@
-"""The run list in a real browser: tree, order, ages, colours, groups, keys, and its host API."""
+"""The run list in a real browser: tree, order, ages, colours, groups and keys."""
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -26,7 +27,7 @@ export default {
     host.preferences.subscribe((values) => { seen.preferences = values; });
     host.keys([
       { key: 'f', label: 'Full size', act: () => seen.keys.push('f') },
-      { key: 'ArrowLeft', label: 'Only told' },
+      { key: 'ArrowLeft', label: 'Only listed' },
     ]);
     globalThis.host = host;
     const box = document.createElement('input');
@@ -36,14 +37,14 @@ export default {
 };
 """
 
-LISTED = """() => [...document.querySelectorAll('[role=treegrid] [role=row]')].map(
+ROW_LABELS = """() => [...document.querySelectorAll('[role=treegrid] [role=row]')].map(
   (row) => '  '.repeat(row.ariaLevel - 1) + row.querySelector('.tb-name').textContent)"""
-"""Labels of the rows, by level."""
+"""A function that returns the labels of the rows, indented by level."""
 
 
 @pytest.fixture
 def logdir(tmp_path: Path) -> Path:
-    """Two experiments with two seeds each, and another run; newer ones come later by name."""
+    """Two experiments with two seeds each, and another run, started in the order of their names."""
     path = tmp_path / "logs"
     for index, run in enumerate(SEEDS):
         write_run(path, run, scalars={"loss": [1.0, 0.5]}, wall_time=1_700_000_000.0 + 100 * index)
@@ -52,18 +53,19 @@ def logdir(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def probe(serve: Any, logdir: Path, install_plugin: Callable[..., Path]) -> Any:
-    """A server with a tab that shows what its host gives it."""
+    """A server with a tab whose module records the values of its host object in `seen`."""
     return serve(logdir, python_path=[install_plugin("probe", PROBE)])
 
 
 def wait_for_rows(page: Any, *rows: str) -> None:
+    """Waits until the run list has these rows, indented by level."""
     page.wait_for_function(
-        f"(rows) => JSON.stringify(({LISTED})()) === JSON.stringify(rows)", arg=list(rows)
+        f"(rows) => JSON.stringify(({ROW_LABELS})()) === JSON.stringify(rows)", arg=list(rows)
     )
 
 
-def test_runs_stand_below_folders_that_check_all_in_them(probe: Any, new_profile: Any) -> None:
-    """A folder with one child is folded into it; arrow keys walk, open and close."""
+def test_a_folder_checks_all_runs_in_it(probe: Any, new_profile: Any) -> None:
+    """A folder with one child is merged with it; arrow keys move, expand and collapse."""
     profile = new_profile()
     page = profile.open(probe.url, "#probe")
     wait_for_rows(
@@ -94,7 +96,7 @@ def test_runs_stand_below_folders_that_check_all_in_them(probe: Any, new_profile
     page.keyboard.press("Home")
     page.keyboard.press("ArrowLeft")
     wait_for_rows(page, "exp/", "other")
-    page.get_by_label("Filter runs").fill("a_s")  # a filter shows what it finds
+    page.get_by_label("Filter runs").fill("a_s")  # a filter expands folders
     wait_for_rows(page, "exp/", "  a_s1/train", "  a_s2/train")
     page.get_by_label("Filter runs").fill("")
     wait_for_rows(page, "exp/", "other")
@@ -102,7 +104,7 @@ def test_runs_stand_below_folders_that_check_all_in_them(probe: Any, new_profile
 
 
 def test_layout_and_order_are_remembered(probe: Any, new_profile: Any) -> None:
-    """As a list of whole names, and the newest first; also after a reload."""
+    """A list of full names, newest first, is the same after a reload."""
     profile = new_profile()
     page = profile.open(probe.url, "#probe")
     page.get_by_text("List", exact=True).click()
@@ -119,16 +121,14 @@ def test_layout_and_order_are_remembered(probe: Any, new_profile: Any) -> None:
     profile.check(probe.url)
 
 
-def test_ages_live_runs_and_values_that_are_not_finite(
+def test_runs_have_ages_live_marks_and_nan_marks(
     serve: Any, new_profile: Any, tmp_path: Path
 ) -> None:
-    """The list says when a run logged last, whether it still does, and where it has NaN."""
+    """The list shows when a run last logged, whether it is live, and where it has NaN."""
     logdir = tmp_path / "logs"
     hours_ago = time.time() - 3 * 3600
     bad = {"loss": [1.0, float("nan")], "grad": [float("inf")]}
     [old, *_] = write_run(logdir, "old", scalars=bad, wall_time=hours_ago).parent.glob("*tfevents*")
-    import os
-
     os.utime(old, (hours_ago, hours_ago))
     write_run(logdir, "new", scalars={"loss": [1.0]}, wall_time=time.time())
     write_run(logdir, "copied", scalars={"loss": [1.0]}, wall_time=hours_ago)
@@ -140,7 +140,7 @@ def test_ages_live_runs_and_values_that_are_not_finite(
         "NaN or infinite values in loss from step 1, grad from step 0."
     )
     row.get_by_text("2h").or_(row.get_by_text("3h")).wait_for()
-    assert "Finished, or silent" in row.locator(".tb-age").get_attribute("title")
+    assert "Not live" in row.locator(".tb-age").get_attribute("title")
     assert row.get_by_role("img", name="live").count() == 0
     live = page.locator(".tb-run[title=new]")
     live.get_by_role("img", name="live").wait_for(state="attached")
@@ -154,8 +154,8 @@ def test_ages_live_runs_and_values_that_are_not_finite(
     profile.check(server.url)
 
 
-def test_the_menu_of_a_run(probe: Any, new_profile: Any, logdir: Path) -> None:
-    """Only this, hide, copy; a colour of the reader's own is the same everywhere and is kept."""
+def test_a_run_has_a_menu(probe: Any, new_profile: Any, logdir: Path) -> None:
+    """It copies, hides, and shows only this run; a chosen colour applies everywhere and is kept."""
     profile = new_profile()
     profile.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = profile.open(probe.url, "#probe")
@@ -176,7 +176,7 @@ def test_the_menu_of_a_run(probe: Any, new_profile: Any, logdir: Path) -> None:
     row.hover()
     page.mouse.down(button="right")
     page.get_by_role("menu", name="other").wait_for()
-    page.wait_for_timeout(100)  # as long as a hand takes to let the button go
+    page.wait_for_timeout(100)  # about as long as a click takes
     page.mouse.up(button="right")
     page.get_by_label("Colour").fill("#123456")
     page.wait_for_function("() => globalThis.seen?.runs[0].color === '#123456'")
@@ -191,7 +191,8 @@ def test_the_menu_of_a_run(probe: Any, new_profile: Any, logdir: Path) -> None:
     profile.check(probe.url)
 
 
-def test_the_run_pointed_at_is_known_everywhere(probe: Any, new_profile: Any) -> None:
+def test_the_hovered_run_is_shared(probe: Any, new_profile: Any) -> None:
+    """The tab knows the run under the pointer in the run list, which highlights that of the tab."""
     profile = new_profile()
     page = profile.open(probe.url, "#probe")
     page.locator(".tb-run[title=other]").hover()
@@ -206,7 +207,7 @@ def test_the_run_pointed_at_is_known_everywhere(probe: Any, new_profile: Any) ->
 
 
 def test_preferences_are_kept_in_the_browser(probe: Any, new_profile: Any) -> None:
-    """Not in the address, and only texts."""
+    """They are not in the address, and another tab of the browser has them too."""
     profile = new_profile()
     page = profile.open(probe.url, "#probe")
     page.wait_for_function("() => globalThis.host")
@@ -222,7 +223,7 @@ def test_preferences_are_kept_in_the_browser(probe: Any, new_profile: Any) -> No
 
 
 def test_runs_are_grouped(probe: Any, new_profile: Any) -> None:
-    """The editor says what a rule makes; groups have one colour each, an address, and members."""
+    """The editor previews a rule; each group has a colour, and the rule is in the address."""
     profile = new_profile()
     page = profile.open(probe.url, "#probe")
     page.get_by_role("button", name="Group…").click()
@@ -271,8 +272,8 @@ def test_runs_are_grouped(probe: Any, new_profile: Any) -> None:
     profile.check(probe.url)
 
 
-def test_keys_reach_the_filters_and_the_help(probe: Any, new_profile: Any) -> None:
-    """Those of the open tab are called and listed too; none does anything while one types."""
+def test_keys_focus_the_filters_and_open_the_help(probe: Any, new_profile: Any) -> None:
+    """Keys of the open tab are called and listed too; no key acts while the reader types."""
     profile = new_profile()
     page = profile.open(probe.url, "#probe")
     page.wait_for_function("() => globalThis.host")
@@ -296,7 +297,7 @@ def test_keys_reach_the_filters_and_the_help(probe: Any, new_profile: Any) -> No
     page.keyboard.press("?")
     dialog = page.get_by_role("dialog", name="Keyboard shortcuts")
     dialog.get_by_text("Full size").wait_for()
-    dialog.get_by_text("Only told").wait_for()
+    dialog.get_by_text("Only listed").wait_for()
     page.keyboard.press("f")
     assert page.evaluate("() => seen.keys") == ["f"]
     page.keyboard.press("Escape")
@@ -306,7 +307,8 @@ def test_keys_reach_the_filters_and_the_help(probe: Any, new_profile: Any) -> No
     profile.check(probe.url)
 
 
-def test_at_400_pixels_the_list_has_all_it_has(probe: Any, new_profile: Any) -> None:
+def test_the_run_list_is_complete_at_400_pixels(probe: Any, new_profile: Any) -> None:
+    """Groups and menus work by touch, and the page does not scroll horizontally."""
     profile = new_profile(viewport={"width": 400, "height": 700}, has_touch=True, is_mobile=True)
     page = profile.open(probe.url, "#probe")
     page.get_by_role("button", name="Runs").click()
@@ -321,7 +323,8 @@ def test_at_400_pixels_the_list_has_all_it_has(probe: Any, new_profile: Any) -> 
     profile.check(probe.url)
 
 
-def test_a_checked_box_has_a_tick_also_without_colours(probe: Any, new_profile: Any) -> None:
+def test_a_checked_box_has_a_tick_in_forced_colours(probe: Any, new_profile: Any) -> None:
+    """A partly checked folder has a dash, and the runs keep their colours."""
     profile = new_profile(forced_colors="active")
     page = profile.open(probe.url, "#probe&runs=other,exp/a_s1/train")
     mark = """(box) => {

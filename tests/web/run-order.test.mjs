@@ -43,6 +43,6 @@ test("all there is to say about a run", () => {
   const run = details({ start: 1, last: 2, nonfinite: { num_tags: 3, tags: ["loss", "acc"], first_steps: [1200, null] } });
   assert.equal(
     describeRun(run, NOW, String),
-    "First event 1.\nLast event 2.\nFinished, or silent: no new event for 5 minutes.\nNaN or infinite values in loss from step 1,200, acc and 1 more.",
+    "First event 1.\nLast event 2.\nNot live: no new events in the last 5 minutes.\nNaN or infinite values in loss from step 1,200, acc and 1 more.",
   );
 });

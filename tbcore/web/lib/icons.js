@@ -1,10 +1,10 @@
 /**
- * The icons of the shell and of cards, as small SVG drawings in the colour of the text around them.
+ * Icons for the shell and for cards: small SVG drawings in the colour of the surrounding text.
  */
 
 import { html } from "htm/preact";
 
-/** Stroke paths on a 16 by 16 grid. */
+/** SVG path data by name, for strokes on a 16 by 16 grid. */
 const PATHS = {
   chevron: "M6 4l4 4-4 4",
   close: "M4 4l8 8M12 4l-8 8",
@@ -32,6 +32,7 @@ const PATHS = {
 };
 
 /**
+ * An icon, hidden from screen readers.
  * @param {{ name: keyof typeof PATHS }} props
  */
 export function Icon({ name }) {

@@ -1,14 +1,16 @@
 /**
- * Parts of the page that are fetched when they are first used.
+ * Components that are loaded when they are first used.
  */
 
 import { html } from "htm/preact";
 import { useEffect, useState } from "preact/hooks";
 
 /**
- * Draws a component of a module that is not loaded yet; nothing until it is.
- * @param {{ load: () => Promise<any>, of: string, onClose?: () => void, [name: string]: unknown }} props  `of`: the
- *   component's name, `onClose`: called when it cannot be loaded; the component gets it and all others
+ * Loads a module and renders a component of it. Renders nothing until the module is loaded.
+ *
+ * `load` imports the module, and `of` is the name of the component. All other props are passed to the
+ * component. `onClose` is also called if the module cannot be loaded.
+ * @param {{ load: () => Promise<any>, of: string, onClose?: () => void, [name: string]: unknown }} props
  */
 export function Later({ load, of, ...props }) {
   const [Component, setComponent] = useState(/** @type {unknown} */ (null));

@@ -1,7 +1,8 @@
 /**
- * Stands for a card of a grid until it comes near the visible part of the page: with thousands of cards those that are never
- * looked at cost an empty box each. The box has the title, for headings and for the browser's own search, and the height
- * of a card, so that nothing moves when it is drawn. What has been drawn stays.
+ * A placeholder for a card, which is rendered once the placeholder comes near the visible part of the page.
+ * In a grid of thousands of cards, each card that is never scrolled to costs only an empty box. The box
+ * contains the title, so that the browser's search finds it, and is as high as a card, so that the page does
+ * not jump. A card that has been rendered stays.
  *
  *     html`<${LazyCard} key=${tag} title=${tag} draw=${() => html`<${MyCard} key=${tag} tag=${tag} />`} />`
  */
@@ -11,10 +12,11 @@ import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { isNear, watchNear } from "./lazy.js";
 
 /**
+ * The placeholder, and later the card.
  * @param {object} props
- * @param {string} props.title  of the card
- * @param {string} [props.label]  names the card where the title alone does not: a tag and a run
- * @param {() => unknown} props.draw  one `Card`
+ * @param {string} props.title  the card's title
+ * @param {string} [props.label]  accessible name, where the title alone is ambiguous: a tag and a run
+ * @param {() => unknown} props.draw  renders one `Card`
  */
 export function LazyCard({ title, label = title, draw }) {
   const box = useRef(/** @type {Element | null} */ (null));
@@ -24,9 +26,9 @@ export function LazyCard({ title, label = title, draw }) {
     const grid = /** @type {Element} */ (element.parentElement);
     const show = () => {
       setDrawn(true);
-      measure(grid);
+      scheduleSetHeight(grid);
     };
-    // What is in sight at once is drawn in the same frame.
+    // Cards that are visible from the start are rendered in the same frame.
     if (isNear(element)) return show();
     const stop = watchNear(element, (near) => {
       if (!near) return;
@@ -39,19 +41,19 @@ export function LazyCard({ title, label = title, draw }) {
   return html`<article class="tb-card tb-far" aria-label=${label} aria-busy="true" ref=${box}>${title}</article>`;
 }
 
-/** A grid in which cards are drawn for the next frame. @type {Element | null} */
-let changing = null;
+/** The grid to measure in the next frame; null if none is scheduled. @type {Element | null} */
+let scheduledGrid = null;
 
 /** @param {Element} grid */
-function measure(grid) {
-  if (!changing) requestAnimationFrame(setHeight);
-  changing = grid;
+function scheduleSetHeight(grid) {
+  if (!scheduledGrid) requestAnimationFrame(setHeight);
+  scheduledGrid = grid;
 }
 
-/** Makes the boxes of a tab as high as one of its cards. */
+/** Makes the placeholders of a tab as high as one of its cards. */
 function setHeight() {
-  const grid = /** @type {Element} */ (changing);
-  changing = null;
+  const grid = /** @type {Element} */ (scheduledGrid);
+  scheduledGrid = null;
   const height = grid.querySelector(".tb-card:not(.tb-far, .tb-expanded)")?.getBoundingClientRect().height;
   const root = grid.getRootNode();
   const tab = root instanceof ShadowRoot ? root.host : document.documentElement;

@@ -1,10 +1,10 @@
 /**
- * Tells an element when it comes near the visible part of the page, so that only charts that can be seen soon exist.
+ * Whether elements are near the visible part of the page, so that only charts that may soon be visible exist.
  */
 
 import { useEffect, useState } from "preact/hooks";
 
-/** One screen height ahead: fast scrolling finds charts that are ready. */
+/** "Near" is one window height above or below, so that charts are ready when they are scrolled to. */
 const MARGIN = "100% 0px";
 
 /** @type {WeakMap<Element, (near: boolean) => void>} */
@@ -17,10 +17,10 @@ const observer = new IntersectionObserver(
 );
 
 /**
- * Calls back now and whenever the element comes near the visible part of the page or leaves it.
+ * Calls back soon, and then whenever the element comes near the visible part of the page or leaves it.
  * @param {Element} element
  * @param {(near: boolean) => void} callback
- * @returns {() => void} stops
+ * @returns {() => void} stops the calls
  */
 export function watchNear(element, callback) {
   callbacks.set(element, callback);
@@ -32,7 +32,7 @@ export function watchNear(element, callback) {
 }
 
 /**
- * Whether an element that is shown is near the visible part of the page, by where it is now.
+ * Whether an element is displayed and near the visible part of the page right now.
  * @param {Element} element
  */
 export function isNear(element) {
@@ -41,7 +41,7 @@ export function isNear(element) {
 }
 
 /**
- * Whether the element of a component is near the visible part of the page.
+ * Preact hook: whether an element of the component is near the visible part of the page.
  * @param {{ current: Element | null }} ref
  */
 export function useNear(ref) {

@@ -1,6 +1,7 @@
 /**
- * A card with a line chart of some runs, and what they logged fetched once it is in sight. The chart follows the theme and
- * the run that is pointed at, the card can have the whole width, and the chart can be saved as a picture.
+ * `LinesCard`: a card with a line chart of some runs. The chart follows the theme and the hovered run, and can
+ * be downloaded as a picture. `useColumns`: fetches its data once the card is near the visible part of the
+ * page.
  *
  *     const body = useRef(null);
  *     const isNear = useNear(body);
@@ -28,67 +29,71 @@ import { Queue } from "./queue.js";
  * @typedef {ReturnType<typeof readColumns>} Columns
  */
 
-/** Requests of a tab at a time: a browser opens six connections, and the page needs one. */
-const LIMIT = 5;
-/** @type {WeakMap<Host, Queue>} */
+/** A browser opens at most six connections to a host, and the rest of the page needs one. */
+const MAX_CONCURRENT_REQUESTS = 5;
+/** @type {WeakMap<Host, Queue>} one queue per tab */
 const queues = new WeakMap();
 
 /**
- * What the server has of some runs, now and whenever one of them changes: a POST of `{"runs": [...], ...question}`, which a
- * route reads with `json_body` and answers with `columns_response`. What was fetched stays until what is newer is there.
+ * Preact hook: columns of some runs, fetched now and again whenever one of the runs changes. Sends a POST
+ * request with the body `{"runs": [...], ...params}`; the route parses it with `json_body` and returns
+ * `columns_response`. The old columns stay until the new ones arrive.
  * @param {Host} host
- * @param {string} path  of the route
- * @param {object} question  what JSON has
+ * @param {string} path  the route, below `data/plugin/<name>/`
+ * @param {object} params  other fields of the request's body
  * @param {readonly Run[]} runs
- * @param {boolean} isWanted  whether the card is near: `useNear` says it
- * @returns {{ answer: Columns | null, error: string }}
+ * @param {boolean} isEnabled  false: no requests are sent; usually the result of `useNear`
+ * @returns {{ answer: Columns | null, error: string }} `answer` may be older than `error`
  */
-export function useColumns(host, path, question, runs, isWanted) {
+export function useColumns(host, path, params, runs, isEnabled) {
   const [answer, setAnswer] = useState(/** @type {Columns | null} */ (null));
   const [error, setError] = useState("");
   const names = runs.map(({ name }) => name);
-  const body = JSON.stringify({ runs: names, ...question });
+  const body = JSON.stringify({ runs: names, ...params });
   const generations = host.generations.value;
   const generation = names.map((name) => generations.of(name)).join(" ");
-  const ask = async (/** @type {AbortSignal} */ signal) => {
+  const send = async (/** @type {AbortSignal} */ signal) => {
     let queue = queues.get(host);
-    if (!queue) queues.set(host, (queue = new Queue(LIMIT)));
+    if (!queue) queues.set(host, (queue = new Queue(MAX_CONCURRENT_REQUESTS)));
     try {
-      const found = await queue.add(async (ending) => readColumns(await (await post(host, path, JSON.parse(body), ending)).arrayBuffer()), signal);
+      const columns = await queue.add(async (aborted) => readColumns(await (await post(host, path, JSON.parse(body), aborted)).arrayBuffer()), signal);
       if (signal.aborted) return;
-      setAnswer(found);
+      setAnswer(columns);
       setError("");
     } catch (failure) {
       if (!signal.aborted) setError(/** @type {Error} */ (failure).message);
     }
   };
-  useAsking(isWanted ? ask : null, [path, body], generation);
+  useAsking(isEnabled ? send : null, [path, body], generation);
   return { answer, error };
 }
 
 /**
+ * A card with a line chart.
  * @param {object} props
  * @param {Host} props.host
- * @param {import("preact").RefObject<HTMLElement>} props.body  of the chart, for `useNear`
- * @param {boolean} props.isNear  the chart exists while it is
+ * @param {import("preact").RefObject<HTMLElement>} props.body  set to the chart's element, for `useNear`
+ * @param {boolean} props.isNear  the chart exists only while this is true
  * @param {string} props.title
- * @param {string} [props.group]  whose heading says the beginning of the title
- * @param {readonly Line[] | null} [props.lines]  null: they are not there yet. Equal ones are to be the same array
- * @param {readonly Band[] | null} [props.bands]
- * @param {string} [props.error]  why there is nothing, or nothing newer
+ * @param {string} [props.group]  group whose heading already shows the start of the title
+ * @param {readonly Line[] | null} [props.lines]  null until they are loaded. Pass the same array as long as
+ *   the lines are the same
+ * @param {readonly Band[] | null} [props.bands]  drawn in place of `lines`
+ * @param {string} [props.error]  why the data could not be loaded or updated
  * @param {Partial<import("./chart-types.js").Axes>} [props.axes]
- * @param {import("./chart-types.js").Cursor} [props.cursor]  of all cards; make it anew when the x axis is another one
+ * @param {import("./chart-types.js").Cursor} [props.cursor]  shared by all cards; make a new one when the
+ *   x axis changes
  * @param {import("./chart-types.js").Callbacks["readOut"]} [props.readOut]
- * @param {boolean} [props.legend]  with a table of the lines below
- * @param {readonly string[]} [props.notes]  what to know about the chart, also in its pictures
- * @param {() => unknown} [props.downloads]  what else stands in the menu of downloads
- * @param {unknown} [props.children]  above the chart
+ * @param {boolean} [props.legend]  whether to show a table of the lines below the chart
+ * @param {readonly string[]} [props.notes]  notes on the chart, which its pictures have too
+ * @param {() => unknown} [props.downloads]  renders more entries of the download menu
+ * @param {unknown} [props.children]  shown above the chart
  */
 export function LinesCard({ host, body, isNear, title, group, lines, bands, error = "", axes = {}, cursor, readOut, legend = false, ...props }) {
   const { notes = [], downloads, children } = props;
-  const drawn = useRef(/** @type {LineChart | null} */ (null));
-  const latest = useRef(readOut);
-  latest.current = readOut;
+  const chart = useRef(/** @type {LineChart | null} */ (null));
+  const latestReadOut = useRef(readOut);
+  latestReadOut.current = readOut;
   const [expanded, setExpanded] = useState(false);
   const [isZoomed, setZoomed] = useState(false);
   const [hits, setHits] = useState(/** @type {readonly import("./chart-types.js").Hit[] | null} */ (null));
@@ -98,46 +103,46 @@ export function LinesCard({ host, body, isNear, title, group, lines, bands, erro
 
   useEffect(() => {
     if (!isNear || !body.current) return undefined;
-    const made = new LineChart(body.current.appendChild(document.createElement("div")), {
+    const created = new LineChart(body.current.appendChild(document.createElement("div")), {
       label: title,
       cursor,
-      readOut: readOut && ((found) => /** @type {NonNullable<typeof readOut>} */ (latest.current)(found)),
-      onHover: (found) => {
-        const line = found[0]?.line;
+      readOut: readOut && ((points) => /** @type {NonNullable<typeof readOut>} */ (latestReadOut.current)(points)),
+      onHover: (points) => {
+        const line = points[0]?.line;
         host.hoveredRun.set(line ? (line.run ?? line.name) : null);
-        setHits(found.length > 0 ? found : null);
+        setHits(points.length > 0 ? points : null);
       },
       onZoom: setZoomed,
     });
-    drawn.current = made;
+    chart.current = created;
     return () => {
-      made.destroy();
+      created.destroy();
       body.current?.replaceChildren();
-      drawn.current = null;
+      chart.current = null;
       setZoomed(false);
       setHits(null);
     };
   }, [isNear, cursor]);
   useEffect(() => {
-    drawn.current?.setAxes({ xAxis, xScale, yScale, clip });
+    chart.current?.setAxes({ xAxis, xScale, yScale, clip });
   }, [isNear, cursor, xAxis, xScale, yScale, clip]);
   useEffect(() => {
-    if (bands) drawn.current?.setBands(bands);
-    else drawn.current?.setLines(lines ?? []);
+    if (bands) chart.current?.setBands(bands);
+    else chart.current?.setLines(lines ?? []);
   }, [isNear, cursor, lines, bands]);
   useEffect(() => {
-    drawn.current?.restyle();
+    chart.current?.restyle();
   }, [theme]);
   useEffect(() => {
-    drawn.current?.highlight(hovered);
+    chart.current?.highlight(hovered);
   }, [isNear, cursor, hovered]);
 
   const actions = html`
-    ${isZoomed && html`<${ShowAll} label=${title} onClick=${() => drawn.current?.resetZoom()} />`}
+    ${isZoomed && html`<${ShowAll} label=${title} onClick=${() => chart.current?.resetZoom()} />`}
     <${Menu}
       icon="download"
       label="Download ${title}"
-      content=${() => html`<div class="tb-downloads"><${PictureButtons} chart=${drawn.current} name=${title} note=${notes.join("; ")} />${downloads?.()}</div>`}
+      content=${() => html`<div class="tb-downloads"><${PictureButtons} chart=${chart.current} name=${title} note=${notes.join("; ")} />${downloads?.()}</div>`}
     />
   `;
   const numDrawn = (lines?.length ?? 0) + (bands?.length ?? 0);

@@ -1,11 +1,11 @@
 /**
- * Lists of names in the address, whatever the names are: tags, runs, groups. Pure.
+ * Lists of names (tags, runs, groups) as text for the URL. Pure functions, no DOM.
  */
 
 import { escapeName, unescapeName } from "./address.js";
 
 /**
- * `a,b;c` is [[a, b], [c]].
+ * Parses lists of names: `a,b;c` is [["a", "b"], ["c"]].
  * @param {string | undefined} text
  * @returns {string[][]} without empty lists
  */
@@ -15,21 +15,21 @@ export function parseLists(text) {
 }
 
 /**
+ * Formats lists of names; the inverse of `parseLists`.
  * @param {readonly (readonly string[])[]} lists
- * @returns {string | null} null when there is nothing in them
+ * @returns {string | null} null if there are no names
  */
 export function formatLists(lists) {
   const text = lists.map((list) => list.map(escapeName).join(",")).filter(Boolean).join(";");
   return text || null;
 }
 
-/** @param {string} text */
+/** Unescapes a name. @param {string} text */
 function decode(text) {
   if (!text.includes("%")) return unescapeName(text);
   try {
-    // Links from before names were written as they are.
-    return decodeURIComponent(text);
+    return decodeURIComponent(text); // older links escaped names with `%`
   } catch {
-    return text; // a `%` that was typed by hand
+    return text; // a stray `%`, typed by hand
   }
 }

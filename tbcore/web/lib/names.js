@@ -1,16 +1,17 @@
 /**
- * Order and grouping of names: natural order, and groups by first path segment. Pure.
+ * Order and grouping of names: natural order, and groups by first path segment. Pure functions, no DOM.
  */
 
 /**
- * Natural order. Path segments compare one after the other, so that children stand under their parent, and numbers
- * inside a segment compare as numbers:
+ * Compares names in natural order. Path segments are compared one by one, so that children follow their
+ * parent. Numbers inside a segment are compared by value:
  *
- *     lr0.001 < lr0.005 < lr0.01         one point makes a decimal
- *     v1.9 < v1.10, 1.9.0 < 1.10.0       behind a "v", and with more points (versions, dates), each part counts alone
- *     lr1e-4 < lr5e-4 < lr1e-3           exponents count
+ *     lr0.001 < lr0.005 < lr0.01         a number with one point is a decimal number
+ *     v1.9 < v1.10, 1.9.0 < 1.10.0       after a "v", or with more points (versions, dates), each part is
+ *                                        a number of its own
+ *     lr1e-4 < lr5e-4 < lr1e-3           exponents are part of the number
  *
- * A "-" is a dash, not a sign. The order is total: names that differ never compare as 0.
+ * A "-" is a dash, not a sign. The order is total: different names never compare as 0.
  * @param {string} a
  * @param {string} b
  * @returns {number} negative, zero or positive
@@ -26,6 +27,7 @@ export function compareNames(a, b) {
 }
 
 /**
+ * Compares path segments in natural order.
  * @param {string} a
  * @param {string} b
  */
@@ -61,14 +63,14 @@ const WITHIN_NUMBER = /[\d.e+-]/i;
 const IN_VERSION = /(?:\d\.|(?<![a-z])v)$/i;
 
 /**
- * @typedef {object} NumberInName  0.digits times ten to the power of `power`; no number is too long for it
- * @property {number} length  characters in the name
- * @property {string} digits  without zeros at the ends; "" for zero
+ * @typedef {object} NumberInName  the number 0.DIGITS * 10 ** POWER, of any length
+ * @property {number} length  number of characters in the name
+ * @property {string} digits  without leading and trailing zeros; "" for zero
  * @property {number} power
  */
 
 /**
- * The number that starts at a digit.
+ * Parses the number that starts at a digit.
  * @param {string} text
  * @param {number} index
  * @returns {NumberInName}
@@ -83,7 +85,8 @@ function readNumber(text, index) {
 }
 
 /**
- * @param {RegExp} pattern  sticky; matches there
+ * Matches a pattern at an index.
+ * @param {RegExp} pattern  sticky; must match there
  * @param {string} text
  * @param {number} index
  */
@@ -93,6 +96,7 @@ function match(pattern, text, index) {
 }
 
 /**
+ * Compares numbers by value.
  * @param {NumberInName} left
  * @param {NumberInName} right
  */
@@ -113,13 +117,14 @@ function isDigit(text, index) {
 
 /**
  * @typedef {object} TagGroup
- * @property {string} name  first path segment; "" for the tags that share theirs with no other tag
+ * @property {string} name  first path segment; "" for the group of tags without one
  * @property {string[]} tags  in natural order
  */
 
 /**
- * Tags grouped by their first path segment, groups and tags in natural order. Tags without a `/` whose name no group
- * has are gathered in one group named "", which comes first: a section for every single tag would be mostly headings.
+ * Groups tags by their first path segment; groups and tags are in natural order. Tags without a `/` are in
+ * one group with the name "", which comes first, unless their name is that of a group: then they are in that
+ * group.
  * @param {Iterable<string>} tags
  * @returns {TagGroup[]}
  */
@@ -146,7 +151,7 @@ export function groupTags(tags) {
 }
 
 /**
- * What stands before the first `/`. A leading `/` belongs to the segment, so that "/a/b" is in group "/a".
+ * The text before the first `/`, not counting a leading one: "/a/b" is in group "/a".
  * @param {string} tag
  */
 function firstSegment(tag) {
@@ -155,9 +160,10 @@ function firstSegment(tag) {
 }
 
 /**
- * A name cut where it may be shortened: the parents can give way, the last segment is what tells names apart.
+ * Splits a name into its parents, which are truncated first when space is short, and its last segment, by
+ * which names can be told apart.
  * @param {string} name
- * @returns {[parents: string, leaf: string]} parents end with `/`, or are ""
+ * @returns {[parents: string, leaf: string]} `parents` ends with `/`, or is ""
  */
 export function splitName(name) {
   const slash = name.lastIndexOf("/", name.length - 2);

@@ -1,6 +1,6 @@
 /**
- * How a tab shows what it shows: in the address, so that a link shows the same, and the last choices in the browser, for
- * pages that are opened without.
+ * The display options of a tab. They are kept in the URL, so that a link restores them, and in the browser, as
+ * defaults for the next page that is opened without them.
  *
  *     const options = new Options({ x: "step", trim: 0, tails: true }, { x: ["step", "relative", "wall_time"] });
  *     options.recall(host); // once, in render
@@ -8,18 +8,20 @@
  *     options.set(host, "x", "relative");
  */
 
-/** @typedef {Pick<import("tbcore/host.js").Host, "settings" | "preferences">} Kept */
+/** @typedef {Pick<import("tbcore/host.js").Host, "settings" | "preferences">} OptionsHost */
 
-/** @template {Record<string, string | number | boolean>} T */
+/** The options of one tab. @template {Record<string, string | number | boolean>} T */
 export class Options {
   #defaults;
   #choices;
   #limits;
 
   /**
-   * @param {T} defaults  also says of each option which type it has
-   * @param {Readonly<Record<string, readonly unknown[]>>} [choices]  values that an option may have, where not all
-   * @param {Readonly<Record<string, readonly [least: number, most: number]>>} [limits]  of numbers, which are brought in
+   * @param {T} defaults  default values; their types are the types of the options
+   * @param {Readonly<Record<string, readonly unknown[]>>} [choices]  allowed values, for options that do not
+   *   allow all
+   * @param {Readonly<Record<string, readonly [min: number, max: number]>>} [limits]  of numeric options;
+   *   values outside are set to the nearest limit
    */
   constructor(defaults, choices = {}, limits = {}) {
     this.#defaults = defaults;
@@ -28,8 +30,8 @@ export class Options {
   }
 
   /**
-   * The options; what cannot be read is as if it were not there.
-   * @param {Readonly<Record<string, string>>} texts  of the address
+   * Parses all options. Missing and invalid ones have their default values.
+   * @param {Readonly<Record<string, string>>} texts  `host.settings.value`
    * @returns {T}
    */
   parse(texts) {
@@ -41,15 +43,16 @@ export class Options {
       const value = typeof fallback === "boolean" ? text === "true" : typeof fallback === "number" ? Number(text) : text;
       const isAllowed = this.#choices[name]?.includes(value) ?? (typeof value !== "number" || Number.isFinite(value));
       if (!isAllowed) continue;
-      const [least, most] = this.#limits[name] ?? [];
-      options[name] = least === undefined ? value : Math.min(most, Math.max(least, Number(value)));
+      const [min, max] = this.#limits[name] ?? [];
+      options[name] = min === undefined ? value : Math.min(max, Math.max(min, Number(value)));
     }
     return /** @type {T} */ (options);
   }
 
   /**
+   * Sets an option, in the URL and in the browser.
    * @template {keyof T & string} Name
-   * @param {Kept} host
+   * @param {OptionsHost} host
    * @param {Name} name
    * @param {T[Name]} value
    */
@@ -59,9 +62,9 @@ export class Options {
     host.preferences.set(name, text);
   }
 
-  /** Takes the choices that were made last, when the address has nothing but the tab. @param {Kept} host */
+  /** Restores the last options from the browser, unless the URL has any settings. @param {OptionsHost} host */
   recall(host) {
-    // A link shows what it says, also where it says nothing.
+    // A link must look the same for everyone, so options that it does not have are at their defaults.
     if (Object.keys(host.settings.value).length > 0 || globalThis.location?.hash.includes("&")) return;
     for (const [name, text] of Object.entries(host.preferences.value)) {
       if (name in this.#defaults) host.settings.set(name, text);

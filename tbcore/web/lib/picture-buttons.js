@@ -1,5 +1,5 @@
 /**
- * Buttons that save a chart as a picture, for a menu of downloads.
+ * Buttons that download a chart as SVG and PNG.
  */
 
 import { html } from "htm/preact";
@@ -7,28 +7,29 @@ import { useState } from "preact/hooks";
 import { save } from "./save.js";
 
 /**
- * @typedef {object} Drawn  a `LineChart`, or another chart that can draw itself anew
+ * @typedef {object} Exportable  a `LineChart`, or another chart that can be exported
  * @property {(note?: string) => Promise<string>} toSVG
  * @property {(scale?: number, note?: string) => Promise<Blob>} toPNG
  */
 
 /**
+ * The buttons, for a download menu.
  * @param {object} props
- * @param {Drawn | null} props.chart  null: there is none just now
- * @param {string} props.name  of the files, without the ending
- * @param {string} [props.note]  what the chart does not show; stands below the picture
+ * @param {Exportable | null} props.chart  null disables the buttons
+ * @param {string} props.name  name of the files, without extension
+ * @param {string} [props.note]  text added to the picture, such as what it leaves out
  */
 export function PictureButtons({ chart, name, note = "" }) {
   const [error, setError] = useState("");
-  /** @param {Promise<string | Blob>} picture @param {string} ending @param {string} [type] */
-  const keep = (picture, ending, type) =>
+  /** @param {Promise<string | Blob>} picture @param {string} extension @param {string} [type] */
+  const download = (picture, extension, type) =>
     void picture.then(
-      (content) => save(content, `${name}.${ending}`, type),
+      (content) => save(content, `${name}.${extension}`, type),
       (failure) => setError(failure.message),
     );
   return html`
-    <button type="button" class="tb-button" disabled=${!chart} onClick=${() => chart && keep(chart.toSVG(note), "svg", "image/svg+xml")}>SVG</button>
-    <button type="button" class="tb-button" disabled=${!chart} onClick=${() => chart && keep(chart.toPNG(undefined, note), "png")}>PNG</button>
+    <button type="button" class="tb-button" disabled=${!chart} onClick=${() => chart && download(chart.toSVG(note), "svg", "image/svg+xml")}>SVG</button>
+    <button type="button" class="tb-button" disabled=${!chart} onClick=${() => chart && download(chart.toPNG(undefined, note), "png")}>PNG</button>
     ${error && html`<p class="tb-card-error" role="alert">${error}</p>`}
   `;
 }

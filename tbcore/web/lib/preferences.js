@@ -1,6 +1,7 @@
 /**
- * What a reader prefers, kept in the browser: short strings by name, a set of them for each owner. Unlike what is in the
- * address they hold for every log directory, and a link does not carry them.
+ * User preferences, kept in the browser's localStorage: short texts by name, separately for each plugin and
+ * for parts of the shell. Unlike settings in the URL, they apply to all log directories and are not part of
+ * links.
  */
 
 import { signal } from "@preact/signals-core";
@@ -9,11 +10,12 @@ import { signal } from "@preact/signals-core";
  * @typedef {Readonly<Record<string, string>>} Values
  * @typedef {object} Preferences
  * @property {import("@preact/signals-core").ReadonlySignal<Values>} values
- * @property {(name: string, value: string | null) => void} set  null: back to the default
+ * @property {(name: string, value: string | null) => void} set  null resets to the default
  */
 
 /**
- * @param {string} owner  a plugin's name, or the part of the shell
+ * Opens the preferences of a plugin or of a part of the shell.
+ * @param {string} owner  name of the plugin or part
  * @returns {Preferences}
  */
 export function openPreferences(owner) {
@@ -22,21 +24,22 @@ export function openPreferences(owner) {
   return {
     values,
     set(name, value) {
-      // Read again: another tab of this browser may have written since.
+      // Read again, because another tab of the browser may have changed them.
       const { [name]: _, ...rest } = { ...values.value, ...read(key) };
       values.value = value === null ? rest : { ...rest, [name]: value };
       try {
         localStorage.setItem(key, JSON.stringify(values.value));
       } catch {
-        // storage is blocked or full: the choice holds for this page
+        // localStorage is blocked or full: the value applies to this page only
       }
     },
   };
 }
 
 /**
+ * The stored values; empty if there are none or they cannot be read.
  * @param {string} key
- * @returns {Values} empty when there is nothing, or nothing readable
+ * @returns {Values}
  */
 function read(key) {
   try {

@@ -1,5 +1,6 @@
 /**
- * Runs tasks a few at a time, in the order in which they came; or one again and again, but never twice at once. Pure.
+ * `Queue` runs tasks in order, a few at a time. `takingTurns` makes a function that runs one task repeatedly,
+ * but never concurrently with itself. No DOM.
  */
 
 /**
@@ -7,66 +8,69 @@
  * @typedef {(signal: AbortSignal) => Promise<T>} Task
  */
 
+/** Runs tasks in order, with a limit on how many run at the same time. */
 export class Queue {
-  /** @type {(() => void)[]} */ #waiting = [];
-  #running = 0;
+  /** @type {(() => void)[]} functions that start the pending tasks */ #pending = [];
+  #numRunning = 0;
   #limit;
 
-  /** @param {number} limit  tasks at a time; browsers open six connections to one server */
+  /** @param {number} limit  number of concurrent tasks; browsers open at most six connections to a host */
   constructor(limit) {
     this.#limit = limit;
   }
 
   /**
-   * Runs a task when its turn comes.
+   * Adds a task, and runs it after those before it.
    * @template T
    * @param {Task<T>} task
-   * @param {AbortSignal} signal  when it is aborted a waiting task is dropped, a running one is told
-   * @returns {Promise<T>} what the task gives; rejects with the signal's reason when it was dropped
+   * @param {AbortSignal} signal  removes the task from the queue when aborted; is passed to the task, which
+   *   should then stop
+   * @returns {Promise<T>} the task's result; rejects with the signal's reason if the task never ran
    */
   add(task, signal) {
     return new Promise((resolve, reject) => {
       if (signal.aborted) return reject(signal.reason);
       const onAbort = () => {
-        const index = this.#waiting.indexOf(start);
-        if (index >= 0) this.#waiting.splice(index, 1);
+        const index = this.#pending.indexOf(start);
+        if (index >= 0) this.#pending.splice(index, 1);
         reject(signal.reason);
       };
       const start = () => {
         signal.removeEventListener("abort", onAbort);
-        this.#running++;
+        this.#numRunning++;
         task(signal)
           .then(resolve, reject)
           .finally(() => {
-            this.#running--;
-            this.#next();
+            this.#numRunning--;
+            this.#startNext();
           });
       };
       signal.addEventListener("abort", onAbort, { once: true });
-      this.#waiting.push(start);
-      this.#next();
+      this.#pending.push(start);
+      this.#startNext();
     });
   }
 
-  #next() {
-    while (this.#running < this.#limit && this.#waiting.length > 0) this.#waiting.shift()?.();
+  #startNext() {
+    while (this.#numRunning < this.#limit && this.#pending.length > 0) this.#pending.shift()?.();
   }
 }
 
 /**
- * A task that is not begun again while it is under way, but once more behind it.
- * @param {AbortSignal} signal  ends that
- * @param {() => Promise<void>} task  does not reject
+ * Makes a function that runs a task. Calls during a run do not start the task at once: it runs once more after
+ * that run, no matter how many calls there were.
+ * @param {AbortSignal} signal  when aborted, the task is not run again
+ * @param {() => Promise<void>} task  must not reject
  */
 export function takingTurns(signal, task) {
   let isRunning = false;
-  let isWanted = false;
+  let isRequested = false;
   return async () => {
-    isWanted = true;
+    isRequested = true;
     if (isRunning) return;
     isRunning = true;
-    while (isWanted && !signal.aborted) {
-      isWanted = false;
+    while (isRequested && !signal.aborted) {
+      isRequested = false;
       await task();
     }
     isRunning = false;

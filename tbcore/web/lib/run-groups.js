@@ -1,12 +1,13 @@
 /**
- * Which runs belong together: those that a rule gives the same name. Pure; loaded when runs are grouped.
+ * Grouping of runs by a rule, which maps the name of a run to the name of its group:
  *
- *     exp/{seed}        path pattern: what stands in braces differs within a group, `*` between groups
- *     re:lr=([^_]+)     regular expression: what its groups match, else all it matches, names the group
- *     seeds             names without parts such as `seed=3`, `_s3`, `-fold2`
- *     numbers           names without a whole number at the end of any part of the path
+ *     exp/{seed}        path pattern: replaces the text in place of {...} and keeps the text in place of *
+ *     re:lr=([^_]+)     regular expression: takes the text of its capture groups, or all it matches if there
+ *                       are none
+ *     seeds             removes seeds, such as `seed=3`, `_s3` or `-fold2`
+ *     numbers           removes an integer at the end of each path segment
  *
- * A run that a rule says nothing about is a group of its own.
+ * A run that does not match is a group of its own. Pure functions, no DOM; loaded when runs are grouped.
  */
 
 import { compileProgram, holds } from "./pattern.js";
@@ -16,18 +17,19 @@ import { compileProgram, holds } from "./pattern.js";
  * @typedef {import("./pattern.js").Instruction} Instruction
  */
 
-/** Words that number repetitions of one experiment. */
+/** A word that numbers the repetitions of an experiment, and its number. */
 const SEED = /(^|[_\-. ,+])(?:seed|s|fold|trial|rep|repeat|replica|try)[=_\-:]?\d+(?=$|[_\-. ,+])/gi;
-/** Not the 1 of `0.1`, the 4 of `1e-4` or the 10 of `0.10`. */
+/** An integer at the end; not the end of a decimal number, such as the 1 of `0.1` or the 4 of `1e-4`. */
 const NUMBER = /(?<![\d.]|\d[eE])[_\-. #=:]?(?<!\d[eE]-)\d+$/;
 
-/** Rules that need no argument, with their title. @type {Record<string, { title: string, group: Grouper }>} */
+/** Rules that are a single word. @type {Record<string, { title: string, group: Grouper }>} */
 export const WORDS = {
-  seeds: { title: "Ignore seeds", group: (run) => eachPart(run, (part) => part.replace(SEED, "")) },
-  numbers: { title: "Ignore trailing numbers", group: (run) => eachPart(run, (part) => part.replace(NUMBER, "")) },
+  seeds: { title: "Ignore seeds", group: (run) => stripSegments(run, (segment) => segment.replace(SEED, "")) },
+  numbers: { title: "Ignore trailing numbers", group: (run) => stripSegments(run, (segment) => segment.replace(NUMBER, "")) },
 };
 
 /**
+ * Compiles a rule.
  * @param {string} rule  not empty
  * @returns {Grouper}
  * @throws {SyntaxError} with a message for the user
@@ -39,7 +41,7 @@ export function compileRule(rule) {
 }
 
 /**
- * Groups with all their runs, in order of their first runs.
+ * The runs of each group; groups are in the order of their first runs.
  * @param {readonly string[]} runs
  * @param {Grouper} group
  * @returns {Map<string, string[]>}
@@ -57,7 +59,8 @@ export function groupsOf(runs, group) {
 }
 
 /**
- * Rules that would make fewer groups than there are runs, the most useful first: for a reader who does not know yet.
+ * Rules to suggest to the user, most useful first. Each makes fewer groups than there are runs, and no two
+ * make the same groups.
  * @param {readonly string[]} runs
  * @returns {string[]}
  */
@@ -74,42 +77,44 @@ export function suggestRules(runs) {
 }
 
 /**
+ * Strips each path segment of a run. Separators left at the ends are removed; an empty segment becomes `*`.
  * @param {string} run
- * @param {(part: string) => string} strip
+ * @param {(segment: string) => string} strip
  */
-function eachPart(run, strip) {
+function stripSegments(run, strip) {
   return run
     .split("/")
-    .map((part) => {
-      const rest = strip(part);
-      return rest === part ? part : rest.replace(/^[_\-. ,+]+|[_\-. ,+=:#]+$/g, "") || "*";
+    .map((segment) => {
+      const rest = strip(segment);
+      return rest === segment ? segment : rest.replace(/^[_\-. ,+]+|[_\-. ,+=:#]+$/g, "") || "*";
     })
     .join("/");
 }
 
-// --- path patterns -------------------------------------------------------------------------------------------------
+// --- path patterns --------------------------------------------------------------------------------------
 
-/** @param {string} text @returns {Grouper} */
+/** Compiles a path pattern. @param {string} text @returns {Grouper} */
 function byPattern(text) {
-  const segments = text.split("/").map(parseSegment);
-  if (!segments.some((parts) => parts.some(({ kind }) => kind !== "plain"))) {
-    throw new SyntaxError("put in braces what differs within a group: exp/{seed}");
+  const patterns = text.split("/").map(parseSegment);
+  if (!patterns.some((parts) => parts.some(({ kind }) => kind !== "plain"))) {
+    throw new SyntaxError("put what differs within a group in braces: exp/{seed}");
   }
   return (run) => {
-    const parts = run.split("/");
-    if (parts.length < segments.length) return run;
+    const segments = run.split("/");
+    if (segments.length < patterns.length) return run;
     /** @type {string[]} */
     const named = [];
-    for (const [index, segment] of segments.entries()) {
-      const name = matchSegment(segment, parts[index]);
+    for (const [index, pattern] of patterns.entries()) {
+      const name = matchSegment(pattern, segments[index]);
       if (name === null) return run;
       named.push(name);
     }
-    return [...named, ...parts.slice(segments.length)].join("/");
+    return [...named, ...segments.slice(patterns.length)].join("/");
   };
 }
 
 /**
+ * Parses the pattern of one path segment.
  * @typedef {{ kind: "plain" | "any" | "braces", text: string }} Part
  * @param {string} text
  * @returns {Part[]}
@@ -121,7 +126,7 @@ function parseSegment(text) {
     if (found === "{" || found === "}") throw new SyntaxError(found === "{" ? "unclosed {" : "unmatched }");
     const kind = found[0] === "{" ? "braces" : found[0] === "*" ? "any" : "plain";
     if (kind !== "plain" && parts.length > 0 && parts[parts.length - 1].kind !== "plain") {
-      throw new SyntaxError("text is needed between two of {} and *");
+      throw new SyntaxError("{} and * need text between them");
     }
     parts.push({ kind, text: found === "{}" ? "{}" : found });
   }
@@ -129,8 +134,9 @@ function parseSegment(text) {
 }
 
 /**
- * The name with what is in braces left out; null when it does not match. Each wildcard takes as little as it can, the
- * last one the rest, so there is nothing to try twice.
+ * Matches a path segment, and returns it with the text of {...} replaced; null if it does not match. Each
+ * wildcard matches as few characters as possible, except the last, which matches the rest: so there is no
+ * backtracking.
  * @param {Part[]} parts
  * @param {string} subject
  * @returns {string | null}
@@ -155,11 +161,11 @@ function matchSegment(parts, subject) {
   return at === subject.length ? name : null;
 }
 
-// --- regular expressions -------------------------------------------------------------------------------------------
+// --- regular expressions --------------------------------------------------------------------------------
 
-/** @param {string} text @returns {Grouper} */
+/** Compiles a regular expression. @param {string} text  without `re:` @returns {Grouper} */
 function byExpression(text) {
-  if (text === "") throw new SyntaxError("a regular expression is needed");
+  if (text === "") throw new SyntaxError("a regular expression must follow re:");
   const program = compileProgram(`(${text})`);
   return (run) => {
     const groups = matchGroups(program, run);
@@ -170,8 +176,9 @@ function byExpression(text) {
 }
 
 /**
- * What the groups of the first match hold; null without a match. As `run` of pattern.js follows all alternatives at
- * once, with the positions of groups carried along; those tried first come first (Pike's construction).
+ * The texts of the capture groups in the first match; null if there is no match. Like `run` in pattern.js it
+ * follows all alternatives at once, but each with the positions of its groups, and in order of priority
+ * (Pike's construction).
  * @param {Instruction[]} program
  * @param {string} subject
  * @returns {string[] | null}
@@ -179,7 +186,7 @@ function byExpression(text) {
 export function matchGroups(program, subject) {
   const chars = Array.from(subject);
   const codes = chars.map((char) => /** @type {number} */ (char.codePointAt(0)));
-  const numSlots = program.reduce((most, { op, ...rest }) => Math.max(most, "slot" in rest ? rest.slot + 1 : 0), 0);
+  const numSlots = program.reduce((max, { op, ...rest }) => Math.max(max, "slot" in rest ? rest.slot + 1 : 0), 0);
   const seen = new Int32Array(program.length).fill(-1);
   /** @typedef {{ position: number, saves: readonly number[] }} Thread */
   /** @type {Thread[]} */
@@ -190,12 +197,12 @@ export function matchGroups(program, subject) {
     /** @type {Thread[]} */
     const ready = [];
     for (const thread of threads) follow(thread, at, ready);
-    if (!found) follow({ position: 0, saves: Array(numSlots).fill(-1) }, at, ready); // may begin at any character
+    if (!found) follow({ position: 0, saves: Array(numSlots).fill(-1) }, at, ready); // a match may begin at any character
     threads = [];
     for (const { position, saves } of ready) {
       const instruction = program[position];
       if (instruction.op === "match") {
-        found = saves; // what comes later was to be tried later
+        found = saves; // the remaining threads have lower priority
         break;
       }
       if (instruction.op === "char" && at < codes.length && instruction.test(codes[at])) {
@@ -212,7 +219,7 @@ export function matchGroups(program, subject) {
   });
 
   /**
-   * Adds all positions that are reached without reading, in the order in which they are tried.
+   * Adds all threads that are reached without consuming a character, in order of priority.
    * @param {Thread} start
    * @param {number} at
    * @param {Thread[]} ready

@@ -1,7 +1,8 @@
 /**
- * The menu of a row in the run list: only this, copy, colour. Loaded when it is first opened.
+ * The context menu of a row in the run list. Loaded when it is first opened.
  *
- * It closes itself: a popover of the kind that does so goes away when the mouse button is let go that opened it.
+ * The popover is manual and closes itself on outside events: an automatic popover would close as soon as the
+ * mouse button that opened it is released.
  */
 
 import { html } from "htm/preact";
@@ -9,6 +10,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { copy } from "./copy.js";
 
 /**
+ * The menu.
  * @param {object} props
  * @param {import("../state.js").State} props.state
  * @param {import("./runs-panel.js").Menu} props.menu
@@ -17,7 +19,7 @@ import { copy } from "./copy.js";
 export function RunMenu({ state, menu: { row, x, y }, onClose }) {
   const element = useRef(/** @type {HTMLElement | null} */ (null));
   const isRun = row.kind === "run";
-  // Where runs are grouped, a run has the colour of its group.
+  // If runs are grouped, a run has the colour of its group.
   const colored = row.kind === "folder" ? null : isRun ? (state.groupOf.value?.get(row.name) ?? row.name) : row.name;
   const color = state.colors.value.get(row.runs[0]) ?? "#888888";
   const logdir = state.frontends.value?.logdir ?? "";
@@ -26,20 +28,20 @@ export function RunMenu({ state, menu: { row, x, y }, onClose }) {
   useEffect(() => {
     const popover = element.current;
     if (!popover) return;
-    const before = document.activeElement;
+    const lastFocused = document.activeElement;
     popover.showPopover();
     const { width, height } = popover.getBoundingClientRect();
     popover.style.left = `${Math.max(4, Math.min(x, innerWidth - width - 4))}px`;
     popover.style.top = `${Math.max(4, Math.min(y, innerHeight - height - 4))}px`;
     popover.querySelector("button")?.focus();
-    const closing = new AbortController();
-    const options = { capture: true, signal: closing.signal };
+    const closed = new AbortController();
+    const options = { capture: true, signal: closed.signal };
     /** @param {Event} event */
     const onOutside = (event) => event.composedPath().includes(popover) || onClose();
     for (const name of ["pointerdown", "scroll", "focusin"]) addEventListener(name, onOutside, options);
     return () => {
-      closing.abort();
-      if (before instanceof HTMLElement && before.isConnected) before.focus({ preventScroll: true });
+      closed.abort();
+      if (lastFocused instanceof HTMLElement && lastFocused.isConnected) lastFocused.focus({ preventScroll: true });
     };
   }, []);
 
@@ -92,7 +94,7 @@ export function RunMenu({ state, menu: { row, x, y }, onClose }) {
 }
 
 /**
- * Where a run lies on disk; null when the logdir is a list of places.
+ * The path of a run on disk; null if it is not known because the logdir is a list or a URL.
  * @param {string} logdir
  * @param {string} name
  */

@@ -1,21 +1,22 @@
 /**
- * What the run list says about when runs were written, and its order. Pure.
+ * When runs were written, as text for the run list, and its order by time. Pure functions, no DOM.
  */
 
 import { formatStep } from "./format.js";
 
 /** @typedef {import("../state.js").RunDetails} RunDetails */
 
-/** A run is live while it was written to within this time: longer than most training loops are silent. */
+/** A run is live if it was written to within this time. Most training loops log more often. */
 const LIVE_SECONDS = 300;
-/** Runs that log are listed by the minute: rows would not stay where they are otherwise. */
+/** Times of last events are rounded to this for sorting, or the rows of live runs would keep moving. */
 const ORDER_SECONDS = 60;
 
 /** @typedef {"name" | "start" | "last"} Sort */
 
 /**
- * Whether the run is being written: its files changed lately, and what is in them was new then. The files alone would not
- * do, for those of a copy are new whatever is in them; nor would the events, since the clocks of machines differ.
+ * Whether the run is being written: its files were changed recently, and its last event was new at that time.
+ * File times alone are not enough, because copied files are new whatever they contain. Event times alone are
+ * not enough either, because the clocks of machines differ.
  * @param {RunDetails} details
  * @param {number} now  seconds since the epoch
  */
@@ -26,8 +27,8 @@ export function isLive({ last, modified }, now) {
 }
 
 /**
- * Runs in the order of the list, newest first where it is one of time; runs without a time come last.
- * @param {readonly string[]} runs  by name
+ * The runs in the order of the list. By time, the newest come first and runs without a time last.
+ * @param {readonly string[]} runs  in the order of names
  * @param {Sort} sort
  * @param {ReadonlyMap<string, RunDetails>} details
  * @returns {readonly string[]}
@@ -58,9 +59,9 @@ export function shortAge(seconds) {
 }
 
 /**
- * What there is to say about a run, a sentence a line.
+ * A description of a run, one sentence per line.
  * @param {RunDetails} details
- * @param {number} now
+ * @param {number} now  seconds since the epoch
  * @param {(wallTime: number) => string} formatTime
  */
 export function describeRun(details, now, formatTime) {
@@ -70,14 +71,14 @@ export function describeRun(details, now, formatTime) {
   if (last !== null) lines.push(`Last event ${formatTime(last)}.`);
   lines.push(
     isLive(details, now)
-      ? `Live: new events came within the last ${LIVE_SECONDS / 60} minutes.`
-      : `Finished, or silent: no new event for ${LIVE_SECONDS / 60} minutes.`,
+      ? `Live: new events in the last ${LIVE_SECONDS / 60} minutes.`
+      : `Not live: no new events in the last ${LIVE_SECONDS / 60} minutes.`,
   );
   if (nonfinite) lines.push(describeNonfinite(nonfinite));
   return lines.join("\n");
 }
 
-/** @param {NonNullable<RunDetails["nonfinite"]>} nonfinite */
+/** A sentence about the tags with non-finite values. @param {NonNullable<RunDetails["nonfinite"]>} nonfinite */
 export function describeNonfinite({ num_tags, tags, first_steps }) {
   const rest = num_tags - tags.length;
   const named = tags.map((tag, i) => (first_steps[i] === null ? tag : `${tag} from step ${formatStep(Number(first_steps[i]))}`));

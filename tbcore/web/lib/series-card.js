@@ -1,6 +1,7 @@
 /**
- * A card with a chart of one series: a tag in a run, at as many steps as the reader wants. It exists while it is near the
- * visible part of the page, asks the server when its run has changed, and can be saved as numbers and as a picture.
+ * A card with a chart of one series: a tag of a run, with a selectable number of steps. The chart exists only
+ * while the card is near the visible part of the page. Its data is fetched again when the run has changed,
+ * and can be downloaded as numbers or as a picture.
  */
 
 import { html } from "htm/preact";
@@ -15,41 +16,47 @@ import { RunLabel } from "./tag-tab.js";
 
 /**
  * @template T
- * @typedef {object} Series  what `tbcore.http.series_response` answers, read
- * @property {number} numSteps  there are
- * @property {number} numShown
- * @property {T} value
+ * @typedef {object} Series  a parsed response of `tbcore.http.series_response`
+ * @property {number} numSteps  number of steps in the log
+ * @property {number} numShown  number of steps in the response
+ * @property {T} value  the rows, converted for drawing
  */
 
 /**
- * @typedef {object} Chart
- * @property {() => void} restyle  the theme has changed
+ * @typedef {object} Chart  what a card needs of a chart
+ * @property {() => void} restyle  redraws after a change of the theme
  * @property {() => void} resetZoom
  * @property {() => void} destroy
- * @property {(note?: string) => Promise<string>} toSVG  the note is that of the Drawing
- * @property {(scale?: number, note?: string) => Promise<Blob>} toPNG
+ * @property {(note?: string) => Promise<string>} toSVG
+ * @property {(scale?: number, note?: string) => Promise<Blob>} toPNG  `scale`: image pixels per CSS pixel
  */
 
 /**
  * @template T
  * @template {Chart} C
- * @typedef {object} Drawing
+ * @typedef {object} Drawing  how a plugin draws a series
  * @property {(element: HTMLElement, label: string, on: { hover: (isHovered: boolean) => void, zoom: (isZoomed: boolean) => void }) => C} make
- * @property {(chart: C, value: T) => void} draw
- * @property {readonly unknown[]} drawnBy  it is drawn again when one of these changes
- * @property {(value: T) => string} [note]  what the chart does not show, unless it says so itself; may be empty
- * @property {(value: T) => { header: string[], rows: Iterable<(string | number)[]> }} table  of what is drawn
+ *   creates the chart in an element; the chart calls the functions in `on`
+ * @property {(chart: C, value: T) => void} draw  draws a value
+ * @property {readonly unknown[]} drawnBy  what else the drawing depends on: a change of any draws it again
+ * @property {(value: T) => string} [note]  says what the chart leaves out; may return ""
+ * @property {(value: T) => { header: string[], rows: Iterable<(string | number)[]> }} table  the value as a
+ *   table, for CSV
  */
 
-/** @type {readonly (readonly [value: string, title: string, why: string])[]} */
+/**
+ * Choices of the number of steps, for `Choice` or `Pick`.
+ * @type {readonly (readonly [value: string, title: string, why: string])[]}
+ */
 export const SAMPLES = [
-  ["", "Sample", "The last step, and others at random: how many, the server's option --samples_per_plugin says"],
-  ["200", "200", "The last step, and 199 others at random"],
-  ["1000", "1,000", "The last step, and 999 others at random"],
-  ["0", "All", "Every step; long series take a while"],
+  ["", "Sample", "The last step and a random sample of the others; the server option --samples_per_plugin sets how many"],
+  ["200", "200", "The last step and 199 others, chosen at random"],
+  ["1000", "1,000", "The last step and 999 others, chosen at random"],
+  ["0", "All", "All steps; slow for long series"],
 ];
 
 /**
+ * Makes a function that parses the JSON of `series_response`, for `new Answers`.
  * @template T
  * @param {(rows: any[]) => T} read
  * @returns {(json: { num_steps: number, rows: any[] }) => Series<T>}
@@ -59,15 +66,16 @@ export function seriesOf(read) {
 }
 
 /**
+ * A card with a chart of one series.
  * @template T
  * @template {Chart} C
  * @param {object} props
  * @param {import("tbcore/host.js").Host} props.host
- * @param {import("./answers.js").Answers<Series<T>>} props.answers  of the route `series`
+ * @param {import("./answers.js").Answers<Series<T>>} props.answers  responses of the route `series`
  * @param {string} props.tag
  * @param {import("tbcore/host.js").Run} props.run
- * @param {string} props.group  whose heading says the beginning of the tag
- * @param {string} props.samples  one of SAMPLES
+ * @param {string} props.group  group whose heading already shows the start of the tag
+ * @param {string} props.samples  a value of SAMPLES
  * @param {Drawing<T, C>} props.drawing
  */
 export function SeriesCard({ host, answers, tag, run, group, samples, drawing }) {
@@ -76,24 +84,24 @@ export function SeriesCard({ host, answers, tag, run, group, samples, drawing })
   const isNear = useNear(body);
   const [expanded, setExpanded] = useState(false);
   const [isZoomed, setZoomed] = useState(false);
-  const question = { run: run.name, tag, samples: samples || undefined };
-  const { value: latest, error } = useAnswer(answers, question, isNear);
+  const params = { run: run.name, tag, samples: samples || undefined };
+  const { value: latest, error } = useAnswer(answers, params, isNear);
   const last = useRef(latest);
   if (latest) last.current = latest;
-  const series = last.current; // of another number of steps, until they are there
+  const series = last.current; // after a change of `samples`, the old one until the new one is loaded
   const note = useMemo(() => (series && drawing.note ? drawing.note(series.value) : ""), [series?.value]);
   const theme = host.theme.value;
   const label = `${tag} in ${run.name}`;
 
   useEffect(() => {
     if (!isNear || !body.current) return undefined;
-    const made = drawing.make(body.current.appendChild(document.createElement("div")), label, {
+    const created = drawing.make(body.current.appendChild(document.createElement("div")), label, {
       hover: (isHovered) => host.hoveredRun.set(isHovered ? run.name : null),
       zoom: setZoomed,
     });
-    chart.current = made;
+    chart.current = created;
     return () => {
-      made.destroy();
+      created.destroy();
       body.current?.replaceChildren();
       chart.current = null;
       setZoomed(false);
@@ -113,7 +121,7 @@ export function SeriesCard({ host, answers, tag, run, group, samples, drawing })
       content=${() =>
         html`<${Downloads}
           series=${series}
-          json=${host.url("series", question)}
+          json=${host.url("series", params)}
           name="${run.name}_${tag}"
           chart=${chart.current}
           drawing=${drawing}
@@ -132,7 +140,7 @@ export function SeriesCard({ host, answers, tag, run, group, samples, drawing })
   >
     <p class="tb-card-run" title=${run.name}>
       <${RunLabel} run=${run} />
-      ${series && series.numShown < series.numSteps && html`<span class="tb-card-steps">${numShown(series)}</span>`}
+      ${series && series.numShown < series.numSteps && html`<span class="tb-card-steps">${stepsText(series)}</span>`}
     </p>
     ${note && html`<p class="tb-card-note" role="note">${note}</p>`}
     <div class="tb-card-chart" ref=${body} data-hint=${hint}></div>
@@ -140,31 +148,32 @@ export function SeriesCard({ host, answers, tag, run, group, samples, drawing })
   <//>`;
 }
 
-/** @param {Series<unknown>} series @returns {string} `50 of 1,234 steps` */
-function numShown({ numShown, numSteps }) {
+/** How many steps are shown: `50 of 1,234 steps`, or `50 steps`. @param {Series<unknown>} series @returns {string} */
+function stepsText({ numShown, numSteps }) {
   return numShown < numSteps ? `${formatStep(numShown)} of ${plural(numSteps, "step")}` : plural(numSteps, "step");
 }
 
 /**
+ * The content of the download menu.
  * @template T
  * @template {Chart} C
  * @param {object} props
- * @param {Series<T> | undefined} props.series
- * @param {string} props.json  address of the rows as they are served
- * @param {string} props.name  of the files
+ * @param {Series<T> | undefined} props.series  undefined until it is loaded
+ * @param {string} props.json  URL of the rows as JSON
+ * @param {string} props.name  name of the files, without extension
  * @param {C | null} props.chart
  * @param {Drawing<T, C>} props.drawing
  * @param {string} props.note
  */
 function Downloads({ series, json, name, chart, drawing, note }) {
   const file = name.replace(/[^\w.-]+/g, "_");
-  if (!series) return html`<p class="tb-downloads">Nothing is there yet.</p>`;
+  if (!series) return html`<p class="tb-downloads">No data loaded yet.</p>`;
   const saveTable = () => {
     const { header, rows } = drawing.table(series.value);
     save(toCSV(header, rows), `${file}.csv`, "text/csv");
   };
   return html`<div class="tb-downloads">
-    <p>${numShown(series)}</p>
+    <p>${stepsText(series)}</p>
     <button type="button" class="tb-button" onClick=${saveTable}>CSV</button>
     <a class="tb-button" href=${json} download="${file}.json">JSON</a>
     <${PictureButtons} chart=${chart} name=${name} note=${note} />

@@ -139,7 +139,7 @@ function ticksOf([from, to], length, spacing) {
  * @param {string} label
  * @param {readonly Line[]} lines
  * @param {Range | null} view
- * @returns {import("tbcore/lib/picture-buttons.js").Drawn}
+ * @returns {import("tbcore/lib/picture-buttons.js").Exportable}
  */
 export function exportChart(element, label, lines, view) {
   const toSVG = async (note = "") => {
