@@ -1,4 +1,4 @@
-"""Every exception that tbcore raises on purpose.
+"""All exceptions that tbcore raises itself.
 
     TbcoreError
       + NotFoundError        -> 404   run, tag, item
@@ -7,9 +7,9 @@
       |   + DataLossError             a record's checksum or framing is wrong
       |   + DecodeError               a summary is not what its kind promises
       + PluginError                   a plugin could not be loaded or broke the contract
-      + OptionError                   what the user set for a plugin makes no sense
+      + OptionError                   an option of a plugin that a user set is not valid
 
-A message says what was asked, what was found and what to do, in one line.
+A message has one line: what was requested, what was found, and what to do.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from collections.abc import Iterable
 
 
 class TbcoreError(Exception):
-    """Base of all errors of this package; `status` is the HTTP status that a route answers with."""
+    """Base class of all errors of this package."""
 
     status = 500
+    """HTTP status of the response if a route raises the error."""
 
 
 class NotFoundError(TbcoreError):
@@ -37,7 +38,7 @@ class BadRequestError(TbcoreError):
 
 
 class DataError(TbcoreError):
-    """What is on disk is not what it should be."""
+    """Data on disk is not valid."""
 
 
 class DataLossError(DataError):
@@ -57,10 +58,10 @@ class PluginError(TbcoreError):
 
 
 class OptionError(TbcoreError):
-    """What the user set for a plugin makes no sense: no such plugin, option or value."""
+    """An option that a user set does not exist, its plugin does not, or its value is not valid."""
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """The end of a message about a word that is not known: the one it comes closest to, if any."""
+    """The end of a message about an unknown word, `; did you mean 'x'?`; "" if none is close."""
     close = difflib.get_close_matches(word, list(known), n=1)
     return f"; did you mean {close[0]!r}?" if close else ""

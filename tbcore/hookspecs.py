@@ -1,14 +1,14 @@
-"""The hooks a plugin may implement, and what they return. A plugin author reads this page first.
+"""The hooks that a plugin may implement, and what they return. Authors of plugins start here.
 
 A plugin is a module (or any object) with functions marked `@hookimpl`. It is found through an entry
-point of the group `tbcore.plugins`; the name of the entry point is the name of the plugin: its key
-in `data/plugins_listing`, its part of the addresses, its name on the command line. Names are made
-of lower-case letters, digits, `_`, `-` and `.`.
+point of the group `tbcore.plugins`. The name of the entry point is the name of the plugin: in
+`data/plugins_listing`, in addresses and on the command line. Names are made of lower-case letters,
+digits, `_`, `-` and `.`.
 
     [project.entry-points."tbcore.plugins"]
     hello = "tbcore_hello"
 
-A whole plugin:
+A complete plugin:
 
     from starlette.routing import Route
     from tbcore import Claim, PluginInfo, hookimpl
@@ -24,11 +24,11 @@ A whole plugin:
     def routes(multiplexer):
         return [Route("/tags", lambda request: json_response(multiplexer.tags(CLAIMS)))]
 
-Arguments are passed by name, and a plugin leaves out those it does not need, so that arguments can
-be added here without breaking anyone. A hook that is not on this page, or an argument that its hook
-does not have, makes the plugin fail before any of its other hooks is called. A plugin that failed
-is listed with the reason (`tbcore plugins`, the page, the log), its addresses answer 503, and
-everything else works. With `tbcore serve --dev` the page has the traceback.
+Arguments are passed by name, and a hook may leave out those that it does not need. So new arguments
+break no plugin. An unknown hook, or an unknown argument of a hook, makes the plugin fail before any
+of its other hooks is called. `tbcore plugins`, the page and the log list a failed plugin with the
+reason; its addresses respond with status 503, and everything else works. With `tbcore serve --dev`
+the page shows the traceback.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ __all__ = [
 ]
 
 PLUGIN_API = 1
-"""The version of this page and of all else that plugins use. It rises when a plugin written for the
-earlier one would break; what is only added leaves it as it is. See docs/stability.md."""
+"""The version of the hooks and of everything else that plugins use. A change that could break
+plugins increases it, additions do not. See docs/stability.md."""
 
 hookspec = pluggy.HookspecMarker("tbcore")
 hookimpl = pluggy.HookimplMarker("tbcore")
@@ -72,52 +72,54 @@ hookimpl = pluggy.HookimplMarker("tbcore")
 
 @dataclass(frozen=True, kw_only=True)
 class PluginInfo:
-    """What a plugin says of itself. Fields are given by name: more may come between them."""
+    """How a plugin describes itself. Pass fields by name: others may be added between them."""
 
     title: str
     """Text on the tab."""
     claims: Claims = ()
-    """What of the logged data the plugin can read. Data that no plugin claims is reported as not
-    shown. A claim is a question, not ownership: others may claim the same."""
+    """The logged data that the plugin can read. Several plugins may claim the same data. Data that
+    no plugin claims is reported as not shown."""
     samples: int = 0
-    """Most items of one (run, tag) in an answer, unless the user says otherwise; 0 for all."""
+    """Default for the maximum number of items of one (run, tag) in a response; 0 for all. Users
+    change it with `--samples_per_plugin`."""
     module: str | None = "static/index.js"
-    """ES module inside the package, in a folder of its own: the files of that folder are served at
+    """ES module inside the package, in a folder of its own, whose files are all served at
     `static/plugins/<name>/`. None for a plugin without a tab."""
     order: int = 100
-    """Tabs are sorted by this, then by title."""
+    """Tabs are sorted by this number, then by title."""
     api: int = PLUGIN_API
-    """The version of the plugin API that the plugin was written for. Write the number down: a
-    tbcore with another one then says in one line what to upgrade, instead of failing inside."""
+    """The version of the plugin API that the plugin needs. Write it as a number: then a tbcore with
+    another version reports what to upgrade, instead of failing inside of the plugin."""
     description: str = ""
-    """One line for people who look at what is installed."""
+    """One line for lists of the installed plugins."""
     how_to_log: Mapping[str, str] = field(default_factory=dict)
-    """Name of a framework to a few lines of a program that logs such data. The tab shows them while
-    there is none."""
+    """Name of a framework to a few lines of code that log data for this plugin. The tab shows them
+    while there is no such data."""
     options: Sequence[Option] = ()
-    """Settings that users may give with `--set NAME.key=value`. They are checked at the start, and
-    arrive in `PluginOptions.values` as values of their types."""
+    """Settings that users change with `--set NAME.key=value`. They are checked when the server
+    starts, and passed to hooks in `PluginOptions.values`, converted to their types."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LegacyApi:
-    """A plugin's part of the API from before plugins had addresses of their own."""
+    """A plugin's part of the older API, in which plugins had no addresses of their own."""
 
     routes: Sequence[Route] = ()
-    """Served below `data/` and `legacy/data/`."""
+    """Routes that are served below `data/` and `legacy/data/`."""
     tag_types: Mapping[str, Callable[[str], list[str] | bool]] = field(default_factory=dict)
-    """Name of a tag type in `legacy/data/runs` to a function from a run to its tags, or to whether
-    it has any. Called for each run at each request, on a thread of the plugin's own."""
+    """Name of a tag type in `legacy/data/runs` to a function that gets the name of a run and
+    returns its tags, or whether it has any. The function is called for each run in each request, on
+    one of the plugin's own threads."""
     bare_routes: Sequence[Route] = ()
-    """Served at the root and below `legacy/`: the few addresses that had no `data/` in front."""
+    """Routes that are served at the root and below `legacy/`, for old addresses without `data/`."""
 
 
 @hookspec(firstresult=True)
 def plugin_info() -> PluginInfo:  # type: ignore[empty-body]
-    """Describe the plugin. The one hook that every plugin has.
+    """Describe the plugin. This is the only hook that every plugin must have.
 
     When: once, right after import, before any data is read. Thread: the one that starts the
-    server. If it raises or returns something else: the plugin has failed.
+    server. If it raises or returns anything else: the plugin has failed.
     """
 
 
@@ -125,11 +127,11 @@ def plugin_info() -> PluginInfo:  # type: ignore[empty-body]
 def is_active(multiplexer: Multiplexer) -> bool:  # type: ignore[empty-body]
     """Whether there is anything to show.
 
-    When: for data/plugins_listing and the page's tabs, at most once in each generation of the data.
-    Thread: one of the plugin's own. Look at the index only and do not read items: above 100 ms the
-    log says how long it took, and after 1 s the answer is the one from before. If it raises: the
-    plugin is inactive in this generation, and the log says why once for each type of exception.
-    Without this hook a plugin is active when any of its claims matches, or when it claims nothing.
+    When: for data/plugins_listing and the page's tabs, at most once per generation of the data.
+    Thread: one of the plugin's own. Use the index only and do not read items: the first call that
+    takes longer than 100 ms is logged, and after 1 s the previous result is used. If it raises: the
+    plugin is inactive in this generation, and each type of exception is logged once. Without this
+    hook a plugin is active if any of its claims matches, or if it has no claims.
     """
 
 
@@ -137,27 +139,29 @@ def is_active(multiplexer: Multiplexer) -> bool:  # type: ignore[empty-body]
 def routes(multiplexer: Multiplexer, options: PluginOptions) -> Sequence[Route]:  # type: ignore[empty-body]
     """Starlette routes, served below data/plugin/<name>/.
 
-    When: once, as the server is built. The multiplexer is empty then: keep it, and ask it when a
-    request arrives. Thread: the one that starts the server. If it raises, returns anything but a
-    sequence of `Route`, or a path that does not start with one slash: the plugin has failed and
+    When: once, while the server is set up. The multiplexer is empty then: keep it, and read from it
+    when a request arrives. Thread: the one that starts the server. If it raises, or returns
+    anything but a sequence of `Route` whose paths start with one slash: the plugin has failed, and
     none of its routes exist.
 
-    Handlers are plain `def` functions and run on threads of the plugin's own, at most 16 at a
-    time: file reads and numpy belong there. `async def` works too, on an event loop of the
-    plugin's own, where one that blocks keeps the others waiting. A route answers GET (and HEAD),
-    and what else its `methods` name. The body of a POST has been read before, 1 MB at most:
+    Handlers are plain `def` functions. They run on threads of the plugin's own, at most 16 at a
+    time, and may read files and compute with numpy. Handlers may also be `async def`. These run on
+    an event loop of the plugin's own, where one that blocks delays all others.
+
+    A route accepts GET (and HEAD), and the other methods that its `methods` name. The body of a
+    POST, at most 1 MB, is read before the handler is called; get it by
     `tbcore.http.request_body(request)`. A handler may raise the errors of tbcore, which become
-    their status and one line of text, or Starlette's HTTPException. Anything else becomes a 500
-    that names plugin and route; the traceback is in the log. `middleware` of a route is not
-    supported.
+    responses with their status and one line of text, or Starlette's HTTPException. Any other
+    exception becomes a response with status 500 that names plugin and route, and its traceback is
+    logged. `middleware` of a route is not supported.
     """
 
 
 @hookspec(firstresult=True)
 def legacy_api(multiplexer: Multiplexer, options: PluginOptions) -> LegacyApi:  # type: ignore[empty-body]
-    """The plugin's part of the API from before plugins had addresses of their own.
+    """The plugin's part of the older API, in which plugins had no addresses of their own.
 
-    When: once, right after `routes`; only plugins that show what TensorBoard 1.0 showed need it.
-    Thread: the one that starts the server. If it raises or returns something else: the plugin has
-    failed. An address that the core or an earlier plugin has already stays with that one.
+    Only plugins for data that TensorBoard 1.0 could show need it. When: once, right after `routes`.
+    Thread: the one that starts the server. If it raises or returns anything else: the plugin has
+    failed. An address that the core or an earlier plugin also has is served by those.
     """

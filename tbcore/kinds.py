@@ -1,4 +1,4 @@
-"""Kinds: what a series is on disk, and claims: which of them a plugin can read."""
+"""Kinds: the form that a series has on disk, and claims: the kinds that a plugin can read."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What the values of a series are on disk, before anyone interprets them."""
+    """The form of the values of a series on disk, independent of their meaning."""
 
     field: str
-    """The protobuf field that carries the value: `simple_value`, `histo`, `image`, `audio`,
-    `tensor`, `obsolete_old_style_histogram`, "" for a summary with metadata and no value; of events
-    without a summary `graph_def`, `meta_graph_def`, `tagged_run_metadata`."""
+    """The protobuf field that holds the value. In a summary: `simple_value`, `histo`, `image`,
+    `audio`, `tensor`, `obsolete_old_style_histogram`, or "" if it has metadata only. In an event
+    without a summary: `graph_def`, `meta_graph_def` or `tagged_run_metadata`."""
     plugin_name: str = ""
-    """`plugin_data.plugin_name` of the first metadata of the (run, tag); "" if there was none."""
+    """`plugin_data.plugin_name` in the first metadata of the (run, tag); "" if there is none."""
     is_scalar: bool = False
-    """One real number, whichever field carried it."""
+    """Whether each value is one real number, in whichever field."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Matches kinds: None matches anything, everything that is given must match."""
+    """A pattern for kinds: the attributes of a kind must equal those here that are not None."""
 
     field: str | None = None
     plugin_name: str | None = None
     is_scalar: bool | None = None
 
     def matches(self, kind: Kind) -> bool:
-        """Whether a series of this kind is one that the claim speaks of."""
+        """Whether the kind fits the pattern."""
         return (
             (self.field is None or self.field == kind.field)
             and (self.plugin_name is None or self.plugin_name == kind.plugin_name)
@@ -38,7 +38,7 @@ class Claim:
 
 
 Claims = Sequence[Claim]
-"""A kind is claimed when any of the claims matches it."""
+"""Claims of one plugin. They match a kind if any of them does."""
 
 
 def matches(claims: Claims, kind: Kind) -> bool:

@@ -1,6 +1,6 @@
-"""Pictures, clips and the like, which are logged a few at a time and looked at step by step.
+"""Media: routes for pictures, clips and the like, several of which are logged in one step.
 
-A plugin says what is in a value; the answers that `tbcore/lib/step-tab.js` asks for follow:
+A plugin decodes a value to samples; `Media` has the routes that `tbcore/lib/step-tab.js` calls:
 
     def films(value, metadata):
         return [Sample(data, "video/webm", {}) for data in ...]
@@ -42,29 +42,31 @@ from tbcore.values import Value
 __all__ = ["Decode", "Media", "Metadata", "Sample"]
 
 Steps = NDArray[np.int64]
-Places = NDArray[np.float64]
+StepsAsDoubles = NDArray[np.float64]
+"""Steps as a page has them: its numbers are doubles, so different steps beyond 2**53 may be equal.
+"""
 
 
 class Sample(NamedTuple):
-    """One picture, clip or the like of those that were logged together."""
+    """One picture, clip or the like; several may be logged in one value."""
 
     encoded: bytes = b""
-    """As logged; nothing where the fields say everything."""
+    """The bytes as logged; b"" if the fields have everything."""
     content_type: str = "application/octet-stream"
-    """As it is answered, if `bytes_response` holds it for safe."""
+    """The content type of the bytes; responses have it if `safe_content_type` allows it."""
     fields: Mapping[str, Any] = MappingProxyType({})
-    """What listings say of it besides, such as its size: anything that `json_response` takes."""
+    """More about the sample for listings, such as its size; values that `json_response` accepts."""
 
 
 Metadata = SummaryMetadata
-"""Of a tag, as its first value had it."""
+"""The metadata of a tag, which is in its first value."""
 
 Decode = Callable[[Value, Metadata], Sequence[Sample]]
-"""What was logged together in one value, with the metadata of its tag."""
+"""A function from one value, and the metadata of its tag, to the samples in the value."""
 
 
 class Media:
-    """All series of samples that the claims match."""
+    """Routes and listings for all series of samples that the claims match."""
 
     def __init__(self, multiplexer: Multiplexer, claims: Claims, decode: Decode) -> None:
         self._multiplexer = multiplexer
@@ -72,7 +74,7 @@ class Media:
         self._decode = decode
 
     def routes(self) -> list[Route]:
-        """`tags`, `steps` and `step`, for pages that go over the steps."""
+        """The routes `/tags`, `/steps` and `/step`, for a tab with a slider for the step."""
         return [
             Route("/tags", self._tags),
             Route("/steps", self._steps, methods=["POST"]),
@@ -82,18 +84,18 @@ class Media:
     def listing(
         self, run: str, tag: str, *, sample: int, samples: int
     ) -> list[tuple[Item, Sample, str]]:
-        """One sample of each step in order of arrival, of at most `samples` steps (0: all).
+        """One sample of each item, in the order written, for at most `samples` items (0: all).
 
-        With each the item it belongs to, and the query of its address. It is the one at place
-        `sample` of those that were logged together; steps that have fewer are left out, and so are
-        those that cannot be read. NotFoundError or DecodeError says why when none can be, and that
-        there is no such run or tag.
+        Returns tuples of the item, the sample, and the query string of the sample's address.
+        `sample` is the index of the sample in its item; items with fewer samples, and items that
+        cannot be read, are left out. Raises NotFoundError if there is no such run or tag, and
+        NotFoundError or DecodeError if no item can be read.
         """
         metadata = self._multiplexer.metadata(run, tag)
 
         def decode(value: Value) -> Sample | None:
-            logged = self._samples(value, metadata)
-            return logged[sample] if 0 <= sample < len(logged) else None
+            decoded = self._samples(value, metadata)
+            return decoded[sample] if 0 <= sample < len(decoded) else None
 
         items = self._multiplexer.read_items(run, tag, self._claims, decode, samples=samples)
         return [
@@ -103,16 +105,16 @@ class Media:
         ]
 
     def individual(self, request: Request) -> Response:
-        """The bytes of one sample as they were logged; the request is an `ItemAddress.query`."""
+        """The bytes of one sample as logged. The request's query is an `ItemAddress.query`."""
         address = item_address(request)
         item = self._multiplexer.item(address.run, address.tag, self._claims, address.ordinal)
-        logged = self._read(item, address)
-        if not 0 <= address.sample < len(logged):
+        samples = self._read(item, address)
+        if not 0 <= address.sample < len(samples):
             raise NotFoundError(
                 f"there is no sample {address.sample}: step {item.step} of tag {address.tag!r} "
-                f"has {len(logged)}"
+                f"has {len(samples)}"
             )
-        one = logged[address.sample]
+        one = samples[address.sample]
         etag = f"{item.etag}-{address.sample}"
         return bytes_response(one.encoded, one.content_type, etag=etag, request=request)
 
@@ -120,44 +122,45 @@ class Media:
         return json_response(self._multiplexer.tags(self._claims))
 
     def _steps(self, request: Request) -> Response:
-        """All places that some series have; nothing is read from the files."""
+        """All steps of the requested runs and tags together; reads nothing from files."""
         body = json_body(request)
         runs, tags = names_in(body, "runs"), names_in(body, "tags")
-        steps, counts = unite(self._columns(runs, tags))
+        steps, counts = union_of_steps(self._steps_of(runs, tags))
         return json_response({"step": steps, "count": counts})
 
-    def _columns(self, runs: Sequence[str], tags: Sequence[str]) -> Iterator[Steps]:
-        listed, wanted = self._multiplexer.tags(self._claims), set(tags)
+    def _steps_of(self, runs: Sequence[str], tags: Sequence[str]) -> Iterator[Steps]:
+        """Yields the steps of each series that one of the runs has for one of the tags."""
+        tags_by_run, requested = self._multiplexer.tags(self._claims), set(tags)
         for run in runs:
-            for tag in wanted.intersection(listed.get(run, ())):
+            for tag in requested.intersection(tags_by_run.get(run, ())):
                 try:
                     yield self._multiplexer.item_series(run, tag, self._claims).step
                 except NotFoundError:
-                    continue  # gone since it was listed
+                    continue  # deleted since the tags were listed
 
     def _step(self, request: Request) -> Response:
-        """What was logged together at a place, or last before it."""
+        """The samples of the item at a step, or of the last one before it."""
         run, tag = required(request, "run", "tag")
         step = optional_int(request, "step")
-        nth = optional_int(request, "nth", 0)
+        duplicate_index = optional_int(request, "nth", 0)
         series = self._multiplexer.item_series(run, tag, self._claims)
-        order, ordered, nths = in_order(series.step)
-        at = place_of(ordered, step, nth)
+        order, sorted_steps, duplicate_indices = sort_by_step(series.step)
+        position = index_at_or_before(sorted_steps, step, duplicate_index)
         first = int(series.step[order[0]]) if len(order) else None
-        if at < 0:
+        if position < 0:
             return json_response({"first_step": first, "index": None, "samples": []})
-        ordinal = int(series.ordinal[order[at]])
+        ordinal = int(series.ordinal[order[position]])
         item = self._multiplexer.item(run, tag, self._claims, ordinal)
-        etag = f"{item.etag}-{ordinal}-{nths[at]}-{first}"
-        if answer := unchanged(request, etag):
-            return answer
+        etag = f"{item.etag}-{ordinal}-{duplicate_indices[position]}-{first}"
+        if not_modified := unchanged(request, etag):
+            return not_modified
         address = ItemAddress(run, tag, ordinal)
         return json_response(
             {
                 "first_step": first,
                 "index": ordinal,
                 "step": item.step,
-                "nth": nths[at],
+                "nth": duplicate_indices[position],
                 "wall_time": item.wall_time,
                 "samples": [
                     {
@@ -172,56 +175,71 @@ class Media:
         )
 
     def _read(self, item: Item, address: ItemAddress) -> Sequence[Sample]:
-        # The metadata came with the first value of the tag, and says what all are.
+        """The samples of an item, decoded with the metadata in the first value of its tag."""
         return self._samples(item.read(), self._multiplexer.metadata(address.run, address.tag))
 
     def _samples(self, value: Value, metadata: Metadata) -> Sequence[Sample]:
         samples = self._decode(value, metadata)
         if isinstance(samples, Sample):
-            # A tuple as well, so that its parts would be taken for samples.
-            raise TypeError("decode is to return a sequence of Sample, and returned one Sample")
+            # A Sample is a tuple, too: without this check its fields would be taken for samples.
+            raise TypeError("decode must return a sequence of Sample, got one Sample")
         return samples
 
 
-def in_order(step: Steps) -> tuple[Steps, Places, Steps]:
-    """The order of items by step, those with one step as they were logged; and in this order each
-    one's step as a page has it, and its number among those of one such step, from 0.
+def sort_by_step(step: Steps) -> tuple[Steps, StepsAsDoubles, Steps]:
+    """The items of a series in ascending order of their steps, as three arrays of shape (n,).
 
-    A page has doubles for numbers, so steps beyond 2**53 that are one double are one place to it.
-    Shapes (n,).
+    - The indices of the items in the series. Items with the same step stay in the order written.
+    - Their steps as doubles.
+    - Their duplicate indices: 0 for the first item with a step, 1 for the next with the same step,
+      and so on. Steps are the same if they are equal as doubles.
     """
+    # 1. Sort; `stable` keeps the order of items with the same step.
     order = np.argsort(step, kind="stable")
-    ordered = step[order].astype(np.float64)
-    starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]])[: len(step)])
+    sorted_steps = step[order].astype(np.float64)
+    # 2. Find the positions at which a group of items with the same step starts.
+    is_start = np.concatenate([[True], sorted_steps[1:] != sorted_steps[:-1]])[: len(step)]
+    starts = np.flatnonzero(is_start)
+    # 3. Subtract from each position the start of its group.
     lengths = np.diff(starts, append=len(step))
-    return order, ordered, np.arange(len(step)) - np.repeat(starts, lengths)
+    return order, sorted_steps, np.arange(len(step)) - np.repeat(starts, lengths)
 
 
-def place_of(ordered: Places, step: int | None, nth: int) -> int:
-    """Where the last item stands that does not come after a place; None is the end. -1: nowhere."""
+def index_at_or_before(sorted_steps: StepsAsDoubles, step: int | None, duplicate_index: int) -> int:
+    """Index of the last item that is not after a step and a duplicate index; -1 if there is none.
+
+    A `step` of None stands for the end of the series.
+    """
     if step is None:
-        return len(ordered) - 1
-    # Python's integers: `nth` comes from a request, and can be any.
-    start = int(np.searchsorted(ordered, float(step)))
-    end = int(np.searchsorted(ordered, float(step), side="right"))
-    return min(max(start + nth, start - 1), end - 1) if end > start else end - 1
+        return len(sorted_steps) - 1
+    # Converted to int, because the duplicate index is from a request and may exceed int64.
+    start = int(np.searchsorted(sorted_steps, float(step)))
+    end = int(np.searchsorted(sorted_steps, float(step), side="right"))
+    if end == start:
+        return end - 1
+    return min(max(start + duplicate_index, start - 1), end - 1)
 
 
-def unite(series: Iterable[Steps]) -> tuple[Steps, Steps]:
-    """All steps that any of the series has, rising, and how many items one has of it at most. Of
-    steps that are one double it is the least of a series."""
-    # Tags that are written together have the same steps, so there is much less to look at.
-    different = {step.tobytes(): np.sort(step) for step in series}
-    if not different:
+def union_of_steps(series: Iterable[Steps]) -> tuple[Steps, Steps]:
+    """All steps of several series together, in ascending order, and the number of items of each.
+
+    The number of items is that of the series with the most items of the step. Steps that are equal
+    as doubles count as one. Both arrays have one element for each step.
+    """
+    # 1. Drop series with equal steps: tags that are written together have the same ones.
+    distinct = {step.tobytes(): np.sort(step) for step in series}
+    if not distinct:
         return np.empty(0, np.int64), np.empty(0, np.int64)
+    # 2. Count the items of each step in each series.
     columns = []
-    for step in different.values():
-        place, first, count = np.unique(
+    for step in distinct.values():
+        double, first, count = np.unique(
             step.astype(np.float64), return_index=True, return_counts=True
         )
-        columns.append((place, step[first], count))
-    places, steps, num = (np.concatenate(parts) for parts in zip(*columns, strict=True))
-    _, first, inverse = np.unique(places, return_index=True, return_inverse=True)
+        columns.append((double, step[first], count))
+    doubles, steps, nums = (np.concatenate(parts) for parts in zip(*columns, strict=True))
+    # 3. Merge the steps of all series, and keep the largest number for each.
+    _, first, inverse = np.unique(doubles, return_index=True, return_inverse=True)
     counts = np.zeros(len(first), np.int64)
-    np.maximum.at(counts, inverse, num)
+    np.maximum.at(counts, inverse, nums)
     return steps[first], counts

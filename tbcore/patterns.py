@@ -1,10 +1,11 @@
-"""Regular expressions from whoever asks, or logs: matched in bounded time, whatever they are.
+"""Matches regular expressions from clients or logs, which are not trusted, in bounded time.
 
     matcher = Matcher()
-    found = matcher.search(required(request, "pattern"), tags)  # array([True, False, ...])
+    is_match = matcher.search(required(request, "pattern"), tags)  # array([True, False, ...])
 
 The syntax is RE2's: Python's without lookaround and backreferences. A match takes time linear in
-the text, and leaves other threads running. What costs too much all the same is refused.
+the length of the text, and does not block other threads. An expression that would still take too
+long raises an error.
 """
 
 from __future__ import annotations
@@ -27,80 +28,82 @@ except ModuleNotFoundError as error:
 
 __all__ = ["InvalidPatternError", "Matcher"]
 
-MAX_LENGTH = 10_000
-"""Characters of an expression."""
-MAX_MEMORY = 1 << 20
-"""Bytes that a compiled expression may take, its cache of states included."""
+MAX_PATTERN_CHARACTERS = 10_000
+"""Length of the longest expression that is accepted."""
+MAX_PATTERN_BYTES = 1 << 20
+"""Memory that one compiled expression may use, with its cache of states."""
 MAX_WORK = 30_000_000
-"""Instructions of the compiled expression times bytes of one text. The slowest of the engine's
-methods looks at each of them about once, in 15 ns or so."""
-TIME_LIMIT_S = 0.5
-"""Of a processor, for all expressions of a request together, on all texts."""
+"""Bound for the instructions of the compiled expression times the bytes of one text. RE2's slowest
+algorithm executes each instruction about once per byte, in some 15 ns."""
+CPU_LIMIT_SECONDS = 0.5
+"""CPU time for all expressions and texts of one request together."""
 
 
 class InvalidPatternError(BadRequestError):
-    """A text is no regular expression, or too large a one."""
+    """A text is not a valid regular expression, or is too large."""
 
     def __init__(self, pattern: str, reason: str) -> None:
         super().__init__(f"invalid regular expression {_shown(pattern)}: {reason}")
         self.reason = reason
-        """Why, without the expression: for an answer that lists several."""
+        """The reason without the expression, for a response that lists several."""
 
 
 class Matcher:
-    """The expressions of one request, which share half a second of its thread.
+    """Matches the expressions of one request, which share a budget of 0.5 s of CPU time.
 
-    Make one for each request, in the handler. Texts may be anything, unpaired surrogates too.
+    Create one for each request, in its handler: the budget counts the CPU time of the thread. Any
+    str can be matched, even one with unpaired surrogates.
     """
 
     def __init__(self) -> None:
-        self._deadline = time.thread_time() + TIME_LIMIT_S
+        self._deadline = time.thread_time() + CPU_LIMIT_SECONDS
 
     def search(self, pattern: str, texts: Sequence[str]) -> NDArray[np.bool_]:
-        """Which texts have a match anywhere, of the shape (num_texts,).
+        """Whether each text has a match anywhere, as an array of shape (num_texts,).
 
-        Raises InvalidPatternError, and BadRequestError when time is over.
+        Raises InvalidPatternError, and BadRequestError if the budget is used up.
         """
         compiled = _compiled(pattern)
-        return self._found(compiled, compiled.search, pattern, texts)
+        return self._matches(compiled, compiled.search, pattern, texts)
 
     def match(self, pattern: str, texts: Sequence[str]) -> NDArray[np.bool_]:
-        """Which texts begin with a match, of the shape (num_texts,).
+        """Whether each text begins with a match, as an array of shape (num_texts,).
 
-        Raises InvalidPatternError, and BadRequestError when time is over.
+        Raises InvalidPatternError, and BadRequestError if the budget is used up.
         """
         compiled = _compiled(pattern)
-        return self._found(compiled, compiled.match, pattern, texts)
+        return self._matches(compiled, compiled.match, pattern, texts)
 
-    def _found(
+    def _matches(
         self,
         compiled: re2._Regexp,
         find: Callable[[bytes], Any],
         pattern: str,
         texts: Sequence[str],
     ) -> NDArray[np.bool_]:
-        size = max(compiled.programsize, compiled.reverseprogramsize)
-        found = np.zeros(len(texts), bool)
-        for place, text in enumerate(texts):
+        num_instructions = max(compiled.programsize, compiled.reverseprogramsize)
+        is_match = np.zeros(len(texts), bool)
+        for index, text in enumerate(texts):
             encoded = text.encode("utf-8", "surrogatepass")
-            if size * len(encoded) > MAX_WORK or time.thread_time() > self._deadline:
+            work = num_instructions * len(encoded)
+            if work > MAX_WORK or time.thread_time() > self._deadline:
                 raise BadRequestError(
                     f"the regular expression {_shown(pattern)} takes too long on these texts"
                 )
-            found[place] = find(encoded) is not None
-        return found
+            is_match[index] = find(encoded) is not None
+        return is_match
 
 
 def _compiled(pattern: str) -> re2._Regexp:
-    if len(pattern) > MAX_LENGTH:
+    if len(pattern) > MAX_PATTERN_CHARACTERS:
         raise InvalidPatternError(
-            pattern, f"it may have {MAX_LENGTH} characters, and has {len(pattern)}"
+            pattern, f"expected at most {MAX_PATTERN_CHARACTERS} characters, got {len(pattern)}"
         )
     options = re2.Options()
-    options.max_mem = MAX_MEMORY
+    options.max_mem = MAX_PATTERN_BYTES
     options.log_errors = False
     try:
-        # As bytes, so that texts need not be decoded to tell where it matches.
+        # As bytes: a str would make the module convert positions in every text to characters.
         return re2.compile(pattern.encode("utf-8", "surrogatepass"), options)
     except re2.error as error:
         [reason] = error.args

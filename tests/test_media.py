@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from tbcore import BadRequestError, Claim
 from tbcore.http import BODY_KEY, query_of
-from tbcore.media import Media, Metadata, Sample, in_order, place_of, unite
+from tbcore.media import Media, Metadata, Sample, sort_by_step, index_at_or_before, union_of_steps
 from tbcore.testing import EventFileWriter, TbcoreClient, make_client, summaries, write_run
 from tbcore.values import Value, image
 
@@ -188,7 +188,7 @@ def test_both_forms_under_one_tag_are_one_series(tmp_path: Path) -> None:
 @given(steps_of)
 def test_items_have_an_order_and_a_number_of_their_own(steps: list[int]) -> None:
     """By step, then as logged; those of one step are counted."""
-    order, ordered, nths = in_order(np.array(steps, np.int64))
+    order, ordered, nths = sort_by_step(np.array(steps, np.int64))
     assert ordered.tolist() == sorted(steps)
     assert order.tolist() == sorted(range(len(steps)), key=lambda i: (steps[i], i))
     expected = [sum(steps[other] == steps[i] for other in range(i)) for i in order.tolist()]
@@ -199,15 +199,15 @@ def test_items_have_an_order_and_a_number_of_their_own(steps: list[int]) -> None
 def test_places_are_found_as_by_looking_at_all(
     steps: list[int], step: int | None, nth: int
 ) -> None:
-    _, ordered, nths = in_order(np.array(steps, np.int64))
+    _, ordered, nths = sort_by_step(np.array(steps, np.int64))
     places = list(zip(ordered.tolist(), nths.tolist(), strict=True))
     below = [i for i, place in enumerate(places) if step is None or place <= (step, nth)]
-    assert place_of(ordered, step, nth) == (below[-1] if below else -1)
+    assert index_at_or_before(ordered, step, nth) == (below[-1] if below else -1)
 
 
 @given(st.lists(steps_of, max_size=4))
 def test_united_steps_have_room_for_every_series(series: list[list[int]]) -> None:
-    steps, counts = unite([np.array(one, np.int64) for one in series])
+    steps, counts = union_of_steps([np.array(one, np.int64) for one in series])
     everything = sorted({step for one in series for step in one})
     assert steps.tolist() == everything
     assert counts.tolist() == [max(one.count(step) for one in series) for step in everything]
@@ -240,7 +240,7 @@ def test_one_sample_in_place_of_a_sequence_is_told(client: TbcoreClient) -> None
     """It is a tuple, whose parts nobody wants to hear of."""
     decode: Any = lambda value, metadata: Sample(b"")  # noqa: E731
     media = Media(client.multiplexer, CLAIMS, decode)
-    with pytest.raises(TypeError, match=r"sequence of Sample, and returned one Sample$"):
+    with pytest.raises(TypeError, match=r"must return a sequence of Sample, got one Sample$"):
         ask(media, "step", "run=train&tag=i")
-    with pytest.raises(TypeError, match=r"sequence of Sample, and returned one Sample$"):
+    with pytest.raises(TypeError, match=r"must return a sequence of Sample, got one Sample$"):
         media.listing("train", "i", sample=0, samples=0)
