@@ -1,8 +1,8 @@
-"""For the browser tests: a real Chromium, real servers, and a watch over everything a page does.
+"""Fixtures of the browser tests: a real Chromium, real servers, and a record of pages' errors.
 
-Waiting is always for something: `wait_for_function` takes a function of JavaScript, because the
-page's Content-Security-Policy blocks what Playwright does with a bare expression. The function must
-not be async: Playwright takes the promise for a yes, whatever becomes of it.
+Tests wait for a condition, never for a time. `wait_for_function` gets a JavaScript function, since
+Playwright evaluates a bare expression in a way that the page's Content-Security-Policy blocks. The
+function must not be async: Playwright takes the promise itself for a true value.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from tbcore.testing.chromium import find_chromium, launch
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SCALARS = REPOSITORY / "plugins" / "scalars"
-WAIT_MS = 60_000
-"""How long a page may take to show what is waited for, on a busy machine."""
+WAIT_TIMEOUT_MS = 60_000
+"""Timeout of each wait for a page; long, because the machine may be busy."""
 VIEWPORT = {"width": 1400, "height": 900}
 OTHER_SITES = "--host-resolver-rules=MAP *.example 127.0.0.1"
-"""Names of other sites that lead here, as one who owns a name server can have them."""
+"""Chromium option that resolves other sites' names to this machine, as hostile DNS servers do."""
 
 HELPERS = """
 globalThis.tb = {
@@ -38,23 +38,27 @@ globalThis.tb = {
   card: (tag) => tb.all('.tb-card').find((card) => card.getAttribute('aria-label') === tag),
   canvas: (tag) => tb.card(tag)?.querySelector('.tb-chart-canvas'),
   chart: (tag) => tb.card(tag)?.querySelector('.tb-chart'),
-  // How many pixels of a chart's canvas have a colour, give or take what smooth edges do to it.
+  // Number of pixels of a chart's canvas that have about this colour, which antialiasing changes.
   pixels: (tag, color) => {
     const canvas = tb.canvas(tag);
     if (!canvas) return 0;
-    const wanted = [1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16));
+    const channels = [1, 3, 5].map((start) => parseInt(color.slice(start, start + 2), 16));
     const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
-    const isNear = (part, at) => Math.abs(part - data[at]) <= 24;
+    const isNear = (channel, index) => Math.abs(channel - data[index]) <= 24;
     let count = 0;
     for (let i = 0; i < data.length; i += 4) {
-      if (data[i + 3] > 128 && wanted.every((part, k) => isNear(part, i + k))) count++;
+      if (data[i + 3] > 128 && channels.every((channel, k) => isNear(channel, i + k))) count++;
     }
     return count;
   },
+  // Text alternative of a chart.
   label: (tag) => tb.chart(tag)?.getAttribute('aria-label') ?? '',
+  // Texts of the open tooltip's rows, without their first cells.
   rows: () => tb.all('.tb-chart-tooltip:popover-open tbody tr').map(
     (row) => [...row.cells].slice(1).map((cell) => cell.textContent)),
+  // Resolves after the next frame has been painted.
   frame: () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))),
+  // Colours in the run list, by run.
   colors: () => Object.fromEntries([...document.querySelectorAll('.tb-run')].map(
     (row) => [row.title, row.querySelector('input').style.getPropertyValue('--tb-check')])),
 };
@@ -63,10 +67,10 @@ globalThis.tb = {
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
-    """A browser for the tests of a module. Without one they are skipped, and fail where CI=true.
+    """A browser for all tests of a module. Without one the tests are skipped, or fail if CI=true.
 
-    Not for the session: Playwright keeps an event loop running in this thread, and other tests
-    bring their own.
+    Its scope is not the session, because Playwright keeps an event loop running in this thread and
+    other tests start their own.
     """
     sync_api = pytest.importorskip("playwright.sync_api")
     path = find_chromium()
@@ -82,11 +86,11 @@ def chromium() -> Iterator[Any]:
 
 
 class Profile:
-    """The tabs of one browser profile, and what went wrong in them."""
+    """A browser profile, with a record of the errors and requests of its pages."""
 
     def __init__(self, chromium: Any, **options: Any) -> None:
         self.context = chromium.new_context(**{"viewport": VIEWPORT, **options})
-        self.context.set_default_timeout(WAIT_MS)
+        self.context.set_default_timeout(WAIT_TIMEOUT_MS)
         self.context.add_init_script(HELPERS)
         self.errors: list[str] = []
         self.requested_urls: list[str] = []
@@ -95,17 +99,17 @@ class Profile:
         self.context.on("request", lambda request: self.requested_urls.append(request.url))
 
     def open(self, address: str, hash: str = "") -> Any:
-        """A new tab with a page."""
+        """Opens an address in a new tab and returns its page."""
         page = self.context.new_page()
         page.goto(f"{address}/{hash}")
         return page
 
     def check(self, server: str) -> None:
-        """Fails after a console error, an uncaught error, or a request to anything else."""
+        """Fails if there was a console error, an uncaught error or a request to another server."""
         host = urlsplit(server).netloc
-        others = [url for url in self.requested_urls if urlsplit(url).netloc not in (host, "")]
+        foreign = [url for url in self.requested_urls if urlsplit(url).netloc not in (host, "")]
         assert self.errors == []
-        assert others == []
+        assert foreign == []
 
     def _on_console(self, message: Any) -> None:
         if message.type == "error":
@@ -114,20 +118,20 @@ class Profile:
 
 @pytest.fixture
 def new_profile(chromium: Any) -> Iterator[Callable[..., Profile]]:
-    """Makes browser profiles; they are closed with the test."""
-    made: list[Profile] = []
+    """Returns a function that makes browser profiles; they are closed at the end of the test."""
+    profiles: list[Profile] = []
 
     def make(**options: Any) -> Profile:
-        made.append(Profile(chromium, **options))
-        return made[-1]
+        profiles.append(Profile(chromium, **options))
+        return profiles[-1]
 
     yield make
-    for one in made:
-        one.context.close()
+    for profile in profiles:
+        profile.context.close()
 
 
 class Server:
-    """A `tbcore serve` process on a port of its own."""
+    """A `tbcore serve` process on its own port."""
 
     def __init__(
         self,
@@ -140,7 +144,7 @@ class Server:
         plugins: Sequence[str] | None = None,
     ) -> None:
         self.url = ""
-        """Where it is from its first start on."""
+        """Its address, once it has been started."""
         self._port = 0
         self._prefix = prefix
         self._logdir = logdir
@@ -148,11 +152,11 @@ class Server:
         self._options = options
         self._python_path = [REPOSITORY, *python_path]
         self._program = program
-        self._plugins = plugins  # None: all that are installed
+        self._plugins = plugins  # None: all installed plugins
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> Server:
-        """Returns when the first pass over the logdir is done; also after `stop`."""
+        """Starts the server, again after `stop`; returns after its first pass over the logdir."""
         arguments = ["serve", "--logdir", str(self._logdir), "--port", str(self._port)]
         arguments += ["--reload_interval", "0.2", *self._options]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, self._python_path))}
@@ -177,7 +181,7 @@ class Server:
         try:
             with urllib.request.urlopen(f"{self.url}/data/status", timeout=PATIENCE) as answer:
                 return b'"passes":0' not in answer.read()
-        except OSError:  # It is being started again.
+        except OSError:  # The server does not accept connections yet.
             return False
 
     def stop(self) -> None:
@@ -192,12 +196,13 @@ class Server:
         self._process = None
 
 
-def distribution(
+def fake_distribution(
     folder: Path, name: str, files: Mapping[str, str] | None = None, *, package: str | None = None
 ) -> Path:
-    """Makes a folder look like one in which the plugin `name` is installed, and returns it.
+    """Writes the metadata of an installed plugin `name` into a folder, and returns the folder.
 
-    `files` are those of its package, by path; without any, the package is one that lies elsewhere.
+    `files` has the files of its package, by path. Without it the package is not written, and must
+    be elsewhere on the path.
     """
     package = package or f"tbcore_{name}"
     info = folder / f"{package}-0.1.0.dist-info"
@@ -214,15 +219,15 @@ def distribution(
 
 @pytest.fixture(scope="session")
 def scalars_path(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """What a server needs on its path to find the scalars plugin of this checkout."""
+    """Returns the directories that a server needs on its path to load this checkout's scalars."""
     if entry_points(group="tbcore.plugins", name="scalars"):
         return [SCALARS]
-    return [SCALARS, distribution(tmp_path_factory.mktemp("scalars"), "scalars")]
+    return [SCALARS, fake_distribution(tmp_path_factory.mktemp("scalars"), "scalars")]
 
 
 def plugin_path(name: str, folder: Path) -> list[Path]:
-    """What a server needs on its path to find a plugin of this checkout, installed or not."""
-    return [REPOSITORY / "plugins" / name, distribution(folder, name)]
+    """Returns the directories that a server needs on its path to load a plugin of this checkout."""
+    return [REPOSITORY / "plugins" / name, fake_distribution(folder, name)]
 
 
 @pytest.fixture(scope="session")
@@ -272,9 +277,10 @@ def pr_curves_path(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 @pytest.fixture
 def install_plugin(tmp_path: Path) -> Callable[..., Path]:
-    """Installs a plugin that has only a module: `install_plugin("bad", "export default ...")`.
+    """Installs a plugin that consists of a JavaScript module.
 
-    Returns what the server needs on its path. The plugin is active at all times.
+    `install_plugin("bad", "export default ...")` returns the directory that the server needs on its
+    path. The plugin is active as soon as there are runs.
     """
 
     def install(name: str, module: str) -> Path:
@@ -290,14 +296,17 @@ def is_active(multiplexer):
     return bool(multiplexer.runs())
 """
         files = {"__init__.py": python, "static/index.js": module}
-        return distribution(tmp_path / f"plugin-{name}", name, files)
+        return fake_distribution(tmp_path / f"plugin-{name}", name, files)
 
     return install
 
 
 @pytest.fixture
 def serve(tmp_path: Path, scalars_path: list[Path]) -> Iterator[Callable[..., Server]]:
-    """Starts `tbcore serve --logdir LOGDIR OPTIONS...`; servers are ended with the test."""
+    """Returns a function that starts servers; they are stopped at the end of the test.
+
+    `serve(logdir, *options)` runs `tbcore serve --logdir LOGDIR OPTIONS...`.
+    """
     yield from servers_in(tmp_path, scalars_path)
 
 
@@ -305,17 +314,20 @@ def serve(tmp_path: Path, scalars_path: list[Path]) -> Iterator[Callable[..., Se
 def serve_for_module(
     tmp_path_factory: pytest.TempPathFactory, scalars_path: list[Path]
 ) -> Iterator[Callable[..., Server]]:
-    """The same for servers that all tests of a module use."""
+    """Like `serve`, for servers that all tests of a module share."""
     yield from servers_in(tmp_path_factory.mktemp("servers"), scalars_path)
 
 
 def servers_in(folder: Path, scalars_path: list[Path]) -> Iterator[Callable[..., Server]]:
+    """Yields a function that starts servers with their logs in `folder`, and then stops them."""
     servers: list[Server] = []
 
-    def start(logdir: Path, *options: str, python_path: Sequence[Path] = (), **how: Any) -> Server:
+    def start(
+        logdir: Path, *options: str, python_path: Sequence[Path] = (), **arguments: Any
+    ) -> Server:
         log = folder / f"server-{len(servers)}.log"
         path = [*scalars_path, *python_path]
-        server = Server(logdir, log, *options, python_path=path, **how)
+        server = Server(logdir, log, *options, python_path=path, **arguments)
         servers.append(server)
         return server.start()
 

@@ -1,4 +1,8 @@
-"""Hostile sites, logs and filters in a real browser: the part of P13 to P17 that is about pages."""
+"""Hostile sites, logs and filters in a real browser.
+
+These tests cover the promises P13 to P17 as far as they concern pages; docs/reliability.md has the
+list of promises.
+"""
 
 from __future__ import annotations
 
@@ -40,56 +44,55 @@ ATTACK = """
 globalThis.attack = async (target) => {
   const found = {};
   const count = `${target}/data/plugin/counter/count`;
-  const form = new URLSearchParams({ a: 'b' });
-  const tried = async (name, act) => {
+  const attempt = async (name, act) => {
     try { found[name] = await act(); } catch (error) { found[name] = 'refused'; }
   };
-  await tried('fetch', async () => (await fetch(`${target}/data/runs`)).text());
-  await tried('fetch with cookies', async () =>
+  await attempt('fetch', async () => (await fetch(`${target}/data/runs`)).text());
+  await attempt('fetch with cookies', async () =>
     (await fetch(`${target}/data/runs`, { credentials: 'include' })).text());
-  await tried('opaque fetch', async () => {
-    const answer = await fetch(`${target}/data/runs`, { mode: 'no-cors' });
-    return `${answer.status} ${await answer.text()}`;
+  await attempt('opaque fetch', async () => {
+    const response = await fetch(`${target}/data/runs`, { mode: 'no-cors' });
+    return `${response.status} ${await response.text()}`;
   });
-  await tried('stream', () => new Promise((done, fail) => {
+  await attempt('stream', () => new Promise((done, fail) => {
     const source = new EventSource(`${target}/data/updates`);
     source.onmessage = (message) => { source.close(); done(message.data); };
     source.onerror = () => { source.close(); fail(); };
   }));
   const element = (kind, attributes) => new Promise((done, fail) => {
-    const made = Object.assign(document.createElement(kind), attributes);
-    made.onload = () => done(kind === 'img' ? String(made.naturalWidth) : 'loaded');
-    made.onerror = fail;
-    document.body.append(made);
+    const node = Object.assign(document.createElement(kind), attributes);
+    node.onload = () => done(kind === 'img' ? String(node.naturalWidth) : 'loaded');
+    node.onerror = fail;
+    document.body.append(node);
   });
-  await tried('script', () => element('script', { src: `${target}/static/tbcore/shell.js` }));
-  await tried('data as a script', () => element('script', { src: `${target}/data/runs` }));
-  await tried('module', () => import(`${target}/static/tbcore/lib/names.js`));
-  await tried('style', () => element('link', {
+  await attempt('script', () => element('script', { src: `${target}/static/tbcore/shell.js` }));
+  await attempt('data as a script', () => element('script', { src: `${target}/data/runs` }));
+  await attempt('module', () => import(`${target}/static/tbcore/lib/names.js`));
+  await attempt('style', () => element('link', {
     rel: 'stylesheet', href: `${target}/static/tbcore/style.css` }));
-  await tried('picture', () => element('img', {
+  await attempt('picture', () => element('img', {
     src: `${target}/data/plugin/images/individualImage?run=media&tag=i&index=0` }));
-  await tried('frame', async () => {
+  await attempt('frame', async () => {
     await element('iframe', { src: `${target}/`, name: 'framed' });
     return document.querySelector('iframe').contentDocument.body.textContent;
   });
   for (const type of ['application/x-www-form-urlencoded', 'text/plain', 'application/json']) {
-    await tried(`POST ${type}`, async () => (await fetch(count, {
+    await attempt(`POST ${type}`, async () => (await fetch(count, {
       method: 'POST', body: '{}', headers: { 'Content-Type': type } })).text());
-    await tried(`opaque POST ${type}`, async () => (await fetch(count, {
+    await attempt(`opaque POST ${type}`, async () => (await fetch(count, {
       method: 'POST', body: '{}', mode: 'no-cors', headers: { 'Content-Type': type } })).text());
   }
-  await tried('form in a POST', async () => (await fetch(count, {
+  await attempt('form in a POST', async () => (await fetch(count, {
     method: 'POST', body: new FormData(), mode: 'no-cors' })).text());
-  await tried('DELETE', async () => (await fetch(count, { method: 'DELETE' })).text());
-  navigator.sendBeacon(count, form);
-  await tried('form', () => new Promise((done) => {
-    const sent = document.createElement('form');
-    Object.assign(sent, { action: count, method: 'post', target: 'hidden' });
+  await attempt('DELETE', async () => (await fetch(count, { method: 'DELETE' })).text());
+  navigator.sendBeacon(count, new URLSearchParams({ a: 'b' }));
+  await attempt('form', () => new Promise((done) => {
+    const form = document.createElement('form');
+    Object.assign(form, { action: count, method: 'post', target: 'hidden' });
     const frame = Object.assign(document.createElement('iframe'), { name: 'hidden' });
     frame.onload = () => done('');
-    document.body.append(frame, sent);
-    sent.submit();
+    document.body.append(frame, form);
+    form.submit();
   }));
   return found;
 };
@@ -98,7 +101,7 @@ globalThis.attack = async (target) => {
 
 @pytest.fixture
 def evil_site() -> Iterator[str]:
-    """The port of a server with one page, which does what it can do to another server."""
+    """The port of a site whose page attacks another server, given as `attack(target)`."""
 
     class Page(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -125,7 +128,7 @@ def attacked(
     tmp_path_factory: pytest.TempPathFactory,
     images_path: list[Path],
 ) -> Any:
-    """A server with a picture, and with a plugin that counts what would change something."""
+    """A server with a picture, and with a plugin that counts requests other than GET."""
     folder = tmp_path_factory.mktemp("attacked")
     write_run(folder / "logs", "media", scalars={"a": [1.0]}, images={"i": [summaries.png()]})
     info = folder / "tbcore_counter-1.0.dist-info"
@@ -137,10 +140,10 @@ def attacked(
 
 
 @pytest.mark.parametrize("site", ["http://evil.example", "http://localhost"])
-def test_p15_a_page_of_another_site_reads_nothing_and_causes_nothing(
+def test_p15_a_page_of_another_site_cannot_read_or_change_anything(
     attacked: Any, new_profile: Any, evil_site: str, site: str
 ) -> None:
-    """Neither of another name, nor of another port of this machine, where much else is served."""
+    """This holds for sites with another name, and for other ports of this machine."""
     profile = new_profile()
     target = attacked.url.replace("127.0.0.1", "localhost") if "localhost" in site else attacked.url
     page = profile.context.new_page()
@@ -157,16 +160,14 @@ def test_p15_a_page_of_another_site_reads_nothing_and_causes_nothing(
     assert posts.text() == "0"
 
 
-def test_p14_a_name_that_was_made_to_point_here_shows_nothing(
-    attacked: Any, new_profile: Any
-) -> None:
-    """DNS rebinding: to the browser, that page and this server are one site then."""
+def test_p14_dns_rebinding_is_refused(attacked: Any, new_profile: Any) -> None:
+    """With DNS rebinding the browser takes the hostile page and this server for one site."""
     profile = new_profile()
     port = urlsplit(attacked.url).port
     page = profile.context.new_page()
-    answer = page.goto(f"http://rebound.example:{port}/")
-    assert answer.status == 403
-    assert "does not answer as 'rebound.example'" in page.content()
+    response = page.goto(f"http://rebound.example:{port}/")
+    assert response.status == 403
+    assert "host 'rebound.example' is not allowed" in page.content()
     found = page.evaluate("async () => (await fetch('/data/runs')).status")
     assert found == 403
 
@@ -211,7 +212,7 @@ def test_p17_logged_bytes_are_never_active(
     images_path: list[Path],
     audio_path: list[Path],
 ) -> None:
-    """Opened by themselves they are shown as a picture or downloaded, whatever they say."""
+    """Opened in a tab they are shown as a picture or downloaded, whatever type they claim."""
     logdir = tmp_path / "logs"
     with EventFileWriter(logdir / "run" / "a.tfevents") as writer:
         for tag, data in EVIL_IMAGES.items():
@@ -229,19 +230,24 @@ def test_p17_logged_bytes_are_never_active(
     ]
     for path in paths:
         address = f"{server.url}/data/plugin/{path}"
-        answer = profile.context.request.get(address)
-        kind = answer.headers["content-type"]
-        assert answer.status == 200
-        assert kind in {"application/octet-stream", "image/png", "image/gif", "image/bmp"}, path
-        assert answer.headers["x-content-type-options"] == "nosniff"
-        assert "x-injected" not in answer.headers
-        open_alone(page, address)
+        response = profile.context.request.get(address)
+        content_type = response.headers["content-type"]
+        assert response.status == 200
+        assert content_type in {
+            "application/octet-stream",
+            "image/png",
+            "image/gif",
+            "image/bmp",
+        }, path
+        assert response.headers["x-content-type-options"] == "nosniff"
+        assert "x-injected" not in response.headers
+        open_or_download(page, address)
         assert page.evaluate("() => globalThis.ran ?? null") is None, path
     assert not [url for url in profile.requested_urls if url.endswith("/ran")]
 
 
-def open_alone(page: Any, address: str) -> None:
-    """Goes to an address as one who opens it in a tab of its own; it may be a download."""
+def open_or_download(page: Any, address: str) -> None:
+    """Opens an address in a tab; the browser may download the response instead of showing it."""
     from playwright.sync_api import Error
 
     try:
@@ -252,7 +258,7 @@ def open_alone(page: Any, address: str) -> None:
 
 
 def test_p13_a_filter_does_not_stall_the_page(serve: Any, new_profile: Any, tmp_path: Path) -> None:
-    """Such as take a browser's own expressions years; from a link and from the keyboard."""
+    """The browser's own RegExp would take years for these filters, from a link or typed."""
     for name in ("a" * 60 + "!", "a" * 61 + "?"):
         write_run(tmp_path / "logs", name, scalars={name: [1.0]})
     server = serve(tmp_path / "logs")

@@ -1,12 +1,14 @@
-"""The pages that TensorBoard shipped with in 2017 and 2019, unmodified, in front of `tbcore serve`.
+"""The unmodified web pages of TensorBoard from 2017 and 2019, used with `tbcore serve`.
 
     pytest -m release tests/browser/test_old_pages.py
 
-Each page comes from the wheel that was published then, fetched by pip into a temporary folder. The
-browser gets its files from there and everything below `data/` from the server, as if the server had
-shipped with that page. What is looked at: every tab of an installed plugin draws, every request of
-such a tab is answered with 200, and no series is asked for twice, which is what these pages do
-after any other answer.
+Each page comes from the wheel that was published then, which pip downloads to a temporary folder.
+The browser gets the page's files from there and everything below `data/` from the server, as if the
+page were a part of the server.
+
+The tests check that every tab of an installed plugin draws its data, that every request of such a
+tab gets status 200, and that no series is requested twice. These pages repeat requests that got
+any other status.
 """
 
 from __future__ import annotations
@@ -31,28 +33,28 @@ from tbcore.testing import EventFileWriter, summaries
 pytestmark = [pytest.mark.browser, pytest.mark.release]
 
 RUNS = ("train", "eval runs/first & last")
-"""One name that needs no encoding, and one that needs all of it."""
-STEPS = 12
+"""A name without characters that URLs encode, and a name with several of them."""
+NUM_STEPS = 12
 
-OTHER_REQUESTS = {
-    # The settings of whole server installations; the page draws without.
+IGNORED_REQUESTS = {
+    # The experiments in a server's database; the page works without them.
     "/data/experiments",
 }
-"""What a page asks for beyond the seven plugins, and what we do not answer."""
+"""Paths outside of the seven plugins that the pages request and tbcore does not have."""
 
-OTHER_FAULTS = "data/experiments|getPathSegAtLength"
-"""What a page throws about those, and about what browsers had then and have no more."""
+IGNORED_ERRORS = "data/experiments|getPathSegAtLength"
+"""Pattern of errors about those requests, and about functions that browsers have removed since."""
 
-FOLDED = {
+COLLAPSED = {
     "scalars": "tf-scalar-dashboard",
     "images": "tf-image-dashboard",
     "distributions": "tf-distribution-dashboard",
     "histograms": "tf-histogram-dashboard",
 }
-"""The tabs whose contents are folded at first, by the names of their elements."""
+"""Elements of the tabs whose sections are collapsed at first, by plugin."""
 
-WAIT_MS = 60_000
-"""The pages ask and draw slowly, most of all on a busy machine."""
+WAIT_TIMEOUT_MS = 60_000
+"""Timeout of each wait for a page; long, because the pages are slow and the machine may be busy."""
 
 FETCH = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "download"]
 FETCH += ["--no-deps", "--only-binary=:all:", "--python-version", "3.5", "--implementation", "cp"]
@@ -63,7 +65,7 @@ FETCH += ["--no-deps", "--only-binary=:all:", "--python-version", "3.5", "--impl
 
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., zipfile.ZipFile]:
-    """Fetches a wheel by name and version; skips where it cannot be had."""
+    """Returns a function that downloads a wheel; if it is not available, the test is skipped."""
     fetched: dict[str, zipfile.ZipFile] = {}
 
     def fetch(requirement: str, abi: str = "none", platform: str = "any") -> zipfile.ZipFile:
@@ -72,7 +74,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., zipfile.Zip
             command = [*FETCH, "--abi", abi, "--platform", platform, "--dest", str(folder)]
             done = subprocess.run([*command, requirement], capture_output=True, text=True)
             if done.returncode:
-                pytest.skip(f"{requirement} cannot be fetched: {done.stderr.strip()[-200:]}")
+                pytest.skip(f"{requirement} cannot be downloaded: {done.stderr.strip()[-200:]}")
             (path,) = folder.glob("*.whl")
             fetched[requirement] = zipfile.ZipFile(path)
         return fetched[requirement]
@@ -81,76 +83,76 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., zipfile.Zip
 
 
 class OldPage:
-    """A page of those years in a browser, and all that it asks of the server.
+    """An old page in a browser, with a record of its requests and errors.
 
-    `read` gives the bytes of one of the page's own files, by the path in its address, and raises
-    KeyError for others.
+    `read` returns the bytes of one of the page's own files, given the path in its URL, and raises
+    KeyError if there is none.
     """
 
     def __init__(self, chromium: Any, server: str, read: Callable[[str], bytes]) -> None:
         self.context = chromium.new_context(viewport={"width": 1400, "height": 900})
-        self.context.set_default_timeout(WAIT_MS)
+        self.context.set_default_timeout(WAIT_TIMEOUT_MS)
         self.page = self.context.new_page()
-        self.answers: list[tuple[str, int]] = []
-        """Address below the server, and status, of each request for data."""
-        self.faults: list[str] = []
+        self.responses: list[tuple[str, int]] = []
+        """Path with query, and status, of each request for data."""
+        self.errors: list[str] = []
         self._server = server
         self._read = read
         self.page.route("**/*", self._route)
         self.page.on("response", self._on_response)
-        self.page.on("pageerror", lambda error: self.faults.append(str(error)))
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
 
     def open(self, hash: str = "") -> None:
         self.page.goto(f"{self._server}/{hash}")
 
     def open_tab(self, name: str) -> None:
-        """Chooses a tab by its name, and opens what is folded in it."""
+        """Opens a tab by its name, and expands a section in it."""
         tab = self.page.locator("paper-tab:visible").filter(has_text=re.compile(name, re.I))
         tab.first.click()
-        if name in FOLDED:
-            panes = self.page.locator(FOLDED[name]).locator(
+        if name in COLLAPSED:
+            panes = self.page.locator(COLLAPSED[name]).locator(
                 "button:visible, .heading:visible, .pane-header:visible"
             )
             panes = panes.filter(has_text=re.compile("loss|picture|weights"))
             panes.first.click()
 
-    def count(self, wanted: int, function: str) -> None:
-        """Waits until a function of JavaScript returns `wanted`."""
+    def wait_for_count(self, expected: int, function: str) -> None:
+        """Waits until a JavaScript function returns `expected`."""
         try:
             self.page.wait_for_function(
-                f"(wanted) => ({function})() === wanted", arg=wanted, polling=200
+                f"(expected) => ({function})() === expected", arg=expected, polling=200
             )
         except Exception:
             found = self.page.evaluate(function)
-            message = f"{wanted} wanted, {found} found; {self.faults}; {self.answers[-20:]}"
+            message = f"expected {expected}, found {found}; {self.errors}; {self.responses[-20:]}"
             raise AssertionError(message) from None
 
     def check(self) -> None:
-        """Fails if an answer was no 200, the page threw, or a series was asked for twice."""
+        """Fails if a request failed, the page threw, or a series was requested twice."""
         wrong = [
             (path, status)
-            for path, status in self.answers
-            # Players ask for a part of a clip.
+            for path, status in self.responses
+            # Audio players request a part of a clip.
             if status != (206 if "individualAudio" in path else 200)
-            and urlsplit(path).path not in OTHER_REQUESTS
+            and urlsplit(path).path not in IGNORED_REQUESTS
         ]
         of_series = Counter(
             path
-            for path, _ in self.answers
+            for path, _ in self.responses
             if {"run", "tag"} <= parse_qs(urlsplit(path).query).keys()
         )
         assert wrong == []
         assert [path for path, count in of_series.items() if count > 1] == []
-        assert [fault for fault in self.faults if not re.search(OTHER_FAULTS, fault)] == []
+        assert [error for error in self.errors if not re.search(IGNORED_ERRORS, error)] == []
 
-    def asked(self, path: str) -> int:
-        """How often something at this path was asked for."""
-        return sum(urlsplit(address).path == path for address, _ in self.answers)
+    def num_requests(self, path: str) -> int:
+        """Returns the number of requests for a path, with any query."""
+        return sum(urlsplit(address).path == path for address, _ in self.responses)
 
     def _route(self, route: Any) -> None:
         address = urlsplit(route.request.url)
         if address.netloc != urlsplit(self._server).netloc:
-            route.abort()  # fonts of another host
+            route.abort()  # fonts from another host
         elif address.path.startswith("/data"):
             route.continue_()
         else:
@@ -166,24 +168,24 @@ class OldPage:
         address = urlsplit(response.url)
         if address.path.startswith("/data"):
             path = f"{address.path}?{address.query}" if address.query else address.path
-            self.answers.append((path, response.status))
+            self.responses.append((path, response.status))
 
 
 @pytest.fixture
 def old_page(chromium: Any) -> Iterator[Callable[..., OldPage]]:
-    """Makes pages; they are closed with the test."""
-    made: list[OldPage] = []
+    """Returns a function that opens old pages; they are closed at the end of the test."""
+    pages: list[OldPage] = []
 
     def make(server: str, read: Callable[[str], bytes]) -> OldPage:
-        made.append(OldPage(chromium, server, read))
-        return made[-1]
+        pages.append(OldPage(chromium, server, read))
+        return pages[-1]
 
     yield make
-    for one in made:
-        one.context.close()
+    for page in pages:
+        page.context.close()
 
 
-IN_TENSORFLOW = "tensorflow-1.0.0.data/purelib"
+TENSORFLOW_FOLDER = "tensorflow-1.0.0.data/purelib"
 
 
 @pytest.fixture
@@ -193,12 +195,12 @@ def tensorflow(wheel: Callable[..., zipfile.ZipFile]) -> zipfile.ZipFile:
 
 
 def tensorflow_file(wheel: zipfile.ZipFile, path: str) -> bytes:
-    """A file of the page of TensorFlow 1.0.0; its server found them in three places."""
+    """Returns a file of the page in TensorFlow 1.0.0, which has them in three folders."""
     path = path or "dist/index.html"
     first, _, rest = path.partition("/")
     if first in ("dist", "lib"):
-        return wheel.read(f"{IN_TENSORFLOW}/tensorflow/tensorboard/{path}")
-    return wheel.read(f"{IN_TENSORFLOW}/external/{first.replace('-', '_')}/{rest}")
+        return wheel.read(f"{TENSORFLOW_FOLDER}/tensorflow/tensorboard/{path}")
+    return wheel.read(f"{TENSORFLOW_FOLDER}/external/{first.replace('-', '_')}/{rest}")
 
 
 # The logs ----------------------------------------------------------------------------------------
@@ -206,7 +208,7 @@ def tensorflow_file(wheel: zipfile.ZipFile, path: str) -> bytes:
 
 @pytest.fixture(scope="module")
 def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two runs with data of every kind."""
+    """Two runs with all kinds of data."""
     from tensorboard.compat.proto import config_pb2, graph_pb2
 
     folder = tmp_path_factory.mktemp("logs")
@@ -229,7 +231,7 @@ def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
         with EventFileWriter(folder / run / "events.tfevents.1.host") as writer:
             writer.add_graph(graph.SerializeToString())
             writer.add_run_metadata("step 1", metadata.SerializeToString(), step=1)
-            for step in range(STEPS):
+            for step in range(NUM_STEPS):
                 loss = 1 / (step + 1) if step != 5 else float("nan")
                 writer.add_scalar("loss", loss, step)
                 writer.add_histogram("weights/dense", random.normal(step / 10, 1, 500), step)
@@ -241,7 +243,7 @@ def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def sweep(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three sessions of different hyperparameters, with a metric in a run below each."""
+    """Three sessions with different hyperparameters; each has its metric in a subrun."""
     from tensorboard.plugins.hparams import plugin_data_pb2, summary_v2
 
     folder = tmp_path_factory.mktemp("sweep")
@@ -254,7 +256,7 @@ def sweep(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 assert plugin_data_pb2.HParamsPluginData.FromString(content).session_start_info
                 writer.add_summary(0, summaries.metadata_only(value.tag, "hparams", content))
         with EventFileWriter(session / "validation" / "events.tfevents.1.host") as writer:
-            for step in range(STEPS):
+            for step in range(NUM_STEPS):
                 writer.add_scalar("accuracy", 1 - rate / (step + 1), step)
     return folder
 
@@ -269,7 +271,7 @@ def serve_all(
     graphs_path: list[Path],
     hparams_path: list[Path],
 ) -> Callable[..., str]:
-    """Serves a directory with all plugins of this checkout, and returns the address."""
+    """Returns a function that serves a directory with the seven plugins and returns the address."""
     paths = [*images_path, *audio_path, *histograms_path, *distributions_path]
     paths += [*graphs_path, *hparams_path]
 
@@ -282,66 +284,65 @@ def serve_all(
 
 # What is drawn -----------------------------------------------------------------------------------
 
-CURVES = """() => [...document.querySelectorAll('vz-line-chart path.line')]
+NUM_CURVES = """() => [...document.querySelectorAll('vz-line-chart path.line')]
   .filter((path) => (path.getAttribute('d') ?? '').length > 100).length"""
 
-BANDS = """() => [...document.querySelectorAll('vz-distribution-chart')]
+NUM_BAND_CHARTS = """() => [...document.querySelectorAll('vz-distribution-chart')]
   .filter((chart) => [...chart.querySelectorAll('path.area')]
     .filter((path) => (path.getAttribute('d') ?? '').length > 200).length >= 8).length"""
-"""Charts with a band between each two of the nine percentiles."""
+"""Number of charts that show the bands between nine percentiles."""
 
-RIDGES = """() => [...document.querySelectorAll('vz-histogram-timeseries path.outline')]
+NUM_RIDGES = """() => [...document.querySelectorAll('vz-histogram-timeseries path.outline')]
   .filter((path) => (path.getAttribute('d') ?? '').length > 200).length"""
 
-PICTURES = """() => [...document.querySelectorAll('img')]
+NUM_PICTURES = """() => [...document.querySelectorAll('img')]
   .filter((image) => image.naturalWidth === 16 && image.naturalHeight === 12).length"""
 
-PLAYERS = """() => [...document.querySelectorAll('audio')]
+NUM_PLAYERS = """() => [...document.querySelectorAll('audio')]
   .filter((player) => player.readyState >= 1 && player.duration === 0.5).length"""
 
-NODES = """() => new Set([...document.querySelectorAll('tf-graph-scene g.node')]
+NUM_NODES = """() => new Set([...document.querySelectorAll('tf-graph-scene g.node')]
   .map((node) => node.dataset.name).filter((name) => name)).size"""
-"""Boxes of the graph: input, layer and loss."""
+"""Number of nodes in the graph: input, layer and loss."""
 
-
-SESSIONS = """() => new Set([...document.querySelectorAll('vaadin-grid-cell-content')]
+NUM_SESSIONS = """() => new Set([...document.querySelectorAll('vaadin-grid-cell-content')]
   .map((cell) => cell.textContent.trim())
   .filter((text) => ['0.99167', '0.99917', '0.99992'].includes(text))).size"""
-"""Accuracies in the table."""
+"""Number of accuracies in the table."""
 
-CURVES_OF_A_SESSION = """() => [...document.querySelectorAll('vz-line-chart2')]
+NUM_SESSION_CHARTS = """() => [...document.querySelectorAll('vz-line-chart2')]
   .filter((chart) => [...chart.querySelectorAll('path')]
     .some((path) => (path.getAttribute('d') ?? '').length > 100)).length"""
 
 
-TIMES = """() => [...document.querySelectorAll('tf-graph-controls paper-radio-button')]
+NUM_TIME_BUTTONS = """() => [...document.querySelectorAll('tf-graph-controls paper-radio-button')]
   .filter((button) => /compute time/i.test(button.textContent) && !button.disabled).length"""
-"""Can be chosen as colours once the metadata of a session run is there."""
+"""1 if compute times can be chosen as colours, which needs the metadata of a session run."""
 
 
-def look_at_all_tabs(page: OldPage, prefix: Callable[[str], str]) -> None:
-    """Opens each tab; `prefix` makes the path at which a plugin's data of one series is asked."""
+def check_all_tabs(page: OldPage, path_of: Callable[[str], str]) -> None:
+    """Opens each tab; `path_of` returns the path of a plugin's route for the data of one series."""
     page.open_tab("scalars")
-    page.count(2 * len(RUNS), CURVES)  # smoothed, and as logged
+    page.wait_for_count(2 * len(RUNS), NUM_CURVES)  # smoothed and original
     page.open_tab("images")
-    page.count(len(RUNS), PICTURES)
+    page.wait_for_count(len(RUNS), NUM_PICTURES)
     page.open_tab("audio")
-    page.count(len(RUNS), PLAYERS)
+    page.wait_for_count(len(RUNS), NUM_PLAYERS)
     page.open_tab("graphs")
-    page.count(3, NODES)
+    page.wait_for_count(3, NUM_NODES)
     runs = page.page.locator(".control-holder:visible").filter(has_text="Session runs")
     runs.locator("paper-dropdown-menu").click()
     page.page.locator("paper-item:visible").filter(has_text="step 1").click()
-    page.count(1, TIMES)
+    page.wait_for_count(1, NUM_TIME_BUTTONS)
     page.open_tab("distributions")
-    page.count(len(RUNS), BANDS)
+    page.wait_for_count(len(RUNS), NUM_BAND_CHARTS)
     page.open_tab("histograms")
-    page.count(STEPS * len(RUNS), RIDGES)
+    page.wait_for_count(NUM_STEPS * len(RUNS), NUM_RIDGES)
     page.check()
     for name in ("scalars", "images", "audio", "distributions", "histograms"):
-        assert page.asked(prefix(name)) == len(RUNS), name
-    assert page.asked(prefix("graphs")) >= 1
-    assert page.asked(prefix("run_metadata")) == 1
+        assert page.num_requests(path_of(name)) == len(RUNS), name
+    assert page.num_requests(path_of("graphs")) >= 1
+    assert page.num_requests(path_of("run_metadata")) == 1
 
 
 def test_the_page_of_tensorflow_1_0(
@@ -350,12 +351,12 @@ def test_the_page_of_tensorflow_1_0(
     old_page: Callable[..., OldPage],
     tensorflow: zipfile.ZipFile,
 ) -> None:
-    """The API before plugins: February 2017."""
+    """Released in February 2017, with the API from before plugins."""
     server = serve_all(logdir, "--api", "legacy")
     page = old_page(server, lambda path: tensorflow_file(tensorflow, path))
     page.open()
     names = {"distributions": "compressedHistograms", "graphs": "graph"}
-    look_at_all_tabs(page, lambda plugin: f"/data/{names.get(plugin, plugin)}")
+    check_all_tabs(page, lambda plugin: f"/data/{names.get(plugin, plugin)}")
 
 
 def test_the_page_of_tensorboard_0_1(
@@ -365,18 +366,18 @@ def test_the_page_of_tensorboard_0_1(
     wheel: Callable[..., zipfile.ZipFile],
     tensorflow: zipfile.ZipFile,
 ) -> None:
-    """The API of plugins: June 2017."""
+    """Released in June 2017, with the API of plugins."""
     files = wheel("tensorflow-tensorboard==0.1.2")
     page = old_page(
         serve_all(logdir), lambda path: files.read(f"tensorboard/components/{path or 'index.html'}")
     )
-    # Browsers of that time had custom elements of the first kind; this page brings no substitute
-    # for those that do not, and the earlier one does.
+    # The page needs version 0 of custom elements, which browsers have removed since. It does not
+    # include a polyfill, but the page of TensorFlow 1.0.0 does.
     elements = tensorflow_file(tensorflow, "webcomponentsjs/CustomElements.min.js")
     page.page.add_init_script(elements.decode())
     page.open()
     names = {"graphs": "graphs/graph", "run_metadata": "graphs/run_metadata"}
-    look_at_all_tabs(page, lambda name: f"/data/plugin/{names.get(name, f'{name}/{name}')}")
+    check_all_tabs(page, lambda name: f"/data/plugin/{names.get(name, f'{name}/{name}')}")
 
 
 def test_the_hparams_page_of_tensorboard_1_14(
@@ -385,13 +386,13 @@ def test_the_hparams_page_of_tensorboard_1_14(
     old_page: Callable[..., OldPage],
     wheel: Callable[..., zipfile.ZipFile],
 ) -> None:
-    """The first page with that tab: June 2019."""
+    """Released in June 2019, as the first page with that tab."""
     inside = wheel("tensorboard==1.14.0").read("tensorboard/webfiles.zip")
     files = zipfile.ZipFile(io.BytesIO(inside))
     page = old_page(serve_all(sweep), lambda path: files.read(path or "index.html"))
     page.open("#hparams")
-    page.count(3, SESSIONS)
+    page.wait_for_count(3, NUM_SESSIONS)
     page.page.locator("vaadin-grid paper-checkbox:visible").first.click()
-    page.count(1, CURVES_OF_A_SESSION)
+    page.wait_for_count(1, NUM_SESSION_CHARTS)
     page.check()
-    assert page.asked("/data/plugin/hparams/metric_evals") == 1
+    assert page.num_requests("/data/plugin/hparams/metric_evals") == 1

@@ -1,4 +1,4 @@
-"""The shell in a real browser: runs, tabs, live updates, faults, empty states, themes."""
+"""The shell in a real browser: runs, tabs, live updates, errors, empty states and themes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ export default {
 
 @pytest.fixture
 def logdir(tmp_path: Path) -> Path:
-    """Two runs with a scalar tag each, and one in common."""
+    """Two runs with one tag in common, and one with a tag of its own."""
     path = tmp_path / "logs"
     write_run(path, "train", scalars={"loss": VALUES, "train/rate": VALUES})
     write_run(path, "eval", scalars={"loss": [value + 0.05 for value in VALUES]})
@@ -39,12 +39,14 @@ def logdir(tmp_path: Path) -> Path:
 
 
 def wait_for_curve(page: Any, tag: str, run: str) -> None:
+    """Waits until the chart of a tag shows pixels in the colour of a run."""
     page.wait_for_function(
         "([tag, run]) => tb.pixels(tag, tb.colors()[run] ?? '#000001') > 60", arg=[tag, run]
     )
 
 
 def wait_for_no_curve(page: Any, tag: str, color: str) -> None:
+    """Waits until the chart of a tag shows no pixels of a colour."""
     page.wait_for_function("([tag, color]) => tb.pixels(tag, color) === 0", arg=[tag, color])
 
 
@@ -52,8 +54,8 @@ def wait_for_text(page: Any, text: str) -> None:
     page.get_by_text(text).first.wait_for()
 
 
-def test_runs_are_filtered_and_chosen(serve: Any, new_profile: Any, logdir: Path) -> None:
-    """The filter, check boxes and "only" change curves and address; a link restores them."""
+def test_runs_are_filtered_and_checked(serve: Any, new_profile: Any, logdir: Path) -> None:
+    """The filter, check boxes and "Only" change curves and address; a link restores the view."""
     server = serve(logdir)
     profile = new_profile()
     page = profile.open(server.url)
@@ -68,12 +70,12 @@ def test_runs_are_filtered_and_chosen(serve: Any, new_profile: Any, logdir: Path
     page.wait_for_function("() => location.hash === '#scalars&runFilter=%5ETR'")
     assert page.locator(".tb-run").count() == 1
 
-    place = page.locator(".tb-runs-bar").bounding_box()
+    position = page.locator(".tb-runs-bar").bounding_box()
     box.fill("^TR(")
     wait_for_text(page, "Not a valid regular expression: unclosed (")
     assert box.get_attribute("aria-invalid") == "true"
-    assert page.locator(".tb-runs-bar").bounding_box() == place  # nothing moves
-    assert page.locator(".tb-run").count() == 1  # as the last valid one had it
+    assert page.locator(".tb-runs-bar").bounding_box() == position  # nothing moves
+    assert page.locator(".tb-run").count() == 1  # as with the last valid filter
     box.fill("")
     wait_for_curve(page, "loss", "eval")
 
@@ -97,6 +99,7 @@ def test_runs_are_filtered_and_chosen(serve: Any, new_profile: Any, logdir: Path
 
 
 def test_tags_are_filtered(serve: Any, new_profile: Any, logdir: Path) -> None:
+    """The filter changes cards and address, and an empty result is explained."""
     server = serve(logdir)
     profile = new_profile()
     page = profile.open(server.url)
@@ -112,7 +115,7 @@ def test_tags_are_filtered(serve: Any, new_profile: Any, logdir: Path) -> None:
 def test_ten_tabs_of_one_server_all_load_and_update(
     serve: Any, new_profile: Any, tmp_path: Path
 ) -> None:
-    """A browser opens six connections to a server; ten pages share one stream of updates."""
+    """Ten pages share one stream of updates, since a browser opens at most six connections."""
     logdir = tmp_path / "live"
     path = logdir / "train" / "events.out.tfevents.1"
     with EventFileWriter(path) as writer:
@@ -129,7 +132,7 @@ def test_ten_tabs_of_one_server_all_load_and_update(
     for page in pages:
         page.wait_for_function("() => tb.label('loss').includes('to 8:')")
         assert page.locator(".chip").inner_text() == "Live"
-    # Others go on when some are closed, also the one that came first.
+    # The others still update after some are closed, including the one that was opened first.
     for page in pages[:5]:
         page.close()
     with EventFileWriter(path) as writer:
@@ -139,10 +142,10 @@ def test_ten_tabs_of_one_server_all_load_and_update(
     profile.check(server.url)
 
 
-def test_without_a_shared_worker_the_page_updates_too(
+def test_the_page_updates_without_a_shared_worker(
     serve: Any, new_profile: Any, logdir: Path
 ) -> None:
-    """Some browsers have none: a stream of its own, and polling where no stream gets through."""
+    """The page opens its own stream, or polls if no stream works."""
     server = serve(logdir)
     profile = new_profile()
     profile.context.add_init_script("delete globalThis.SharedWorker;")
@@ -158,8 +161,10 @@ def test_without_a_shared_worker_the_page_updates_too(
     profile.check(server.url)
 
 
-def test_a_restarted_server_is_found_again(serve: Any, new_profile: Any, logdir: Path) -> None:
-    """The page says that it is disconnected, and shows what is new once the server is back."""
+def test_the_page_reconnects_to_a_restarted_server(
+    serve: Any, new_profile: Any, logdir: Path
+) -> None:
+    """It shows that it is disconnected, and new data once the server is running again."""
     server = serve(logdir)
     profile = new_profile()
     page = profile.open(server.url)
@@ -168,14 +173,14 @@ def test_a_restarted_server_is_found_again(serve: Any, new_profile: Any, logdir:
     wait_for_text(page, "Disconnected, retrying")
     write_run(logdir, "later", scalars={"loss": [1.0, 0.1]})
     server.start()
-    # Try again now, if the page has not done so by itself.
+    # Reconnect at once, unless the page has already done so.
     page.evaluate("() => document.querySelector('.chip.bad')?.click()")
     wait_for_curve(page, "loss", "later")
     page.locator(".chip.good").wait_for()
 
 
-def test_below_a_path_prefix(serve: Any, new_profile: Any, logdir: Path) -> None:
-    """Every request of the page goes below the prefix."""
+def test_a_path_prefix_applies_to_all_requests(serve: Any, new_profile: Any, logdir: Path) -> None:
+    """With `--path_prefix`, the page sends no request outside of the prefix."""
     server = serve(logdir, "--path_prefix", "/my/logs", prefix="/my/logs")
     profile = new_profile()
     page = profile.open(server.url)
@@ -186,8 +191,10 @@ def test_below_a_path_prefix(serve: Any, new_profile: Any, logdir: Path) -> None
     assert [url for url in profile.requested_urls if not url.startswith(f"{server.url}/")] == []
 
 
-def test_both_themes(serve: Any, new_profile: Any, logdir: Path) -> None:
-    """The system's theme, until the reader chooses; the choice is remembered."""
+def test_the_theme_follows_the_system_until_the_reader_chooses(
+    serve: Any, new_profile: Any, logdir: Path
+) -> None:
+    """The choice is kept after a reload, until it equals the system's theme."""
     server = serve(logdir)
     grounds = {}
     for scheme in ("light", "dark"):
@@ -209,7 +216,7 @@ def test_both_themes(serve: Any, new_profile: Any, logdir: Path) -> None:
     wait_for_curve(page, "loss", "train")
     assert background(page) == grounds["light"]
     page.get_by_role("button", name="Dark theme").click()
-    page.emulate_media(color_scheme="light")  # back to what the system says, whatever it says
+    page.emulate_media(color_scheme="light")  # follows the system again
     page.wait_for_function("() => document.documentElement.dataset.theme === 'light'")
 
 
@@ -222,10 +229,10 @@ def brightness(color: str) -> float:
     return sum(parts) / 3
 
 
-def test_a_module_that_throws_costs_its_own_tab_only(
+def test_an_error_in_a_module_affects_only_its_own_tab(
     serve: Any, new_profile: Any, logdir: Path, install_plugin: Callable[..., Path]
 ) -> None:
-    """The tab shows the error as text with a button to try again; scalars and the shell go on."""
+    """The tab shows the error as text and a button to try again; other tabs still work."""
     server = serve(logdir, python_path=[install_plugin("boom", BOOM)])
     profile = new_profile()
     page = profile.open(server.url)
@@ -234,7 +241,7 @@ def test_a_module_that_throws_costs_its_own_tab_only(
     page.get_by_text("Details").click()
     details = page.locator(".failure pre").inner_text()
     assert "plugins/boom/index.js" in details
-    assert "bold" not in details  # the message is above already
+    assert "bold" not in details  # the message is already shown above
     assert page.locator("#injected").count() == 0
     page.get_by_role("tab", name="Scalars", exact=True).click()
     wait_for_curve(page, "loss", "train")
@@ -247,11 +254,14 @@ def test_a_module_that_throws_costs_its_own_tab_only(
     profile.check(server.url)
 
 
-def test_faults_of_other_kinds_are_shown_in_their_tab(
+def test_other_kinds_of_errors_are_shown_in_their_tab(
     serve: Any, new_profile: Any, logdir: Path, install_plugin: Callable[..., Path]
 ) -> None:
-    """No module, no render, an error later on, one in a callback; clean-up runs in each case. That
-    the server cannot be reached is none: the shell says it."""
+    """A missing import, no `render`, a later error, an error in a callback, an uncaught one.
+
+    Clean-up runs in each case. A request that does not reach the server is not shown as an error of
+    the tab, since the shell shows that the connection is lost.
+    """
     modules = {
         "missing": "import 'not-in-the-import-map';",
         "loose": "import 'tbcore/lib/formats.js'; export default { render() {} };",
@@ -268,12 +278,12 @@ def test_faults_of_other_kinds_are_shown_in_their_tab(
               host.runs.subscribe((runs) => { if (runs.length === 1) throw new Error('one run'); });
               host.element.textContent = 'subscribed';
             } };""",
-        "stray": """
+        "uncaught": """
             export default { render(host) {
               host.element.textContent = 'still here';
               host.fetchJSON('lost');
               host.fetch('lost');
-              setTimeout(() => { Promise.reject(new Error('nobody caught it')); }, 300);
+              setTimeout(() => { Promise.reject(new Error('not caught')); }, 300);
             } };""",
     }
     server = serve(
@@ -296,9 +306,9 @@ def test_faults_of_other_kinds_are_shown_in_their_tab(
     page.route("**/lost", lambda route: route.abort())
     uncaught: list[str] = []
     page.on("pageerror", lambda error: uncaught.append(error.message))
-    page.get_by_role("tab", name="Stray").click()
-    wait_for_text(page, "Error: nobody caught it")
-    assert uncaught == ["nobody caught it"]
+    page.get_by_role("tab", name="Uncaught").click()
+    wait_for_text(page, "Error: not caught")
+    assert uncaught == ["not caught"]
     wait_for_text(page, "still here")
     page.get_by_role("tab", name="Loose").click()
     wait_for_text(page, "could not load static/tbcore/lib/formats.js")
@@ -306,10 +316,10 @@ def test_faults_of_other_kinds_are_shown_in_their_tab(
     wait_for_curve(page, "loss", "eval")
 
 
-def test_a_module_with_wrong_syntax_is_named(
+def test_a_syntax_error_is_shown_with_its_location(
     serve: Any, new_profile: Any, logdir: Path, install_plugin: Callable[..., Path]
 ) -> None:
-    """With the line, which browsers say to the window only."""
+    """Browsers report the line only in an event of the window."""
     server = serve(logdir, python_path=[install_plugin("typo", "export default { render(host) {")])
     page = new_profile().open(server.url)
     wait_for_text(page, "The tab “Typo” stopped")
@@ -319,10 +329,10 @@ def test_a_module_with_wrong_syntax_is_named(
     wait_for_text(page, "static/plugins/typo/index.js:1:")
 
 
-def test_is_active_that_fails_is_told_from_no_data(
+def test_an_error_in_is_active_is_not_shown_as_no_data(
     serve: Any, new_profile: Any, logdir: Path, install_plugin: Callable[..., Path]
 ) -> None:
-    """In its tab, and where nothing else can be shown."""
+    """The plugin's tab shows the error; other tabs still work."""
     folder = install_plugin("moody", "export default { render() {} };")
     source = folder / "tbcore_moody" / "__init__.py"
     source.write_text(source.read_text().replace("return bool", "raise ValueError('mood') or bool"))
@@ -352,10 +362,10 @@ def is_active():
 """
 
 
-def test_a_plugin_that_is_late_to_say_that_it_is_active_is_shown_then(
+def test_a_plugin_becomes_active_when_a_slow_is_active_returns(
     serve: Any, new_profile: Any, tmp_path: Path, install_plugin: Callable[..., Path]
 ) -> None:
-    """Nothing else changes that would make the page ask again."""
+    """The tab changes although the data does not."""
     folder = install_plugin("late", "")
     (folder / "tbcore_late" / "__init__.py").write_text(LATE.format(path=str(tmp_path / "go")))
     write_run(tmp_path / "logs", "a", scalars={"x": [1.0]})
@@ -367,9 +377,10 @@ def test_a_plugin_that_is_late_to_say_that_it_is_active_is_shown_then(
     page.locator(".tab.inactive").wait_for(state="detached")
 
 
-def test_a_plugin_that_cannot_be_imported_has_a_tab_that_says_so(
+def test_a_plugin_that_cannot_be_imported_has_a_tab_with_the_error(
     serve: Any, new_profile: Any, logdir: Path, install_plugin: Callable[..., Path]
 ) -> None:
+    """The tab has the plugin's name as its title."""
     folder = install_plugin("broken", "")
     (folder / "tbcore_broken" / "__init__.py").write_text("raise SystemExit('no licence')")
     server = serve(logdir, python_path=[folder])
@@ -382,10 +393,10 @@ def test_a_plugin_that_cannot_be_imported_has_a_tab_that_says_so(
     profile.check(server.url)
 
 
-def test_the_host_does_what_it_says(
+def test_the_host_object_works_as_documented(
     serve: Any, new_profile: Any, logdir: Path, install_plugin: Callable[..., Path]
 ) -> None:
-    """A module in plain DOM code: requests, messages of errors, styles, settings, reloads."""
+    """Requests, error messages, styles, settings and reloads, in a module of plain DOM code."""
     module = """
       export default {
         async render(host) {
@@ -443,9 +454,10 @@ def test_the_host_does_what_it_says(
     page.wait_for_function("() => globalThis.seen.of !== globalThis.seen.before")
 
 
-def test_an_empty_logdir_says_what_was_looked_for_and_fills_by_itself(
+def test_the_page_of_an_empty_logdir_gives_advice_and_updates_by_itself(
     serve: Any, new_profile: Any, tmp_path: Path
 ) -> None:
+    """It says what was searched, what was found, and how to log something."""
     logdir = tmp_path / "runs"
     (logdir / "sub").mkdir(parents=True)
     server = serve(logdir)
@@ -458,12 +470,15 @@ def test_an_empty_logdir_says_what_was_looked_for_and_fills_by_itself(
     assert re.search(r"Found \d+ director(y|ies), 0 event files", text)
     assert f'SummaryWriter("{logdir}/run1")' in text
     write_run(logdir, "sub/first", scalars={"loss": VALUES})
-    wait_for_curve(page, "loss", "sub/first")  # and the first tab opens
+    wait_for_curve(page, "loss", "sub/first")  # the first tab opens
     page.wait_for_function("() => location.hash.startsWith('#scalars')")
     profile.check(server.url)
 
 
-def test_a_missing_logdir_is_waited_for(serve: Any, new_profile: Any, tmp_path: Path) -> None:
+def test_the_page_of_a_missing_logdir_waits_for_it(
+    serve: Any, new_profile: Any, tmp_path: Path
+) -> None:
+    """It names the missing directory, and shows its data once it exists."""
     logdir = tmp_path / "not yet"
     server = serve(logdir)
     profile = new_profile()
@@ -477,9 +492,10 @@ def test_a_missing_logdir_is_waited_for(serve: Any, new_profile: Any, tmp_path: 
     profile.check(server.url)
 
 
-def test_without_any_plugin_the_page_says_how_to_get_one(
+def test_without_plugins_the_page_says_how_to_install_them(
     serve: Any, new_profile: Any, logdir: Path, tmp_path: Path
 ) -> None:
+    """The command installs the plugins that the data needs, or all of them if there is no data."""
     program = (
         "import tbcore.sources as sources; sources.ENTRY_POINT_GROUP = 'tbcore.none'; "
         "from tbcore.cli import main; main()"
@@ -495,11 +511,11 @@ def test_without_any_plugin_the_page_says_how_to_get_one(
         wait_for_text(page, command)
         assert page.locator(".tb-run").count() == num_runs
         profile.check(server.url)
-    wait_for_text(page, "2 tags in 2 runs")  # what is in the runs is named, too
+    wait_for_text(page, "2 tags in 2 runs")  # the page also lists the data in the runs
 
 
-def test_data_that_no_plugin_shows_is_named(serve: Any, new_profile: Any, tmp_path: Path) -> None:
-    """With what to install: when nothing else can be shown, and beside other data."""
+def test_data_that_no_plugin_shows_is_listed(serve: Any, new_profile: Any, tmp_path: Path) -> None:
+    """With the plugin to install, if there is no other data, and also if there is."""
     logdir = tmp_path / "runs"
     write_run(logdir, "train", histograms={"weights": [[1.0, 2.0], [2.0, 3.0]]})
     server = serve(logdir, plugins=["scalars"])
@@ -520,10 +536,10 @@ def test_data_that_no_plugin_shows_is_named(serve: Any, new_profile: Any, tmp_pa
     profile.check(server.url)
 
 
-def test_a_tab_from_a_link_stays_open_although_it_is_empty(
+def test_a_tab_from_a_link_stays_open_although_it_has_no_data(
     serve: Any, new_profile: Any, tmp_path: Path, install_plugin: Callable[..., Path]
 ) -> None:
-    """The hash chooses the tab, as in links to TensorBoard, and nothing changes it afterwards."""
+    """The hash chooses the tab, as in links to TensorBoard; other tabs do not replace it later."""
     logdir = tmp_path / "runs"
     write_run(logdir, "train", histograms={"weights": [[1.0, 2.0]]})
     fine = "export default { render(host) { host.element.textContent = 'fine'; } };"
@@ -542,7 +558,7 @@ def test_a_tab_from_a_link_stays_open_although_it_is_empty(
 
 
 def test_names_from_the_log_are_text(serve: Any, new_profile: Any, tmp_path: Path) -> None:
-    """Runs and tags that look like HTML, addresses or patterns are drawn under their own names."""
+    """Runs and tags that look like HTML, URLs or patterns are shown under their own names."""
     logdir = tmp_path / "runs"
     tag = '"><img src=x onerror=alert(1)>&amp;'
     names = ["<b>bold", "a b&c=d#e?f%20+", "ünï/код", "(unclosed", "~,!"]
@@ -564,11 +580,14 @@ def test_names_from_the_log_are_text(serve: Any, new_profile: Any, tmp_path: Pat
 
 
 def quoted(text: str) -> str:
+    """Returns a text as a quoted string of a CSS selector."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def test_two_thousand_runs_stay_fast(serve: Any, new_profile: Any, tmp_path: Path) -> None:
-    """Only the visible rows exist; the newest hundred runs are drawn until the reader chooses."""
+def test_the_run_list_is_fast_with_two_thousand_runs(
+    serve: Any, new_profile: Any, tmp_path: Path
+) -> None:
+    """Only visible rows are rendered, and the newest 100 runs are shown until runs are checked."""
     logdir = tmp_path / "runs"
     for index in range(2000):
         write_run(logdir, f"group{index % 20}/run{index}", scalars={"loss": [1.0, 0.5]})
@@ -600,8 +619,8 @@ def test_two_thousand_runs_stay_fast(serve: Any, new_profile: Any, tmp_path: Pat
     profile.check(server.url)
 
 
-def test_a_choice_among_two_thousand_runs(serve: Any, new_profile: Any, tmp_path: Path) -> None:
-    """The shorter list is in the address; what is too long for one is kept in the browser."""
+def test_runs_are_checked_among_two_thousand(serve: Any, new_profile: Any, tmp_path: Path) -> None:
+    """The address has the shorter list, of shown or hidden runs; the browser stores a long one."""
     logdir = tmp_path / "runs"
     for index in range(2000):
         write_run(logdir, f"group{index % 20}/run{index}", scalars={"loss": [1.0, 0.5]})
@@ -648,7 +667,7 @@ def test_a_choice_among_two_thousand_runs(serve: Any, new_profile: Any, tmp_path
 def test_the_tab_in_the_documentation_works(
     serve: Any, new_profile: Any, logdir: Path, install_plugin: Callable[..., Path]
 ) -> None:
-    """The shared components, put together as the page on the front end does it."""
+    """The example of a whole tab in docs/front_end.md."""
     page_of_docs = Path(__file__).resolve().parents[2] / "docs" / "front_end.md"
     examples = re.findall(r"^```js\n(.*?)^```$", page_of_docs.read_text(), re.MULTILINE | re.DOTALL)
     [module] = [text for text in examples if "<${TagGroups}" in text]
@@ -682,10 +701,10 @@ def routes(multiplexer):
     profile.check(server.url)
 
 
-def test_menus_are_as_wide_as_what_is_in_them(
+def test_menus_are_as_wide_as_their_content(
     serve: Any, new_profile: Any, logdir: Path, install_plugin: Callable[..., Path]
 ) -> None:
-    """Up to the width of the page, and inside it, at whichever side the button is."""
+    """A menu is at most as wide as the page and lies within it, wherever its button is."""
     module = """
       import "@preact/signals";
       import { html } from "htm/preact";
@@ -728,49 +747,50 @@ def test_menus_are_as_wide_as_what_is_in_them(
     profile.check(server.url)
 
 
-def test_the_frame_is_there_before_the_server_answers(
+def test_the_layout_is_stable_while_the_page_loads(
     serve: Any, new_profile: Any, logdir: Path
 ) -> None:
-    """Bars first, then outlines of cards; both stay where they are when the content comes."""
+    """Bars and outlines of cards appear before the data, and do not move when it arrives."""
     server = serve(logdir)
     profile = new_profile()
     page = profile.context.new_page()
-    held: list[Any] = []
+    requests: list[Any] = []
     for path in ("runs", "plugin/scalars/tags"):
-        # A method of a list cannot carry the mark that Playwright leaves on handlers.
-        page.route(f"**/data/{path}", lambda route: held.append(route))
+        # A lambda, since Playwright sets an attribute on handlers and list.append cannot have one.
+        page.route(f"**/data/{path}", lambda route: requests.append(route))
 
-    def let_go() -> None:
-        """Sends the next request of those, once the page has made it."""
+    def forward_next_request() -> None:
+        """Waits until the page has sent one of these requests, and forwards it to the server."""
         for _ in range(int(PATIENCE / 0.05)):
-            if held:
-                return held.pop(0).continue_()
+            if requests:
+                return requests.pop(0).continue_()
             page.wait_for_timeout(50)
-        raise AssertionError("the page does not ask")
+        raise AssertionError("the page sent no request")
 
     page.goto(server.url)
-    places = """() => ['.top-bar', 'aside', 'main'].map(
+    positions = """() => ['.top-bar', 'aside', 'main'].map(
       (name) => JSON.stringify(document.querySelector(name).getBoundingClientRect()))"""
-    before = page.evaluate(places)
+    before = page.evaluate(positions)
     outline = page.locator(".opening .tb-card").first
     outline.wait_for(state="visible")
     page.wait_for_function("() => document.querySelector('[aria-label=Connecting]')")
-    let_go()
+    forward_next_request()
     page.get_by_role("status", name="Opening Scalars").wait_for()
     assert outline.is_visible()
-    place = outline.bounding_box()
-    let_go()
+    box = outline.bounding_box()
+    forward_next_request()
     wait_for_curve(page, "loss", "train")
     assert page.locator(".opening").count() == 0
-    assert page.evaluate(places) == before
+    assert page.evaluate(positions) == before
     card = page.locator(".tb-card").first.bounding_box()
-    assert [card[side] for side in ("x", "width")] == [place[side] for side in ("x", "width")]
-    assert abs(card["y"] - place["y"]) < 8
-    assert abs(card["height"] - place["height"]) < 8
+    assert [card[side] for side in ("x", "width")] == [box[side] for side in ("x", "width")]
+    assert abs(card["y"] - box["y"]) < 8
+    assert abs(card["height"] - box["height"]) < 8
     profile.check(server.url)
 
 
 def test_the_link_to_a_view_is_copied(serve: Any, new_profile: Any, logdir: Path) -> None:
+    """The button confirms it for a moment."""
     server = serve(logdir)
     profile = new_profile()
     profile.context.grant_permissions(["clipboard-read", "clipboard-write"])
@@ -786,7 +806,7 @@ def test_the_link_to_a_view_is_copied(serve: Any, new_profile: Any, logdir: Path
 
 
 def test_a_menu_stays_on_the_page(serve: Any, new_profile: Any, logdir: Path) -> None:
-    """Also where its content comes after it was opened, and at the lower edge."""
+    """Also if its content is loaded after it was opened, and at the lower edge."""
     server = serve(logdir)
     profile = new_profile(viewport={"width": 400, "height": 600})
     page = profile.open(server.url, "#scalars&tagFilter=loss")
@@ -803,9 +823,10 @@ def test_a_menu_stays_on_the_page(serve: Any, new_profile: Any, logdir: Path) ->
     profile.check(server.url)
 
 
-def test_a_tab_beyond_the_edge_is_brought_into_sight(
+def test_the_open_tab_is_scrolled_into_view(
     serve: Any, new_profile: Any, logdir: Path, install_plugin: Callable[..., Path]
 ) -> None:
+    """On a page that is too narrow for all tabs."""
     module = "export default { render(host) { host.element.textContent = host.name; } };"
     names = [f"long_name_{letter}" for letter in "abcdef"]
     server = serve(logdir, python_path=[install_plugin(name, module) for name in names])
@@ -821,8 +842,10 @@ def test_a_tab_beyond_the_edge_is_brought_into_sight(
     profile.check(server.url)
 
 
-def test_narrow_pages(serve: Any, new_profile: Any, logdir: Path) -> None:
-    """At 400 pixels nothing has to be scrolled sideways, and the run list slides in."""
+def test_a_narrow_page_has_a_run_list_that_slides_in(
+    serve: Any, new_profile: Any, logdir: Path
+) -> None:
+    """A page of 400 pixels does not scroll horizontally."""
     server = serve(logdir)
     profile = new_profile(viewport={"width": 400, "height": 800})
     page = profile.open(server.url)
