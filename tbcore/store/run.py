@@ -1,7 +1,7 @@
-"""RunData: the data of one run while it is read, and the views of it that readers get.
+"""RunData: the data of one run while it is read, and the immutable views of it for readers.
 
-Rows come in the order of the files and are appended; a restart of the training job drops those
-that it orphaned. Only the loader's thread uses it.
+Rows are appended in the order of the files. When the training job restarted, the rows that the
+restart orphaned are dropped. Only the loader's thread uses a RunData.
 """
 
 from __future__ import annotations
@@ -53,59 +53,69 @@ Column = ScalarColumn | ReferenceColumn
 _EMPTY_TAG = TagView((), 0, None)
 _EMPTY_RUN = RunView()
 _NO_STEP = -(1 << 63) - 1
-"""Below any other."""
+"""Lower than any int64 step."""
 _FIRST_ARRAY_FIELD = 4
-"""What comes in a column from here on are arrays of rows, in the order of a series' columns."""
+"""Index of the first field of a Column that is an array of rows. From there on, the fields are in
+the order of a series' columns."""
 _MAX_SPARE_SHARE = 64.0
-"""Tags that are logged at the beginning only get too much room, until the run is settled."""
+"""Spare capacity while a run is loaded, as a share of the rows. Tags that are logged only at the
+start of a run get too much of it, until it is trimmed."""
 
 
 class RunData:
-    """The series of one run in the making."""
+    """The series of one run, to which rows are added."""
 
     def __init__(self, *, purge_orphaned_data: bool = True, max_points: int = 0) -> None:
-        """`max_points` bounds each scalar series to a sample of that size; 0 keeps all rows."""
+        """`max_points` limits each scalar series to a sample of that size; 0 keeps all rows."""
         self._purge_orphaned_data = purge_orphaned_data
         self._max_points = max_points
         self._view = _EMPTY_RUN
-        """As committed last."""
+        """The view of the last commit."""
         self._tag_index = self._view.tag_index
+        """Replaced whenever a tag or a kind is added."""
         self._tags: Mapping[str, TagView] = {}
         self._files: list[FileRef] = []
         self._first_event_time: float | None = None
         self._last_event_times: dict[int, float] = {}
-        """By file, of its last event."""
+        """Wall time of the last event of each file, by file index."""
         self._nonfinite: set[str] = set()
         """Tags with scalars that are NaN or infinite."""
         self._nonfinite_in_order: tuple[str, ...] = ()
+        """The same tags in order of first appearance, as of the last commit."""
         self._is_changed = False
-        """Since the last commit. The dictionary of tags is then our own and may be written to."""
+        """Whether anything changed since the last commit. While this is false, the view of that
+        commit uses `_tags`, which must then be copied before it is changed."""
         self._untrimmed_tags: set[str] = set()
-        """Tags that may have spare room to give back, or rows above the bound."""
+        """Tags that may have too much spare capacity, or more than `max_points` rows."""
         self._first_path_read: str | None = None
-        """Of the files that gave items, the one that comes first."""
+        """The first in path order of the files that contained an item."""
         self._version: float | None = None
+        """The last file version of any file. It holds for files without a version."""
         self._versions: dict[int, float] = {}
-        """By file; `_version` for files that name none."""
+        """The last file version in each file, by file index."""
         self._most_recent_step = -1
+        """The step that the next summary is compared with, in files older than version 2."""
         self._has_started = False
+        """Whether there was a START."""
         self._highest_step_by_tag: dict[str, int] = {}
-        """Tag to the highest step of those of its rows that a START may drop."""
+        """The highest step of the rows that a START may drop, by tag."""
         self._highest_step = _NO_STEP
+        """The highest of these steps."""
         self._tags_to_remeasure: set[str] | None = None
-        """Tags that changed since; None as long as there was no START that may drop any."""
+        """Tags that changed since their highest step was determined; None before the first START
+        that may drop rows."""
         self._bytes_before = self._bytes_total = 0
 
     # -- files ---------------------------------------------------------------------------------
 
     def add_file(self, path: str) -> int:
-        """The index by which the items of this file are told from those of others."""
+        """Adds a file without items, and returns its index."""
         self._begin_change()
         self._files.append(FileRef(path, -1, -1))
         return len(self._files) - 1
 
     def set_file_identity(self, file_index: int, device: int, inode: int) -> None:
-        """Says which file was opened, before its first item."""
+        """Sets which file was opened. Must be called before the file's first item is added."""
         file = self._files[file_index]
         if (file.device, file.inode) != (device, inode):
             self._begin_change()
@@ -113,27 +123,27 @@ class RunData:
 
     @property
     def first_event_time(self) -> float | None:
-        """When the run began, in seconds since the epoch; None as long as that is not known."""
+        """When the run began, in seconds since the epoch; None if that is not known yet."""
         return self._first_event_time
 
     def set_first_event_time(self, wall_time: float | None) -> None:
-        """Says when the run began; the first time that is given stays."""
+        """Sets when the run began. Only the first call with a time has an effect."""
         if self._first_event_time is None and wall_time is not None:
             self._begin_change()
             self._first_event_time = wall_time
 
     def set_expected_size(self, bytes_before: int, bytes_total: int) -> None:
-        """Says how much of the run was read before the file that comes, and how much there is.
+        """Sets how much was read before the next file, and the size of the whole run, in bytes.
 
-        From that follows how many rows a tag will have, which spares growing it again and again.
-        0 for both: nobody knows, the run is live.
+        From these follows about how many rows each tag will have, so that blocks of the right size
+        are allocated. 0 for both if the run is live, since nobody knows then.
         """
         self._bytes_before, self._bytes_total = bytes_before, bytes_total
 
-    # -- items, in the order read ----------------------------------------------------------------
+    # -- items, in the order in which they are read --------------------------------------------
 
     def add_item(self, item: Item, file_index: int) -> None:
-        """Takes whatever a file gives, in file order; copies what it keeps of it."""
+        """Adds any item of a file. Items are added in file order, and their arrays are copied."""
         if isinstance(item, Batch):
             self.add_batch(item, file_index)
         elif isinstance(item, FileVersion):
@@ -142,7 +152,7 @@ class RunData:
             self.add_session_start(item, file_index)
 
     def add_file_version(self, item: FileVersion, file_index: int) -> None:
-        """Takes the version of a file, which decides how restarts are told."""
+        """Adds the version of a file, which decides how restarts are found."""
         self._mark_file_read(file_index)
         self._update_last_event_time(file_index, item.wall_time)
         self._version = self._versions[file_index] = item.version
@@ -150,9 +160,10 @@ class RunData:
             self._most_recent_step = item.step
 
     def add_session_start(self, item: SessionStart, file_index: int) -> None:
-        """Takes a START: the rows at its step and above are orphans, whatever their kind.
+        """Adds a START, which orphans all rows at its step and above, whatever their kind.
 
-        But for the first START of a run with no file before: writers may emit values before it.
+        The first START of a run orphans nothing if no other file comes before its file: writers may
+        log values before it.
         """
         is_first_file = self._mark_file_read(file_index)
         self._update_last_event_time(file_index, item.wall_time)
@@ -165,7 +176,7 @@ class RunData:
                 self._purge(tag, item.step)
 
     def add_batch(self, batch: Batch, file_index: int) -> None:
-        """Takes rows; copies what it keeps of them."""
+        """Adds rows. Their arrays are copied."""
         if isinstance(batch, Table) and self._append_table(batch, file_index):
             return
         self._mark_file_read(file_index)
@@ -190,13 +201,14 @@ class RunData:
         for number, column in enumerate(columns):
             by_tag.setdefault(column.tag, []).append(number)
         for tag, numbers in by_tag.items():
-            mine = [columns[n] for n in numbers]
-            self._append_columns(tag, mine, [kept[n] for n in numbers], file_index, spare_share)
+            own_columns = [columns[n] for n in numbers]
+            own_kept = [kept[n] for n in numbers]
+            self._append_columns(tag, own_columns, own_kept, file_index, spare_share)
 
     # -- views ---------------------------------------------------------------------------------
 
     def trim_spare_capacity(self) -> None:
-        """Gives spare room back: the run was read to its end, and grows slowly from now on."""
+        """Trims all series: the run was read to its end, and grows slowly from now on."""
         for tag in self._untrimmed_tags:
             all_series = self._tags[tag].series
             self._replace_series(
@@ -205,7 +217,7 @@ class RunData:
         self._untrimmed_tags.clear()
 
     def commit(self) -> RunView:
-        """The run as it is now; the same view as before if nothing changed."""
+        """The run as it is now. Returns the same view as before if nothing changed."""
         if not self._is_changed:
             return self._view
         if self._max_points:
@@ -228,36 +240,40 @@ class RunData:
         )
         return self._view
 
-    # -- inside --------------------------------------------------------------------------------
+    # -- private -------------------------------------------------------------------------------
 
     def _begin_change(self) -> None:
-        """Before anything is changed: from here on a dictionary of tags is no longer the view's."""
+        """Must be called before each change: see `_is_changed`."""
         if not self._is_changed:
             if isinstance(self._tags, dict):
                 self._tags = self._tags.copy()
             self._is_changed = True
 
     def _mark_file_read(self, file_index: int) -> bool:
-        """Notes that the file has given an item; whether none of the run's files before it has."""
+        """Records that the file contained an item.
+
+        Returns True if no file before it, in path order, has contained one yet.
+        """
         path = self._files[file_index].path
         if self._first_path_read is None or path < self._first_path_read:
             self._first_path_read = path
         return path == self._first_path_read
 
     def _update_last_event_time(self, file_index: int, wall_time: float) -> None:
-        """Notes when the last event of the file was written. No time at all is left out."""
+        """Sets the wall time of the file's last event, unless it is NaN."""
         if wall_time == wall_time and self._last_event_times.get(file_index) != wall_time:
             self._begin_change()
             self._last_event_times[file_index] = wall_time
 
     def _finds_restarts_by_step(self, file_index: int) -> bool:
+        """Whether restarts are found by steps that go back; a file of version 2 has STARTs."""
         version = self._versions.get(file_index, self._version)
         return version is None or not version >= 2
 
     def _find_orphaned_rows(
         self, columns: Sequence[Column], bare_events: Sequence[BareEvent]
     ) -> OrphanedRows:
-        # Graphs are among the bare events too, and count as such.
+        # A graph is an event without summary: it is in bare_events, and its column counts as empty.
         rows = [
             SummaryRows(c.tag, c.position[:0], c.step[:0])
             if c.field in GRAPH_FIELDS
@@ -269,8 +285,11 @@ class RunData:
         return orphans
 
     def _tags_with_steps_from(self, step: int) -> list[str]:
-        """Tags with rows at this step or above. Only those that changed are looked at, since a
-        file may hold thousands of STARTs, most of which drop nothing."""
+        """Tags with rows at this step or above.
+
+        Only tags that changed are measured again: a file may hold thousands of STARTs, most of
+        which drop nothing.
+        """
         if self._tags_to_remeasure is None:
             self._tags_to_remeasure = set(self._tags)
         for tag in self._tags_to_remeasure:
@@ -286,10 +305,11 @@ class RunData:
         return [tag for tag, highest in self._highest_step_by_tag.items() if highest >= step]
 
     def _purge(self, tag: str, limit: int) -> None:
+        """Drops the rows of a tag at the step `limit` and above."""
         view = self._tags.get(tag, _EMPTY_TAG)
         all_series = list(view.series)
         for number, series in enumerate(all_series):
-            # The graph stays the graph.
+            # Graphs are never dropped.
             if series.kind.field not in GRAPH_FIELDS:
                 num_shared = self._num_shared_rows(tag, series)
                 all_series[number] = series.purged(limit, num_shared=num_shared)
@@ -297,12 +317,15 @@ class RunData:
             self._untrimmed_tags.add(tag)
 
     def _num_shared_rows(self, tag: str, series: Series) -> int:
-        """Rows of the series' block that a view shows. Views before the last one show no more."""
-        shown = self._view.tags.get(tag, _EMPTY_TAG).series
-        return next((s.length for s in shown if s.block is series.block), 0)
+        """How many rows of the series' block a view may show.
+
+        The last view is enough to tell: earlier views show no more rows of the same block.
+        """
+        committed = self._view.tags.get(tag, _EMPTY_TAG).series
+        return next((s.length for s in committed if s.block is series.block), 0)
 
     def _replace_series(self, tag: str, all_series: Sequence[Series]) -> bool:
-        """Puts these series in the place of the tag's; False if they are the same."""
+        """Replaces all series of the tag; returns False if they are the same objects."""
         view = self._tags.get(tag, _EMPTY_TAG)
         if all(new is old for new, old in zip(all_series, view.series, strict=True)):
             return False
@@ -311,6 +334,7 @@ class RunData:
         return True
 
     def _set_tag(self, tag: str, view: TagView) -> None:
+        """Sets a tag, and what follows from its series."""
         if not isinstance(self._tags, dict):
             self._tags = dict(self._tags)
         self._tags[tag] = view
@@ -322,24 +346,29 @@ class RunData:
             self._nonfinite.discard(tag)
 
     def _downsampled(self, series: Series) -> Series:
+        """A scalar series limited to `max_points` rows; other series as they are."""
         if not self._max_points or not series.kind.is_scalar:
             return series
         return series.downsampled(self._max_points)
 
     def _spare_share(self, position: int) -> float:
-        """Room to make for rows that are still to come, as a share of those that are there.
+        """Capacity to allocate for rows to come, as a share of the rows present.
 
-        `position` is about that of the last row in its file.
+        `position` is about the position of the last row in its file.
         """
         if not self._bytes_total:
             return LIVE_SPARE_SHARE
         done = self._bytes_before + position
-        # Records grow longer as steps do, so that this says too much rather than too little.
+        # As steps grow, records become longer. So this is too high rather than too low.
         expected = self._bytes_total / max(done, 1) - 1
         return min(max(expected + LOADED_SPARE_SHARE / 2, LOADED_SPARE_SHARE), _MAX_SPARE_SHARE)
 
     def _append_table(self, table: Table, file_index: int) -> bool:
-        """Takes first rows of tags, all at once; False if they are not, or not to be."""
+        """Adds a table whose tags are all new, as one block per group of columns.
+
+        Returns False, and adds nothing, if that is not possible; the table is then added column by
+        column.
+        """
         lazy_tags = self._tags if isinstance(self._tags, LazyTagMap) else None
         if (self._tags and not lazy_tags) or self._max_points or table.value.dtype != np.float32:
             return False
@@ -379,7 +408,7 @@ class RunData:
         file_index: int,
         spare_share: float,
     ) -> None:
-        """Append the columns of one tag."""
+        """Appends columns of one tag."""
         view = self._tags.get(tag, _EMPTY_TAG)
         all_series, metadata, num_rows = list(view.series), view.metadata, view.num_rows
         if metadata is None:
@@ -392,7 +421,7 @@ class RunData:
             if plugin_name and all_series:
                 all_series = [_with_plugin_name(series, plugin_name) for series in all_series]
                 self._tag_index = TagIndex()
-        # Series of one tag take turns at its ordinals.
+        # Rows of all series of a tag are numbered together, in the order written.
         all_ordinals = [num_rows] if len(columns) == 1 else _ordinals(columns, num_rows)
         for column, mask, ordinals in zip(columns, kept, all_ordinals, strict=True):
             num_rows += len(column.step)
@@ -415,17 +444,17 @@ class RunData:
 
 
 def _table_rows(table: Table, is_scalar: bool, rows: slice, file_index: int) -> tuple[Any, ...]:
-    """Some rows of a table, in the order of a series' columns."""
-    shown = table.step[rows], table.wall_time[rows]
+    """Some rows of a table, as columns in the order of a series' columns."""
+    common = table.step[rows], table.wall_time[rows]
     if is_scalar or table.whereabouts is None:
-        return *shown, table.value[rows]
+        return *common, table.value[rows]
     length, index, crc = (array[rows] for array in table.whereabouts)
     offset = table.position[rows] - index + table.origin
-    return *shown, offset, length, index, crc, file_index
+    return *common, offset, length, index, crc, file_index
 
 
 def _last_wall_time(columns: Sequence[Column], bare_events: Sequence[BareEvent]) -> float:
-    """Of the event that stands last; NaN when there is none."""
+    """Wall time of the last event in file order; NaN without any event."""
     last, wall_time = -1, math.nan
     for column in columns:
         if column.position[-1] > last:
@@ -436,7 +465,7 @@ def _last_wall_time(columns: Sequence[Column], bare_events: Sequence[BareEvent])
 
 
 def _series_index(all_series: Sequence[Series], field: str, is_scalar: bool) -> int:
-    """Which of a tag's series it is; their number if none of them is."""
+    """Index of a tag's series with this field; the number of series if there is none."""
     for number, series in enumerate(all_series):
         if series.kind.field == field and series.kind.is_scalar is is_scalar:
             return number
@@ -445,7 +474,7 @@ def _series_index(all_series: Sequence[Series], field: str, is_scalar: bool) -> 
 
 @lru_cache(maxsize=1 << 8)
 def _schema(shape: TableShape) -> RunSchema:
-    """What runs become whose first rows are such a table."""
+    """The schema of runs whose first rows are a table of this shape."""
     entries: dict[str, SchemaEntry] = {}
     for block, group in enumerate(shape.groups):
         for number, index in enumerate(group.columns):
@@ -459,22 +488,25 @@ def _schema(shape: TableShape) -> RunSchema:
 
 @lru_cache(maxsize=1 << 6)
 def _shared_schema(entries: tuple[tuple[str, SchemaEntry], ...]) -> RunSchema:
-    # Runs that were stopped at different steps have the same tags in the same entries.
+    # Runs of a sweep that stopped at different steps have tables of different shapes, but the same
+    # entries. So they share one schema.
     return RunSchema(dict(entries))
 
 
 @lru_cache(maxsize=1 << 12)
 def _kind(field: str, plugin_name: str, is_scalar: bool) -> Kind:
-    # One object for each kind: there may be as many series as there are stars.
+    # One object for each kind: there may be a million series.
     return Kind(field, plugin_name, is_scalar)
 
 
 def _with_plugin_name(series: Series, plugin_name: str) -> Series:
+    """The same series with this plugin name in its kind."""
     return series.with_kind(_kind(series.kind.field, plugin_name, series.kind.is_scalar))
 
 
 @lru_cache(maxsize=1 << 8)
 def _plugin_name(metadata: bytes | None) -> str:
+    """The plugin name in a serialized SummaryMetadata; "" if there is none."""
     if metadata is None:
         return ""
     try:
@@ -484,7 +516,7 @@ def _plugin_name(metadata: bytes | None) -> str:
 
 
 def _ordinals(columns: Sequence[Column], first: int) -> list[int | NDArray[np.int64]]:
-    """OrdinalRanges from `first` on, given to the rows of all columns in file order."""
+    """Ordinals from `first` on for the rows of all columns, numbered in file order."""
     position = np.concatenate([position_array(column.position) for column in columns])
     ordinal = np.empty(len(position), np.int64)
     ordinal[np.argsort(position, kind="stable")] = np.arange(first, first + len(position))
@@ -494,7 +526,7 @@ def _ordinals(columns: Sequence[Column], first: int) -> list[int | NDArray[np.in
 def _select_masked(
     rows: tuple[Any, ...], ordinals: int | NDArray[np.int64], mask: NDArray[np.bool_]
 ) -> tuple[tuple[Any, ...], NDArray[np.int64]]:
-    """Only the rows where the mask is true."""
+    """The rows at which the mask is true, and their ordinals."""
     if isinstance(ordinals, int):
         ordinals = np.arange(ordinals, ordinals + len(mask), dtype=np.int64)
     return tuple(array[mask] for array in rows), ordinals[mask]

@@ -1,19 +1,20 @@
 """Series: the rows of one (run, tag, kind), as columns that only grow at their end.
 
-All columns of a series lie in one block of memory with room to spare:
+All columns of a series are in one block of memory, which has spare capacity:
 
     +---------------------------+---------------------------+--------------+
     | step: capacity x 8 bytes  | wall_time                 | value        |
     | #########------           | #########------           | #####---     |
     +---------------------------+---------------------------+--------------+
-      ^ length rows, then room
+      ^ `length` rows, then spare capacity
 
-Steps that rise evenly, as most do, take none of it: see `ArithmeticSteps`.
+Steps with a constant stride, which are the most frequent ones, need no column: see
+`ArithmeticSteps`.
 
-A `Series` is immutable: a block, and how many of its rows count. Appending writes behind these
-rows and gives a new `Series`, mostly of the same block, so that those who hold the old one see
-what they saw. That holds because there is a single line of descent: of each `Series` at most one
-is made by appending.
+A `Series` is immutable: it is a block, and the number of rows in it that belong to the series.
+Appending writes after these rows and returns a new `Series`, in most cases of the same block.
+Readers of the old `Series` are not affected. Two series must not append to the same block, so rows
+are appended to each `Series` at most once.
 """
 
 from __future__ import annotations
@@ -31,15 +32,17 @@ from tbcore.kinds import Kind
 from tbcore.store import sampling
 
 Rows = NDArray[np.int64]
+"""Indexes of rows in a series, or one int64 per row."""
 
 LOADED_SPARE_SHARE = 1 / 64
-"""Spare room, as a share of the rows, of a series whose run has been read to its end."""
+"""Spare capacity of a series whose run has been read to its end, as a share of its rows."""
 LIVE_SPARE_SHARE = 1 / 8
-"""Spare room that a series gets when it outgrows its block later, and the most that is left."""
+"""Spare capacity of a series that outgrows its block while its run is live, as a share of its rows.
+A series with more is trimmed."""
 _MIN_SPARE_ROWS = 2
 _MIN_ROWS_TO_CACHE = 1 << 17
-"""From here on a sampler is worth its memory, and steps are; fewer rows are made or hashed anew in
-a millisecond."""
+"""Samples, and steps without a column, of series this long are cached. Shorter ones are computed
+again within a millisecond."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,21 +50,25 @@ class ScalarSeries:
     """Points of one tag, in the order they were written. Arrays are read-only."""
 
     ordinal: NDArray[np.int64]
-    """Shape (n,), rising: the place at which the point was written to its tag. It never changes."""
+    """Shape (n,), ascending: number of the point among all that were written to its tag, from 0.
+    It never changes."""
     step: NDArray[np.int64]
-    """Shape (n,), not necessarily rising."""
+    """Shape (n,), in any order."""
     wall_time: NDArray[np.float64]
     """Shape (n,), seconds since the epoch."""
     value: NDArray[np.floating[Any]]
-    """Shape (n,), float32, or float64 where a value needs it."""
+    """Shape (n,), float32, or float64 if a value needs it."""
 
     def __len__(self) -> int:
         return len(self.value)
 
 
 class UnsampledSeries(ScalarSeries):
-    """All rows of a series that has lost none. OrdinalRanges, and steps without a column, of which there
-    may be millions, are made for who asks."""
+    """All rows of a series from which no row was dropped.
+
+    Ordinals, and steps without a column, are computed when they are first used: there may be
+    millions of them.
+    """
 
     _series: Series
 
@@ -78,7 +85,7 @@ class UnsampledSeries(ScalarSeries):
 
     @cached_property
     def step(self) -> NDArray[np.int64]:
-        """As of ScalarSeries."""
+        """Shape (n,), in any order."""
         steps: Rows = self._series.column(STEP)
         return steps
 
@@ -87,38 +94,43 @@ class LastPoints(NamedTuple):
     """The last point of each tag of a run, as columns."""
 
     tags: list[str]
-    """In order of first appearance; those without any point are left out."""
+    """Tags in order of first appearance, but for those without points."""
     step: NDArray[np.int64]
-    """Shape (n,), as the others."""
+    """Shape (n,), one for each of `tags`."""
     wall_time: NDArray[np.float64]
-    """Seconds since the epoch."""
+    """Shape (n,), seconds since the epoch."""
     value: NDArray[np.float64]
+    """Shape (n,)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ItemSeries:
-    """Items of one tag, in the order they were written; what they hold is not here."""
+    """Steps and times of one tag's items, in the order they were written, without their data."""
 
     ordinal: NDArray[np.int64]
-    """As of ScalarSeries, and so are the others."""
+    """Shape (n,), ascending: number of the item among all that were written to its tag, from 0.
+    It never changes."""
     step: NDArray[np.int64]
+    """Shape (n,), in any order."""
     wall_time: NDArray[np.float64]
+    """Shape (n,), seconds since the epoch."""
 
     def __len__(self) -> int:
         return len(self.step)
 
 
 class BlockLayout:
-    """The columns of a block."""
+    """The columns of a block: their types, and where they are."""
 
     __slots__ = ("columns", "row_bytes")
 
     def __init__(self, *types: str, has_steps: bool = True) -> None:
-        """The first column is that of the steps, and has no bytes if there are to be none."""
+        """`types` are dtypes, that of the steps first; with `has_steps` false it has no bytes."""
         self.columns: list[tuple[np.dtype[Any], int, int]] = []
-        """Type, bytes a row, and start of each column in bytes for each row of capacity. Wide
-        columns come first, which keeps all of them aligned."""
+        """Dtype, bytes per row and start of each column. The start is a number of bytes per row of
+        capacity. Columns of 8 bytes come first, so that all columns are aligned."""
         self.row_bytes = 0
+        """Bytes of one row in all columns."""
         for number, dtype in enumerate(map(np.dtype, types)):
             size = dtype.itemsize if number or has_steps else 0
             self.columns.append((dtype, size, self.row_bytes))
@@ -126,25 +138,28 @@ class BlockLayout:
 
 
 class ArithmeticSteps(NamedTuple):
-    """Steps that rise evenly: most do, and need no column then."""
+    """Steps with a constant stride: step i is first + i * stride."""
 
     first: int
     stride: int
-    """Not negative."""
+    """At least 0."""
 
     def at(self, start: int, stop: int) -> Rows:
-        """The steps of the rows from start to before stop."""
+        """The steps of rows `start` to `stop`, without `stop`."""
         if stop - start >= _MIN_ROWS_TO_CACHE:
             return _cached_steps(self, start, stop)
         return np.arange(start, stop, dtype=np.int64) * self.stride + self.first
 
     @classmethod
     def of(cls, step: Rows) -> ArithmeticSteps | None:
-        """Of these steps, one at least; None if they rise in another way."""
+        """The first step and stride of at least one step; None if the stride is not constant."""
         return cls(int(step[0]), 0).extended_by(1, step[1:])
 
     def extended_by(self, length: int, step: Rows) -> ArithmeticSteps | None:
-        """With these steps behind `length` others; None if they do not go on evenly."""
+        """First step and stride of `length` steps of these and `step` after them.
+
+        None if the stride is not constant.
+        """
         count = len(step)
         if not count:
             return self
@@ -152,15 +167,11 @@ class ArithmeticSteps(NamedTuple):
         last = self.first + stride * (length + count - 1)
         if not 0 <= stride < _MAX_STRIDE or int(step[-1]) != last:
             return None
-        arithmetic = self if stride == self.stride else ArithmeticSteps(self.first, stride)
+        extended = self if stride == self.stride else ArithmeticSteps(self.first, stride)
         if count > _MAX_STEPS_COMPARED_AS_LIST or not stride:
-            return arithmetic if (step == arithmetic.at(length, length + count)).all() else None
-        # A few are compared in less time than numpy takes for its calls.
-        return (
-            arithmetic
-            if step.tolist() == [*range(last - stride * (count - 1), last + 1, stride)]
-            else None
-        )
+            return extended if (step == extended.at(length, length + count)).all() else None
+        expected = [*range(last - stride * (count - 1), last + 1, stride)]
+        return extended if step.tolist() == expected else None
 
     def num_below(self, limit: int, length: int) -> int:
         """How many of the first `length` steps are below the limit."""
@@ -171,7 +182,11 @@ class ArithmeticSteps(NamedTuple):
 
 @lru_cache(maxsize=1)
 def _cached_steps(arithmetic_steps: ArithmeticSteps, start: int, stop: int) -> Rows:
-    """As `ArithmeticSteps.at`. A page asks again and again, and all tags of a run may have the same."""
+    """The steps of rows `start` to `stop`, read-only.
+
+    One result is cached: a page requests the same steps again and again, and all tags of a run may
+    have the same ones.
+    """
     steps = np.arange(start, stop, dtype=np.int64)
     steps *= arithmetic_steps.stride
     steps += arithmetic_steps.first
@@ -180,22 +195,27 @@ def _cached_steps(arithmetic_steps: ArithmeticSteps, start: int, stop: int) -> R
 
 
 _MAX_STEPS_COMPARED_AS_LIST = 64
+"""Up to this number of steps, comparing lists takes less time than the calls of numpy."""
 _MAX_STRIDE = 1 << 62
-"""Twice as much would not fit into a number of numpy's."""
+"""Strides of twice this size do not fit into an int64."""
 
 STEP, WALL_TIME = 0, 1
-"""Columns of all layouts."""
+"""Numbers of the columns that all layouts have."""
 VALUE = 2
-FLOAT32 = BlockLayout("i8", "f8", "f4")
-"""Step, wall time and value of a scalar."""
-FLOAT64 = BlockLayout("i8", "f8", "f8")
-"""As FLOAT32, once a value needs more than float32."""
-FLOAT32_NO_STEPS = BlockLayout("i8", "f8", "f4", has_steps=False)
-FLOAT64_NO_STEPS = BlockLayout("i8", "f8", "f8", has_steps=False)
-"""The same of scalars whose steps rise evenly."""
+"""Number of the third column of scalars."""
 OFFSET, LENGTH, INDEX, CRC, FILE = 2, 3, 4, 5, 6
+"""Numbers of the other columns of references."""
+
+FLOAT32 = BlockLayout("i8", "f8", "f4")
+"""Layout of scalars: step, wall time, value."""
+FLOAT64 = BlockLayout("i8", "f8", "f8")
+"""Layout of scalars if a value needs more than float32."""
+FLOAT32_NO_STEPS = BlockLayout("i8", "f8", "f4", has_steps=False)
+"""Layout of float32 scalars with a constant stride."""
+FLOAT64_NO_STEPS = BlockLayout("i8", "f8", "f8", has_steps=False)
+"""Layout of float64 scalars with a constant stride."""
 REFERENCE = BlockLayout("i8", "f8", "i8", "u4", "u4", "u4", "u4")
-"""Step, wall time and whereabouts of what stays in the file."""
+"""Layout of references: step, wall time, and where the payload is in which file."""
 
 
 _EMPTY_BLOCK = np.empty(0, np.uint8)
@@ -204,24 +224,25 @@ _INT64, _FLOAT64, _FLOAT32 = map(struct.Struct, ("=q", "=d", "=f"))
 
 
 class OrdinalRanges:
-    """OrdinalRanges of rows that are not simply 0, 1, 2, ...: ranges of consecutive ones.
+    """The ordinals of a series from which rows were dropped: ranges of consecutive numbers.
 
-    Immutable. The ranges go on to the end of the series, whatever its length.
+    Immutable. The last range goes to the end of the series, however long the series is.
     """
 
     __slots__ = ("_firsts", "_rows", "sampler")
 
     def __init__(self, rows: Rows, firsts: Rows, sampler: sampling.Sampler) -> None:
         self._rows = rows
-        """Shape (num_ranges,): the row at which a range begins."""
+        """Shape (num_ranges,): the first row of each range."""
         self._firsts = firsts
         """Shape (num_ranges,): the ordinal of that row."""
         self.sampler = sampler
-        """Shared by all ordinals that begin with the same rows."""
+        """Shared with the objects that `extended_by` made from this one: their first rows are the
+        same."""
 
     @classmethod
     def of(cls, ordinals: Rows) -> OrdinalRanges:
-        """The ranges of rising ordinals."""
+        """The ranges of ascending ordinals."""
         rows = _range_starts(ordinals)
         return cls(rows, ordinals[rows], sampling.Sampler())
 
@@ -230,17 +251,20 @@ class OrdinalRanges:
         return len(self._rows)
 
     def at(self, rows: Rows) -> Rows:
-        """OrdinalRanges of these rows."""
+        """The ordinals of these rows."""
         ranges = np.searchsorted(self._rows, rows, side="right") - 1
         return self._firsts[ranges] + (rows - self._rows[ranges])
 
     def row_of(self, ordinal: int) -> int:
-        """The row that would have this ordinal: the one before may be the last of its range."""
+        """The row with this ordinal, -1 if it is too low.
+
+        For an ordinal between two ranges it is a row of the second range, with another ordinal.
+        """
         number = int(np.searchsorted(self._firsts, ordinal, side="right")) - 1
         return -1 if number < 0 else int(self._rows[number] + (ordinal - self._firsts[number]))
 
     def extended_by(self, length: int, ordinals: Rows) -> OrdinalRanges:
-        """With these ordinals for the rows from `length` on."""
+        """The ranges of `length` rows of these and of further rows with these ordinals."""
         if not len(ordinals):
             return self
         rows = _range_starts(ordinals)
@@ -254,14 +278,14 @@ class OrdinalRanges:
             self.sampler,
         )
 
-    def cut(self, length: int) -> OrdinalRanges:
-        """Of the first `length` rows only; other rows may follow."""
+    def truncated(self, length: int) -> OrdinalRanges:
+        """The ranges of the first `length` rows. Other rows may follow than before."""
         num_ranges = int(np.searchsorted(self._rows, length))
         return OrdinalRanges(self._rows[:num_ranges], self._firsts[:num_ranges], sampling.Sampler())
 
 
 class Series:
-    """The rows of one (run, tag, kind) as they were at one moment. Immutable for readers."""
+    """The rows of one (run, tag, kind) at one moment. Immutable for readers."""
 
     __slots__ = (
         "_num_sorted",
@@ -283,8 +307,8 @@ class Series:
         capacity: int,
         length: int,
         arithmetic_steps: ArithmeticSteps | None = None,
-        ordinals: OrdinalRanges | None = None,
-        num_rising: int = 0,
+        ordinal_ranges: OrdinalRanges | None = None,
+        num_sorted: int = 0,
         num_nonfinite: int = 0,
     ) -> None:
         self.kind = kind
@@ -293,28 +317,28 @@ class Series:
         self.capacity = capacity
         self.length = length
         self.arithmetic_steps = arithmetic_steps
-        """The steps, if the block has no column of them."""
-        self.ordinal_ranges = ordinals
-        """None while they are 0, 1, 2, ..."""
+        """The steps, if the block has no column of steps."""
+        self.ordinal_ranges = ordinal_ranges
+        """The ordinals, or None if they are 0, 1, 2, ..."""
         self.num_nonfinite = num_nonfinite
-        """How many of the values are NaN or infinite; 0 for references."""
-        self._num_sorted = num_rising
-        """How many of the first rows are known not to step back. Only `purged` looks at it."""
+        """How many values are NaN or infinite; 0 for references."""
+        self._num_sorted = num_sorted
+        """At least the first this many steps are ascending. Grows in `_count_sorted`."""
 
     @classmethod
     def empty(cls, kind: Kind) -> Series:
-        """No rows, and no room."""
+        """A series without rows and without capacity."""
         return cls(kind, FLOAT32 if kind.is_scalar else REFERENCE, _EMPTY_BLOCK, 0, 0)
 
     def __len__(self) -> int:
         return self.length
 
     def __reduce__(self) -> tuple[type[Series], tuple[Any, ...]]:
-        """As pickling would find it by itself, in a fraction of the time."""
+        """Pickles the arguments of the constructor: several times as fast as the default."""
         return Series, (self.kind, *self._fields_after_kind())
 
     def _fields_after_kind(self) -> tuple[Any, ...]:
-        """All that it was made of, but its kind."""
+        """All arguments of the constructor after `kind`."""
         return (
             self.layout,
             self.block,
@@ -335,13 +359,13 @@ class Series:
         return view
 
     def column_at(self, number: int, rows: Rows) -> NDArray[Any]:
-        """These rows of a column, as an array of its own."""
+        """These rows of a column, as a copy."""
         if number == STEP and self.arithmetic_steps is not None:
             return rows * self.arithmetic_steps.stride + self.arithmetic_steps.first
         return self._column(number, 0, self.length)[rows]
 
     def sampled_rows(self, samples: int) -> Rows:
-        """Rows of a sample, rising; all rows for 0."""
+        """The rows in a sample of this size, ascending; all rows for 0."""
         if self.ordinal_ranges is None:
             return sampling.sampled_rows(self.length, samples)
         if self.length < _MIN_ROWS_TO_CACHE:
@@ -349,11 +373,11 @@ class Series:
         return self.ordinal_ranges.sampler.sampled_rows(self.length, samples, self.ordinals_between)
 
     def ordinals_at(self, rows: Rows) -> Rows:
-        """OrdinalRanges of these rows."""
+        """The ordinals of these rows."""
         return rows if self.ordinal_ranges is None else self.ordinal_ranges.at(rows)
 
     def ordinals_between(self, start: int, stop: int) -> Rows:
-        """OrdinalRanges of the rows from start to before stop."""
+        """The ordinals of rows `start` to `stop`, without `stop`."""
         return self.ordinals_at(np.arange(start, stop, dtype=np.int64))
 
     def row_of(self, ordinal: int) -> int | None:
@@ -366,8 +390,8 @@ class Series:
         return row if int(self.ordinals_between(row, row + 1)[0]) == ordinal else None
 
     def last_point(self) -> tuple[int, float, float]:
-        """Step, wall time and value of the last row of a scalar series that has one."""
-        # Without making views of the columns: somebody may ask this of each of 100,000 series.
+        """Step, wall time and value of the last row. The series must have scalars, and a row."""
+        # Without views of the columns: a request may need this of 100,000 series.
         data, last, capacity = self.block.data, self.length - 1, self.capacity
         (_, _, step_at), (_, _, wall_time_at), (_, size, value_at) = self.layout.columns
         if self.arithmetic_steps is not None:
@@ -380,121 +404,136 @@ class Series:
         return step, wall_time, value
 
     def highest_step(self) -> int | None:
-        """Of all rows, None if there are none; the loader's thread only."""
+        """The highest step, None if there are no rows. For the loader's thread only."""
         if not self.length:
             return None
         if self.arithmetic_steps is not None:
             return self.arithmetic_steps.first + self.arithmetic_steps.stride * (self.length - 1)
         step = self._column(STEP, 0, self.length)
-        rising = self._count_sorted(step)
-        highest = int(step[rising - 1])
-        return highest if rising == self.length else max(highest, int(step[rising:].max()))
+        num_sorted = self._count_sorted(step)
+        highest = int(step[num_sorted - 1])
+        if num_sorted == self.length:
+            return highest
+        return max(highest, int(step[num_sorted:].max()))
 
-    # -- growing: each of these gives another series; the loader's thread only -----------------
+    # -- growing: each method returns another series; for the loader's thread only -------------
 
     def appended(
         self, columns: Sequence[Any], ordinals: int | Rows, *, spare_share: float = LIVE_SPARE_SHARE
     ) -> Series:
-        """With these rows behind. `columns` are copied; one may be a single number for all rows.
+        """This series with more rows at its end.
 
-        `ordinals` are those of the rows, or the first one of consecutive ones. `spare_share` is the room
-        to make beyond the rows, as a share of them, if the block is outgrown.
+        `columns` are copied; one of them may be a single number for all rows. `ordinals` are those
+        of the rows, or the first one if they are consecutive. `spare_share` is the spare capacity
+        of a new block, as a share of the rows, if this block is too small.
         """
+        # 1. Choose the layout: float64 only if a value needs it, no steps if the stride is
+        #    constant.
+        # 2. Copy the rows into a larger block if they do not fit, or into one of that layout.
+        # 3. Write the new rows after the present ones.
         count = len(columns[STEP])
-        layout, length, need = self.layout, self.length, self.length + count
+        layout, length, new_length = self.layout, self.length, self.length + count
         block, capacity = self.block, self.capacity
-        arithmetic = None
+        # 1.
+        arithmetic_steps = None
         if layout is not REFERENCE:
-            arithmetic = self._steps_with(columns[STEP])
+            arithmetic_steps = self._steps_with(columns[STEP])
             is_single = layout is FLOAT32 or layout is FLOAT32_NO_STEPS
             value = _as_float32(columns[VALUE]) if is_single else None
             if value is None:
-                layout = FLOAT64_NO_STEPS if arithmetic else FLOAT64
+                layout = FLOAT64_NO_STEPS if arithmetic_steps else FLOAT64
             else:
-                layout = FLOAT32_NO_STEPS if arithmetic else FLOAT32
+                layout = FLOAT32_NO_STEPS if arithmetic_steps else FLOAT32
                 columns = (columns[STEP], columns[WALL_TIME], value)
-        if need > capacity or layout is not self.layout:
-            capacity = max(_capacity_for(need, spare_share), capacity)
+        # 2.
+        if new_length > capacity or layout is not self.layout:
+            capacity = max(_capacity_for(new_length, spare_share), capacity)
             block = self._copied(layout, capacity, slice(0, length))
+        # 3.
         for (dtype, size, start), column in zip(layout.columns, columns, strict=True):
             if size:
                 np.ndarray((count,), dtype, block, capacity * start + length * size)[...] = column
         num_nonfinite = self.num_nonfinite
         if layout is not REFERENCE:
             num_nonfinite += _num_nonfinite(
-                _column_view(block, layout, capacity, VALUE, length, need)
+                _column_view(block, layout, capacity, VALUE, length, new_length)
             )
         return Series(
             self.kind,
             layout,
             block,
             capacity,
-            need,
-            arithmetic,
+            new_length,
+            arithmetic_steps,
             self._ordinal_ranges_with(ordinals, count),
             self._num_sorted,
             num_nonfinite,
         )
 
     def purged(self, limit: int, *, num_shared: int) -> Series:
-        """Without the rows whose step is `limit` or above; itself if there are none.
+        """This series without the rows whose step is `limit` or above; itself if there are none.
 
-        `num_shared` tells how many of the block's rows a reader may hold: those are not given up
-        to be written to again.
+        `num_shared` is the number of the block's rows that readers may have a view of. Such rows
+        are never overwritten: if some of them are dropped, the others are copied to a new block.
         """
         if self.arithmetic_steps is not None:
-            cut = self.arithmetic_steps.num_below(limit, self.length)
-            return self if cut == self.length else self._first_rows(cut, num_shared)
+            num_kept = self.arithmetic_steps.num_below(limit, self.length)
+            return self if num_kept == self.length else self._truncated(num_kept, num_shared)
+        # A job that restarts goes back from its last step, so the rows to drop are nearly always
+        # the last ones, and binary search finds them. This fails only if files of the run were
+        # written at the same time: then steps jump back without a restart.
+        # 1. In the ascending first part, count the rows to keep by binary search.
+        # 2. After that part, compare each row with the limit.
+        # 3. Truncate the series, unless rows of the second part are kept: then copy the rows.
         step = self._column(STEP, 0, self.length)
-        rising = self._count_sorted(step)
-        # A job that restarts goes back from its last step, so that the rows to drop are the last
-        # ones, found without looking at all. Not so after files were read that were written at
-        # the same time.
-        cut = int(np.searchsorted(step[:rising], limit))
-        others = np.flatnonzero(step[rising:] < limit) + rising
-        if cut == rising and len(others) == self.length - rising:
+        num_sorted = self._count_sorted(step)
+        num_kept = int(np.searchsorted(step[:num_sorted], limit))  # 1.
+        others = np.flatnonzero(step[num_sorted:] < limit) + num_sorted  # 2.
+        if num_kept == num_sorted and len(others) == self.length - num_sorted:
             return self
-        if len(others):
-            return self.select_rows(np.concatenate([np.arange(cut, dtype=np.int64), others]))
-        return self._first_rows(cut, num_shared)
+        if len(others):  # 3.
+            return self.select_rows(np.concatenate([np.arange(num_kept, dtype=np.int64), others]))
+        return self._truncated(num_kept, num_shared)
 
-    def _first_rows(self, cut: int, num_shared: int) -> Series:
-        """The first rows only; see `purged`."""
-        ordinals = None if self.ordinal_ranges is None else self.ordinal_ranges.cut(cut)
+    def _truncated(self, length: int, num_shared: int) -> Series:
+        """The first `length` rows, which are ascending; for `num_shared` see `purged`."""
+        ordinal_ranges = None
+        if self.ordinal_ranges is not None:
+            ordinal_ranges = self.ordinal_ranges.truncated(length)
         num_nonfinite = self.num_nonfinite
         if num_nonfinite:
-            num_nonfinite -= _num_nonfinite(self._column(VALUE, cut, self.length))
+            num_nonfinite -= _num_nonfinite(self._column(VALUE, length, self.length))
         block, capacity = self.block, self.capacity
-        if cut < num_shared:
-            capacity = _capacity_for(cut, LOADED_SPARE_SHARE)
-            block = self._copied(self.layout, capacity, slice(0, cut))
+        if length < num_shared:
+            capacity = _capacity_for(length, LOADED_SPARE_SHARE)
+            block = self._copied(self.layout, capacity, slice(0, length))
         return Series(
             self.kind,
             self.layout,
             block,
             capacity,
-            cut,
+            length,
             self.arithmetic_steps,
-            ordinals,
-            cut,
+            ordinal_ranges,
+            length,
             num_nonfinite,
         )
 
     def downsampled(self, max_rows: int) -> Series:
-        """Only a sample of its rows, if there are more than `max_rows`."""
+        """A sample of `max_rows` of its rows; itself if it has no more."""
         if self.length <= max_rows:
             return self
         return self.select_rows(self.sampled_rows(max_rows))
 
     def select_rows(self, rows: Rows) -> Series:
-        """Only these rows, with the ordinals they have; `rows` are rising."""
+        """A copy of these rows, which must be ascending. They keep their ordinals."""
         layout = {FLOAT32_NO_STEPS: FLOAT32, FLOAT64_NO_STEPS: FLOAT64}.get(
             self.layout, self.layout
         )
         capacity = _capacity_for(len(rows), LOADED_SPARE_SHARE)
         block = self._copied(layout, capacity, rows)
         ordinals = self.ordinals_at(rows)
-        is_implied = not len(rows) or int(ordinals[-1]) == len(rows) - 1
+        are_consecutive = not len(rows) or int(ordinals[-1]) == len(rows) - 1
         num_nonfinite = self.num_nonfinite
         if num_nonfinite:
             num_nonfinite = _num_nonfinite(self._column(VALUE, 0, self.length)[rows])
@@ -505,17 +544,17 @@ class Series:
             capacity,
             len(rows),
             None,
-            None if is_implied else OrdinalRanges.of(ordinals),
+            None if are_consecutive else OrdinalRanges.of(ordinals),
             num_nonfinite=num_nonfinite,
         )
 
     @property
     def is_trimmed(self) -> bool:
-        """Whether there is little spare room."""
+        """Whether the spare capacity is small."""
         return _is_trimmed(self.capacity, self.length)
 
     def trimmed(self) -> Series:
-        """With little spare room; itself if there is little already."""
+        """This series with little spare capacity; itself if `is_trimmed`."""
         if self.is_trimmed:
             return self
         capacity = _capacity_for(self.length, LOADED_SPARE_SHARE)
@@ -542,7 +581,7 @@ class Series:
         return _column_view(self.block, self.layout, self.capacity, number, start, stop)
 
     def _copied(self, layout: BlockLayout, capacity: int, rows: slice | Rows) -> NDArray[np.uint8]:
-        """A new block of `capacity` rows that begins with these ones."""
+        """A new block of `capacity` rows that begins with these rows of the series."""
         block = np.empty(capacity * layout.row_bytes, np.uint8)
         if self.length:
             for number, (_, size, _) in enumerate(layout.columns):
@@ -552,16 +591,15 @@ class Series:
         return block
 
     def _steps_with(self, step: Rows) -> ArithmeticSteps | None:
-        """The steps with these ones behind them, if they rise evenly."""
+        """The steps of the series and `step` after them; None if the stride is not constant."""
         if not self.length:
             return ArithmeticSteps.of(step) if len(step) else None
-        return (
-            None
-            if self.arithmetic_steps is None
-            else self.arithmetic_steps.extended_by(self.length, step)
-        )
+        if self.arithmetic_steps is None:
+            return None
+        return self.arithmetic_steps.extended_by(self.length, step)
 
     def _ordinal_ranges_with(self, ordinals: int | Rows, count: int) -> OrdinalRanges | None:
+        """The ordinals of the series and of `count` more rows; None if they are 0, 1, 2, ..."""
         if isinstance(ordinals, int):
             if self.ordinal_ranges is None and (ordinals == self.length or not count):
                 return None
@@ -577,16 +615,18 @@ class Series:
         return known.extended_by(self.length, ordinals)
 
     def _count_sorted(self, step: NDArray[np.int64]) -> int:
-        """How many of the first rows do not step back; remembered, so that each row is looked at
-        once."""
+        """The number of steps from the start up to the first that is lower than the one before.
+
+        The number is kept, so that each row is compared once.
+        """
         known = max(self._num_sorted, min(1, self.length))
-        back = step[known:] < step[known - 1 : -1] if known else step[:0]
-        self._num_sorted = known + int(back.argmax()) if back.any() else self.length
+        is_lower = step[known:] < step[known - 1 : -1] if known else step[:0]
+        self._num_sorted = known + int(is_lower.argmax()) if is_lower.any() else self.length
         return self._num_sorted
 
 
 class SeriesBlock:
-    """First rows of series that have equally many, in one block of memory."""
+    """The first rows of several series of equal length, in one block of memory."""
 
     __slots__ = ("_arithmetic_steps", "_block", "_capacity", "_layout", "_length", "_num_nonfinite")
 
@@ -603,40 +643,43 @@ class SeriesBlock:
         self._block = block
         self._capacity = capacity
         self._length = length
-        """Of each series, as the capacity and the steps."""
+        """Number of rows of each series. Capacity and steps are those of each series, too."""
         self._arithmetic_steps = arithmetic_steps
         self._num_nonfinite = num_nonfinite
-        """By series; None where all values are finite."""
+        """The number of NaN and infinite values of each series; None if all values are finite."""
 
     @classmethod
     def of(
         cls, layout: BlockLayout, num_series: int, columns: Sequence[Any], *, spare_share: float
     ) -> SeriesBlock:
-        """From the layout's columns of so many series, one behind the other; they are copied.
+        """Copies the columns of `num_series` series, which follow each other in each column.
 
         The layout is FLOAT32 or REFERENCE. One column may be a single number for all rows.
         """
+        # 1. For scalars, choose the layout without steps if possible, and count non-finite values.
+        # 2. Allocate one slice of the block for each series.
+        # 3. Write each column of all series by one strided view of the block.
         shape = num_series, len(columns[STEP]) // num_series
         num_rows = shape[1]
-        arithmetic = num_nonfinite = None
+        arithmetic_steps = num_nonfinite = None  # 1.
         if layout is FLOAT32:
-            arithmetic = _common_steps(columns[STEP].tobytes(), num_series)
-            layout = FLOAT32_NO_STEPS if arithmetic else FLOAT32
+            arithmetic_steps = _common_steps(columns[STEP].tobytes(), num_series)
+            layout = FLOAT32_NO_STEPS if arithmetic_steps else FLOAT32
             is_finite = np.isfinite(columns[VALUE])
             if not is_finite.all():
                 num_finite = np.count_nonzero(is_finite.reshape(shape), axis=1)
                 num_nonfinite = (num_rows - num_finite).tolist()
-        capacity = _capacity_for(num_rows, spare_share)
-        size = _series_bytes(layout, capacity)
+        capacity = _capacity_for(num_rows, spare_share)  # 2.
+        size = _slice_bytes(layout, capacity)
         block = np.empty(num_series * size, np.uint8)
-        for (dtype, width, start), column in zip(layout.columns, columns, strict=True):
+        for (dtype, width, start), column in zip(layout.columns, columns, strict=True):  # 3.
             if width:
                 rows = column if isinstance(column, int) else column.reshape(shape)
                 np.ndarray(shape, dtype, block, capacity * start, (size, width))[...] = rows
-        return cls(layout, block, capacity, num_rows, arithmetic, num_nonfinite)
+        return cls(layout, block, capacity, num_rows, arithmetic_steps, num_nonfinite)
 
     def __reduce__(self) -> tuple[type[SeriesBlock], tuple[Any, ...]]:
-        """As pickling would find it by itself, in a fraction of the time."""
+        """Pickles the arguments of the constructor: several times as fast as the default."""
         rest = (
             self._block,
             self._capacity,
@@ -648,16 +691,16 @@ class SeriesBlock:
 
     @property
     def is_trimmed(self) -> bool:
-        """Whether there is little spare room."""
+        """Whether the spare capacity is small."""
         return _is_trimmed(self._capacity, self._length)
 
     def nonfinite_series(self) -> list[int]:
-        """Which of the series have values that are NaN or infinite."""
+        """The numbers of the series that have NaN or infinite values."""
         return [number for number, count in enumerate(self._num_nonfinite or ()) if count]
 
     def series(self, number: int, kind: Kind) -> Series:
-        """One of them, as a view of the block."""
-        size = _series_bytes(self._layout, self._capacity)
+        """The series with this number, as a view of the block."""
+        size = _slice_bytes(self._layout, self._capacity)
         return Series(
             kind,
             self._layout,
@@ -671,20 +714,24 @@ class SeriesBlock:
 
 @lru_cache(maxsize=16)
 def _common_steps(steps: bytes, num_series: int) -> ArithmeticSteps | None:
-    """Of so many series with these steps, if all have the same. Those of a sweep's runs have."""
+    """The steps that all of `num_series` series have; None if they differ or have no fixed stride.
+
+    `steps` are the int64 steps of all series. Cached: the runs of a sweep log at the same steps.
+    """
     rows = np.frombuffer(steps, np.int64).reshape(num_series, -1)
-    arithmetic = ArithmeticSteps.of(rows[0])
-    return arithmetic if arithmetic is not None and (rows == rows[0]).all() else None
+    first = ArithmeticSteps.of(rows[0])
+    return first if first is not None and (rows == rows[0]).all() else None
 
 
-def _series_bytes(layout: BlockLayout, capacity: int) -> int:
-    """Of one series in a block of many: each begins where eight bytes do."""
+def _slice_bytes(layout: BlockLayout, capacity: int) -> int:
+    """Bytes of one series in a SeriesBlock: a multiple of 8, so that all series are aligned."""
     return -(-capacity * layout.row_bytes // 8) * 8
 
 
 def _column_view(
     block: NDArray[np.uint8], layout: BlockLayout, capacity: int, number: int, start: int, stop: int
 ) -> NDArray[Any]:
+    """Rows `start` to `stop` of a column, as a writable view of the block."""
     dtype, size, at = layout.columns[number]
     return np.ndarray((stop - start,), dtype, block, capacity * at + start * size)
 
@@ -702,7 +749,7 @@ def _capacity_for(length: int, spare_share: float) -> int:
 
 
 def _as_float32(value: NDArray[Any]) -> NDArray[Any] | None:
-    """The values as float32, None when one of them needs more."""
+    """The values as float32, None if one of them needs more."""
     if value.dtype.itemsize <= 4:
         return value
     with np.errstate(over="ignore", invalid="ignore"):
@@ -712,7 +759,7 @@ def _as_float32(value: NDArray[Any]) -> NDArray[Any] | None:
 
 
 def _range_starts(ordinals: Rows) -> Rows:
-    """Where a range begins in rising ordinals: at 0, and wherever one does not follow the other."""
+    """The indexes at which ranges of consecutive ordinals begin, the first of which is 0."""
     if not len(ordinals):
         return np.empty(0, np.int64)
     return np.concatenate([np.zeros(1, np.int64), np.flatnonzero(np.diff(ordinals) != 1) + 1])

@@ -1,4 +1,4 @@
-"""Views: what readers see of a run. Immutable, so that no reader needs a lock."""
+"""Views: runs as readers see them. They are immutable, so that no reader needs a lock."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from tbcore.store.series import Series, SeriesBlock
 ClaimsKey = tuple[Claim, ...]
 
 _MAX_CACHED_CLAIMS = 64
-"""Answers kept for each run; there are about as many claims as plugins."""
+"""Results cached for each TagIndex; there are about as many claims as plugins."""
+_MAX_CACHED_EXTENSIONS = 64
+"""Results cached for each RunSchema."""
 _MAX_BLOCKS = 64
-"""Of runs that take what follows as another table; most have a few."""
+"""Blocks of a LazyTagMap that is extended by further tables; most have a few."""
 
 
 class FileRef(NamedTuple):
@@ -22,32 +24,34 @@ class FileRef(NamedTuple):
 
     path: str
     device: int
-    """-1, as the inode, as long as the file was never opened."""
+    """Device number, -1 before the file was opened for the first time."""
     inode: int
+    """Inode number, -1 before the file was opened for the first time."""
 
 
 class TagView:
-    """All that is known of one tag of a run."""
+    """One tag of a run: its series, and what they share."""
 
     __slots__ = ("metadata", "num_rows", "series")
 
     def __init__(self, series: tuple[Series, ...], num_rows: int, metadata: bytes | None) -> None:
         self.series = series
-        """At least one, in order of first appearance, each of another kind."""
+        """At least one series, in order of first appearance, each of another kind."""
         self.num_rows = num_rows
-        """Rows ever written, dropped ones included: the ordinal of the next one."""
+        """Rows written so far, including dropped ones. The next row has this ordinal."""
         self.metadata = metadata
-        """The first SummaryMetadata of the tag, serialized."""
+        """The first SummaryMetadata of the tag, serialized; None if there is none."""
 
     def __reduce__(self) -> tuple[type[TagView], tuple[object, ...]]:
-        """As of Series."""
+        """Pickles the arguments of the constructor: several times as fast as the default."""
         return TagView, (self.series, self.num_rows, self.metadata)
 
 
 class LazyTagMap(Mapping[str, TagView]):
-    """Tags of a run that has just begun; a series is materialized when somebody asks for it.
+    """The tags of a run as a mapping that creates a tag's series when it is first accessed.
 
-    A sweep has thousands of such runs, of which a page shows a few.
+    Used for runs that consist of a few tables. A sweep has thousands of such runs, and a page
+    shows a few of them.
     """
 
     __slots__ = ("_blocks", "_materialized", "_schema")
@@ -60,12 +64,13 @@ class LazyTagMap(Mapping[str, TagView]):
     ) -> None:
         self._schema = schema
         self._blocks = blocks
-        """As many as the schema says."""
+        """The blocks that the entries of the schema refer to."""
         self._materialized = [*materialized, *({} for _ in blocks[len(materialized) :])]
-        """By block. Of each tag there is one series at most: who appends goes by its identity."""
+        """The views created so far, by tag, for each block. Extended maps share these dictionaries:
+        appending relies on the identity of a series, so there must be only one for each tag."""
 
     def __reduce__(self) -> tuple[type[LazyTagMap], tuple[object, ...]]:
-        """As of Series; what was materialized is materialized again."""
+        """Pickles the blocks alone. Views are created again on access."""
         return LazyTagMap, (self._schema, self._blocks)
 
     def __getitem__(self, tag: str) -> TagView:
@@ -74,7 +79,7 @@ class LazyTagMap(Mapping[str, TagView]):
         view = materialized.get(tag)
         if view is None:
             series = self._blocks[entry.block].series(entry.number, entry.kind)
-            # Of two threads that make it the second takes what the first has materialized.
+            # If two threads create it at the same time, both use the one that was stored first.
             view = materialized.setdefault(tag, TagView((series,), len(series), entry.metadata))
         return view
 
@@ -85,52 +90,59 @@ class LazyTagMap(Mapping[str, TagView]):
         return len(self._schema.entries)
 
     def kinds_by_tag(self) -> Iterator[tuple[str, tuple[Kind]]]:
-        """As of RunView, without making any series."""
+        """Each tag with the kind of its series. Creates no series."""
         for tag, entry in self._schema.entries.items():
             yield tag, (entry.kind,)
 
     def extended_schema(self, schema: RunSchema) -> RunSchema | None:
-        """The schema of these tags and more; None where one of them is there already, or where
-        there are so many blocks that it costs more than it spares to make a schema each time."""
+        """The schema of these tags and those of `schema`.
+
+        None if a tag is in both, or if there are so many blocks that creating another schema costs
+        more than it saves.
+        """
         if len(self._blocks) > _MAX_BLOCKS:
             return None
         return self._schema.extended_by(schema, len(self._blocks))
 
     def extended(self, schema: RunSchema, blocks: Sequence[SeriesBlock]) -> LazyTagMap:
-        """With the schema that `extended_schema` materialized, and the blocks of the new tags."""
+        """These tags and new ones: `schema` is from `extended_schema`, `blocks` have the rows."""
         return LazyTagMap(schema, [*self._blocks, *blocks], self._materialized)
 
 
 class SchemaEntry(NamedTuple):
-    """Where a tag of a schema is."""
+    """Where the series of a tag is, and its kind."""
 
     block: int
+    """Index of the block in the run's list of blocks."""
     number: int
-    """In the block."""
+    """Number of the series in the block."""
     kind: Kind
     metadata: bytes | None
-    """As of TagView."""
+    """The first SummaryMetadata of the tag, serialized; None if there is none."""
 
 
 class RunSchema:
-    """Which tags runs begin with, and where they are: one object for all that are alike."""
+    """The tags of a LazyTagMap, and where they are. Runs with equal tags share one object."""
 
     __slots__ = ("_extensions", "entries", "tag_index")
 
     def __init__(self, entries: Mapping[str, SchemaEntry]) -> None:
         self.entries = entries
-        """By tag, in order of first appearance."""
+        """Entries by tag, in order of first appearance."""
         self.tag_index = TagIndex()
-        """Of the runs as long as they have no other tags."""
+        """Of the runs with this schema, until they get other tags."""
         self._extensions: dict[RunSchema, RunSchema | None] = {}
+        """Results of `extended_by`."""
 
     def __reduce__(self) -> tuple[type[RunSchema], tuple[object, ...]]:
-        """Answers are found again."""
+        """Pickles the entries alone. Cached results are computed again."""
         return RunSchema, (self.entries,)
 
     def extended_by(self, other: RunSchema, num_blocks: int) -> RunSchema | None:
-        """Of runs that go on with the other one, behind so many blocks; None where a tag is in
-        both."""
+        """The schema of runs with `num_blocks` blocks of this schema, and blocks of the other.
+
+        None if a tag is in both.
+        """
         if other not in self._extensions:
             both = None
             if self.entries.keys().isdisjoint(other.entries):
@@ -139,23 +151,26 @@ class RunSchema:
                     for tag, entry in other.entries.items()
                 }
                 both = RunSchema({**self.entries, **more})
-            if len(self._extensions) >= _MAX_CACHED_CLAIMS:
+            if len(self._extensions) >= _MAX_CACHED_EXTENSIONS:
                 self._extensions.clear()
             self._extensions[other] = both
         return self._extensions[other]
 
 
 class TagIndex:
-    """Stands for the tags of a run and their kinds: views with the same tag_index have the same.
+    """Cached results that depend only on a run's tags and their kinds.
 
-    Holds answers that depend on these alone, so that rows which arrive cost none of them.
+    Views of runs with the same tags and kinds may share one. A run gets a new one when a tag or a
+    kind is added, and keeps it when rows are added. So another object means other tags or kinds.
     """
 
     __slots__ = ("kinds", "tags")
 
     def __init__(self) -> None:
         self.tags: dict[ClaimsKey, list[str]] = {}
+        """Results of `RunView.tags_matching`."""
         self.kinds: frozenset[Kind] | None = None
+        """The result of `RunView.kinds`; None before the first call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,19 +178,21 @@ class RunView:
     """One run as it was at a commit."""
 
     tags: Mapping[str, TagView] = field(default_factory=dict)
-    """In order of first appearance."""
+    """Tags in order of first appearance."""
     files: tuple[FileRef, ...] = ()
-    """A reference names its file by its entry in here."""
+    """The run's files. A reference has the index of its file in this tuple."""
     first_event_time: float | None = None
-    """Seconds since the epoch; None as long as there is no event."""
+    """When the first event was written, in seconds since the epoch; None if there is no event."""
     last_event_time: float | None = None
-    """Likewise, of the event of any kind that stands last in its file: the latest of all files."""
+    """When the last event of any file was written, in seconds since the epoch; None if there is no
+    event. If there are several files, it is the latest of their last events."""
     nonfinite_tags: tuple[str, ...] = ()
     """Tags with a scalar that is NaN or infinite, in order of first appearance."""
     tag_index: TagIndex = field(default_factory=TagIndex)
+    """Cached results for `tags`."""
 
     def tags_matching(self, claims: ClaimsKey) -> list[str]:
-        """Tags with a series that one of the claims matches. Shared: not to be changed."""
+        """Tags with a series that a claim matches. The list is shared, and must not be changed."""
         tags = self.tag_index.tags.get(claims)
         if tags is None:
             claimed = {kind for kind in self.kinds() if matches(claims, kind)}
@@ -192,7 +209,7 @@ class RunView:
         return tags
 
     def kinds(self) -> frozenset[Kind]:
-        """Kinds of all series."""
+        """The kinds of all series."""
         kinds = self.tag_index.kinds
         if kinds is None:
             kinds = frozenset(kind for _, kinds in self.kinds_by_tag() for kind in kinds)
