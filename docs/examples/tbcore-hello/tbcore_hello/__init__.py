@@ -1,4 +1,4 @@
-"""Hello: the newest value of each scalar, as a table."""
+"""Hello: a tab with the latest value of each scalar."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CLAIMS = (Claim(is_scalar=True),)
 
 @hookimpl
 def plugin_info() -> PluginInfo:
-    return PluginInfo(title="Hello", claims=CLAIMS, order=200, description="Newest values.")
+    return PluginInfo(title="Hello", claims=CLAIMS, order=200, description="Latest values.")
 
 
 @hookimpl

@@ -1,4 +1,4 @@
-"""/latest: the newest value of each scalar of a run, as JSON."""
+"""The route /latest: the latest value of each scalar of a run, as JSON."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tbcore_hello import reader
 
 
 def make_routes(multiplexer: Multiplexer, claims: Claims) -> list[Route]:
-    """The routes, which tbcore serves below data/plugin/hello/."""
+    """The plugin's routes, which tbcore serves below data/plugin/hello/."""
 
     def latest(request: Request) -> Response:
         run = required(request, "run")

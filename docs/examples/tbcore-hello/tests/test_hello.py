@@ -1,10 +1,10 @@
-"""The plugin on a real event file, asked as a page asks it."""
+"""The plugin's route with a real event file, requested as the page does."""
 
 from tbcore.testing import write_run
 
 
-def test_latest_is_the_point_written_last(tbcore_logdir, tbcore_client):
-    """Of each scalar of the run, in the order of the log."""
+def test_latest_is_the_last_point_in_the_log(tbcore_logdir, tbcore_client):
+    """Each scalar of the run is listed, in the order of the log."""
     write_run(tbcore_logdir, "train", scalars={"loss": [0.5, 0.25], "lr": [(7, 0.125)]})
 
     client = tbcore_client(tbcore_logdir, plugins=["hello"])
@@ -15,8 +15,8 @@ def test_latest_is_the_point_written_last(tbcore_logdir, tbcore_client):
     }
 
 
-def test_a_run_must_be_named(tbcore_logdir, tbcore_client):
-    """Missing parameters are answered in one line."""
+def test_the_run_is_required(tbcore_logdir, tbcore_client):
+    """The response to a missing parameter is one line."""
     client = tbcore_client(tbcore_logdir, plugins=["hello"])
 
     response = client.get("data/plugin/hello/latest")

@@ -1,4 +1,4 @@
-/** The tab: a table of the newest values of the selected runs. Plain DOM, no library. */
+/** The tab: a table with the latest values of the checked runs. Plain DOM, no library. */
 
 export default {
   /** @param {import("tbcore/host.js").Host} host */
@@ -15,13 +15,16 @@ export default {
       table.replaceChildren(row("run", "tag", "step", "value"), ...rows.flat());
     }
 
-    await draw(); // what goes wrong here is shown in the tab
+    await draw(); // the tab shows an error that is raised here
     host.runs.subscribe(draw);
     host.onReload(draw);
   },
 };
 
-/** @param {unknown[]} cells  shown as text: names in a log can hold anything, markup too */
+/**
+ * A table row.
+ * @param {unknown[]} cells  shown as text: names in a log can contain anything, including markup
+ */
 function row(...cells) {
   const tr = document.createElement("tr");
   for (const cell of cells) {
