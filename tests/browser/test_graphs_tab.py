@@ -19,29 +19,29 @@ graph_pb2 = pytest.importorskip("tbcore_graphs.proto.graph_pb2")
 pytestmark = pytest.mark.browser
 
 LONG_TASK_MS = 200
-"""How long the page may not answer to the reader at a time."""
+"""Longest time that a task may block the page."""
 
 HELPERS = """
 globalThis.graphs = {
   root: () => document.querySelector('.plugin')?.shadowRoot,
   isDrawn: () => graphs.root()?.querySelector('.frame')?.getAttribute('aria-busy') === 'false',
-  // What is looked at since when; a drawing that moves is another one in each frame.
-  seen: { picture: '', since: 0 },
-  standsStill: () => {
-    const picture = graphs.root().querySelector('canvas').toDataURL();
+  // The last image of the canvas, and since when it has been unchanged.
+  snapshot: { image: '', since: 0 },
+  isStill: () => {
+    const image = graphs.root().querySelector('canvas').toDataURL();
     const now = performance.now();
-    if (picture !== graphs.seen.picture) graphs.seen = { picture, since: now };
-    return now - graphs.seen.since > 100;
+    if (image !== graphs.snapshot.image) graphs.snapshot = { image, since: now };
+    return now - graphs.snapshot.since > 100;
   },
-  // Until what was rendered has had its effects, such as that a drawing begins to move.
+  // Resolves when the effects of the last render have run, such as the start of an animation.
   effects: () => tb.frame().then(() => new Promise((done) => setTimeout(done))),
-  // What the worker was asked to lay out.
+  // Number of jobs sent to the layout worker.
   numJobs: 0,
   rows: () => [...(graphs.root()?.querySelectorAll('[role=treeitem]') ?? [])],
   names: () => graphs.rows().map((row) => row.title),
   row: (name) => graphs.rows().find((row) => row.title === name),
   text: (selector) => graphs.root()?.querySelector(selector)?.innerText ?? '',
-  // Goes over the drawing until the window beside the pointer names a box.
+  // Moves the pointer over the drawing until the tooltip names a box.
   find: (name) => {
     const canvas = graphs.root().querySelector('canvas');
     const { left, top, right, bottom } = canvas.getBoundingClientRect();
@@ -54,7 +54,7 @@ globalThis.graphs = {
     }
     return null;
   },
-  // How many pixels of the drawing are not background.
+  // Number of pixels of the drawing that are not background.
   inked: () => {
     const canvas = graphs.root()?.querySelector('canvas');
     if (!canvas?.width) return 0;
@@ -73,7 +73,7 @@ Worker.prototype.postMessage = function (...message) {
 
 
 def small_graph() -> Any:
-    """A model of two layers that are made alike, what saves it, and a scope in a scope."""
+    """A model with two equal layers, nested scopes, and nodes that save and initialize it."""
     graph = graph_pb2.GraphDef()
 
     def add(name: str, op: str, *inputs: str, shape: tuple[int, ...] = (-1, 64)) -> None:
@@ -106,7 +106,7 @@ def one_node(name: str) -> bytes:
 
 
 def large_graph(num_nodes: int = 100_000) -> Any:
-    """Blocks of layers of operations, each of which takes what the one before gave."""
+    """Blocks of layers of ops, each of which has the op before as its input."""
     graph = graph_pb2.GraphDef()
     before = ""
     for index in range(num_nodes):
@@ -122,7 +122,7 @@ def large_graph(num_nodes: int = 100_000) -> Any:
 
 
 def tangled_graph() -> Any:
-    """A scope that takes many seconds to be laid out, and one that does not."""
+    """One scope whose layout takes many seconds, and one whose layout does not."""
     graph = graph_pb2.GraphDef()
     for index in range(600):
         before = {factor * (index + 1) % 600 for factor in (7, 113, 307, 401)}
@@ -183,14 +183,15 @@ def page_of(server: Any, new_profile: Callable[..., Any]) -> Any:
 
 
 def wait_for_drawing(page: Any) -> None:
+    """Waits until something is drawn."""
     page.wait_for_function("() => graphs.isDrawn() && graphs.inked() > 300")
 
 
 def wait_for_boxes(page: Any) -> None:
-    """Until all are there and stand still."""
+    """Waits until all boxes are drawn and the animation has ended."""
     page.wait_for_function("() => graphs.isDrawn()")
-    page.evaluate("() => { graphs.seen.picture = ''; return graphs.effects(); }")
-    page.wait_for_function("() => graphs.standsStill()")
+    page.evaluate("() => { graphs.snapshot.image = ''; return graphs.effects(); }")
+    page.wait_for_function("() => graphs.isStill()")
 
 
 def open_outline(page: Any) -> None:
@@ -198,14 +199,14 @@ def open_outline(page: Any) -> None:
     page.wait_for_function("() => graphs.rows().length > 0")
 
 
-def choose(page: Any, name: str) -> None:
+def select_row(page: Any, name: str) -> None:
     """Selects a row of the outline."""
     page.evaluate("(name) => graphs.row(name).click()", name)
     page.wait_for_function("(name) => graphs.row(name).ariaSelected === 'true'", arg=name)
 
 
 def wait_for_setting(page: Any, name: str, value: str | None) -> None:
-    """Waits until the address says so: it follows a moment later."""
+    """Waits until a setting in the address has a value; None if it is absent."""
     page.wait_for_function(
         """([name, value]) => (new URLSearchParams(location.hash.slice(1)).get(name) === value)""",
         arg=[f"graphs.{name}", value],
@@ -213,13 +214,13 @@ def wait_for_setting(page: Any, name: str, value: str | None) -> None:
 
 
 def test_scopes_are_collapsed_at_first_and_opened_from_the_outline(page_of: Any) -> None:
-    """The keyboard reaches everything: enter opens, the arrows walk and close."""
+    """By keyboard: Enter opens a scope, the arrow keys move, open and close."""
     page, profile, server = page_of("small")
     open_outline(page)
     assert page.evaluate("() => graphs.names()") == [
         "input", "layer_1", "layer_2", "loss", "head_a", "head_b", "save", "init",
     ]  # fmt: skip
-    choose(page, "layer_1")
+    select_row(page, "layer_1")
     page.evaluate("() => graphs.row('layer_1').focus()")
     page.keyboard.press("Enter")
     page.wait_for_function("() => graphs.names().includes('layer_1/MatMul')")
@@ -236,22 +237,22 @@ def test_scopes_are_collapsed_at_first_and_opened_from_the_outline(page_of: Any)
     profile.check(server.url)
 
 
-def find_box(page: Any, name: str) -> tuple[float, float]:
-    """A place of the drawing where the window beside the pointer names this box."""
+def position_of_box(page: Any, name: str) -> tuple[float, float]:
+    """A position of the pointer at which the tooltip names this box."""
     page.mouse.move(0, 0)
     wait_for_boxes(page)
     place = page.evaluate("(name) => graphs.find(name)", name)
-    assert place is not None, f"no box {name!r} under the pointer anywhere"
+    assert place is not None, f"no position has a tooltip for box {name!r}"
     return place["x"], place["y"]
 
 
-def test_a_double_click_opens_a_scope_and_a_click_tells_everything(page_of: Any) -> None:
-    """What was under the pointer stays in sight."""
+def test_a_double_click_opens_a_scope_and_a_click_shows_details(page_of: Any) -> None:
+    """The clicked scope stays in view."""
     page, profile, server = page_of("small")
-    x, y = find_box(page, "layer_2")
+    x, y = position_of_box(page, "layer_2")
     page.mouse.dblclick(x, y)
     wait_for_setting(page, "open", "layer_2")
-    page.mouse.click(*find_box(page, "layer_2/MatMul"))
+    page.mouse.click(*position_of_box(page, "layer_2/MatMul"))
     page.wait_for_function("() => graphs.text('.details h2') === 'MatMul'")
     page.wait_for_function("() => graphs.text('.details').includes('layer_2/weights/read')")
     details = page.evaluate("() => graphs.text('.details')")
@@ -261,8 +262,8 @@ def test_a_double_click_opens_a_scope_and_a_click_tells_everything(page_of: Any)
     profile.check(server.url)
 
 
-def test_a_link_restores_what_was_open_and_chosen(page_of: Any) -> None:
-    """Also where the node that was chosen lies in scopes that the link does not open."""
+def test_a_link_restores_open_scopes_and_the_selection(page_of: Any) -> None:
+    """Scopes around the selected node are opened even if the link does not name them."""
     page, profile, server = page_of("small", "&graphs.node=layer_2/weights/kernel")
     page.wait_for_function("() => graphs.text('.details h2') === 'kernel'")
     wait_for_setting(page, "open", "layer_2,layer_2/weights")
@@ -272,7 +273,7 @@ def test_a_link_restores_what_was_open_and_chosen(page_of: Any) -> None:
 
 
 def test_a_link_to_a_node_of_a_long_drawing_shows_that_node(page_of: Any) -> None:
-    """A drawing of hundreds of ranks is a hair from far away."""
+    """As a whole, a drawing with hundreds of ranks would be unreadable."""
     page, profile, server = page_of("numbered", "&graphs.open=even_*&graphs.node=even_160")
     middle = page.get_by_role("img", name="Drawing of the graph").bounding_box()
     page.mouse.move(middle["x"] + middle["width"] / 2, middle["y"] + middle["height"] / 2)
@@ -280,8 +281,8 @@ def test_a_link_to_a_node_of_a_long_drawing_shows_that_node(page_of: Any) -> Non
     profile.check(server.url)
 
 
-def test_what_is_shown_stays_until_another_is_chosen(page_of: Any, logdir: Path) -> None:
-    """Whatever is logged or checked meanwhile; a link to what is opened names its run."""
+def test_the_shown_run_stays_until_another_is_selected(page_of: Any, logdir: Path) -> None:
+    """Even if other runs are logged; after a selection the address names the run."""
     page, profile, server = page_of("")
     shown = page.get_by_label("Run", exact=True)
     assert shown.input_value() == "calls"
@@ -292,20 +293,20 @@ def test_what_is_shown_stays_until_another_is_chosen(page_of: Any, logdir: Path)
     page.wait_for_function("() => graphs.isDrawn()")
     assert shown.input_value() == "calls"
     open_outline(page)
-    choose(page, "call")
+    select_row(page, "call")
     wait_for_setting(page, "run", "calls")
     profile.check(server.url)
 
 
 def test_search_finds_names_and_ops_and_shows_where_they_are(page_of: Any) -> None:
-    """Names of nodes are text, whatever they look like."""
+    """Names that look like markup are shown as text."""
     page, profile, server = page_of("small")
     page.keyboard.press("/")
     page.keyboard.type("MEAN")
     page.wait_for_function("() => graphs.text('.pane header').includes('1 match')")
     page.keyboard.press("Enter")
     page.wait_for_function("() => location.hash.includes('graphs.open=loss')")
-    # What was chosen is told below what was found.
+    # Details of the selected node are below the results.
     page.wait_for_function("() => graphs.text('.results + .details').includes('layer_2/Relu')")
     assert page.get_by_text("1 match", exact=True).is_visible()
     page.keyboard.press("/")
@@ -313,37 +314,37 @@ def test_search_finds_names_and_ops_and_shows_where_they_are(page_of: Any) -> No
     page.wait_for_function("() => graphs.text('.pane header').includes('2 matches')")
     page.keyboard.press("Escape")
     page.wait_for_function("() => graphs.text('.details h2') === '<i>mean'")
-    # What is in sight stays where it is.
-    place = find_box(page, "head_a")
+    # Selecting a visible node does not move the drawing.
+    place = position_of_box(page, "head_a")
     page.keyboard.type("head_a")
     page.wait_for_function("() => graphs.text('.pane header').includes('1 match')")
     page.keyboard.press("Enter")
     page.wait_for_function("() => graphs.text('.details h2') === 'head_a'")
     page.wait_for_timeout(400)
-    assert find_box(page, "head_a") == place
+    assert position_of_box(page, "head_a") == place
     profile.check(server.url)
 
 
-def test_what_is_chosen_while_another_is_looked_for_stays_chosen(page_of: Any) -> None:
-    """However late the answer comes; and what was opened meanwhile stays open."""
+def test_a_late_response_does_not_change_a_newer_selection(page_of: Any) -> None:
+    """Scopes that were opened in the meantime stay open."""
     page, profile, server = page_of("small", "&graphs.node=layer_2")
     held: list[Any] = []
-    asked = "**/graphs/scope?*path=layer_1&*"
-    # A method of a list cannot carry the mark that Playwright leaves on handlers.
-    page.route(asked, lambda route: held.append(route))
-    with page.expect_request(asked):
+    pattern = "**/graphs/scope?*path=layer_1&*"
+    # A lambda, since Playwright sets an attribute on handlers, which held.append does not allow.
+    page.route(pattern, lambda route: held.append(route))
+    with page.expect_request(pattern):
         page.get_by_role("button", name="layer_1/Relu").first.click()
     open_outline(page)
-    choose(page, "loss")
+    select_row(page, "loss")
     page.evaluate("() => graphs.row('loss').focus()")
     page.keyboard.press("Enter")
     page.wait_for_function("() => graphs.names().includes('loss/<i>mean')")
-    with page.expect_response(asked):
+    with page.expect_response(pattern):
         held.pop().continue_()
     page.evaluate("() => graphs.effects()")
     wait_for_setting(page, "node", "loss")
     wait_for_setting(page, "open", "loss")
-    # Looked for once more, it is opened beside the other.
+    # A second attempt opens it in addition.
     page.get_by_text("Details", exact=True).click()
     page.get_by_role("button", name="layer_2/Relu").first.click()
     wait_for_setting(page, "node", "layer_2/Relu")
@@ -351,24 +352,24 @@ def test_what_is_chosen_while_another_is_looked_for_stays_chosen(page_of: Any) -
     profile.check(server.url)
 
 
-def test_what_saves_and_sets_up_stands_apart_and_can_be_brought_in(page_of: Any) -> None:
-    """And is said to be auxiliary where it cannot be seen."""
+def test_auxiliary_nodes_can_be_added_to_the_main_graph(page_of: Any) -> None:
+    """Labels for screen readers call them auxiliary."""
     page, profile, server = page_of("small")
     open_outline(page)
-    apart = "() => graphs.rows().filter((row) => row.ariaLabel.includes('auxiliary'))"
-    assert page.evaluate(f"() => ({apart})().map((row) => row.title)") == ["save", "init"]
-    choose(page, "init")
+    auxiliary = "() => graphs.rows().filter((row) => row.ariaLabel.includes('auxiliary'))"
+    assert page.evaluate(f"() => ({auxiliary})().map((row) => row.title)") == ["save", "init"]
+    select_row(page, "init")
     page.get_by_text("Details", exact=True).click()
-    page.get_by_role("button", name="Bring into the flow").click()
+    page.get_by_role("button", name="Add to main graph").click()
     page.wait_for_function("() => graphs.isDrawn()")
     open_outline(page)
-    page.wait_for_function(f"() => ({apart})().length === 1")
+    page.wait_for_function(f"() => ({auxiliary})().length === 1")
     wait_for_setting(page, "in", "init")
     profile.check(server.url)
 
 
 def test_the_drawing_is_saved_as_svg_and_png(page_of: Any, tmp_path: Path) -> None:
-    """All of it, however little is in sight."""
+    """The files have the whole drawing, not only the visible part."""
     page, profile, server = page_of("small", "&graphs.open=layer_1")
     for kind, start in (("SVG", b"<svg "), ("PNG", b"\x89PNG")):
         page.get_by_role("button", name="Download the drawing").click()
@@ -384,14 +385,14 @@ def test_the_drawing_is_saved_as_svg_and_png(page_of: Any, tmp_path: Path) -> No
     profile.check(server.url)
 
 
-def test_inputs_are_traced_however_far_back(page_of: Any) -> None:
-    """Of a scope as of a node; what was drawn there is faint. A link shows the same."""
+def test_inputs_are_traced_all_the_way_back(page_of: Any) -> None:
+    """For scopes and nodes; everything else is faint, and the address keeps it."""
     page, profile, server = page_of("small", "&graphs.open=layer_2&graphs.node=layer_2")
     for text in ("layer_1/Relu", "loss/<i>mean", "?×64"):
         page.wait_for_function("(text) => graphs.text('.details').includes(text)", arg=text)
     before = page.evaluate("() => graphs.inked()")
     page.get_by_role("button", name="Trace inputs").click()
-    # All of both layers, and the input.
+    # All nodes of both layers, and the input.
     page.wait_for_function("() => graphs.text('.details').includes('Traced back to 9 nodes')")
     wait_for_setting(page, "trace", "true")
     page.wait_for_function("(before) => graphs.inked() < before", arg=before)
@@ -403,8 +404,8 @@ def test_inputs_are_traced_however_far_back(page_of: Any) -> None:
     profile.check(server.url)
 
 
-def test_a_small_picture_of_all_shows_where_one_is(page_of: Any) -> None:
-    """While not everything is in sight; a press on it goes there, and arrow keys go on."""
+def test_the_minimap_shows_the_visible_part(page_of: Any) -> None:
+    """It appears when zoomed in; clicking on it pans, and so do arrow keys."""
     page, profile, server = page_of("small", "&graphs.open=layer_1,layer_2")
     is_shown = "() => graphs.root().querySelector('.minimap').checkVisibility()"
     assert not page.evaluate(is_shown)
@@ -412,21 +413,21 @@ def test_a_small_picture_of_all_shows_where_one_is(page_of: Any) -> None:
     for _ in range(6):
         page.mouse.wheel(0, -240)
     page.wait_for_function(is_shown)
-    sight = "() => graphs.root().querySelector('.minimap i').style.translate"
-    before = page.evaluate(sight)
+    viewport_style = "() => graphs.root().querySelector('.minimap i').style.translate"
+    before = page.evaluate(viewport_style)
     page.locator(".minimap").click(position={"x": 5, "y": 5})
-    page.wait_for_function(f"(before) => ({sight})() !== before", arg=before)
-    before = page.evaluate(sight)
+    page.wait_for_function(f"(before) => ({viewport_style})() !== before", arg=before)
+    before = page.evaluate(viewport_style)
     page.get_by_role("img", name="Drawing of the graph").focus()
     page.keyboard.press("ArrowDown")
-    page.wait_for_function(f"(before) => ({sight})() !== before", arg=before)
+    page.wait_for_function(f"(before) => ({viewport_style})() !== before", arg=before)
     page.keyboard.press("f")
     page.wait_for_function(f"() => !({is_shown})()")
     profile.check(server.url)
 
 
-def test_a_scope_with_too_many_nodes_says_so(page_of: Any) -> None:
-    """And search still finds each of them."""
+def test_a_scope_with_too_many_nodes_shows_a_message(page_of: Any) -> None:
+    """The search still finds each node."""
     page, profile, server = page_of("flat", wait=False)
     page.wait_for_function("() => graphs.text('.message').includes('3,000 nodes in one scope')")
     page.keyboard.press("/")
@@ -435,10 +436,8 @@ def test_a_scope_with_too_many_nodes_says_so(page_of: Any) -> None:
     profile.check(server.url)
 
 
-def test_a_graph_that_is_logged_anew_takes_the_place_of_the_old_one(
-    page_of: Any, logdir: Path
-) -> None:
-    """What only grows beside it changes nothing."""
+def test_a_newly_logged_graph_replaces_the_old_one(page_of: Any, logdir: Path) -> None:
+    """Other data that is logged in the run causes no requests for scopes."""
     page, profile, server = page_of("grows")
     open_outline(page)
     assert page.evaluate("() => graphs.names()") == ["first"]
@@ -456,11 +455,11 @@ def test_a_graph_that_is_logged_anew_takes_the_place_of_the_old_one(
     profile.check(server.url)
 
 
-def test_a_scope_that_takes_long_keeps_no_other_waiting(page_of: Any) -> None:
-    """Once it was closed again: the worker that lays it out is given up."""
+def test_closing_a_scope_cancels_its_layout(page_of: Any) -> None:
+    """A new worker replaces the busy one, so that other scopes do not have to wait."""
     page, profile, server = page_of("tangled")
     open_outline(page)
-    choose(page, "slow")
+    select_row(page, "slow")
     num_jobs = page.evaluate("() => graphs.numJobs")
     with page.expect_worker(lambda worker: "layout-worker" in worker.url):
         page.evaluate("() => graphs.row('slow').focus()")
@@ -468,15 +467,15 @@ def test_a_scope_that_takes_long_keeps_no_other_waiting(page_of: Any) -> None:
         page.wait_for_function("(before) => graphs.numJobs > before", arg=num_jobs)
         assert not page.evaluate("() => graphs.isDrawn()")
         page.keyboard.press("Enter")
-        choose(page, "quick")
+        select_row(page, "quick")
         page.evaluate("() => graphs.row('quick').focus()")
         page.keyboard.press("Enter")
     page.wait_for_function("() => graphs.names().includes('quick/x')")
     profile.check(server.url)
 
 
-def test_functions_of_a_graph_have_graphs_of_their_own(page_of: Any) -> None:
-    """They are chosen in the bar, or followed from the operation that calls them."""
+def test_library_functions_have_their_own_graphs(page_of: Any) -> None:
+    """They are selected in the toolbar, or by a link in an op that calls them."""
     page, profile, server = page_of("calls", "&graphs.node=call")
     page.wait_for_function("() => graphs.text('.details').includes('Attributes')")
     page.get_by_role("button", name="double", exact=True).click()
@@ -489,8 +488,8 @@ def test_functions_of_a_graph_have_graphs_of_their_own(page_of: Any) -> None:
     profile.check(server.url)
 
 
-def test_many_whose_names_differ_in_a_number_are_one_box_that_opens(page_of: Any) -> None:
-    """Search opens it as well, to show one of them."""
+def test_nodes_whose_names_differ_in_a_number_are_one_box(page_of: Any) -> None:
+    """Selecting a search result opens the box."""
     page, profile, server = page_of("numbered")
     open_outline(page)
     assert page.evaluate("() => graphs.names()") == ["even_*", "odd_*"]
@@ -507,13 +506,13 @@ def test_many_whose_names_differ_in_a_number_are_one_box_that_opens(page_of: Any
     profile.check(server.url)
 
 
-def test_a_hundred_thousand_nodes_open_without_holding_the_page_up(
+def test_a_hundred_thousand_nodes_do_not_block_the_page(
     page_of: Any, chromium: Any, tmp_path: Path
 ) -> None:
-    """No task of the page takes longer than the reader would notice.
+    """No task of the page takes long enough to be noticed.
 
-    The browser's own trace tells the processor time of each: what other programs do at the same
-    time does not count.
+    Tasks are measured in processor time, from the browser's trace, so that other programs do not
+    affect the result.
     """
     page, profile, server = page_of("small")
     page.goto("about:blank")
@@ -523,7 +522,7 @@ def test_a_hundred_thousand_nodes_open_without_holding_the_page_up(
     open_outline(page)
     assert page.evaluate("() => graphs.names().length") == 20
     for scope, child in (("block_03", "layer_07"), ("block_03/layer_07", "op_00")):
-        choose(page, scope)
+        select_row(page, scope)
         page.evaluate("(name) => graphs.row(name).focus()", scope)
         page.keyboard.press("Enter")
         page.wait_for_function("(name) => graphs.names().includes(name)", arg=f"{scope}/{child}")
@@ -539,7 +538,7 @@ def test_a_hundred_thousand_nodes_open_without_holding_the_page_up(
 
 
 def longest_task_ms(events: list[dict[str, Any]]) -> float:
-    """The most processor time of one task on the main thread of a page, in milliseconds."""
+    """The longest processor time of a task on the main thread of a page, in milliseconds."""
     threads = {
         (event["pid"], event["tid"])
         for event in events
@@ -556,12 +555,12 @@ def longest_task_ms(events: list[dict[str, Any]]) -> float:
 
 
 def test_narrow_pages_have_the_details_in_a_sheet(page_of: Any) -> None:
-    """The drawing has all the room until something is chosen, and the page does not scroll."""
+    """The sheet opens with the first selection, and the page does not scroll sideways."""
     page, profile, server = page_of("small", viewport={"width": 400, "height": 800})
     assert page.evaluate("() => graphs.root().querySelector('.pane')") is None
-    # The sheet does not come between the clicks of two.
-    place = find_box(page, "loss")
-    # By a clock that stands still between them, for however long that is.
+    # The sheet must not open between the clicks of a double click.
+    place = position_of_box(page, "loss")
+    # The page's clock is paused, so that the time between the clicks is exact.
     page.clock.install()
     page.clock.pause_at(time.time() + 60)
     page.mouse.click(*place)
@@ -570,7 +569,7 @@ def test_narrow_pages_have_the_details_in_a_sheet(page_of: Any) -> None:
     page.clock.resume()
     wait_for_setting(page, "open", "loss")
     assert page.evaluate("() => graphs.root().querySelector('.pane')") is None
-    page.mouse.click(*find_box(page, "loss"))
+    page.mouse.click(*position_of_box(page, "loss"))
     page.wait_for_function("() => graphs.text('.details h2') === 'loss'")
     pane = page.evaluate(
         "() => graphs.root().querySelector('.pane').getBoundingClientRect().toJSON()"
@@ -587,19 +586,19 @@ def real_server(
     return serve_for_module(real_logs, python_path=graphs_path)
 
 
-def test_all_real_graphs_open_and_so_does_a_scope_in_them(
+def test_all_real_graphs_and_a_scope_in_each_can_be_opened(
     real_server: Any, new_profile: Callable[..., Any]
 ) -> None:
-    """Every graph of every run, those of Keras models and functions too."""
+    """Every graph of every run, including Keras models and functions."""
     profile = new_profile()
     profile.context.add_init_script(HELPERS)
     page = profile.open(real_server.url, "#graphs")
     num_opened = 0
-    for run in answer(real_server, "runs"):
-        graphs = answer(real_server, "overview", run=run)["graphs"]
+    for run in fetch_json(real_server, "runs"):
+        graphs = fetch_json(real_server, "overview", run=run)["graphs"]
         assert graphs
         for graph in graphs:
-            scope = answer(real_server, "scope", run=run, graph=graph["id"])["children"]
+            scope = fetch_json(real_server, "scope", run=run, graph=graph["id"])["children"]
             where = {"graphs.run": run, "graphs.graph": graph["id"]}
             scopes = [
                 name
@@ -618,7 +617,7 @@ def test_all_real_graphs_open_and_so_does_a_scope_in_them(
             assert names == scope["name"][: len(names)]
             if not scopes or scopes[0] not in names:
                 continue
-            choose(page, scopes[0])
+            select_row(page, scopes[0])
             page.evaluate("(name) => graphs.row(name).focus()", scopes[0])
             page.keyboard.press("Enter")
             page.wait_for_function(
@@ -630,7 +629,8 @@ def test_all_real_graphs_open_and_so_does_a_scope_in_them(
     profile.check(real_server.url)
 
 
-def answer(server: Any, route: str, **params: str) -> Any:
+def fetch_json(server: Any, route: str, **params: str) -> Any:
+    """The response of a route of the plugin."""
     query = urllib.parse.urlencode(params)
     with urllib.request.urlopen(f"{server.url}/data/plugin/graphs/{route}?{query}") as response:
         return json.load(response)

@@ -1,5 +1,5 @@
 /**
- * Everything about one node or scope, or about the graph.
+ * The details pane: the selected node or scope, or the graph if nothing is selected.
  */
 
 import { html } from "htm/preact";
@@ -11,36 +11,37 @@ import { lastPart, scopeOf } from "./paths.js";
 
 /**
  * @typedef {import("./model.js").Model} Model
- * @typedef {import("./types.js").Details} About
+ * @typedef {import("./types.js").Details} NodeDetails
  * @typedef {import("./types.js").End} End
  */
 
-/** The server lists no more ends of edges. */
+/** Most inputs or outputs in a response of the server. */
 const MAX_LISTED = 500;
-/** Rows of a list at first. */
-const FEW = 12;
+/** Rows that a list shows before it is expanded. */
+const INITIAL_ROWS = 12;
 
 /**
+ * The details pane.
  * @param {object} props
  * @param {Model} props.model
- * @param {(name: string) => void} props.onReveal
+ * @param {(name: string) => void} props.onReveal  shows a node in the drawing
  */
 export function Details({ model, onReveal }) {
   const name = model.selected.value;
-  const place = model.place.value;
-  const [state, setState] = useState({ about: /** @type {About | null} */ (null), error: "" });
+  const graphRef = model.graphRef.value;
+  const [state, setState] = useState({ about: /** @type {NodeDetails | null} */ (null), error: "" });
   const box = name === null ? undefined : model.shown.value?.scene.boxes.get(name);
   const isSeries = box?.kind === "series";
   useEffect(() => {
     setState(({ about }) => ({ about: about?.name === name ? about : null, error: "" }));
-    if (name === null || !place || isSeries) return undefined;
-    let isWanted = true;
-    model.host.fetchJSON("node", { ...paramsOf(place), name }).then(
-      (about) => isWanted && setState({ about, error: "" }),
-      (error) => isWanted && setState({ about: null, error: error.message }),
+    if (name === null || !graphRef || isSeries) return undefined;
+    let isCurrent = true;
+    model.host.fetchJSON("node", { ...paramsOf(graphRef), name }).then(
+      (about) => isCurrent && setState({ about, error: "" }),
+      (error) => isCurrent && setState({ about: null, error: error.message }),
     );
-    return () => void (isWanted = false);
-  }, [name, place, isSeries, model.overview.value]);
+    return () => void (isCurrent = false);
+  }, [name, graphRef, isSeries, model.overview.value]);
 
   if (name === null) return html`<${AboutGraph} model=${model} />`;
   const { about, error } = state;
@@ -49,19 +50,19 @@ export function Details({ model, onReveal }) {
   const functions = functionsOf(model);
   return html`<div class="details">
     <h2>${lastPart(name)}</h2>
-    <p class="path">${scopeOf(name) === "" ? "in no scope" : html`in <${NodeLink} name=${scopeOf(name)} text=${scopeOf(name)} onReveal=${onReveal} />`}</p>
+    <p class="path">${scopeOf(name) === "" ? "at the top level" : html`in <${NodeLink} name=${scopeOf(name)} text=${scopeOf(name)} onReveal=${onReveal} />`}</p>
     <p class="actions">
       ${box && box.kind !== "op" && html`<button type="button" class="tb-button" onClick=${() => model.toggle(name)}>${box.open ? "Close" : "Open"}</button>`}
       ${box &&
-      html`<button type="button" class="tb-button" onClick=${() => model.moveApart(name, !box.apart)}>
-        ${box.apart ? "Bring into the flow" : "Set apart"}
+      html`<button type="button" class="tb-button" onClick=${() => model.setAuxiliary(name, !box.auxiliary)}>
+        ${box.auxiliary ? "Add to main graph" : "Remove from main graph"}
       </button>`}
       ${!box && html`<button type="button" class="tb-button" onClick=${() => onReveal(name)}>Show in the graph</button>`}
       ${!isSeries &&
       html`<button
         type="button"
         class="tb-button"
-        title="Shows only what this needs: all that its inputs lead back to (t)"
+        title="Highlight all nodes that this depends on (t)"
         aria-pressed=${isTracing}
         onClick=${() => options.set(model.host, "trace", !isTracing)}
       >
@@ -70,7 +71,7 @@ export function Details({ model, onReveal }) {
     </p>
     ${trace && html`<p class="hint" role="status">Traced back to ${plural(trace.nodes, "node")}</p>`}
     ${error && html`<p class="tb-card-error" role="alert">${error}</p>`}
-    ${isSeries && html`<p>${plural(box.nodes, "node")} whose names differ in a number. They stand for many in one scope: open them to see each.</p>`}
+    ${isSeries && html`<p>A series of ${plural(box.nodes, "node")} whose names differ only in a number. Open it to see each of them.</p>`}
     ${about && html`<${Facts} about=${about} functions=${functions} model=${model} />`}
     ${about?.kind === "op" &&
     html`<${Attributes} model=${model} functions=${functions} attributes=${about.attributes ?? []} />`}
@@ -81,16 +82,16 @@ export function Details({ model, onReveal }) {
   </div>`;
 }
 
-/** @param {{ model: Model }} props */
+/** Facts about the whole graph, and how to use the drawing. @param {{ model: Model }} props */
 function AboutGraph({ model }) {
   const overview = model.overview.value;
-  const place = model.place.value;
-  const graph = overview?.graphs.find(({ id }) => id === place?.graph);
-  if (!overview || !place) return null;
-  const title = graphChoices(overview).find(({ id }) => id === place.graph)?.title ?? place.graph;
+  const graphRef = model.graphRef.value;
+  const graph = overview?.graphs.find(({ id }) => id === graphRef?.graph);
+  if (!overview || !graphRef) return null;
+  const title = graphChoices(overview).find(({ id }) => id === graphRef.graph)?.title ?? graphRef.graph;
   return html`<div class="details">
     <h2>${title}</h2>
-    <p class="path">${place.run}</p>
+    <p class="path">${graphRef.run}</p>
     ${graph &&
     html`<dl>
       <dt>Nodes</dt><dd>${graph.nodes.toLocaleString("en")}</dd>
@@ -99,31 +100,31 @@ function AboutGraph({ model }) {
       ${graph.functions.length > 0 && html`<dt>Functions</dt><dd>${graph.functions.length.toLocaleString("en")}</dd>`}
     </dl>`}
     <p class="hint">
-      Data flows upwards; what a dashed line joins only keeps an order. A double click opens a scope, and closes it. The pointer over a box shows its edges, a click everything about it. What
-      stands apart at the right is connected with many, or only sets up and saves: its edges are drawn when it is chosen.
+      Data flows upwards. Dashed lines are control edges, which only set an order. Double-click a scope to open or close it. Point at a box to see its edges, and click it for details.
+      Auxiliary nodes, at the right, have many neighbours, or only initialize or save the model. Their edges are drawn when they are selected.
     </p>
   </div>`;
 }
 
-/** Functions that are graphs of their own: name to id. @param {Model} model @returns {Map<string, string>} */
+/** Library functions, each of which has a graph: name to id. @param {Model} model @returns {Map<string, string>} */
 function functionsOf(model) {
   const overview = model.overview.value;
-  const place = model.place.value;
-  if (!overview || !place) return new Map();
-  // The library that the graph has, or that the function is in.
+  const graphRef = model.graphRef.value;
+  if (!overview || !graphRef) return new Map();
+  // The library of this graph; for a function, the library that contains it.
   const choices = graphChoices(overview);
-  const library = choices.find(({ id }) => id === place.graph)?.of ?? place.graph;
+  const library = choices.find(({ id }) => id === graphRef.graph)?.of ?? graphRef.graph;
   return new Map(choices.flatMap(({ id, title, of }) => (of === library ? [[title, id]] : [])));
 }
 
-/** A text that may name a function. @param {{ model: Model, functions: Map<string, string>, text: string }} props */
+/** A text, as a link if it is the name of a function. @param {{ model: Model, functions: Map<string, string>, text: string }} props */
 function Code({ model, functions, text }) {
   const graph = functions.get(text);
   if (graph === undefined) return html`<code>${text}</code>`;
   return html`<button type="button" class="link" onClick=${() => model.chooseGraph(graph)}>${text}</button>`;
 }
 
-/** @param {{ model: Model, functions: Map<string, string>, about: About }} props */
+/** The properties of a node or scope. @param {{ model: Model, functions: Map<string, string>, about: NodeDetails }} props */
 function Facts({ model, functions, about }) {
   const { op, device, nodes, edges, compute_us: micros, bytes, devices } = about;
   return html`<dl>
@@ -138,7 +139,7 @@ function Facts({ model, functions, about }) {
   </dl>`;
 }
 
-/** @param {{ model: Model, functions: Map<string, string>, attributes: readonly [string, string][] }} props */
+/** The attributes of an op. @param {{ model: Model, functions: Map<string, string>, attributes: readonly [string, string][] }} props */
 function Attributes({ model, functions, attributes }) {
   if (attributes.length === 0) return null;
   return html`<section>
@@ -153,6 +154,7 @@ function Attributes({ model, functions, attributes }) {
 }
 
 /**
+ * The inputs or outputs.
  * @param {object} props
  * @param {string} props.title
  * @param {readonly End[]} props.ends
@@ -161,7 +163,7 @@ function Attributes({ model, functions, attributes }) {
  */
 function Ends({ title, ends, total, onReveal }) {
   const [isLong, setLong] = useState(false);
-  const shown = isLong ? ends : ends.slice(0, FEW);
+  const shown = isLong ? ends : ends.slice(0, INITIAL_ROWS);
   return html`<section>
     <h3>${title} <small>${total.toLocaleString("en")}</small></h3>
     <ul>
@@ -175,14 +177,14 @@ function Ends({ title, ends, total, onReveal }) {
       )}
     </ul>
     ${shown.length < ends.length && html`<button type="button" class="link" onClick=${() => setLong(true)}>show ${(ends.length - shown.length).toLocaleString("en")} more</button>`}
-    ${ends.length === MAX_LISTED && isLong && html`<p class="hint">No more than these ${ends.length.toLocaleString("en")} are listed</p>`}
+    ${ends.length === MAX_LISTED && isLong && html`<p class="hint">Only the first ${ends.length.toLocaleString("en")} are listed</p>`}
   </section>`;
 }
 
-/** @param {{ title: string, counts: readonly [string, number][] }} props */
+/** A table of counts. @param {{ title: string, counts: readonly [string, number][] }} props */
 function Counts({ title, counts }) {
   const [isLong, setLong] = useState(false);
-  const shown = isLong ? counts : counts.slice(0, FEW);
+  const shown = isLong ? counts : counts.slice(0, INITIAL_ROWS);
   return html`<section>
     <h3>${title} <small>${counts.length.toLocaleString("en")}</small></h3>
     <dl class="counts">${shown.map(([text, count]) => html`<dt>${text}</dt><dd>${count.toLocaleString("en")}</dd>`)}</dl>
@@ -190,7 +192,7 @@ function Counts({ title, counts }) {
   </section>`;
 }
 
-/** @param {{ name: string, text: string, onReveal: (name: string) => void }} props */
+/** A button that shows a node in the drawing. @param {{ name: string, text: string, onReveal: (name: string) => void }} props */
 function NodeLink({ name, text, onReveal }) {
   return html`<button type="button" class="link" title=${name} onClick=${() => onReveal(name)}>${text}</button>`;
 }

@@ -1,33 +1,33 @@
 /**
- * The canvas with the drawing: it pans, zooms, knows what is under the pointer, and moves from one scene to the next.
+ * The canvas with the drawing: panning, zooming, hit tests, and animated transitions between scenes.
  */
 
 import { between, centred, fit, reveal, zoom } from "./camera.js";
 import { Minimap } from "./minimap.js";
-import { FONT, canvasPen, isOnMark, paint } from "./paint.js";
+import { FONT, canvasPen, isOnToggle, paint } from "./paint.js";
 import { SIZES } from "./scene.js";
 
 /**
  * @typedef {import("./scene.js").Scene} Scene
  * @typedef {import("./scene.js").Box} Box
- * @typedef {import("./paint.js").Look} Look
+ * @typedef {import("./paint.js").Appearance} Appearance
  * @typedef {import("./camera.js").Camera} Camera
  *
  * @typedef {object} Callbacks
  * @property {(name: string | null) => void} onSelect
- * @property {(name: string) => void} onToggle  a scope is to be opened or closed
+ * @property {(name: string) => void} onToggle  opens or closes a scope
  * @property {(box: Box | null, at: { left: number, top: number }) => void} onHover
  */
 
-/** Nothing can be told apart below this scale. */
-const LEAST_FIRST = 0.08;
-/** Texts can be read at this scale. */
-const READABLE = 0.5;
-const MOVE_MS = 260;
-/** How far an arrow key moves the drawing: shares of the screen to the right and down. @type {Record<string, [number, number]>} */
+/** Smallest scale at which a whole graph is shown; below it, nothing could be recognized. */
+const MIN_FIT_SCALE = 0.08;
+/** Smallest scale at which texts are readable. */
+const READABLE_SCALE = 0.5;
+const ANIMATION_MS = 260;
+/** How distance an arrow key moves the drawing: shares of the screen to the right and down. @type {Record<string, [number, number]>} */
 const ARROWS = { ArrowUp: [0, -0.15], ArrowDown: [0, 0.15], ArrowLeft: [-0.15, 0], ArrowRight: [0.15, 0] };
-/** A move shorter than this is a click, CSS pixels. */
-const DRAG = 4;
+/** A shorter movement of the pointer is a click. */
+const DRAG_THRESHOLD_PX = 4;
 
 export class GraphView {
   /** @type {HTMLCanvasElement} */ #canvas;
@@ -35,17 +35,17 @@ export class GraphView {
   /** @type {Callbacks} */ #callbacks;
   /** @type {Minimap} */ #minimap;
   /** @type {Scene | null} */ #scene = null;
-  /** @type {Look | null} */ #look = null;
+  /** @type {Appearance | null} */ #appearance = null;
   /** @type {Camera} */ #camera = { scale: 1, x: 0, y: 0 };
   #screen = { width: 0, height: 0 };
   #frame = 0;
-  /** @type {{ start: number, from: Camera, to: Camera, boxes: Map<string, Box> } | null} */ #move = null;
+  /** @type {{ start: number, from: Camera, to: Camera, boxes: Map<string, Box> } | null} */ #animation = null;
   #resizes = new ResizeObserver(() => this.#resize());
   #isFitted = true;
   #listening = new AbortController();
   /** @type {Map<number, { x: number, y: number }>} */ #pointers = new Map();
   #dragged = 0;
-  #wasOnMark = false;
+  #wasOnToggle = false;
 
   /**
    * @param {HTMLElement} element  the canvas fills it
@@ -63,7 +63,7 @@ export class GraphView {
     this.#listen();
   }
 
-  /** What the next scene is laid out by. @param {string} text @param {"label" | "small"} font */
+  /** The width of a text in the drawing, in pixels of the drawing. @param {string} text @param {"label" | "small"} font */
   measure(text, font) {
     this.#context.font = `${font === "label" ? "600 " : ""}${SIZES[font]}px ${FONT}`;
     return this.#context.measureText(text).width;
@@ -72,81 +72,83 @@ export class GraphView {
   /**
    * Shows a scene.
    * @param {Scene} scene
-   * @param {{ keep?: string | null, show?: string | null, chosen?: string | null }} [how]  `keep`: the box that stays where it is;
-   *   `show`: the one that is brought into sight, in another scene into the middle; without either everything is shown, or `chosen` where that is too much
+   * @param {{ anchor?: string | null, show?: string | null, selected?: string | null }} [how]  `anchor`: the box that
+   *   stays where it is. `show`: the box to bring into view, in a new scene to the centre. Without either, the whole
+   *   scene is shown, or only the box `selected` if the scene is too large.
    */
-  setScene(scene, { keep = null, show = null, chosen = null } = {}) {
+  setScene(scene, { anchor = null, show = null, selected = null } = {}) {
     const before = this.#scene;
     this.#scene = scene;
     const from = this.#camera;
-    const [old, now] = [keep === null ? undefined : before?.boxes.get(keep), keep === null ? undefined : scene.boxes.get(keep)];
+    const [old, now] = [anchor === null ? undefined : before?.boxes.get(anchor), anchor === null ? undefined : scene.boxes.get(anchor)];
     const shown = show === null ? undefined : scene.boxes.get(show);
-    let to = this.#fitted();
-    // A drawing that is all length says nothing from that far away: it is shown from where data comes in, or what a link names.
-    const first = chosen === null ? undefined : scene.boxes.get(chosen);
-    if (to.scale < LEAST_FIRST && first) to = centred(first, READABLE, this.#screen);
-    else if (to.scale < LEAST_FIRST) {
+    let to = this.#fittingCamera();
+    // A very long graph would be unreadable as a whole: show the selected node of a link, or the end where data enters.
+    const first = selected === null ? undefined : scene.boxes.get(selected);
+    if (to.scale < MIN_FIT_SCALE && first) to = centred(first, READABLE_SCALE, this.#screen);
+    else if (to.scale < MIN_FIT_SCALE) {
       const { x, y } = bottomOf(scene);
-      const height = this.#screen.height / READABLE - 60;
-      to = centred({ x, y: y - height, width: 0, height }, READABLE, this.#screen);
+      const height = this.#screen.height / READABLE_SCALE - 60;
+      to = centred({ x, y: y - height, width: 0, height }, READABLE_SCALE, this.#screen);
     }
-    // In a drawing that stays the same nothing moves but to bring it into sight.
-    if (shown && before === scene && from.scale >= READABLE) to = reveal(from, shown, this.#screen);
+    // In an unchanged scene, move only as far as needed.
+    if (shown && before === scene && from.scale >= READABLE_SCALE) to = reveal(from, shown, this.#screen);
     else if (shown) to = centred(shown, Math.max(0.8, Math.min(1.25, from.scale)), this.#screen);
     else if (old && now) {
       const { scale } = from;
-      // The mark that was clicked stays under the pointer.
+      // The clicked toggle stays under the pointer.
       const middle = (/** @type {Box} */ box) => [box.x + 15, box.y + (box.open ? SIZES.header : box.height) / 2];
       const [[oldX, oldY], [newX, newY]] = [middle(old), middle(now)];
       const still = { scale, x: from.x + (oldX - newX) * scale, y: from.y + (oldY - newY) * scale };
       to = reveal(still, now, this.#screen);
-      // What is too large for the screen is looked at in parts: texts stay readable.
-      if (to.scale < READABLE && scale >= READABLE) to = zoom(still, READABLE / scale, still.x + newX * scale, still.y + newY * scale);
-    } else if (before && keep !== null) to = from;
+      // A box that is too large for the screen is shown in part, so that texts stay readable.
+      if (to.scale < READABLE_SCALE && scale >= READABLE_SCALE) to = zoom(still, READABLE_SCALE / scale, still.x + newX * scale, still.y + newY * scale);
+    } else if (before && anchor !== null) to = from;
     this.#isFitted = !shown && !(old && now);
-    this.#go(to, before?.boxes ?? new Map(), before === null);
+    this.#moveTo(to, before?.boxes ?? new Map(), before === null);
   }
 
-  /** @param {Look} look */
-  setLook(look) {
-    this.#look = look;
-    this.#drawSoon();
+  /** Sets colours and highlights. @param {Appearance} appearance */
+  setAppearance(appearance) {
+    this.#appearance = appearance;
+    this.#scheduleDraw();
   }
 
-  /** Brings a box into sight. @param {string} name */
+  /** Brings a box into view. @param {string} name */
   reveal(name) {
     const box = this.#scene?.boxes.get(name);
-    if (box) this.#go(reveal(this.#camera, box, this.#screen));
+    if (box) this.#moveTo(reveal(this.#camera, box, this.#screen));
     this.#isFitted = false;
   }
 
+  /** Shows the whole scene. */
   fit() {
     this.#isFitted = true;
-    this.#go(this.#fitted());
+    this.#moveTo(this.#fittingCamera());
   }
 
-  /** @param {number} factor */
+  /** Zooms around the centre. @param {number} factor */
   zoomBy(factor) {
     this.#isFitted = false;
-    this.#go(zoom(this.#move?.to ?? this.#camera, factor, this.#screen.width / 2, this.#screen.height / 2));
+    this.#moveTo(zoom(this.#animation?.to ?? this.#camera, factor, this.#screen.width / 2, this.#screen.height / 2));
   }
 
-  /** @param {KeyboardEvent} event */
+  /** Pans by arrow keys. @param {KeyboardEvent} event */
   #onKeyDown(event) {
     if (event.ctrlKey || event.metaKey || event.altKey || !(event.key in ARROWS)) return;
     event.preventDefault();
     const [x, y] = ARROWS[event.key];
-    const { scale, ...place } = this.#move?.to ?? this.#camera;
+    const { scale, ...place } = this.#animation?.to ?? this.#camera;
     this.#isFitted = false;
-    this.#go({ scale, x: place.x - x * this.#screen.width, y: place.y - y * this.#screen.height });
+    this.#moveTo({ scale, x: place.x - x * this.#screen.width, y: place.y - y * this.#screen.height });
   }
 
-  /** Brings a place of the drawing into the middle, at once. @param {number} x @param {number} y */
+  /** Moves a point of the drawing to the centre, without animation. @param {number} x @param {number} y */
   #centre(x, y) {
-    this.#move = null;
+    this.#animation = null;
     this.#isFitted = false;
     this.#camera = centred({ x, y, width: 0, height: 0 }, this.#camera.scale, this.#screen);
-    this.#drawSoon();
+    this.#scheduleDraw();
   }
 
   get scene() {
@@ -160,69 +162,70 @@ export class GraphView {
     this.#canvas.remove();
   }
 
-  #fitted() {
+  #fittingCamera() {
     const { width, height } = this.#scene ?? { width: 0, height: 0 };
     return fit({ x: 0, y: 0, width, height }, this.#screen);
   }
 
   /**
+   * Moves the camera, animated unless the reader prefers reduced motion.
    * @param {Camera} to
-   * @param {Map<string, Box>} [boxes]  where boxes were, when they move too
-   * @param {boolean} [isFirst]  there is nothing to move from
+   * @param {Map<string, Box>} [boxes]  old boxes, if they move as well
+   * @param {boolean} [isFirst]  whether this is the first scene, which is shown without animation
    */
-  #go(to, boxes = new Map(), isFirst = false) {
+  #moveTo(to, boxes = new Map(), isFirst = false) {
     const isStill = isFirst || matchMedia("(prefers-reduced-motion: reduce)").matches || this.#screen.width === 0;
-    this.#move = isStill ? null : { start: performance.now(), from: this.#camera, to, boxes };
+    this.#animation = isStill ? null : { start: performance.now(), from: this.#camera, to, boxes };
     if (isStill) this.#camera = to;
-    this.#drawSoon();
+    this.#scheduleDraw();
   }
 
   #resize() {
     const { clientWidth: width, clientHeight: height } = /** @type {HTMLElement} */ (this.#canvas.parentElement);
-    const wasNothing = this.#screen.width === 0;
+    const wasEmpty = this.#screen.width === 0;
     this.#screen = { width, height };
     const ratio = devicePixelRatio || 1;
     this.#canvas.width = Math.round(width * ratio);
     this.#canvas.height = Math.round(height * ratio);
-    if (this.#isFitted && (wasNothing || !this.#move)) {
-      this.#move = null;
-      this.#camera = this.#fitted();
+    if (this.#isFitted && (wasEmpty || !this.#animation)) {
+      this.#animation = null;
+      this.#camera = this.#fittingCamera();
     }
     this.#draw(performance.now());
   }
 
-  #drawSoon() {
+  #scheduleDraw() {
     this.#frame ||= requestAnimationFrame((now) => {
       this.#frame = 0;
       this.#draw(now);
     });
   }
 
-  /** @param {number} now */
+  /** Draws a frame. @param {number} now */
   #draw(now) {
     const context = this.#context;
     const ratio = devicePixelRatio || 1;
-    const move = this.#move;
+    const animation = this.#animation;
     let share = 1;
-    if (move) {
-      const passed = Math.min(1, Math.max(0, (now - move.start) / MOVE_MS));
+    if (animation) {
+      const passed = Math.min(1, Math.max(0, (now - animation.start) / ANIMATION_MS));
       share = 1 - (1 - passed) ** 3;
-      this.#camera = between(move.from, move.to, share);
-      if (passed >= 1) this.#move = null;
-      else this.#drawSoon();
+      this.#camera = between(animation.from, animation.to, share);
+      if (passed >= 1) this.#animation = null;
+      else this.#scheduleDraw();
     }
     const { scale, x, y } = this.#camera;
     context.setTransform(1, 0, 0, 1, 0, 0);
     context.clearRect(0, 0, this.#canvas.width, this.#canvas.height);
-    if (!this.#scene || !this.#look) return;
+    if (!this.#scene || !this.#appearance) return;
     context.setTransform(scale * ratio, 0, 0, scale * ratio, x * ratio, y * ratio);
     const part = { scale, left: -x / scale, top: -y / scale, right: (this.#screen.width - x) / scale, bottom: (this.#screen.height - y) / scale };
-    const scene = move && move.boxes.size > 0 && share < 1 ? moving(this.#scene, move.boxes, share) : this.#scene;
-    paint(canvasPen(context), scene, this.#look, part);
-    this.#minimap.update(this.#scene, this.#look, this.#camera, this.#screen);
+    const scene = animation && animation.boxes.size > 0 && share < 1 ? inBetween(this.#scene, animation.boxes, share) : this.#scene;
+    paint(canvasPen(context), scene, this.#appearance, part);
+    this.#minimap.update(this.#scene, this.#appearance, this.#camera, this.#screen);
   }
 
-  /** The box under a point of the viewport. @param {{ clientX: number, clientY: number }} event */
+  /** The innermost box at a point of the viewport. @param {{ clientX: number, clientY: number }} event */
   #boxAt({ clientX, clientY }) {
     const { left, top } = this.#canvas.getBoundingClientRect();
     const x = (clientX - left - this.#camera.x) / this.#camera.scale;
@@ -231,7 +234,7 @@ export class GraphView {
     for (let i = items.length - 1; i >= 0; i--) {
       const item = items[i];
       if (item.type !== "box" || x < item.x || y < item.y || x > item.x + item.width || y > item.y + item.height) continue;
-      return { box: item, onMark: isOnMark(item, x, y) };
+      return { box: item, isOnToggle: isOnToggle(item, x, y) };
     }
     return null;
   }
@@ -270,43 +273,43 @@ export class GraphView {
     this.#dragged += Math.hypot(x, y);
     const others = [...this.#pointers].filter(([id]) => id !== event.pointerId).map(([, place]) => place);
     this.#pointers.set(event.pointerId, { x: event.clientX, y: event.clientY });
-    if (this.#dragged < DRAG) return;
-    this.#move = null;
+    if (this.#dragged < DRAG_THRESHOLD_PX) return;
+    this.#animation = null;
     this.#isFitted = false;
     this.#canvas.style.cursor = "grabbing";
     this.#callbacks.onHover(null, { left: 0, top: 0 });
     if (others.length === 0) this.#camera = { ...this.#camera, x: this.#camera.x + x, y: this.#camera.y + y };
     else {
       const { left, top } = this.#canvas.getBoundingClientRect();
-      const far = (/** @type {{ x: number, y: number }} */ place) => Math.max(10, Math.hypot(place.x - others[0].x, place.y - others[0].y));
-      this.#camera = zoom(this.#camera, far({ x: event.clientX, y: event.clientY }) / far(last), others[0].x - left, others[0].y - top);
+      const distance = (/** @type {{ x: number, y: number }} */ place) => Math.max(10, Math.hypot(place.x - others[0].x, place.y - others[0].y));
+      this.#camera = zoom(this.#camera, distance({ x: event.clientX, y: event.clientY }) / distance(last), others[0].x - left, others[0].y - top);
     }
-    this.#drawSoon();
+    this.#scheduleDraw();
   }
 
   /** @param {PointerEvent} event */
   #onUp(event) {
     this.#pointers.delete(event.pointerId);
-    if (this.#dragged >= DRAG) this.#canvas.style.cursor = "grab";
+    if (this.#dragged >= DRAG_THRESHOLD_PX) this.#canvas.style.cursor = "grab";
   }
 
-  /** One click on the mark of a scope opens or closes it, two do anywhere on it. @param {MouseEvent} event */
+  /** A click on a scope's toggle, or a double click anywhere on the scope, opens or closes it. @param {MouseEvent} event */
   #onClick(event) {
-    if (this.#dragged >= DRAG) return;
+    if (this.#dragged >= DRAG_THRESHOLD_PX) return;
     const hit = this.#boxAt(event);
     const isGroup = hit !== null && hit.box.kind !== "op";
     if (event.detail === 2) {
-      if (isGroup && !this.#wasOnMark) this.#toggle(hit.box.name);
+      if (isGroup && !this.#wasOnToggle) this.#toggle(hit.box.name);
       return;
     }
-    this.#wasOnMark = hit?.onMark ?? false;
-    if (isGroup && hit.onMark) this.#toggle(hit.box.name);
+    this.#wasOnToggle = hit?.isOnToggle ?? false;
+    if (isGroup && hit.isOnToggle) this.#toggle(hit.box.name);
     else this.#callbacks.onSelect(hit?.box.name ?? null);
   }
 
   /** @param {string} name */
   #toggle(name) {
-    this.#callbacks.onHover(null, { left: 0, top: 0 }); // what was said of it holds no longer
+    this.#callbacks.onHover(null, { left: 0, top: 0 }); // the tooltip would be out of date
     this.#callbacks.onToggle(name);
   }
 
@@ -314,17 +317,17 @@ export class GraphView {
   #onWheel(event) {
     event.preventDefault();
     const { left, top } = this.#canvas.getBoundingClientRect();
-    // Lines and pages are as many pixels as browsers take them for; a pinch comes as small steps with ctrl.
+    // Browsers scroll about 16 pixels per line and 400 per page. A pinch arrives as small wheel steps with Ctrl.
     const unit = [1, 16, 400][event.deltaMode] ?? 1;
     const factor = Math.exp(-Math.max(-240, Math.min(240, event.deltaY * unit)) * (event.ctrlKey ? 0.01 : 0.0018));
-    this.#move = null;
+    this.#animation = null;
     this.#isFitted = false;
     this.#camera = zoom(this.#camera, factor, event.clientX - left, event.clientY - top);
-    this.#drawSoon();
+    this.#scheduleDraw();
   }
 }
 
-/** The lowest box that is not in another. @param {Scene} scene */
+/** The bottom centre of the lowest outermost box. @param {Scene} scene */
 function bottomOf(scene) {
   const outer = [...scene.boxes.values()].filter(({ depth }) => depth === 0);
   const { x, y, width, height } = outer.reduce((a, b) => (b.y + b.height > a.y + a.height ? b : a));
@@ -332,13 +335,13 @@ function bottomOf(scene) {
 }
 
 /**
- * A scene on its way: boxes are between where they were and where they will be, lines appear at the end.
+ * A frame of the transition between two scenes: boxes are in between their old and new positions; lines are left out.
  * @param {Scene} scene
  * @param {Map<string, Box>} before
  * @param {number} share
  * @returns {Scene}
  */
-function moving(scene, before, share) {
+function inBetween(scene, before, share) {
   const items = scene.items.flatMap((item) => {
     if (item.type !== "box") return [];
     const old = before.get(item.name);

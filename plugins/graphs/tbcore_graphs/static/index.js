@@ -1,5 +1,5 @@
 /**
- * The graphs tab: one graph at a time, as nested boxes.
+ * The graphs tab: one graph at a time, drawn as nested boxes.
  */
 
 import "@preact/signals";

@@ -1,10 +1,10 @@
 /**
- * The worker that lays out, one scope at a time. A worker sees no import map: what it imports has a relative path.
+ * The worker that computes layouts, one scope at a time. Workers have no import map, so all imports are relative.
  */
 
 import { layOut } from "./layout.js";
 
-// By an address made here: dagre lies there once the package was built, and has no types.
+// The path is computed, so that tsc ignores it: the build puts dagre there, without types.
 const dagre = import(new URL("./vendor/dagre.mjs", import.meta.url).href);
 
 addEventListener("message", async ({ data: { id, job } }) => {

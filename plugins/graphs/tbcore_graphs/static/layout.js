@@ -1,35 +1,36 @@
 /**
- * Where the children of one name scope lie, and how the edges between them run. Data flows from the bottom to the top.
- * Runs in a worker; pure.
+ * The layout of one name scope: positions of its children and paths of the edges between them. Data flows from the bottom
+ * to the top. Pure functions, run in a worker.
  */
 
 /** @typedef {import("./types.js").Job} Job @typedef {import("./types.js").Layout} Layout */
 
 /** Gaps, in pixels of the drawing. */
-const GAP = { node: 22, edge: 10, rank: 44, part: 36, apart: 56 };
-/** Of more edges the ranks are only good, not the best: those take three times as long as all the rest. */
-const MAX_RANKED_WELL = 800;
-/** What stands alone, or beside the flow, fills an area of about this shape: width by height. */
-const ASPECT = 1.7;
+const GAP_PX = { node: 22, edge: 10, rank: 44, part: 36, auxiliary: 56 };
+/** With more edges, ranks are only approximately optimal: optimal ones would take three times as long as all the rest. */
+const MAX_EDGES_RANKED_OPTIMALLY = 800;
+/** Width by height of the area that unconnected parts fill. */
+const ASPECT_RATIO = 1.7;
 
 /**
- * @typedef {object} Part  laid out by itself, with its left top corner at 0, 0
+ * @typedef {object} Part  connected children with their layout; the top left corner is at 0, 0
  * @property {number} width
  * @property {number} height
- * @property {[node: number, x: number, y: number][]} nodes  left top corners
+ * @property {[node: number, x: number, y: number][]} nodes  top left corners
  * @property {[edge: number, points: number[]][]} edges
  * @property {{ kind: "in" | "out", port: number, x: number, lines: number[][] }[]} ports
  */
 
 /**
- * @param {any} dagre  the library; a worker and a test find it in different places
+ * Lays out a scope.
+ * @param {any} dagre  the library, which a worker and a test import from different places
  * @param {Job} job
  * @returns {Layout}
  */
 export function layOut(dagre, job) {
   const { numNodes, groups } = findParts(job);
-  const parts = groups.map((group) => (isAlone(group) ? single(job, group.nodes[0]) : flow(dagre, job, group)));
-  // What ports lead to comes first: nothing may stand between it and the edges of the box.
+  const parts = groups.map((group) => (isSingleNode(group) ? single(job, group.nodes[0]) : flow(dagre, job, group)));
+  // The part that is connected to ports comes first, since nothing may be between it and the border of the box.
   const [through, beside] = [parts.filter(({ ports }) => ports.length > 0), parts.filter(({ ports }) => ports.length === 0)];
   /** @type {Layout} */
   const layout = {
@@ -40,27 +41,27 @@ export function layOut(dagre, job) {
     edges: new Array(job.edges.length).fill(null),
     ins: job.ins.map(() => ({ x: 0, lines: [] })),
     outs: job.outs.map(() => ({ x: 0, lines: [] })),
-    apart: null,
+    auxiliary: null,
   };
   const height = Math.max(0, ...through.map((part) => part.height));
   for (const part of through) {
-    place(layout, part, layout.width > 0 ? layout.width + GAP.part : 0, 0);
+    place(layout, part, layout.width > 0 ? layout.width + GAP_PX.part : 0, 0);
     layout.width = Math.max(layout.width, ...part.nodes.map(([node, x]) => layout.x[node] - x + part.width));
   }
   layout.height = height;
   const core = pack(beside, height);
-  const left = layout.width > 0 && beside.length > 0 ? layout.width + GAP.part : layout.width;
+  const left = layout.width > 0 && beside.length > 0 ? layout.width + GAP_PX.part : layout.width;
   for (const [part, x, y] of core.places) place(layout, part, left + x, y);
   layout.width = left + core.width;
   layout.height = Math.max(height, core.height);
-  // All rows stand on the ground.
+  // Align all rows with the bottom.
   if (core.height < height) for (const [part] of core.places) shift(layout, part, height - core.height);
 
-  const apart = job.apart.flatMap((isApart, node) => (isApart ? [single(job, node)] : []));
-  if (apart.length > 0) {
-    const column = stack(apart, Math.max(layout.height, 160));
-    layout.apart = layout.width > 0 ? layout.width + GAP.apart / 2 : 0;
-    const start = layout.width > 0 ? layout.width + GAP.apart : 0;
+  const auxiliary = job.auxiliary.flatMap((isAuxiliary, node) => (isAuxiliary ? [single(job, node)] : []));
+  if (auxiliary.length > 0) {
+    const column = stack(auxiliary, Math.max(layout.height, 160));
+    layout.auxiliary = layout.width > 0 ? layout.width + GAP_PX.auxiliary / 2 : 0;
+    const start = layout.width > 0 ? layout.width + GAP_PX.auxiliary : 0;
     for (const [part, x, y] of column.places) place(layout, part, start + x, y);
     layout.width = start + column.width;
     const higher = column.height - layout.height;
@@ -70,13 +71,13 @@ export function layOut(dagre, job) {
 }
 
 /**
- * Groups of children that edges or ports connect. All that ports lead to is one group.
+ * Groups of connected children. All children that are connected to ports form one group.
  * @param {Job} job
  */
 function findParts(job) {
   const numNodes = job.width.length;
   const parents = Array.from({ length: numNodes + 1 }, (_, node) => node);
-  const ports = numNodes; // stands for all of them
+  const ports = numNodes; // one node that stands for all ports
   /** @param {number} node */
   const rootOf = (node) => {
     while (parents[node] !== node) node = parents[node] = parents[parents[node]];
@@ -84,30 +85,30 @@ function findParts(job) {
   };
   /** @param {number} a @param {number} b */
   const join = (a, b) => void (parents[rootOf(a)] = rootOf(b));
-  for (const [from, to] of job.edges) if (!job.apart[from] && !job.apart[to]) join(from, to);
+  for (const [from, to] of job.edges) if (!job.auxiliary[from] && !job.auxiliary[to]) join(from, to);
   for (const nodes of [...job.ins, ...job.outs]) for (const node of nodes) join(node, ports);
 
   /** @type {Map<number, { nodes: number[], edges: number[], hasPorts: boolean }>} */
   const groups = new Map();
   for (let node = 0; node < numNodes; node++) {
-    if (job.apart[node]) continue;
+    if (job.auxiliary[node]) continue;
     const root = rootOf(node);
     const group = groups.get(root) ?? { nodes: [], edges: [], hasPorts: root === rootOf(ports) };
     group.nodes.push(node);
     groups.set(root, group);
   }
   job.edges.forEach(([from, to], edge) => {
-    if (!job.apart[from] && !job.apart[to]) groups.get(rootOf(from))?.edges.push(edge);
+    if (!job.auxiliary[from] && !job.auxiliary[to]) groups.get(rootOf(from))?.edges.push(edge);
   });
   return { numNodes, groups: [...groups.values()] };
 }
 
-/** @param {{ nodes: number[], hasPorts: boolean }} group */
-function isAlone(group) {
+/** Whether a group is a single node without ports. @param {{ nodes: number[], hasPorts: boolean }} group */
+function isSingleNode(group) {
   return group.nodes.length === 1 && !group.hasPorts;
 }
 
-/** @param {Job} job @param {number} node @returns {Part} */
+/** The layout of a single node. @param {Job} job @param {number} node @returns {Part} */
 function single(job, node) {
   return { width: job.width[node], height: job.height[node], nodes: [[node, 0, 0]], edges: [], ports: [] };
 }
@@ -115,9 +116,11 @@ function single(job, node) {
 /**
  * Lays out what is connected, in ranks.
  *
- * Ports are nodes without a size. Below those of the inputs lies one more, and above those of the outputs as well: heavy
- * edges hold the ports beside it, and light ones keep everything else on its other side. Where edges close a circle, the
- * lightest go down.
+ * The layout of a group by dagre.
+ *
+ * Ports are nodes of no height. An extra node is below all input ports, and another above all output ports: heavy edges
+ * keep the ports next to it, and light ones keep everything else on the other side of the ports. In a cycle, the
+ * lightest edges point down.
  * @param {any} dagre
  * @param {Job} job
  * @param {{ nodes: number[], edges: number[], hasPorts: boolean }} group
@@ -125,8 +128,8 @@ function single(job, node) {
  */
 function flow(dagre, job, group) {
   const graph = new dagre.Graph();
-  const ranker = group.edges.length > MAX_RANKED_WELL ? "tight-tree" : "network-simplex";
-  graph.setGraph({ rankdir: "BT", nodesep: GAP.node, edgesep: GAP.edge, ranksep: GAP.rank, acyclicer: "greedy", ranker });
+  const ranker = group.edges.length > MAX_EDGES_RANKED_OPTIMALLY ? "tight-tree" : "network-simplex";
+  graph.setGraph({ rankdir: "BT", nodesep: GAP_PX.node, edgesep: GAP_PX.edge, ranksep: GAP_PX.rank, acyclicer: "greedy", ranker });
   const hasInput = new Set();
   const hasOutput = new Set();
   for (const node of group.nodes) graph.setNode(`n${node}`, { width: job.width[node], height: job.height[node] });
@@ -156,7 +159,7 @@ function flow(dagre, job, group) {
   }
   dagre.layout(graph);
 
-  // The box of what is drawn: without the nodes below and above the ports.
+  // The bounding box, without the extra nodes below and above the ports.
   const bounds = { left: Infinity, top: Infinity, right: -Infinity, bottom: -Infinity };
   /** @param {number} x @param {number} y */
   const include = (x, y) => {
@@ -197,7 +200,7 @@ function flow(dagre, job, group) {
   };
 }
 
-/** @param {Layout} layout @param {Part} part @param {number} left @param {number} top */
+/** Adds a part to the layout of the scope. @param {Layout} layout @param {Part} part @param {number} left @param {number} top */
 function place(layout, part, left, top) {
   for (const [node, x, y] of part.nodes) {
     layout.x[node] = left + x;
@@ -211,7 +214,7 @@ function place(layout, part, left, top) {
   }
 }
 
-/** Moves a part without ports down. @param {Layout} layout @param {Part} part @param {number} by */
+/** Moves a part down, which has no ports. @param {Layout} layout @param {Part} part @param {number} by */
 function shift(layout, part, by) {
   for (const [node] of part.nodes) layout.y[node] += by;
   for (const [edge] of part.edges) {
@@ -222,22 +225,22 @@ function shift(layout, part, by) {
 /** @typedef {{ width: number, height: number, places: [part: Part, x: number, y: number][] }} Packed */
 
 /**
- * In rows, the highest first.
+ * Arranges parts in rows, the highest first.
  * @param {readonly Part[]} parts
- * @param {number} height  that there is anyway
+ * @param {number} height  of the part beside them, which may be used in full
  * @returns {Packed}
  */
 function pack(parts, height) {
-  const area = parts.reduce((sum, part) => sum + (part.width + GAP.part) * (part.height + GAP.part), 0);
-  const byShape = Math.sqrt(area * ASPECT);
+  const area = parts.reduce((sum, part) => sum + (part.width + GAP_PX.part) * (part.height + GAP_PX.part), 0);
+  const byShape = Math.sqrt(area * ASPECT_RATIO);
   const room = Math.max(Math.min(byShape, height > 0 ? Math.max(area / height, 200) : Infinity), ...parts.map((part) => part.width), 0);
   /** @type {Packed} */
   const packed = { width: 0, height: 0, places: [] };
   let [x, y, row] = [0, 0, 0];
   for (const part of [...parts].sort((a, b) => b.height - a.height)) {
-    if (x > 0 && x + part.width > room) [x, y, row] = [0, y + row + GAP.part, 0];
+    if (x > 0 && x + part.width > room) [x, y, row] = [0, y + row + GAP_PX.part, 0];
     packed.places.push([part, x, y]);
-    x += part.width + (part.nodes.length > 1 ? GAP.part : GAP.node);
+    x += part.width + (part.nodes.length > 1 ? GAP_PX.part : GAP_PX.node);
     row = Math.max(row, part.height);
     packed.width = Math.max(packed.width, packed.places[packed.places.length - 1][1] + part.width);
     packed.height = Math.max(packed.height, y + row);
@@ -246,9 +249,9 @@ function pack(parts, height) {
 }
 
 /**
- * In columns.
+ * Arranges parts in columns.
  * @param {readonly Part[]} parts
- * @param {number} height  of a column, unless one part is higher
+ * @param {number} height  of a column, unless a part is higher
  * @returns {Packed}
  */
 function stack(parts, height) {
@@ -256,7 +259,7 @@ function stack(parts, height) {
   const packed = { width: 0, height: 0, places: [] };
   let [x, y, column] = [0, 0, 0];
   for (const part of parts) {
-    if (y > 0 && y + part.height > height) [x, y, column] = [x + column + GAP.node, 0, 0];
+    if (y > 0 && y + part.height > height) [x, y, column] = [x + column + GAP_PX.node, 0, 0];
     packed.places.push([part, x, y]);
     packed.height = Math.max(packed.height, y + part.height);
     y += part.height + 12;

@@ -1,13 +1,13 @@
 /**
- * What the tab shows: the run, the graph, the scopes that are open, and the drawing that is made of them. What the reader
- * chooses is in the address; everything else follows from it.
+ * The state of the tab: the run, the graph, the open scopes, and the scene that is drawn from them. The reader's choices
+ * are kept in the page address; everything else is derived from them.
  */
 
 import { batch, computed, effect, signal } from "@preact/signals-core";
 import { formatLists, parseLists } from "tbcore/lib/name-lists.js";
 import { Options } from "tbcore/lib/options.js";
 import { Queue } from "tbcore/lib/queue.js";
-import { Layouter } from "./layouter.js";
+import { LayoutClient } from "./layout-client.js";
 import { scopeOf, scopesAround, seriesOf } from "./paths.js";
 import { MAX_CHILDREN, makeScene } from "./scene.js";
 
@@ -18,83 +18,83 @@ import { MAX_CHILDREN, makeScene } from "./scene.js";
  * @typedef {import("./types.js").Overview} Overview
  * @typedef {import("./scene.js").Scene} Scene
  *
- * @typedef {object} Place  a graph, and the metadata that goes with it
+ * @typedef {object} GraphRef  a graph, and the metadata that goes with it
  * @property {string} run
  * @property {string} graph  its id
- * @property {string} tag  of run metadata; "" where there is none
+ * @property {string} tag  of run metadata; "" if there is none
  *
- * @typedef {object} Trace  what a node needs: all that its inputs lead back to
- * @property {string} of  its full name
- * @property {ReadonlySet<string>} names  of the boxes that hold any of it
- * @property {number} nodes  of the graph, itself among them
+ * @typedef {object} Trace  a node with all nodes that it depends on
+ * @property {string} of  full name of the node
+ * @property {ReadonlySet<string>} names  of the boxes that contain any of these nodes
+ * @property {number} nodes  how many nodes these are
  *
- * @typedef {object} Shown  a drawing, and how to get to it from the one before
+ * @typedef {object} ShownScene  a scene, and how the view moves to it from the previous one
  * @property {Scene} scene
- * @property {string} of  tells graphs apart
- * @property {string | null} keep  what stays where it is; "" for everything
- * @property {string | null} show  what is brought into sight
+ * @property {string} of  identifies the graph
+ * @property {string | null} anchor  name of the box that stays where it is; "" if the view does not move
+ * @property {string | null} show  name of the box to bring into view
  */
 
 export const options = new Options({ color: "structure", trace: /** @type {boolean} */ (false) }, { color: ["structure", "device", "compute", "memory"] });
 
-/** The id of the graph that belongs to the run as a whole. */
+/** The id of a run's main graph. */
 const MAIN = "graph";
-/** What is chosen in one graph means nothing in another. */
-const NOTHING_CHOSEN = { node: null, open: null, in: null, apart: null };
+/** Settings to reset when another graph is selected, since they name nodes. */
+const CLEARED_SELECTION = { node: null, open: null, in: null, apart: null };
 
 export class Model {
   /** @type {Host} */ host;
   /** Names of the runs that have a graph. */
   runs = signal(/** @type {string[]} */ ([]));
-  /** What is shown stays, whatever is logged or checked meanwhile, until the reader chooses another run. */
+  /** The run shown last. It stays until the reader selects another one, even if other runs are logged or selected. */
   #lastRun = signal("");
   overview = signal(/** @type {Overview | null} */ (null));
-  shown = signal(/** @type {Shown | null} */ (null));
+  shown = signal(/** @type {ShownScene | null} */ (null));
   error = signal("");
   isBusy = signal(true);
 
   run = computed(() => {
     const runs = this.runs.value;
-    for (const wanted of [this.host.settings.value.run, this.#lastRun.value]) if (runs.includes(wanted)) return wanted;
+    for (const requested of [this.host.settings.value.run, this.#lastRun.value]) if (runs.includes(requested)) return requested;
     return this.host.runs.value.find(({ name }) => runs.includes(name))?.name ?? runs[0] ?? "";
   });
-  /** The place as text: a place that is chosen again is no change. */
-  #placeText = computed(() => {
+  /** The GraphRef as text, so that an equal one does not count as a change. */
+  #graphRefText = computed(() => {
     const overview = this.overview.value;
     if (!overview || this.#overviewOf !== this.run.value || overview.graphs.length === 0) return "";
-    const { graph: wanted, tag } = this.host.settings.value;
+    const { graph: requested, tag } = this.host.settings.value;
     const ids = graphChoices(overview).map(({ id }) => id);
     const tags = overview.metadata_tags.map((entry) => entry.tag);
-    return JSON.stringify([this.run.value, ids.includes(wanted) ? wanted : ids[0], tags.includes(tag) ? tag : (tags[0] ?? "")]);
+    return JSON.stringify([this.run.value, ids.includes(requested) ? requested : ids[0], tags.includes(tag) ? tag : (tags[0] ?? "")]);
   });
-  /** @type {import("@preact/signals-core").ReadonlySignal<Place | null>} */
-  place = computed(() => {
-    if (this.#placeText.value === "") return null;
-    const [run, graph, tag] = JSON.parse(this.#placeText.value);
+  /** @type {import("@preact/signals-core").ReadonlySignal<GraphRef | null>} */
+  graphRef = computed(() => {
+    if (this.#graphRefText.value === "") return null;
+    const [run, graph, tag] = JSON.parse(this.#graphRefText.value);
     return { run, graph, tag };
   });
   selected = computed(() => this.host.settings.value.node ?? null);
   isTracing = computed(() => options.parse(this.host.settings.value).trace);
   #scene = computed(() => this.shown.value?.scene);
   #trace = signal(/** @type {Trace | null} */ (null));
-  /** Of what is selected; null while that is not known or not asked for. */
+  /** The trace of the selected node; null if it is not loaded or tracing is off. */
   traced = computed(() => (this.isTracing.value && this.#trace.value?.of === this.selected.value ? this.#trace.value : null));
   open = this.#namesIn("open");
-  broughtIn = this.#namesIn("in");
-  setApart = this.#namesIn("apart");
+  movedToMain = this.#namesIn("in");
+  movedToAuxiliary = this.#namesIn("apart");
 
   #overviewOf = "";
   /** @type {Map<string, Promise<Scope>>} */ #scopes = new Map();
   #scopesOf = "";
   #queue = new Queue(4);
-  #layouter = new Layouter();
+  #layoutClient = new LayoutClient();
   /** @type {(text: string, font: "label" | "small") => number} */ #measure;
-  /** @type {Pick<Shown, "keep" | "show">} */ #next = { keep: null, show: null };
-  #turn = 0;
-  /** Of the overviews: how many were asked for, and which of them is the newest that came. */
-  #overviews = { numAsked: 0, newest: 0 };
-  /** Rises with everything that is chosen. */
-  #choice = 0;
+  /** @type {Pick<ShownScene, "anchor" | "show">} */ #transition = { anchor: null, show: null };
+  #drawNumber = 0;
+  /** How many overviews were requested, and the number of the newest one that has arrived. */
+  #overviews = { numRequested: 0, newest: 0 };
+  /** Increases with each selection, to detect that a newer one was made. */
+  #selectionNumber = 0;
 
   /**
    * @param {Host} host
@@ -106,19 +106,19 @@ export class Model {
     options.recall(host);
   }
 
-  /** Fetches, and follows the address and the server until the tab closes. @returns {Promise<void>} */
+  /** Starts loading, and follows changes of the address and the server until the tab closes. @returns {Promise<void>} */
   async start() {
     this.runs.value = await this.host.fetchJSON("runs");
     let { lists } = this.host.generations.value;
     const stops = [
       effect(() => void this.#loadOverview(this.run.value)),
       effect(() => {
-        const wishes = { open: this.open.value, broughtIn: this.broughtIn.value, setApart: this.setApart.value };
-        // What has changed in the log is drawn anew, too.
-        if (this.overview.value && this.place.value) void this.#draw(this.place.value, wishes);
+        const choices = { open: this.open.value, movedToMain: this.movedToMain.value, movedToAuxiliary: this.movedToAuxiliary.value };
+        // Reads `overview` so that changes in the log are drawn, too.
+        if (this.overview.value && this.graphRef.value) void this.#draw(this.graphRef.value, choices);
       }),
       effect(() => {
-        if (this.isTracing.value && this.place.value && this.#scene.value) void this.#loadTrace(this.selected.value, this.place.value, this.#scene.value);
+        if (this.isTracing.value && this.graphRef.value && this.#scene.value) void this.#loadTrace(this.selected.value, this.graphRef.value, this.#scene.value);
       }),
       this.host.onReload(async (generations) => {
         if (generations.lists !== lists) {
@@ -131,84 +131,86 @@ export class Model {
     ];
     this.host.signal.addEventListener("abort", () => {
       for (const stop of stops) stop();
-      this.#layouter.stop();
+      this.#layoutClient.stop();
     });
   }
 
-  /** @param {string} run */
+  /** Selects a run. @param {string} run */
   chooseRun(run) {
-    this.#set({ run, graph: null, tag: null, ...NOTHING_CHOSEN });
+    this.#set({ run, graph: null, tag: null, ...CLEARED_SELECTION });
   }
 
-  /** @param {string} graph */
+  /** Selects a graph of the run. @param {string} graph  its id */
   chooseGraph(graph) {
-    this.#set({ graph, ...NOTHING_CHOSEN });
+    this.#set({ graph, ...CLEARED_SELECTION });
   }
 
-  /** @param {string} tag */
+  /** Selects the run metadata. @param {string} tag */
   chooseTag(tag) {
-    this.#next = { keep: "", show: null };
+    this.#transition = { anchor: "", show: null };
     this.#set({ tag });
   }
 
-  /** @param {string | null} name */
+  /** Selects a node or scope. @param {string | null} name  null for none */
   select(name) {
     this.#set({ node: name });
   }
 
-  /** Opens a scope, or closes it with all that is open inside. @param {string} name */
+  /** Opens a scope, or closes it and all open scopes inside. @param {string} name */
   toggle(name) {
     const open = this.open.peek();
     const isOpen = open.has(name);
     const rest = [...open].filter((other) => other !== name && !(isOpen && other.startsWith(`${name}/`)));
-    this.#next = { keep: name, show: null };
+    this.#transition = { anchor: name, show: null };
     this.#set({ open: formatLists([isOpen ? rest : [...rest, name]]) });
   }
 
+  /** Closes all scopes. */
   closeAll() {
     this.#set({ open: null });
   }
 
-  /** Draws a child apart from the flow, or in it. @param {string} name @param {boolean} isApart */
-  moveApart(name, isApart) {
+  /** Moves a child to the auxiliary nodes or to the main graph. @param {string} name @param {boolean} isAuxiliary */
+  setAuxiliary(name, isAuxiliary) {
     const without = (/** @type {ReadonlySet<string>} */ names) => [...names].filter((other) => other !== name);
-    const [inside, apart] = [without(this.broughtIn.peek()), without(this.setApart.peek())];
-    (isApart ? apart : inside).push(name);
-    this.#next = { keep: name, show: null };
+    const [inside, apart] = [without(this.movedToMain.peek()), without(this.movedToAuxiliary.peek())];
+    (isAuxiliary ? apart : inside).push(name);
+    this.#transition = { anchor: name, show: null };
     this.#set({ in: formatLists([inside]), apart: formatLists([apart]) });
   }
 
-  /** Opens what a node is in, and brings it into sight. @param {string} name */
+  /** Opens the scopes around a node, selects it and brings it into view. @param {string} name */
   async reveal(name) {
-    const place = this.place.peek();
-    if (!place) return;
-    const choice = ++this.#choice;
+    const graphRef = this.graphRef.peek();
+    if (!graphRef) return;
+    const number = ++this.#selectionNumber;
     /** @type {string[]} */
     const around = [];
     let path = "";
     /** @type {Kind} */
     let kind = "scope";
     for (const part of [...scopesAround(name), name]) {
-      const { children } = await this.fetchScope(place, path, kind);
+      const { children } = await this.fetchScope(graphRef, path, kind);
       if (!children.name.includes(part) && children.name.includes(seriesOf(part))) {
         around.push(seriesOf(part));
-        await this.fetchScope(place, seriesOf(part), "series");
+        await this.fetchScope(graphRef, seriesOf(part), "series");
       }
       if (part !== name) around.push(part);
       [path, kind] = [part, "scope"];
     }
-    if (choice !== this.#choice) return; // something else was chosen meanwhile
+    if (number !== this.#selectionNumber) return; // something else was selected in the meantime
     const open = new Set([...this.open.peek(), ...around]);
     if (open.size === this.open.peek().size) {
       const shown = this.shown.peek();
-      if (shown) this.shown.value = { ...shown, keep: "", show: name };
+      if (shown) this.shown.value = { ...shown, anchor: "", show: name };
       this.select(name);
     } else {
-      this.#next = { keep: null, show: name };
+      this.#transition = { anchor: null, show: name };
       this.#set({ node: name, open: formatLists([[...open]]) });
     }
   }
 
+  /** Loads the overview again after an error. */
   retry() {
     this.error.value = "";
     this.#overviewOf = "";
@@ -216,19 +218,20 @@ export class Model {
   }
 
   /**
-   * @param {Place} place
+   * Fetches a scope or series; each one once, until the graph changes.
+   * @param {GraphRef} graphRef
    * @param {string} name
    * @param {Kind} kind
    * @returns {Promise<Scope>}
    */
-  fetchScope(place, name, kind) {
-    const of = `${keyOf(place)} ${contentOf(this.overview.peek())}`;
+  fetchScope(graphRef, name, kind) {
+    const of = `${keyOf(graphRef)} ${contentOf(this.overview.peek())}`;
     if (of !== this.#scopesOf) this.#scopes.clear();
     this.#scopesOf = of;
     const key = `${kind} ${name}`;
     let scope = this.#scopes.get(key);
     if (!scope) {
-      const params = { ...paramsOf(place), ...childrenOf(name, kind) };
+      const params = { ...paramsOf(graphRef), ...childrenOf(name, kind) };
       scope = this.#queue.add(() => this.host.fetchJSON("scope", params), this.host.signal);
       this.#scopes.set(key, scope);
       scope.catch(() => this.#scopes.delete(key));
@@ -236,7 +239,7 @@ export class Model {
     return scope;
   }
 
-  /** @param {string} run */
+  /** Loads the list of a run's graphs. @param {string} run */
   async #loadOverview(run) {
     if (run === "") {
       this.isBusy.value = false;
@@ -247,7 +250,7 @@ export class Model {
       this.isBusy.value = true;
       this.error.value = "";
     }
-    const number = ++this.#overviews.numAsked;
+    const number = ++this.#overviews.numRequested;
     try {
       /** @type {Overview} */
       const overview = await this.host.fetchJSON("overview", { run });
@@ -257,86 +260,87 @@ export class Model {
       this.#overviewOf = run;
       this.#lastRun.value = run;
       if (isSame) return;
-      if (!isNew) this.#next = { keep: "", show: null };
+      if (!isNew) this.#transition = { anchor: "", show: null };
       this.overview.value = overview;
       if (overview.graphs.length === 0) this.#fail(new Error(`The run “${run}” has no graph.`));
     } catch (error) {
-      // What is drawn stays while the server is away.
+      // Keep the current drawing while the server cannot be reached.
       if (isNew && run === this.run.peek()) this.#fail(error);
     }
   }
 
   /**
-   * @param {Place} place
-   * @param {import("./scene.js").Wishes} wishes
+   * Makes and shows the scene.
+   * @param {GraphRef} graphRef
+   * @param {import("./scene.js").Choices} choices
    */
-  async #draw(place, wishes) {
-    const turn = ++this.#turn;
-    const next = this.#next;
-    this.#next = { keep: null, show: null };
-    const of = keyOf(place);
+  async #draw(graphRef, choices) {
+    const number = ++this.#drawNumber;
+    const next = this.#transition;
+    this.#transition = { anchor: null, show: null };
+    const of = keyOf(graphRef);
     const isNew = this.shown.peek()?.of !== of;
-    // A scope that takes long, and was closed again, must not keep others waiting.
-    this.#layouter.giveUp();
+    // A large scope that was closed before its layout is finished must not delay others.
+    this.#layoutClient.cancelPending();
     this.isBusy.value = true;
     this.error.value = "";
     try {
-      const scene = await makeScene(wishes, {
-        fetchScope: (name, kind) => this.fetchScope(place, name, kind),
-        layOut: (job) => this.#layouter.layOut(job),
+      const scene = await makeScene(choices, {
+        fetchScope: (name, kind) => this.fetchScope(graphRef, name, kind),
+        layOut: (job) => this.#layoutClient.layOut(job),
         measure: this.#measure,
       });
-      if (turn !== this.#turn) return;
+      if (number !== this.#drawNumber) return;
       this.shown.value = { scene, of, ...next };
       this.isBusy.value = false;
       const selected = this.selected.peek();
       if (isNew && selected !== null && !scene.boxes.has(selected)) await this.reveal(selected).catch(() => this.selected.peek() === selected && this.select(null));
     } catch (error) {
-      if (turn === this.#turn) this.#fail(error);
+      if (number === this.#drawNumber) this.#fail(error);
     }
   }
 
-  /** @param {string | null} name @param {Place} place @param {Scene} scene */
+  /** Loads the trace of a node. @param {string | null} name @param {GraphRef} graphRef @param {Scene} scene */
   async #loadTrace(name, { run, graph }, scene) {
-    // A series has no name in the graph.
+    // A series is not a node of the graph.
     if (name === null || scene.boxes.get(name)?.kind === "series") return;
     const open = [...scene.boxes.values()].filter((box) => box.open && box.message === "");
     const scopes = [childrenOf("", "scope"), ...open.map((box) => childrenOf(box.name, box.kind))];
     try {
       /** @type {{ names: string[], nodes: number }[]} */
-      const answers = await Promise.all(
+      const traces = await Promise.all(
         scopes.map((scope) => this.#queue.add(() => this.host.fetchJSON("trace", { run, graph, name, ...scope }), this.host.signal)),
       );
-      const isWanted = name === this.selected.peek() && scene === this.#scene.peek();
-      if (isWanted) this.#trace.value = { of: name, names: new Set(answers.flatMap(({ names }) => names)), nodes: answers[0].nodes };
+      const isCurrent = name === this.selected.peek() && scene === this.#scene.peek();
+      if (isCurrent) this.#trace.value = { of: name, names: new Set(traces.flatMap(({ names }) => names)), nodes: traces[0].nodes };
     } catch {
-      // The pane asks about the same node, and says what is wrong.
+      // The details pane requests the same node, and shows the error.
     }
   }
 
-  /** @param {unknown} error */
+  /** Shows an error, unless a request was cancelled. @param {unknown} error */
   #fail(error) {
     if (error instanceof DOMException && error.name === "AbortError") return;
     this.error.value = error instanceof Error ? error.message : String(error);
     this.isBusy.value = false;
   }
 
-  /** @param {string} setting */
+  /** The set of names in a setting. @param {string} setting */
   #namesIn(setting) {
     const text = computed(() => this.host.settings.value[setting]);
     return computed(() => /** @type {ReadonlySet<string>} */ (new Set(parseLists(text.value).flat())));
   }
 
-  /** Changes the address once. What is chosen belongs to a run, which it names too. @param {Record<string, string | null>} settings */
+  /** Changes settings in one step. The run is always among them, since the others refer to it. @param {Record<string, string | null>} settings */
   #set(settings) {
-    if ("node" in settings) this.#choice++;
+    if ("node" in settings) this.#selectionNumber++;
     batch(() => {
       for (const [name, value] of Object.entries({ run: this.run.peek() || null, ...settings })) this.host.settings.set(name, value);
     });
   }
 }
 
-/** The graphs of a run, and those of the functions in their libraries. @param {Overview} overview */
+/** The graphs of a run and of the functions in their libraries; `of` is the graph of the library. @param {Overview} overview */
 export function graphChoices({ graphs }) {
   const functions = graphs.flatMap((graph) =>
     graph.functions.map((name) => ({ id: functionGraph(graph.id, name), title: name, of: graph.id })),
@@ -344,28 +348,28 @@ export function graphChoices({ graphs }) {
   return [...graphs.map(({ id, title }) => ({ id, title, of: null })), ...functions];
 }
 
-/** The id of the graph of a function in the library of a graph. @param {string} graph @param {string} name */
+/** The id of the graph of a library function. @param {string} graph @param {string} name */
 export function functionGraph(graph, name) {
   return graph === MAIN ? `function:${name}` : `${graph}/function:${name}`;
 }
 
-/** What the server's routes are asked with. @param {Place} place */
+/** The query parameters that identify a graph. @param {GraphRef} graphRef */
 export function paramsOf({ run, graph, tag }) {
   return { run, graph, tag: tag || undefined };
 }
 
-/** Which children the server is asked about: those of a scope or series. @param {string} name @param {Kind} kind */
+/** The query parameters that select the children of a scope or series. @param {string} name @param {Kind} kind */
 function childrenOf(name, kind) {
   const isSeries = kind === "series";
   return { path: isSeries ? scopeOf(name) : name, series: isSeries ? name : undefined, limit: MAX_CHILDREN };
 }
 
-/** @param {Place} place */
+/** A text that identifies a graph. @param {GraphRef} graphRef */
 function keyOf({ run, graph, tag }) {
   return JSON.stringify([run, graph, tag]);
 }
 
-/** Equal for two that say the same; the generation rises with every point that is logged. @param {Overview | null} overview */
+/** A text that is equal for equal graphs. The generation is left out, since it changes with every logged point. @param {Overview | null} overview */
 function contentOf(overview) {
   return JSON.stringify([overview?.version, overview?.metadata_tags]);
 }

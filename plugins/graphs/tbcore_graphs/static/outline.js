@@ -1,5 +1,5 @@
 /**
- * What is drawn, as a tree for the keyboard and for those who cannot see it.
+ * The drawn boxes as a tree, for the keyboard and for screen readers.
  */
 
 import { html } from "htm/preact";
@@ -12,6 +12,7 @@ import { scopeOf } from "./paths.js";
 /** @typedef {import("./scene.js").Box} Box */
 
 /**
+ * The tree.
  * @param {object} props
  * @param {import("./model.js").Model} props.model
  * @param {import("./graph-view.js").GraphView} props.view
@@ -56,10 +57,11 @@ export function Outline({ model, view, by }) {
 }
 
 /**
+ * A row of the tree.
  * @param {object} props
  * @param {Box} props.box
  * @param {number} props.row
- * @param {number} props.index  of the row that is selected; below 0 for none
+ * @param {number} props.index  of the selected row; below 0 for none
  * @param {import("./model.js").Model} props.model
  * @param {(box: Box) => void} props.go
  * @param {import("./colors.js").ColorBy} props.by
@@ -68,18 +70,18 @@ function Row({ box, row, index, model, go, by }) {
   const isSelected = row === index;
   const isGroup = box.kind !== "op";
   const cost = costText(by, box);
-  /** Takes the focus along when the keyboard goes on. @param {HTMLElement | null} element */
+  /** Moves the focus to the row that was selected by keyboard. @param {HTMLElement | null} element */
   const follow = (element) => {
     const root = /** @type {ShadowRoot | null} */ (element?.getRootNode() ?? null);
     if (isSelected && element && root?.activeElement?.closest("[role=tree], .tb-list")) element.focus({ preventScroll: true });
   };
   return html`<div
     role="treeitem"
-    class="outline-row ${box.apart ? "apart" : ""}"
+    class="outline-row ${box.auxiliary ? "auxiliary" : ""}"
     aria-level=${box.depth + 1}
     aria-selected=${isSelected}
     aria-expanded=${isGroup ? box.open : undefined}
-    aria-label="${box.label}, ${isGroup ? box.sub : box.op}${cost && `, ${cost}`}${box.apart ? ", auxiliary" : ""}"
+    aria-label="${box.label}, ${isGroup ? box.sub : box.op}${cost && `, ${cost}`}${box.auxiliary ? ", auxiliary" : ""}"
     tabindex=${isSelected || (index < 0 && row === 0) ? 0 : -1}
     ref=${follow}
     title=${box.name}

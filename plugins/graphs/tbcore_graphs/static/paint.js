@@ -1,5 +1,5 @@
 /**
- * Paints a scene: on a canvas, or as SVG. Both go through a pen, so that they show the same.
+ * Paints a scene on a canvas or as SVG. Both use the same code with different pens.
  */
 
 import { PathData, escapeXML, tenth } from "tbcore/lib/svg.js";
@@ -10,23 +10,23 @@ import { SIZES } from "./scene.js";
  * @typedef {import("./scene.js").Line} Line
  * @typedef {import("./scene.js").Scene} Scene
  *
- * @typedef {object} Colors  of the theme
- * @property {string} ground
+ * @typedef {object} Colors  the theme's colours
+ * @property {string} background
  * @property {string} surface
- * @property {string} raised  of what is open inside of what is open
+ * @property {string} nested  background of open scopes inside open scopes, at every other level
  * @property {string} ink
  * @property {string} dim
  * @property {string} line
  * @property {string} accent
  * @property {string} edge
  *
- * @typedef {object} Look  how the scene is shown
+ * @typedef {object} Appearance  how the scene is shown
  * @property {Colors} colors
- * @property {(box: Box) => import("./colors.js").Paint | null} paintOf  null: no colour
+ * @property {(box: Box) => import("./colors.js").Paint | null} paintOf  null for no colour
  * @property {string | null} selected  full name
  * @property {string | null} hovered
- * @property {ReadonlySet<string>} found  names to be marked
- * @property {ReadonlySet<string> | null} traced  names of what stays strong when all else gets faint; null: everything is as it is
+ * @property {ReadonlySet<string>} found  names of search results, which are outlined
+ * @property {ReadonlySet<string> | null} traced  names of traced boxes; all others are faint. Null if tracing is off
  *
  * @typedef {object} TextStyle
  * @property {number} size
@@ -43,20 +43,21 @@ import { SIZES } from "./scene.js";
 
 export const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, "Noto Sans", sans-serif';
 
-/** Text that is smaller than this on the screen is left out, CSS pixels. */
-const LEAST_TEXT = 3.5;
-/** Text that is smaller than this is made larger where there is room. */
-const SMALL_TEXT = 8;
+/** Text smaller than this on the screen is left out. */
+const MIN_TEXT_PX = 3.5;
+/** Text smaller than this on the screen is enlarged if there is space. */
+const READABLE_TEXT_PX = 8;
 
 /**
+ * Paints the visible part of a scene.
  * @param {Pen} pen
  * @param {Scene} scene
- * @param {Look} look
- * @param {{ scale: number, left: number, top: number, right: number, bottom: number }} part  what is in sight
+ * @param {Appearance} appearance
+ * @param {{ scale: number, left: number, top: number, right: number, bottom: number }} part  in pixels of the drawing
  */
-export function paint(pen, scene, look, part) {
-  const { traced } = look;
-  const focus = look.selected ?? look.hovered;
+export function paint(pen, scene, appearance, part) {
+  const { traced } = appearance;
+  const focus = appearance.selected ?? appearance.hovered;
   /** @type {Line[]} */
   const strong = [];
   /** @type {Box[]} */
@@ -66,24 +67,24 @@ export function paint(pen, scene, look, part) {
       const isOfFocus = focus !== null && (item.from === focus || item.to === focus);
       const isTraced = traced !== null && traced.has(item.from) && traced.has(item.to);
       if (traced === null ? isOfFocus : isTraced && (isOfFocus || !item.hidden)) strong.push(item);
-      else if (!item.hidden && isLineIn(item.points, part)) paintLine(pen, item, look, part.scale, false);
+      else if (!item.hidden && isLineIn(item.points, part)) paintLine(pen, item, appearance, part.scale, false);
     } else if (item.type === "rule") {
-      pen.path([item.x, item.y, item.x, item.y + item.height], { color: look.colors.line, width: 1.5, dash: true, alpha: 1, arrow: false });
-      if (SIZES.small * part.scale >= LEAST_TEXT) {
-        pen.text("Auxiliary", item.x + 6, item.y - 10, { size: SIZES.small, color: look.colors.dim, align: "start" });
+      pen.path([item.x, item.y, item.x, item.y + item.height], { color: appearance.colors.line, width: 1.5, dash: true, alpha: 1, arrow: false });
+      if (SIZES.small * part.scale >= MIN_TEXT_PX) {
+        pen.text("Auxiliary", item.x + 6, item.y - 10, { size: SIZES.small, color: appearance.colors.dim, align: "start" });
       }
     } else if (item.x <= part.right && item.y <= part.bottom && item.x + item.width >= part.left && item.y + item.height >= part.top) {
-      paintBox(pen, item, look, part.scale);
+      paintBox(pen, item, appearance, part.scale);
       if (item.open) open.push(item);
     }
   }
-  // No line may cross the name of a scope.
-  for (const box of open) paintHeader(pen, box, look, part.scale);
-  // Those of what is chosen lie on top: they lead to what stands apart, too.
-  for (const line of strong) if (isLineIn(line.points, part)) paintLine(pen, line, look, part.scale, true);
+  // Names of open scopes are painted over lines.
+  for (const box of open) paintHeader(pen, box, appearance, part.scale);
+  // Highlighted lines are on top, including those to auxiliary nodes.
+  for (const line of strong) if (isLineIn(line.points, part)) paintLine(pen, line, appearance, part.scale, true);
 }
 
-/** @param {readonly number[]} points @param {{ left: number, top: number, right: number, bottom: number }} part */
+/** Whether the bounding box of a line overlaps the visible part. @param {readonly number[]} points @param {{ left: number, top: number, right: number, bottom: number }} part */
 function isLineIn(points, { left, top, right, bottom }) {
   let [minX, minY, maxX, maxY] = [Infinity, Infinity, -Infinity, -Infinity];
   for (let i = 0; i < points.length; i += 2) {
@@ -96,9 +97,10 @@ function isLineIn(points, { left, top, right, bottom }) {
 }
 
 /**
+ * Paints an edge and its label.
  * @param {Pen} pen
  * @param {Line} line
- * @param {Look} look
+ * @param {Appearance} appearance
  * @param {number} scale
  * @param {boolean} isStrong
  */
@@ -110,11 +112,11 @@ function paintLine(pen, line, { colors, traced }, scale, isStrong) {
   if (isFaint) return;
   if (line.label !== "" && SIZES.small * scale >= 7 && !line.hidden) {
     const [x, y] = middleOf(line.points);
-    pen.text(line.label, x, y, { size: SIZES.small, color: isStrong ? colors.accent : colors.dim, align: "middle", halo: colors.ground });
+    pen.text(line.label, x, y, { size: SIZES.small, color: isStrong ? colors.accent : colors.dim, align: "middle", halo: colors.background });
   }
 }
 
-/** Half way along the points. @param {readonly number[]} points */
+/** The point in the middle of a list of points. @param {readonly number[]} points */
 function middleOf(points) {
   const half = Math.floor(points.length / 4) * 2;
   if ((points.length / 2) % 2 === 1) return [points[half], points[half + 1]];
@@ -122,26 +124,27 @@ function middleOf(points) {
 }
 
 /**
+ * Paints a box; for an open scope only its background.
  * @param {Pen} pen
  * @param {Box} box
- * @param {Look} look
+ * @param {Appearance} appearance
  * @param {number} scale
  */
-function paintBox(pen, box, look, scale) {
-  const { paintOf, selected, hovered, found } = look;
+function paintBox(pen, box, appearance, scale) {
+  const { paintOf, selected, hovered, found } = appearance;
   const { x, y, width, height } = box;
-  const colors = colorsOf(box, look);
-  const { color, strength } = (colors === look.colors && paintOf(box)) || { color: null, strength: 0.06 };
+  const colors = colorsFor(box, appearance);
+  const { color, strength } = (colors === appearance.colors && paintOf(box)) || { color: null, strength: 0.06 };
   const isSelected = box.name === selected;
   const stroke = isSelected ? colors.accent : found.has(box.name) ? colors.ink : (color ?? colors.dim);
   const line = isSelected || found.has(box.name) ? 2.5 : box.name === hovered ? 1.8 : 1;
   const radius = box.kind === "op" ? height / 2 : 6;
   if (box.open) {
-    pen.rect(x, y, width, height, 8, { fill: box.depth % 2 === 0 ? colors.surface : colors.raised, stroke, line });
+    pen.rect(x, y, width, height, 8, { fill: box.depth % 2 === 0 ? colors.surface : colors.nested, stroke, line });
     if (color !== null) pen.rect(x, y, width, height, 8, { fill: color, alpha: 0.07 });
     return;
   }
-  // What is behind shows that there is more of it.
+  // A series looks like a stack of boxes.
   if (box.kind === "series") for (const by of [6, 3]) pen.rect(x + by, y - by, width, height, radius, { fill: colors.surface, stroke, line: 1 });
   pen.rect(x, y, width, height, radius, { fill: colors.surface });
   pen.rect(x, y, width, height, radius, { fill: color ?? colors.dim, alpha: strength });
@@ -151,66 +154,66 @@ function paintBox(pen, box, look, scale) {
     pen.rect(x + width + 8, y + height / 2 - 2.5, 5, 5, 2.5, { fill: colors.dim });
   }
   const isGroup = box.kind !== "op";
-  if (SIZES.label * scale < SMALL_TEXT) {
-    // From far away the name alone, as large as the box lets it be.
-    const size = Math.min(SMALL_TEXT / scale, (SIZES.label * (width - 10)) / box.textWidth, height * 0.66);
-    if (size * scale >= LEAST_TEXT) pen.text(box.label, x + width / 2, y + height / 2, { size, color: colors.ink, align: "middle", bold: isGroup });
+  if (SIZES.label * scale < READABLE_TEXT_PX) {
+    // Zoomed out: only the name, as large as fits into the box.
+    const size = Math.min(READABLE_TEXT_PX / scale, (SIZES.label * (width - 10)) / box.textWidth, height * 0.66);
+    if (size * scale >= MIN_TEXT_PX) pen.text(box.label, x + width / 2, y + height / 2, { size, color: colors.ink, align: "middle", bold: isGroup });
     return;
   }
   const centre = x + width / 2 + (isGroup ? 8 : 0);
   const middle = y + height / 2;
   const style = { color: colors.ink, align: /** @type {const} */ ("middle"), bold: isGroup };
   pen.text(box.label, centre, box.sub === "" ? middle : middle - 7, { size: SIZES.label, ...style });
-  // Dim letters on a colour can hardly be read.
+  // Dim text on a colour is hard to read.
   const subColor = color === null ? colors.dim : colors.ink;
   if (box.sub !== "") pen.text(box.sub, centre, middle + 8, { size: SIZES.small, color: subColor, align: "middle" });
-  if (isGroup) paintMark(pen, x + 15, middle, "+", colors);
+  if (isGroup) paintToggle(pen, x + 15, middle, "+", colors);
 }
 
-/** The theme's colours; faint ones for what is not traced while something is. @param {Box} box @param {Look} look @returns {Colors} */
-function colorsOf(box, { colors, traced }) {
+/** The colours for a box; faint if other boxes are traced. @param {Box} box @param {Appearance} appearance @returns {Colors} */
+function colorsFor(box, { colors, traced }) {
   if (traced === null || traced.has(box.name)) return colors;
   return { ...colors, ink: colors.dim, dim: colors.line };
 }
 
 /**
- * The name of an open scope, and what closes it.
+ * Paints the name of an open scope, its toggle and its message.
  * @param {Pen} pen
  * @param {Box} box
- * @param {Look} look
+ * @param {Appearance} appearance
  * @param {number} scale
  */
-function paintHeader(pen, box, look, scale) {
-  if (SIZES.label * scale < LEAST_TEXT) return;
+function paintHeader(pen, box, appearance, scale) {
+  if (SIZES.label * scale < MIN_TEXT_PX) return;
   const { x, y, width, height, label, textWidth, message } = box;
-  const colors = colorsOf(box, look);
-  // There is room for a name that can be read from far away.
-  const size = Math.max(SIZES.label, Math.min(SMALL_TEXT / scale, SIZES.header - 6, (SIZES.label * (width - 40)) / textWidth));
+  const colors = colorsFor(box, appearance);
+  // The header has space for a larger name when zoomed out.
+  const size = Math.max(SIZES.label, Math.min(READABLE_TEXT_PX / scale, SIZES.header - 6, (SIZES.label * (width - 40)) / textWidth));
   pen.text(label, x + 28, y + SIZES.header / 2 + 1, { size, color: colors.ink, align: "start", bold: true, halo: colors.surface });
-  paintMark(pen, x + 15, y + SIZES.header / 2, "−", colors);
+  paintToggle(pen, x + 15, y + SIZES.header / 2, "−", colors);
   if (message) pen.text(message, x + width / 2, y + height / 2 + 8, { size: SIZES.label, color: colors.dim, align: "middle" });
 }
 
-/** What opens and closes a scope. @param {Pen} pen @param {number} x @param {number} y @param {string} sign @param {Colors} colors */
-function paintMark(pen, x, y, sign, colors) {
+/** Paints the button that opens or closes a scope. @param {Pen} pen @param {number} x @param {number} y @param {string} sign @param {Colors} colors */
+function paintToggle(pen, x, y, sign, colors) {
   pen.rect(x - 6.5, y - 6.5, 13, 13, 3, { fill: colors.surface, stroke: colors.dim, line: 1 });
   const style = { color: colors.ink, width: 1.3, dash: false, alpha: 1, arrow: false };
   pen.path([x - 3.5, y, x + 3.5, y], style);
   if (sign === "+") pen.path([x, y - 3.5, x, y + 3.5], style);
 }
 
-/** Whether a place in a box is on what opens and closes it. @param {Box} box @param {number} x @param {number} y */
-export function isOnMark(box, x, y) {
+/** Whether a point in a box is on its toggle. @param {Box} box @param {number} x @param {number} y */
+export function isOnToggle(box, x, y) {
   if (box.kind === "op") return false;
   const middle = box.y + (box.open ? SIZES.header : box.height) / 2;
   return Math.abs(x - box.x - 15) <= 10 && Math.abs(y - middle) <= 10;
 }
 
-/** Half the width of an arrow, and its length. */
+/** Half the width of an arrowhead, and its length. */
 const ARROW = { half: 3.2, length: 7 };
 
 /**
- * The curve along points, and the arrow at its end: through the middle between each two, bent at the points.
+ * Traces a smooth curve: it passes through the midpoints between points, with the points as control points.
  * @param {readonly number[]} points
  * @param {{ moveTo: (x: number, y: number) => void, lineTo: (x: number, y: number) => void, quadraticCurveTo: (a: number, b: number, x: number, y: number) => void }} path
  */
@@ -226,7 +229,7 @@ export function trace(points, path) {
   if (last === 2) path.lineTo(points[2], points[3]);
 }
 
-/** The three corners of the arrow at the end of a line. @param {readonly number[]} points @param {number} width */
+/** The three corners of the arrowhead at the end of a line. @param {readonly number[]} points @param {number} width */
 export function arrowOf(points, width) {
   const last = points.length - 2;
   const [x, y] = [points[last], points[last + 1]];
@@ -238,7 +241,7 @@ export function arrowOf(points, width) {
   return [x, y, baseX - sin * half, baseY + cos * half, baseX + sin * half, baseY - cos * half];
 }
 
-/** @param {CanvasRenderingContext2D} context @returns {Pen} */
+/** A pen that draws on a canvas. @param {CanvasRenderingContext2D} context @returns {Pen} */
 export function canvasPen(context) {
   return {
     rect(x, y, width, height, radius, { fill, stroke, line = 1, alpha = 1 }) {
@@ -317,19 +320,19 @@ export function svgPen() {
 }
 
 /**
- * The whole scene as a picture.
+ * The whole scene as an SVG document.
  * @param {Scene} scene
- * @param {Look} look
+ * @param {Appearance} appearance
  * @param {string} title
  */
-export function sceneSVG(scene, look, title) {
+export function sceneSVG(scene, appearance, title) {
   const margin = 24;
   const [width, height] = [Math.ceil(scene.width + 2 * margin), Math.ceil(scene.height + 2 * margin)];
   const pen = svgPen();
-  paint(pen, scene, look, { scale: 1, left: -Infinity, top: -Infinity, right: Infinity, bottom: Infinity });
+  paint(pen, scene, appearance, { scale: 1, left: -Infinity, top: -Infinity, right: Infinity, bottom: Infinity });
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="${-margin} ${-margin} ${width} ${height}" font-family="${escapeXML(FONT)}">`,
-    `<title>${escapeXML(title)}</title><rect x="${-margin}" y="${-margin}" width="${width}" height="${height}" fill="${escapeXML(look.colors.ground)}"/>`,
+    `<title>${escapeXML(title)}</title><rect x="${-margin}" y="${-margin}" width="${width}" height="${height}" fill="${escapeXML(appearance.colors.background)}"/>`,
     ...pen.elements,
     "</svg>",
   ].join("\n");

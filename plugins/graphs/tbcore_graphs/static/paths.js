@@ -1,12 +1,12 @@
 /**
- * Names of nodes: `a/b/c` is `c` in the scope `a/b`. Pure.
+ * Pure functions on names of nodes: `a/b/c` is `c` in the scope `a/b`.
  */
 
-/** Ends a scope. No scope has an empty name: another slash belongs to the name behind it. */
+/** The slash that ends a scope. Scopes do not have empty names, so a second slash is part of the name after it. */
 const SLASH = /(?<=[^/])\/(?=.)/s;
 const LAST_NUMBER = /\d+(?=\D*$)/;
 
-/** What a node or scope is called inside its scope. @param {string} name */
+/** The name of a node or scope without the scope it is in. @param {string} name */
 export function lastPart(name) {
   return name.split(SLASH).at(-1) ?? name;
 }
@@ -16,13 +16,13 @@ export function scopeOf(name) {
   return name.slice(0, Math.max(0, name.length - lastPart(name).length - 1));
 }
 
-/** The scopes around a name, from the outside, without the whole graph. @param {string} name */
+/** The scopes around a name, outermost first. @param {string} name */
 export function scopesAround(name) {
   const parts = name.split(SLASH);
   return parts.slice(1).map((_, depth) => parts.slice(0, depth + 1).join("/"));
 }
 
-/** What the server calls the series that a name is in, where a scope has too many. @param {string} name */
+/** The server's name of the series that a node belongs to, if its scope has too many nodes. @param {string} name */
 export function seriesOf(name) {
   const leaf = lastPart(name);
   return name.slice(0, name.length - leaf.length) + leaf.replace(LAST_NUMBER, "*");

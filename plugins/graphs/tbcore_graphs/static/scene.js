@@ -1,10 +1,10 @@
 /**
- * The drawing: boxes within boxes and lines between them, in the order in which they are painted. Pure, but for what lays
- * out a scope.
+ * The scene: nested boxes and the lines between them, in the order in which they are painted. Pure functions; fetching,
+ * layout and text measurement are passed in.
  */
 
 import { plural } from "tbcore/lib/format.js";
-import { findApart } from "./apart.js";
+import { findAuxiliary } from "./auxiliary-nodes.js";
 import { lastPart } from "./paths.js";
 
 /**
@@ -14,7 +14,7 @@ import { lastPart } from "./paths.js";
  *
  * @typedef {object} Box
  * @property {"box"} type
- * @property {string} name  full; unique
+ * @property {string} name  full name; unique
  * @property {string} label
  * @property {string} sub  a second line; "" for none
  * @property {number} textWidth  of the label
@@ -22,7 +22,7 @@ import { lastPart } from "./paths.js";
  * @property {string} op
  * @property {number} nodes
  * @property {string} device
- * @property {number} structure  0: like no other
+ * @property {number} structure  equal for equal structures; 0: like no other
  * @property {number | null} computeMicros
  * @property {number | null} bytes
  * @property {number} x  left
@@ -31,9 +31,9 @@ import { lastPart } from "./paths.js";
  * @property {number} height
  * @property {number} depth  0 for children of the whole graph
  * @property {boolean} open
- * @property {boolean} apart
- * @property {number} numHidden  edges to what stands apart, which are not drawn
- * @property {string} message  of an open scope that cannot be drawn
+ * @property {boolean} auxiliary
+ * @property {number} numHidden  edges to auxiliary nodes, which are not drawn
+ * @property {string} message  why an open scope cannot be drawn; "" if it is
  *
  * @typedef {object} Line
  * @property {"line"} type
@@ -44,9 +44,9 @@ import { lastPart } from "./paths.js";
  * @property {boolean} control
  * @property {string} label
  * @property {boolean} arrow  whether it ends at its target, not at the border of a scope
- * @property {boolean} hidden  drawn only for one of its ends
+ * @property {boolean} hidden  drawn only while one of its ends is selected or hovered
  *
- * @typedef {object} Rule  where those begin that stand apart
+ * @typedef {object} Rule  separates the main graph from the auxiliary nodes
  * @property {"rule"} type
  * @property {number} x
  * @property {number} y
@@ -55,57 +55,58 @@ import { lastPart } from "./paths.js";
  * @typedef {Box | Line | Rule} Item
  *
  * @typedef {object} Scene
- * @property {Item[]} items  what comes later is painted over what comes earlier
- * @property {Map<string, Box>} boxes  by name, in the order of the drawing: what is in a box comes after it
+ * @property {Item[]} items  in painting order
+ * @property {Map<string, Box>} boxes  by name; a box precedes the boxes inside it
  * @property {number} width
  * @property {number} height
- * @property {string} message  why the graph cannot be drawn; "" when it is
+ * @property {string} message  why the graph cannot be drawn; "" if it is
  *
- * @typedef {object} Wishes  what the reader has chosen
- * @property {ReadonlySet<string>} open
- * @property {ReadonlySet<string>} broughtIn
- * @property {ReadonlySet<string>} setApart
+ * @typedef {object} Choices  what the reader has chosen
+ * @property {ReadonlySet<string>} open  names of open scopes
+ * @property {ReadonlySet<string>} movedToMain  names of nodes that are not to be auxiliary
+ * @property {ReadonlySet<string>} movedToAuxiliary  names of nodes that are to be auxiliary
  *
- * @typedef {object} Means
+ * @typedef {object} SceneTools
  * @property {(name: string, kind: import("./types.js").Kind) => Promise<Scope>} fetchScope  of a scope or series
  * @property {(job: Job) => Promise<Layout>} layOut
  * @property {(text: string, font: "label" | "small") => number} measure  widths
  */
 
-/** Pixels. */
+/** Font sizes and lengths, in pixels of the drawing. */
 export const SIZES = { label: 12, small: 10, header: 26, pad: 14, band: 4, message: 300 };
 
-/** More children of one scope, or more edges between them, are not drawn: it would take minutes, and show nothing. */
+/** A scope with more children or edges is not drawn: layout would take minutes, and the drawing would be unreadable. */
 export const MAX_CHILDREN = 600;
 export const MAX_EDGES = 3000;
-/** Ports beyond these share one. */
+/** Most ports on one side of a scope; all further ones share the last. */
 const MAX_PORTS = 12;
-/** What is connected with more children than this says nothing about where data flows. */
+/** Edges between an outside node and more children than this are hidden, since they do not show the flow of data. */
 const MAX_PORT_LINES = 6;
-const MAX_ROOMY_EDGES = 30;
-/** How far a line that goes round a box is from it. */
-const ROUND = 14;
-const MAX_LABEL = 168;
+/** In scopes with more edges, layout reserves no space for edge labels: the scope would become too wide. */
+const MAX_EDGES_WITH_LABEL_SPACE = 30;
+/** Distance between a box and a line that is routed around it. */
+const DETOUR_PX = 14;
+const MAX_LABEL_WIDTH_PX = 168;
 
 /** @typedef {{ outside: Set<string>, children: number[], rows: number[] }} Port */
 
 /**
- * One open scope with everything in it.
- * @typedef {object} Arranged
+ * An open scope with its layout and everything inside it.
+ * @typedef {object} ScopeLayout
  * @property {Scope} scope
  * @property {Layout | null} layout
  * @property {string} message  why there is no layout
- * @property {boolean[]} apart
- * @property {Map<number, Arranged>} inner
+ * @property {boolean[]} auxiliary
+ * @property {Map<number, ScopeLayout>} inner
  * @property {{ label: string, sub: string, textWidth: number, width: number, height: number }[]} sizes
  * @property {Pair[]} pairs
  * @property {Port[]} ins
  * @property {Port[]} outs
- * @property {{ kind: "ins" | "outs", row: number }[]} quiet  edges across the border that are not drawn
+ * @property {{ kind: "ins" | "outs", row: number }[]} hiddenEdges  edges across the border that have no port
  * @property {number} width
  * @property {number} height
  *
- * @typedef {object} Pair  everything between two children in one direction
+ * @typedef {object} Pair  all edges from one child to another
  * @property {number} from
  * @property {number} to
  * @property {number} count
@@ -114,85 +115,86 @@ const MAX_LABEL = 168;
  */
 
 /**
- * Fetches and lays out all that is open.
- * @param {Wishes} wishes
- * @param {Means} means
+ * Fetches and lays out all open scopes.
+ * @param {Choices} choices
+ * @param {SceneTools} tools
  * @returns {Promise<Scene>}
  */
-export async function makeScene(wishes, means) {
-  const root = await arrange("", "scope", wishes, means, () => false);
+export async function makeScene(choices, tools) {
+  const root = await layOutScope("", "scope", choices, tools, () => false);
   /** @type {Scene} */
   const scene = { items: [], boxes: new Map(), width: root.width, height: root.height, message: root.message };
   /** @type {Line[]} */
-  const quiet = [];
-  draw(scene, root, 0, 0, 0, quiet);
-  for (const line of quiet) {
+  const hiddenEdges = [];
+  addToScene(scene, root, 0, 0, 0, hiddenEdges);
+  for (const line of hiddenEdges) {
     const [from, to] = [scene.boxes.get(line.from), scene.boxes.get(line.to)];
-    if (from && to) scene.items.push({ ...line, points: between(from, to) });
+    if (from && to) scene.items.push({ ...line, points: sideToSide(from, to) });
   }
   return scene;
 }
 
 /**
+ * Fetches and lays out a scope and all open scopes inside it.
  * @param {string} path
  * @param {import("./types.js").Kind} pathKind
- * @param {Wishes} wishes
- * @param {Means} means
- * @param {(name: string) => boolean} isApartOutside  whether one that is not in this scope stands apart where it is
- * @returns {Promise<Arranged>}
+ * @param {Choices} choices
+ * @param {SceneTools} tools
+ * @param {(name: string) => boolean} isAuxiliaryOutside  whether a node outside this scope is auxiliary
+ * @returns {Promise<ScopeLayout>}
  */
-async function arrange(path, pathKind, wishes, means, isApartOutside) {
-  const scope = await means.fetchScope(path, pathKind);
+async function layOutScope(path, pathKind, choices, tools, isAuxiliaryOutside) {
+  const scope = await tools.fetchScope(path, pathKind);
   const { name, kind } = scope.children;
-  const message = whyNot(scope);
+  const message = reasonNotDrawn(scope);
   if (message) {
-    const empty = { layout: null, apart: [], inner: new Map(), sizes: [], pairs: [], ins: [], outs: [], quiet: [] };
+    const empty = { layout: null, auxiliary: [], inner: new Map(), sizes: [], pairs: [], ins: [], outs: [], hiddenEdges: [] };
     return { scope, message, ...empty, width: SIZES.message, height: 70 };
   }
-  const apart = findApart(scope, wishes.broughtIn, wishes.setApart);
+  const auxiliary = findAuxiliary(scope, choices.movedToMain, choices.movedToAuxiliary);
   const rows = new Map(name.map((full, row) => [full, row]));
-  const isApart = (/** @type {string} */ full) => {
+  const isAuxiliary = (/** @type {string} */ full) => {
     const row = rows.get(full);
-    return row === undefined ? isApartOutside(full) : apart[row];
+    return row === undefined ? isAuxiliaryOutside(full) : auxiliary[row];
   };
-  const opened = name.flatMap((full, row) => (kind[row] !== "op" && wishes.open.has(full) ? [row] : []));
-  const inner = new Map(await Promise.all(opened.map(async (row) => /** @type {const} */ ([row, await arrange(name[row], kind[row], wishes, means, isApart)]))));
+  const opened = name.flatMap((full, row) => (kind[row] !== "op" && choices.open.has(full) ? [row] : []));
+  const inner = new Map(await Promise.all(opened.map(async (row) => /** @type {const} */ ([row, await layOutScope(name[row], kind[row], choices, tools, isAuxiliary)]))));
   const sizes = name.map((_, row) => {
-    const size = sizeOf(scope, row, means.measure);
+    const size = sizeOf(scope, row, tools.measure);
     const content = inner.get(row);
     if (!content) return size;
     const { width, height } = content;
     const bands = (content.ins.length > 0 ? SIZES.band : 0) + (content.outs.length > 0 ? SIZES.band : 0);
     return {
       ...size,
-      width: Math.max(width + 2 * SIZES.pad, means.measure(size.label, "label") + 64),
+      width: Math.max(width + 2 * SIZES.pad, tools.measure(size.label, "label") + 64),
       height: height + SIZES.header + SIZES.pad + bands,
     };
   });
   const pairs = pairsOf(scope);
-  // Room for the texts of many edges would make it wide, and the boxes small.
-  const isFew = pairs.length <= MAX_ROOMY_EDGES;
+  // Reserving space for the labels of many edges would make the scope too wide.
+  const reservesLabels = pairs.length <= MAX_EDGES_WITH_LABEL_SPACE;
   /** @type {Job} */
   const job = {
     width: sizes.map(({ width }) => width),
     height: sizes.map(({ height }) => height),
-    apart,
-    edges: pairs.map((pair) => [pair.from, pair.to, weightOf(pair), isFew ? Math.ceil(means.measure(labelOf(pair), "small")) : 0]),
+    auxiliary,
+    edges: pairs.map((pair) => [pair.from, pair.to, weightOf(pair), reservesLabels ? Math.ceil(tools.measure(labelOf(pair), "small")) : 0]),
     ins: [],
     outs: [],
   };
-  /** @type {Arranged["quiet"]} */
-  const quiet = [];
-  const ins = portsOf(scope.ins, apart, isApartOutside, (row) => quiet.push({ kind: "ins", row }));
-  const outs = portsOf(scope.outs, apart, isApartOutside, (row) => quiet.push({ kind: "outs", row }));
+  /** @type {ScopeLayout["hiddenEdges"]} */
+  const hiddenEdges = [];
+  const ins = portsOf(scope.ins, auxiliary, isAuxiliaryOutside, (row) => hiddenEdges.push({ kind: "ins", row }));
+  const outs = portsOf(scope.outs, auxiliary, isAuxiliaryOutside, (row) => hiddenEdges.push({ kind: "outs", row }));
   job.ins = ins.map(({ children }) => children);
   job.outs = outs.map(({ children }) => children);
-  const layout = await means.layOut(job);
-  return { scope, layout, message, apart, inner, sizes, pairs, ins, outs, quiet, width: layout.width, height: layout.height };
+  const layout = await tools.layOut(job);
+  return { scope, layout, message, auxiliary, inner, sizes, pairs, ins, outs, hiddenEdges, width: layout.width, height: layout.height };
 }
 
-/** Why a scope is not drawn; "" when it is. @param {Scope} scope */
-function whyNot({ children, edges, total }) {
+/** Why a scope cannot be drawn; "" if it can. @param {Scope} scope */
+function reasonNotDrawn({ children, edges, total }) {
   const tooMany = (/** @type {number} */ count, /** @type {string} */ what) => `${count.toLocaleString("en")} ${what} in one scope: too many to draw`;
   if (total > MAX_CHILDREN) return tooMany(total, "nodes");
   if (edges.from.length > MAX_EDGES) return tooMany(edges.from.length, "edges");
@@ -200,33 +202,34 @@ function whyNot({ children, edges, total }) {
 }
 
 /**
+ * The texts and the size of a closed box.
  * @param {Scope} scope
  * @param {number} row
- * @param {Means["measure"]} measure
+ * @param {SceneTools["measure"]} measure
  */
 function sizeOf({ children }, row, measure) {
   const isOp = children.kind[row] === "op";
   const label = shorten(lastPart(children.name[row]), measure);
   const op = children.op[row];
-  // MatMul_1 needs no second line that says MatMul.
-  const isSaid = label.replace(/_\d+$/, "") === op;
-  const sub = isOp ? (isSaid ? "" : shorten(op, measure)) : plural(children.nodes[row], "node");
+  // MatMul_1 does not need a second line with MatMul.
+  const isRedundant = label.replace(/_\d+$/, "") === op;
+  const sub = isOp ? (isRedundant ? "" : shorten(op, measure)) : plural(children.nodes[row], "node");
   const text = Math.max(measure(label, "label"), measure(sub, "small"));
-  // A scope looks as large as it is, by orders of magnitude.
+  // The size of a scope's box grows with the logarithm of its number of nodes.
   const more = isOp ? 0 : Math.round(8 * Math.log10(children.nodes[row]));
   return { label, sub, textWidth: measure(label, "label"), width: Math.ceil(Math.max(isOp ? 44 : 76, text + (isOp ? 24 : 40)) + more), height: (sub === "" ? 24 : 36) + more };
 }
 
-/** A long name gives way in its middle. @param {string} label @param {Means["measure"]} measure */
+/** Cuts the middle out of a long name. @param {string} label @param {SceneTools["measure"]} measure */
 function shorten(label, measure) {
-  if (measure(label, "label") <= MAX_LABEL) return label;
-  let kept = Math.max(6, Math.floor((label.length * MAX_LABEL) / measure(label, "label")) - 1);
+  if (measure(label, "label") <= MAX_LABEL_WIDTH_PX) return label;
+  let kept = Math.max(6, Math.floor((label.length * MAX_LABEL_WIDTH_PX) / measure(label, "label")) - 1);
   const cut = () => `${label.slice(0, Math.ceil(kept / 2))}…${label.slice(label.length - Math.floor(kept / 2))}`;
-  while (kept > 6 && measure(cut(), "label") > MAX_LABEL) kept--;
+  while (kept > 6 && measure(cut(), "label") > MAX_LABEL_WIDTH_PX) kept--;
   return cut();
 }
 
-/** What is between each two children: data and control edges are one line. @param {Scope} scope @returns {Pair[]} */
+/** Combines all edges from one child to another, data and control edges alike. @param {Scope} scope @returns {Pair[]} */
 function pairsOf({ edges, children }) {
   /** @type {Map<number, Pair>} */
   const pairs = new Map();
@@ -247,19 +250,20 @@ function pairsOf({ edges, children }) {
 }
 
 /**
- * The places at the border where edges from outside come in; one for each other end.
+ * The ports of a scope: points on its border where edges from or to the outside cross. Each outside node has its own,
+ * up to MAX_PORTS.
  * @param {import("./types.js").Crossings} crossings
- * @param {readonly boolean[]} apart
- * @param {(name: string) => boolean} isApartOutside
+ * @param {readonly boolean[]} auxiliary
+ * @param {(name: string) => boolean} isAuxiliaryOutside
  * @param {(row: number) => void} leaveOut  called with each row that gets no port
  * @returns {Port[]}
  */
-function portsOf(crossings, apart, isApartOutside, leaveOut) {
+function portsOf(crossings, auxiliary, isAuxiliaryOutside, leaveOut) {
   /** @type {Map<string, Port>} */
   const ports = new Map();
   crossings.child.forEach((child, row) => {
     const outside = crossings.outside[row];
-    if (apart[child] || isApartOutside(outside)) return leaveOut(row);
+    if (auxiliary[child] || isAuxiliaryOutside(outside)) return leaveOut(row);
     const port = ports.get(outside) ?? { outside: new Set([outside]), children: [], rows: [] };
     if (!port.children.includes(child)) {
       port.children.push(child);
@@ -289,22 +293,22 @@ function portsOf(crossings, apart, isApartOutside, leaveOut) {
 }
 
 /**
- * Adds what is in a scope to the scene.
+ * Adds the contents of a scope to the scene.
  * @param {Scene} scene
- * @param {Arranged} arranged
+ * @param {ScopeLayout} scopeLayout
  * @param {number} left
  * @param {number} top
  * @param {number} depth
- * @param {Line[]} quiet  gets the lines that are drawn only for one of their ends; without points
+ * @param {Line[]} hiddenEdges  receives the lines that have no port; their points are set later
  */
-function draw(scene, arranged, left, top, depth, quiet) {
-  const { scope, layout, apart, inner, sizes, pairs } = arranged;
+function addToScene(scene, scopeLayout, left, top, depth, hiddenEdges) {
+  const { scope, layout, auxiliary, inner, sizes, pairs } = scopeLayout;
   if (!layout) return;
   const { name } = scope.children;
   const numHidden = new Array(name.length).fill(0);
-  const boxes = name.map((_, row) => boxOf(arranged, row, left + layout.x[row], top + layout.y[row], depth));
+  const boxes = name.map((_, row) => boxOf(scopeLayout, row, left + layout.x[row], top + layout.y[row], depth));
 
-  if (layout.apart !== null) scene.items.push({ type: "rule", x: left + layout.apart, y: top, height: layout.height });
+  if (layout.auxiliary !== null) scene.items.push({ type: "rule", x: left + layout.auxiliary, y: top, height: layout.height });
   pairs.forEach((pair, index) => {
     const { from, to } = pair;
     const points = layout.edges[index];
@@ -312,15 +316,15 @@ function draw(scene, arranged, left, top, depth, quiet) {
       numHidden[from]++;
       numHidden[to]++;
     }
-    const path = points ? shifted(points, left, top) : between(boxes[from], boxes[to]);
+    const path = points ? shifted(points, left, top) : sideToSide(boxes[from], boxes[to]);
     const [source, target] = [inner.get(from), inner.get(to)];
-    if (points && source) reach(path, "start", portX(source, "outs", name[to], boxes[from]), boxes[from]);
+    if (points && source) connectToPort(path, "start", portX(source, "outs", name[to], boxes[from]), boxes[from]);
     const end = target ? portX(target, "ins", name[from], boxes[to]) : null;
-    if (points) reach(path, "end", end, boxes[to]);
+    if (points) connectToPort(path, "end", end, boxes[to]);
     scene.items.push(lineOf(pair, name[from], name[to], path, { hidden: !points, arrow: end === null }));
   });
   for (const kind of /** @type {const} */ (["ins", "outs"])) {
-    arranged[kind].forEach((port, index) => {
+    scopeLayout[kind].forEach((port, index) => {
       const { x, lines } = layout[kind][index];
       lines.forEach((points, i) => {
         const child = port.children[i];
@@ -331,13 +335,13 @@ function draw(scene, arranged, left, top, depth, quiet) {
         const box = boxes[child];
         const [outside] = port.outside;
         const end = content && kind === "ins" ? portX(content, "ins", outside, box) : null;
-        // From and to the border of the box around.
+        // Extend the line to the border of the surrounding box.
         if (kind === "ins") {
           path.unshift(left + x, top + layout.height + SIZES.band + SIZES.pad);
-          if (end !== null) reach(path, "end", end, box);
+          if (end !== null) connectToPort(path, "end", end, box);
         } else {
           path.push(left + x, top - SIZES.band - SIZES.header);
-          if (content) reach(path, "start", portX(content, "outs", outside, box), box);
+          if (content) connectToPort(path, "start", portX(content, "outs", outside, box), box);
         }
         const pair = { from: child, to: child, count: count[row], control: control[row], shape: shape[row] };
         const ends = kind === "ins" ? [outside, name[child]] : [name[child], outside];
@@ -346,38 +350,39 @@ function draw(scene, arranged, left, top, depth, quiet) {
       });
     });
   }
-  for (const { kind, row } of arranged.quiet) {
+  for (const { kind, row } of scopeLayout.hiddenEdges) {
     const { child, outside, count, control, shape } = scope[kind];
     numHidden[child[row]]++;
     const pair = { from: child[row], to: child[row], count: count[row], control: control[row], shape: shape[row] };
     const ends = kind === "ins" ? [outside[row], name[child[row]]] : [name[child[row]], outside[row]];
-    quiet.push(lineOf(pair, ends[0], ends[1], [], { hidden: true, arrow: true }));
+    hiddenEdges.push(lineOf(pair, ends[0], ends[1], [], { hidden: true, arrow: true }));
   }
   boxes.forEach((box, row) => {
-    box.numHidden = apart[row] ? 0 : numHidden[row];
+    box.numHidden = auxiliary[row] ? 0 : numHidden[row];
     scene.items.push(box);
     scene.boxes.set(box.name, box);
     const content = inner.get(row);
     if (!content) return;
     const contentLeft = box.x + (sizes[row].width - content.width) / 2;
-    draw(scene, content, contentLeft, box.y + contentTop(content), depth + 1, quiet);
+    addToScene(scene, content, contentLeft, box.y + contentTop(content), depth + 1, hiddenEdges);
   });
 }
 
-/** From the top of a box to its content. @param {Arranged} content */
+/** Distance from the top of an open box to its content. @param {ScopeLayout} content */
 function contentTop(content) {
   return SIZES.header + (content.outs.length > 0 ? SIZES.band : 0);
 }
 
 /**
- * @param {Arranged} arranged
+ * The box of a child.
+ * @param {ScopeLayout} scopeLayout
  * @param {number} row
  * @param {number} x
  * @param {number} y
  * @param {number} depth
  * @returns {Box}
  */
-function boxOf({ scope: { children }, sizes, apart, inner }, row, x, y, depth) {
+function boxOf({ scope: { children }, sizes, auxiliary, inner }, row, x, y, depth) {
   return {
     type: "box",
     name: children.name[row],
@@ -393,13 +398,14 @@ function boxOf({ scope: { children }, sizes, apart, inner }, row, x, y, depth) {
     y,
     depth,
     open: inner.has(row),
-    apart: apart[row],
+    auxiliary: auxiliary[row],
     numHidden: 0,
     message: inner.get(row)?.message ?? "",
   };
 }
 
 /**
+ * The line for a pair of children.
  * @param {Pair} pair
  * @param {string} from
  * @param {string} to
@@ -418,30 +424,30 @@ export function labelOf({ count, control, shape }) {
   return count > 1 ? `${count} tensors` : "";
 }
 
-/** Of how many tensors counts, in an order of magnitude; control edges give way to all others. @param {Pair} pair */
+/** The weight of a pair in the layout. It grows with the logarithm of the number of tensors; control edges have the lowest. @param {Pair} pair */
 function weightOf({ count, control }) {
   return control ? 1 : 2 + Math.round(Math.log2(count));
 }
 
-/** Large tensors and many of them make thick lines. @param {Pair} pair */
+/** The width of a line. It grows with the size and the number of tensors. @param {Pair} pair */
 export function widthOf({ count, control, shape }) {
   if (control) return 1;
   const size = shape.split("x").reduce((product, part) => product * (Number(part) || 1), 1);
   return Math.min(9, 1 + 0.25 * Math.log10(size) + Math.log2(count));
 }
 
-/** @param {readonly number[]} points @param {number} x @param {number} y */
+/** Points moved by an offset. @param {readonly number[]} points @param {number} x @param {number} y */
 function shifted(points, x, y) {
   return points.map((value, i) => value + (i % 2 === 0 ? x : y));
 }
 
 /**
- * Where an edge with another end meets the border of an open box.
- * @param {Arranged} content
+ * The horizontal position of the port for an outside node.
+ * @param {ScopeLayout} content
  * @param {"ins" | "outs"} kind
  * @param {string} outside
  * @param {Box} box
- * @returns {number | null} null: it leads nowhere inside
+ * @returns {number | null} null if there is no such port
  */
 function portX(content, kind, outside, box) {
   const index = content[kind].findIndex((port) => port.outside.has(outside));
@@ -450,13 +456,13 @@ function portX(content, kind, outside, box) {
 }
 
 /**
- * Moves an end of a line to a port. A line from the other side, as those are that close a circle, goes round the box.
+ * Moves an end of a line to a port. A line that arrives from the opposite side, as in a cycle, is routed around the box.
  * @param {number[]} path
  * @param {"start" | "end"} which
- * @param {number | null} x  of the port; null: there is none
+ * @param {number | null} x  of the port; null if there is none
  * @param {Box} box
  */
-function reach(path, which, x, box) {
+function connectToPort(path, which, x, box) {
   if (x === null) return;
   const isEnd = which === "end";
   const y = isEnd ? box.y + box.height : box.y;
@@ -465,16 +471,16 @@ function reach(path, which, x, box) {
   path.splice(isEnd ? -2 : 0, 2);
   const places = [[x, y]];
   if ((before - y) * side < 0) {
-    const beside = x < box.x + box.width / 2 ? box.x - ROUND : box.x + box.width + ROUND;
-    const corner = y + side * ROUND;
+    const beside = x < box.x + box.width / 2 ? box.x - DETOUR_PX : box.x + box.width + DETOUR_PX;
+    const corner = y + side * DETOUR_PX;
     places.push([x, corner], [beside, corner], [beside, before]);
   }
   if (isEnd) path.push(...places.reverse().flat());
   else path.unshift(...places.flat());
 }
 
-/** A line from one box to another, out at the side where the other one is. @param {Box} from @param {Box} to */
-function between(from, to) {
+/** A line between two boxes, from and to their facing sides. @param {Box} from @param {Box} to */
+function sideToSide(from, to) {
   const isRight = to.x + to.width / 2 > from.x + from.width / 2;
   const start = [isRight ? from.x + from.width : from.x, from.y + from.height / 2];
   const end = [isRight ? to.x : to.x + to.width, to.y + to.height / 2];

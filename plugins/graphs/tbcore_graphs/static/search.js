@@ -1,5 +1,5 @@
 /**
- * Finding nodes by name and op.
+ * The search for nodes by name and op.
  */
 
 import { html } from "htm/preact";
@@ -14,46 +14,48 @@ import { lastPart, scopeOf } from "./paths.js";
  * @typedef {object} Search
  * @property {string} text
  * @property {(text: string) => void} setText
- * @property {import("./types.js").Found | null} found  null while nothing is known
+ * @property {import("./types.js").Found | null} found  null before the first results
  * @property {string} error
  */
 
-const WAIT_MS = 180;
-const LIMIT = 500;
+/** How long after the last keystroke the search starts. */
+const TYPING_DELAY_MS = 180;
+/** Most matches in a response. */
+const MAX_MATCHES = 500;
 
 /**
- * The text and what it finds.
+ * The search text and its results.
  * @param {import("./model.js").Model} model
  * @returns {Search}
  */
 export function useSearch(model) {
   const [text, setText] = useState("");
   const [state, setState] = useState({ found: /** @type {import("./types.js").Found | null} */ (null), error: "" });
-  const place = model.place.value;
+  const graphRef = model.graphRef.value;
   useEffect(() => {
-    if (text.trim() === "" || !place) {
+    if (text.trim() === "" || !graphRef) {
       setState({ found: null, error: "" });
       return undefined;
     }
-    let isWanted = true;
+    let isCurrent = true;
     const timer = setTimeout(async () => {
       try {
-        const found = await model.host.fetchJSON("search", { ...paramsOf(place), tag: undefined, ...readQuery(text), limit: LIMIT });
-        if (isWanted) setState({ found, error: "" });
+        const found = await model.host.fetchJSON("search", { ...paramsOf(graphRef), tag: undefined, ...readQuery(text), limit: MAX_MATCHES });
+        if (isCurrent) setState({ found, error: "" });
       } catch (error) {
-        if (isWanted) setState({ found: null, error: error instanceof Error ? error.message : String(error) });
+        if (isCurrent) setState({ found: null, error: error instanceof Error ? error.message : String(error) });
       }
-    }, WAIT_MS);
+    }, TYPING_DELAY_MS);
     return () => {
-      isWanted = false;
+      isCurrent = false;
       clearTimeout(timer);
     };
-  }, [text, place]);
+  }, [text, graphRef]);
   return { text, setText, ...state };
 }
 
 /**
- * `conv op:Conv2D` asks for names with "conv" of ops Conv2D.
+ * Parses the search text: `conv op:Conv2D` finds nodes with "conv" in their name and with op Conv2D.
  * @param {string} text
  * @returns {{ text: string, op: string | undefined }}
  */
@@ -62,7 +64,7 @@ export function readQuery(text) {
   return { text: text.replace(/(?:^|\s)op:\S*/, "").trim(), op };
 }
 
-/** @param {{ search: Search }} props */
+/** The search box in the toolbar. @param {{ search: Search }} props */
 export function SearchBox({ search }) {
   const label = "Search nodes, or op:MatMul";
   return html`<div class="tb-filter">
@@ -74,7 +76,7 @@ export function SearchBox({ search }) {
       autocomplete="off"
       aria-label=${label}
       placeholder=${label}
-      title="* stands for anything, as in conv*bias; op:MatMul finds ops"
+      title="* matches anything, as in conv*bias; op:MatMul finds nodes by op"
       value=${search.text}
       onInput=${(/** @type {InputEvent} */ event) => search.setText(/** @type {HTMLInputElement} */ (event.currentTarget).value)}
       onKeyDown=${(/** @type {KeyboardEvent} */ event) => {
@@ -91,6 +93,7 @@ export function SearchBox({ search }) {
 }
 
 /**
+ * The list of results.
  * @param {object} props
  * @param {Search} props.search
  * @param {string | null} props.selected
@@ -99,7 +102,7 @@ export function SearchBox({ search }) {
 export function SearchResults({ search: { found, error, setText }, selected, onChoose }) {
   const rows = found?.names.map((name, row) => ({ name, op: found.ops[row], kind: found.kinds[row] })) ?? [];
   const more = found && found.total > rows.length ? `, the first ${rows.length.toLocaleString("en")} shown` : "";
-  /** Up and down go through the results. @param {KeyboardEvent} event */
+  /** The up and down keys move through the results. @param {KeyboardEvent} event */
   const onKeyDown = (event) => {
     if (event.key === "Escape") setText("");
     if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;
@@ -118,13 +121,13 @@ export function SearchResults({ search: { found, error, setText }, selected, onC
       <${VirtualList}
         items=${rows}
         rowHeight=${40}
-        label="Nodes that were found"
+        label="Search results"
         keyOf=${(/** @type {{ name: string }} */ row) => row.name}
         onKeyDown=${onKeyDown}
         renderRow=${(/** @type {{ name: string, op: string, kind: string }} */ { name, op, kind }) =>
           html`<button type="button" class="node" title=${name} aria-pressed=${name === selected} onClick=${() => onChoose(name)}>
             <span><b>${lastPart(name)}</b> <small>${kind === "op" ? op : "scope"}</small></span>
-            <small class="path">${scopeOf(name) || "in no scope"}</small>
+            <small class="path">${scopeOf(name) || "at the top level"}</small>
           </button>`}
       />
     </div>`;

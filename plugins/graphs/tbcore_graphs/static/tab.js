@@ -1,5 +1,5 @@
 /**
- * What is around the drawing: the bar, the legend, the pane with details and the outline.
+ * Everything around the drawing: the toolbar, the legend, and the pane with details and outline.
  */
 
 import { html } from "htm/preact";
@@ -25,16 +25,17 @@ import { SearchBox, SearchResults, useSearch } from "./search.js";
  * @typedef {import("./scene.js").Box} Box
  */
 
-/** A click that no other one follows within this time was no double click. */
+/** Longest time between the clicks of a double click. */
 const DOUBLE_CLICK_MS = 400;
-/** What boxes are coloured by; the last two need run metadata. */
+/** What boxes can be coloured by; the last two need run metadata. */
 const COLORS = [["structure", "Structure"], ["device", "Device"], ["compute", "Compute time"], ["memory", "Memory"]];
 
 /**
+ * The tab.
  * @param {object} props
  * @param {Model} props.model
  * @param {GraphView} props.view
- * @param {HTMLElement} props.canvas  that the view draws in
+ * @param {HTMLElement} props.canvas  the element that the view draws in
  * @param {import("./graph-view.js").Callbacks} props.callbacks  of the view
  */
 export function Tab({ model, view, canvas, callbacks }) {
@@ -45,19 +46,19 @@ export function Tab({ model, view, canvas, callbacks }) {
   const [pane, setPane] = useState(/** @type {"details" | "outline" | null} */ (innerWidth > 760 ? "details" : null));
   const search = useSearch(model);
   const shown = model.shown.value;
-  const graph = model.overview.value?.graphs.find(({ id }) => id === model.place.value?.graph);
+  const graph = model.overview.value?.graphs.find(({ id }) => id === model.graphRef.value?.graph);
   const { color } = options.parse(host.settings.value);
   const theme = host.theme.value;
   const selected = model.selected.value;
   const by = /** @type {import("./colors.js").ColorBy} */ (color);
   const traced = model.traced.value?.names ?? null;
-  const known = useRef({ of: "", names: /** @type {readonly string[]} */ ([]) });
+  const previous = useRef({ of: "", names: /** @type {readonly string[]} */ ([]) });
   const coloring = useMemo(() => {
-    // What has a colour keeps it while other scopes are opened.
+    // Names keep their colours when other scopes are opened.
     const of = `${by} ${shown?.of}`;
-    if (known.current.of !== of) known.current = { of, names: [] };
-    const found = colorBoxes(by, shown?.scene.boxes.values() ?? [], theme, known.current.names);
-    known.current.names = found.names;
+    if (previous.current.of !== of) previous.current = { of, names: [] };
+    const found = colorBoxes(by, shown?.scene.boxes.values() ?? [], theme, previous.current.names);
+    previous.current.names = found.names;
     return found;
   }, [shown, color, theme]);
   const found = useMemo(() => new Set(search.found?.names), [search.found]);
@@ -68,17 +69,17 @@ export function Tab({ model, view, canvas, callbacks }) {
     return () => tooltip.destroy();
   }, []);
   useEffect(() => {
-    if (shown) view.setScene(shown.scene, { ...shown, chosen: selected });
+    if (shown) view.setScene(shown.scene, { ...shown, selected });
   }, [shown]);
   useEffect(() => {
-    view.setLook({ colors: readColors(canvas), paintOf: coloring.paintOf, selected, hovered, found, traced });
+    view.setAppearance({ colors: readColors(canvas), paintOf: coloring.paintOf, selected, hovered, found, traced });
   }, [coloring, selected, hovered, found, traced, theme, shown]);
 
   Object.assign(callbacks, {
     onSelect: (/** @type {string | null} */ name) => {
       model.select(name);
       if (name === null || pane === "details") return;
-      // A pane that comes up moves the drawing, and the second click of two would miss.
+      // Opening the pane moves the drawing, so wait until the click cannot be the first of a double click.
       clearTimeout(opensPane.current);
       opensPane.current = setTimeout(() => setPane("details"), pane === null ? DOUBLE_CLICK_MS : 0);
     },
@@ -97,21 +98,21 @@ export function Tab({ model, view, canvas, callbacks }) {
       { key: "f", label: "Show the whole graph", act: () => view.fit() },
       { key: "+", label: "Zoom in", act: () => view.zoomBy(1.4) },
       { key: "-", label: "Zoom out", act: () => view.zoomBy(1 / 1.4) },
-      { key: "t", label: "Trace the inputs of what is chosen, or no longer", act: () => options.set(host, "trace", !model.isTracing.peek()) },
-      { key: "↑ ↓ ← →", label: "Go through the outline, where → and ← open and close; or move the drawing" },
-      { key: "Enter", label: "Open or close the scope, in the outline" },
+      { key: "t", label: "Trace the inputs of the selected node on or off", act: () => options.set(host, "trace", !model.isTracing.peek()) },
+      { key: "↑ ↓ ← →", label: "Move through the outline (→ opens, ← closes a scope), or pan the drawing" },
+      { key: "Enter", label: "Open or close the selected scope, in the outline" },
       { key: "Double click", label: "Open or close a scope" },
       { key: "Wheel", label: "Zoom at the pointer" },
     ]);
   }, []);
-  /** @param {string} name */
+  /** Shows a node in the drawing, with its details. @param {string} name */
   const reveal = (name) => {
     void model.reveal(name).catch((error) => void (model.error.value = error.message));
     setPane("details");
   };
 
   if (model.runs.value.length === 0) {
-    return html`<p class="tb-nothing">No run has a graph. <code>add_graph</code> of a SummaryWriter and the TensorBoard callback of Keras log one.</p>`;
+    return html`<p class="tb-nothing">No run has a graph. Log one with <code>SummaryWriter.add_graph</code> or with the TensorBoard callback of Keras.</p>`;
   }
   return html`<div class="graphs">
     <${Bar} model=${model} search=${search} color=${color} view=${view} pane=${pane} setPane=${setPane} coloring=${coloring} canvas=${canvas} />
@@ -127,7 +128,7 @@ export function Tab({ model, view, canvas, callbacks }) {
           <button type="button" class="tb-button" onClick=${() => model.retry()}>Try again</button>
         </div>`}
         ${model.isBusy.value && html`<p class="busy" role="status">${shown ? "laying out" : "loading"}</p>`}
-        ${shown?.scene.message && html`<div class="message" role="status"><p>${shown.scene.message}.</p>${graph?.nodes !== 0 && html`<p>Search finds each by its name, or by its op as in <code>op:MatMul</code>.</p>`}</div>`}
+        ${shown?.scene.message && html`<div class="message" role="status"><p>${shown.scene.message}.</p>${graph?.nodes !== 0 && html`<p>Search still finds nodes by name, or by op as in <code>op:MatMul</code>.</p>`}</div>`}
         <${Legend} coloring=${coloring} />
         <div class="zoom">
           <button type="button" class="tb-icon-button" aria-label="Zoom in" title="Zoom in (+)" onClick=${() => view.zoomBy(1.4)}>+</button>
@@ -144,7 +145,7 @@ export function Tab({ model, view, canvas, callbacks }) {
               ${selected !== null && found.has(selected) && html`<${Details} model=${model} onReveal=${reveal} />`}`
           : html`<header>
                 <${Choice}
-                  label="What the pane shows"
+                  label="Pane contents"
                   name="pane"
                   choices=${[["details", "Details"], ["outline", "Outline"]]}
                   value=${pane}
@@ -163,6 +164,7 @@ export function Tab({ model, view, canvas, callbacks }) {
 }
 
 /**
+ * The toolbar.
  * @param {object} props
  * @param {Model} props.model
  * @param {ReturnType<typeof useSearch>} props.search
@@ -175,7 +177,7 @@ export function Tab({ model, view, canvas, callbacks }) {
  */
 function Bar({ model, search, color, view, canvas, pane, setPane, coloring }) {
   const overview = model.overview.value;
-  const place = model.place.value;
+  const graphRef = model.graphRef.value;
   const choices = overview ? graphChoices(overview) : [];
   const tags = overview?.metadata_tags ?? [];
   return html`<div class="tb-toolbar" role="toolbar" aria-label="Graphs">
@@ -184,7 +186,7 @@ function Bar({ model, search, color, view, canvas, pane, setPane, coloring }) {
       ${model.runs.value.map((run) => html`<option key=${run} value=${run}>${run}</option>`)}
     <//>
     ${choices.length > 1 &&
-    html`<${Select} label="Graph" value=${place?.graph} onChange=${(/** @type {string} */ id) => model.chooseGraph(id)}>
+    html`<${Select} label="Graph" value=${graphRef?.graph} onChange=${(/** @type {string} */ id) => model.chooseGraph(id)}>
       ${choices.filter(({ of }) => of === null).map(({ id, title }) => html`<option key=${id} value=${id}>${title}</option>`)}
       ${choices.some(({ of }) => of !== null) &&
       html`<optgroup label="Functions">
@@ -192,7 +194,7 @@ function Bar({ model, search, color, view, canvas, pane, setPane, coloring }) {
       </optgroup>`}
     <//>`}
     ${tags.length > 0 &&
-    html`<${Select} label="Metadata" value=${place?.tag} onChange=${(/** @type {string} */ tag) => model.chooseTag(tag)}>
+    html`<${Select} label="Metadata" value=${graphRef?.tag} onChange=${(/** @type {string} */ tag) => model.chooseTag(tag)}>
       ${tags.map(({ tag }) => html`<option key=${tag} value=${tag}>${tag}</option>`)}
     <//>`}
     <${Select} label="Colour" value=${color} onChange=${(/** @type {string} */ value) => options.set(model.host, "color", value)}>
@@ -229,6 +231,7 @@ function Bar({ model, search, color, view, canvas, pane, setPane, coloring }) {
 }
 
 /**
+ * A labelled select.
  * @param {object} props
  * @param {string} props.label
  * @param {string | undefined} props.value
@@ -245,6 +248,7 @@ function Select({ label, value, onChange, children }) {
 }
 
 /**
+ * Buttons to download the drawing as an image, and the graph as text.
  * @param {object} props
  * @param {Model} props.model
  * @param {GraphView} props.view
@@ -253,15 +257,15 @@ function Select({ label, value, onChange, children }) {
  */
 function Downloads({ model, view, canvas, coloring }) {
   const [error, setError] = useState("");
-  const place = model.place.value;
-  if (!view.scene || !place) return html`<p class="downloads">Nothing is drawn yet.</p>`;
-  const name = `graph_${place.run}`;
+  const graphRef = model.graphRef.value;
+  if (!view.scene || !graphRef) return html`<p class="downloads">The graph has not been drawn yet.</p>`;
+  const name = `graph_${graphRef.run}`;
   const picture = () => {
-    const look = { colors: readColors(canvas), paintOf: coloring.paintOf, selected: null, hovered: null, found: new Set(), traced: null };
-    return sceneSVG(/** @type {import("./scene.js").Scene} */ (view.scene), look, place.run);
+    const appearance = { colors: readColors(canvas), paintOf: coloring.paintOf, selected: null, hovered: null, found: new Set(), traced: null };
+    return sceneSVG(/** @type {import("./scene.js").Scene} */ (view.scene), appearance, graphRef.run);
   };
   return html`<div class="downloads">
-    <p>The drawing as it is now, all of it.</p>
+    <p>The whole drawing, as currently shown</p>
     <button type="button" class="tb-button" onClick=${() => save(picture(), `${name}.svg`, "image/svg+xml")}>SVG</button>
     <button
       type="button"
@@ -270,13 +274,13 @@ function Downloads({ model, view, canvas, coloring }) {
     >
       PNG
     </button>
-    <p>The graph as it was logged, as text.</p>
-    <a class="tb-button" href=${model.host.url("graph", { run: place.run, graph: place.graph })} download="${name}.pbtxt">pbtxt</a>
+    <p>The logged graph, as text</p>
+    <a class="tb-button" href=${model.host.url("graph", { run: graphRef.run, graph: graphRef.graph })} download="${name}.pbtxt">pbtxt</a>
     ${error && html`<p class="tb-card-error" role="alert">${error}</p>`}
   </div>`;
 }
 
-/** @param {{ coloring: import("./colors.js").Coloring }} props */
+/** The legend of colours. @param {{ coloring: import("./colors.js").Coloring }} props */
 function Legend({ coloring: { swatches, scale, note } }) {
   return html`<div class="legend">
     ${swatches.map(({ color, label }) => html`<p key=${label}><i style=${{ background: color }}></i>${label}</p>`)}
@@ -287,7 +291,7 @@ function Legend({ coloring: { swatches, scale, note } }) {
 }
 
 /**
- * What the window beside the pointer says.
+ * The contents of the tooltip.
  * @param {Box} box
  * @param {string} color
  */
@@ -300,18 +304,18 @@ function readOutOf(box, color) {
   if (box.computeMicros !== null) rows.push(["Compute time", formatMicros(box.computeMicros)]);
   if (box.bytes !== null) rows.push(["Memory", formatBytes(box.bytes)]);
   if (box.numHidden > 0) rows.push(["Not drawn", plural(box.numHidden, "edge")]);
-  const note = box.kind === "op" ? "" : `Double click ${box.open ? "closes" : "opens"} it`;
+  const note = box.kind === "op" ? "" : `Double-click to ${box.open ? "close" : "open"}`;
   return { name: box.name, color, rows, note, spoken: "" };
 }
 
-/** The theme's colours; a canvas does not follow style sheets. @param {HTMLElement} element @returns {Colors} */
+/** The theme's colours, read from the style sheets for the canvas. @param {HTMLElement} element @returns {Colors} */
 function readColors(element) {
   const style = getComputedStyle(element);
   const of = (/** @type {string} */ name) => style.getPropertyValue(name).trim();
   return {
-    ground: of("--tb-ground"),
+    background: of("--tb-background"),
     surface: of("--tb-surface"),
-    raised: of("--tb-ground"),
+    nested: of("--tb-background"),
     ink: of("--tb-ink"),
     dim: of("--tb-ink-3"),
     line: of("--tb-line"),

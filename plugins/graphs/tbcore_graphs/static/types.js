@@ -1,18 +1,18 @@
 /**
- * The types of the tab. All lengths are in pixels of the drawing, before zoom; y goes down.
+ * Types of the graphs tab. Lengths are in pixels of the drawing, before zooming; y points down.
  */
 
 /**
  * @typedef {import("tbcore/host.js").Host} Host
  *
- * @typedef {"scope" | "op" | "series"} Kind  a series stands for many whose names differ in a number
+ * @typedef {"scope" | "op" | "series"} Kind  a series stands for nodes whose names differ in a number
  *
- * @typedef {object} Children  columns; one row for each child of a name scope
- * @property {string[]} name  full
+ * @typedef {object} Children  columns with one row for each child of a name scope
+ * @property {string[]} name  full name
  * @property {Kind[]} kind
  * @property {string[]} op  "" for a scope
- * @property {number[]} nodes  operations inside
- * @property {string[]} device  "" where there is none, or several
+ * @property {number[]} nodes  number of operations inside
+ * @property {string[]} device  "" if there is none, or several
  * @property {number[]} structure  equal for equal structures; 0: like no other
  * @property {(number | null)[]} compute_us
  * @property {(number | null)[]} bytes
@@ -24,51 +24,51 @@
  * @property {boolean[]} control
  * @property {string[]} shape
  *
- * @typedef {object} Crossings  columns: edges that cross the border of the scope
+ * @typedef {object} Crossings  columns with one row for each edge that crosses the border of the scope
  * @property {number[]} child
- * @property {string[]} outside  the other end: a child of the innermost scope that holds both ends
+ * @property {string[]} outside  the other end: a child of the innermost scope that contains both ends
  * @property {number[]} count
  * @property {boolean[]} control
  * @property {string[]} shape
  *
- * @typedef {object} Scope  what the route `scope` says
+ * @typedef {object} Scope  response of the route `scope`
  * @property {string} path  "" for the whole graph
  * @property {Children} children
  * @property {Edges} edges
  * @property {Crossings} ins
  * @property {Crossings} outs
- * @property {number} total  children that there are; the answer has the first of them only where they are too many
+ * @property {number} total  number of children; if there are too many, the response has only the first of them
  */
 
 /**
- * @typedef {object} Job  one scope to lay out
+ * @typedef {object} Job  a scope to lay out
  * @property {number[]} width  of each child
  * @property {number[]} height
- * @property {boolean[]} apart  at the right, without edges
- * @property {[from: number, to: number, weight: number, label: number][]} edges  no pair twice; `label` is the width of its
- *   text
- * @property {number[][]} ins  for each port at the bottom the children it leads to
- * @property {number[][]} outs  for each port at the top the children that lead to it
+ * @property {boolean[]} auxiliary  whether a child is placed at the right, without edges
+ * @property {[from: number, to: number, weight: number, label: number][]} edges  each pair once; `label` is the width to
+ *   reserve for its text
+ * @property {number[][]} ins  for each port at the bottom, the children that it leads to
+ * @property {number[][]} outs  for each port at the top, the children that lead to it
  *
  * @typedef {object} Layout
  * @property {number} width
  * @property {number} height
  * @property {number[]} x  left, of each child
  * @property {number[]} y  top
- * @property {(number[] | null)[]} edges  x, y, x, y and so on, from source to target; null where an end stands apart
+ * @property {(number[] | null)[]} edges  x, y, x, y and so on, from source to target; null if an end is auxiliary
  * @property {{ x: number, lines: number[][] }[]} ins
  * @property {{ x: number, lines: number[][] }[]} outs
- * @property {number | null} apart  where the part of those begins that stand apart
+ * @property {number | null} auxiliary  x of the border between the main graph and the auxiliary nodes
  */
 
 /**
- * @typedef {object} Overview  what the route `overview` says
+ * @typedef {object} Overview  response of the route `overview`
  * @property {number} generation
- * @property {string} version  equal while the graphs are the same
+ * @property {string} version  changes whenever the graphs do
  * @property {Graph[]} graphs
  * @property {{ tag: string, step: number }[]} metadata_tags
  *
- * @typedef {object} Graph  one that a run logged
+ * @typedef {object} Graph  a graph that a run logged
  * @property {string} id
  * @property {string} title
  * @property {string} source
@@ -80,13 +80,13 @@
 /**
  * @typedef {object} End  the other end of an edge of a node
  * @property {string} name
- * @property {number} [output]  of an op: which output; -1: named in words
- * @property {number} [count]  of a scope: how many edges
+ * @property {number} [output]  index of the output, of an op; -1 if it has a name instead
+ * @property {number} [count]  number of edges, of a scope
  * @property {boolean} control
  * @property {string} shape
- * @property {boolean} [missing]  the graph has no such node
+ * @property {boolean} [missing]  whether the graph has no such node
  *
- * @typedef {object} Details  what the route `node` says, of an op or of a scope
+ * @typedef {object} Details  response of the route `node`, for an op or a scope
  * @property {string} name
  * @property {Kind} kind
  * @property {number | null} compute_us
@@ -103,7 +103,7 @@
  * @property {[op: string, count: number][]} [ops]
  * @property {[device: string, count: number][]} [devices]
  *
- * @typedef {object} Found  what the route `search` says; columns
+ * @typedef {object} Found  response of the route `search`, as columns
  * @property {string[]} names
  * @property {Kind[]} kinds
  * @property {string[]} ops

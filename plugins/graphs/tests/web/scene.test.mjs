@@ -1,8 +1,8 @@
-// Boxes within boxes, and lines that go on across the border of a scope.
+// Nested boxes, lines across the borders of scopes, colours and auxiliary nodes.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { findApart } from "../../tbcore_graphs/static/apart.js";
+import { findAuxiliary } from "../../tbcore_graphs/static/auxiliary-nodes.js";
 import { colorBoxes } from "../../tbcore_graphs/static/colors.js";
 import { layOut } from "../../tbcore_graphs/static/layout.js";
 import { svgPen, paint } from "../../tbcore_graphs/static/paint.js";
@@ -61,7 +61,7 @@ const SCOPES = {
 /** @param {Record<string, any>} scopes @param {string[]} open */
 const sceneOf = (scopes, ...open) =>
   makeScene(
-    { open: new Set(open), broughtIn: new Set(), setApart: new Set() },
+    { open: new Set(open), movedToMain: new Set(), movedToAuxiliary: new Set() },
     {
       fetchScope: async (name) => scopes[name],
       layOut: async (job) => layOut(dagre, job),
@@ -69,7 +69,7 @@ const sceneOf = (scopes, ...open) =>
     },
   );
 
-test("an open scope holds its children, and only open ones do", async () => {
+test("open scopes contain their children, and closed ones do not", async () => {
   const closed = await sceneOf(SCOPES);
   assert.deepEqual([...closed.boxes.keys()], ["x", "a", "b", "y"]);
   const { boxes } = await sceneOf(SCOPES, "a", "b", "b/c", "gone");
@@ -82,7 +82,7 @@ test("an open scope holds its children, and only open ones do", async () => {
   }
 });
 
-test("a line from outside goes on inside from the place where it ends", async () => {
+test("a line from outside continues inside the scope from where it ends", async () => {
   const { items } = await sceneOf(SCOPES, "a", "b", "b/c");
   const lines = items.filter(({ type }) => type === "line");
   const of = (/** @type {string} */ from, /** @type {string} */ to) => lines.find((line) => line.from === from && line.to === to).points;
@@ -95,7 +95,7 @@ test("a line from outside goes on inside from the place where it ends", async ()
   assert.deepEqual(lines.filter(({ arrow }) => arrow).map(({ to }) => to).sort(), ["a/in", "a/out", "b/c/d", "y"]);
 });
 
-test("what goes to most of a scope is drawn only for one of its ends", async () => {
+test("lines from most of a scope to one node are hidden until an end is selected", async () => {
   /** @type {Record<string, string>} */
   const layers = {};
   for (let i = 0; i < 7; i++) layers[`a/${i}`] = "Add";
@@ -110,28 +110,28 @@ test("what goes to most of a scope is drawn only for one of its ends", async () 
   assert.equal(boxes.get("a/3").numHidden, 1);
 });
 
-const COLORS = { ground: "#fff", surface: "#fff", raised: "#eee", ink: "#000", dim: "#555", line: "#ccc", accent: "#00f", edge: "#999" };
+const COLORS = { background: "#fff", surface: "#fff", nested: "#eee", ink: "#000", dim: "#555", line: "#ccc", accent: "#00f", edge: "#999" };
 
-/** @param {any} scene @param {object} [more]  of the look */
+/** SVG elements of a scene. @param {any} scene @param {object} [more]  changes of the appearance */
 function painted(scene, more) {
   const pen = svgPen();
-  const look = { colors: COLORS, paintOf: () => null, selected: null, hovered: null, found: new Set(), traced: null, ...more };
-  paint(pen, scene, look, { scale: 1, left: -Infinity, top: -Infinity, right: Infinity, bottom: Infinity });
+  const appearance = { colors: COLORS, paintOf: () => null, selected: null, hovered: null, found: new Set(), traced: null, ...more };
+  paint(pen, scene, appearance, { scale: 1, left: -Infinity, top: -Infinity, right: Infinity, bottom: Infinity });
   return pen.elements;
 }
 
-test("what is traced is strong, and all else is faint", async () => {
+test("traced boxes are highlighted, and all others are faint", async () => {
   const scene = await sceneOf({ "": scopeOf("", { x: "X", y: "Y", z: "Z" }, [[0, 1], [1, 2]]) });
   const elements = painted(scene, { selected: "y", traced: new Set(["x", "y"]), paintOf: () => ({ color: "#0a0", strength: 0.2 }) });
   const lines = elements.filter((element) => element.startsWith("<path"));
-  assert.deepEqual(lines.map((line) => line.includes('stroke="#00f"')).sort(), [false, true], "the line to z is none of its inputs");
+  assert.deepEqual(lines.map((line) => line.includes('stroke="#00f"')).sort(), [false, true], "the line to z is not an input");
   const of = (/** @type {string} */ name) => elements.find((element) => element.endsWith(`>${name}</text>`)) ?? "";
   assert.match(of("x"), /fill="#000"/);
   assert.match(of("z"), /fill="#555"/);
   assert.equal(elements.filter((element) => element.includes('fill="#0a0"')).length, 2, "boxes with their colour");
 });
 
-test("what has a colour keeps it when other scopes open", () => {
+test("boxes keep their colours when other scopes are opened", () => {
   const boxOf = (/** @type {number} */ structure) => /** @type {any} */ ({ structure, open: false });
   const before = colorBoxes("structure", [1, 2, 3].map(boxOf), "light");
   for (const inside of [4, 5, 6, 7, 8]) {
@@ -141,7 +141,7 @@ test("what has a colour keeps it when other scopes open", () => {
   }
 });
 
-test("what costs have a colour by keeps it when others are opened", () => {
+test("colours by cost stay the same when other scopes are opened", () => {
   const boxOf = (/** @type {string} */ name, /** @type {number} */ bytes, open = false) => /** @type {any} */ ({ name, bytes, open, computeMicros: null });
   const other = boxOf("other", 100);
   const closed = colorBoxes("memory", [boxOf("a", 900), other], "light");
@@ -151,13 +151,13 @@ test("what costs have a colour by keeps it when others are opened", () => {
   assert.equal(opened.paintOf(boxOf("a", 900, true)), null);
 });
 
-test("no name and no op makes a box wider than can be read", async () => {
+test("long names and ops do not make a box too wide", async () => {
   const long = "L".repeat(5000);
   const { boxes } = await sceneOf({ "": scopeOf("", { [long]: long, x: "X" }, []) });
   assert.ok(boxes.get(long).width < 300);
 });
 
-test("what is painted is text, whatever it looks like", async () => {
+test("names that look like markup are escaped", async () => {
   const scene = await sceneOf({ "": scopeOf("", { "<b>": "Op & op", z: "Z" }, [[0, 1, "2x3"]]) });
   const svg = painted(scene).join("");
   assert.match(svg, />&#60;b&#62;</);
@@ -165,14 +165,14 @@ test("what is painted is text, whatever it looks like", async () => {
   assert.match(svg, />2×3</);
 });
 
-test("too many children are counted, not drawn", async () => {
+test("a scope with too many children is not drawn, and its message counts them", async () => {
   const many = scopeOf("", { a: "A" }, []);
   const scene = await sceneOf({ "": { ...many, total: MAX_CHILDREN + 1 } });
   assert.match(scene.message, /^601 nodes in one scope/);
   assert.equal(scene.boxes.size, 0);
 });
 
-test("lines say what flows: shapes, how many, and thicker where it is more", () => {
+test("lines are labelled with shape and count, and larger ones are thicker", () => {
   const pair = { from: 0, to: 1, count: 1, control: false, shape: "?x64" };
   assert.equal(labelOf(pair), "?×64");
   assert.equal(labelOf({ ...pair, count: 3 }), "?×64 (3)");
@@ -183,7 +183,7 @@ test("lines say what flows: shapes, how many, and thicker where it is more", () 
   assert.equal(widthOf({ ...pair, control: true, count: 400 }), 1);
 });
 
-test("apart stands what only sets up, and what far more are connected with than is usual", () => {
+test("nodes that only save, and hubs with unusually many neighbours, are auxiliary", () => {
   /** @type {Record<string, string>} */
   const children = { step: "VariableV2", wait: "Identity", save: "" };
   for (let i = 0; i < 12; i++) children[`layer_${i}`] = "";
@@ -191,10 +191,10 @@ test("apart stands what only sets up, and what far more are connected with than 
   const edges = Array.from({ length: 11 }, (_, i) => [3 + i, 4 + i]);
   const hub = Array.from({ length: 12 }, (_, i) => /** @type {[number, number]} */ ([0, 3 + i]));
   const scope = scopeOf("", children, [...edges, ...hub]);
-  const apart = findApart(scope, new Set(), new Set());
-  assert.deepEqual(apart.slice(0, 4), [true, false, true, false]);
-  assert.deepEqual(findApart(scope, new Set(["save"]), new Set(["layer_3"])).flatMap((is, row) => (is ? [row] : [])), [0, 6]);
-  // An operation that is only waited for.
+  const auxiliary = findAuxiliary(scope, new Set(), new Set());
+  assert.deepEqual(auxiliary.slice(0, 4), [true, false, true, false]);
+  assert.deepEqual(findAuxiliary(scope, new Set(["save"]), new Set(["layer_3"])).flatMap((is, row) => (is ? [row] : [])), [0, 6]);
+  // A node with only control edges.
   const control = scopeOf("", children, [...edges, [3, 1, "", true]]);
-  assert.equal(findApart(control, new Set(), new Set())[1], true);
+  assert.equal(findAuxiliary(control, new Set(), new Set())[1], true);
 });
