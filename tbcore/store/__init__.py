@@ -1,8 +1,8 @@
-"""The store: what was read from event files, and the questions that it answers.
+"""The store: the data that was read from event files, and the index over it.
 
-eventfiles  ->  reader, run  ->  view  ->  multiplexer  ->  plugins
+eventfiles  ->  run_reader, run  ->  view  ->  multiplexer  ->  plugins
                 (loader's thread,          (any thread)
-                 or assistant's process)
+                 or helper process)
 """
 
 from __future__ import annotations

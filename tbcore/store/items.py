@@ -35,33 +35,36 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One element of a tag; what it holds is read when it is asked for."""
+    """One element of a tag. Its data stays in the event file until `read` is called."""
 
     ordinal: int
-    """The place at which it was written to its tag. It never changes."""
+    """Number of the item among all that were written to its tag, from 0. It never changes."""
     step: int
     wall_time: float
     """Seconds since the epoch."""
     kind: Kind
     index: int
-    """Which Summary.Value of its event; 0 for events without a summary."""
+    """Index of the item's Summary.Value in its event; 0 for events without a summary."""
     _file: FileRef = field(repr=False)
     _offset: int = field(repr=False)
+    """Of the record, in bytes from the start of the file."""
     _length: int = field(repr=False)
+    """Of the record's payload, in bytes."""
     _crc: int = field(repr=False)
+    """Masked CRC-32C of the payload."""
 
     @property
     def etag(self) -> str:
-        """Names the bytes of this item: another text wherever these may be others. No quotes."""
+        """An identifier of the item's bytes: other bytes have another one. Without quotes."""
         file = self._file
         return f"{file.device:x}-{file.inode:x}-{self._offset:x}-{self._crc:08x}-{self.index}"
 
     def read(self) -> Summary.Value | bytes:
-        """The item's Summary.Value; of an event without a summary the bytes of its field.
+        """Reads the item's Summary.Value, or the bytes of its field if the event has no summary.
 
-        That is the serialized GraphDef, MetaGraphDef or RunMetadata. Nothing is kept. Raises
-        NotFoundError when the file is gone, DataLossError when the record is no longer what was
-        logged, DecodeError when there is no such value in it.
+        These bytes are a serialized GraphDef, MetaGraphDef or RunMetadata. Nothing is cached.
+        Raises NotFoundError if the file is gone, DataLossError if the record is no longer what was
+        logged, DecodeError if there is no such value in it.
         """
         try:
             with PayloadFile(self._file.path) as file:
@@ -74,7 +77,7 @@ class Item:
         try:
             event = Event.FromString(payload)
         except ProtobufDecodeError:
-            raise self._decode_error("it is no event") from None
+            raise self._decode_error("it is not a valid event") from None
         match self.kind.field:
             case "graph_def":
                 return event.graph_def
@@ -93,7 +96,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class UnreadableItem:
-    """An item that cannot be read, and why."""
+    """An item that cannot be read, and the error that says why."""
 
     item: Item
     error: TbcoreError
@@ -106,14 +109,15 @@ class UnreadableItem:
 def decode_items(
     items: Iterable[Item], decode: Callable[[Any], T]
 ) -> tuple[list[tuple[Item, T]], list[UnreadableItem]]:
-    """The items with what `decode` makes of their contents, and those that cannot be read.
+    """Reads items and decodes each with `decode`. Returns the results and the unreadable items.
 
-    A file is opened once for a stretch of items in it: on a network each time costs a round trip.
+    Consecutive items of one file are read with the file opened once: on a network, opening a file
+    takes a round trip.
     """
     values: list[tuple[Item, T]] = []
     unreadable: list[UnreadableItem] = []
-    for ref, stretch in groupby(items, lambda item: item._file):
-        in_file = list(stretch)
+    for ref, items_of_file in groupby(items, lambda item: item._file):
+        in_file = list(items_of_file)
         try:
             with PayloadFile(ref.path) as file:
                 for item in in_file:
@@ -127,14 +131,14 @@ def decode_items(
 
 
 def _one_line_error(error: E) -> E:
-    """The same error with a message in one line, whatever the file is called."""
+    """The same error with a message on one line, even if a file name has line breaks."""
     return type(error)(one_line(str(error)))
 
 
 def items_at(
     series: Series, rows: NDArray[np.int64], ordinals: NDArray[np.int64], files: Sequence[FileRef]
 ) -> list[Item]:
-    """The items of these rows of a reference series."""
+    """The items in these rows of a series of references. `ordinals` are those of the rows."""
     columns = [
         series.column(number)[rows].tolist()
         for number in (STEP, WALL_TIME, INDEX, FILE, OFFSET, LENGTH, CRC)

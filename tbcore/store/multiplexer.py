@@ -1,7 +1,7 @@
-"""Multiplexer: the index over all runs, and the only thing that plugins ask.
+"""Multiplexer: the index over all runs, and the interface through which plugins read data.
 
-All that readers see hangs from one reference to an immutable state. A reader takes it once and
-needs no lock; a commit puts another state in its place.
+All data is reached through one reference to an immutable state. A reader takes that reference once,
+and needs no lock; a commit replaces it by a reference to another state.
 """
 
 from __future__ import annotations
@@ -47,42 +47,43 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _MAX_NAMES_COMPARED = 200
-"""Names among which close ones are looked for: comparing long ones takes a millisecond each."""
+"""Names that are compared with a wrong one: for long names each comparison takes a millisecond."""
 _MAX_NAME_CHARS = 200
+"""Length at which names are cut in messages."""
 _MAX_WARNED_TAGS = 100
-"""Tags with items that cannot be read; a log that says it of more is read by nobody."""
+"""Tags whose unreadable items are logged; more lines would help nobody."""
 _MAX_CACHED_CLAIMS = 64
-"""Answers about tags that are kept; there are about as many claims as plugins."""
-_NOTHING: Mapping[str, float] = {}
+"""Results of `tags` that are cached; there are about as many claims as plugins."""
+_NO_TIMES: Mapping[str, float] = {}
 
 
 class KindSummary(NamedTuple):
-    """How much there is of one kind."""
+    """In how many runs and tags a kind occurs."""
 
     kind: Kind
     num_runs: int
     num_tags: int
-    """Different ones; a tag that several runs have counts once."""
+    """Different tag names: a tag that several runs have counts once."""
     example_run: str
     example_tag: str
+    """A tag of `example_run` with this kind."""
 
 
 class RunDetails(NamedTuple):
-    """What a list of runs tells of one. Times are in seconds since the epoch, None if there is
-    none."""
+    """What a list of runs shows of a run. Times are seconds since the epoch, or None if unknown."""
 
     name: str
     first_event_time: float | None
     last_event_time: float | None
-    """Of the event of any kind that stands last in its file: the latest of all files."""
+    """When the last event of any file was written; of several files, the latest of these times."""
     modified: float | None
-    """When its newest event file was written to, as of the last look at the logdir."""
+    """When the newest event file was written to, as of the last scan of the logdir."""
     nonfinite_tags: tuple[str, ...]
     """Tags with a scalar that is NaN or infinite, in order of first appearance."""
 
 
 class TagsByRun(Mapping[str, list[str]]):
-    """Run to its tags. All who ask share one; what they get out of it is theirs to change."""
+    """The tags of each run, by run name. Shared by all callers; each access returns a new list."""
 
     __slots__ = ("_json", "_shared")
 
@@ -91,9 +92,9 @@ class TagsByRun(Mapping[str, list[str]]):
         self._json: bytes | None = None
 
     def as_json(self) -> bytes:
-        """All of it, written once: it may be megabytes, and every page asks for it.
+        """The whole mapping as JSON, which is made once: every page requests these megabytes.
 
-        Raises TypeError for names that are no valid Unicode.
+        Raises TypeError for names that are not valid Unicode.
         """
         if self._json is None:
             self._json = orjson.dumps(self._shared)
@@ -113,22 +114,27 @@ class TagsByRun(Mapping[str, list[str]]):
 
 
 class _CachedAnswers:
-    """Answers that depend on nothing but the runs, their tags and kinds. Each is made when it is
-    asked for; two readers that do so at once put the same in its place."""
+    """Cached results that depend only on the runs, their tags and their kinds.
+
+    Each is computed on first use. If two readers do so at the same time, they store equal results.
+    """
 
     __slots__ = ("generation", "kinds", "summaries", "tags")
 
     def __init__(self, generation: int) -> None:
         self.generation = generation
-        """The first at which it was so."""
+        """The generation from which on the results are valid."""
         self.tags: dict[ClaimsKey, TagsByRun] = {}
+        """Results of `Multiplexer.tags`."""
         self.kinds: frozenset[Kind] | None = None
+        """The kinds of all runs; None before they are first used."""
         self.summaries: list[KindSummary] | None = None
+        """The result of `Multiplexer.kinds`; None before the first call."""
 
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """Everything as it was at one commit."""
+    """All runs as they were at one commit. Dictionaries are by run name, in order of discovery."""
 
     generation: int = 0
     runs: dict[str, RunView] = field(default_factory=dict)
@@ -138,7 +144,7 @@ class _State:
 
 
 class Multiplexer:
-    """All runs and what is in them. Any thread may ask."""
+    """All runs and the data in them. Its methods may be called on any thread."""
 
     def __init__(self) -> None:
         self._state = _State()
@@ -146,30 +152,30 @@ class Multiplexer:
         self._subscribers: tuple[Callable[[], None], ...] = ()
         self._subscribing = threading.Lock()
         self._warned: set[tuple[str, str]] = set()
-        """Runs and tags of which the log says that items are left out."""
+        """Run and tag of the unreadable items that were logged."""
 
-    # -- questions -----------------------------------------------------------------------------
+    # -- for readers ---------------------------------------------------------------------------
 
     @property
     def generation(self) -> int:
-        """Rises by one whenever a commit changed something. Key caches with it."""
+        """Increases by one with each commit that changes something. Use it as a key of caches."""
         return self._state.generation
 
     @property
     def runs_generation(self) -> int:
-        """The generation at which the list of runs, a list of tags or a kind last changed."""
+        """The generation in which the list of runs, a list of tags or a kind last changed."""
         return self._state.cached.generation
 
     def runs(self) -> list[str]:
-        """Run names in order of discovery: new ones come last, and none ever moves."""
+        """Run names in order of discovery: new runs come last, and no run changes its place."""
         return list(self._state.runs)
 
     def run_generations(self) -> dict[str, int]:
-        """For each run the generation at which it last changed."""
+        """The generation in which each run last changed, by run name."""
         return dict(self._state.run_generations)
 
     def has(self, claims: Claims) -> bool:
-        """Whether any run holds a series that one of the claims matches."""
+        """Whether any run has a series that one of the claims matches."""
         state = self._state
         kinds = state.cached.kinds
         if kinds is None:
@@ -178,9 +184,9 @@ class Multiplexer:
         return any(matches(claims, kind) for kind in kinds)
 
     def tags(self, claims: Claims) -> Mapping[str, list[str]]:
-        """Tags per run, in order of first appearance; runs without any map to [].
+        """Tags of each run in order of first appearance; [] for runs without matching tags.
 
-        It stays as it is when there are others later on.
+        The result does not change when tags are added later.
         """
         state, key = self._state, tuple(claims)
         found = state.cached.tags.get(key)
@@ -194,11 +200,11 @@ class Multiplexer:
     def scalars(
         self, run: str, tag: str, *, claims: Claims | None = None, samples: int = 0
     ) -> ScalarSeries:
-        """The numbers of one tag, sampled to at most `samples` points (0: all).
+        """The points of one tag, sampled to at most `samples` points (0: all).
 
-        Of all its series that one of the claims matches, merged in the order written; without
-        claims, of all. Raises NotFoundError for an unknown run, or when the run has no such tag
-        under these claims.
+        Series that one of the claims matches are merged in the order written; without claims, all
+        series. Raises NotFoundError if the run is unknown, or has no such tag that the claims
+        match.
         """
         _, view = self._find(run, tag, claims)
         series = [
@@ -207,7 +213,7 @@ class Multiplexer:
             if s.kind.is_scalar and (claims is None or matches(claims, s.kind))
         ]
         if not series and claims is None:
-            raise NotFoundError(f"tag {_quoted(tag)} of run {_quoted(run)} holds no numbers")
+            raise NotFoundError(f"tag {_quoted(tag)} of run {_quoted(run)} has no numbers")
         numbers = (STEP, WALL_TIME, VALUE)
         if (
             len(series) == 1
@@ -218,18 +224,18 @@ class Multiplexer:
         return ScalarSeries(*_merged(series, samples, numbers))
 
     def item_series(self, run: str, tag: str, claims: Claims) -> ItemSeries:
-        """The steps and times of all items of one tag, without the items.
+        """Steps and wall times of all items of one tag, without the items.
 
-        Cheap, however many there are. Raises NotFoundError like `scalars`.
+        Fast for any number of items. Raises NotFoundError like `scalars`.
         """
         _, view = self._find(run, tag, claims)
         return ItemSeries(*_merged(_references(view, claims), 0, (STEP, WALL_TIME)))
 
     def items_etag(self, run: str, tag: str, claims: Claims) -> str:
-        """Names all items of one tag: another text wherever there may be others.
+        """An identifier of all items of one tag: it changes whenever an item is added or replaced.
 
-        What follows from the items alone need not be worked out, nor sent, a second time while this
-        is the same. Other tags of the run do not change it. Raises NotFoundError like `scalars`.
+        Results that depend on these items alone can be cached under it, and sent with it as ETag.
+        Other tags of the run do not change it. Raises NotFoundError like `scalars`.
         """
         run_view, view = self._find(run, tag, claims)
         digest = hashlib.blake2b(digest_size=16)
@@ -244,9 +250,9 @@ class Multiplexer:
         return digest.hexdigest()
 
     def last_points(self, run: str, claims: Claims) -> LastPoints:
-        """The last point of each tag of the run, of the series that one of the claims matches.
+        """The last point of each tag of the run, among the series that one of the claims matches.
 
-        Much faster than asking for the points of each tag. Raises NotFoundError for an unknown run.
+        Much faster than `scalars` for each tag. Raises NotFoundError for an unknown run.
         """
         view = self._run(run)
         claimed = {kind for kind in view.kinds() if kind.is_scalar and matches(claims, kind)}
@@ -263,21 +269,21 @@ class Multiplexer:
         )
 
     def items(self, run: str, tag: str, claims: Claims, *, samples: int = 0) -> list[Item]:
-        """The items of one tag, sampled likewise; their bytes are not read yet.
+        """The items of one tag, sampled to at most `samples` items (0: all), without their data.
 
-        Numbers are no items and are left out. Raises NotFoundError like `scalars`.
+        Series of numbers have no items, and are left out. Raises NotFoundError like `scalars`.
         """
         run_view, view = self._find(run, tag, claims)
         series = _references(view, claims)
         items = []
-        for picked in _sample(series, samples):
-            items += items_at(picked.series, picked.rows, picked.ordinals, run_view.files)
+        for part in _sample(series, samples):
+            items += items_at(part.series, part.rows, part.ordinals, run_view.files)
         return items if len(series) < 2 else sorted(items, key=lambda item: item.ordinal)
 
     def item(self, run: str, tag: str, claims: Claims, ordinal: int) -> Item:
-        """One item by its ordinal.
+        """The item with this ordinal.
 
-        Raises NotFoundError like `scalars`, and when there is no such item.
+        Raises NotFoundError like `scalars`, and if there is no such item.
         """
         run_view, view = self._find(run, tag, claims)
         for series in _references(view, claims):
@@ -296,12 +302,11 @@ class Multiplexer:
         *,
         samples: int = 0,
     ) -> list[tuple[Item, T]]:
-        """The items of one tag, each with what `decode` makes of what `Item.read` returns.
+        """The items of one tag, each with the result of `decode` for what `Item.read` returns.
 
-        Faster than reading one by one. Items that cannot be read, or for which `decode` raises a
-        DataError or NotFoundError, are left out; the log says so once for each tag. When that
-        leaves none at all, the error of the last one is raised. Raises NotFoundError like
-        `scalars`.
+        Faster than to read item by item. Items that cannot be read, or for which `decode` raises a
+        DataError or NotFoundError, are left out, which is logged once for each tag. If no item is
+        left, the error of the last one is raised. Raises NotFoundError like `scalars`.
         """
         items = self.items(run, tag, claims, samples=samples)
         found, unreadable = decode_items(items, decode)
@@ -312,7 +317,7 @@ class Multiplexer:
         return found
 
     def metadata(self, run: str, tag: str) -> SummaryMetadata:
-        """The first metadata written for this tag; an empty message when there was none.
+        """The first metadata that was written for this tag; an empty message if there is none.
 
         Raises NotFoundError for an unknown run or tag.
         """
@@ -320,7 +325,7 @@ class Multiplexer:
         return SummaryMetadata.FromString(view.metadata or b"")
 
     def kinds(self) -> list[KindSummary]:
-        """All kinds there are, in order of first appearance."""
+        """All kinds that occur, in order of first appearance."""
         state = self._state
         summaries = state.cached.summaries
         if summaries is None:
@@ -328,21 +333,22 @@ class Multiplexer:
         return list(summaries)
 
     def first_event_time(self, run: str) -> float | None:
-        """Wall time of the run's first event in seconds since the epoch; None without any event.
+        """Wall time of the run's first event, in seconds since the epoch; None without an event.
 
         Raises NotFoundError for an unknown run.
         """
         return self._run(run).first_event_time
 
     def run_details(self) -> list[RunDetails]:
-        """What a list of runs tells of each, in the order of `runs`.
+        """What a list of runs shows, for each run in the order of `runs`.
 
-        A file that was written to without another event moves its `modified` and no generation.
+        `modified` also changes without a new generation, if a file was written to but has no new
+        event.
         """
         return list(self._state.details.values())
 
     def file_paths(self, run: str) -> list[str]:
-        """Event files of the run, in the order in which they are read.
+        """Paths of the run's event files, in the order in which they are read.
 
         Raises NotFoundError for an unknown run.
         """
@@ -350,13 +356,14 @@ class Multiplexer:
 
     @property
     def status(self) -> LoadStatus:
-        """How far the loader is."""
+        """The loader's progress."""
         return self._status
 
     def subscribe(self, callback: Callable[[], None]) -> Callable[[], None]:
-        """Have `callback` called after each commit and change of status; returns how to end that.
+        """Calls `callback` after each commit and each change of status.
 
-        It is called on the loader's thread, and should be quick.
+        Returns a function that ends the subscription. The callback runs on the loader's thread, so
+        it should be fast.
         """
         with self._subscribing:
             self._subscribers = (*self._subscribers, callback)
@@ -373,13 +380,13 @@ class Multiplexer:
         self,
         changed: Mapping[str, RunView],
         removed: Collection[str] = (),
-        modified: Mapping[str, float] = _NOTHING,
+        modified: Mapping[str, float] = _NO_TIMES,
     ) -> None:
-        """Show these views from now on, and the removed runs no more; one thread only.
+        """Replaces the views of changed runs, and drops removed runs. For one thread only.
 
-        Runs that were not there before are appended in the order given; a run that is removed and
-        changed at once is one of them. `modified` tells when files of runs were written to, where
-        that is news; by itself it makes no generation.
+        New runs are appended in the order given. A run that is both removed and changed counts as
+        new. `modified` has the time of the last write to a run's files, where it is a new one; it
+        does not lead to a new generation by itself.
         """
         old = self._state
         removed = [name for name in removed if name in old.runs]
@@ -410,25 +417,25 @@ class Multiplexer:
         self._notify()
 
     def set_status(self, status: LoadStatus) -> None:
-        """Show another status."""
+        """Replaces the status."""
         if status != self._status:
             self._status = status
             self._notify()
 
-    # -- inside --------------------------------------------------------------------------------
+    # -- private -------------------------------------------------------------------------------
 
     def _notify(self) -> None:
         for callback in self._subscribers:
             try:
                 callback()
             except Exception:
-                # Such as an event loop that has just been closed. Loading goes on for the others.
+                # For example, its event loop was closed. The other subscribers are called.
                 logger.debug("a subscriber failed", exc_info=True)
 
     def _warn_once(
         self, run: str, tag: str, unreadable: Sequence[UnreadableItem], num_items: int
     ) -> None:
-        """Log that items are left out, once for each tag: pages ask again and again."""
+        """Logs that items are left out, once for each tag: pages read them again and again."""
         if (run, tag) in self._warned or len(self._warned) >= _MAX_WARNED_TAGS:
             return
         self._warned.add((run, tag))
@@ -442,6 +449,7 @@ class Multiplexer:
         )
 
     def _run(self, name: str) -> RunView:
+        """The view of this run. Raises NotFoundError."""
         runs = self._state.runs
         view = runs.get(name)
         if view is None:
@@ -449,7 +457,7 @@ class Multiplexer:
         return view
 
     def _find(self, run: str, tag: str, claims: Claims | None) -> tuple[RunView, TagView]:
-        """The tag, if it has a series that one of the claims matches."""
+        """The run and the tag, if a claim matches one of the tag's series; raises NotFoundError."""
         run_view = self._run(run)
         view = run_view.tags.get(tag)
         if view is not None and (
@@ -473,7 +481,7 @@ def _details(
 
 
 class _SampledRows(NamedTuple):
-    """Rows of a series that belong to a sample."""
+    """The rows of one series that are in a sample, and their ordinals."""
 
     series: Series
     rows: Rows
@@ -481,18 +489,23 @@ class _SampledRows(NamedTuple):
 
 
 def _sample(all_series: Sequence[Series], samples: int) -> list[_SampledRows]:
-    """A sample of the rows of all series select_rows together, by series."""
+    """A sample of the rows of all series together: for each series, its rows in the sample."""
     if len(all_series) == 1:
         rows = all_series[0].sampled_rows(samples)
         return [_SampledRows(all_series[0], rows, all_series[0].ordinals_at(rows))]
-    picked = []
-    everything = [series.ordinals_between(0, len(series)) for series in all_series]
-    ordinals = np.sort(np.concatenate(everything)) if everything else np.empty(0, np.int64)
-    sample = ordinals[sampled_rows_of(ordinals, samples)]
-    for series, own in zip(all_series, everything, strict=True):
-        rows = np.flatnonzero(np.isin(own, sample, assume_unique=True))
-        picked.append(_SampledRows(series, rows, own[rows]))
-    return picked
+    # 1. Merge the ordinals of all series; each ordinal of a tag is in one series only.
+    # 2. Sample the merged ordinals.
+    # 3. In each series, find the rows whose ordinals are in the sample.
+    parts = []
+    ordinals_by_series = [series.ordinals_between(0, len(series)) for series in all_series]
+    merged = np.empty(0, np.int64)
+    if ordinals_by_series:
+        merged = np.sort(np.concatenate(ordinals_by_series))  # 1.
+    sample = merged[sampled_rows_of(merged, samples)]  # 2.
+    for series, ordinals in zip(all_series, ordinals_by_series, strict=True):
+        rows = np.flatnonzero(np.isin(ordinals, sample, assume_unique=True))  # 3.
+        parts.append(_SampledRows(series, rows, ordinals[rows]))
+    return parts
 
 
 def _last_ordinal(series: Series) -> int:
@@ -500,17 +513,20 @@ def _last_ordinal(series: Series) -> int:
 
 
 def _references(view: TagView, claims: Claims) -> list[Series]:
-    """Those of the tag's series whose elements are items that one of the claims matches."""
+    """The tag's series of items that one of the claims matches."""
     return [s for s in view.series if not s.kind.is_scalar and matches(claims, s.kind)]
 
 
 def _merged(
     all_series: Sequence[Series], samples: int, numbers: Sequence[int]
 ) -> Iterator[NDArray[Any]]:
-    """OrdinalRanges, and the columns with these numbers, of all series select_rows together; read-only."""
+    """Ordinals, then the columns with these numbers, of a sample of all series together.
+
+    Read-only, sorted by ordinal.
+    """
     if len(all_series) == 1 and (samples == 0 or len(all_series[0]) <= samples):
         series = all_series[0]
-        # Without a copy: there may be millions.
+        # Not copied: there may be millions of rows.
         merged = [series.ordinals_between(0, len(series)), *map(series.column, numbers)]
     else:
         parts = _sample(all_series, samples)
@@ -545,17 +561,17 @@ def _summarize(runs: Mapping[str, RunView]) -> list[KindSummary]:
 
 
 def _quoted(name: str) -> str:
-    """The name as it stands in a message: quoted, on one line, not endless."""
+    """A name for a message: in quotes, on one line, at most 200 characters."""
     return repr(name if len(name) <= _MAX_NAME_CHARS else f"{name[:_MAX_NAME_CHARS]}...")
 
 
 def _close_matches(name: str, candidates: Iterable[str]) -> str:
-    """What to say of names that come close."""
+    """The end of a message about an unknown name: names that are similar to it, if any."""
     likely = [c for c in candidates if abs(len(c) - len(name)) <= 3 + len(name) // 4]
     if len(name) > _MAX_NAME_CHARS or not likely:
         return ""
     if len(likely) > _MAX_NAMES_COMPARED:
-        # Those of the same family first: names are paths, and mistakes are mostly at the end.
+        # Names are paths, and most mistakes are near the end: compare those that begin alike first.
         likely.sort(key=lambda c: c[:3] != name[:3])
     close = get_close_matches(name, likely[:_MAX_NAMES_COMPARED], n=3)
     return f"; close: {', '.join(map(_quoted, close))}" if close else ""

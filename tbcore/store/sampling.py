@@ -1,20 +1,20 @@
-"""Sampling: which rows of a series are shown when it has more than were asked for.
+"""Sampling: which rows of a series are shown when it has more than were requested.
 
-The rule: every ordinal has a fixed pseudo-random priority. Of n rows the last one is kept, and of
-the others the k - 1 with the lowest priorities, in order.
+The rule: every ordinal has a fixed pseudo-random priority. A sample of k of n rows has the last
+row, and of the other rows the k - 1 with the lowest priorities, in their order.
 
-What the HTTP API documents promise follows from it:
+The rule keeps the promises of TensorBoard's HTTP API documents:
 
   "different tags will all sample at the same sequence of indices": the priority depends on the
-      ordinal alone, so series of the same length have the same sampled_rows, in all runs, for ever.
+      ordinal alone, so series of the same length have the same rows in their samples, in all runs.
   "all items are equally likely to be in the final sample": priorities of different ordinals are
-      different and as good as random, so that each subset of k - 1 is as likely as any other.
-  "the most recent individual item is always included": it is kept first.
+      different and as good as random, so each subset of k - 1 rows is as likely as any other.
+  "the most recent individual item is always included": the last row is in every sample.
 
-And more than they ask. Fewer samples are a subset of more samples, so bounds can be applied one
-after the other and in any order: to the series while it is read, then to the answer. One more row
-changes the sample only if its priority is among the lowest, so a chart does not flicker. And there
-is no state: nothing to lock, and nothing to repair after rows were dropped.
+It has three more properties. A smaller sample is a subset of a larger one, so a series can be
+limited while it is read, and sampled again for a response. One more row changes the sample only if
+its priority is among the lowest, so a chart does not flicker. And there is no state: nothing to
+lock, and nothing to repair after rows were dropped.
 """
 
 from __future__ import annotations
@@ -29,26 +29,30 @@ from numpy.typing import NDArray
 Rows = NDArray[np.int64]
 
 _BLOCK_ROWS = 1 << 15
-"""Hashed at once: their temporaries stay in the second-level cache."""
+"""Rows that are hashed at once: temporary arrays of this length fit into the second-level cache."""
 _MAX_CACHED_SAMPLES = 1 << 16
-"""Greater samples are worked out anew each time; sending them costs more."""
+"""Size of the largest cached sample. A larger one takes longer to send than to compute."""
 _MAX_CACHED_SIZES = 16
+"""Number of sample sizes for which a Sampler caches rows."""
 
 
 def sampled_rows(n: int, k: int) -> Rows:
-    """Which of n rows with ordinals 0, 1, 2, ... to keep when k are wanted, rising; read-only.
+    """A sample of k of n rows with the ordinals 0, 1, 2, ..., as ascending row indexes.
 
-    All of them when k is 0 or not below n. Raises ValueError for a negative k.
+    All rows if k is 0 or at least n. Read-only. Raises ValueError for a negative k.
     """
     if _keeps_all(n, k):
         return _read_only(np.arange(n, dtype=np.int64))
     if k > _MAX_CACHED_SAMPLES:
-        return _IMPLIED.sampled_rows(n, k, _implied)
+        return _FULL_SERIES_SAMPLER.sampled_rows(n, k, _same_ordinals)
     return _cached_sample(n, k)
 
 
 def sampled_rows_of(ordinals: NDArray[np.int64], k: int) -> Rows:
-    """Which places of an array of rising ordinals to keep when k are wanted, rising; read-only."""
+    """A sample of k rows of a series with these ascending ordinals, as ascending row indexes.
+
+    All rows if k is 0 or at least n. Read-only. Raises ValueError for a negative k.
+    """
     n = len(ordinals)
     if _keeps_all(n, k):
         return _read_only(np.arange(n, dtype=np.int64))
@@ -57,15 +61,16 @@ def sampled_rows_of(ordinals: NDArray[np.int64], k: int) -> Rows:
 
 
 def priorities(ordinals: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """The numbers that splitmix64 with seed 0 gives out at these places; no two are equal.
+    """Priorities of these ordinals, all different: the outputs of splitmix64 with seed 0.
 
-    Source: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014.
+    Ordinal i has output i of the generator. Source: Steele, Lea, Flood, "Fast splittable
+    pseudorandom number generators", 2014.
     """
     mixed = np.empty(len(ordinals), np.uint64)
     for start in range(0, len(ordinals), _BLOCK_ROWS):
         z = mixed[start : start + _BLOCK_ROWS]
         z[:] = ordinals[start : start + _BLOCK_ROWS].view(np.uint64)
-        # Without this 0 would be mixed to 0, and the first row would always be kept.
+        # Without adding 1, the priority of ordinal 0 would be 0, the lowest of all.
         z += np.uint64(1)
         z *= np.uint64(0x9E3779B97F4A7C15)
         z ^= z >> np.uint64(30)
@@ -77,36 +82,40 @@ def priorities(ordinals: NDArray[np.int64]) -> NDArray[np.uint64]:
 
 
 class _Candidates(NamedTuple):
-    """The rows of a series that are in its sample of k at any of its lengths up to `num_rows`."""
+    """The rows that are in the sample of k at some length of the series, up to a certain length."""
 
     num_rows: int
+    """The first this many rows of the series were considered."""
     rows: Rows
+    """Shape (num_candidates,), ascending."""
     priorities: NDArray[np.uint64]
+    """Shape (num_candidates,): the priorities of `rows`."""
 
 
 _NO_CANDIDATES = _Candidates(0, np.empty(0, np.int64), np.empty(0, np.uint64))
 
 
 class Sampler:
-    """Samples of rows that are only ever added to, without looking at all of them each time.
+    """Samples a series that grows at its end, without hashing all rows again each time.
 
-    A row is in a sample only if fewer than k - 1 of the rows before it have a lower priority. That
-    can be said when the row arrives, and holds for every length from then on. There are about
-    k * log(n / k) such rows, and they serve all lengths up to n.
+    A row can only be in a sample of k if fewer than k - 1 of the rows before it have a lower
+    priority. This is known when the row is added, and holds for every greater length. About
+    k * log(n / k) rows are such candidates; they are cached, and serve all lengths up to n.
 
-    Any thread may ask. Two that ask at once may do the same work twice, never harm.
+    Any thread may call its methods. Two threads may do the same work twice, with equal results.
     """
 
     __slots__ = ("_candidates",)
 
     def __init__(self) -> None:
         self._candidates: dict[int, _Candidates] = {}
+        """The candidates by k."""
 
     def sampled_rows(self, n: int, k: int, ordinals_of: Callable[[int, int], Rows]) -> Rows:
-        """Which of the first n rows to keep, rising; read-only.
+        """A sample of k of the first n rows, as ascending row indexes; read-only.
 
-        `ordinals_of(start, stop)` gives the ordinals of the rows from start to before stop, and
-        gives the same ones whenever it is asked.
+        `ordinals_of(start, stop)` returns the ordinals of rows `start` to `stop`, without `stop`,
+        and always returns the same ones.
         """
         if _keeps_all(n, k):
             return _read_only(np.arange(n, dtype=np.int64))
@@ -119,21 +128,26 @@ class Sampler:
                 self._candidates = {}
             self._candidates[k] = candidates
         num_before = int(np.searchsorted(candidates.rows, n - 1))
-        picked = _lowest(candidates.priorities[:num_before], k - 1)
-        return _with_last(candidates.rows[picked], n)
+        sampled = _lowest(candidates.priorities[:num_before], k - 1)
+        return _with_last(candidates.rows[sampled], n)
 
 
 def _extended(
     candidates: _Candidates, num_rows: int, k: int, ordinals_of: Callable[[int, int], Rows]
 ) -> _Candidates:
+    """The candidates among the first `num_rows` rows."""
+    # Go on in chunks of an eighth of the length so far, and for each of them:
+    # 1. Find the (k - 1)th lowest priority of the candidates so far.
+    # 2. New candidates are the rows with a lower priority. Rows of one chunk are not compared with
+    #    each other, so a few more are kept than necessary; `sampled_rows` leaves them out.
     done, found = candidates.num_rows, [candidates]
     while done < num_rows:
-        # The bound that new rows must be below is select_rows anew as the series grows by an eighth.
         known = np.concatenate([part.priorities for part in found])
         stop = min(num_rows, done + max(done >> 3, _BLOCK_ROWS))
         numbers = priorities(ordinals_of(done, stop))
         if len(known) >= k - 1:
-            rows = np.flatnonzero(numbers < np.partition(known, k - 2)[k - 2])
+            bound = np.partition(known, k - 2)[k - 2]  # 1.
+            rows = np.flatnonzero(numbers < bound)  # 2.
         else:
             rows = np.arange(stop - done)
         found.append(_Candidates(stop, rows + done, numbers[rows]))
@@ -145,29 +159,31 @@ def _extended(
     )
 
 
-def _implied(start: int, stop: int) -> Rows:
+def _same_ordinals(start: int, stop: int) -> Rows:
+    """The ordinals of rows `start` to `stop` in a series that has all its rows."""
     return np.arange(start, stop, dtype=np.int64)
 
 
-_IMPLIED = Sampler()
-"""Serves all series whose ordinals are 0, 1, 2, ...: it holds what follows from the rule, and
+_FULL_SERIES_SAMPLER = Sampler()
+"""Serves all series with the ordinals 0, 1, 2, ... It caches consequences of the rule only, and
 nothing about any series."""
 
 
 @lru_cache(maxsize=32)
 def _cached_sample(n: int, k: int) -> Rows:
-    # Tags that are written in step have the same length, and a page asks for all of them.
-    return _IMPLIED.sampled_rows(n, k, _implied)
+    # Tags that are logged together have the same length, and a page requests all of them.
+    return _FULL_SERIES_SAMPLER.sampled_rows(n, k, _same_ordinals)
 
 
 def _keeps_all(n: int, k: int) -> bool:
+    """Whether a sample of k of n rows has all rows. Raises ValueError for a negative k."""
     if k < 0:
         raise ValueError(f"the number of samples is {k}, and must not be negative")
     return k == 0 or n <= k
 
 
 def _lowest(numbers: NDArray[np.uint64], count: int) -> Rows:
-    """Indices of the `count` lowest numbers, rising."""
+    """Indexes of the `count` lowest numbers, ascending."""
     if count < len(numbers):
         rows = np.argpartition(numbers, max(count - 1, 0))[:count]
         rows.sort()

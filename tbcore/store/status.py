@@ -1,4 +1,4 @@
-"""LoadStatus: how far the loader is."""
+"""LoadStatus: the progress of the loader."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class LoadStatus:
-    """How far the loader is, at one moment."""
+    """The loader's progress at one moment."""
 
     loading: bool = False
-    """Whether there is something left to read that the last look at the logdir found."""
+    """Whether files that the last scan found have unread data."""
     passes: int = 0
-    """Times that the logdir was read to its end."""
+    """Number of complete passes over the logdir."""
     num_runs: int = 0
     num_files: int = 0
-    """Event files."""
+    """Number of event files."""
     num_directories: int = 0
-    """Directories looked into."""
+    """Number of directories that were scanned."""
     bytes_read: int = 0
     bytes_total: int = 0
-    """Of all event files."""
+    """Size of all event files."""
     logdirs: tuple[str, ...] = ()
-    """Absolute paths of the directories that were named."""
+    """Absolute paths of the log directories."""
     missing: tuple[str, ...] = ()
-    """Those of them that do not exist."""
+    """Log directories that do not exist."""
     problems: tuple[str, ...] = ()
-    """One line each, the latest last; at most 100."""
+    """The last problems, at most 100, one line each, the latest last."""

@@ -1,7 +1,7 @@
-"""Watching: being told of changed files, where the system can tell.
+"""Watching: wakes the loader when a file changes, where the system reports changes.
 
-Only a hint that looking is worth while now. Not all file systems tell, and links are not followed,
-so the loader looks at fixed intervals all the same.
+It only makes the next scan come earlier. Some file systems report no changes, and links are not
+followed, so the loader also scans at fixed intervals.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from tbcore.eventfiles.logdir import one_line
 logger = logging.getLogger(__name__)
 
 _QUIET_MS = 50
-"""After a change, how long to wait whether another one follows."""
+"""A change is reported when no other one follows for this long."""
 _MAX_DELAY_MS = 100
-"""Until it is told, however many follow."""
+"""A change is reported after this long at the latest."""
 
 
 def watch(
     paths: Sequence[str], wake: threading.Event, stopping: threading.Event
 ) -> threading.Thread | None:
-    """Set `wake` whenever a file below the directories changes, until `stopping` is set.
+    """Sets `wake` whenever a file below the directories changes, until `stopping` is set.
 
-    Returns the daemon thread that does this; None when none of the directories exists. When the
-    system refuses, the thread logs the reason and ends.
+    Returns the daemon thread that does this; None if no directory exists. If the system
+    refuses to watch, the thread logs the reason and ends.
     """
     existing = [path for path in paths if os.path.isdir(path)]
     if not existing:
@@ -49,8 +49,8 @@ def watch(
             ):
                 wake.set()
         except Exception as error:
-            # Most often the limit of watched directories, which other programs use up too.
-            logger.info("%s", one_line(f"changes of files are not watched: {error}"))
+            # Most often the limit of watched directories is reached, which all programs share.
+            logger.info("%s", one_line(f"files are not watched for changes: {error}"))
 
     thread = threading.Thread(target=run, name="tbcore-watch", daemon=True)
     thread.start()

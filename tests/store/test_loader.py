@@ -1066,7 +1066,7 @@ def test_watching_that_fails_is_logged(
     assert watching is not None
     watching.join(PATIENCE)
     [line] = caplog.messages
-    assert line.startswith("changes of files are not watched: ")
+    assert line.startswith("files are not watched for changes: ")
 
 
 def test_nothing_to_watch(tmp_path: Path) -> None:

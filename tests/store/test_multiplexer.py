@@ -214,7 +214,7 @@ def test_what_tags_lists_is_answered(tmp_path: Path) -> None:
     assert multiplexer.tags(claims) == {"run": ["v", "n"]}
     assert len(multiplexer.scalars("run", "v", claims=claims)) == 0
     assert multiplexer.items("run", "n", claims) == []
-    with pytest.raises(NotFoundError, match="tag 'v' of run 'run' holds no numbers"):
+    with pytest.raises(NotFoundError, match="tag 'v' of run 'run' has no numbers"):
         multiplexer.scalars("run", "v")
 
 
