@@ -478,7 +478,7 @@ def _lines_of(listed: dict[str, Any], *, with_options: bool) -> Iterator[str]:
         if line:
             yield f"    {line}"
     for used in listed["deprecated"]:
-        yield f"    uses {used['name']}, which will go: {used['instead']}"
+        yield f"    uses {used['name']}, which is deprecated: {used['instead']}"
     for route in listed["routes"]:
         yield f"    {', '.join(route['methods'])} {route['path']}"
     options = listed["options"]
@@ -555,7 +555,7 @@ def _listed(mounted: MountedPlugin) -> dict[str, Any]:
     from tbcore.plugins import listed_options
 
     plugin = mounted.plugin
-    distribution, version = plugin.origin(whole_path=True)
+    distribution, version = plugin.source_label(whole_path=True)
     routes = [(f"data/plugin/{plugin.name}", route) for route in mounted.routes]
     routes += [("data", route) for route in mounted.legacy.routes]
     routes += [("", route) for route in mounted.legacy.bare_routes]
@@ -568,7 +568,7 @@ def _listed(mounted: MountedPlugin) -> dict[str, Any]:
         "state": "off" if plugin.off else "failed" if mounted.error else "ok",
         "reason": plugin.off or mounted.error,
         "options": listed_options(mounted),
-        "deprecated": plugin.health.as_json()["deprecated"],
+        "deprecated": plugin.stats.as_json()["deprecated"],
         "routes": [
             {
                 "path": f"{below}{route.path}".lstrip("/"),

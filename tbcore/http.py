@@ -34,7 +34,7 @@ from starlette.responses import Response, StreamingResponse
 
 from tbcore.errors import BadRequestError
 from tbcore.eventfiles.logdir import one_line
-from tbcore.health import CURRENT
+from tbcore.plugin_stats import CURRENT_PLUGIN
 from tbcore.store.multiplexer import Multiplexer, TagsByRun
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ def series_response(
 def _entity_tag(etag: str) -> str:
     # Texts of any kind make one: its characters are limited, and so is its length. A plugin that is
     # edited, upgraded or set otherwise makes something else of the same data.
-    plugin = CURRENT.get()
+    plugin = CURRENT_PLUGIN.get()
     named = f"{plugin.since if plugin else ''} {etag}"
     return f'"{hashlib.sha256(named.encode("utf-8", "surrogatepass")).hexdigest()[:32]}"'
 

@@ -31,11 +31,12 @@ from tbcore import __version__, hookspecs
 from tbcore.config import Config, PluginOptions
 from tbcore.errors import OptionError, PluginError, did_you_mean
 from tbcore.eventfiles.proto.summary_pb2 import Summary
-from tbcore.health import Health, without_paths
 from tbcore.hookspecs import PLUGIN_API, LegacyApi, PluginInfo
 from tbcore.kinds import Claim
 from tbcore.options import MAX_INT, VARIABLE_PREFIX, OptionValue, fault_of, variable_prefix
+from tbcore.plugin_stats import PluginStats, without_paths
 from tbcore.sources import Source, in_folder, installed, one_spelling
+from tbcore.tuning import Tuning, default_tuning
 
 if TYPE_CHECKING:
     from starlette.routing import Route
@@ -57,8 +58,6 @@ _UNKNOWN_FIELD = "got an unexpected keyword argument"
 """What Python says of a field of `PluginInfo` that does not exist here."""
 VERSION_MARK = "~"
 """Before a version, as a part of an address."""
-SLOW_SECONDS = 5.0
-"""A plugin that takes longer for its import, or for its hooks of the start, is named meanwhile."""
 FIELDS = frozenset(
     {
         *(field.name for field in Summary.Value.DESCRIPTOR.oneofs_by_name["value"].fields),
@@ -92,9 +91,9 @@ class Interrupted(KeyboardInterrupt):
 
 
 @contextmanager
-def _starting(name: str) -> Iterator[None]:
+def _starting(plugin: LoadedPlugin) -> Iterator[None]:
     """Code of a plugin runs inside, and the start of the server waits for it."""
-    timer = threading.Timer(SLOW_SECONDS, _tell_slow, [name])
+    timer = threading.Timer(plugin.tuning.slow_call_seconds, _tell_slow, [plugin])
     timer.daemon = True
     # Without a thread to spare there is no such line.
     attempt(timer.start)
@@ -105,11 +104,11 @@ def _starting(name: str) -> Iterator[None]:
         timer.cancel()
 
 
-def _tell_slow(name: str) -> None:
+def _tell_slow(plugin: LoadedPlugin) -> None:
     logger.warning(
         "plugin %r has been starting for %.0f s, and everything waits for it; "
         "--no_plugin %s leaves it out",
-        name, SLOW_SECONDS, name,
+        plugin.name, plugin.tuning.slow_call_seconds, plugin.name,
     )  # fmt: skip
 
 
@@ -176,26 +175,32 @@ class LoadedPlugin:
     """Whether somebody works on it, who wants to see tracebacks."""
     strict: bool = False
     """Whether its faults are raised instead of being recorded, as tests want it."""
-    health: Health = field(init=False, repr=False)
+    tuning: Tuning = field(default_factory=default_tuning, repr=False)
+    stats: PluginStats = field(init=False, repr=False)
     _hooks: pluggy.HookRelay | None = field(default=None, repr=False)
     _implemented: frozenset[str] = field(default=frozenset(), repr=False)
 
     def __post_init__(self) -> None:
-        self.health = Health(self.name, dev=self.dev, traceback_of=traceback_of)
+        self.stats = PluginStats(
+            self.name,
+            dev=self.dev,
+            log_window_seconds=self.tuning.log_window_seconds,
+            traceback_of=traceback_of,
+        )
 
     @property
     def distribution_name(self) -> str:
         """The name alone, in the one spelling that all of its spellings stand for."""
         return one_spelling(self.distribution.partition(" ")[0])
 
-    def origin(self, *, whole_path: bool) -> tuple[str, str]:
+    def source_label(self, *, whole_path: bool) -> tuple[str, str]:
         """Distribution and version of an installed plugin; of another where it lies, and ""."""
         if self.source is None or self.source.is_installed:
             distribution, _, version = self.distribution.rpartition(" ")
             return distribution, version
         return self.distribution if whole_path else Path(self.distribution).name, ""
 
-    def told(self, line: str) -> str:
+    def redact_paths(self, line: str) -> str:
         """A line for who looks at the page, which tells authors only where files lie."""
         return line if self.dev else without_paths(line)
 
@@ -258,7 +263,7 @@ class LoadedPlugin:
         """
         # A registry holds one plugin: a call cannot reach another one's implementation.
         caller = getattr(self._hooks, hook)
-        with self.health.at(hook) as call:
+        with self.stats.measure(hook) as call:
             outcome = attempt(caller, **arguments)
         if TRACE_VARIABLE in os.environ:
             result = describe(outcome.error) if outcome.error else repr(outcome.value)
@@ -293,6 +298,7 @@ def load_plugins(
     folders: Sequence[str] = (),
     dev: bool = False,
     strict: bool = False,
+    tuning: Tuning | None = None,
 ) -> Plugins:
     """Imports the installed plugins named by `only` and all that are in `folders`, and checks them.
 
@@ -303,7 +309,7 @@ def load_plugins(
     recorded, now and later.
     """
     sources = find(only=only, without=without, extra=extra, folders=folders, strict=strict)
-    return load(sources, dev=dev, strict=strict)
+    return load(sources, dev=dev, strict=strict, tuning=tuning)
 
 
 def find(
@@ -347,6 +353,7 @@ def load(
     keep: Sequence[LoadedPlugin] = (),
     dev: bool = False,
     strict: bool = False,
+    tuning: Tuning | None = None,
 ) -> Plugins:
     """Imports plugins and checks them, all but those to `keep`, which have been loaded before."""
     loaded = {plugin.source.key: plugin for plugin in keep if plugin.source}
@@ -363,6 +370,7 @@ def load(
                 source=source,
                 dev=dev,
                 strict=strict,
+                tuning=tuning or default_tuning(),
             )
         if source.key not in loaded and not source.off:
             try:
@@ -372,7 +380,7 @@ def load(
                         f"the first is used, "
                         f"{'uninstall' if source.is_installed else 'remove'} one of them"
                     )
-                with _starting(plugin.name):
+                with _starting(plugin):
                     _load(plugin, source)
             except BaseException as error:
                 # SystemExit at import, too.
@@ -397,7 +405,7 @@ def mount(plugin: LoadedPlugin, multiplexer: Multiplexer, config: Config) -> Mou
     try:
         routes: Sequence[Route] = ()
         legacy = LegacyApi()
-        with _starting(plugin.name):
+        with _starting(plugin):
             if plugin.implements(hook := "routes"):
                 routes = _checked_routes(
                     plugin.name, hook, plugin.call(hook, multiplexer=multiplexer, options=options)
@@ -537,7 +545,7 @@ def _record(plugin: LoadedPlugin, error: BaseException, where: str) -> tuple[str
     else:
         line = f"plugin {plugin.name!r} failed{where}: {describe(error)}"
         logger.error("%s", line, exc_info=error)
-    plugin.health.failed(where.removeprefix(" in ") or "start", line, error)
+    plugin.stats.record_failure(where.removeprefix(" in ") or "start", line, error)
     return line, "" if isinstance(error, PluginError) else traceback_of(error)
 
 
@@ -578,7 +586,7 @@ def _load(plugin: LoadedPlugin, source: Source) -> None:
         )
     if name == RESERVED_NAME:
         raise PluginError(f"no plugin can be named {name!r}: the page about all plugins is")
-    with plugin.health.at("import"):
+    with plugin.stats.measure("import"):
         subject = source.load()
     manager = pluggy.PluginManager("tbcore")
     manager.add_hookspecs(hookspecs)

@@ -22,7 +22,7 @@ ROOMS = {
     "eventfiles": 1,
     "values": 2,
     "store": 2,
-    "health": 1,
+    "plugin_stats": 1,
     "options": 1,
     "patterns": 1,
     "http": 3,
@@ -84,7 +84,7 @@ PLUGIN_NAMES = {
 WORDS_OF_PROGRAMS = {"audio", "images", "text"}
 """Names of plugins that are words of HTML, CSS and JavaScript, too."""
 
-MAY_NAME_PLUGINS = ("eventfiles/", "testing/", "values.py")
+MAY_NAME_PLUGINS = ("server/unclaimed.py", "testing/", "values.py")
 """Where such words are the file format's: names of fields, and of plugins inside metadata. The
 module of the legacy API may as well: its document gives the words."""
 

@@ -14,14 +14,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from every_test import until
+from every_test import patient_tuning, until
 from starlette.endpoints import HTTPEndpoint
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Mount, Route
 
-from tbcore import Claim, LegacyApi, Option, PluginError, PluginInfo, __version__, hookimpl, plugins
+from tbcore import Claim, LegacyApi, Option, PluginError, PluginInfo, __version__, hookimpl
 from tbcore.config import Config
 from tbcore.errors import OptionError
 from tbcore.hookspecs import PLUGIN_API
@@ -247,16 +247,17 @@ def test_ctrl_c_in_a_hook_is_not_swallowed(ctrl_c: Callable[[], None]) -> None:
 
 @pytest.mark.parametrize("hook", ["plugin_info", "routes"])
 def test_a_plugin_that_keeps_the_start_waiting_is_named(
-    hook: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    hook: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """While it does: it may be for ever."""
-    monkeypatch.setattr(plugins, "SLOW_SECONDS", 0.05)
 
     def wait() -> Any:
         until(lambda: "has been starting" in caplog.text)
         return PluginInfo(title="Made", module=None) if hook == "plugin_info" else []
 
-    mount_one(make_plugin(**{hook: wait}))
+    extra = {"made": make_plugin(**{hook: wait})}
+    [plugin] = load_plugins(only=(), extra=extra, tuning=patient_tuning(slow_call_seconds=0.05))
+    mount(plugin, Multiplexer(), Config(logdir="logs"))
 
     assert caplog.messages == [
         "plugin 'made' has been starting for 0 s, and everything waits for it; "
@@ -909,7 +910,7 @@ def test_of_a_named_plugin_the_options_are_shown(distributions: Distributions) -
     declared = 'PluginInfo(title="Good", options=[Option("size", default=10, help="Rows.")]'
     source = GOOD.replace("PluginInfo, ", "Option, PluginInfo, ")
     # An import of the plugin that uses an old name; there is none in the core just now.
-    source += "from tbcore.health import warn_deprecated; warn_deprecated('Old', 'use New')"
+    source += "from tbcore.plugin_stats import warn_deprecated; warn_deprecated('Old', 'use New')"
     distributions.add(
         "tbcore-good",
         {"good": "good_plugin"},
@@ -921,7 +922,7 @@ def test_of_a_named_plugin_the_options_are_shown(distributions: Distributions) -
     refused = run_plugins_command(distributions.folder, TBCORE_SET_GOOD_SIZE="x")
 
     assert "    options: size\n" in listing
-    assert "    uses Old, which will go: use New\n" in listing
+    assert "    uses Old, which is deprecated: use New\n" in listing
     assert text.endswith("    --set good.size=12  (default: 10)\n        Rows. [an int]\n")
     assert not text.startswith("bad")
     assert refused.returncode == 2

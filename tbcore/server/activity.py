@@ -1,4 +1,4 @@
-"""Activity: whether a plugin has anything to show, asked at most once in each generation."""
+"""Activity: whether a plugin has data to show, evaluated at most once for each generation."""
 
 from __future__ import annotations
 
@@ -12,60 +12,61 @@ from typing import Any
 from tbcore.plugins import LoadedPlugin, Outcome, attempt, describe, traceback_of
 from tbcore.server.pool import NoThreadError, ThreadPool, wait_for
 from tbcore.store.multiplexer import Multiplexer
+from tbcore.tuning import Tuning
 
 logger = logging.getLogger(__name__)
 
-SLOW_SECONDS = 0.1
-"""A plugin that thinks longer about whether it is active is named in the log."""
-PATIENCE_SECONDS = 1.0
-"""The listing is not held up any longer than this, and only once by one call."""
-TEST_PATIENCE_SECONDS = 60.0
-"""In a test of the plugin, which is about its answer and not about how busy the machine is."""
+STRICT_TIMEOUT_SECONDS = 60.0
+"""In place of `Tuning.plugin_timeout_seconds` for plugins that are loaded with `strict`: a plugin's
+own tests must not depend on how busy the machine is."""
 
 
 class Activity:
-    """Remembers the answer of one plugin's `is_active` hook."""
+    """Calls the `is_active` hook of one plugin and caches its result."""
 
     def __init__(
         self,
         plugin: LoadedPlugin,
         multiplexer: Multiplexer,
         pool: ThreadPool,
+        tuning: Tuning,
         on_change: Callable[[], None],
     ) -> None:
-        """`on_change` is called in a thread of the pool when an answer comes late, and is another
-        than the one that stood in for it."""
+        """`on_change` is called in a thread of the pool when the hook returns after its timeout
+        with another result than the one that was used instead."""
         self._plugin = plugin
         self._multiplexer = multiplexer
         self._pool = pool
+        self._tuning = tuning
         self._on_change = on_change
         self._lock = threading.Lock()
         self._generation = -1
-        """The generation that the answer is about."""
+        """The generation for which `_active` was computed."""
         self._active = False
         self.error: str | None = None
-        """What the hook raised when it was asked last, in one line."""
+        """What the last call of the hook raised, in one line."""
         self.traceback = ""
-        """Where."""
+        """The traceback of `error`; empty without one."""
         self._running: Future[Outcome] | None = None
         self._running_generation = -1
         self._running_since = 0.0
-        self._longest = SLOW_SECONDS
-        """Seconds; a call is logged when it takes longer than all before."""
-        self._told_blocked = False
-        self._told_errors: set[type[BaseException]] = set()
+        self._has_logged_slow = False
+        self._is_timed_out = False
+        self._logged_errors: set[type[BaseException]] = set()
 
     @property
-    def is_late(self) -> bool:
-        """Whether the hook has not answered in time, and the answer is the one from before."""
-        return self._told_blocked
+    def is_timed_out(self) -> bool:
+        """Whether a call of the hook has exceeded its timeout, so that the last result is used."""
+        return self._is_timed_out
 
     @property
-    def _patience(self) -> float:
-        return TEST_PATIENCE_SECONDS if self._plugin.strict else PATIENCE_SECONDS
+    def _timeout_seconds(self) -> float:
+        if self._plugin.strict:
+            return STRICT_TIMEOUT_SECONDS
+        return self._tuning.plugin_timeout_seconds
 
-    async def ask(self) -> bool:
-        """The answer for the generation of now; the last known one if that takes too long."""
+    async def is_active(self) -> bool:
+        """The hook's result for the current generation, or its last result after the timeout."""
         generation = self._multiplexer.generation
         while True:
             with self._lock:
@@ -75,76 +76,84 @@ class Activity:
                     self._running_generation = self._multiplexer.generation
                     self._running_since = time.monotonic()
                     try:
-                        self._running = self._pool.submit(self._call)
+                        self._running = self._pool.submit(self._timed_call)
                     except NoThreadError:
                         return self._active
-                running, about = self._running, self._running_generation
-                patience = self._running_since + self._patience - time.monotonic()
-            # Waiting must not cancel the call: others may wait for it, and its answer still counts.
-            if not await wait_for(running, max(patience, 0)):
-                self._tell_blocked(running)
+                running, running_generation = self._running, self._running_generation
+                seconds_left = self._running_since + self._timeout_seconds - time.monotonic()
+            # A timeout must not cancel the call: others may wait for it, and its result still
+            # counts.
+            if not await wait_for(running, max(seconds_left, 0)):
+                self._warn_timeout(running)
                 return self._active
             with self._lock:
                 if self._running is running:
                     self._running = None
-                    self._settle(running.result(), about)
+                    self._store_result(running.result(), running_generation)
 
-    def _call(self) -> Outcome:
-        """Asks the plugin; runs in one of its threads."""
+    def _timed_call(self) -> Outcome:
+        """Calls the hook in a thread of the pool; logs the first call that is slow."""
         started = time.monotonic()
-        outcome = attempt(self._ask_plugin)
+        outcome = attempt(self._call)
         seconds = time.monotonic() - started
-        if seconds > self._longest:
-            self._longest = seconds
-            logger.warning("plugin %r: is_active took %.2f s", self._plugin.name, seconds)
+        if seconds > self._tuning.slow_is_active_seconds and not self._has_logged_slow:
+            self._has_logged_slow = True
+            logger.warning(
+                "plugin %r: is_active took %.2f s; further slow calls are not logged",
+                self._plugin.name, seconds,
+            )  # fmt: skip
         return outcome
 
-    def _ask_plugin(self) -> bool:
+    def _call(self) -> bool:
         plugin, multiplexer = self._plugin, self._multiplexer
         if plugin.implements("is_active"):
-            answer: Any = plugin.call("is_active", multiplexer=multiplexer)
-            return bool(answer)
+            result: Any = plugin.call("is_active", multiplexer=multiplexer)
+            return bool(result)
         claims = plugin.info.claims if plugin.info else ()
         return multiplexer.has(claims) if claims else True
 
-    def _settle(self, outcome: Outcome, generation: int) -> None:
-        """Takes over an answer. The caller holds the lock."""
+    def _store_result(self, outcome: Outcome, generation: int) -> None:
+        """Stores what a call returned or raised. The caller holds the lock."""
         self._generation = generation
         self._active = _is_active(outcome)
-        self._told_blocked = False
+        self._is_timed_out = False
         error = outcome.error
         self.error = describe(error) if error else None
         self.traceback = traceback_of(error) if error else ""
         if error is None:
             return
-        self._plugin.health.failed("is_active", describe(error), error)
+        self._plugin.stats.record_failure("is_active", describe(error), error)
         if self._plugin.strict:
             raise error
-        if type(error) not in self._told_errors:
-            self._told_errors.add(type(error))
+        if type(error) not in self._logged_errors:
+            self._logged_errors.add(type(error))
             logger.error(
                 "plugin %r: is_active failed, so the plugin counts as inactive: %s",
                 self._plugin.name, describe(error), exc_info=error,
             )  # fmt: skip
 
-    def _tell_blocked(self, running: Future[Outcome]) -> None:
-        if not self._told_blocked:
-            self._told_blocked = True
-            told = self._active
+    def _warn_timeout(self, running: Future[Outcome]) -> None:
+        """Logs a timeout once for each call, and watches for a late result that differs."""
+        if self._is_timed_out:
+            return
+        self._is_timed_out = True
+        used = self._active
 
-            def tell_change(answered: Future[Outcome]) -> None:
-                if _is_active(answered.result()) != told:
-                    self._on_change()
+        def compare(finished: Future[Outcome]) -> None:
+            if _is_active(finished.result()) != used:
+                self._on_change()
 
-            running.add_done_callback(tell_change)
-            self._plugin.health.failed(
-                "is_active", f"no answer within {self._patience:.1f} s; it may still come"
-            )
-            logger.warning(
-                "plugin %r: is_active has not answered for %.1f s; the plugin counts as %s for now",
-                self._plugin.name, self._patience, "active" if self._active else "inactive",
-            )  # fmt: skip
+        running.add_done_callback(compare)
+        self._plugin.stats.record_failure(
+            "is_active",
+            f"no result within {self._timeout_seconds:.1f} s; the call is still running",
+        )
+        logger.warning(
+            "plugin %r: is_active has not returned within %.1f s; the plugin counts as %s for now",
+            self._plugin.name, self._timeout_seconds, "active" if used else "inactive",
+        )  # fmt: skip
 
 
 def _is_active(outcome: Outcome) -> bool:
+    """Whether a call of the hook returned something true, and did not raise."""
     return outcome.error is None and bool(outcome.value)

@@ -1,7 +1,8 @@
-"""create_app: one server as an ASGI application, and which address is answered by what.
+"""create_app: one server as an ASGI application, which maps each address to what responds there.
 
-From the outside in: headers and last resort (`headers.py`), who is let in (`gate.py`), gzip
-(`compress.py`), and here the addresses: the page, the core's own data, plugins, static files.
+The layers from the outside in: headers, and the response to unexpected errors (`headers.py`),
+access control (`gate.py`), gzip (`compress.py`), and in this module the addresses: the page, the
+core's own data, plugins and static files.
 """
 
 from __future__ import annotations
@@ -39,20 +40,21 @@ from tbcore.server.pool import ThreadPool
 from tbcore.server.static import StaticFiles
 from tbcore.server.updates import Updates
 from tbcore.store.multiplexer import Multiplexer
+from tbcore.tuning import Tuning
 
 WEB = Path(tbcore.__file__).parent / "web"
 INDEX_PAGE = "index.html"
 
 Data = Callable[[Request], Awaitable[Any]]
-"""Makes what an address of the core answers with, as data about to be written as JSON."""
+"""Makes the response of one of the core's addresses, as data for JSON."""
 
 
 def create_app(config: Config, *, multiplexer: Multiplexer, plugins: Plugins) -> App:
-    """The application. It reads what a loader commits to the multiplexer, and starts none.
+    """The application. It serves what a loader commits to the multiplexer; it starts no loader.
 
-    Of two plugins with one name the first is served. Raises what a plugin raises when it is mounted
-    and was loaded with `dev`; otherwise such a plugin answers 503. Raises OptionError for
-    options of plugins that make no sense.
+    Of two plugins with the same name the first is served. A plugin that raises while it is mounted
+    responds with 503, unless it was loaded with `strict`: then the exception is raised here. Raises
+    OptionError for invalid options of plugins.
     """
     check_settings(plugins, config)
     mounted = mount_all(plugins, multiplexer, config)
@@ -60,7 +62,7 @@ def create_app(config: Config, *, multiplexer: Multiplexer, plugins: Plugins) ->
 
 
 class App:
-    """A server, ready to be called by uvicorn or by a test client."""
+    """One server, as an ASGI application for uvicorn or a test client."""
 
     def __init__(
         self,
@@ -73,24 +75,28 @@ class App:
         self._prefix = config.path_prefix
         self._multiplexer = multiplexer
         self._pool = ThreadPool("tbcore", max_threads=4)
-        self._updates = Updates(multiplexer)
+        self._updates = Updates(multiplexer, config.tuning)
         self._files = StaticFiles(dev=config.dev)
         self._served = self._serving(mounted, off)
         self._policy = b""
         self._read_index_page()
-        # Not the pool of the page: what a plugin answers may take seconds to compress.
-        compressing = ThreadPool("compress", max_threads=4)
-        self._layers = SafeHeaders(
-            Gate(Compress(self._answer, compressing), config), lambda: self._policy, dev=config.dev
-        )
+        # Not the pool of the page: a plugin's response may take seconds to compress.
+        compress_pool = ThreadPool("compress", max_threads=4)
+        gate = Gate(Compress(self._respond, compress_pool), config)
+        self._layers = SafeHeaders(gate, lambda: self._policy, dev=config.dev)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._layers(scope, receive, send)
 
     @property
     def policy(self) -> bytes:
-        """The Content-Security-Policy of every answer."""
+        """The Content-Security-Policy of every response."""
         return self._policy
+
+    @property
+    def tuning(self) -> Tuning:
+        """The bounds and timeouts of this server."""
+        return self._config.tuning
 
     @property
     def mounted(self) -> Sequence[MountedPlugin]:
@@ -98,16 +104,16 @@ class App:
         return self._served.mounted
 
     def replace(self, mounted: Sequence[MountedPlugin], off: Sequence[LoadedPlugin] = ()) -> None:
-        """Serves other plugins from the next request on, and tells pages that are open.
+        """Serves other plugins from the next request on, and notifies open pages.
 
-        May be called in any thread. Requests that have begun are answered by the plugins of then.
+        May be called in any thread. Requests in progress are finished by the plugins of before.
         """
-        # In one step: whoever reads it has either all of the old or all of the new.
+        # A single assignment: a request uses either all of the old plugins or all of the new ones.
         self._served = self._serving(mounted, off, self._served)
         self._updates.plugins_changed()
 
     def close_streams(self) -> None:
-        """Ends the open streams of updates, which would keep the server from stopping.
+        """Ends the open streams of updates, which would keep the server from ending.
 
         May be called in a signal handler.
         """
@@ -119,40 +125,41 @@ class App:
         off: Sequence[LoadedPlugin],
         before: _Served | None = None,
     ) -> _Served:
-        """What answers for these plugins; what is known of those from before is kept."""
+        """The objects that serve these plugins. Those of plugins in `before` are kept."""
         multiplexer = self._multiplexer
-        names = {m.plugin.name: m for m in mounted}
+        tuning = self._config.tuning
+        by_name = {m.plugin.name: m for m in mounted}
         pools: dict[str, ThreadPool] = {}
         guards: dict[str, Guard] = {}
         activities: dict[str, Activity] = {}
-        for name, m in names.items():
+        for name, m in by_name.items():
             if before is not None and before.plugins.get(name) is m:
                 pools[name] = before.pools[name]
                 guards[name], activities[name] = before.guards[name], before.activities[name]
                 continue
-            # Threads that code from before has blocked are blocked for ever.
+            # A new pool, since the previous code may have blocked its threads forever.
             pools[name] = ThreadPool(f"plugin-{name}")
-            guards[name] = Guard(m, pools[name])
+            guards[name] = Guard(m, pools[name], tuning)
             activities[name] = Activity(
-                m.plugin, multiplexer, pools[name], self._updates.plugins_changed
+                m.plugin, multiplexer, pools[name], tuning, self._updates.plugins_changed
             )
         core = CoreRoutes(self._config, multiplexer, mounted, activities, self._pool, off)
-        index = LegacyIndex(multiplexer, mounted, pools)
+        legacy_index = LegacyIndex(multiplexer, mounted, pools, tuning)
         data: dict[str, Data] = {
             "/data/logdir": core.logdir,
-            "/data/runs": index.answer if self._config.api == "legacy" else core.runs,
+            "/data/runs": legacy_index.as_json if self._config.api == "legacy" else core.runs,
             "/data/run_details": core.run_details,
             "/data/plugins": core.plugins,
             "/data/plugins_listing": core.plugins_listing,
             "/data/environment": core.environment,
             "/data/frontends": core.frontends,
-            "/data/status": self._updates.answer,
+            "/data/status": self._updates.status_for,
             "/legacy/data/logdir": core.logdir,
-            "/legacy/data/runs": index.answer,
+            "/legacy/data/runs": legacy_index.as_json,
         }
-        return _Served(mounted, names, pools, guards, activities, data)
+        return _Served(mounted, by_name, pools, guards, activities, data)
 
-    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _respond(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = scope["path"]
         if self._prefix:
             if path == self._prefix:
@@ -166,7 +173,8 @@ class App:
                 await _not_found(path)(scope, receive, send)
                 return
             path = path[len(self._prefix) :]
-        # One slash too many is no other address; of `//` the page would find nothing below.
+        # One trailing slash is ignored. Not two: the page's relative addresses would be wrong at
+        # `//`.
         if len(path) > 2 and path.endswith("/"):
             path = path[:-1]
         response = await self._dispatch(path, scope, receive, send)
@@ -176,14 +184,15 @@ class App:
     async def _dispatch(
         self, path: str, scope: Scope, receive: Receive, send: Send
     ) -> Response | None:
-        """The answer to a path below the prefix; None when it has been sent already."""
+        """The response to a path below the prefix; None if it has been sent already."""
         served = self._served
         if path in served.data:
             if scope["method"] not in SAFE_METHODS:
                 return method_not_allowed(scope, set(SAFE_METHODS))
             return json_response(await served.data[path](Request(scope)))
         if path == "/data/page_errors" and self._config.dev:
-            return await take_page_error(scope, receive)
+            timeout = self._config.tuning.request_timeout_seconds
+            return await take_page_error(scope, receive, timeout)
         if path.startswith("/data/plugin/"):
             name, separator, rest = path.removeprefix("/data/plugin/").partition("/")
             mounted = served.plugins.get(name)
@@ -195,7 +204,7 @@ class App:
                 return _not_found(path)
             return None
         is_own = path in ("/", "/data/updates", *PAGES) or path.startswith("/static/")
-        # Of these only a page's address is left to plugins, where it asks for a series.
+        # A page's address with a run and a tag is a request of the API before plugins.
         may_be_legacy = not is_own or (path in PAGES and _names_series(scope))
         if may_be_legacy and await self._to_legacy(served, path, scope, receive, send):
             return None
@@ -222,7 +231,7 @@ class App:
         receive: Receive,
         send: Send,
     ) -> bool:
-        """Lets a plugin answer a path below one of its addresses; False when it has no such."""
+        """Passes a path below one of its addresses to a plugin; False if it has no such route."""
         root = self._prefix + below
         child = {**scope, "root_path": root, "path": root + (path or "/")}
         return await guard.handle(routes, child, receive, send)
@@ -230,13 +239,13 @@ class App:
     async def _to_legacy(
         self, served: _Served, path: str, scope: Scope, receive: Receive, send: Send
     ) -> bool:
-        """Lets the first plugin that has this address of the earlier API answer."""
+        """Passes a request to the first plugin with this legacy address; False if there is none."""
         for below in ("/legacy/data", "/data", "/legacy", ""):
             if not path.startswith(f"{below}/"):
                 continue
             is_bare = not below.endswith("/data")
             if is_bare and path[len(below) :] in PAGES and not _names_series(scope):
-                # Without run and tag, these are addresses of the page.
+                # Without run and tag this is an address of the page.
                 continue
             for mounted in served.mounted:
                 routes = mounted.legacy.bare_routes if is_bare else mounted.legacy.routes
@@ -255,10 +264,10 @@ class App:
     async def _static(self, served: _Served, path: str, request: Request) -> Response:
         folder: Path | None = None
         rest = ""
-        comments = True
+        keep_comments = True
         if path.startswith("/static/tbcore/"):
             folder, rest = WEB, path.removeprefix("/static/tbcore/")
-            comments = self._config.dev
+            keep_comments = self._config.dev
         elif path.startswith("/static/plugins/"):
             name, _, rest = path.removeprefix("/static/plugins/").partition("/")
             if self._config.dev and rest.startswith(VERSION_MARK):
@@ -268,12 +277,12 @@ class App:
                 folder = mounted.plugin.static_folder
         if folder is None:
             return _not_found(path)
-        answer = functools.partial(self._files.answer, comments=comments)
-        return await self._pool.run(answer, request, folder, rest)
+        respond = functools.partial(self._files.response, keep_comments=keep_comments)
+        return await self._pool.run(respond, request, folder, rest)
 
     def _index_page(self, request: Request) -> Response:
         self._read_index_page()
-        return self._files.answer(request, WEB, INDEX_PAGE)
+        return self._files.response(request, WEB, INDEX_PAGE)
 
     def _read_index_page(self) -> None:
         page = self._files.file(WEB, INDEX_PAGE)
@@ -281,16 +290,16 @@ class App:
 
 
 class _Served(NamedTuple):
-    """The plugins of a server, and what answers for them."""
+    """The plugins of a server, and the objects that serve them."""
 
     mounted: Sequence[MountedPlugin]
     plugins: Mapping[str, MountedPlugin]
-    """By name, which is what a plugin's routes and threads are known by."""
+    """Name to plugin, as in the next three fields."""
     pools: Mapping[str, ThreadPool]
     guards: Mapping[str, Guard]
     activities: Mapping[str, Activity]
     data: Mapping[str, Data]
-    """The core's own addresses."""
+    """The core's own addresses to what makes their data."""
 
 
 def _not_found(path: str) -> Response:

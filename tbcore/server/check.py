@@ -1,4 +1,4 @@
-"""Check: reads a whole logdir once and says what is wrong in it, and where."""
+"""check: reads a whole logdir once and reports what is wrong in it, and where."""
 
 from __future__ import annotations
 
@@ -12,74 +12,74 @@ from tbcore.eventfiles.logdir import EventFile, LogdirSpec, one_line, scan
 from tbcore.eventfiles.tail import FileReplacedError, FileTail
 from tbcore.plugins import LoadedPlugin
 from tbcore.server.report import plural, size
-from tbcore.server.unshown import Unshown, find_unshown
+from tbcore.server.unclaimed import Unclaimed, find_unclaimed
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.store.run import RunData
 
-BEING_WRITTEN_SECONDS = 300.0
-"""A file that changed so shortly ago may end anywhere: somebody is writing it."""
+RECENT_SECONDS = 300.0
+"""A file that changed this recently may be incomplete, because its writer is still running."""
 
-_MAX_LINES = 20
-"""Of a file, for people."""
+_MAX_LINES_PER_FILE = 20
+"""Findings that are printed for one file; JSON has all of them."""
 
 What = Literal["missing", "unreadable", "corrupt", "cut off", "being written", "empty", "changed"]
 
 
 class Finding(NamedTuple):
-    """Something in the logdir that is not as it should be, or worth knowing."""
+    """One fault of the logdir, or something else that its owner should know."""
 
     what: What
     path: str
     run: str | None
-    """Whose file it is; None for directories."""
+    """The run of the file; None for directories."""
     offset: int | None
-    """Of the record, in bytes from the start of the file."""
+    """Position of the record, in bytes from the start of the file."""
     message: str
     is_damage: bool
-    """Whether data is lost or cannot be had. Otherwise it is worth knowing, and no more."""
+    """Whether data is lost or cannot be read."""
 
 
-class Report(NamedTuple):
-    """All that was found."""
+class CheckReport(NamedTuple):
+    """The result of a check."""
 
     num_runs: int
     num_files: int
     num_bytes: int
     findings: list[Finding]
-    """In the order of runs and files, and inside a file by offset."""
-    unshown: list[Unshown]
+    """Findings in the order of runs and files, and by offset within a file."""
+    unclaimed: list[Unclaimed]
 
     @property
     def num_damaged(self) -> int:
-        """How many files and directories have lost something, or cannot be read."""
+        """Number of files and directories that have lost data or cannot be read."""
         return len({finding.path for finding in self.findings if finding.is_damage})
 
     def as_json(self) -> dict[str, Any]:
-        """For programs."""
+        """The report for programs."""
         return {
             "runs": self.num_runs,
             "files": self.num_files,
             "bytes": self.num_bytes,
             "damaged": self.num_damaged,
             "findings": [finding._asdict() for finding in self.findings],
-            "unshown": [unshown._asdict() for unshown in self.unshown],
+            "unshown": [kind._asdict() for kind in self.unclaimed],
         }
 
     def lines(self) -> Iterator[str]:
-        """For people: each file that something is wrong with, then the sum."""
+        """The report for people: each file with findings, then the totals."""
         for path, group in groupby(self.findings, key=lambda finding: finding.path):
             findings = list(group)
             yield one_line(path)
-            for finding in findings[:_MAX_LINES]:
+            for finding in findings[:_MAX_LINES_PER_FILE]:
                 yield f"    {one_line(finding.message)}"
-            if len(findings) > _MAX_LINES:
-                yield f"    and {len(findings) - _MAX_LINES} more; --json has them all"
+            if len(findings) > _MAX_LINES_PER_FILE:
+                yield f"    and {len(findings) - _MAX_LINES_PER_FILE} more; --json has them all"
         if self.findings:
             yield ""
         where = f"{plural(self.num_runs, 'run')}, {plural(self.num_files, 'file')}"
         state = f"{self.num_damaged} damaged" if self.num_damaged else "all can be read"
         yield f"{where} ({size(self.num_bytes)}): {state}"
-        for kind in self.unshown:
+        for kind in self.unclaimed:
             yield (
                 f"no installed plugin shows {kind.kind}: {plural(kind.num_tags, 'tag')} in "
                 f"{plural(kind.num_runs, 'run')}, as in {one_line(kind.example_run)}: "
@@ -88,15 +88,15 @@ class Report(NamedTuple):
             )
 
 
-def check(specs: Sequence[LogdirSpec], plugins: Sequence[LoadedPlugin]) -> Report:
-    """Reads every event file below the directories to its end, each checksum verified."""
+def check(specs: Sequence[LogdirSpec], plugins: Sequence[LoadedPlugin]) -> CheckReport:
+    """Reads every event file below the directories to its end and verifies all checksums."""
     found = scan(specs)
     findings = [
         Finding("missing", path, None, None, "does not exist", True) for path in found.missing
     ]
     findings += [
-        # The line names the directory, and says why.
-        Finding("unreadable", problem, None, None, "what is in it is left out", True)
+        # The problem names the directory and the reason.
+        Finding("unreadable", problem, None, None, "its contents were skipped", True)
         for problem in found.problems
     ]
     multiplexer, decoder = Multiplexer(), Decoder()
@@ -109,17 +109,17 @@ def check(specs: Sequence[LogdirSpec], plugins: Sequence[LoadedPlugin]) -> Repor
         multiplexer.commit({run: data.commit()})
     claims = [claim for plugin in plugins if plugin.info for claim in plugin.info.claims]
     loaded = {plugin.distribution_name for plugin in plugins if plugin.off is None}
-    return Report(
+    return CheckReport(
         len(found.runs),
         found.num_files,
         num_bytes,
         findings,
-        find_unshown(multiplexer, tuple(claims), loaded),
+        find_unclaimed(multiplexer, tuple(claims), loaded),
     )
 
 
 def _read(run: str, file: EventFile, data: RunData, decoder: Decoder) -> Iterator[Finding]:
-    """Reads a file into the data of its run."""
+    """Reads a file into the data of its run; yields what is wrong with the file."""
 
     def finding(
         what: What, message: str, *, offset: int | None = None, is_damage: bool = True
@@ -135,7 +135,7 @@ def _read(run: str, file: EventFile, data: RunData, decoder: Decoder) -> Iterato
             for item in tail.read():
                 data.add_item(item, tail.file_index)
     except FileReplacedError:
-        line = "was replaced while it was read; check again"
+        line = "was replaced while it was read; run the check again"
         yield finding("changed", line, is_damage=False)
         return
     except OSError as error:
@@ -145,9 +145,9 @@ def _read(run: str, file: EventFile, data: RunData, decoder: Decoder) -> Iterato
         yield finding("corrupt", str(damage), offset=damage.offset)
     left = tail.opened.size - tail.offset
     if left > 0 and not (tail.problems and tail.problems[-1].offset == tail.offset):
-        line = f"ends inside the record at offset {tail.offset}, of which {left} bytes are there"
-        if time.time() - file.mtime_ns / 1e9 < BEING_WRITTEN_SECONDS:
-            line += "; it may be on its way"
+        line = f"ends within the record at offset {tail.offset}, after {left} of its bytes"
+        if time.time() - file.mtime_ns / 1e9 < RECENT_SECONDS:
+            line += "; the rest may still be written"
             yield finding("being written", line, offset=tail.offset, is_damage=False)
         else:
-            yield finding("cut off", f"{line}: it was cut off", offset=tail.offset)
+            yield finding("cut off", f"{line}; the file was cut off", offset=tail.offset)

@@ -1,4 +1,4 @@
-"""Compress: gzip for text, where the client takes it, as an ASGI layer."""
+"""Compress: an ASGI layer that compresses text with gzip if the client accepts it."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from tbcore.server.pool import ThreadPool
 
 LEVEL = 1
-"""Five times as fast as the usual 6 on rows of numbers, and a twentieth larger; 3 is half as fast
-and makes nothing smaller."""
-INLINE_BYTES = 1 << 15
-"""A longer body is compressed in a thread: at some 140 MB/s it would hold up other requests."""
+"""On rows of numbers, five times as fast as the usual level 6, and the result is 5 % larger. Level
+3 takes twice as long as 1 and makes nothing smaller."""
+MAX_INLINE_BYTES = 1 << 15
+"""A longer body is compressed in a thread: at some 140 MB/s it would delay other requests."""
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -41,16 +41,16 @@ def _is_zero_weight(parameter: str) -> bool:
 
 
 def is_textual(content_type: str) -> bool:
-    """Whether content of this type gets smaller; pictures and sounds are compressed already."""
+    """Whether compression makes content of this type smaller; not so for images and audio."""
     kind = content_type.partition(";")[0].strip().lower()
     if kind.startswith("text/"):
-        # Events are sent one by one, and a compressor would keep some back.
+        # Events are sent one by one, and a compressor would buffer them.
         return kind != "text/event-stream"
     return kind in ("application/json", "application/javascript", "image/svg+xml")
 
 
 class Compress:
-    """Compresses what the application inside answers."""
+    """Compresses the responses of the application inside."""
 
     def __init__(self, app: ASGIApp, pool: ThreadPool) -> None:
         self._app = app
@@ -79,7 +79,7 @@ class Compress:
                 ):
                     await send(message)
                     return
-                # What the headers say depends on the body, so they wait for it.
+                # The headers depend on the body, so they are sent together with its first part.
                 start = message
                 return
             if stream is None and start is None:
@@ -95,7 +95,7 @@ class Compress:
                     await send({"type": "http.response.body", "body": body})
                     start = None
                     return
-                # Window bits above 16 ask zlib for the frame of gzip.
+                # Window bits above 16 select the gzip format.
                 stream = zlib.compressobj(LEVEL, zlib.DEFLATED, 16 + zlib.MAX_WBITS)
                 start["headers"] = _encoded(start["headers"], None)
                 await send(start)
@@ -107,14 +107,14 @@ class Compress:
         await self._app(scope, receive, compress)
 
     async def _run(self, body: bytes, compress: Callable[..., bytes], *arguments: Any) -> bytes:
-        """What `compress` makes of the arguments, one of which is the body."""
-        if len(body) <= INLINE_BYTES:
+        """The result of `compress(*arguments)`, called in a thread if the body is long."""
+        if len(body) <= MAX_INLINE_BYTES:
             return compress(*arguments)
         return await self._pool.run(compress, *arguments)
 
 
 def compressed(body: bytes, level: int = LEVEL) -> bytes:
-    """The body in gzip form; equal bodies give equal bytes."""
+    """The body in gzip format. Equal bodies give equal bytes."""
     return gzip.compress(body, level, mtime=0)
 
 
@@ -123,7 +123,10 @@ def _next_part(stream: zlib._Compress, body: bytes, more: bool) -> bytes:
 
 
 def _vary(headers: Headers) -> Headers:
-    """Caches must not hand the compressed form to a client that cannot read it."""
+    """The headers with `Vary: Accept-Encoding`.
+
+    Without it a cache could send the compressed form to a client that does not accept it.
+    """
     given = [value for name, value in headers if name == b"vary"]
     if any(b"accept-encoding" in value.lower() for value in given):
         return headers
@@ -132,9 +135,9 @@ def _vary(headers: Headers) -> Headers:
 
 
 def _encoded(headers: Headers, length: int | None) -> Headers:
-    """The headers of the compressed form; its length in bytes, None when nobody knows yet."""
+    """The headers of the compressed form; `length` is in bytes, None if it is not known yet."""
     changed = [
-        # The entity is another sequence of bytes now, though it means the same.
+        # Weak, since the bytes differ from those of the uncompressed form.
         (name, b"W/" + value if name == b"etag" and not value.startswith(b"W/") else value)
         for name, value in headers
         if name not in (b"content-length", b"accept-ranges")

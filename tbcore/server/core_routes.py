@@ -1,4 +1,4 @@
-"""The core's own addresses below data/: what there is, and who shows it."""
+"""CoreRoutes: the core's own addresses below data/, for runs, plugins and the page's tabs."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ import tbcore
 from tbcore.config import Config
 from tbcore.plugins import LoadedPlugin, MountedPlugin
 from tbcore.server.activity import Activity
-from tbcore.server.nonfinite import Nonfinite
+from tbcore.server.nonfinite import NonfiniteSummaries
 from tbcore.server.plugin_states import PluginStates
 from tbcore.server.pool import ThreadPool
-from tbcore.server.unshown import find_unshown
+from tbcore.server.unclaimed import find_unclaimed
 from tbcore.store.multiplexer import Multiplexer
 
 
 class CoreRoutes:
-    """What the core answers, as data about to be written as JSON."""
+    """The responses of the core's addresses, as data for JSON."""
 
     def __init__(
         self,
@@ -38,17 +38,17 @@ class CoreRoutes:
         self._mounted = sorted(mounted, key=lambda m: (m.plugin.order, m.plugin.title))
         self._activities = activities
         self._pool = pool
-        self._nonfinite = Nonfinite(multiplexer)
+        self._nonfinite = NonfiniteSummaries(multiplexer)
         self._states = PluginStates(config, mounted, off, activities, self._is_active)
         claims = [m.plugin.info.claims for m in mounted if m.plugin.info and not m.error]
-        # Nobody is told to install what is there and was left out on purpose.
-        there = [m.plugin for m in mounted]
-        there += [plugin for plugin in off if plugin.name in config.without_plugins]
-        self._unshown = partial(
-            find_unshown,
+        # Plugins that the user left out on purpose are not recommended for installation.
+        loaded = [m.plugin for m in mounted]
+        loaded += [plugin for plugin in off if plugin.name in config.without_plugins]
+        self._find_unclaimed = partial(
+            find_unclaimed,
             multiplexer,
-            [claim for of_one in claims for claim in of_one],
-            {plugin.distribution_name for plugin in there},
+            [claim for of_plugin in claims for claim in of_plugin],
+            {plugin.distribution_name for plugin in loaded},
         )
 
     async def logdir(self, request: Request) -> dict[str, str]:
@@ -58,20 +58,22 @@ class CoreRoutes:
         return self._multiplexer.runs()
 
     async def run_details(self, request: Request) -> dict[str, Any]:
-        """When each run began, last logged and was last written to; which have NaN or infinities.
+        """Times of each run's first and last event and last write, and its nonfinite values.
 
-        Columns, because there may be thousands of runs and the page asks often.
+        In columns, because there may be thousands of runs and the page requests them often.
         """
         return await self._pool.run(self._run_details)
 
     async def plugins_listing(self, request: Request) -> dict[str, bool]:
-        """Every installed plugin by name, failed ones too, and whether it has anything to show."""
-        answers = await asyncio.gather(*(self._is_active(m) for m in self._mounted))
-        return {m.plugin.name: active for m, active in zip(self._mounted, answers, strict=True)}
+        """Name of each installed plugin, including failed ones, to whether it is active."""
+        active = await asyncio.gather(*(self._is_active(m) for m in self._mounted))
+        return {
+            m.plugin.name: is_active for m, is_active in zip(self._mounted, active, strict=True)
+        }
 
     async def plugins(self, request: Request) -> dict[str, Any]:
         """The state of every installed plugin, with its timings, faults and options."""
-        return await self._states.answer(request)
+        return await self._states.as_json(request)
 
     async def environment(self, request: Request) -> dict[str, str]:
         return {
@@ -81,7 +83,7 @@ class CoreRoutes:
         }
 
     async def frontends(self, request: Request) -> dict[str, Any]:
-        """What the page needs to build its tabs, and to say which data has none."""
+        """The tabs of the page, and the data that no tab shows."""
         active = await self.plugins_listing(request)
         return {
             "version": tbcore.__version__,
@@ -94,21 +96,21 @@ class CoreRoutes:
                     "module": None if m.error else plugin.module_address,
                     "order": plugin.order,
                     "active": active[plugin.name],
-                    "activity_error": _told(plugin, self._activities[plugin.name].error),
-                    "error": _told(plugin, m.error),
+                    "activity_error": _redacted(plugin, self._activities[plugin.name].error),
+                    "error": _redacted(plugin, m.error),
                     **self._traceback(m),
-                    "distribution": " ".join(plugin.origin(whole_path=plugin.dev)).strip(),
+                    "distribution": " ".join(plugin.source_label(whole_path=plugin.dev)).strip(),
                     "description": plugin.info.description if plugin.info else "",
                     "how_to_log": dict(plugin.info.how_to_log) if plugin.info else {},
                 }
                 for m in self._mounted
                 for plugin in [m.plugin]
             ],
-            "unshown": [unshown._asdict() for unshown in await self._pool.run(self._unshown)],
+            "unshown": [kind._asdict() for kind in await self._pool.run(self._find_unclaimed)],
         }
 
     def _traceback(self, mounted: MountedPlugin) -> dict[str, str]:
-        """Where the error was raised, for authors only: it names files of this machine."""
+        """The traceback of the plugin's error; only with `--dev`, since it has paths of files."""
         if not self._config.dev:
             return {}
         activity = self._activities[mounted.plugin.name]
@@ -117,7 +119,7 @@ class CoreRoutes:
     async def _is_active(self, mounted: MountedPlugin) -> bool:
         if mounted.error is not None or mounted.plugin.off is not None:
             return False
-        return await self._activities[mounted.plugin.name].ask()
+        return await self._activities[mounted.plugin.name].is_active()
 
     def _run_details(self) -> dict[str, Any]:
         details = self._multiplexer.run_details()
@@ -127,14 +129,14 @@ class CoreRoutes:
             "first_event_times": [_milliseconds(run.first_event_time) for run in details],
             "last_event_times": [_milliseconds(run.last_event_time) for run in details],
             "modified_times": [_milliseconds(run.modified) for run in details],
-            "nonfinite": self._nonfinite.found(details),
+            "nonfinite": self._nonfinite.summary(details),
         }
 
 
-def _told(plugin: LoadedPlugin, line: str | None) -> str | None:
-    return None if line is None else plugin.told(line)
+def _redacted(plugin: LoadedPlugin, line: str | None) -> str | None:
+    return None if line is None else plugin.redact_paths(line)
 
 
 def _milliseconds(wall_time: float | None) -> float | None:
-    """The same time in fewer digits."""
+    """The time rounded to milliseconds, which makes the JSON shorter."""
     return None if wall_time is None else round(wall_time, 3)

@@ -1,9 +1,9 @@
-"""Gate: which requests are let in, decided on the raw headers before anything else.
+"""Gate: access control, decided from the raw headers before anything else is done.
 
-A page on any web site can make a browser send requests to this machine, and with a name server of
-its own it can make them look as if they went to its own site. So a server on loopback answers only
-to names that such a page cannot have. A server that others can reach needs a token in every
-request; then names do not matter, and proxies work.
+A page on any web site can make a browser send requests to this machine. With DNS rebinding it can
+even make the browser believe that they go to its own site. So a server on loopback accepts only
+host names that such a page cannot have. A server that other machines can reach requires a token in
+every request. Host names do not matter then, and proxies work.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tbcore.config import Config
 from tbcore.http import text_error
 
 HOST = re.compile(r"(?P<name>\[[0-9a-f:.]{2,45}\]|[a-z0-9._-]{1,253})(?::[0-9]{1,5})?")
-"""A Host header as a whole, in lower case."""
+"""A whole Host header, in lower case."""
 
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
@@ -30,12 +30,12 @@ SAFE_METHODS = ("GET", "HEAD")
 
 
 def cookie_name(port: int) -> str:
-    """Cookies do not tell ports apart, and several servers may run on one machine."""
+    """The cookie's name, with the port: browsers send a cookie to all ports of a machine."""
     return f"tbcore_{port}"
 
 
 class Gate:
-    """Refuses requests with one line of text that says what would let them in."""
+    """Refuses requests with one line of text that says what would make them valid."""
 
     def __init__(self, app: ASGIApp, config: Config) -> None:
         self._app = app
@@ -54,6 +54,7 @@ class Gate:
         await self._app(scope, receive, send)
 
     def _refusal(self, scope: Scope) -> Response | None:
+        """The response that refuses a request, or stores its token in a cookie; else None."""
         target = scope.get("raw_path") or scope["path"].encode("utf-8", "replace")
         if not target.startswith(b"/"):
             return text_error(400, "the target of the request must be a path that starts with '/'")
@@ -65,30 +66,31 @@ class Gate:
         if match is None:
             return text_error(400, "the Host header is malformed")
         if self._token is not None:
-            refusal = self._without_token(scope, target, self._token)
+            refusal = self._check_token(scope, target, self._token)
         else:
-            refusal = self._foreign_host(scope, host, match["name"])
-        return refusal or self._foreign_origin(scope, host)
+            refusal = self._check_host(scope, host, match["name"])
+        return refusal or self._check_origin(scope, host)
 
-    def _foreign_host(self, scope: Scope, host: str, name: str) -> Response | None:
+    def _check_host(self, scope: Scope, host: str, name: str) -> Response | None:
+        """Refuses names that are neither this machine's nor allowed by an option."""
         if name in self._names or name in self._allowed or host in self._allowed:
             return None
         if name == _bound_address(scope):
             return None
         return text_error(
             403,
-            f"this server does not answer as {name!r}; "
-            f"start it with --allowed_host {name} if it should",
+            f"host {name!r} is not allowed; "
+            f"start the server with --allowed_host {name} to allow it",
         )
 
-    def _without_token(self, scope: Scope, target: bytes, token: str) -> Response | None:
-        """The answer to a request without the token, or with it in the URL; None lets it in."""
+    def _check_token(self, scope: Scope, target: bytes, token: str) -> Response | None:
+        """Refuses a request without the token, and redirects one with the token in its URL."""
         given = _query_token(scope["query_string"])
         if given is not None and _same(given, token):
             if scope["method"] not in SAFE_METHODS:
                 return None
-            # The token must not stay in the history and in links that people pass on.
-            return self._welcome(scope, target, token)
+            # The token must not stay in the browser's history, or in links that people share.
+            return self._redirect_with_cookie(scope, target, token)
         credentials = [
             value[len("bearer ") :].strip()
             for value in _values(scope, b"authorization")
@@ -97,18 +99,19 @@ class Gate:
         credentials += _cookies(scope, self._cookie)
         if any(_same(credential, token) for credential in credentials):
             return None
-        wrong = "the token is wrong" if given or credentials else "this server needs a token"
+        fault = "the token is wrong" if given or credentials else "this server requires a token"
         return text_error(
             401,
-            f"{wrong}; open the address that tbcore printed when it started",
+            f"{fault}; open the address that tbcore printed when it started",
             headers={"www-authenticate": "Bearer"},
         )
 
-    def _welcome(self, scope: Scope, target: bytes, token: str) -> Response:
+    def _redirect_with_cookie(self, scope: Scope, target: bytes, token: str) -> Response:
+        """Redirects to the same URL without the token, which is stored in a cookie."""
         rest = b"&".join(
             part for part in scope["query_string"].split(b"&") if _decoded_name(part) != "token"
         )
-        # Two slashes in front would make the path a host, and to browsers `\` is one, too.
+        # Browsers would read two leading slashes, or backslashes, as the beginning of a host.
         location = b"/" + target.lstrip(b"/\\") + (b"?" + rest if rest else b"")
         cookie = f"{self._cookie}={token}; Path={self._cookie_path}; HttpOnly; SameSite=Lax"
         return Response(
@@ -120,12 +123,12 @@ class Gate:
             },
         )
 
-    def _foreign_origin(self, scope: Scope, host: str) -> Response | None:
-        """Refuses what a page of another site makes a browser send, but for following a link."""
+    def _check_origin(self, scope: Scope, host: str) -> Response | None:
+        """Refuses requests from pages of other sites, except for links that a user follows."""
         is_safe = scope["method"] in SAFE_METHODS
         for site in _values(scope, b"sec-fetch-site"):
             if site.lower() not in ("same-origin", "none") and not (is_safe and _is_link(scope)):
-                # It could not read the answer, and must not keep the server busy with it either.
+                # Such a page could not read the response, and must not keep the server busy.
                 return text_error(403, "pages of other sites may not send such requests")
         if is_safe:
             return None
@@ -144,12 +147,12 @@ class Gate:
 
 
 def is_host(text: str) -> bool:
-    """Whether a text could be a Host header, with or without a port."""
+    """Whether a text is a valid Host header, with or without a port."""
     return HOST.fullmatch(text.lower()) is not None
 
 
 def _is_link(scope: Scope) -> bool:
-    """Whether the answer is going to be a page of its own, in a tab and not in a frame."""
+    """Whether the response will be shown as a page of its own, in a tab and not in a frame."""
     kinds = _values(scope, b"sec-fetch-mode"), _values(scope, b"sec-fetch-dest")
     return kinds[0] == ["navigate"] and kinds[1] in (["document"], [])
 
@@ -159,9 +162,9 @@ def _values(scope: Scope, name: bytes) -> list[str]:
 
 
 def _bound_address(scope: Scope) -> str | None:
-    """The address of this machine that the connection came to, as a Host header writes it.
+    """The address of this machine that the client connected to, as in a Host header.
 
-    An address cannot be made to point elsewhere, as a name can.
+    An address is safe to accept: unlike a name it cannot be redirected by DNS.
     """
     server = scope.get("server")
     if not server:
@@ -183,7 +186,7 @@ def _names_of_this_machine() -> set[str]:
 
 
 def _same(given: str, token: str) -> bool:
-    """Compares without telling by the time it takes how much of it was right."""
+    """Compares in constant time, which does not reveal how much of a guess is right."""
     return hmac.compare_digest(given.encode("utf-8", "replace"), token.encode())
 
 

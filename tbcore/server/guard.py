@@ -1,8 +1,8 @@
-"""Guard: keeps the faults of one plugin its own, as an ASGI application round its routes.
+"""Guard: runs the routes of one plugin so that its faults do not affect anything else.
 
-Plain handlers, and what they yield as the body of an answer, run on threads of the plugin's own,
-async ones on an event loop of its own. One that is slow or blocked keeps only its own plugin
-waiting, and whatever they raise becomes an answer.
+Plain handlers, and iterators that make the body of a response, run on the plugin's own threads.
+Async handlers, and async iterators, run on the plugin's own event loop. A handler that is slow or
+blocked delays only its own plugin, and an exception becomes a response.
 """
 
 from __future__ import annotations
@@ -34,60 +34,57 @@ from starlette.routing import Match, Route
 from starlette.types import Message, Receive, Scope, Send
 
 from tbcore.errors import TbcoreError
-from tbcore.health import CURRENT, Call
 from tbcore.http import BODY_KEY, printable, text_error
+from tbcore.plugin_stats import CURRENT_PLUGIN, Call
 from tbcore.plugins import MountedPlugin, Outcome, attempt, describe, traceback_of
 from tbcore.server.plugin_loop import PluginLoop, from_server
 from tbcore.server.pool import ThreadPool, wait_for
+from tbcore.tuning import Tuning
 
 logger = logging.getLogger(__name__)
 
 MAX_BODY_BYTES = 1 << 20
-BODY_SECONDS = 20.0
-"""A body that has not arrived by then is not waited for any longer."""
-PATIENCE_SECONDS = 30.0
-"""How long a request waits for one of the plugin's threads to become free."""
+"""Size of the largest request body that is accepted."""
 
-LOOK_SECONDS = 0.5
-"""While it waits, it is looked at so often what it waits for."""
-BUSY = "all of its threads, or its event loop, are taken"
+BUSY = "all of its threads, or its event loop, are in use"
 
-SLOW_SECONDS = 5.0
-"""A route that takes longer is named in the log."""
-
-WITHOUT_BODY = (204, 304)
-"""Statuses whose answers end with their headers."""
+STATUSES_WITHOUT_BODY = (204, 304)
+"""A response with one of these statuses ends with its headers."""
 
 Handler = Callable[[Request], Any]
 
 
 class Guard:
-    """Answers requests to one plugin, also when the plugin cannot."""
+    """Sends a response to every request for one plugin, even if the plugin fails."""
 
-    def __init__(self, mounted: MountedPlugin, pool: ThreadPool) -> None:
+    def __init__(self, mounted: MountedPlugin, pool: ThreadPool, tuning: Tuning) -> None:
         self.name = mounted.plugin.name
-        self._health = mounted.plugin.health
-        self._loop = PluginLoop(self._health)
-        self._longest: dict[str, float] = {}
-        """Seconds, by route; a call is logged when it takes twice as long as all before."""
-        self._told_running: set[str] = set()
-        self._error = None if mounted.error is None else mounted.plugin.told(mounted.error)
-        self._dev = mounted.plugin.strict
-        self._tells = mounted.plugin.dev
+        self._stats = mounted.plugin.stats
+        self._loop = PluginLoop(self._stats, tuning)
+        self._slowest: dict[str, float] = {}
+        """Seconds of the slowest call that was logged, by route. A call is logged if it takes more
+        than twice as long."""
+        self._logged_running: set[str] = set()
+        """Routes that have been logged for running longer than the timeout of the queue."""
+        self._error = None if mounted.error is None else mounted.plugin.redact_paths(mounted.error)
+        self._raises = mounted.plugin.strict
+        """Whether faults are raised as well, for a plugin's own tests."""
+        self._shows_tracebacks = mounted.plugin.dev
         self._pool = pool
+        self._tuning = tuning
 
     async def handle(
         self, routes: Sequence[Route], scope: Scope, receive: Receive, send: Send
     ) -> bool:
-        """Answers with the route that fits the scope's path below its root_path.
+        """Sends the response of the route that matches the scope's path below its root_path.
 
-        False, and no answer, when there is none.
+        Returns False, and sends nothing, if no route matches.
         """
-        before = CURRENT.set(self._health)
+        before = CURRENT_PLUGIN.set(self._stats)
         try:
             return await self._handle(routes, scope, receive, send)
         finally:
-            CURRENT.reset(before)
+            CURRENT_PLUGIN.reset(before)
 
     async def _handle(
         self, routes: Sequence[Route], scope: Scope, receive: Receive, send: Send
@@ -99,14 +96,15 @@ class Guard:
         for route in routes:
             outcome = attempt(_match, route, scope)
             if isinstance(outcome.error, ValueError):
-                # Such as a number with more digits than int() takes: nothing has such an address.
+                # A parameter that cannot be converted, such as a number with more digits than int()
+                # accepts, matches no address.
                 continue
             if outcome.error is not None:
                 await self._fail(route, outcome.error, scope, receive, send)
                 return True
             match, child_scope = outcome.value
             if match is Match.FULL:
-                await self._answer(route, {**scope, **child_scope}, receive, send)
+                await self._respond(route, {**scope, **child_scope}, receive, send)
                 return True
             if match is Match.PARTIAL:
                 allowed |= route.methods or set()
@@ -114,9 +112,9 @@ class Guard:
             await method_not_allowed(scope, allowed)(scope, receive, send)
         return bool(allowed)
 
-    async def _answer(self, route: Route, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _respond(self, route: Route, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] not in ("GET", "HEAD"):
-            body = await read_body(scope, receive)
+            body = await read_body(scope, receive, self._tuning.request_timeout_seconds)
             if body is None:
                 return
             if isinstance(body, Response):
@@ -131,115 +129,115 @@ class Guard:
             await text_error(503, busy, headers={"retry-after": "5"})(scope, receive, send)
             return
         if outcome.error is not None:
-            known = attempt(_answer_to, outcome.error)
-            if known.value is None:
-                await self._fail(route, known.error or outcome.error, scope, receive, send)
+            error_response = attempt(_error_response, outcome.error)
+            if error_response.value is None:
+                error = error_response.error or outcome.error
+                await self._fail(route, error, scope, receive, send)
                 return
-            outcome = known
+            outcome = error_response
         await self._send(route, outcome.value, scope, receive, send)
 
     async def _call(self, route: Route, request: Request) -> Outcome | None:
-        """What the handler returned or raised; None when nothing was free to run it."""
+        """What the handler returned or raised; None if it was not started within the timeout."""
         what = f"route {route.path}"
         if _is_async(route.endpoint):
             started = attempt(route.endpoint, request)
             return started if started.error else await self._await(what, started.value)
         outcome = await self._in_thread(what, self._timed, what, route.endpoint, request)
         if outcome is not None and inspect.isawaitable(outcome.value):
-            # A plain function around an async one, such as a decorator's.
+            # A plain function that calls an async one, such as a decorator's.
             return await self._await(f"{what}, awaited", outcome.value)
         return outcome
 
     def _timed(self, what: str, handler: Handler, request: Request) -> Outcome:
-        """Runs a handler in one of the plugin's threads."""
-        with self._health.at(what) as call:
+        """Calls a handler, in one of the plugin's threads, and logs it if it is slow."""
+        with self._stats.measure(what) as call:
             outcome = attempt(handler, request)
-        self._tell_slow(call)
+        self._log_slow(call)
         return outcome
 
     async def _await(self, what: str, awaitable: Awaitable[Any]) -> Outcome | None:
-        """Runs async code on the plugin's event loop; None when that was blocked."""
-        with self._health.at(what) as call:
-            run = self._loop.submit(awaitable, what)
+        """The outcome of async code on the plugin's event loop; None if the loop stays blocked."""
+        with self._stats.measure(what) as call:
+            loop_task = self._loop.submit(awaitable, what)
             try:
-                outcome = await self._finished(what, run)
+                outcome = await self._finished(what, loop_task)
             except asyncio.CancelledError:
-                run.stop()
+                loop_task.stop()
                 raise
-        self._tell_slow(call)
+        self._log_slow(call)
         return outcome
 
     async def _in_thread(
         self, what: str, function: Callable[..., Outcome], *arguments: Any
     ) -> Outcome | None:
-        """Calls in one of the plugin's threads; None when none was free."""
+        """The outcome of a call in one of the plugin's threads; None if none becomes free."""
         return await self._finished(what, self._pool.submit(function, *arguments))
 
     async def _finished(self, what: str, future: Future[Outcome]) -> Outcome | None:
-        """What code of the plugin has come to; None when it has not been begun in time."""
-        patience = PATIENCE_SECONDS
-        while patience > 0:
-            pause = min(patience, LOOK_SECONDS)
-            if await wait_for(future, pause):
+        """The outcome of submitted code; None if it was not started before the queue's timeout."""
+        timeout = self._tuning.queue_timeout_seconds
+        seconds_left = timeout
+        while seconds_left > 0:
+            interval = min(seconds_left, self._tuning.blocked_loop_seconds)
+            if await wait_for(future, interval):
                 return future.result()
-            self._loop.look()
-            patience -= pause
+            self._loop.check_blocked()
+            seconds_left -= interval
         if future.cancel():
-            self._health.failed(what, f"it was not begun: {BUSY}")
+            self._stats.record_failure(what, f"it was not started: {BUSY}")
             return None
-        if what not in self._told_running:
-            self._told_running.add(what)
-            logger.warning(
-                "plugin %r: %s has been running for %.0f s", self.name, what, PATIENCE_SECONDS
-            )
+        if what not in self._logged_running:
+            self._logged_running.add(what)
+            logger.warning("plugin %r: %s has been running for %.0f s", self.name, what, timeout)
         await wait_for(future)
         return future.result()
 
     async def _send(
         self, route: Route, response: Any, scope: Scope, receive: Receive, send: Send
     ) -> None:
-        """Sends what a handler returned; its body may be made by the plugin as it goes."""
-        answer = _Answer(scope["method"], send)
-        what = f"answer of route {route.path}"
-        error = await self._respond(what, response, answer, scope, receive)
+        """Sends what a handler returned, or an error response if that fails."""
+        sender = _CheckedSender(scope["method"], send)
+        error = await self._try_send(route, response, sender, scope, receive)
         if error is None:
             return
-        if not answer.is_started:
+        if not sender.is_started:
             await self._fail(route, error, scope, receive, send)
             return
-        # Half an answer is out. Ending without the other half closes the connection, so the client
-        # sees that something is missing.
+        # Part of the response has been sent. Returning without the rest makes the server close the
+        # connection, so the client sees that the response is incomplete.
         self._log(route, error)
-        if self._dev:
+        if self._raises:
             raise error
 
-    async def _respond(
-        self, what: str, response: Any, answer: _Answer, scope: Scope, receive: Receive
+    async def _try_send(
+        self, route: Route, response: Any, sender: _CheckedSender, scope: Scope, receive: Receive
     ) -> BaseException | None:
-        """Sends an answer, runs what is to run behind it, and returns what was raised."""
+        """Sends a response and runs its background task; returns what was raised."""
+        what = f"response of route {route.path}"
         try:
             if not isinstance(response, Response):
                 raise TypeError(f"the handler returned {type(response).__name__}, not a Response")
-            answer.check(response)
+            sender.check(response)
             if type(response).__call__.__module__ != Response.__module__:
-                # Code of the plugin, what runs behind it too.
-                sending = response(scope, from_server(receive), from_server(answer.send))
+                # A class of the plugin: it runs the background task itself.
+                sending = response(scope, from_server(receive), from_server(sender.send))
                 _value(what, await self._await(what, sending))
                 return None
             background = response.background
             if background is not None or isinstance(response, StreamingResponse):
-                # A plugin may return one and the same again.
+                # A copy, because a plugin may return the same object again.
                 response = copy.copy(response)
                 response.background = None
             if isinstance(response, StreamingResponse):
                 response.body_iterator = body = self._parts(what, response.body_iterator)
                 async with contextlib.aclosing(body):
-                    await response(scope, receive, answer.send)
+                    await response(scope, receive, sender.send)
             else:
-                await response(scope, receive, answer.send)
+                await response(scope, receive, sender.send)
             if background is not None:
-                behind = what.replace("answer", "background task", 1)
-                _value(behind, await self._await(behind, background()))
+                task = f"background task of route {route.path}"
+                _value(task, await self._await(task, background()))
         except asyncio.CancelledError:
             raise
         except BaseException as error:
@@ -247,9 +245,10 @@ class Guard:
         return None
 
     def _parts(self, what: str, body: Any) -> AsyncGenerator[Any]:
-        """The parts of a body, made by the plugin's own threads or on its own event loop.
+        """The parts of a body, made in the plugin's own threads or on its own event loop.
 
-        Starlette's threads for plain iterators are there once for all plugins.
+        A plain iterator is unwrapped first: Starlette would run it in threads that all plugins
+        share.
         """
         if getattr(body, "ag_code", None) is iterate_in_threadpool.__code__:
             return self._plain_parts(what, iter(body.ag_frame.f_locals["iterator"]))
@@ -263,18 +262,18 @@ class Guard:
                     return
                 yield _value(what, outcome)
         finally:
-            # Otherwise a generator ends where the last one lets go of it, which is here.
+            # Otherwise the generator would be closed here, by the garbage collector.
             if isinstance(parts, Generator):
                 attempt(self._pool.submit, attempt, parts.close)
 
     async def _async_parts(self, what: str, parts: AsyncIterator[Any]) -> AsyncGenerator[Any]:
-        async def following() -> Any:
-            # Begun on the plugin's event loop, a generator ends there, too.
+        async def next_part() -> Any:
+            # Called on the plugin's event loop, which then also closes the generator.
             return await anext(parts)
 
         try:
             while True:
-                outcome = await self._await(what, following())
+                outcome = await self._await(what, next_part())
                 if outcome is not None and isinstance(outcome.error, StopAsyncIteration):
                     return
                 yield _value(what, outcome)
@@ -282,54 +281,57 @@ class Guard:
             if isinstance(parts, AsyncGenerator):
                 attempt(self._loop.submit, parts.aclose(), what)
 
-    def _tell_slow(self, call: Call) -> None:
-        if call.seconds > 2 * self._longest.get(call.what, SLOW_SECONDS / 2):
-            self._longest[call.what] = call.seconds
+    def _log_slow(self, call: Call) -> None:
+        threshold = self._tuning.slow_call_seconds
+        if call.what in self._slowest:
+            threshold = 2 * self._slowest[call.what]
+        if call.seconds > threshold:
+            self._slowest[call.what] = call.seconds
             logger.warning("plugin %r: %s took %.1f s", self.name, call.what, call.seconds)
 
     async def _fail(
         self, route: Route, error: BaseException, scope: Scope, receive: Receive, send: Send
     ) -> None:
-        """Answers for a route that cannot."""
+        """Sends the error response for a route that failed."""
         self._log(route, error)
         failed = f"plugin {self.name!r} failed in its route {route.path!r}"
-        if self._tells:
-            answer = _told(failed, error)
+        if self._shows_tracebacks:
+            response = _traceback_response(failed, error)
         else:
-            answer = text_error(500, f"{failed}; the log has the details")
-        await answer(scope, receive, send)
-        if self._dev:
+            response = text_error(500, f"{failed}; the log has the details")
+        await response(scope, receive, send)
+        if self._raises:
             raise error
 
     def _log(self, route: Route, error: BaseException) -> None:
-        self._health.failed(f"route {route.path}", describe(error), error)
-        if self._dev:
+        self._stats.record_failure(f"route {route.path}", describe(error), error)
+        if self._raises:
             error.add_note(f"raised by plugin {self.name!r} in its route {route.path!r}")
             return
         logger.error("plugin %r: route %r failed", self.name, route.path, exc_info=error)
 
 
-class _Answer:
-    """What a plugin sends, held against HTTP before it goes out.
+class _CheckedSender:
+    """Sends a plugin's response, and raises before anything that is not valid HTTP is sent.
 
-    The server would find the same faults, but when it is too late to say so: an answer that is
-    shorter than it announced keeps its client waiting for the rest.
+    The server would find the same faults, but too late for an error response. For example, a body
+    that is shorter than its Content-Length would keep the client waiting for the rest.
     """
 
     def __init__(self, method: str, send: Send) -> None:
         self.is_started = False
-        """Whether some of it is out, so that no other answer can take its place."""
+        """Whether the headers have been sent, so that no other response can be."""
         self._method = method
         self._send = send
         self._is_checked = False
-        """Whether all of it is known to be right."""
+        """Whether headers and body were checked before the first of them was sent."""
         self._missing: int | None = None
-        """Bytes of the body that are still to come; None when only its end tells."""
+        """Bytes of the body that have not been sent yet; None if any length is valid."""
 
     def check(self, response: Response) -> None:
-        """Raises for a body of another length than announced, if it is there before it is sent."""
+        """Raises for a response whose body is complete, and differs from its Content-Length."""
         if type(response).__call__ is not Response.__call__:
-            # Its body is made as it goes.
+            # The body is made while it is sent.
             return
         expected = _body_size(response.status_code, response.raw_headers, self._method)
         if expected is not None and len(response.body) != expected:
@@ -355,55 +357,55 @@ class _Answer:
 
 
 def _body_size(status: int, headers: list[tuple[bytes, bytes]], method: str) -> int | None:
-    """How long the body has to be; None when anything is fine. Raises for what is not HTTP."""
+    """Bytes that the body must have; None for any number. Raises if the head is not valid HTTP."""
     head = h11.Response(status_code=status, headers=headers)
     if status > 599:
-        raise ValueError(f"{status} is no status of HTTP")
-    if status in WITHOUT_BODY:
+        raise ValueError(f"{status} is not a valid HTTP status")
+    if status in STATUSES_WITHOUT_BODY:
         return 0
     if method == "HEAD":
-        # No body is sent, and the headers are those of the answer to GET.
+        # No body is sent, and the headers are those of the response to GET.
         return None
     lengths = [int(value) for name, value in head.headers if name == b"content-length"]
     return lengths[0] if lengths else None
 
 
 def _value(what: str, outcome: Outcome | None) -> Any:
-    """What code of a plugin came to; raises what it raised."""
+    """What code of a plugin returned; raises what it raised."""
     if outcome is None:
-        raise TimeoutError(f"{what} was not begun: {BUSY}")
+        raise TimeoutError(f"{what} was not started: {BUSY}")
     if outcome.error is not None:
         raise outcome.error
     return outcome.value
 
 
 def _match(route: Route, scope: Scope) -> tuple[Match, Scope]:
-    """Starlette's match, of the whole path: its own lets a line end follow."""
+    """Starlette's match, for the whole path. Starlette alone ignores a newline at its end."""
     if route.path_regex.fullmatch(scope["path"].removeprefix(scope["root_path"])) is None:
         return Match.NONE, {}
     return route.matches(scope)
 
 
 def method_not_allowed(scope: Scope, allowed: set[str]) -> Response:
-    """405 for a method that no route at this address takes."""
+    """The 405 response to a method that no route at this address accepts."""
     methods = ", ".join(sorted(allowed))
     message = f"method {scope['method']} is not allowed here; allowed: {methods}"
     return text_error(405, message, headers={"allow": methods})
 
 
-def _answer_to(error: BaseException) -> Response | None:
-    """The answer to an exception that a plugin may raise, None for any other."""
+def _error_response(error: BaseException) -> Response | None:
+    """The response for an exception that a handler may raise; None for any other exception."""
     if isinstance(error, TbcoreError):
         return text_error(error.status, str(error))
     if isinstance(error, HTTPException):
-        if error.status_code in WITHOUT_BODY:
+        if error.status_code in STATUSES_WITHOUT_BODY:
             return Response(status_code=error.status_code, headers=error.headers)
         return text_error(error.status_code, error.detail, headers=error.headers)
     return None
 
 
-def _told(failed: str, error: BaseException) -> Response:
-    """The answer to the author of a plugin: one line, and then where it was raised."""
+def _traceback_response(failed: str, error: BaseException) -> Response:
+    """The error response for the author of a plugin: one line, then the traceback."""
     line = text_error(500, f"{failed}: {describe(error)}")
     text = f"{bytes(line.body).decode()}\n\n{printable(traceback_of(error))}"
     return Response(text, status_code=500, headers={"content-type": "text/plain; charset=utf-8"})
@@ -415,10 +417,15 @@ def _is_async(handler: Handler) -> bool:
     return inspect.iscoroutinefunction(handler)
 
 
-async def read_body(scope: Scope, receive: Receive) -> bytes | Response | None:
-    """The whole body; an answer when it is too long or too slow, None when the client went away."""
+async def read_body(
+    scope: Scope, receive: Receive, timeout_seconds: float
+) -> bytes | Response | None:
+    """The whole body of a request; None if the client has disconnected.
+
+    A response, which the caller must send, if the body is too long or does not arrive in time.
+    """
     try:
-        return await asyncio.wait_for(_read_body(scope, receive), BODY_SECONDS)
+        return await asyncio.wait_for(_read_body(scope, receive), timeout_seconds)
     except TimeoutError:
         return text_error(
             408,
@@ -428,7 +435,7 @@ async def read_body(scope: Scope, receive: Receive) -> bytes | Response | None:
 
 
 async def _read_body(scope: Scope, receive: Receive) -> bytes | Response | None:
-    too_long = text_error(413, f"the body of a request has at most {MAX_BODY_BYTES} bytes")
+    too_long = text_error(413, f"the body is too long; at most {MAX_BODY_BYTES} bytes are accepted")
     for name, value in scope["headers"]:
         if name == b"content-length" and value.isdigit() and int(value[:20]) > MAX_BODY_BYTES:
             return too_long
@@ -448,14 +455,14 @@ async def _read_body(scope: Scope, receive: Receive) -> bytes | Response | None:
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """A receive channel that has the body, for handlers that await it."""
-    done = False
+    """A receive channel that yields a body which has been read already, then the real messages."""
+    is_replayed = False
 
     async def replay() -> Message:
-        nonlocal done
-        if done:
+        nonlocal is_replayed
+        if is_replayed:
             return await receive()
-        done = True
+        is_replayed = True
         return {"type": "http.request", "body": body, "more_body": False}
 
     return replay

@@ -1,7 +1,8 @@
-"""The headers that every answer has, and the outermost layer that puts them there.
+"""The headers of every response, and the outermost ASGI layer, which adds them.
 
-Text from a log is shown by the page as text; these headers make sure that a mistake in that does
-not let it run, and that pages of other sites can neither read answers nor frame the page.
+The page shows text from a log as text. If it ever fails to, these headers keep the text from
+running as code. They also keep pages of other sites from reading responses and from framing the
+page.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ IMPORT_MAP = re.compile(rb'<script type="importmap">(.*?)</script>', re.S)
 
 
 def content_security_policy(index_page: bytes) -> bytes:
-    """The policy under which the page runs: the only inline script is the import map, by its hash.
+    """The Content-Security-Policy. It allows one inline script, the import map, by its hash.
 
-    The map's addresses are relative and nothing in it is filled in, so the hash is the same under
-    any path prefix.
+    The map's addresses are relative and nothing in it is filled in, so the hash does not depend on
+    the path prefix.
     """
     hashes = "".join(
         f" 'sha256-{base64.b64encode(hashlib.sha256(content).digest()).decode()}'"
@@ -43,18 +44,18 @@ def content_security_policy(index_page: bytes) -> bytes:
 
 
 def safety_headers(policy: bytes) -> list[tuple[bytes, bytes]]:
-    """What every answer carries, errors too."""
+    """The headers of every response, including errors."""
     return [
         (b"content-security-policy", policy),
         (b"x-content-type-options", b"nosniff"),
-        # Not no-referrer: with that a page's own POST may come with `Origin: null`.
+        # Not no-referrer, which may make browsers send `Origin: null` with the page's own POST.
         (b"referrer-policy", b"same-origin"),
         (b"cross-origin-resource-policy", b"same-origin"),
     ]
 
 
 class SafeHeaders:
-    """The outermost layer: adds the headers, and answers when everything inside has failed."""
+    """The outermost ASGI layer: adds the headers, and responds if the layers inside have failed."""
 
     def __init__(self, app: ASGIApp, policy: Callable[[], bytes], *, dev: bool) -> None:
         self._app = app
@@ -83,22 +84,22 @@ class SafeHeaders:
         try:
             await self._app(scope, receive, send_safely)
         except NoThreadError as error:
-            logger.warning("request for %r was not answered: %s", scope["path"], error)
+            logger.warning("request for %r got no response: %s", scope["path"], error)
             if not started:
-                answer = text_error(503, str(error), headers={"retry-after": "5"})
-                await answer(scope, receive, send_safely)
+                response = text_error(503, str(error), headers={"retry-after": "5"})
+                await response(scope, receive, send_safely)
         except Exception as error:
             if self._dev and started:
                 raise
             logger.error("request for %r failed", scope["path"], exc_info=error)
             if not started:
-                await _failure()(scope, receive, send_safely)
+                await _failure_response()(scope, receive, send_safely)
             if self._dev:
                 raise
         else:
-            # A plugin whose answer broke off before its first byte; the log has that already.
+            # A plugin's response failed before its first byte. That has been logged.
             if not started:
-                await _failure()(scope, receive, send_safely)
+                await _failure_response()(scope, receive, send_safely)
 
     def _complete(self, headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
         ours = safety_headers(self._policy())
@@ -109,8 +110,8 @@ class SafeHeaders:
         return complete
 
 
-def _failure() -> Response:
-    return text_error(500, "tbcore failed to answer; the log has the details")
+def _failure_response() -> Response:
+    return text_error(500, "tbcore failed to respond; the log has the details")
 
 
 async def _lifespan(receive: Receive, send: Send) -> None:

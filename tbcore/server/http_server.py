@@ -1,4 +1,4 @@
-"""HttpServer: uvicorn's server, with an application that it can end soon."""
+"""HttpServer: uvicorn's server, which ends within a second although pages are connected."""
 
 from __future__ import annotations
 
@@ -19,21 +19,22 @@ from tbcore.server.listen import BACKLOG
 from tbcore.server.protocol import ACCEPTED_SHARE, MAX_HEADER_BYTES, protocol_with
 
 KEEP_ALIVE_SECONDS = 30
-"""An idle connection is kept this long: a page that asks each few seconds needs no new one."""
-GRACE_SECONDS = 0.3
-"""How long a request may go on after the signal that ends the server."""
+"""An idle connection is closed after this long. A page that sends a request every few seconds needs
+only one connection."""
+SHUTDOWN_TIMEOUT_SECONDS = 0.3
+"""How long a request may still run after the signal that ends the server."""
 
 
 class HttpServer(uvicorn.Server):
-    """uvicorn's server, which a page that is open does not keep from ending."""
+    """uvicorn's server for an `App`, whose streams it closes before it ends."""
 
     def __init__(self, app: App, on_started: Callable[[], None]) -> None:
-        protocol = protocol_with(lambda: safety_headers(app.policy))
+        protocol = protocol_with(lambda: safety_headers(app.policy), app.tuning)
         super().__init__(
             uvicorn.Config(
                 app,
                 http=protocol,
-                # To asyncio this is how many to accept at once, too.
+                # asyncio accepts this many connections at once.
                 backlog=max(1, protocol.max_connections // ACCEPTED_SHARE),
                 ws="none",
                 lifespan="off",
@@ -41,18 +42,18 @@ class HttpServer(uvicorn.Server):
                 interface="asgi3",
                 log_config=None,
                 access_log=False,
-                # Headers that anybody may send decide nothing.
+                # X-Forwarded headers are ignored: any client may send them.
                 proxy_headers=False,
                 server_header=False,
                 h11_max_incomplete_event_size=MAX_HEADER_BYTES,
                 timeout_keep_alive=KEEP_ALIVE_SECONDS,
-                timeout_graceful_shutdown=GRACE_SECONDS,  # type: ignore[arg-type]
+                timeout_graceful_shutdown=SHUTDOWN_TIMEOUT_SECONDS,  # type: ignore[arg-type]
             )
         )
         self._app = app
         self._on_started = on_started
         self.exit_signal: int | None = None
-        """The signal that ended the server; None while it runs, and when it ended by itself."""
+        """The signal that ended the server; None while it runs, and if `end` was called."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -61,23 +62,23 @@ class HttpServer(uvicorn.Server):
         self._on_started()
 
     def end(self) -> None:
-        """Ends the server soon; may be called in any thread."""
+        """Makes the server end within a second. May be called in any thread."""
         self.should_exit = True
         self._app.close_streams()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Called in the main thread when a signal arrives."""
         if self.exit_signal is not None:
-            # Whoever asks twice does not want to wait.
+            # A second signal ends the process at once.
             os._exit(128 + sig)
         self.exit_signal = sig
         self.end()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Handles signals while the server runs; unlike uvicorn's own does not raise them again.
+        """Handles signals while the server runs.
 
-        The exit status says which one it was.
+        Unlike uvicorn's own method it does not raise them again; `exit_signal` has the signal.
         """
         if threading.current_thread() is not threading.main_thread():
             yield

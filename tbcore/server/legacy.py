@@ -1,6 +1,6 @@
-"""The API from before plugins had addresses of their own: an index of all runs by type of tag.
+"""LegacyIndex: the index of runs and tags in the API from before plugins had their own addresses.
 
-Its other addresses are routes that plugins bring with them; see `LegacyApi`.
+The other addresses of that API are routes of plugins; see `LegacyApi`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from tbcore.errors import NotFoundError
 from tbcore.plugins import MountedPlugin, attempt, describe
 from tbcore.server.pool import NoThreadError, ThreadPool, wait_for
 from tbcore.store.multiplexer import Multiplexer
+from tbcore.tuning import Tuning
 
 logger = logging.getLogger(__name__)
 
@@ -30,41 +31,41 @@ TAG_TYPES: Mapping[str, list[str] | bool] = {
     "meta_graph": False,
     "run_metadata": [],
 }
-"""What a run has of a type that no installed plugin knows. Pages of that time need every key; the
-document has all but `meta_graph`, which servers sent too."""
+"""Tag type to its value if no installed plugin provides it. Old pages need every key. All keys but
+`meta_graph` are in TensorBoard's documentation of the API; its servers sent that one, too."""
 
 PAGES = ("/events", "/images", "/audio", "/graphs", "/histograms")
-"""Addresses of the page, one for each of its tabs then."""
+"""Addresses of the page, one for each of the tabs that it had."""
 
-TAG_TYPES_OF_ALL = "legacy tag types"
-"""What is timed of a plugin here, in the words of its record."""
+STATS_NAME = "legacy tag types"
+"""Name of these calls in a plugin's stats."""
 
-PATIENCE_SECONDS = 1.5
-"""A plugin that takes longer is taken to have no tags."""
-
-Answer = dict[str, dict[str, Any]]
-"""Run to type of tag to its tags, or to whether there is any."""
+TagsByType = dict[str, dict[str, Any]]
+"""Run to tag type to its tags, or to whether the run has data of the type."""
 
 TagType = Callable[[str], Any]
 
 
 class LegacyIndex:
-    """Merges what the plugins say of each run."""
+    """Merges the tags that the plugins list for each run."""
 
     def __init__(
         self,
         multiplexer: Multiplexer,
         mounted: Sequence[MountedPlugin],
         pools: Mapping[str, ThreadPool],
+        tuning: Tuning,
     ) -> None:
         self._multiplexer = multiplexer
+        self._tuning = tuning
         self._pools = pools
         self._functions: dict[str, dict[str, TagType]] = {}
-        """Plugin name to its tag types; of two plugins with one type the first one has it."""
-        self._healths = {m.plugin.name: m.plugin.health for m in mounted}
-        self._told: set[str] = set()
-        self._blocked: dict[str, Future[Answer]] = {}
-        """Calls that have not come back in time; such a plugin is not given another thread."""
+        """Plugin name to its tag types. If two plugins have the same type, the first is used."""
+        self._stats = {m.plugin.name: m.plugin.stats for m in mounted}
+        self._logged: set[str] = set()
+        self._blocked: dict[str, Future[TagsByType]] = {}
+        """Plugin name to a call that has timed out. The plugin is not called again while it
+        runs."""
         taken: set[str] = set()
         for plugin in mounted:
             own = {k: f for k, f in plugin.legacy.tag_types.items() if k not in taken}
@@ -72,20 +73,20 @@ class LegacyIndex:
                 self._functions[plugin.plugin.name] = own
                 taken |= own.keys()
 
-    async def answer(self, request: Request) -> Answer:
-        """Run to type of tag to its tags, or to whether there is any; every run, every type."""
+    async def as_json(self, request: Request) -> TagsByType:
+        """The index of all runs; each run has all types."""
         runs = self._multiplexer.runs()
-        index: Answer = {run: dict(TAG_TYPES) for run in runs}
+        index: TagsByType = {run: dict(TAG_TYPES) for run in runs}
         names = list(self._functions)
-        answers = await asyncio.gather(*(self._ask(name, runs) for name in names))
-        for answer in answers:
-            for run, tag_types in answer.items():
+        for part in await asyncio.gather(*(self._tags_of(name, runs) for name in names)):
+            for run, tag_types in part.items():
                 index[run].update(tag_types)
         for run in runs:
             index[run]["firstEventTimestamp"] = self._first_event_time(run)
         return index
 
-    async def _ask(self, name: str, runs: Sequence[str]) -> Answer:
+    async def _tags_of(self, name: str, runs: Sequence[str]) -> TagsByType:
+        """One plugin's part of the index; empty if the plugin does not return in time."""
         if name in self._blocked:
             if not self._blocked[name].done():
                 return {}
@@ -94,49 +95,52 @@ class LegacyIndex:
             future = self._pools[name].submit(self._call, name, runs)
         except NoThreadError:
             return {}
-        if await wait_for(future, PATIENCE_SECONDS):
+        timeout = self._tuning.plugin_timeout_seconds
+        if await wait_for(future, timeout):
             return future.result()
         self._blocked[name] = future
-        self._tell(
+        self._log_omission(
             name,
             f"plugin {name!r} is left out of the index",
-            f"no answer within {PATIENCE_SECONDS:.1f} s",
+            f"no result within {timeout:.1f} s",
         )
         return {}
 
-    def _call(self, name: str, runs: Sequence[str]) -> Answer:
-        """Asks one plugin for all runs; runs in one of its threads."""
-        answer: Answer = {run: {} for run in runs}
-        with self._healths[name].at(TAG_TYPES_OF_ALL):
-            self._fill(answer, name, runs)
-        return answer
+    def _call(self, name: str, runs: Sequence[str]) -> TagsByType:
+        """Calls one plugin's functions for all runs, in one of its threads."""
+        index: TagsByType = {run: {} for run in runs}
+        with self._stats[name].measure(STATS_NAME):
+            self._fill(index, name, runs)
+        return index
 
-    def _fill(self, answer: Answer, name: str, runs: Sequence[str]) -> None:
+    def _fill(self, index: TagsByType, name: str, runs: Sequence[str]) -> None:
         for tag_type, function in self._functions[name].items():
             for run in runs:
                 outcome = attempt(_tags, function, run)
                 if outcome.error is not None:
-                    self._tell(
+                    self._log_omission(
                         name,
                         f"plugin {name!r}: tags of type {tag_type!r} are left out",
                         describe(outcome.error),
                         outcome.error,
                     )
                     break
-                answer[run][tag_type] = outcome.value
+                index[run][tag_type] = outcome.value
 
     def _first_event_time(self, run: str) -> float | None:
         try:
             return self._multiplexer.first_event_time(run)
         except NotFoundError:
-            # The run vanished a moment ago.
+            # The run has just been deleted.
             return None
 
-    def _tell(self, name: str, what: str, reason: str, error: BaseException | None = None) -> None:
-        """Logs once what is left out."""
-        self._healths[name].failed(TAG_TYPES_OF_ALL, reason, error)
-        if what not in self._told:
-            self._told.add(what)
+    def _log_omission(
+        self, name: str, what: str, reason: str, error: BaseException | None = None
+    ) -> None:
+        """Records, and logs once, that a part of the index is left out."""
+        self._stats[name].record_failure(STATS_NAME, reason, error)
+        if what not in self._logged:
+            self._logged.add(what)
             logger.error("%s: %s", what, reason, exc_info=error)
 
 
@@ -147,5 +151,5 @@ def _tags(function: TagType, run: str) -> list[str] | bool:
     tags = list(value)
     for tag in tags:
         if not isinstance(tag, str):
-            raise TypeError(f"{type(tag).__name__} among the tags, which are texts")
+            raise TypeError(f"tags must be texts, got {type(tag).__name__}")
     return tags

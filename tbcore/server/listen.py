@@ -1,4 +1,4 @@
-"""Listen: which addresses and port a server listens on, and what its URL is."""
+"""listen: opens the sockets of a server, and makes its URL."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from tbcore.config import DEFAULT_PORT
 from tbcore.errors import TbcoreError
 
 BACKLOG = 2048
-MAX_TRIES = 100
-"""Ports that are tried, from the default one upwards."""
+"""Connections that the system queues until the server accepts them."""
+DEFAULT_PORTS = range(DEFAULT_PORT, DEFAULT_PORT + 100)
+"""Ports that are tried in this order if the user gives none."""
 
 LOCALHOST = "localhost"
 
 
 class Listening(NamedTuple):
-    """Sockets that listen already: who connects from now on is served once the server runs."""
+    """Sockets that listen already. Early connections wait in the queue until the server runs."""
 
     sockets: list[socket.socket]
     host: str
-    """For a URL, IPv6 addresses in brackets."""
+    """Host for the URL. An IPv6 address is in brackets."""
     port: int
     is_loopback: bool
     """Whether only this machine can connect."""
@@ -33,25 +34,27 @@ class Listening(NamedTuple):
         return f"http://{self.host}{port}{path}"
 
     def close(self) -> None:
-        """Turns away who connects from now on."""
+        """Closes the sockets, so that new connections are refused."""
         for listener in self.sockets:
             listener.close()
 
 
-def listen(host: str | None, port: int | None, *, bind_all: bool) -> Listening:
-    """Listens on an address of this machine, by default loopback in both forms of IP.
+def listen(
+    host: str | None, port: int | None, *, bind_all: bool, default_ports: range = DEFAULT_PORTS
+) -> Listening:
+    """Listens on an address of this machine, by default on loopback, for both IPv4 and IPv6.
 
-    Without a port it is the first free one from 6006 on; port 0 is any free one. Raises TbcoreError
-    with one line that says what to do when that is impossible.
+    Without a port, uses the first of the default ports that is free. Port 0 is any free one. Raises
+    TbcoreError with one line that says what to do if that is impossible.
     """
     host = host or LOCALHOST
     if bind_all:
-        sockets = _bind_all(port)
+        sockets = _bind_all(port, default_ports)
     else:
-        sockets = _bind_first(_addresses(host), port)
+        sockets = _bind_first(_addresses(host), port, default_ports)
     bound = [ipaddress.ip_address(s.getsockname()[0].partition("%")[0]) for s in sockets]
     if any(address.is_unspecified for address in bound):
-        # Nobody can connect to the address that stands for all.
+        # A browser cannot connect to the address that means all addresses.
         host = socket.gethostname()
     elif ":" in host:
         host = f"[{host}]"
@@ -67,12 +70,12 @@ class _Address(NamedTuple):
     family: socket.AddressFamily
     host: str
     required: bool = True
-    """Whether the server cannot do without it."""
+    """Whether an error on this address is an error of the server."""
 
 
 def _addresses(host: str) -> list[_Address]:
     if host == LOCALHOST:
-        # Browsers try both. A machine without IPv6 does without.
+        # Browsers try both addresses. A machine may be without IPv6.
         return [
             _Address(socket.AF_INET, "127.0.0.1"),
             _Address(socket.AF_INET6, "::1", required=False),
@@ -80,50 +83,53 @@ def _addresses(host: str) -> list[_Address]:
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError) as error:
-        raise TbcoreError(f"--host {host!r} is no address of this machine: {error}") from error
+        raise TbcoreError(f"--host {host!r} is not an address of this machine: {error}") from error
     return list(dict.fromkeys(_Address(family, str(address[0])) for family, *_, address in found))
 
 
-def _bind_all(port: int | None) -> list[socket.socket]:
+def _bind_all(port: int | None, default_ports: range) -> list[socket.socket]:
     if socket.has_dualstack_ipv6():
         try:
-            # Takes connections of IPv4, too.
-            return _bind_first([_Address(socket.AF_INET6, "::", required=False)], port)
+            # This socket accepts IPv4 connections, too.
+            addresses = [_Address(socket.AF_INET6, "::", required=False)]
+            return _bind_first(addresses, port, default_ports)
         except _NoAddressError:
-            # The system could, and was told not to.
+            # IPv6 is supported, but disabled.
             pass
-    return _bind_first([_Address(socket.AF_INET, "0.0.0.0")], port)
+    return _bind_first([_Address(socket.AF_INET, "0.0.0.0")], port, default_ports)
 
 
-def _bind_first(addresses: Sequence[_Address], port: int | None) -> list[socket.socket]:
-    """Listens on a given port, or on the first free one from the default on."""
+def _bind_first(
+    addresses: Sequence[_Address], port: int | None, default_ports: range
+) -> list[socket.socket]:
+    """Listens on the given port, or on the first of the default ports that is free."""
     if port is not None:
         return _bind(addresses, port)
-    for number in range(DEFAULT_PORT, DEFAULT_PORT + MAX_TRIES):
+    for number in default_ports:
         try:
             return _bind(addresses, number)
         except _PortTakenError:
             continue
     raise TbcoreError(
-        f"ports {DEFAULT_PORT} to {DEFAULT_PORT + MAX_TRIES - 1} are all in use; "
-        f"give a free one with --port"
+        f"ports {default_ports[0]} to {default_ports[-1]} are all in use; "
+        f"choose a free one with --port"
     )
 
 
 class _NoAddressError(TbcoreError):
-    """None of the addresses can be listened on."""
+    """The system cannot listen on any of the addresses."""
 
 
 class _PortTakenError(TbcoreError):
-    """Another program listens there."""
+    """Another program listens on the port."""
 
 
 def _bind(addresses: Sequence[_Address], port: int) -> list[socket.socket]:
-    """One listening socket for each address, all on one port."""
+    """One listening socket for each address, all with the same port."""
     sockets: list[socket.socket] = []
     try:
         for address in addresses:
-            # Port 0 lets the system choose, once.
+            # With port 0 the system chooses the port of the first socket.
             chosen = port or (sockets[0].getsockname()[1] if sockets else 0)
             try:
                 sockets.append(
@@ -138,7 +144,7 @@ def _bind(addresses: Sequence[_Address], port: int) -> list[socket.socket]:
                 if error.errno == errno.EADDRINUSE:
                     raise _PortTakenError(
                         f"port {chosen} is in use by another program; "
-                        f"give another one with --port, or leave out --port to get a free one"
+                        f"choose another with --port, or omit --port to use a free one"
                     ) from error
                 if address.required:
                     raise _cannot_listen(address, chosen, error) from error
@@ -155,6 +161,6 @@ def _cannot_listen(address: _Address, port: int, error: OSError) -> TbcoreError:
     if error.errno == errno.EADDRNOTAVAIL:
         return TbcoreError(f"{address.host} is not an address of this machine; see --host")
     if error.errno == errno.EACCES:
-        return TbcoreError(f"port {port} may not be used by you; ports from 1024 on may")
+        return TbcoreError(f"no permission to use port {port}; ports from 1024 on need none")
     reason = error.strerror or str(error)
     return TbcoreError(f"cannot listen on {address.host} port {port}: {reason}")

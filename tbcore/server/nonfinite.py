@@ -1,4 +1,4 @@
-"""What a list of runs tells of values that are not finite: in which tags, from which step on."""
+"""Summaries of NaN and infinite values for the list of runs: which tags, and from which step on."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from tbcore.errors import NotFoundError
 from tbcore.store.multiplexer import Multiplexer, RunDetails
 
 _MAX_TAGS = 5
-"""As many are named of one run: enough to know where to look."""
-_PIECE = 1 << 16
-"""Rows that are looked at together: a series may have millions behind its first NaN."""
+"""Tags that are named for each run."""
+_PIECE_ROWS = 1 << 16
+"""Rows that are checked at once. A series may have millions of rows after its first NaN."""
 
 
-class Nonfinite:
-    """Remembers what was found in each run until the run changes. For any thread."""
+class NonfiniteSummaries:
+    """Caches the summary of each run until the run changes. All methods are for any thread."""
 
     def __init__(self, multiplexer: Multiplexer) -> None:
         self._multiplexer = multiplexer
-        self._known: dict[str, tuple[RunDetails, dict[str, Any]]] = {}
+        self._cache: dict[str, tuple[RunDetails, dict[str, Any]]] = {}
 
-    def found(self, details: Sequence[RunDetails]) -> dict[str, dict[str, Any]]:
-        """By run, of those that have such values."""
-        known = self._known
-        now = {}
+    def summary(self, details: Sequence[RunDetails]) -> dict[str, dict[str, Any]]:
+        """Run to its summary, for the runs that have such values."""
+        old_cache = self._cache
+        cache = {}
         for run in details:
             if not run.nonfinite_tags:
                 continue
-            before, answer = known.get(run.name, (None, {}))
-            now[run.name] = run, answer if before is run else self._look(run)
-        self._known = now
-        return {name: answer for name, (_, answer) in now.items()}
+            cached_for, summary = old_cache.get(run.name, (None, {}))
+            cache[run.name] = run, summary if cached_for is run else self._summary_of(run)
+        self._cache = cache
+        return {name: summary for name, (_, summary) in cache.items()}
 
-    def _look(self, run: RunDetails) -> dict[str, Any]:
+    def _summary_of(self, run: RunDetails) -> dict[str, Any]:
         tags = run.nonfinite_tags[:_MAX_TAGS]
         return {
             "num_tags": len(run.nonfinite_tags),
@@ -44,13 +44,13 @@ class Nonfinite:
         }
 
     def _first_step(self, run: str, tag: str) -> int | None:
-        """Of the row that was written first; None when it is gone meanwhile."""
+        """The step of the first nonfinite row as written; None if the data has been deleted."""
         try:
             series = self._multiplexer.scalars(run, tag)
         except NotFoundError:
             return None
-        for start in range(0, len(series), _PIECE):
-            is_odd = ~np.isfinite(series.value[start : start + _PIECE])
-            if is_odd.any():
-                return int(series.step[start + is_odd.argmax()])
+        for start in range(0, len(series), _PIECE_ROWS):
+            is_nonfinite = ~np.isfinite(series.value[start : start + _PIECE_ROWS])
+            if is_nonfinite.any():
+                return int(series.step[start + is_nonfinite.argmax()])
         return None

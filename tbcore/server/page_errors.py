@@ -1,6 +1,6 @@
-"""Page errors: what a plugin's module raised in the browser, told where its author looks.
+"""Page errors: what a plugin's module raised in the browser, logged where its author reads it.
 
-The page sends it to a server with `--dev` only; others do not have the address.
+The page sends its errors to servers with `--dev` only. Other servers do not have the address.
 """
 
 from __future__ import annotations
@@ -18,22 +18,25 @@ from tbcore.server.guard import method_not_allowed, read_body
 logger = logging.getLogger(__name__)
 
 MAX_LINES = 50
-MAX_LENGTH = 500
-"""Characters of a line."""
+MAX_LINE_LENGTH = 500
+"""Characters of a line of the stack, and of the plugin's name."""
 
 
-async def take_page_error(scope: Scope, receive: Receive) -> Response | None:
-    """Logs the error that a request tells of; None when the client went away."""
+async def take_page_error(
+    scope: Scope, receive: Receive, timeout_seconds: float
+) -> Response | None:
+    """Logs the error in the body of a request; None if the client has disconnected."""
     if scope["method"] != "POST":
         return method_not_allowed(scope, {"POST"})
-    body = await read_body(scope, receive)
+    body = await read_body(scope, receive, timeout_seconds)
     if not isinstance(body, bytes):
         return body
     try:
-        told: Any = orjson.loads(body)
-        plugin, stack = told["plugin"], told["stack"]
-        lines = [printable_line(line)[:MAX_LENGTH] for line in stack.splitlines()[:MAX_LINES]]
+        page_error: Any = orjson.loads(body)
+        plugin, stack = page_error["plugin"], page_error["stack"]
+        lines = [printable_line(line)[:MAX_LINE_LENGTH] for line in stack.splitlines()[:MAX_LINES]]
     except (ValueError, TypeError, KeyError, AttributeError):
         return text_error(400, 'the body must be JSON with the texts "plugin" and "stack"')
-    logger.error("plugin %r failed in the page: %s", str(plugin)[:MAX_LENGTH], "\n".join(lines))
+    name = str(plugin)[:MAX_LINE_LENGTH]
+    logger.error("plugin %r failed in the page: %s", name, "\n".join(lines))
     return Response(status_code=204)

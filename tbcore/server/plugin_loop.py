@@ -1,8 +1,8 @@
-"""PluginLoop: the event loop of one plugin's async code, in a thread of its own.
+"""PluginLoop: the asyncio event loop of one plugin, in a thread of its own.
 
-Code that blocks it keeps only its own plugin waiting. A coroutine has the loop from one of its
-pauses to the next: it is driven from pause to pause here, so that it is known whose turn it is, and
-who kept the others waiting.
+Code that blocks the loop delays only the async code of the same plugin. Each coroutine is driven by
+hand from one await to the next, so it is known at any time which coroutine runs, and for how long
+it has blocked the others.
 """
 
 from __future__ import annotations
@@ -18,18 +18,16 @@ from collections.abc import Awaitable, Callable, Coroutine, Generator
 from concurrent.futures import Future
 from typing import Any, NamedTuple
 
-from tbcore.health import Health
+from tbcore.plugin_stats import PluginStats
 from tbcore.plugins import Outcome, attempt, describe
 from tbcore.server.pool import NoThreadError
+from tbcore.tuning import Tuning
 
 logger = logging.getLogger(__name__)
 
-BLOCKED_SECONDS = 0.5
-"""No coroutine needs the loop so long between two pauses."""
 
-
-class Run(Future[Outcome]):
-    """What a coroutine of a plugin will have come to. It can be cancelled until it runs."""
+class LoopTask(Future[Outcome]):
+    """The outcome of an awaitable on the plugin's loop. `cancel` works until it is started."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__()
@@ -37,73 +35,79 @@ class Run(Future[Outcome]):
         self._loop = loop
 
     def stop(self) -> None:
-        """Cancels it also while it runs. May be called in any thread."""
+        """Cancels the awaitable even if it has been started. May be called in any thread."""
         if not self.cancel():
             self._loop.call_soon_threadsafe(lambda: self.task and self.task.cancel())
 
 
-class _Turn(NamedTuple):
-    """A coroutine has the loop."""
+class _TimeSlice(NamedTuple):
+    """The time from one await of a coroutine to the next. Nothing else runs on the loop then."""
 
     what: str
-    since: float
+    started: float
+    """In seconds of the monotonic clock."""
 
 
 class PluginLoop:
-    """Its thread is there from the first coroutine on, and is never waited for."""
+    """Starts its thread when the first awaitable is submitted. The thread is a daemon."""
 
-    def __init__(self, health: Health) -> None:
-        self._health = health
-        self._turn: _Turn | None = None
-        self._told: set[str] = set()
-        """What is known to block: each is logged once."""
+    def __init__(self, stats: PluginStats, tuning: Tuning) -> None:
+        self._stats = stats
+        self._tuning = tuning
+        self._time_slice: _TimeSlice | None = None
+        self._logged: set[str] = set()
+        """Code that has been logged for blocking the loop."""
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
 
-    def submit(self, awaitable: Awaitable[Any], what: str) -> Run:
-        """Starts code of the plugin. `what` says which; what it logs is known to be the plugin's.
+    def submit(self, awaitable: Awaitable[Any], what: str) -> LoopTask:
+        """Starts code of the plugin on the loop. `what` names the code in log lines and stats.
 
-        Raises NoThreadError when the system has no thread for the loop.
+        Raises NoThreadError if the system has no thread for the loop.
         """
-        loop = self._started()
-        run = Run(loop)
+        loop = self._started_loop()
+        loop_task = LoopTask(loop)
 
         def start() -> None:
-            if not run.set_running_or_notify_cancel():
+            if not loop_task.set_running_or_notify_cancel():
                 if isinstance(awaitable, Coroutine):
                     awaitable.close()
                 return
-            run.task = loop.create_task(_outcome(self._drive(_coroutine(awaitable), what)))
-            run.task.add_done_callback(end)
+            coroutine = _outcome(self._drive(_as_coroutine(awaitable), what))
+            loop_task.task = loop.create_task(coroutine)
+            loop_task.task.add_done_callback(finish)
 
-        def end(task: asyncio.Task[Outcome]) -> None:
+        def finish(task: asyncio.Task[Outcome]) -> None:
             cancelled = Outcome(error=asyncio.CancelledError())
-            run.set_result(cancelled if task.cancelled() else task.result())
+            loop_task.set_result(cancelled if task.cancelled() else task.result())
 
         loop.call_soon_threadsafe(start)
-        return run
+        return loop_task
 
-    def look(self) -> None:
-        """Tells of code that blocks the loop just now, if there is any."""
-        turn = self._turn
-        if turn is None or time.monotonic() - turn.since < BLOCKED_SECONDS:
+    def check_blocked(self) -> None:
+        """Logs the code that blocks the loop at this moment, if any has blocked it for too long."""
+        time_slice = self._time_slice
+        if time_slice is None:
+            return
+        seconds = time.monotonic() - time_slice.started
+        if seconds < self._tuning.blocked_loop_seconds:
             return
         stack = ""
-        if self._health.dev and self._thread and self._thread.ident:
+        if self._stats.dev and self._thread and self._thread.ident:
             frames = traceback.extract_stack(sys._current_frames().get(self._thread.ident))
-            # What led here is the same for all plugins.
-            ours = [at for at, frame in enumerate(frames) if frame.filename == __file__]
-            own = frames[ours[-1] + 1 if ours else 0 :]
-            stack = "\n" + "".join(traceback.format_list(own)).rstrip()
-        self._tell(turn, time.monotonic() - turn.since, stack)
+            # The plugin's frames follow the last frame of this module.
+            core_indices = [i for i, frame in enumerate(frames) if frame.filename == __file__]
+            plugin_frames = frames[core_indices[-1] + 1 if core_indices else 0 :]
+            stack = "\n" + "".join(traceback.format_list(plugin_frames)).rstrip()
+        self._warn_blocked(time_slice, seconds, stack)
 
-    def _started(self) -> asyncio.AbstractEventLoop:
+    def _started_loop(self) -> asyncio.AbstractEventLoop:
         with self._lock:
             if self._loop is None:
                 loop = asyncio.new_event_loop()
-                loop.set_exception_handler(self._tell_stray)
-                name = f"plugin-{self._health.name}-async"
+                loop.set_exception_handler(self._log_unhandled)
+                name = f"plugin-{self._stats.name}-async"
                 thread = threading.Thread(target=self._work, args=[loop], name=name, daemon=True)
                 try:
                     thread.start()
@@ -114,83 +118,86 @@ class PluginLoop:
             return self._loop
 
     def _work(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Runs the loop for ever: what tasks raise, such as SystemExit, does not end it."""
+        """Runs the loop forever, even if a task raises SystemExit or stops the loop."""
         asyncio.set_event_loop(loop)
         while True:
             error = attempt(loop.run_forever).error
             if error is not None:
-                self._tell_stray(loop, {"message": "a task has failed", "exception": error})
+                self._log_unhandled(loop, {"message": "a task has failed", "exception": error})
 
-    def _tell_stray(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """Tells of what nobody waits for, such as a task of the plugin's that has failed."""
+    def _log_unhandled(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Logs an error that no caller receives, such as that of a task the plugin started."""
         message, error = context["message"], context.get("exception")
-        self._health.failed("task", f"{message}: {describe(error)}" if error else message, error)
-        logger.error("plugin %r: %s", self._health.name, message, exc_info=error)
+        line = f"{message}: {describe(error)}" if error else message
+        self._stats.record_failure("task", line, error)
+        logger.error("plugin %r: %s", self._stats.name, message, exc_info=error)
 
     @types.coroutine
     def _drive(self, coroutine: Coroutine[Any, Any, Any], what: str) -> Generator[Any, Any, Any]:
+        """Runs a coroutine as `await coroutine` does, and records its time slices."""
         resume: Any = coroutine.send
         argument: Any = None
         while True:
-            self._turn = turn = _Turn(what, time.monotonic())
+            self._time_slice = time_slice = _TimeSlice(what, time.monotonic())
             try:
-                pause = resume(argument)
+                awaited = resume(argument)
             except StopIteration as end:
                 return end.value
             finally:
-                self._turn = None
-                self._settle(turn)
+                self._time_slice = None
+                self._record(time_slice)
             try:
-                resume, argument = coroutine.send, (yield pause)
+                resume, argument = coroutine.send, (yield awaited)
             except GeneratorExit:
                 coroutine.close()
                 raise
             except BaseException as error:
                 resume, argument = coroutine.throw, error
 
-    def _settle(self, turn: _Turn) -> None:
-        """Remembers a turn that was too long."""
-        seconds = time.monotonic() - turn.since
-        if seconds >= BLOCKED_SECONDS:
-            self._health.failed(turn.what, "it is async, and blocked the plugin's event loop")
-            self._health.took(f"{turn.what}, blocking the plugin's event loop", seconds)
-            self._tell(turn, seconds, "")
+    def _record(self, time_slice: _TimeSlice) -> None:
+        """Records and logs a finished time slice that blocked the loop for too long."""
+        what = time_slice.what
+        seconds = time.monotonic() - time_slice.started
+        if seconds >= self._tuning.blocked_loop_seconds:
+            self._stats.record_failure(what, "it is async, and blocked the plugin's event loop")
+            self._stats.record_duration(f"{what}, blocking the plugin's event loop", seconds)
+            self._warn_blocked(time_slice, seconds, "")
 
-    def _tell(self, turn: _Turn, seconds: float, stack: str) -> None:
+    def _warn_blocked(self, time_slice: _TimeSlice, seconds: float, stack: str) -> None:
         with self._lock:
-            if turn.what in self._told:
+            if time_slice.what in self._logged:
                 return
-            self._told.add(turn.what)
+            self._logged.add(time_slice.what)
         logger.warning(
             "plugin %r: %s is async, and has blocked the plugin's event loop for %.1f s; "
             "a plain def function runs on a thread of its own%s",
-            self._health.name, turn.what, seconds, stack,
+            self._stats.name, time_slice.what, seconds, stack,
         )  # fmt: skip
 
 
 def from_server(function: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-    """A function of the server's event loop, which is the running one, for use on another."""
+    """Wraps an async function of the running loop, the server's, for calls from another loop."""
     server = asyncio.get_running_loop()
 
     async def call(*arguments: Any) -> Any:
         if asyncio.get_running_loop() is server:
             return await function(*arguments)
-        called = asyncio.run_coroutine_threadsafe(_coroutine(function(*arguments)), server)
+        called = asyncio.run_coroutine_threadsafe(_as_coroutine(function(*arguments)), server)
         return await asyncio.wrap_future(called)
 
     return call
 
 
 async def _outcome(awaitable: Awaitable[Any]) -> Outcome:
-    """`attempt` for what runs on an event loop, where being cancelled is not a fault."""
+    """The async form of `attempt`. CancelledError is raised, since cancelling is not a fault."""
     try:
         return Outcome(value=await awaitable)
     except asyncio.CancelledError:
         raise
     except BaseException as error:
-        # SystemExit, too: it must not end the loop.
+        # Includes SystemExit, which would end the loop.
         return Outcome(error=error)
 
 
-async def _coroutine(awaitable: Awaitable[Any]) -> Any:
+async def _as_coroutine(awaitable: Awaitable[Any]) -> Any:
     return await awaitable

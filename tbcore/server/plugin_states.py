@@ -1,4 +1,4 @@
-"""PluginStates: what there is to know about each plugin of a server."""
+"""PluginStates: the state, statistics and options of each plugin of a server."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tbcore.server.activity import Activity
 
 
 class PluginStates:
-    """Answers for `data/plugins`."""
+    """Makes the data of `data/plugins`."""
 
     def __init__(
         self,
@@ -26,14 +26,15 @@ class PluginStates:
         activities: Mapping[str, Activity],
         is_active: Callable[[MountedPlugin], Awaitable[bool]],
     ) -> None:
+        """`off` are plugins that are installed and not loaded; `activities` is by name."""
         self._dev = config.dev
-        in_use = [*mounted, *(MountedPlugin(plugin) for plugin in off)]
-        self._mounted = sorted(in_use, key=lambda m: m.plugin.name)
+        plugins = [*mounted, *(MountedPlugin(plugin) for plugin in off)]
+        self._mounted = sorted(plugins, key=lambda m: m.plugin.name)
         self._activities = activities
         self._is_active = is_active
 
-    async def answer(self, request: Request) -> dict[str, Any]:
-        """All installed plugins by name. Paths and tracebacks are there with `--dev` only."""
+    async def as_json(self, request: Request) -> dict[str, Any]:
+        """All installed plugins by name. Whole paths and tracebacks are included with `--dev`."""
         active = await asyncio.gather(*(self._is_active(m) for m in self._mounted))
         return {
             "version": tbcore.__version__,
@@ -47,7 +48,7 @@ class PluginStates:
 
     def _plugin(self, mounted: MountedPlugin, is_active: bool) -> dict[str, Any]:
         plugin = mounted.plugin
-        distribution, version = plugin.origin(whole_path=plugin.dev)
+        distribution, version = plugin.source_label(whole_path=plugin.dev)
         state, reason = self._state(mounted, is_active)
         return {
             "name": plugin.name,
@@ -57,24 +58,25 @@ class PluginStates:
             "version": version,
             "api": plugin.info.api if plugin.info else None,
             "state": state,
-            "reason": None if reason is None else plugin.told(reason),
+            "reason": None if reason is None else plugin.redact_paths(reason),
             "options": listed_options(mounted),
-            **plugin.health.as_json(),
+            **plugin.stats.as_json(),
         }
 
     def _state(self, mounted: MountedPlugin, is_active: bool) -> tuple[str, str | None]:
+        """The state, and the reason for it unless it is `active`."""
         plugin = mounted.plugin
         if plugin.off:
             return "off", plugin.off
         if mounted.error:
             return "failed", mounted.error
         activity = self._activities[plugin.name]
-        if activity.is_late:
-            return "active" if is_active else "inactive", "is_active has not answered in time"
+        if activity.is_timed_out:
+            return "active" if is_active else "inactive", "is_active has not returned in time"
         if is_active:
             return "active", None
         if activity.error:
             return "inactive", f"is_active failed: {activity.error}"
         if plugin.implements("is_active"):
-            return "inactive", "its is_active says that there is nothing to show"
-        return "inactive", "nothing that was logged is what it reads"
+            return "inactive", "its is_active returned False: there is nothing to show"
+        return "inactive", "no logged data matches its claims"

@@ -1,8 +1,8 @@
-"""ThreadPool: daemon threads for work that must not hold up the event loop.
+"""ThreadPool: daemon threads for work that must not block the event loop.
 
-Unlike the executor of the standard library its threads are made only when all others are busy, end
-when there is nothing to do, and do not keep the process from ending: a handler may be blocked for
-ever, and Ctrl-C must still work.
+Three differences from the executor of the standard library: a thread is started only if all others
+are busy, it ends when it has been idle for a while, and it does not keep the process from ending. A
+handler may block forever, and Ctrl-C must still work.
 """
 
 from __future__ import annotations
@@ -18,32 +18,32 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
-IDLE_SECONDS = 60.0
-"""A thread that has had no job for so long ends."""
-
 
 class NoThreadError(RuntimeError):
-    """The system has no thread for a pool, and the pool has none of its own."""
+    """A pool has no threads, and the system refuses to start one."""
 
 
 class ThreadPool:
-    """At most `max_threads` threads, all of which may be blocked without harm to anyone else."""
+    """At most `max_threads` threads. Blocked threads affect the users of this pool only."""
 
-    def __init__(self, name: str, *, max_threads: int = 16) -> None:
+    def __init__(
+        self, name: str, *, max_threads: int = 16, idle_timeout_seconds: float = 60.0
+    ) -> None:
         self.name = name
         self.max_threads = max_threads
         self.num_threads = 0
+        self._idle_timeout_seconds = idle_timeout_seconds
         self._jobs: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._num_queued = 0
-        """Jobs that no thread has taken."""
+        """Jobs that no thread has taken yet."""
         self._num_idle = 0
-        """Threads that wait for one."""
+        """Threads that wait for a job."""
         self._lock = threading.Lock()
 
     def submit(self, function: Callable[..., T], *arguments: Any) -> Future[T]:
-        """Starts a call in one of the threads. The future can be cancelled until it runs.
+        """Queues a call for one of the threads. The future can be cancelled until the call runs.
 
-        Raises NoThreadError when there is no thread that would run it, now or later.
+        Raises NoThreadError if the pool has no thread and cannot start one.
         """
         future: Future[T] = Future()
         context = contextvars.copy_context()
@@ -66,13 +66,13 @@ class ThreadPool:
         return future
 
     async def run(self, function: Callable[..., T], *arguments: Any) -> T:
-        """Calls the function in one of the threads and waits for what it returns or raises."""
+        """Calls the function in one of the threads; returns or raises what it does."""
         future = self.submit(function, *arguments)
         await wait_for(future)
         return future.result()
 
     def _add_thread(self) -> None:
-        """Starts one more, if there may be one. The caller holds the lock."""
+        """Starts one more thread unless there are `max_threads`. The caller holds the lock."""
         if self.num_threads >= self.max_threads:
             return
         name = f"{self.name}-{self.num_threads + 1}"
@@ -81,17 +81,18 @@ class ThreadPool:
         except RuntimeError as error:
             if self.num_threads == 0:
                 raise NoThreadError(f"no thread for {self.name}: {error}") from error
-            # The others will come to it.
+            # The job waits in the queue until another thread is idle.
             return
         self.num_threads += 1
 
     def _work(self) -> None:
+        """Runs jobs until none has come for the idle timeout."""
         while True:
             with self._lock:
                 self._num_idle += 1
             job = None
             with contextlib.suppress(Empty):
-                job = self._jobs.get(timeout=IDLE_SECONDS)
+                job = self._jobs.get(timeout=self._idle_timeout_seconds)
             with self._lock:
                 self._num_idle -= 1
                 if job is not None:
@@ -104,10 +105,10 @@ class ThreadPool:
 
 
 async def wait_for(future: Future[Any], seconds: float | None = None) -> bool:
-    """Whether the future of another thread is done, which is waited for so long at most.
+    """Waits for a future of another thread for at most `seconds`; returns whether it is done.
 
-    As `asyncio.wait` of a wrapped future, with a third of the steps. The future goes on when the
-    waiting is cancelled.
+    Does the work of `asyncio.wait` and `asyncio.wrap_future` in a third of the steps. If the
+    waiting task is cancelled the future is not.
     """
     loop = asyncio.get_running_loop()
     waiter = loop.create_future()
@@ -116,13 +117,13 @@ async def wait_for(future: Future[Any], seconds: float | None = None) -> bool:
         if not waiter.done():
             waiter.set_result(None)
 
-    def tell(_: Future[Any]) -> None:
-        # The loop is closed when the server ends before the call does.
+    def wake_from_thread(_: Future[Any]) -> None:
+        # The loop is closed if the server ended before the call.
         with contextlib.suppress(RuntimeError):
             loop.call_soon_threadsafe(wake)
 
     timer = None if seconds is None else loop.call_later(seconds, wake)
-    future.add_done_callback(tell)
+    future.add_done_callback(wake_from_thread)
     try:
         await waiter
     finally:

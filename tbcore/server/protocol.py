@@ -1,8 +1,8 @@
-"""Protocol: uvicorn's HTTP/1.1 with deadlines, and with our headers on its own errors.
+"""Protocol: uvicorn's HTTP/1.1 with timeouts, a connection limit, and headers on its own errors.
 
-uvicorn waits for ever for the rest of a request, and for a client that does not read its answer.
-When there are too many connections, some make room for whoever asks: those that have been silent
-for longest, and where none has been for long, those that have been answered for longest.
+uvicorn waits forever for the rest of a request, and for a client that does not read its response.
+When there are too many connections, old ones are closed in favour of new ones: first those that
+have been silent for longest, then those whose response has taken longest.
 """
 
 from __future__ import annotations
@@ -17,177 +17,188 @@ from typing import Any, ClassVar
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-REQUEST_SECONDS = 20.0
-"""For a request to arrive, from its first byte or from the connection's beginning on."""
-STALL_SECONDS = 30.0
-"""For a client to take some of what was sent to it."""
-UNSENT_BYTES = 1 << 17
-"""How much the system takes from us ahead of what it can send. By itself it takes megabytes, and
-more when a third of them is sent, so that a slow client seems to take nothing for minutes."""
-MAX_CONNECTIONS = 500
-"""At the same time; fewer where the process may have less than twice as many descriptors."""
-ACCEPTED_SHARE = 16
-"""Accepted at once is one in so many of them. Those that make room are not closed before some more
-have been accepted twice or thrice, and without descriptors nobody is accepted for a second."""
-LONG_SECONDS = 1.0
-"""Who has not been silent, or answered, for so long makes room only if all others are like that."""
-LINGER_SECONDS = 2.0
-"""How long a client may go on sending what is not going to be answered."""
-MAX_HEADER_BYTES = 1 << 16
-"""Of the request line and the headers: a request in a URL may be long."""
+from tbcore.tuning import Tuning
 
-FEW_PARTS = 1000
-SMALL_PART_BYTES = 64
-"""A body in more than so many parts must have this many bytes in each of them, more or less: a part
-takes as long as a small request, and a megabyte may come as a million chunks."""
+MAX_UNSENT_BYTES = 1 << 17
+"""Bytes that the system buffers for a socket ahead of what it can send. The default is megabytes,
+and a socket becomes writable only after a third of them was sent, so that a slow client would seem
+to read nothing for minutes."""
+MAX_CONNECTIONS = 500
+"""Connections at the same time; fewer if the process may not have twice as many descriptors."""
+ACCEPTED_SHARE = 16
+"""At most one in this many connections is accepted at once. asyncio accepts two or three such
+batches before an evicted connection is really closed, and if the process runs out of descriptors it
+accepts no connection for a second."""
+MIN_AGE_TO_EVICT_SECONDS = 1.0
+"""A connection that has been silent, or has been served, for less than this is evicted only if all
+others are as young."""
+LINGER_SECONDS = 2.0
+"""How long a client may continue to send a request that has been refused."""
+MAX_HEADER_BYTES = 1 << 16
+"""Size of the request line and the headers. Some requests have long URLs."""
+
+MAX_TINY_CHUNKS = 1000
+MIN_CHUNK_BYTES = 64
+"""Chunks of a request body must have this many bytes on average, apart from MAX_TINY_CHUNKS of
+them. A chunk takes as long to parse as a small request, and a body of one megabyte could arrive as
+a million chunks."""
 
 Headers = list[tuple[bytes, bytes]]
 
 
-def protocol_with(headers: Callable[[], Headers]) -> type[_DeadlineProtocol]:
-    """The protocol class for a server whose answers all have these headers."""
+def protocol_with(headers: Callable[[], Headers], tuning: Tuning) -> type[_TimeoutProtocol]:
+    """The protocol class of one server, all of whose responses have these headers."""
 
-    class Protocol(_DeadlineProtocol):
-        waiting: ClassVar[dict[_DeadlineProtocol, float]] = {}
-        answered: ClassVar[dict[_DeadlineProtocol, float]] = {}
-        max_connections = allow_connections()
+    class Protocol(_TimeoutProtocol):
+        waiting: ClassVar[dict[_TimeoutProtocol, float]] = {}
+        responding: ClassVar[dict[_TimeoutProtocol, float]] = {}
+        max_connections = raise_descriptor_limit()
 
         def error_headers(self) -> Headers:
             return headers()
 
+    Protocol.tuning = tuning
     return Protocol
 
 
-def allow_connections() -> int:
-    """Lets this process have descriptors for MAX_CONNECTIONS; how many connections it may have."""
+def raise_descriptor_limit() -> int:
+    """Raises the process's limit of descriptors as needed; returns the limit of connections."""
     if sys.platform == "win32":
         return MAX_CONNECTIONS
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    # The usual limit is from the days of select().
-    wanted = 2 * MAX_CONNECTIONS
-    if 0 <= soft < wanted:
-        soft = wanted if hard < 0 else min(wanted, hard)
+    # The usual soft limit of 1024 exists for programs that use select().
+    needed = 2 * MAX_CONNECTIONS
+    if 0 <= soft < needed:
+        soft = needed if hard < 0 else min(needed, hard)
         with contextlib.suppress(OSError, ValueError):
             resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
         soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return MAX_CONNECTIONS if soft < 0 else min(MAX_CONNECTIONS, soft // 2)
 
 
-class _DeadlineProtocol(H11Protocol):
-    waiting: ClassVar[dict[_DeadlineProtocol, float]]
-    """Connections of this server on which a request is awaited, or the rest of one, or another one;
-    with the loop's time since when, the longest first."""
-    answered: ClassVar[dict[_DeadlineProtocol, float]]
-    """All others, likewise. An open stream of updates is answered for days."""
+class _TimeoutProtocol(H11Protocol):
+    tuning: ClassVar[Tuning]
+    waiting: ClassVar[dict[_TimeoutProtocol, float]]
+    """Connections of this server without a complete request, to the loop's time since when. The
+    longest wait comes first."""
+    responding: ClassVar[dict[_TimeoutProtocol, float]]
+    """Connections of this server with a response in progress, to the loop's time since when, oldest
+    first. The response of a stream of updates takes days."""
     max_connections: int
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.conn = _Connection(h11.SERVER, MAX_HEADER_BYTES)
-        self._deadline: asyncio.TimerHandle | None = None
-        self._stall: asyncio.TimerHandle | None = None
-        self._is_over = False
-        """Whether all that still arrives is thrown away."""
+        self._request_timer: asyncio.TimerHandle | None = None
+        self._stall_timer: asyncio.TimerHandle | None = None
+        self._discards_input = False
+        """Whether a request was refused, so that everything that still arrives is ignored."""
 
     def error_headers(self) -> Headers:
-        """Headers of answers that are made here."""
+        """Headers of the responses that this class makes."""
         raise NotImplementedError
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(_Joining(transport, self.loop))  # type: ignore[arg-type]
-        # asyncio leaves this out for sockets that were not made for IPPROTO_TCP by name. Without it
-        # each answer on a kept connection waits 40 ms for the client's delayed acknowledgement.
+        super().connection_made(_CoalescingTransport(transport, self.loop))  # type: ignore[arg-type]
+        # asyncio sets TCP_NODELAY only for sockets that were created with IPPROTO_TCP. Without it
+        # each response on a kept connection waits 40 ms for the client's delayed acknowledgement.
         connection = transport.get_extra_info("socket")
         if connection is not None:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if hasattr(socket, "TCP_NOTSENT_LOWAT"):
-                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, UNSENT_BYTES)
+                option = socket.TCP_NOTSENT_LOWAT
+                connection.setsockopt(socket.IPPROTO_TCP, option, MAX_UNSENT_BYTES)
         self._watch_request()
         if len(self.connections) > self.max_connections:
-            self._make_room()
+            self._evict_connection()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._forget()
-        _cancel(self._deadline)
-        _cancel(self._stall)
+        _cancel(self._request_timer)
+        _cancel(self._stall_timer)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        if self._is_over:
+        if self._discards_input:
             return
         super().data_received(data)
         self._watch_request()
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        self._note_waiting()
+        self._update_state()
 
-    def _note_waiting(self) -> bool:
-        """Whether a request is awaited on this connection."""
+    def _update_state(self) -> bool:
+        """Moves this connection to `waiting` or `responding`; returns whether it is waiting."""
         is_waiting = self.cycle is None or self.cycle.response_complete
         if not self.transport.is_closing():
-            here, there = self.waiting, self.answered
+            now_in, before_in = self.waiting, self.responding
             if not is_waiting:
-                here, there = there, here
-            there.pop(self, None)
-            here.setdefault(self, self.loop.time())
+                now_in, before_in = before_in, now_in
+            before_in.pop(self, None)
+            now_in.setdefault(self, self.loop.time())
         return is_waiting
 
-    def _make_room(self) -> None:
-        """Drops another connection."""
+    def _evict_connection(self) -> None:
+        """Closes the oldest of the other connections, preferably one that waits."""
         now = self.loop.time()
-        for seconds in (LONG_SECONDS, 0):
-            for connections in (self.waiting, self.answered):
+        for min_age_seconds in (MIN_AGE_TO_EVICT_SECONDS, 0):
+            for connections in (self.waiting, self.responding):
                 oldest = next((c for c in connections if c is not self), None)
-                if oldest is not None and now - connections[oldest] >= seconds:
+                if oldest is not None and now - connections[oldest] >= min_age_seconds:
                     oldest._forget()
                     oldest.transport.abort()
                     return
 
     def _forget(self) -> None:
         self.waiting.pop(self, None)
-        self.answered.pop(self, None)
+        self.responding.pop(self, None)
 
     def _watch_request(self) -> None:
-        """Starts the clock when a request is due, and stops it when one has arrived."""
-        if self._note_waiting():
-            if self._deadline is None and not self.transport.is_closing():
-                self._deadline = self.loop.call_later(REQUEST_SECONDS, self.transport.close)
-        elif self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
+        """Starts the request's timer if a request is incomplete, and stops it otherwise."""
+        if self._update_state():
+            if self._request_timer is None and not self.transport.is_closing():
+                seconds = self.tuning.request_timeout_seconds
+                self._request_timer = self.loop.call_later(seconds, self.transport.close)
+        elif self._request_timer is not None:
+            self._request_timer.cancel()
+            self._request_timer = None
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._watch_answer(self.transport.get_write_buffer_size(), self.loop.time())
+        self._watch_response(self.transport.get_write_buffer_size(), self.loop.time())
 
     def resume_writing(self) -> None:
-        _cancel(self._stall)
+        _cancel(self._stall_timer)
         super().resume_writing()
 
-    def _watch_answer(self, waited: int, since: float) -> None:
-        """Looks from time to time whether the client takes some of what waits for it.
+    def _watch_response(self, num_unsent_before: int, since: float) -> None:
+        """Checks repeatedly whether the client reads, and closes the connection if it does not.
 
-        `waited` is how many bytes there were the last time, which was less than before at `since`.
+        `num_unsent_before` is the size of the write buffer at the last check, in bytes, and `since`
+        the loop's time when the buffer last became smaller.
         """
-        waiting, now = self.transport.get_write_buffer_size(), self.loop.time()
-        if waiting < waited:
+        num_unsent, now = self.transport.get_write_buffer_size(), self.loop.time()
+        timeout = self.tuning.stall_timeout_seconds
+        if num_unsent < num_unsent_before:
             since = now
-        elif now - since >= STALL_SECONDS:
+        elif now - since >= timeout:
             self.transport.abort()
             return
-        self._stall = self.loop.call_later(STALL_SECONDS / 6, self._watch_answer, waiting, since)
+        self._stall_timer = self.loop.call_later(
+            timeout / 6, self._watch_response, num_unsent, since
+        )
 
     def send_400_response(self, msg: str) -> None:
-        """Answers what is no HTTP; nothing of ours has seen it, or not all of it."""
-        started = self.cycle is not None and not self.cycle.response_complete
-        if started:
-            # What made this request malformed came after its beginning, which is being answered.
+        """Responds to malformed HTTP, of which the application has seen nothing or only a part."""
+        is_started = self.cycle is not None and not self.cycle.response_complete
+        if is_started:
+            # The request became malformed after its headers, which the application has got.
             self.cycle.disconnected = True
             self.cycle.message_event.set()
-        if started and self.cycle.response_started:
+        if is_started and self.cycle.response_started:
             self.transport.close()
             return
         body = msg.encode("ascii", "replace")
@@ -204,34 +215,35 @@ class _DeadlineProtocol(H11Protocol):
             h11.EndOfMessage(),
         ):
             self.transport.write(self.conn.send(event) or b"")
-        # A client that is still sending would lose the answer if the connection were closed now.
-        self._is_over = True
+        # If the connection were closed now, a client that is still sending would lose the response.
+        self._discards_input = True
         if self.transport.can_write_eof():
-            with contextlib.suppress(OSError):  # It may be gone by now.
+            with contextlib.suppress(OSError):  # The client may have disconnected.
                 self.transport.write_eof()
         self.loop.call_later(LINGER_SECONDS, self.transport.close)
 
 
-class _Joining:
-    """A transport that sends the headers of an answer together with what follows at once.
+class _CoalescingTransport:
+    """A transport that sends the headers of a response together with the first part of its body.
 
-    uvicorn writes them apart: one call of the system more, and the client wakes for each.
+    uvicorn writes them separately, which costs a second system call and wakes the client twice.
     """
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
         self._transport = transport
         self._loop = loop
-        self._head = b""
-        """Headers that wait for the body, until the event loop's next turn at most."""
+        self._headers = b""
+        """Headers that wait for a part of the body, until the next iteration of the loop at
+        most."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
 
     def write(self, data: bytes) -> None:
-        if self._head:
-            data, self._head = self._head + data, b""
+        if self._headers:
+            data, self._headers = self._headers + data, b""
         elif data.startswith(b"HTTP/1.1 "):
-            self._head = data
+            self._headers = data
             self._loop.call_soon(self._flush)
             return
         self._transport.write(data)
@@ -245,25 +257,25 @@ class _Joining:
         self._transport.close()
 
     def _flush(self) -> None:
-        if self._head:
+        if self._headers:
             self.write(b"")
 
 
 class _Connection(h11.Connection):
-    """Takes no body that is cut into crumbs."""
+    """Refuses a body that consists of too many tiny chunks."""
 
-    _num_parts = 0
+    _num_chunks = 0
     _num_bytes = 0
 
     def next_event(self) -> Any:
         event = super().next_event()
         if isinstance(event, h11.Data):
-            self._num_parts += 1
+            self._num_chunks += 1
             self._num_bytes += len(event.data)
-            if self._num_bytes < (self._num_parts - FEW_PARTS) * SMALL_PART_BYTES:
-                raise h11.RemoteProtocolError("the body comes in parts that are too small")
+            if self._num_bytes < (self._num_chunks - MAX_TINY_CHUNKS) * MIN_CHUNK_BYTES:
+                raise h11.RemoteProtocolError("the body has too many tiny chunks")
         elif isinstance(event, h11.Request):
-            self._num_parts = self._num_bytes = 0
+            self._num_chunks = self._num_bytes = 0
         return event
 
 

@@ -1,7 +1,7 @@
-"""Reload: takes up plugins that were edited while the server runs, for those who write them.
+"""Reloader: reloads plugins whose files were edited while the server runs, for their authors.
 
-Requests go on all the while: those that have begun are answered by the old code, and from one
-moment on new ones by the new.
+No request waits for this. A request in progress is finished by the old code, and each new one is
+handled by the old code until the new code replaces it in one step.
 """
 
 from __future__ import annotations
@@ -23,34 +23,33 @@ from tbcore.store.multiplexer import Multiplexer
 
 logger = logging.getLogger(__name__)
 
-INTERVAL_SECONDS = 0.4
-"""Between two looks at the files of plugins."""
-SETTLE_SECONDS = 0.1
-"""Editors write in several steps; files that have not changed for so long are done."""
+SCAN_INTERVAL_SECONDS = 0.4
+"""Between two scans of the files of plugins."""
 
 Stamps = dict[tuple[str, str], dict[str, int]]
-"""Name and distribution of a plugin to the modification time of each of its files."""
+"""Name and distribution of a plugin to the modification time, in ns, of each of its files."""
 
 
 class Reloader:
-    """Watches the files of plugins, counted from when it is made.
+    """Watches the files of plugins for changes since it was created.
 
-    Files need not have been imported: the one that is written next may be what an import that
-    failed has been missing.
+    All files of a plugin are watched, including those that were never imported: a new file may be
+    the one without which an import has failed.
     """
 
     def __init__(self, config: Config, multiplexer: Multiplexer) -> None:
         self._config = config
         self._multiplexer = multiplexer
         self._installed = installed()
-        self._stamps = self._look()
+        self._stamps = self._scan()
         self._plugins: Plugins = []
         self._ended = threading.Event()
-        # Python tells stale bytecode by size and by the second, and authors are quicker than that.
+        # Python compares bytecode with its source by size and modification time in whole seconds,
+        # so two quick edits could go unnoticed.
         sys.dont_write_bytecode = True
 
     def start(self, app: App, plugins: Plugins) -> None:
-        """Keeps the application at what the files say, in a thread."""
+        """Starts a thread that reloads the application's plugins when their files change."""
         self._plugins = plugins
         for plugin in plugins:
             plugin.version = _new_version()
@@ -62,66 +61,66 @@ class Reloader:
         self._ended.set()
 
     def _run(self, app: App) -> None:
-        while not self._ended.wait(INTERVAL_SECONDS):
-            outcome = attempt(self.look, app)
+        while not self._ended.wait(SCAN_INTERVAL_SECONDS):
+            outcome = attempt(self.reload_changed, app)
             if outcome.error is not None:
                 logger.error("plugins could not be reloaded", exc_info=outcome.error)
 
-    def look(self, app: App) -> None:
-        """Takes up what has changed since the last look, if anything has."""
-        stamps = self._look()
+    def reload_changed(self, app: App) -> None:
+        """Reloads the plugins whose files have changed since the last scan, if any."""
+        stamps = self._scan()
         if stamps == self._stamps:
             return
         while True:
-            time.sleep(SETTLE_SECONDS)
-            later = self._look()
-            if later == stamps:
+            time.sleep(self._config.tuning.reload_delay_seconds)
+            newer_stamps = self._scan()
+            if newer_stamps == stamps:
                 break
-            stamps = later
-        before, self._stamps = self._stamps, stamps
-        names, touched = _changes(before, stamps)
-        self._reload(app, names, touched)
+            stamps = newer_stamps
+        old_stamps, self._stamps = self._stamps, stamps
+        names, names_of_tabs = _changed_plugins(old_stamps, stamps)
+        self._reload(app, names, names_of_tabs)
 
-    def _look(self) -> Stamps:
+    def _scan(self) -> Stamps:
         return {(source.name, source.distribution): _stamp(source) for source in self._sources()}
 
     def _sources(self) -> list[Source]:
         folders = self._config.plugins_dirs
         return [*self._installed, *(s for folder in folders for s in in_folder(Path(folder)))]
 
-    def _reload(self, app: App, names: set[str], touched: set[str]) -> None:
-        """Imports the plugins of some names anew; of others only their tabs are opened anew."""
+    def _reload(self, app: App, names: set[str], names_of_tabs: set[str]) -> None:
+        """Imports the plugins in `names` again; makes open pages reload the tabs of the others."""
         config = self._config
-        _forget([plugin.source for plugin in self._plugins
+        _forget_modules([plugin.source for plugin in self._plugins
                  if plugin.source and plugin.name in names])  # fmt: skip
         sources = find(without=config.without_plugins, folders=config.plugins_dirs)
-        _forget([source for source in sources if source.name in names and not source.off])
+        _forget_modules([source for source in sources if source.name in names and not source.off])
         keep = [plugin for plugin in self._plugins if plugin.name not in names]
         infos = {plugin.name: plugin.info for plugin in self._plugins}
-        self._plugins = load(sources, keep=keep, dev=True)
+        self._plugins = load(sources, keep=keep, dev=True, tuning=config.tuning)
         for plugin in self._plugins:
-            if plugin.name in names | touched:
+            if plugin.name in names | names_of_tabs:
                 plugin.version = _new_version()
             if plugin.info is None:
-                # Its tab keeps its title and its place while it is mended.
+                # A plugin that fails keeps the title and the position of its tab.
                 plugin.info = infos.get(plugin.name)
         mounted = mount_all(self._plugins, self._multiplexer, config, keep=app.mounted)
         app.replace(mounted, [plugin for plugin in self._plugins if plugin.off])
-        self._tell(names | touched, mounted)
+        self._log_reloaded(names | names_of_tabs, mounted)
 
-    def _tell(self, names: set[str], mounted: Sequence[MountedPlugin]) -> None:
+    def _log_reloaded(self, names: set[str], mounted: Sequence[MountedPlugin]) -> None:
         errors = {m.plugin.name: m.error for m in mounted}
         for name in sorted(names):
             if name not in errors:
-                logger.info("plugin %r is gone", name)
+                logger.info("plugin %r was removed", name)
             elif errors[name] is None:
                 logger.info("plugin %r was reloaded", name)
 
 
-def _changes(before: Stamps, after: Stamps) -> tuple[set[str], set[str]]:
-    """The names of plugins to import anew, and of those of which other files changed."""
+def _changed_plugins(before: Stamps, after: Stamps) -> tuple[set[str], set[str]]:
+    """Names of plugins whose Python files changed, and of those where only other files did."""
     names: set[str] = set()
-    touched: set[str] = set()
+    names_of_tabs: set[str] = set()
     for key in before.keys() | after.keys():
         old, new = before.get(key), after.get(key)
         if old is None or new is None:
@@ -131,11 +130,12 @@ def _changes(before: Stamps, after: Stamps) -> tuple[set[str], set[str]]:
         if any(path.endswith((".py", "pyproject.toml")) for path in edited):
             names.add(key[0])
         elif edited:
-            touched.add(key[0])
-    return names, touched - names
+            names_of_tabs.add(key[0])
+    return names, names_of_tabs - names
 
 
 def _stamp(source: Source) -> dict[str, int]:
+    """Path of each file of a plugin to its modification time in ns."""
     times = {}
     for path in source.files():
         if path.endswith((".pyc", "~")):
@@ -143,23 +143,23 @@ def _stamp(source: Source) -> dict[str, int]:
         try:
             times[path] = os.stat(path).st_mtime_ns
         except OSError:
-            # Between two steps of an editor that writes a new file.
+            # The file is missing while an editor replaces it.
             continue
     return times
 
 
-def _forget(sources: Sequence[Source]) -> None:
-    """Takes the Python modules of plugins out of what has been imported."""
+def _forget_modules(sources: Sequence[Source]) -> None:
+    """Removes the Python modules of plugins from `sys.modules`, so that they are imported again."""
     importlib.invalidate_caches()
-    places = [str(place.absolute()) for source in sources for place in source.places()]
+    places = [str(place.absolute()) for source in sources for place in source.code_paths()]
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None) or next(iter(getattr(module, "__path__", [])), "")
-        # Compiled modules stay: most cannot be loaded twice.
+        # Compiled modules are kept: most cannot be loaded twice.
         is_python = not file.endswith((".so", ".pyd"))
         if is_python and any(file == place or file.startswith(place + os.sep) for place in places):
             sys.modules.pop(name, None)
 
 
 def _new_version() -> str:
-    """A name for the files of a plugin as they are now, which no other server has given either."""
+    """A name for the current files of a plugin, which no other server process has used."""
     return f"{time.time_ns() // 1_000_000:x}"

@@ -1,4 +1,4 @@
-"""Report: what a server tells whoever started it, on a few lines."""
+"""Reporter: the lines that a server prints while it starts and loads, and its log on stderr."""
 
 from __future__ import annotations
 
@@ -12,18 +12,20 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TextIO
 
-from tbcore.health import CURRENT, Health
+from tbcore.plugin_stats import CURRENT_PLUGIN, PluginStats
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.store.status import LoadStatus
 
 if TYPE_CHECKING:
     from tbcore.plugins import MountedPlugin
 
-TICK_SECONDS = 0.2
-LONG_SECONDS = 2.0
-"""Loading that takes longer is told of when it is over."""
+PROGRESS_INTERVAL_SECONDS = 0.2
+"""Between two updates of the progress line."""
+MIN_SECONDS_TO_REPORT = 2.0
+"""If loading took longer, a line says how long it took."""
 
 CLEAR_LINE = "\r\x1b[K"
+"""Control characters that clear the current line of a terminal."""
 
 
 def plural(count: int, noun: str) -> str:
@@ -34,7 +36,7 @@ def plural(count: int, noun: str) -> str:
 
 
 def size(num_bytes: int) -> str:
-    """`950 B`, `12 kB`, `3.4 MB`: two digits at least, decimal units."""
+    """`950 B`, `12 kB`, `3.4 MB`: at least two digits, decimal units."""
     value, unit = float(num_bytes), "B"
     for larger in ("kB", "MB", "GB", "TB"):
         if value < 999.5:
@@ -45,30 +47,30 @@ def size(num_bytes: int) -> str:
 
 
 def no_plugins() -> str:
-    """Why there is nothing to look at, where no plugin was found."""
+    """A line that says why there are no plugins, and how to get some."""
     from tbcore.plugins import ONLY_VARIABLE
 
     if ONLY_VARIABLE in os.environ:
-        return f"the variable {ONLY_VARIABLE} names no plugin, so none is loaded"
+        return f"no plugins are loaded, because the variable {ONLY_VARIABLE} names none"
     return (
-        "no plugins are installed, so there is nothing to look at; "
-        "`pip install 'tbcore-server[all]'` brings all that belong to tbcore"
+        "no plugins are installed, so the page has no tabs; "
+        "`pip install 'tbcore-server[all]'` installs all plugins of tbcore"
     )
 
 
 def plugin_names(mounted: Sequence[MountedPlugin]) -> str:
-    """The working plugins in the order of their tabs, and the others."""
-    in_order = sorted(mounted, key=lambda m: (m.plugin.order, m.plugin.title))
-    good = [m.plugin.name for m in in_order if m.error is None]
-    failed = [m.plugin.name for m in in_order if m.error is not None]
-    text = f"plugins: {', '.join(good)}" if good else "no plugins"
+    """A line with the working plugins, in the order of their tabs, and the failed ones."""
+    by_order = sorted(mounted, key=lambda m: (m.plugin.order, m.plugin.title))
+    working = [m.plugin.name for m in by_order if m.error is None]
+    failed = [m.plugin.name for m in by_order if m.error is not None]
+    text = f"plugins: {', '.join(working)}" if working else "no plugins"
     if failed:
-        text += f"; not working: {', '.join(failed)}, see `tbcore plugins`"
+        text += f"; failed: {', '.join(failed)}, see `tbcore plugins`"
     return text
 
 
-def found(status: LoadStatus, logdir: str) -> str:
-    """What a look at the logdir found, such as `3 runs in 4 files (12 MB) below runs/`."""
+def scan_summary(status: LoadStatus, logdir: str) -> str:
+    """What a scan of the logdir found, such as `3 runs in 4 files (12 MB) below runs/`."""
     where = logdir if "," in logdir or logdir.endswith("/") else f"{logdir}/"
     if status.num_files:
         return (
@@ -76,14 +78,14 @@ def found(status: LoadStatus, logdir: str) -> str:
             f"({size(status.bytes_total)}) below {where}"
         )
     if status.missing and not status.num_directories:
-        # The loader has said what it waits for.
+        # The loader has logged which directories are missing.
         return "nothing to show yet"
-    looked = plural(status.num_directories, "directory")
-    return f"no event files below {where} yet (looked into {looked})"
+    scanned = plural(status.num_directories, "directory")
+    return f"no event files below {where} yet (scanned {scanned})"
 
 
 class Reporter:
-    """Prints what was found and how loading goes on, in a thread of its own."""
+    """Prints the result of the first scan and the progress of loading, from a thread of its own."""
 
     def __init__(
         self, multiplexer: Multiplexer, logdir: str, plugins: str, out: TextIO | None = sys.stdout
@@ -104,24 +106,25 @@ class Reporter:
         self._ended.set()
         self.clear()
 
-    def say(self, line: str) -> None:
-        """Prints a line of its own."""
+    def print_line(self, line: str) -> None:
+        """Prints a line, in place of the progress line if there is one."""
         with self._lock:
             self._clear()
             self._print(f"{line}\n")
 
     def clear(self) -> None:
-        """Takes the progress away, so that something else can be printed."""
+        """Clears the progress line, so that something else can be printed."""
         with self._lock:
             self._clear()
 
     def _clear(self) -> None:
+        """Clears the progress line. The caller holds the lock."""
         if self._has_progress:
             self._has_progress = False
             self._print(CLEAR_LINE)
 
     def _print(self, text: str) -> None:
-        """A disk that is full, or a reader that is gone, does not end the server."""
+        """Prints text, and ignores a full disk or a closed pipe, which must not end the server."""
         if self._out is not None:
             with contextlib.suppress(OSError, ValueError):
                 self._out.write(text)
@@ -129,28 +132,28 @@ class Reporter:
 
     def _run(self) -> None:
         started = time.monotonic()
-        while not self._has_looked():
+        while not self._has_scanned():
             if self._ended.wait(0.02):
                 return
-        self.say(f"{found(self._multiplexer.status, self._logdir)}; {self._plugins}")
+        self.print_line(f"{scan_summary(self._multiplexer.status, self._logdir)}; {self._plugins}")
         while not self._multiplexer.status.passes:
             self._show_progress(self._multiplexer.status)
-            if self._ended.wait(TICK_SECONDS):
+            if self._ended.wait(PROGRESS_INTERVAL_SECONDS):
                 return
         self.clear()
         seconds = time.monotonic() - started
-        if seconds > LONG_SECONDS:
-            self.say(f"read {size(self._multiplexer.status.bytes_read)} in {seconds:.0f} s")
+        if seconds > MIN_SECONDS_TO_REPORT:
+            self.print_line(f"read {size(self._multiplexer.status.bytes_read)} in {seconds:.0f} s")
 
-    def _has_looked(self) -> bool:
+    def _has_scanned(self) -> bool:
         status = self._multiplexer.status
         return bool(status.passes or status.num_directories or status.missing)
 
     def _show_progress(self, status: LoadStatus) -> None:
         if not self._on_terminal or not status.bytes_total:
             return
-        part = min(100, 100 * status.bytes_read // status.bytes_total)
-        line = f"reading: {part} % of {size(status.bytes_total)}"
+        percent = min(100, 100 * status.bytes_read // status.bytes_total)
+        line = f"reading: {percent} % of {size(status.bytes_total)}"
         with self._lock:
             if self._ended.is_set():
                 return
@@ -160,9 +163,10 @@ class Reporter:
 
 
 class LineFormatter(logging.Formatter):
-    """`tbcore: warning: ...`, as the command line itself speaks; then the traceback, if any.
+    """Formats records as `tbcore: warning: ...`, like messages of the command line.
 
-    Names of a log are part of messages, and stand in no terminal as what controls it.
+    Messages contain names from logs, so control characters are replaced by escapes: they must not
+    reach the terminal.
     """
 
     def format(self, record: logging.LogRecord) -> str:
@@ -176,38 +180,39 @@ class LineFormatter(logging.Formatter):
 
 
 class LogHandler(logging.StreamHandler[TextIO]):
-    """Log lines on stderr that do not get mixed with the progress, and only so many of a plugin."""
+    """Writes log lines to stderr after clearing the progress line; limits each plugin's lines."""
 
     def __init__(self) -> None:
         super().__init__(sys.stderr)
         self.reporter: Reporter | None = None
-        self.healths: Mapping[str, Health] = {}
-        """Of each plugin, by its package: threads of its own are known by their loggers."""
+        self.stats_by_package: Mapping[str, PluginStats] = {}
+        """Package of a plugin to its stats. The name of the logger identifies the plugin for lines
+        from threads that the plugin started itself."""
         self.setFormatter(LineFormatter())
 
     def emit(self, record: logging.LogRecord) -> None:
-        health = CURRENT.get() or self.healths.get(record.name.partition(".")[0])
-        if health is not None:
-            if not health.may_log():
+        stats = CURRENT_PLUGIN.get() or self.stats_by_package.get(record.name.partition(".")[0])
+        if stats is not None:
+            if not stats.may_log():
                 return
             if record.name.partition(".")[0] != "tbcore":
-                # The plugin's own words; lines of the core name it themselves.
-                record.tbcore_plugin = health.name
+                # A line of the plugin. Lines of the core name the plugin in their text.
+                record.tbcore_plugin = stats.name
         if self.reporter is not None:
             self.reporter.clear()
         super().emit(record)
 
 
 def set_up_logging(*, dev: bool) -> LogHandler:
-    """Warnings of everything go to stderr, of which people see what they should act upon."""
+    """Sends log lines of all packages to stderr: warnings, and with `dev` also infos."""
     for stream in (sys.stdout, sys.stderr):
-        # Names of files may hold what the terminal's encoding does not.
+        # Names of files may have characters that the terminal's encoding lacks.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     handler = LogHandler()
     logging.basicConfig(level=logging.INFO if dev else logging.WARNING, handlers=[handler])
-    # Faults of the application are logged by the application; what is left are clients that went
-    # away, or spoke something else than HTTP.
+    # The application logs its own faults. What uvicorn would log are clients that disconnect, or
+    # send something else than HTTP.
     logging.getLogger("uvicorn").setLevel(logging.CRITICAL)
     logging.getLogger("asyncio").setLevel(logging.WARNING if dev else logging.ERROR)
     return handler

@@ -1,4 +1,4 @@
-"""serve: listens, loads and answers until a signal ends it."""
+"""serve: loads a log directory and serves it until a signal ends the process."""
 
 from __future__ import annotations
 
@@ -28,32 +28,30 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-TOKEN_VARIABLE = "TBCORE_TOKEN"
-
-_HEAD_START_SECONDS = 0.2
-"""What the loader gets at most before the rest of the server is imported."""
-_SHOWN_SECONDS = 0.2
-"""What it gets at most until runs are listed, before the first request is answered."""
-_COLLECTED_AT = 20_000
-"""New objects between two looks for garbage. There is little of it that goes in circles, and what
-the loader makes stays, and would be looked at again each 700 objects."""
+_LOADER_START_SECONDS = 0.2
+"""At most this long the rest of the server's imports wait for the loader to start."""
+_FIRST_PUBLICATION_SECONDS = 0.2
+"""At most this long the first request waits for the loader's first publication."""
+_GC_THRESHOLD_OBJECTS = 20_000
+"""New objects between two collections. The server makes few reference cycles, and with Python's
+default of 700 the loader's permanent objects would be scanned often, in vain."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ServeOptions:
-    """What `tbcore serve` needs beyond what the application is told."""
+    """The options of `tbcore serve` that are not part of the application's `Config`."""
 
     specs: Sequence[LogdirSpec]
     host: str | None = None
-    """None for loopback."""
+    """The address to listen on; None for loopback."""
     port: int | None = None
-    """None for the first free one from the default on."""
+    """The port to listen on; None for the first free one of `listen.DEFAULT_PORTS`."""
     bind_all: bool = False
     no_token: bool = False
     token: str | None = None
-    """None for a random one, where one is needed."""
+    """The token that requests must contain; None for a random one if a token is required."""
     reload_interval: float = 5.0
-    """Seconds between two looks at the logdir; 0 loads once."""
+    """Seconds between two scans of the logdir; 0 loads once."""
     purge_orphaned_data: bool = True
     max_points: int = 0
     open_browser: bool = False
@@ -65,14 +63,15 @@ def serve(config: Config, options: ServeOptions) -> int:
     Raises TbcoreError with one line when it cannot listen.
     """
     log = set_up_logging(dev=config.dev)
-    # First of all: a port that is taken is told at once, and early clients wait instead of failing.
+    # First of all: an error about the port comes at once, and early clients wait instead of
+    # failing.
     listening = listen(options.host, options.port, bind_all=options.bind_all)
     config = replace(
         config,
         host=listening.host,
         port=listening.port,
         token=_token(options, listening),
-        # As the log directories: a plugin may change the working directory.
+        # Absolute, like the log directories: a plugin may change the working directory.
         plugins_dirs=tuple(os.path.abspath(folder) for folder in config.plugins_dirs),
     )
     multiplexer = Multiplexer()
@@ -82,18 +81,19 @@ def serve(config: Config, options: ServeOptions) -> int:
         reload_interval=options.reload_interval,
         purge_orphaned_data=options.purge_orphaned_data,
         max_points=options.max_points,
+        tuning=config.tuning,
     )
     loader.start_helper()
     loader.start(publish_early=False)
-    loader.wait_until_started(_HEAD_START_SECONDS)
+    loader.wait_until_started(_LOADER_START_SECONDS)
     try:
-        return _answer(config, options, listening, log, multiplexer, loader)
+        return _run_server(config, options, listening, log, multiplexer, loader)
     finally:
         listening.close()
         loader.stop()
 
 
-def _answer(
+def _run_server(
     config: Config,
     options: ServeOptions,
     listening: Listening,
@@ -101,14 +101,14 @@ def _answer(
     multiplexer: Multiplexer,
     loader: Loader,
 ) -> int:
-    """Answers requests until a signal says to end; returns the exit status."""
-    # What answers takes as long to import as many a logdir to read, which goes on meanwhile: above
-    # and in the loader is only what is needed before that.
+    """Serves requests until a signal ends the server; returns the exit status."""
+    # These imports take as long as reading many a logdir, so the loader reads while they run. The
+    # module's own imports, and those of the loader, are only what the loader needs.
     from tbcore.plugins import attempt
     from tbcore.server.http_server import HttpServer
     from tbcore.server.reload import Reloader
 
-    # Before the code is read: what changes from here on is newer than what runs.
+    # Before plugins are imported, so that no later change of their files is missed.
     reloader = Reloader(config, multiplexer) if config.dev else None
     built = attempt(_build, config, multiplexer)
     if built.error is not None:
@@ -116,19 +116,19 @@ def _answer(
     plugins, app = built.value
     _warn_of_unknown_names(config, plugins)
     names = plugin_names(app.mounted)
-    log.healths = {m.plugin.package: m.plugin.health for m in reversed(app.mounted)}
+    log.stats_by_package = {m.plugin.package: m.plugin.stats for m in reversed(app.mounted)}
     log.reporter = reporter = Reporter(multiplexer, config.logdir, names)
-    say_hello = partial(
-        _say_hello, reporter, config, listening, options, has_plugins=bool(app.mounted)
+    print_banner = partial(
+        _print_banner, reporter, config, listening, options, has_plugins=bool(app.mounted)
     )
-    server = HttpServer(app, say_hello)
+    server = HttpServer(app, print_banner)
     if reloader is not None:
         reloader.start(app, plugins)
-    # Modules, plugins and routes are not looked at again each time that rows make many objects.
+    # Excludes modules, plugins and routes from all later collections.
     gc.freeze()
-    gc.set_threshold(_COLLECTED_AT)
+    gc.set_threshold(_GC_THRESHOLD_OBJECTS)
     gc.enable()
-    loader.publish(_SHOWN_SECONDS)
+    loader.publish(_FIRST_PUBLICATION_SECONDS)
     loader.watch()
     server.run(sockets=listening.sockets)
     if reloader is not None:
@@ -138,24 +138,28 @@ def _answer(
 
 
 def _build(config: Config, multiplexer: Multiplexer) -> tuple[Plugins, App]:
-    """Everything that runs code of plugins before the first request."""
+    """The plugins and the application. Runs everything of the plugins that precedes requests."""
     from tbcore.plugins import load_plugins
     from tbcore.server.app import create_app
 
     plugins = load_plugins(
-        without=config.without_plugins, folders=config.plugins_dirs, dev=config.dev
+        without=config.without_plugins,
+        folders=config.plugins_dirs,
+        dev=config.dev,
+        tuning=config.tuning,
     )
     return plugins, create_app(config, multiplexer=multiplexer, plugins=plugins)
 
 
 def _warn_of_unknown_names(config: Config, plugins: Plugins) -> None:
+    """Logs folders without plugins, and names of plugins that do not exist."""
     from tbcore.sources import ENTRY_POINT_GROUP, in_folder
 
     for folder in config.plugins_dirs:
         if not in_folder(Path(folder)):
             logger.warning(
-                "--plugins_dir %s: there is no plugin in it, which is a file NAME.py, a package, "
-                "or a pyproject.toml with an entry point of the group %r",
+                "--plugins_dir %s: found no plugin; expected a file NAME.py, a package, or a "
+                "pyproject.toml with an entry point in the group %r",
                 folder, ENTRY_POINT_GROUP,
             )  # fmt: skip
     names = [plugin.name for plugin in plugins]
@@ -173,7 +177,7 @@ def _warn_of_unknown_names(config: Config, plugins: Plugins) -> None:
 
 
 def _token(options: ServeOptions, listening: Listening) -> str | None:
-    """The token that requests need: a given one always, a random one where others can connect."""
+    """The token that requests must contain: the given one, or a random one if not on loopback."""
     if options.no_token:
         return None
     if options.token or listening.is_loopback:
@@ -183,7 +187,7 @@ def _token(options: ServeOptions, listening: Listening) -> str | None:
     return secrets.token_urlsafe(24)
 
 
-def _say_hello(
+def _print_banner(
     reporter: Reporter,
     config: Config,
     listening: Listening,
@@ -191,15 +195,16 @@ def _say_hello(
     *,
     has_plugins: bool,
 ) -> None:
+    """Prints the server's address, and starts the reporter. Called when the server has started."""
     path = f"{config.path_prefix}/"
     url = listening.url(f"{path}?token={quote_plus(config.token)}" if config.token else path)
-    reporter.say(f"tbcore {__version__} at {url} (Ctrl-C to quit)")
+    reporter.print_line(f"tbcore {__version__} at {url} (Ctrl-C to quit)")
     if options.port is None and listening.port != DEFAULT_PORT:
-        reporter.say(f"port {DEFAULT_PORT} is taken, so this is port {listening.port}")
+        reporter.print_line(f"port {DEFAULT_PORT} is in use; using port {listening.port}")
     if not listening.is_loopback and config.token is None:
-        logger.warning("whoever can reach this machine can read these logs (--no_token)")
+        logger.warning("anyone who can reach this machine can read these logs (--no_token)")
     if not has_plugins:
-        reporter.say(no_plugins())
+        reporter.print_line(no_plugins())
     reporter.start()
     if options.open_browser:
         threading.Thread(target=_open_browser, args=[url], daemon=True).start()

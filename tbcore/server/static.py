@@ -1,7 +1,7 @@
-"""Static files: the page of the core and the ES modules of plugins, as they lie on disk.
+"""Static files: the page of the core and the ES modules of plugins, served from disk.
 
-Of the core's own modules and styles the comments stay behind: they are a quarter of the page's
-weight. Their lines stay, empty, so that an error names the line of the file.
+The core's own modules and styles are sent without comments, which are a quarter of the page's size.
+The lines of a comment are sent as empty lines, so that errors have the right line numbers.
 """
 
 from __future__ import annotations
@@ -42,44 +42,44 @@ CONTENT_TYPES = {
     ".woff2": "font/woff2",
     "": "text/plain; charset=utf-8",
 }
-"""By suffix. The tables of the machine are not asked: on some, .js is text/plain, and browsers do
-not run a module of that type."""
+"""Suffix to Content-Type. Not from the module `mimetypes`: on some systems its type for .js is
+text/plain, and browsers do not run a module of that type."""
 
 
 COMMENTS = {
     ".css": re.compile(rb"^[ \t]*/\*(?:[^*]|\*(?!/))*\*/[ \t]*$", re.MULTILINE),
     ".js": re.compile(rb"^[ \t]*(?://[^\n]*|/\*\*(?:[^*]|\*(?!/))*\*/[ \t]*)$", re.MULTILINE),
 }
-"""Those that have their lines to themselves, as all do in files that our formatter writes. In text
-between backticks such lines would be lost, so this is for files that we know."""
+"""Comments that are alone on their lines, as all comments are in formatted files. For the core's
+own files only: lines of a template literal that look like a comment would match, too."""
 
 
-class _File(NamedTuple):
+class _CachedFile(NamedTuple):
     stamp: tuple[int, int, int]
-    """Modification time, size and inode: when these change the file is read again."""
+    """Modification time in ns, size and inode. When one of them changes the file is read again."""
     content: bytes
     gzipped: bytes
-    """Empty for content that does not get smaller."""
+    """Empty for content that compression does not make smaller."""
     etag: str
     content_type: str
 
 
 class StaticFiles:
-    """Reads files once, and again when they changed."""
+    """Serves files from memory, and reads them again when they have changed."""
 
     def __init__(self, *, dev: bool = False) -> None:
-        self._files: dict[tuple[str, bool], _File] = {}
-        """By path, and whether comments are in it."""
+        self._files: dict[tuple[str, bool], _CachedFile] = {}
+        """Path, and whether comments are kept, to the file."""
         self._cache_control = "no-store" if dev else "no-cache"
 
-    def answer(
-        self, request: Request, folder: Path, path: str, *, comments: bool = True
+    def response(
+        self, request: Request, folder: Path, path: str, *, keep_comments: bool = True
     ) -> Response:
-        """The file of this path below the folder; blocks while it is read from disk.
+        """The response with the file of this path below the folder. Blocks while it is read.
 
-        Without `comments` those of a module or of styles are left out.
+        Without `keep_comments`, comments are removed from JavaScript and CSS.
         """
-        file = self.file(folder, path, comments=comments)
+        file = self.file(folder, path, keep_comments=keep_comments)
         if file is None:
             return text_error(404, "Not found: there is no such file")
         headers = {"cache-control": self._cache_control, "etag": file.etag}
@@ -94,10 +94,10 @@ class StaticFiles:
             body = file.gzipped
         return Response(body, headers=headers)
 
-    def file(self, folder: Path, path: str, *, comments: bool = True) -> _File | None:
-        """A regular file below the folder, None when there is none of that name."""
+    def file(self, folder: Path, path: str, *, keep_comments: bool = True) -> _CachedFile | None:
+        """A regular file below the folder; None if there is none of that name."""
         parts = path.split("/")
-        # Names that could lead out of the folder, or to what is not meant for browsers.
+        # Refuses names that could lead out of the folder, or to files not meant for browsers.
         if any(not part or part[0] == "." or set(part) & set("\\:\0") for part in parts):
             return None
         if parts[-1].endswith((".py", ".pyc", ".so")):
@@ -108,29 +108,29 @@ class StaticFiles:
             if not stat.S_ISREG(found.st_mode):
                 return None
             stamp = (found.st_mtime_ns, found.st_size, found.st_ino)
-            known = self._files.get((location, comments))
+            known = self._files.get((location, keep_comments))
             if known is None or known.stamp != stamp:
-                known = _read(location, stamp, comments)
-                self._files[location, comments] = known
+                known = _read(location, stamp, keep_comments)
+                self._files[location, keep_comments] = known
         except (OSError, ValueError):
-            # ValueError: a name that this file system cannot have.
+            # ValueError is for names that are invalid in this file system.
             return None
         return known
 
 
-def _read(location: str, stamp: tuple[int, int, int], comments: bool) -> _File:
+def _read(location: str, stamp: tuple[int, int, int], keep_comments: bool) -> _CachedFile:
     with open(location, "rb") as file:
         content = file.read()
     suffix = PurePosixPath(location).suffix.lower()
-    if suffix in COMMENTS and not comments:
+    if suffix in COMMENTS and not keep_comments:
         content = COMMENTS[suffix].sub(lambda found: b"\n" * found[0].count(b"\n"), content)
     content_type = CONTENT_TYPES.get(suffix, "application/octet-stream")
-    return _File(
+    return _CachedFile(
         stamp=stamp,
         content=content,
         gzipped=compressed(content, 9) if content and is_textual(content_type) else b"",
-        # Of the content, since installers may give files of two versions one time. Weak, because
-        # the compressed form has it, too.
+        # A hash of the content, since installers may give files of two versions the same time.
+        # Weak, because the compressed form has the same ETag.
         etag=f'W/"{hashlib.sha256(content).hexdigest()[:24]}"',
         content_type=content_type,
     )

@@ -1,4 +1,4 @@
-"""Updates: how far loading is, and the stream of server-sent events that tells pages of changes."""
+"""Updates: the progress of loading, and the stream of server-sent events that reports changes."""
 
 from __future__ import annotations
 
@@ -12,22 +12,20 @@ from starlette.types import Receive, Scope, Send
 
 from tbcore.http import optional, to_json
 from tbcore.store.multiplexer import Multiplexer
+from tbcore.tuning import Tuning
 
 logger = logging.getLogger(__name__)
 
-PAUSE_SECONDS = 1.0
-"""Between two messages of one stream."""
-HEARTBEAT_SECONDS = 15.0
-"""A stream with nothing to say sends a comment this often, so that nothing on the way closes it."""
 RETRY_MILLISECONDS = 2000
-"""After which a browser connects again."""
+"""A browser connects again this long after a stream has ended."""
 
 
 class Updates:
-    """Tells any number of pages, on any number of event loops, what the loader has done."""
+    """Sends the status of one server to any number of streams, on any number of event loops."""
 
-    def __init__(self, multiplexer: Multiplexer) -> None:
+    def __init__(self, multiplexer: Multiplexer, tuning: Tuning) -> None:
         self._multiplexer = multiplexer
+        self._tuning = tuning
         self._instance = secrets.token_hex(8)
         self._streams: set[_Stream] = set()
         self._closed = False
@@ -35,8 +33,8 @@ class Updates:
         multiplexer.subscribe(self._wake)
 
     def status(self) -> dict[str, Any]:
-        """How far loading is, as data about to be written as JSON."""
-        # The generations first: whoever asks for the data of them gets that or newer data.
+        """The progress of loading, and the generations of the data, as data for JSON."""
+        # The generations are read first, so that later requests get data at least as new.
         generation, runs_generation = (
             self._multiplexer.generation,
             self._multiplexer.runs_generation,
@@ -59,15 +57,15 @@ class Updates:
             "problems": list(status.problems),
         }
 
-    async def answer(self, request: Request) -> dict[str, Any]:
-        """The status; with `runs=true` also the generation in which each run last changed."""
+    async def status_for(self, request: Request) -> dict[str, Any]:
+        """The status. With `runs=true` also the generation in which each run last changed."""
         status = self.status()
         if optional(request, "runs") == "true":
             status["runs"] = self._multiplexer.run_generations()
         return status
 
     async def stream(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """An ASGI application: the status at once, and again whenever it changed."""
+        """An ASGI application that sends the status at once, and again whenever it changes."""
         await send(
             {
                 "type": "http.response.start",
@@ -75,7 +73,7 @@ class Updates:
                 "headers": [
                     (b"content-type", b"text/event-stream; charset=utf-8"),
                     (b"cache-control", b"no-store"),
-                    # Proxies in front must not wait for more.
+                    # Makes proxies pass on each message at once.
                     (b"x-accel-buffering", b"no"),
                 ],
             }
@@ -96,8 +94,8 @@ class Updates:
                     message = prefix + b"data: " + to_json(status) + b"\n\n"
                     await send({"type": "http.response.body", "body": message, "more_body": True})
                     prefix, sent = b"", status
-                    await _within(PAUSE_SECONDS, stream.ended)
-                if not await _within(HEARTBEAT_SECONDS, stream.woken):
+                    await _wait(stream.ended, self._tuning.min_update_interval_seconds)
+                if not await _wait(stream.woken, self._tuning.heartbeat_seconds):
                     await send({"type": "http.response.body", "body": b":\n\n", "more_body": True})
             await send({"type": "http.response.body", "body": b""})
         finally:
@@ -105,25 +103,25 @@ class Updates:
             watcher.cancel()
 
     def plugins_changed(self) -> None:
-        """Tells pages to ask for the plugins again. May be called in any thread."""
+        """Makes pages request the plugins again. May be called in any thread."""
         self._num_reloads += 1
         self._wake()
 
     def close(self) -> None:
-        """Ends all streams, also those that begin later. May be called in a signal handler."""
-        # No lock: a handler runs in the middle of whatever its thread was doing.
+        """Ends all streams, including those that start later. May be called in a signal handler."""
+        # Without a lock, which the interrupted thread might hold.
         self._closed = True
         for stream in list(self._streams):
             stream.call(stream.end)
 
     def _wake(self) -> None:
-        """Called in the loader's thread, and in that of whoever replaces plugins."""
+        """Wakes all streams. Called in the loader's thread, and in the one that reloads plugins."""
         for stream in list(self._streams):
             stream.call(stream.woken.set)
 
 
 class _Stream:
-    """The events that one stream waits for, on its loop."""
+    """The events that one stream waits for, on the event loop of its request."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -139,8 +137,8 @@ class _Stream:
         try:
             self._loop.call_soon_threadsafe(function)
         except RuntimeError:
-            # The loop has been closed, and the stream with it.
-            logger.debug("a stream of updates is gone with its event loop")
+            # The loop has been closed, which has ended the stream.
+            logger.debug("a stream of updates ended with its event loop")
 
     async def wait_for_disconnect(self, receive: Receive) -> None:
         while (await receive())["type"] != "http.disconnect":
@@ -148,8 +146,8 @@ class _Stream:
         self.end()
 
 
-async def _within(seconds: float, event: asyncio.Event) -> bool:
-    """Waits for an event, and returns whether it came in time."""
+async def _wait(event: asyncio.Event, seconds: float) -> bool:
+    """Waits for an event for at most `seconds`; returns whether it was set in time."""
     try:
         await asyncio.wait_for(event.wait(), seconds)
     except TimeoutError:

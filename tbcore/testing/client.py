@@ -81,7 +81,12 @@ def make_client(
         multiplexer, specs, purge_orphaned_data=purge_orphaned_data, max_points=max_points
     )
     loaded = load_plugins(
-        only=only, extra=extra, folders=settings.plugins_dirs, dev=dev, strict=dev
+        only=only,
+        extra=extra,
+        folders=settings.plugins_dirs,
+        dev=dev,
+        strict=dev,
+        tuning=settings.tuning,
     )
     app = create_app(settings, multiplexer=multiplexer, plugins=loaded)
     base_url = f"http://localhost:{settings.port}{settings.path_prefix}/"

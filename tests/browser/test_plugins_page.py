@@ -60,7 +60,7 @@ def test_the_page_says_how_each_plugin_fares(serve: Any, new_profile: Any, tmp_p
     assert page.evaluate("() => location.hash") == "#plugins"
     assert page.locator("dialog").count() == 0
     assert card.locator("h2").inner_text() == "Faulty <b>one</b>"
-    assert "its is_active says that there is nothing to show" in card.inner_text()
+    assert "its is_active returned False: there is nothing to show" in card.inner_text()
     options = card.locator(".options li").inner_text().split("\n")
     assert options[0] == "--set faulty.rows=3 default 10"
     assert options[-1] == "Most rows. (an int, 1 or more)"

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import asdict
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from every_test import patient_tuning
 
 from tbcore import PluginInfo, hookimpl
 from tbcore.config import Config
@@ -33,6 +35,12 @@ def make_plugin() -> Callable[..., SimpleNamespace]:
 
 
 @pytest.fixture
+def tuning() -> Any:
+    """The fields of a `Tuning` for patient tests. A test may set them while its server runs."""
+    return SimpleNamespace(**asdict(patient_tuning()))
+
+
+@pytest.fixture
 def make_client() -> Callable[..., TestClient]:
     """`make_client({"name": plugin}, path_prefix="/x")`: a client of a server with these plugins.
 
@@ -50,7 +58,9 @@ def make_client() -> Callable[..., TestClient]:
     ) -> TestClient:
         settings = Config(logdir=logdir, dev=dev, **config)
         if not isinstance(plugins, list):
-            plugins = load_plugins(only=(), extra=plugins or {}, dev=dev, strict=dev)
+            plugins = load_plugins(
+                only=(), extra=plugins or {}, dev=dev, strict=dev, tuning=settings.tuning
+            )
         app = create_app(
             settings,
             multiplexer=multiplexer or Multiplexer(),

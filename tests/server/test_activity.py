@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-import runpy
 import threading
 import time
 from collections.abc import Callable
@@ -14,26 +13,27 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from every_test import PATIENCE, until
+from every_test import PATIENCE, patient_tuning, until
 
 from tbcore import Claim, Kind, hookspecs
 from tbcore.plugins import load_plugins
 from tbcore.server import activity
 from tbcore.server.activity import Activity
 from tbcore.server.pool import ThreadPool
+from tbcore.tuning import Tuning
 
 Make = Callable[..., Any]
 
 
 class Store(SimpleNamespace):
-    """As much of a multiplexer as the activity asks for."""
+    """The part of a multiplexer that an activity uses."""
 
     generation = 0
     held: tuple[Kind, ...] = ()
     num_changes = 0
-    """How often pages are told to ask again."""
+    """How often pages are made to request the plugins again."""
 
-    def tell_change(self) -> None:
+    def count_change(self) -> None:
         self.num_changes += 1
 
     def has(self, claims: Any) -> bool:
@@ -42,19 +42,30 @@ class Store(SimpleNamespace):
 
 @pytest.fixture
 def make_activity(make_plugin: Make) -> Make:
-    def make(store: Store, is_active: Callable[..., Any] | None = None, **info: Any) -> Activity:
+    def make(
+        store: Store,
+        is_active: Callable[..., Any] | None = None,
+        tuning: Any = None,
+        **info: Any,
+    ) -> Activity:
         hooks = {"is_active": is_active} if is_active else {}
         [plugin] = load_plugins(only=(), extra={"made": make_plugin(info=info, **hooks)})
         assert plugin.error is None
         pool = ThreadPool("made")
-        return Activity(plugin, store, pool, store.tell_change)  # type: ignore[arg-type]
+        return Activity(
+            plugin,
+            store,  # type: ignore[arg-type]
+            pool,
+            tuning or patient_tuning(),
+            store.count_change,
+        )
 
     return make
 
 
 def ask(activity: Activity, times: int = 1) -> list[bool]:
     async def together() -> list[bool]:
-        return list(await asyncio.gather(*(activity.ask() for _ in range(times))))
+        return list(await asyncio.gather(*(activity.is_active() for _ in range(times))))
 
     return asyncio.run(together())
 
@@ -115,28 +126,37 @@ def test_an_exception_counts_as_inactive_and_is_logged_once(
     assert all(record.exc_info for record in caplog.records)
 
 
-def test_a_slow_answer_is_waited_for_and_told(
-    make_activity: Make, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+def test_a_slow_call_is_waited_for_and_logged_once(
+    make_activity: Make, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """With the time; again only when it gets worse."""
-    monkeypatch.setattr(activity, "SLOW_SECONDS", 0.1)
+    """With its duration. Later calls that take even longer are not logged."""
     store = Store()
-    made = make_activity(store, lambda multiplexer: time.sleep(0.15) or True)
+    seconds = iter([0.0, 0.15, 0.2, 0.0, 0.25])
 
-    assert ask(made) == [True]
+    def is_active(multiplexer: Any) -> bool:
+        time.sleep(next(seconds))
+        return True
+
+    made = make_activity(store, is_active, patient_tuning(slow_is_active_seconds=0.1))
+
+    for store.generation in range(5):
+        assert ask(made) == [True]
     [record] = caplog.records
     assert record.levelno == logging.WARNING
-    assert re.match(r"plugin 'made': is_active took \d+\.\d\d s", record.message)
+    assert re.fullmatch(
+        r"plugin 'made': is_active took \d+\.\d\d s; further slow calls are not logged",
+        record.message,
+    )
 
 
-def test_how_long_is_waited_is_what_authors_are_told() -> None:
+def test_documented_timeouts_are_those_of_the_server() -> None:
     """On the page of hooks, and where the hook is declared."""
     page = Path(__file__).resolve().parents[2] / "docs" / "hooks.md"
-    own = runpy.run_path(activity.__file__)  # Without the patience that tests have.
+    tuning = Tuning()
     for text in (page.read_text(encoding="utf-8"), hookspecs.is_active.__doc__ or ""):
         words = " ".join(text.split())
-        assert f"bove {1000 * own['SLOW_SECONDS']:g} ms the log says" in words
-        assert f"after {own['PATIENCE_SECONDS']:g} s the answer" in words
+        slow = f"{1000 * tuning.slow_is_active_seconds:g} ms"
+        assert re.search(rf"\b{slow}\b.*\b[Aa]fter {tuning.plugin_timeout_seconds:g} s\b", words)
 
 
 def test_the_event_loop_goes_on_meanwhile(make_activity: Make) -> None:
@@ -145,7 +165,7 @@ def test_the_event_loop_goes_on_meanwhile(make_activity: Make) -> None:
     made = make_activity(Store(), lambda: has_turned.wait(PATIENCE))
 
     async def turn() -> bool:
-        asking = asyncio.ensure_future(made.ask())
+        asking = asyncio.ensure_future(made.is_active())
         for _ in range(10):
             await asyncio.sleep(0.01)
         assert not asking.done()
@@ -156,9 +176,12 @@ def test_the_event_loop_goes_on_meanwhile(make_activity: Make) -> None:
 
 
 def test_an_answer_that_does_not_come_is_not_waited_for(
-    make_activity: Make, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    make_activity: Make,
+    tuning: Any,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The last known answer stands in, and the log says so once; a late answer still counts."""
+    """The last result is used, which is logged once. A late result still counts."""
     store = Store()
     release = threading.Event()
     waited: list[float] = []
@@ -174,10 +197,10 @@ def test_an_answer_that_does_not_come_is_not_waited_for(
         return await real(future, seconds)
 
     real = activity.wait_for
-    made = make_activity(store, is_active)
+    made = make_activity(store, is_active, tuning)
     assert ask(made) == [True]
-    # Not before: on a busy machine the first answer might take as long.
-    monkeypatch.setattr(activity, "PATIENCE_SECONDS", 1.0)
+    # Not before: on a busy machine the first call might take as long.
+    tuning.plugin_timeout_seconds = 1.0
     monkeypatch.setattr(activity, "wait_for", wait_for)
     store.generation = 1
     assert ask(made, times=3) == [True] * 3
@@ -186,42 +209,41 @@ def test_an_answer_that_does_not_come_is_not_waited_for(
     assert ask(made) == [True]
     assert waited == [0]
     assert [record.message for record in caplog.records] == [
-        "plugin 'made': is_active has not answered for 1.0 s; the plugin counts as active for now"
+        "plugin 'made': is_active has not returned within 1.0 s; "
+        "the plugin counts as active for now"
     ]
 
     release.set()
     until(lambda: ask(made) == [False])
 
 
-def test_the_answer_is_waited_for_in_tests_of_plugins(
-    make_plugin: Make, make_client: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_timeout_is_longer_in_tests_of_plugins(make_plugin: Make, make_client: Make) -> None:
     """They would fail on a busy machine."""
-    monkeypatch.setattr(activity, "PATIENCE_SECONDS", 0.01)
+    tuning = patient_tuning(plugin_timeout_seconds=0.01)
     release = threading.Event()
     plugins = {"made": make_plugin(is_active=lambda: release.wait(PATIENCE))}
 
-    assert make_client(plugins).get("data/plugins_listing").json() == {"made": False}
+    client = make_client(plugins, tuning=tuning)
+    assert client.get("data/plugins_listing").json() == {"made": False}
     threading.Timer(0.2, release.set).start()
-    assert make_client(plugins, dev=True).get("data/plugins_listing").json() == {"made": True}
+    client = make_client(plugins, dev=True, tuning=tuning)
+    assert client.get("data/plugins_listing").json() == {"made": True}
 
 
-@pytest.mark.parametrize("answer", [True, False])
-def test_pages_are_told_of_a_late_answer_that_changes_something(
-    make_activity: Make, monkeypatch: pytest.MonkeyPatch, answer: bool
-) -> None:
-    """They have been told "inactive", and nothing else may ever make them ask again."""
-    monkeypatch.setattr(activity, "PATIENCE_SECONDS", 0.1)
+@pytest.mark.parametrize("late", [True, False])
+def test_pages_are_notified_of_a_late_result_that_differs(make_activity: Make, late: bool) -> None:
+    """They got "inactive", and perhaps nothing else makes them request it again."""
     store = Store()
     release = threading.Event()
-    made = make_activity(store, lambda: release.wait(PATIENCE) and answer)
+    tuning = patient_tuning(plugin_timeout_seconds=0.1)
+    made = make_activity(store, lambda: release.wait(PATIENCE) and late, tuning)
 
     assert ask(made) == [False]
     assert store.num_changes == 0
     release.set()
     until(lambda: made._pool._num_idle)
-    assert store.num_changes == answer
-    assert ask(made) == [answer]
+    assert store.num_changes == late
+    assert ask(made) == [late]
 
 
 def test_a_generation_that_passes_meanwhile_is_asked_for(make_activity: Make) -> None:
@@ -238,11 +260,11 @@ def test_a_generation_that_passes_meanwhile_is_asked_for(make_activity: Make) ->
     made = make_activity(store, is_active)
 
     async def race() -> tuple[bool, bool]:
-        early = asyncio.ensure_future(made.ask())
+        early = asyncio.ensure_future(made.is_active())
         while not started.is_set():
             await asyncio.sleep(0.001)
         store.generation = 1
-        late = asyncio.ensure_future(made.ask())
+        late = asyncio.ensure_future(made.is_active())
         await asyncio.sleep(0.01)
         release.set()
         return await early, await late

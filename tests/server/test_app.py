@@ -433,7 +433,7 @@ def test_a_fault_of_the_core_is_a_500_in_one_line(
     response = make_client(multiplexer=Broken()).get("data/runs")
 
     assert response.status_code == 500
-    assert response.text == "tbcore failed to answer; the log has the details"
+    assert response.text == "tbcore failed to respond; the log has the details"
     assert response.headers["x-content-type-options"] == "nosniff"
     assert "OSError: secret" in caplog.text
     with pytest.raises(OSError, match="secret"):
@@ -486,8 +486,8 @@ def test_a_file_with_its_comments_is_not_the_file_without(tmp_path: Path) -> Non
     (tmp_path / "a.js").write_text("// why\nwhat();\n")
     files = StaticFiles()
     for _ in range(2):
-        bare = files.file(tmp_path, "a.js", comments=False)
-        whole = files.file(tmp_path, "a.js", comments=True)
+        bare = files.file(tmp_path, "a.js", keep_comments=False)
+        whole = files.file(tmp_path, "a.js", keep_comments=True)
         assert bare is not None
         assert whole is not None
         assert bare.content == b"\nwhat();\n"

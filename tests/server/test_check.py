@@ -124,7 +124,7 @@ def test_a_file_that_was_cut_off(
 
     [finding] = report["findings"]
     assert (status, finding["what"], finding["offset"]) == (1, "cut off", offset)
-    assert f"of which {num_bytes} bytes are there" in finding["message"]
+    assert f"after {num_bytes} of its bytes" in finding["message"]
     os.utime(path)
     status, report = run_check(capsys, tmp_path)
     [finding] = report["findings"]
@@ -199,7 +199,7 @@ def test_a_file_that_is_replaced_while_it_is_read(
     event_file(tmp_path / "b" / "a.tfevents")
     real = check_module.RunData.add_item
 
-    def take(self: Any, item: Any, file_index: int) -> None:
+    def add_item(self: Any, item: Any, file_index: int) -> None:
         real(self, item, file_index)
         if path.exists() and path.stat().st_size:
             path.write_bytes(b"")

@@ -103,7 +103,7 @@ def test_look_alikes_are_refused(make_client: Make, host: str, path: str) -> Non
     name = host.rpartition(":")[0] if host.endswith(":6006") else host
     assert response.status_code == 403
     assert response.text == (
-        f"this server does not answer as {name!r}; start it with --allowed_host {name} if it should"
+        f"host {name!r} is not allowed; start the server with --allowed_host {name} to allow it"
     )
     assert "default-src 'none'" in response.headers["content-security-policy"]
 
@@ -352,7 +352,7 @@ def test_without_the_token_nothing_is_answered(guarded: Any, path: str) -> None:
     assert response.status_code == 401
     assert response.headers["www-authenticate"] == "Bearer"
     assert response.text == (
-        "this server needs a token; open the address that tbcore printed when it started"
+        "this server requires a token; open the address that tbcore printed when it started"
     )
 
 

@@ -26,7 +26,6 @@ from starlette.routing import Route
 
 from tbcore import BadRequestError, DataLossError, LegacyApi, NotFoundError, PluginError
 from tbcore.http import json_response, request_body
-from tbcore.server import activity, guard, pool
 from tbcore.server.pool import ThreadPool
 
 Make = Callable[..., Any]
@@ -181,7 +180,7 @@ def test_a_body_of_more_than_a_megabyte_is_refused(ask: Make, in_pieces: bool) -
     assert ask(length, "POST", content=content(1 << 20)).json() == 1 << 20
     refused = ask(length, "POST", content=content((1 << 20) + 4096))
     assert refused.status_code == 413
-    assert refused.text == "the body of a request has at most 1048576 bytes"
+    assert refused.text == "the body is too long; at most 1048576 bytes are accepted"
 
 
 def test_methods_are_those_of_the_route(make_plugin: Make, make_client: Make) -> None:
@@ -300,9 +299,9 @@ def test_with_dev_a_fault_is_answered_and_raised(make_plugin: Make, make_client:
 
 
 def test_a_blocked_plugin_keeps_only_itself_waiting(
-    make_plugin: Make, make_client: Make, monkeypatch: pytest.MonkeyPatch
+    make_plugin: Make, make_client: Make, tuning: Any
 ) -> None:
-    """All of its threads are blocked; the other plugin, the core and the listing answer at once."""
+    """With all of its threads blocked, other plugins, the core and the listing respond at once."""
     release = threading.Event()
     blocked = threading.Semaphore(0)
 
@@ -317,7 +316,8 @@ def test_a_blocked_plugin_keeps_only_itself_waiting(
                 routes=lambda: [Route("/block", block), Route("/x", hello)], is_active=lambda: True
             ),
             "good": make_plugin(routes=lambda: [Route("/x", hello)]),
-        }
+        },
+        tuning=tuning,
     )
     answers: list[str] = []
 
@@ -333,16 +333,16 @@ def test_a_blocked_plugin_keeps_only_itself_waiting(
     started = time.monotonic()
     assert client.get("data/plugin/good/x").text == "hello"
     assert client.get("data/runs").json() == []
-    # Only here: on a busy machine a plugin that is free might need as long.
-    with monkeypatch.context() as short:
-        short.setattr(activity, "PATIENCE_SECONDS", 0.3)
-        listing = {"bad": False, "good": True}
-        until(lambda: client.get("data/plugins_listing").json() == listing)
-        short.setattr(guard, "PATIENCE_SECONDS", 0.3)
-        busy = client.get("data/plugin/bad/x")
+    # Only here: on a busy machine a plugin with free threads might need as long.
+    tuning.plugin_timeout_seconds = 0.3
+    listing = {"bad": False, "good": True}
+    until(lambda: client.get("data/plugins_listing").json() == listing)
+    tuning.queue_timeout_seconds = 0.3
+    busy = client.get("data/plugin/bad/x")
+    tuning.plugin_timeout_seconds = tuning.queue_timeout_seconds = PATIENCE
     assert (busy.status_code, busy.text) == (
         503,
-        "plugin 'bad' is busy: all of its threads, or its event loop, are taken",
+        "plugin 'bad' is busy: all of its threads, or its event loop, are in use",
     )
     assert time.monotonic() - started < 2
     assert answers == [], "all of this while every thread was blocked"
@@ -356,7 +356,7 @@ def test_a_blocked_plugin_keeps_only_itself_waiting(
 
 @pytest.mark.parametrize("where", ["handler", "body", "response", "background", "task"])
 def test_async_code_that_blocks_keeps_only_itself_waiting(
-    make_plugin: Make, make_client: Make, monkeypatch: pytest.MonkeyPatch, where: str
+    make_plugin: Make, make_client: Make, tuning: Any, where: str
 ) -> None:
     """For ever: the core, other plugins and the plain routes of its own plugin answer at once."""
     release, blocked = threading.Event(), threading.Event()
@@ -397,7 +397,8 @@ def test_async_code_that_blocks_keeps_only_itself_waiting(
         {
             "bad": make_plugin(routes=lambda: routes),
             "good": make_plugin(routes=lambda: [Route("/x", async_hello)]),
-        }
+        },
+        tuning=tuning,
     )
     answers: list[str] = []
     asking = threading.Thread(
@@ -410,9 +411,9 @@ def test_async_code_that_blocks_keeps_only_itself_waiting(
     assert client.get("data/plugin/good/x").text == "hello"
     assert client.get("data/plugin/bad/x").text == "hello"
     assert client.get("data/runs").json() == []
-    with monkeypatch.context() as short:
-        short.setattr(guard, "PATIENCE_SECONDS", 0.3)
-        busy = client.get("data/plugin/bad/async")
+    tuning.queue_timeout_seconds = 0.3
+    busy = client.get("data/plugin/bad/async")
+    tuning.queue_timeout_seconds = PATIENCE
     assert (busy.status_code, busy.text.partition(":")[0]) == (503, "plugin 'bad' is busy")
     assert time.monotonic() - started < 2
     assert released == [], "all of this while the event loop was blocked"
@@ -526,10 +527,9 @@ def test_threads_are_made_when_needed_only() -> None:
     assert names == {"made-1"}
 
 
-def test_threads_without_a_job_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many jobs had to wait before; and new ones are made for the next."""
-    monkeypatch.setattr(pool, "IDLE_SECONDS", 0.05)
-    threads = ThreadPool("tidy", max_threads=3)
+def test_threads_without_a_job_end() -> None:
+    """However many jobs have waited before. New threads are started for later jobs."""
+    threads = ThreadPool("tidy", max_threads=3, idle_timeout_seconds=0.05)
     for _ in range(3):
         done = [threads.submit(time.sleep, 0.02) for _ in range(10)]
         for future in done:

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 import pytest
 
 from tbcore.errors import TbcoreError
-from tbcore.server import listen as listen_module
 from tbcore.server.listen import Listening, listen
 
 
@@ -65,16 +64,15 @@ def test_all_addresses_where_ipv6_is_switched_off(
     assert [s.getsockname()[0] for s in opened[1].sockets] == ["127.0.0.1"]
 
 
-def test_the_next_free_port(opened: list[Listening], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_next_free_port(opened: list[Listening]) -> None:
     """A port that is free on one address only is not free."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        monkeypatch.setattr(listen_module, "DEFAULT_PORT", port)
-        opened.append(listen(None, None, bind_all=False))
-        monkeypatch.setattr(listen_module, "MAX_TRIES", 1)
-        with pytest.raises(TbcoreError, match=f"^ports {port} to {port} are all in use; give a"):
-            listen(None, None, bind_all=False)
-        with pytest.raises(TbcoreError, match=f"^port {port} is in use by another program; give"):
+        ports = range(port, port + 100)
+        opened.append(listen(None, None, bind_all=False, default_ports=ports))
+        with pytest.raises(TbcoreError, match=f"^ports {port} to {port} are all in use; choose a"):
+            listen(None, None, bind_all=False, default_ports=ports[:1])
+        with pytest.raises(TbcoreError, match=f"^port {port} is in use by another program; choose"):
             listen("127.0.0.1", port, bind_all=False)
 
     assert opened[0].port > port

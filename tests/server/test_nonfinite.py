@@ -1,4 +1,4 @@
-"""What a list of runs tells of values that are not finite."""
+"""Summaries of NaN and infinite values in the list of runs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tbcore.eventfiles.logdir import LogdirSpec
-from tbcore.server.nonfinite import Nonfinite
+from tbcore.server.nonfinite import NonfiniteSummaries
 from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.testing import write_run
@@ -15,10 +15,10 @@ from tbcore.testing import write_run
 NAN = float("nan")
 
 
-def test_what_was_found_is_known_until_the_run_changes(
+def test_a_summary_is_cached_until_its_run_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The page asks with every generation, and most runs are as they were."""
+    """The page requests them in every generation, and most runs have not changed."""
     multiplexer = Multiplexer()
     loader = Loader(multiplexer, [LogdirSpec(None, str(tmp_path))])
     write_run(tmp_path, "late", scalars={"x": [0.5] * 70_000 + [NAN]})
@@ -30,10 +30,10 @@ def test_what_was_found_is_known_until_the_run_changes(
     monkeypatch.setattr(
         multiplexer, "scalars", lambda run, tag: read.append((run, tag)) or scalars(run, tag)
     )
-    nonfinite = Nonfinite(multiplexer)
+    nonfinite = NonfiniteSummaries(multiplexer)
 
     for _ in range(2):
-        assert nonfinite.found(multiplexer.run_details()) == {
+        assert nonfinite.summary(multiplexer.run_details()) == {
             "late": {"num_tags": 1, "tags": ("x",), "first_steps": [70_000]},
             "early": {"num_tags": 1, "tags": ("x",), "first_steps": [3]},
         }
@@ -42,6 +42,6 @@ def test_what_was_found_is_known_until_the_run_changes(
     write_run(tmp_path, "early", restart_at=1, scalars={"x": [(1, 0.5), (2, NAN)]})
     write_run(tmp_path, "late", restart_at=1)
     loader.load_once()
-    assert nonfinite.found(multiplexer.run_details()) == {
+    assert nonfinite.summary(multiplexer.run_details()) == {
         "early": {"num_tags": 1, "tags": ("x",), "first_steps": [2]}
     }

@@ -14,17 +14,16 @@ from typing import Any
 
 import httpx
 import pytest
-from every_test import PATIENCE, until
+from every_test import PATIENCE, patient_tuning, until
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from tbcore import Claim, Option
-from tbcore import health as health_module
+from tbcore import Claim, Option, plugin_stats
 from tbcore.config import Config
-from tbcore.health import Health, warn_deprecated, without_paths
+from tbcore.plugin_stats import PluginStats, warn_deprecated, without_paths
 from tbcore.plugins import LoadedPlugin, load_plugins
-from tbcore.server import activity, guard, plugin_loop
+from tbcore.server import guard, plugin_loop
 from tbcore.server.app import create_app
 from tbcore.server.report import LogHandler
 from tbcore.store.multiplexer import Multiplexer
@@ -50,11 +49,8 @@ def states(client: Any) -> dict[str, Any]:
     return {plugin["name"]: plugin for plugin in client.get("data/plugins").json()["plugins"]}
 
 
-def test_every_state_has_its_reason(
-    make_plugin: Make, make_client: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Also when a hook raises, or does not answer."""
-    monkeypatch.setattr(activity, "PATIENCE_SECONDS", 0.5)
+def test_every_state_has_its_reason(make_plugin: Make, make_client: Make) -> None:
+    """Also when a hook raises, or does not return."""
     release = threading.Event()
     plugins = load_plugins(
         only=(),
@@ -68,10 +64,10 @@ def test_every_state_has_its_reason(
         },
     )
     plugins.append(LoadedPlugin("off", "tbcore-off 1.0", off="--no_plugin"))
-    client = make_client(plugins)
+    client = make_client(plugins, tuning=patient_tuning(plugin_timeout_seconds=0.5))
 
-    # On a busy machine others are late, too; their answers count when they come.
-    late = "is_active has not answered in time"
+    # On a busy machine others may time out, too. Their results count when they come.
+    late = "is_active has not returned in time"
     until(lambda: [s["name"] for s in states(client).values() if s["reason"] == late] == ["blocks"])
     found = states(client)
     release.set()
@@ -79,12 +75,12 @@ def test_every_state_has_its_reason(
     assert {name: (plugin["state"], plugin["reason"]) for name, plugin in found.items()} == {
         "active": ("active", None),
         "blocks": ("inactive", late),
-        "empty": ("inactive", "nothing that was logged is what it reads"),
+        "empty": ("inactive", "no logged data matches its claims"),
         "failed": ("failed", "plugin 'failed' failed in routes: FileNotFoundError: "
                              "[Errno 2] No such file or directory: 'secret.txt'"),
         "off": ("off", "--no_plugin"),
         "raises": ("inactive", "is_active failed: ZeroDivisionError: division by zero"),
-        "says-no": ("inactive", "its is_active says that there is nothing to show"),
+        "says-no": ("inactive", "its is_active returned False: there is nothing to show"),
     }  # fmt: skip
     assert (found["off"]["distribution"], found["off"]["version"]) == ("tbcore-off", "1.0")
     assert found["blocks"]["faults"][0]["what"] == "is_active"
@@ -94,13 +90,15 @@ def test_every_state_has_its_reason(
     assert client.get("data/plugin/off/x").status_code == 404
 
 
-def test_pages_ask_again_when_a_plugin_turns_out_to_be_active(
-    make_plugin: Make, make_client: Make, monkeypatch: pytest.MonkeyPatch
+def test_pages_request_plugins_again_after_a_late_result(
+    make_plugin: Make, make_client: Make
 ) -> None:
-    """Where its tab was empty because the machine was busy."""
-    monkeypatch.setattr(activity, "PATIENCE_SECONDS", 0.1)
+    """Otherwise a tab would stay empty because the machine was busy once."""
     release = threading.Event()
-    client = make_client({"late": make_plugin(is_active=lambda: release.wait(PATIENCE))})
+    client = make_client(
+        {"late": make_plugin(is_active=lambda: release.wait(PATIENCE))},
+        tuning=patient_tuning(plugin_timeout_seconds=0.1),
+    )
 
     assert client.get("data/plugins_listing").json() == {"late": False}
     assert client.get("data/status").json()["num_reloads"] == 0
@@ -229,16 +227,18 @@ def test_a_slow_route_is_named_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:  # fmt: skip
     """And again when it takes twice as long."""
-    monkeypatch.setattr(guard, "SLOW_SECONDS", 5.0)
     clock = Clock()
-    monkeypatch.setattr(health_module, "time", clock)
+    monkeypatch.setattr(plugin_stats, "time", clock)
     pauses = iter([6.0, 0.0, 11.0, 13.0])
 
     def slow(request: Request) -> Response:
         clock.now += next(pauses)
         return PlainTextResponse("")
 
-    client = make_client({"made": make_plugin(routes=lambda: [Route("/x", slow)])})
+    client = make_client(
+        {"made": make_plugin(routes=lambda: [Route("/x", slow)])},
+        tuning=patient_tuning(slow_call_seconds=5.0),
+    )
     for _ in range(4):
         client.get("data/plugin/made/x")
 
@@ -264,9 +264,10 @@ def test_a_route_that_does_not_come_back_is_named(
 
     real = guard.wait_for
     monkeypatch.setattr(guard, "wait_for", wait_for)
-    monkeypatch.setattr(guard, "PATIENCE_SECONDS", 0.5)
-
-    client = make_client({"made": make_plugin(routes=lambda: [Route("/x", block)])})
+    client = make_client(
+        {"made": make_plugin(routes=lambda: [Route("/x", block)])},
+        tuning=patient_tuning(queue_timeout_seconds=0.5),
+    )
 
     assert client.get("data/plugin/made/x").text == "said"
     assert "plugin 'made': route /x has been running for 0 s" in caplog.text
@@ -278,8 +279,6 @@ def test_async_code_that_blocks_is_named(
     caplog: pytest.LogCaptureFixture, dev: bool,
 ) -> None:  # fmt: skip
     """Once, while it blocks, with the stack for authors; what waits is not meant."""
-    monkeypatch.setattr(plugin_loop, "BLOCKED_SECONDS", 0.5)
-    monkeypatch.setattr(guard, "LOOK_SECONDS", 0.1)
     clock = Clock()
     monkeypatch.setattr(plugin_loop, "time", clock)
 
@@ -298,7 +297,11 @@ def test_async_code_that_blocks_is_named(
         return PlainTextResponse("waited")
 
     routes = [Route("/block", blocking_part), Route("/wait", waiting)]
-    client = make_client({"made": make_plugin(routes=lambda: routes)}, dev=dev)
+    client = make_client(
+        {"made": make_plugin(routes=lambda: routes)},
+        dev=dev,
+        tuning=patient_tuning(blocked_loop_seconds=0.5),
+    )
 
     assert client.get("data/plugin/made/wait").text == "waited"
     assert "has blocked" not in caplog.text
@@ -317,11 +320,9 @@ def test_async_code_that_blocks_is_named(
 
 
 def test_a_body_that_blocks_the_event_loop_is_named(
-    make_plugin: Make, make_client: Make, monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-) -> None:  # fmt: skip
-    """Of an asynchronous iterator, too; what it raises is still the plugin's fault."""
-    monkeypatch.setattr(plugin_loop, "BLOCKED_SECONDS", 0.1)
+    make_plugin: Make, make_client: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Also if an asynchronous iterator makes it."""
 
     async def parts() -> AsyncIterator[str]:
         yield "one"
@@ -330,10 +331,13 @@ def test_a_body_that_blocks_the_event_loop_is_named(
         yield "two"
 
     route = Route("/x", lambda request: StreamingResponse(parts()))
-    client = make_client({"made": make_plugin(routes=lambda: [route])})
+    client = make_client(
+        {"made": make_plugin(routes=lambda: [route])},
+        tuning=patient_tuning(blocked_loop_seconds=0.1),
+    )
 
     assert client.get("data/plugin/made/x").text == "onetwo"
-    assert "plugin 'made': answer of route /x is async, and has blocked" in caplog.text
+    assert "plugin 'made': response of route /x is async, and has blocked" in caplog.text
 
 
 def test_blocked_bodies_of_one_plugin_leave_threads_to_the_others(make_plugin: Make) -> None:
@@ -393,10 +397,9 @@ def log(monkeypatch: pytest.MonkeyPatch) -> Iterator[LogHandler]:
 
 
 def test_a_plugin_that_floods_the_log_is_cut_short(
-    make_plugin: Make, make_client: Make, monkeypatch: pytest.MonkeyPatch, log: LogHandler
+    make_plugin: Make, make_client: Make, log: LogHandler
 ) -> None:
-    """Its own lines, and those about its faults; what others say stays, and a count is told."""
-    monkeypatch.setattr(health_module, "LINES_SECONDS", 1.0)
+    """Its own lines, and those about its faults. They are counted; lines of others are kept."""
     noisy = logging.getLogger("somewhere.else")
 
     def flood(request: Request) -> Response:
@@ -412,7 +415,8 @@ def test_a_plugin_that_floods_the_log_is_cut_short(
         {
             "bad": make_plugin(routes=lambda: [Route("/x", flood)]),
             "good": make_plugin(routes=lambda: [Route("/x", quiet)]),
-        }
+        },
+        tuning=patient_tuning(log_window_seconds=1.0),
     )
     client.get("data/plugin/bad/x")
     client.get("data/plugin/good/x")
@@ -424,7 +428,7 @@ def test_a_plugin_that_floods_the_log_is_cut_short(
     text = log.stream.getvalue()
     shown = len(re.findall(r"'bad': (?:line \d+|route '/x' failed)\n", text))
     found = states(client)
-    assert health_module.MAX_LINES <= shown < 400
+    assert plugin_stats.MAX_LINES_PER_WINDOW <= shown < 400
     assert found["bad"]["log_lines_left_out"] == 501 - shown
     assert found["good"]["log_lines_left_out"] == 0
     assert "warning: plugin 'good': hello from the other\n" in written
@@ -433,24 +437,21 @@ def test_a_plugin_that_floods_the_log_is_cut_short(
     assert " more of its log lines within 1 s were left out" in log.stream.getvalue()
 
 
-def test_after_a_while_a_plugin_may_log_again(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Once what was left out has been told."""
-    monkeypatch.setattr(health_module, "LINES_SECONDS", 0.3)
-    health = Health("made")
-    while health.may_log():
+def test_after_a_while_a_plugin_may_log_again(caplog: pytest.LogCaptureFixture) -> None:
+    """When the number of lines that were left out has been logged."""
+    stats = PluginStats("made", log_window_seconds=0.3)
+    while stats.may_log():
         pass
     until(lambda: "left out" in caplog.text)
 
     assert caplog.messages == ["plugin 'made': 1 more of its log lines within 0.3 s were left out"]
-    assert health.may_log()
+    assert stats.may_log()
 
 
 def test_threads_of_a_plugin_are_known_by_their_loggers(log: LogHandler) -> None:
     """They do not know on whose behalf they were started. Authors see every line."""
-    healths = {"noisy": Health("noisy"), "author": Health("author", dev=True)}
-    log.healths = healths
+    stats_by_package = {"noisy": PluginStats("noisy"), "author": PluginStats("author", dev=True)}
+    log.stats_by_package = stats_by_package
 
     def flood() -> None:
         for number in range(100):
@@ -461,9 +462,9 @@ def test_threads_of_a_plugin_are_known_by_their_loggers(log: LogHandler) -> None
     thread.start()
     thread.join()
 
-    assert log.stream.getvalue().count("line ") == health_module.MAX_LINES
+    assert log.stream.getvalue().count("line ") == plugin_stats.MAX_LINES_PER_WINDOW
     assert log.stream.getvalue().count("mine ") == 100
-    assert healths["noisy"].num_lines_left_out == 80
+    assert stats_by_package["noisy"].num_lines_left_out == 80
 
 
 def test_deprecated_names_are_told_once_for_each_plugin(
@@ -491,9 +492,9 @@ def test_deprecated_names_are_told_once_for_each_plugin(
 
     lines = [record.message for record in caplog.records]
     assert lines == [
-        "plugin 'one' uses Item.old, which will go: use Item.new",
-        "plugin 'two' uses Item.old, which will go: use Item.new",
-        f"module {__name__} uses Item.old, which will go: use Item.new",
+        "plugin 'one' uses Item.old, which is deprecated: use Item.new",
+        "plugin 'two' uses Item.old, which is deprecated: use Item.new",
+        f"module {__name__} uses Item.old, which is deprecated: use Item.new",
     ]
     assert states(client)["one"]["deprecated"] == [
         {"name": "Item.old", "instead": "use Item.new", "count": 5}

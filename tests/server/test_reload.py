@@ -6,11 +6,13 @@ import logging
 import sys
 import threading
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from every_test import PATIENCE
+from every_test import PATIENCE, patient_tuning
 
 from tbcore.config import Config
 from tbcore.plugins import load_plugins
@@ -48,10 +50,11 @@ class Developing:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         folder.mkdir(exist_ok=True)
-        config = Config(logdir="", plugins_dirs=(str(folder),), dev=True)
+        self.tuning: Any = SimpleNamespace(**asdict(patient_tuning(reload_delay_seconds=0.0)))
+        config = Config(logdir="", plugins_dirs=(str(folder),), dev=True, tuning=self.tuning)
         multiplexer = Multiplexer()
         self.reloader = Reloader(config, multiplexer)
-        plugins = load_plugins(only=(), folders=config.plugins_dirs, dev=True)
+        plugins = load_plugins(only=(), folders=config.plugins_dirs, dev=True, tuning=config.tuning)
         self.app = create_app(config, multiplexer=multiplexer, plugins=plugins)
         self.reloader._plugins = plugins
         self.client = self.new_client()
@@ -65,7 +68,7 @@ class Developing:
         file = self.folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
-        self.reloader.look(self.app)
+        self.reloader.reload_changed(self.app)
 
     def get(self, path: str) -> Any:
         return self.client.get(path)
@@ -79,7 +82,6 @@ class Developing:
 
 @pytest.fixture
 def developing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Developing]:
-    monkeypatch.setattr("tbcore.server.reload.SETTLE_SECONDS", 0.0)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     monkeypatch.setenv("TBCORE_PLUGINS", "")
     before = set(sys.modules)
@@ -101,11 +103,11 @@ def test_a_plugin_is_taken_up_edited_and_removed(developing: Developing) -> None
     assert developing.plugin()["title"] == "Mint"
     reloads.append(developing.get("data/status").json()["num_reloads"])
     (developing.folder / "mine.py").unlink()
-    developing.reloader.look(developing.app)
+    developing.reloader.reload_changed(developing.app)
     assert developing.get("data/plugin/mine/word").status_code == 404
     reloads.append(developing.get("data/status").json()["num_reloads"])
     assert reloads == [0, 2, 3]
-    developing.reloader.look(developing.app)
+    developing.reloader.reload_changed(developing.app)
     assert developing.get("data/status").json()["num_reloads"] == 3
 
 
@@ -207,9 +209,9 @@ def test_requests_that_have_begun_are_answered_by_the_old_code(developing: Devel
 
 
 def test_what_old_code_has_blocked_is_free_again(
-    developing: Developing, monkeypatch: pytest.MonkeyPatch
+    developing: Developing,
 ) -> None:
-    """All threads, for ever: who mends that need not start the server anew."""
+    """All threads, forever: after a correction the server need not be restarted."""
     blocking = PLUGIN.replace("entered.set()", "entered.release()")
     blocking = blocking.replace("threading.Event(), ", "threading.Semaphore(0), ")
     blocking = blocking.replace("leave.wait(60)", "leave.wait()")
@@ -224,10 +226,10 @@ def test_what_old_code_has_blocked_is_free_again(
         asking.start()
     for _ in ask:
         assert old.entered.acquire(timeout=PATIENCE)
-    # Not before: on a busy machine a request that gives up early blocks no thread.
-    with monkeypatch.context() as short:
-        short.setattr("tbcore.server.guard.PATIENCE_SECONDS", 0.2)
-        assert developing.get("data/plugin/mine/word").status_code == 503
+    # Not before: on a busy machine a request that times out early would block no thread.
+    developing.tuning.queue_timeout_seconds = 0.2
+    assert developing.get("data/plugin/mine/word").status_code == 503
+    developing.tuning.queue_timeout_seconds = PATIENCE
 
     developing.write("mine.py", f"{PLUGIN}\n@hookimpl\ndef is_active(): return True # mended\n")
 

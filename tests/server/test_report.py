@@ -12,7 +12,7 @@ from every_test import until
 
 from tbcore import PluginInfo
 from tbcore.plugins import LoadedPlugin, MountedPlugin
-from tbcore.server.report import LogHandler, Reporter, found, plugin_names, plural, size
+from tbcore.server.report import LogHandler, Reporter, plugin_names, plural, scan_summary, size
 from tbcore.store.loader import LoadStatus
 
 
@@ -63,14 +63,14 @@ def test_plurals() -> None:
         (
             LoadStatus(num_directories=12),
             "runs",
-            "no event files below runs/ yet (looked into 12 directories)",
+            "no event files below runs/ yet (scanned 12 directories)",
         ),
         (LoadStatus(missing=("/a", "/b")), "a,b", "nothing to show yet"),
     ],
 )
 def test_what_was_found(status: LoadStatus, logdir: str, text: str) -> None:
     """Or what was looked for, and where."""
-    assert found(status, logdir) == text
+    assert scan_summary(status, logdir) == text
 
 
 def test_the_names_of_plugins() -> None:
@@ -83,7 +83,7 @@ def test_the_names_of_plugins() -> None:
     assert plugin_names([]) == "no plugins"
     assert plugin_names([mounted("a", 5), mounted("b", 1)]) == "plugins: b, a"
     assert plugin_names([mounted("a", 5), mounted("b", 1, "broken")]) == (
-        "plugins: a; not working: b, see `tbcore plugins`"
+        "plugins: a; failed: b, see `tbcore plugins`"
     )
 
 
@@ -110,7 +110,7 @@ def test_progress_is_for_terminals() -> None:
 
     store.status = LOADING
     wait_for(terminal, "reading: 45 % of 1.0 kB")
-    reporter.say("something else")
+    reporter.print_line("something else")
     wait_for(terminal, "\r\x1b[Ksomething else\n")
     store.status = LoadStatus(passes=1, num_files=1, num_directories=1)
     reporter.stop()

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import pytest
-from every_test import PATIENCE, until
+from every_test import PATIENCE, patient_tuning, until
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
@@ -27,7 +27,7 @@ from starlette.routing import Route
 from tbcore import __version__
 from tbcore.config import Config
 from tbcore.plugins import load_plugins
-from tbcore.server import guard, protocol
+from tbcore.server import protocol
 from tbcore.server.app import create_app
 from tbcore.server.http_server import HttpServer
 from tbcore.store.multiplexer import Multiplexer
@@ -254,7 +254,7 @@ def test_without_a_port_the_next_free_one_is_taken(start: Make) -> None:
     second = start("--port=default")
 
     assert 6006 <= first.port < second.port
-    second.line(f"^port 6006 is taken, so this is port {second.port}$")
+    second.line(f"^port 6006 is in use; using port {second.port}$")
     for server in (first, second):
         assert server.json("/data/logdir") == {"logdir": "runs"}
 
@@ -273,7 +273,7 @@ def test_a_port_that_is_taken_is_an_error_in_one_line(
     assert done.returncode == 1
     assert done.stderr == (
         f"tbcore: port {port} is in use by another program; "
-        "give another one with --port, or leave out --port to get a free one\n"
+        "choose another with --port, or omit --port to use a free one\n"
     )
     assert done.stdout == ""
 
@@ -284,7 +284,7 @@ def test_a_plugin_that_fails_is_told_at_the_start(start: Make, install: Make) ->
     install("good", PLUGIN)
     server = start()
 
-    server.line(r"; plugins: good; not working: bad, see `tbcore plugins`$")
+    server.line(r"; plugins: good; failed: bad, see `tbcore plugins`$")
     until(lambda: server.json("/data/plugins_listing") == {"good": True, "bad": False})
     assert server.get("/data/plugin/good/version")[2] == b"one"
     _, _, noise = server.end(signal.SIGTERM)
@@ -312,8 +312,8 @@ def test_plugins_that_are_not_there(start: Make, install: Make, tmp_path: Path) 
     server = start("--samples_per_plugin", "picture=3,pictures=4", "--plugins_dir", "nothing")
     _, _, noise = server.end(signal.SIGTERM)
     assert noise == (
-        f"tbcore: warning: --plugins_dir {tmp_path / 'nothing'}: there is no plugin in it, which "
-        "is a file NAME.py, a package, or a pyproject.toml with an entry point of the group "
+        f"tbcore: warning: --plugins_dir {tmp_path / 'nothing'}: found no plugin; "
+        "expected a file NAME.py, a package, or a pyproject.toml with an entry point in the group "
         "'tbcore.plugins'\n"
         "tbcore: warning: --samples_per_plugin: there is no plugin 'picture'; "
         "did you mean 'pictures'?; there are: pictures\n"
@@ -322,7 +322,7 @@ def test_plugins_that_are_not_there(start: Make, install: Make, tmp_path: Path) 
 
 def test_without_plugins_it_says_why(start: Make) -> None:
     """An empty variable is something else than an empty environment."""
-    start().line("^the variable TBCORE_PLUGINS names no plugin, so none is loaded$")
+    start().line("^no plugins are loaded, because the variable TBCORE_PLUGINS names none$")
 
 
 # The token ---------------------------------------------------------------------------------------
@@ -349,7 +349,9 @@ def test_without_a_token_off_loopback_names_are_checked(start: Make) -> None:
     """And a line warns."""
     server = start("--bind_all", "--no_token")
 
-    server.line(r"^tbcore: warning: whoever can reach this machine can read these logs", noise=True)
+    server.line(
+        r"^tbcore: warning: anyone who can reach this machine can read these logs", noise=True
+    )
     assert "token" not in server.url
     assert server.get("/data/runs")[0] == 200
     assert server.get("/data/runs", Host="evil.example")[0] == 403
@@ -600,16 +602,15 @@ def raising(error: Exception) -> Callable[[Request], Response]:
 
 
 @pytest.fixture
-def in_process(
-    make_plugin: Make, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Callable[[Any], int]]:
-    """`in_process(routes)`: a server in a thread with a plugin `made`; returns its port."""
+def in_process(make_plugin: Make) -> Iterator[Callable[..., int]]:
+    """`in_process(routes, **tuning)`: the port of a server in a thread with a plugin `made`."""
     servers: list[tuple[HttpServer, threading.Thread]] = []
 
-    def run(routes: list[Route]) -> int:
+    def run(routes: list[Route], **tuning: float) -> int:
         listener = socket.create_server(("127.0.0.1", 0))
         plugins = load_plugins(only=(), extra={"made": make_plugin(routes=lambda: routes)})
-        app = create_app(Config(logdir=""), multiplexer=Multiplexer(), plugins=plugins)
+        config = Config(logdir="", tuning=patient_tuning(**tuning))
+        app = create_app(config, multiplexer=Multiplexer(), plugins=plugins)
         started = threading.Event()
         server = HttpServer(app, started.set)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
@@ -626,30 +627,26 @@ def in_process(
         assert not thread.is_alive()
 
 
-def test_half_requests_are_dropped_and_keep_nobody_out(
-    in_process: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """300 of them, some that send a byte now and then."""
-    port = in_process([])
+def test_incomplete_requests_time_out_and_block_nobody(in_process: Make) -> None:
+    """300 of them, some of which send a byte now and then."""
 
-    def connect() -> list[socket.socket]:
+    def connect(port: int) -> list[socket.socket]:
         half = [socket.create_connection(("127.0.0.1", port)) for _ in range(300)]
         for number, connection in enumerate(half):
             if number % 3:
                 connection.sendall(b"GET /data/runs HTTP/1.1\r\nHost: local")
         return half
 
-    # As long as none of them is dropped.
-    monkeypatch.setattr(protocol, "REQUEST_SECONDS", 600.0)
-    half = connect()
+    # Before any of them times out.
+    port = in_process([], request_timeout_seconds=600.0)
+    half = connect(port)
     started = time.monotonic()
     assert raw(port, b"GET /data/runs HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
     assert time.monotonic() - started < 1
     for connection in half:
         connection.close()
 
-    monkeypatch.setattr(protocol, "REQUEST_SECONDS", 1.5)
-    half = connect()
+    half = connect(in_process([], request_timeout_seconds=1.5))
     deadline = time.monotonic() + PATIENCE
     dropped = 0
     for connection in half:
@@ -671,12 +668,10 @@ def test_half_requests_are_dropped_and_keep_nobody_out(
         connection.close()
 
 
-def test_a_body_that_does_not_come_is_not_waited_for(
-    in_process: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """408, and the connection is closed."""
-    monkeypatch.setattr(guard, "BODY_SECONDS", 0.3)
-    port = in_process([Route("/x", lambda request: Response("late"), methods=["POST"])])
+def test_a_body_that_does_not_arrive_times_out(in_process: Make) -> None:
+    """With 408, and the connection is closed."""
+    route = Route("/x", lambda request: Response("late"), methods=["POST"])
+    port = in_process([route], request_timeout_seconds=1.0)
 
     answer = raw(
         port,
@@ -691,21 +686,20 @@ def test_a_body_that_does_not_come_is_not_waited_for(
 def test_a_client_that_does_not_read_is_dropped(
     in_process: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its answer would stay in memory for ever."""
-    monkeypatch.setattr(protocol, "STALL_SECONDS", 0.5)
+    """Otherwise its response would stay in memory forever."""
     is_dropped = threading.Event()
 
-    def connection_lost(self: protocol._DeadlineProtocol, exc: Exception | None) -> None:
+    def connection_lost(self: protocol._TimeoutProtocol, exc: Exception | None) -> None:
         is_dropped.set()
         real(self, exc)
 
-    real = protocol._DeadlineProtocol.connection_lost
-    monkeypatch.setattr(protocol._DeadlineProtocol, "connection_lost", connection_lost)
+    real = protocol._TimeoutProtocol.connection_lost
+    monkeypatch.setattr(protocol._TimeoutProtocol, "connection_lost", connection_lost)
 
     def large(request: Request) -> Response:
         return Response(b"\0" * 50_000_000, media_type="application/octet-stream")
 
-    port = in_process([Route("/x", large)])
+    port = in_process([Route("/x", large)], stall_timeout_seconds=0.5)
     with socket.create_connection(("127.0.0.1", port)) as connection:
         connection.sendall(b"GET /data/plugin/made/x HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert is_dropped.wait(PATIENCE)
@@ -722,8 +716,7 @@ def test_a_client_that_does_not_read_is_dropped(
 def test_a_client_that_reads_slowly_gets_all_of_its_answer(
     in_process: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It may take many times as long as a client that does not read is waited for."""
-    monkeypatch.setattr(protocol, "STALL_SECONDS", 1.0)
+    """It may take many times as long as the timeout for a client that does not read."""
     size = 30_000_000
     seconds = 0.0
     num_looks = 0
@@ -745,24 +738,24 @@ def test_a_client_that_reads_slowly_gets_all_of_its_answer(
             # What is looked at from time to time is so more often.
             return self._loop.call_later(delay / 100 if delay < 1 else delay, *call)
 
-    def connection_made(self: protocol._DeadlineProtocol, transport: Any) -> None:
+    def connection_made(self: protocol._TimeoutProtocol, transport: Any) -> None:
         self.loop = OwnTime(self.loop)  # type: ignore[assignment]
         real(self, transport)
 
-    def watch_answer(self: protocol._DeadlineProtocol, waited: int, since: float) -> None:
+    def watch_answer(self: protocol._TimeoutProtocol, waited: int, since: float) -> None:
         nonlocal num_looks
         num_looks += 1
         look(self, waited, since)
 
-    real = protocol._DeadlineProtocol.connection_made
-    look = protocol._DeadlineProtocol._watch_answer
-    monkeypatch.setattr(protocol._DeadlineProtocol, "connection_made", connection_made)
-    monkeypatch.setattr(protocol._DeadlineProtocol, "_watch_answer", watch_answer)
+    real = protocol._TimeoutProtocol.connection_made
+    look = protocol._TimeoutProtocol._watch_response
+    monkeypatch.setattr(protocol._TimeoutProtocol, "connection_made", connection_made)
+    monkeypatch.setattr(protocol._TimeoutProtocol, "_watch_response", watch_answer)
 
     def large(request: Request) -> Response:
         return Response(b"\0" * size, media_type="application/octet-stream")
 
-    port = in_process([Route("/x", large)])
+    port = in_process([Route("/x", large)], stall_timeout_seconds=1.0)
     with socket.create_connection(("127.0.0.1", port)) as connection:
         connection.settimeout(PATIENCE)
         connection.sendall(b"GET /data/plugin/made/x HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -784,12 +777,12 @@ def test_a_client_that_is_gone_when_it_is_refused_is_no_fault(
     """It had its answer; what it sent behind its request is no HTTP."""
     is_gone = threading.Event()
 
-    def send_400_response(self: protocol._DeadlineProtocol, msg: str) -> None:
+    def send_400_response(self: protocol._TimeoutProtocol, msg: str) -> None:
         assert is_gone.wait(PATIENCE)
         real(self, msg)
 
-    real = protocol._DeadlineProtocol.send_400_response
-    monkeypatch.setattr(protocol._DeadlineProtocol, "send_400_response", send_400_response)
+    real = protocol._TimeoutProtocol.send_400_response
+    monkeypatch.setattr(protocol._TimeoutProtocol, "send_400_response", send_400_response)
     port = in_process([])
     assert raw(port, b"GET /data/runs HTTP/1.1\r\nHost: localhost\r\n\r\nnonsense\r\n\r\n")
     is_gone.set()

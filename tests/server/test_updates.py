@@ -1,4 +1,4 @@
-"""How far loading is, as JSON and as a stream of events."""
+"""The progress of loading, as JSON and as a stream of events."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from every_test import PATIENCE
+from every_test import PATIENCE, patient_tuning
 
 from tbcore.eventfiles.logdir import LogdirSpec
-from tbcore.server import updates
 from tbcore.store.loader import Loader, LoadStatus
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.testing import write_run
@@ -31,7 +30,7 @@ class Stream:
         self.start: Any = None
         self.chunks: asyncio.Queue[bytes | None] = asyncio.Queue()
         self.times: list[float] = []
-        """When they came."""
+        """Times at which the chunks arrived, in seconds of the monotonic clock."""
         self.gone = asyncio.Event()
 
     async def receive(self) -> Any:
@@ -137,13 +136,13 @@ def test_names_that_are_no_unicode_do_not_break_the_status(make_client: Make) ->
     assert status["problems"] == ["bad \ufffd"]
 
 
-def test_a_stream_speaks_at_once_and_when_something_changed(
-    make_client: Make, loaded: tuple[Multiplexer, Loader], monkeypatch: pytest.MonkeyPatch
+def test_a_stream_sends_the_status_at_once_and_when_it_changes(
+    make_client: Make, loaded: tuple[Multiplexer, Loader]
 ) -> None:
     """Changes come from the loader's thread."""
-    monkeypatch.setattr(updates, "PAUSE_SECONDS", 0.05)
     multiplexer, loader = loaded
-    app = make_client(multiplexer=multiplexer).app
+    tuning = patient_tuning(min_update_interval_seconds=0.05)
+    app = make_client(multiplexer=multiplexer, tuning=tuning).app
 
     async def run() -> None:
         async with listening(app) as stream:
@@ -170,7 +169,7 @@ def test_a_stream_speaks_at_once_and_when_something_changed(
 
 
 def test_messages_are_a_second_apart(make_client: Make) -> None:
-    """However fast the loader commits; the newest state is what comes."""
+    """However fast the loader commits. Each message has the newest state."""
     multiplexer = Multiplexer()
     app = make_client(multiplexer=multiplexer).app
 
@@ -187,11 +186,10 @@ def test_messages_are_a_second_apart(make_client: Make) -> None:
     asyncio.run(run())
 
 
-def test_a_silent_stream_beats(make_client: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that nothing on the way takes it for dead."""
-    monkeypatch.setattr(updates, "HEARTBEAT_SECONDS", 0.05)
-    monkeypatch.setattr(updates, "PAUSE_SECONDS", 0.0)
-    app = make_client().app
+def test_a_stream_without_messages_sends_heartbeats(make_client: Make) -> None:
+    """So that no proxy closes it."""
+    tuning = patient_tuning(heartbeat_seconds=0.05, min_update_interval_seconds=0.0)
+    app = make_client(tuning=tuning).app
 
     async def run() -> None:
         async with listening(app) as stream:
@@ -201,12 +199,9 @@ def test_a_silent_stream_beats(make_client: Make, monkeypatch: pytest.MonkeyPatc
     asyncio.run(run())
 
 
-def test_streams_end_when_the_server_does(
-    make_client: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """At once, also in their pause; later ones say one thing and end."""
-    monkeypatch.setattr(updates, "PAUSE_SECONDS", 3600.0)
-    app = make_client().app
+def test_streams_end_when_the_server_does(make_client: Make) -> None:
+    """At once, even between two messages. Streams that start later send one message and end."""
+    app = make_client(tuning=patient_tuning(min_update_interval_seconds=3600.0)).app
 
     async def run() -> None:
         async with listening(app) as stream, listening(app) as other:
@@ -223,8 +218,8 @@ def test_streams_end_when_the_server_does(
     asyncio.run(run())
 
 
-def test_a_page_that_went_away_is_forgotten(make_client: Make) -> None:
-    """Its task ends, and later changes find nobody; also on a loop that is gone."""
+def test_the_stream_of_a_closed_page_is_forgotten(make_client: Make) -> None:
+    """Its task ends, and later changes do not reach it, even if its event loop is closed."""
     multiplexer = Multiplexer()
     app = make_client(multiplexer=multiplexer).app
 

@@ -21,6 +21,9 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tbcore import tuning
+from tbcore.tuning import Tuning
+
 __all__ = [
     "patience",
     "pytest_collection_modifyitems",
@@ -68,22 +71,25 @@ def port_of(process: subprocess.Popen[Any], log: Path) -> int:
     raise AssertionError(f"the server does not start:\n{text}")
 
 
+def patient_tuning(**fields: Any) -> Tuning:
+    """Tuning whose timeouts for plugins never pass in a test, but for the fields that are given.
+
+    A machine may stand still for seconds at any time, which is not the fault of a plugin.
+    """
+    patient = {
+        "plugin_timeout_seconds": PATIENCE,
+        "slow_call_seconds": PATIENCE,
+        "slow_is_active_seconds": PATIENCE,
+        "blocked_loop_seconds": PATIENCE,
+    }
+    return Tuning(**{**patient, **fields})
+
+
 @pytest.fixture(scope="session", autouse=True)
 def patience() -> Iterator[None]:
-    """A machine may stand still for seconds at any time, which is no fault of a plugin.
-
-    Tests of what is told of slow plugins, and answered in place of them, set what they need.
-    """
+    """Servers of all tests are patient with plugins, unless a test sets a tuning."""
     with pytest.MonkeyPatch.context() as patch:
-        for name in (
-            "plugins.SLOW_SECONDS",
-            "server.activity.PATIENCE_SECONDS",
-            "server.activity.SLOW_SECONDS",
-            "server.guard.SLOW_SECONDS",
-            "server.legacy.PATIENCE_SECONDS",
-            "server.plugin_loop.BLOCKED_SECONDS",
-        ):
-            patch.setattr(f"tbcore.{name}", PATIENCE)
+        patch.setattr(tuning, "DEFAULT", patient_tuning())
         yield
 
 

@@ -1,0 +1,271 @@
+"""PluginStats: durations, faults and deprecated calls of one plugin; a limit on its log lines.
+
+While code of a plugin runs, the context variable `CURRENT_PLUGIN` holds the plugin's stats. The
+context is copied to the threads of the plugin's pool and to its asyncio tasks, so log lines written
+there can be attributed to the plugin.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+logger = logging.getLogger(__name__)
+
+MAX_RECENT_DURATIONS = 100
+"""The median is taken over this many of the newest durations of one kind of call."""
+MAX_FAULTS = 100
+"""Different faults that are kept for one plugin. The one that occurred longest ago is dropped."""
+MAX_LINES_PER_WINDOW = 20
+"""Log lines of one plugin that are written within one time window. One line at the end of the
+window says how many more were left out."""
+
+
+@dataclass
+class Timing:
+    """Durations of one kind of call."""
+
+    count: int = 0
+    slowest: float = 0.0
+    """Seconds of the slowest call."""
+    recent: deque[float] = field(default_factory=lambda: deque(maxlen=MAX_RECENT_DURATIONS))
+    """Seconds of the newest calls, oldest first."""
+
+
+@dataclass
+class Fault:
+    """One thing that went wrong, once or repeatedly."""
+
+    what: str
+    """The call that went wrong, such as `route /tags`."""
+    message: str
+    count: int
+    last: float
+    """Wall time of the last occurrence, in seconds since the epoch."""
+    traceback: str = ""
+
+
+@dataclass
+class Call:
+    """One call of a plugin's code, running or finished."""
+
+    what: str
+    """The code that was called, such as `route /tags`."""
+    started: float
+    """Start of the call, in seconds of the monotonic clock."""
+    seconds: float = 0.0
+    """Duration of the call; 0 while it runs."""
+
+
+@dataclass
+class Deprecation:
+    """A deprecated name of the core that the plugin uses."""
+
+    name: str
+    instead: str
+    """What to use in its place, such as `use Item.new`."""
+    count: int = 0
+
+
+class PluginStats:
+    """Statistics of one plugin. All methods may be called in any thread."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        dev: bool = False,
+        log_window_seconds: float = 10.0,
+        traceback_of: Callable[[BaseException], str] | None = None,
+    ) -> None:
+        """With `dev`, log lines are not limited, and `as_json` has whole paths and the tracebacks
+        that `traceback_of` makes."""
+        self.name = name
+        self.dev = dev
+        self._traceback_of = traceback_of if dev else None
+        self.since = time.time_ns()
+        """When this version of the plugin's code was loaded, in ns since the epoch. Another version
+        may send other responses for the same data."""
+        self.num_lines_left_out = 0
+        """Log lines that were dropped since the plugin was loaded."""
+        self._lock = threading.Lock()
+        self._timings: dict[str, Timing] = {}
+        self._faults: dict[tuple[str, str], Fault] = {}
+        self._deprecations: dict[str, Deprecation] = {}
+        self._running: dict[int, Call] = {}
+        self._log_window_seconds = log_window_seconds
+        self._window_start = -log_window_seconds
+        """Start of the time window of log lines, in seconds of the monotonic clock."""
+        self._num_lines = 0
+        """Log lines in this window, those left out included."""
+        self._num_unreported_lines = 0
+        """Lines that were left out, and that no log line has counted yet."""
+
+    @contextmanager
+    def measure(self, what: str) -> Iterator[Call]:
+        """Attributes the code inside to the plugin and records its duration as one of `what`."""
+        before = CURRENT_PLUGIN.set(self)
+        call = Call(what, time.monotonic())
+        with self._lock:
+            self._running[id(call)] = call
+        try:
+            yield call
+        finally:
+            CURRENT_PLUGIN.reset(before)
+            call.seconds = time.monotonic() - call.started
+            with self._lock:
+                del self._running[id(call)]
+                self._add_duration(what, call.seconds)
+
+    def record_duration(self, what: str, seconds: float) -> None:
+        """Records the duration of a call that has finished."""
+        with self._lock:
+            self._add_duration(what, seconds)
+
+    def record_failure(self, what: str, message: str, error: BaseException | None = None) -> None:
+        """Records a fault. `message` is one line.
+
+        Faults of one `what` count as the same if their exceptions have the same type or, without an
+        exception, if their messages are equal.
+        """
+        key = (what, type(error).__name__ if error else message)
+        traceback = self._traceback_of(error) if error and self._traceback_of else ""
+        with self._lock:
+            fault = self._faults.pop(key, None) or Fault(what, message, 0, 0.0)
+            fault.message, fault.traceback = message, traceback
+            fault.count += 1
+            fault.last = time.time()
+            if len(self._faults) >= MAX_FAULTS:
+                del self._faults[next(iter(self._faults))]
+            self._faults[key] = fault
+
+    def uses_deprecated(self, name: str, instead: str) -> bool:
+        """Counts one use of a deprecated name; returns whether it is the first."""
+        with self._lock:
+            deprecation = self._deprecations.setdefault(name, Deprecation(name, instead))
+            deprecation.count += 1
+            return deprecation.count == 1
+
+    def may_log(self) -> bool:
+        """Whether one more log line of the plugin may be written; counts the line if not."""
+        if self.dev:
+            return True
+        with self._lock:
+            now = time.monotonic()
+            if now - self._window_start >= self._log_window_seconds:
+                self._window_start, self._num_lines = now, 0
+            self._num_lines += 1
+            if self._num_lines <= MAX_LINES_PER_WINDOW:
+                return True
+            self.num_lines_left_out += 1
+            self._num_unreported_lines += 1
+            is_first = self._num_unreported_lines == 1
+            seconds_left = self._window_start + self._log_window_seconds - now
+        if is_first:
+            timer = threading.Timer(seconds_left, self._log_num_left_out)
+            timer.daemon = True
+            timer.start()
+        return False
+
+    def as_json(self) -> dict[str, Any]:
+        """All statistics, for `data/plugins`. Durations are in seconds, times in seconds since the
+        epoch."""
+        with self._lock:
+            now = time.monotonic()
+            return {
+                "timings": [
+                    {
+                        "what": what,
+                        "count": timing.count,
+                        "median": round(float(np.median(timing.recent)), 6),
+                        "slowest": round(timing.slowest, 6),
+                    }
+                    for what, timing in self._timings.items()
+                ],
+                "running": [
+                    {"what": call.what, "seconds": round(now - call.started, 3)}
+                    for call in self._running.values()
+                ],
+                "faults": [self._fault_as_json(fault) for fault in reversed(self._faults.values())],
+                "deprecated": [
+                    {"name": used.name, "instead": used.instead, "count": used.count}
+                    for used in self._deprecations.values()
+                ],
+                "log_lines_left_out": self.num_lines_left_out,
+            }
+
+    def _fault_as_json(self, fault: Fault) -> dict[str, Any]:
+        found = {
+            "what": fault.what,
+            "message": fault.message if self.dev else without_paths(fault.message),
+            "count": fault.count,
+            "last": round(fault.last, 3),
+        }
+        if fault.traceback:
+            found["traceback"] = fault.traceback
+        return found
+
+    def _add_duration(self, what: str, seconds: float) -> None:
+        timing = self._timings.setdefault(what, Timing())
+        timing.count += 1
+        timing.slowest = max(timing.slowest, seconds)
+        timing.recent.append(seconds)
+
+    def _log_num_left_out(self) -> None:
+        with self._lock:
+            count, self._num_unreported_lines = self._num_unreported_lines, 0
+        logger.warning(
+            "plugin %r: %d more of its log lines within %g s were left out",
+            self.name, count, self._log_window_seconds,
+        )  # fmt: skip
+
+
+CURRENT_PLUGIN: ContextVar[PluginStats | None] = ContextVar("tbcore_plugin", default=None)
+"""The stats of the plugin whose code runs in this context; None in the core's own code."""
+
+
+def warn_deprecated(name: str, instead: str) -> None:
+    """Logs, once for each plugin and name, that a name of the core is deprecated.
+
+    The core calls this where the old name still works: `warn_deprecated("Item.old", "use
+    Item.new")`. The log line names the plugin. Outside of a plugin's calls it names the calling
+    module, and is written each time.
+    """
+    plugin = CURRENT_PLUGIN.get()
+    if plugin is None:
+        logger.warning("module %s uses %s, which is deprecated: %s", _caller(), name, instead)
+    elif plugin.uses_deprecated(name, instead):
+        logger.warning("plugin %r uses %s, which is deprecated: %s", plugin.name, name, instead)
+
+
+def _caller() -> str:
+    """The innermost module on the call stack that is not part of tbcore."""
+    frame = sys._getframe()
+    while frame is not None:
+        module = str(frame.f_globals.get("__name__", ""))
+        if module.partition(".")[0] != "tbcore" or frame.f_back is None:
+            return module
+        frame = frame.f_back
+    raise AssertionError
+
+
+_QUOTED_PATH = re.compile(r"""(['"])(?:[A-Za-z]:)?[/\\][^'"\n]*[/\\]([^'"\n]*)\1""")
+_PATH = re.compile(
+    r"""(?<![\w/\\:.])(?:[A-Za-z]:)?[/\\](?:[^\s/\\'"():;,]+[/\\])+([^\s/\\'"():;,]*)"""
+)
+
+
+def without_paths(text: str) -> str:
+    """The text with every absolute path in it shortened to its last part."""
+    return _PATH.sub(r"\1", _QUOTED_PATH.sub(r"\1\2\1", text))
