@@ -572,9 +572,9 @@ def test_a_lone_percent_sign_in_the_address_is_literal(page_of: Any) -> None:
 def test_tags_without_a_group_fold_too(page_of: Any) -> None:
     page, profile, server = page_of()
     wait_for_curves(page, "accuracy", RUNS[0])
-    page.get_by_role("button", name="Without a section 2").click()
+    page.get_by_role("button", name="Ungrouped 2").click()
     page.wait_for_function("() => !tb.card('accuracy')")
-    page.get_by_role("button", name="Without a section 2").click()
+    page.get_by_role("button", name="Ungrouped 2").click()
     wait_for_curves(page, "accuracy", RUNS[0])
     profile.check(server.url)
 

@@ -94,7 +94,7 @@ def test_runs_are_filtered_and_checked(serve: Any, new_profile: Any, logdir: Pat
     again.get_by_role("checkbox", name="All runs").check()
     wait_for_curve(again, "loss", "eval")
     again.get_by_role("checkbox", name="All runs").uncheck()
-    wait_for_text(again, "No run is selected.")
+    wait_for_text(again, "No runs are selected.")
     profile.check(server.url)
 
 
@@ -691,7 +691,7 @@ def routes(multiplexer):
 
     page.get_by_role("checkbox", name="eval").uncheck()
     page.wait_for_function("() => !tb.card('loss').innerText.includes('eval')")
-    page.get_by_role("button", name="Without a section").click()
+    page.get_by_role("button", name="Ungrouped").click()
     page.wait_for_function("() => !tb.card('loss')")
     page.get_by_role("button", name="Unfold all").click()
     page.wait_for_function("() => tb.card('loss')")

@@ -1,33 +1,33 @@
 /**
- * The rows of the run list: runs below the folders of their paths or below their groups, or just runs. Pure.
+ * The rows of the run list: runs in folders by path, runs in groups, or a flat list. Pure functions, no DOM.
  *
  *     exp/a/train, exp/a/eval, exp/b/train   ->   exp/
  *                                                   a/
  *                                                     train
  *                                                     eval
- *                                                   b/train      a folder with one child is folded into it
+ *                                                   b/train      a folder with one child has no row
  */
 
 /**
  * @typedef {object} Row
  * @property {"run" | "folder" | "group"} kind
- * @property {string} key  unlike that of any other row
- * @property {string} name  of the run, of the group, or the path of the folder
- * @property {string} label  the part of the name that the rows above do not say
- * @property {number} depth  0 at the top
- * @property {number} position  among its siblings, from 1
- * @property {number} numSiblings  itself too
- * @property {readonly string[]} runs  all runs below, or the run itself
- * @property {boolean} isOpen  whether the rows below it are listed
+ * @property {string} key  unique among all rows
+ * @property {string} name  name of the run or group, or path of the folder
+ * @property {string} label  the name without what the rows above it already show
+ * @property {number} depth  0 at the top level
+ * @property {number} position  position among its siblings, from 1
+ * @property {number} numSiblings  number of siblings, including itself
+ * @property {readonly string[]} runs  all runs in the folder or group, or the run itself
+ * @property {boolean} isOpen  whether the rows inside it are shown
  *
  * @typedef {{ label: string, name: string, runs: string[], children: Node[] | null, folders: Map<string, Node> | null }} Node
- *   a run when it has no children
+ *   a folder, or a run if it has no children
  */
 
 /**
- * Rows by path. Runs keep their order; a folder stands where its first run would.
+ * Rows of runs in folders. Runs keep their order; a folder is at the position of its first run.
  * @param {readonly string[]} runs
- * @param {(key: string) => boolean} isOpen  of folders
+ * @param {(key: string) => boolean} isOpen  whether a folder is open
  * @returns {Row[]}
  */
 export function treeRows(runs, isOpen) {
@@ -75,11 +75,12 @@ export function treeRows(runs, isOpen) {
 }
 
 /**
- * Rows by group, in the order of their first runs. A group of one run is that run. Labels leave out the folders that all
- * groups are in, and those of members what all of the group are in.
+ * Rows of runs in groups, in the order of the groups' first runs. A group of one run is shown as that run. The
+ * labels of groups leave out the folders that all groups have in common, and the labels of runs those that all
+ * runs of their group have in common.
  * @param {readonly string[]} runs
  * @param {ReadonlyMap<string, string>} groupOf  run to group
- * @param {(key: string) => boolean} isOpen  of groups
+ * @param {(key: string) => boolean} isOpen  whether a group is open
  * @returns {Row[]}
  */
 export function groupRows(runs, groupOf, isOpen) {
@@ -105,14 +106,14 @@ export function groupRows(runs, groupOf, isOpen) {
     const row = { name, label: name.slice(start), depth: 0, position, numSiblings: groups.size, runs: members, isOpen: isOpen(key) };
     rows.push({ kind: "group", key, ...row });
     if (!row.isOpen) continue;
-    const said = commonFolder(members);
-    members.forEach((run, i) => rows.push({ ...runRow(run, 1, i + 1, members.length), label: run.slice(said) }));
+    const numCommon = commonFolder(members);
+    members.forEach((run, i) => rows.push({ ...runRow(run, 1, i + 1, members.length), label: run.slice(numCommon) }));
   }
   return rows;
 }
 
 /**
- * Length of the path that names have in common, with the slash at its end.
+ * Number of characters of the folder that all names have in common, including the final slash.
  * @param {readonly string[]} names
  */
 function commonFolder(names) {
@@ -127,7 +128,7 @@ function commonFolder(names) {
 }
 
 /**
- * One row a run.
+ * Rows of a flat list, one per run.
  * @param {readonly string[]} runs
  * @returns {Row[]}
  */
@@ -146,14 +147,15 @@ function makeNode(label, name, runs) {
 }
 
 /**
- * Where a label is cut when there is no room: in the middle, because names differ at their ends.
+ * Splits a label into a head, which is truncated when space is short, and a tail, which is not: names mostly
+ * differ at their ends.
  * @param {string} label
- * @returns {[head: string, tail: string]} the tail is kept
+ * @returns {[head: string, tail: string]} `head` is "" for a short label
  */
 export function cutLabel(label) {
   const TAIL = 12;
   if (label.length <= TAIL + 4) return ["", label];
   let at = label.length - TAIL;
-  if (/[\udc00-\udfff]/.test(label[at])) at--; // not between the halves of a character
+  if (/[\udc00-\udfff]/.test(label[at])) at--; // do not split a surrogate pair
   return [label.slice(0, at), label.slice(at)];
 }

@@ -1,11 +1,12 @@
 /**
- * Files for the reader's own disk.
+ * Downloads of files that are made in the page.
  */
 
 /**
+ * Downloads a file.
  * @param {string | Blob} content
- * @param {string} name  of the file; what file systems do not like in it is replaced
- * @param {string} [type]  of a text
+ * @param {string} name  name of the file; unusual characters are replaced by `_`
+ * @param {string} [type]  MIME type, if the content is text
  */
 export function save(content, name, type = "text/plain") {
   const url = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type }));
@@ -15,7 +16,7 @@ export function save(content, name, type = "text/plain") {
 }
 
 /**
- * Rows as CSV: the texts are quoted where they need it.
+ * Formats rows as CSV. Cells are quoted only if necessary.
  * @param {readonly string[]} header
  * @param {Iterable<readonly (string | number)[]>} rows
  */

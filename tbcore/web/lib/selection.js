@@ -1,17 +1,19 @@
 /**
- * Which runs are checked in the run list, as a rule rather than a list: "all but these" or "only these". A rule has an
- * answer for runs that do not exist yet, and is short in a link. Pure.
+ * Which runs are checked in the run list: a base, all or none, and the runs that are exceptions. Unlike a list
+ * of runs, this also applies to runs that do not exist yet, and it makes links short. Pure functions, no DOM.
  */
 
 import { escapeName, unescapeName } from "./address.js";
 
 /**
  * @typedef {object} Selection
- * @property {"auto" | "all" | "none"} base  `auto`: nobody has chosen yet, and the newest runs are checked
- * @property {ReadonlySet<string>} except  runs for which the opposite of the base holds; empty for `auto`
+ * @property {"auto" | "all" | "none"} base  `auto`: the user has not selected any runs yet, and the newest
+ *   AUTO_LIMIT runs are checked
+ * @property {ReadonlySet<string>} except  runs that are unchecked (base `all`) or checked (base `none`); empty
+ *   for `auto`
  */
 
-/** As many runs are checked while nobody has chosen: more curves than this say little and take long to fetch. */
+/** Number of runs that are checked by default. More curves are hard to read and slow to load. */
 export const AUTO_LIMIT = 100;
 
 /** @type {Selection} */
@@ -25,8 +27,8 @@ export const AUTO = Object.freeze({ base: "auto", except: new Set() });
  */
 export function checkedRuns(selection, runs) {
   if (selection.base === "auto") return new Set(runs.slice(-AUTO_LIMIT));
-  const wanted = selection.base === "none";
-  return new Set(runs.filter((run) => selection.except.has(run) === wanted));
+  const checksExceptions = selection.base === "none";
+  return new Set(runs.filter((run) => selection.except.has(run) === checksExceptions));
 }
 
 /**
@@ -60,8 +62,9 @@ export function onlyRuns(names, runs) {
 }
 
 /**
- * The same runs by the rule with fewer exceptions, where there are very many of them: nobody unchecks thousands to see
- * each new run.
+ * The same checked runs, with the base that has fewer exceptions, if there are more than AUTO_LIMIT exceptions.
+ * A few exceptions keep their base, because it says whether new runs will be checked. With many, the user most
+ * likely did not mean that.
  * @param {Selection} selection
  * @param {readonly string[]} runs
  * @returns {Selection}
@@ -74,7 +77,7 @@ function shorter({ base, except }, runs) {
 }
 
 /**
- * `auto` turned into the rule it stands for just now.
+ * The same checked runs, without the base `auto`.
  * @param {Selection} selection
  * @param {readonly string[]} runs
  * @returns {Selection}
@@ -86,7 +89,7 @@ function explicit(selection, runs) {
 }
 
 /**
- * As text for the address: `!a,b` is all but a and b, `a,b` only those.
+ * Formats a selection for the URL: `!a,b` is all runs but a and b, `a,b` is only these two.
  * @param {Selection} selection
  * @returns {string | null} null for `auto`
  */
@@ -97,6 +100,7 @@ export function selectionToText(selection) {
 }
 
 /**
+ * Parses a selection from the URL; the inverse of `selectionToText`.
  * @param {string | null | undefined} text
  * @returns {Selection}
  */

@@ -1,5 +1,5 @@
 /**
- * The places of a step control: all steps that some series have, whether they are in sight or not, in one request.
+ * The places of a step slider: all steps of some runs and tags, fetched in one request.
  */
 
 import { useRef, useState } from "preact/hooks";
@@ -7,28 +7,29 @@ import { useAsking } from "./answers.js";
 import { expandPlaces } from "./steps.js";
 
 /**
- * Asked again when one of the runs has changed.
- * @param {import("tbcore/host.js").Host} host  its route `steps` is that of `tbcore.media`
- * @param {readonly { name: string }[]} runs  the same array as long as these are the same
- * @param {readonly string[]} tags  likewise
- * @param {boolean} isWanted  false: nothing is asked, as for cards far away
- * @returns {import("./steps.js").Place[]} none until they are known
+ * Preact hook: the places, fetched now and again whenever one of the runs changes. Errors are ignored, because
+ * the cards show them.
+ * @param {import("tbcore/host.js").Host} host  its plugin must have the route `steps` of `tbcore.media`
+ * @param {readonly { name: string }[]} runs  the same array as long as the runs are the same
+ * @param {readonly string[]} tags  the same array as long as the tags are the same
+ * @param {boolean} isEnabled  false: no requests are sent, as for cards far out of view
+ * @returns {import("./steps.js").Place[]} empty until they are loaded
  */
-export function usePlaces(host, runs, tags, isWanted) {
+export function usePlaces(host, runs, tags, isEnabled) {
   const [places, setPlaces] = useState(/** @type {import("./steps.js").Place[]} */ ([]));
-  const known = useRef("");
+  const lastText = useRef("");
   const generations = host.generations.value;
-  const changed = runs.map(({ name }) => generations.of(name)).join();
-  useAsking(isWanted ? (signal) => ask(signal).catch(() => {}) : null, [runs, tags], changed); // the cards say what is wrong
+  const generation = runs.map(({ name }) => generations.of(name)).join();
+  useAsking(isEnabled ? (signal) => load(signal).catch(() => {}) : null, [runs, tags], generation);
   return places;
 
   /** @param {AbortSignal} signal */
-  async function ask(signal) {
+  async function load(signal) {
     const body = JSON.stringify({ runs: runs.map(({ name }) => name), tags });
     const response = await host.fetch("steps", { method: "POST", body, signal });
     const text = await response.text();
-    if (!response.ok || text === known.current) return;
-    known.current = text;
+    if (!response.ok || text === lastText.current) return;
+    lastText.current = text;
     setPlaces(expandPlaces(JSON.parse(text)));
   }
 }

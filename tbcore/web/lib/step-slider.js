@@ -1,6 +1,6 @@
 /**
- * A slider over the steps that there are: one place for each, however far apart they lie. The arrow keys go on by one,
- * Home and End to the first and last.
+ * A slider over logged steps. Each step takes the same space, no matter how far apart the steps are. The arrow
+ * keys move by one step, Home and End to the first and last.
  */
 
 import { html } from "htm/preact";
@@ -11,11 +11,12 @@ import { findPlace } from "./steps.js";
 /** @typedef {import("./steps.js").Place} Place */
 
 /**
+ * The slider, with buttons for the previous and next step.
  * @param {object} props
- * @param {readonly Place[]} props.places  in order, as `unitePlaces` makes them
- * @param {Place | null} props.value  null: the end, also of those that are still to come
+ * @param {readonly Place[]} props.places  in order, as `usePlaces` returns them
+ * @param {Place | null} props.value  null for the latest place, including ones logged later
  * @param {(value: Place | null) => void} props.onChange
- * @param {string} props.label  what it moves, for screen readers
+ * @param {string} props.label  accessible name
  */
 export function StepSlider({ places, value, onChange, label }) {
   const last = places.length - 1;
@@ -42,25 +43,26 @@ export function StepSlider({ places, value, onChange, label }) {
     <button type="button" class="tb-icon-button" aria-label="Next step: ${label}" title="Next step" disabled=${at >= last} onClick=${() => go(at + 1)}>
       <${Icon} name="chevron" />
     </button>
-    <output title=${value ? `${at + 1} of ${last + 1}` : "The latest; follows what is still to come"}>
+    <output title=${value ? `${at + 1} of ${last + 1}` : "The latest step; follows new steps"}>
       ${text}${!value && html`<small>latest</small>`}
     </output>
   </div>`;
 }
 
 /**
- * The place at a position of the slider; the last position is the end.
+ * The place at a position of the slider.
  * @param {readonly Place[]} places
- * @param {number} index  may lie outside
- * @returns {Place | null}
+ * @param {number} index  position from 0; may be out of range
+ * @returns {Place | null} null, for the latest place, at the last position or after it
  */
 export function stepTo(places, index) {
   return index >= places.length - 1 ? null : places[Math.max(0, index)];
 }
 
 /**
+ * A place in words: `step 40`, or `step 40 (2)` for the second time that step 40 was logged.
  * @param {Place} place
- * @returns {string} `step 40`, and `step 40 (2)` for the second of those
+ * @returns {string}
  */
 export function describePlace({ step, nth }) {
   return nth > 0 ? `step ${formatStep(step)} (${nth + 1})` : `step ${formatStep(step)}`;

@@ -1,19 +1,20 @@
 /**
- * Places on a step control that several series share. Pure.
+ * Places: the positions of a step slider, which several series may share. Pure functions, no DOM.
  *
- * A step may have been logged more than once, so a place is a step and how many were logged with it before: every single
- * item can be reached.
+ * One series may log the same step more than once. A place is therefore a step and an index among the items
+ * logged with that step, so that every item can be reached.
  */
 
 /**
  * @typedef {object} Place
  * @property {number} step
- * @property {number} nth  of those that one series logged with this step, from 0
+ * @property {number} nth  index among the items that a series logged with this step, from 0
  */
 
 /**
  * All places, in order.
- * @param {{ step: number[], count: number[] }} columns  the steps, rising, and how many of each there are
+ * @param {{ step: number[], count: number[] }} columns  the steps in ascending order, and how often one
+ *   series logged each of them
  * @returns {Place[]}
  */
 export function expandPlaces({ step, count }) {
@@ -21,10 +22,10 @@ export function expandPlaces({ step, count }) {
 }
 
 /**
- * Where the last of the ordered places is that does not come after `place`.
- * @param {readonly Place[]} places
- * @param {Place | null} place  null: the end
- * @returns {number} -1 when all come after it
+ * The index of the last place that is not after `place`.
+ * @param {readonly Place[]} places  in order
+ * @param {Place | null} place  null for the latest
+ * @returns {number} -1 if all are after it
  */
 export function findPlace(places, place) {
   if (!place) return places.length - 1;
@@ -39,6 +40,7 @@ export function findPlace(places, place) {
 }
 
 /**
+ * Compares places, for sorting.
  * @param {Place} a
  * @param {Place} b
  */
@@ -47,7 +49,7 @@ export function comparePlaces(a, b) {
 }
 
 /**
- * A place as text for the address: `40`, `40~1` for the second of step 40, `last` for the end.
+ * Formats a place for the URL: `40`, `40~1` for the second item of step 40, or `last` for the latest (null).
  * @param {Place | null} place
  */
 export function formatPlace(place) {
@@ -56,8 +58,9 @@ export function formatPlace(place) {
 }
 
 /**
+ * Parses a place from the URL; the inverse of `formatPlace`.
  * @param {string | undefined} text
- * @returns {Place | null} null: the end, also where the text is none of `formatPlace`
+ * @returns {Place | null} null for the latest; also if the text is not valid
  */
 export function parsePlace(text) {
   const found = /^(-?\d+(?:e\+?\d+)?)(?:~(\d+))?$/.exec(text ?? "");
@@ -65,15 +68,16 @@ export function parsePlace(text) {
 }
 
 /**
- * Places by name as one text: `a:40,b:last`.
+ * Formats places by name (a tag) for the URL: `a:40,b:last`.
  * @param {ReadonlyMap<string, Place | null>} places
- * @returns {string | null} null when there are none
+ * @returns {string | null} null if there are none
  */
 export function formatPlaces(places) {
   return [...places].map(([name, place]) => `${name.replace(/[%,:]/g, encodeURIComponent)}:${formatPlace(place)}`).join(",") || null;
 }
 
 /**
+ * Parses places by name from the URL; the inverse of `formatPlaces`. Invalid entries are skipped.
  * @param {string | undefined} text
  * @returns {Map<string, Place | null>}
  */
@@ -86,7 +90,7 @@ export function parsePlaces(text) {
     try {
       places.set(decodeURIComponent(part.slice(0, colon)), parsePlace(part.slice(colon + 1)));
     } catch {
-      // a `%` that was typed by hand
+      // a stray `%`, typed by hand
     }
   }
   return places;

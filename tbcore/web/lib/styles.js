@@ -1,16 +1,16 @@
 /**
- * Style sheets for a document or a shadow root. A sheet is fetched once and shared by everybody who adopts it; nothing
- * here needs an inline style, so it works under a strict Content-Security-Policy.
+ * Style sheets for documents and shadow roots. A sheet is fetched once and shared by all roots that adopt it.
+ * There are no inline styles, so this works under a strict Content-Security-Policy.
  */
 
-/** @type {Map<string, Promise<CSSStyleSheet>>} */
+/** @type {Map<string, Promise<CSSStyleSheet>>} by URL */
 const sheets = new Map();
 
 /**
- * Adopts a sheet, unless the root has it already.
+ * Fetches a sheet and adds it to a root, unless the root already has it.
  * @param {Node} node  a document, a shadow root, or any node in one
  * @param {string | URL} url
- * @returns {Promise<void>} when the sheet is in force
+ * @returns {Promise<void>} resolves when the styles apply
  */
 export async function adoptStyles(node, url) {
   const address = String(url);
@@ -18,14 +18,14 @@ export async function adoptStyles(node, url) {
   if (!loading) {
     loading = load(address);
     sheets.set(address, loading);
-    loading.catch(() => sheets.delete(address)); // asked again next time
+    loading.catch(() => sheets.delete(address)); // fetch it again next time
   }
   adopt(node, await loading);
 }
 
 /**
- * Adopts a sheet given as text.
- * @param {Node} node
+ * Adds styles to a root.
+ * @param {Node} node  a document, a shadow root, or any node in one
  * @param {string} text
  */
 export function adoptStyleText(node, text) {
@@ -35,6 +35,7 @@ export function adoptStyleText(node, text) {
 }
 
 /**
+ * Adds a sheet to the root of a node, unless it already has it.
  * @param {Node} node
  * @param {CSSStyleSheet} sheet
  */

@@ -1,13 +1,15 @@
 /**
- * Pictures as SVG, and PNG made of them.
+ * Helpers for making SVG, and for converting it to PNG.
  */
 
-/** Browsers make no canvas that is wider or higher, or has more pixels. */
-const MAX_SIDE = 16_000;
+/** Browsers cannot make wider or higher canvases. */
+const MAX_SIDE_PX = 16_000;
+/** Browsers cannot make canvases with more pixels. */
 const MAX_PIXELS = 100e6;
 
-/** Path data, to a tenth of a pixel; filled as a canvas path is. */
+/** Builds SVG path data, with the methods of a canvas path. Coordinates are rounded to a tenth of a pixel. */
 export class PathData {
+  /** The path data so far. */
   data = "";
   /** @param {number} x @param {number} y */
   moveTo(x, y) {
@@ -23,12 +25,12 @@ export class PathData {
   }
 }
 
-/** @param {number} value */
+/** Rounds to a tenth. @param {number} value */
 export function tenth(value) {
   return Math.round(value * 10) / 10;
 }
 
-/** Text of a log as text of XML; what XML cannot hold is left out. @param {string} text */
+/** Escapes any text for XML. Characters that XML does not allow are removed. @param {string} text */
 export function escapeXML(text) {
   return text
     .replace(/[^\t\n\r\x20-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/gu, "")
@@ -36,8 +38,9 @@ export function escapeXML(text) {
 }
 
 /**
+ * Converts SVG to PNG.
  * @param {string} svg  with width and height
- * @param {number} scale  smaller where the picture would be larger than browsers allow
+ * @param {number} scale  image pixels per CSS pixel; reduced if the image would be too large for browsers
  * @returns {Promise<Blob>}
  */
 export async function svgToPNG(svg, scale) {
@@ -47,13 +50,13 @@ export async function svgToPNG(svg, scale) {
     image.src = url;
     await image.decode();
     const { width, height } = image;
-    const most = Math.min(scale, MAX_SIDE / width, MAX_SIDE / height, Math.sqrt(MAX_PIXELS / (width * height)));
+    const allowedScale = Math.min(scale, MAX_SIDE_PX / width, MAX_SIDE_PX / height, Math.sqrt(MAX_PIXELS / (width * height)));
     const canvas = document.createElement("canvas");
-    canvas.width = Math.max(1, Math.round(width * most));
-    canvas.height = Math.max(1, Math.round(height * most));
+    canvas.width = Math.max(1, Math.round(width * allowedScale));
+    canvas.height = Math.max(1, Math.round(height * allowedScale));
     canvas.getContext("2d")?.drawImage(image, 0, 0, canvas.width, canvas.height);
-    return await new Promise((done, fail) => {
-      canvas.toBlob((blob) => (blob ? done(blob) : fail(new Error("the browser makes no PNG of this size"))), "image/png");
+    return await new Promise((resolve, reject) => {
+      canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("the browser cannot make a PNG of this size"))), "image/png");
     });
   } finally {
     URL.revokeObjectURL(url);

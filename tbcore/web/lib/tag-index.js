@@ -1,21 +1,22 @@
 /**
- * Which runs have which tag. Pure.
+ * The index of tags: which runs have which tag. Pure functions, no DOM.
  */
 
 import { groupTags } from "./names.js";
 
 /**
- * @typedef {Record<string, string[]>} RunToTags  as the server lists them
+ * @typedef {Record<string, string[]>} RunToTags  the tags of each run, as the server lists them
  */
 
 /**
  * The groups of tags to show, and the runs of each tag.
  * @template {{ name: string }} R
  * @param {RunToTags} runToTags
- * @param {readonly R[]} runs  those that are shown
- * @param {(tag: string) => boolean} matches
- * @returns {{ groups: import("./names.js").TagGroup[], numTags: number, runsOf: Map<string, R[]> }} groups of
- *   the tags that match, how many these are, and of all tags the runs, in the order of `runs`
+ * @param {readonly R[]} runs  the runs to show
+ * @param {(tag: string) => boolean} matches  the filter for tags
+ * @returns {{ groups: import("./names.js").TagGroup[], numTags: number, runsOf: Map<string, R[]> }}
+ *   `groups`: the matching tags; `numTags`: their number; `runsOf`: the runs of each tag, matching or not, in
+ *   the order of `runs`
  */
 export function indexTags(runToTags, runs, matches) {
   /** @type {Map<string, R[]>} */

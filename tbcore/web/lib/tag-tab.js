@@ -1,7 +1,7 @@
 /**
- * A whole tab: its own controls and a filter for tags, and below them cards in groups of tags, one for each run that has
- * the tag, or one for the tag. It follows the runs that are shown, and what the server has. Cards are drawn as they come near
- * the visible part of the page.
+ * A whole tab: a toolbar with a filter for tags and the plugin's own controls, and below it cards in groups of
+ * tags. There is one card for each tag and run, or one for each tag. The tab updates when the selected runs or
+ * the tags change. Cards are rendered when they come near the visible part of the page.
  *
  *     const tags = await watchTags(host);
  *     html`<${TagTab} host=${host} tags=${tags} what="numbers" renderCard=${({ tag, run, group }) => html`...`} />`
@@ -26,19 +26,22 @@ export { Check, Choice, Pick, foldedGroups, watchTags, whyNothing };
  * @typedef {import("./tag-index.js").RunToTags} RunToTags
  */
 
-/** So many runs of a tag at first, and more with each click. */
-const PAGE = 24;
+/** Number of runs that a tag shows at first, and that each click adds. */
+const PAGE_SIZE = 24;
 
 /**
+ * The tab. It needs either `renderCard` or `renderTag`.
  * @param {object} props
  * @param {Host} props.host
  * @param {import("@preact/signals-core").ReadonlySignal<RunToTags>} props.tags
- * @param {string} props.what  the cards show, in the plural: `numbers`
- * @param {unknown} [props.controls]  in the bar, after the filter
- * @param {string} [props.size]  a class for the grids: their least width of a card is `--tb-card-width`
- * @param {(card: { tag: string, run: Run, group: string }) => unknown} [props.renderCard]  give it a key of both
- * @param {(card: { tag: string, runs: readonly Run[], group: string }) => unknown} [props.renderTag]  instead of it: one card
- *   for all runs of a tag; give it a key
+ * @param {string} props.what  what the cards show, in the plural: `numbers`
+ * @param {unknown} [props.controls]  shown in the toolbar, after the filter
+ * @param {string} [props.size]  CSS class of the content, which may set the cards' minimum width with
+ *   `--tb-card-width`
+ * @param {(card: { tag: string, run: Run, group: string }) => unknown} [props.renderCard]  renders the card of
+ *   one tag and run; its key must be unique for both
+ * @param {(card: { tag: string, runs: readonly Run[], group: string }) => unknown} [props.renderTag]  renders
+ *   the card of one tag, for all runs; its key must be unique
  */
 export function TagTab({ host, tags, what, controls, size = "", renderCard, renderTag }) {
   const runs = runsByGroup(host);
@@ -68,9 +71,9 @@ export function TagTab({ host, tags, what, controls, size = "", renderCard, rend
 }
 
 /**
- * The runs to show; where they are grouped those of a group together.
+ * Preact hook: the runs to show. If runs are grouped, the runs of each group are next to each other.
  * @param {Host} host
- * @returns {readonly Run[]} the same array as long as nothing changes
+ * @returns {readonly Run[]} the same array until something changes
  */
 export function runsByGroup(host) {
   const grouping = host.groups.value;
@@ -79,7 +82,7 @@ export function runsByGroup(host) {
 }
 
 /**
- * A run in the line that says what is shown: its colour, its group, its name.
+ * The label of a run in a card: its colour, group and name.
  * @param {{ run: Run }} props
  */
 export function RunLabel({ run }) {
@@ -89,7 +92,7 @@ export function RunLabel({ run }) {
 }
 
 /**
- * The cards of a tag.
+ * The cards of a tag, one for each run.
  * @param {object} props
  * @param {string} props.tag
  * @param {string} props.group
@@ -97,13 +100,13 @@ export function RunLabel({ run }) {
  * @param {(card: { tag: string, run: Run, group: string }) => unknown} props.renderCard
  */
 function TagCards({ tag, group, runs, renderCard }) {
-  const [numShown, setNumShown] = useState(PAGE);
+  const [numShown, setNumShown] = useState(PAGE_SIZE);
   const rest = runs.length - numShown;
   return html`${runs.slice(0, numShown).map(
     (run) => html`<${LazyCard} key=${run.name} title=${tag} label="${tag} in ${run.name}" draw=${() => renderCard({ tag, run, group })} />`,
   )}
   ${rest > 0 &&
-  html`<button type="button" class="tb-button tb-more-runs" onClick=${() => setNumShown(numShown + PAGE)}>
-    ${tag}: show ${Math.min(PAGE, rest)} more of ${rest} runs
+  html`<button type="button" class="tb-button tb-more-runs" onClick=${() => setNumShown(numShown + PAGE_SIZE)}>
+    ${tag}: show ${Math.min(PAGE_SIZE, rest)} more of ${rest} runs
   </button>`}`;
 }

@@ -1,5 +1,5 @@
 /**
- * What every tab of tags knows of them: which there are, which groups of them are folded, and why none is shown.
+ * What tabs with tags share: loading the tags, collapsing groups of tags, and the text shown without any tags.
  */
 
 import { signal } from "@preact/signals-core";
@@ -11,40 +11,41 @@ import { formatLists, parseLists } from "./name-lists.js";
  */
 
 /**
- * The tags of each run, as the plugin's route `tags` has them, now and after they have changed.
+ * The tags of each run, fetched from the plugin's route `tags` now and again whenever they change.
  * @param {Host} host
- * @param {(json: any) => RunToTags} [read]  makes the tags of an answer of another form
- * @returns {Promise<import("@preact/signals-core").ReadonlySignal<RunToTags>>} rejects when they cannot be had at first
+ * @param {(json: any) => RunToTags} [read]  converts the response, if it has another form
+ * @returns {Promise<import("@preact/signals-core").ReadonlySignal<RunToTags>>} rejects if the first request
+ *   fails
  */
 export async function watchTags(host, read = (json) => json) {
   let { lists } = host.generations.value;
-  let numAsked = 0;
-  let newest = 0;
-  const ask = async () => {
-    const number = ++numAsked;
-    const answer = await host.fetchJSON("tags");
-    if (number < newest) return; // an answer to a later request has overtaken it
+  let numRequests = 0;
+  let newest = 0; // number of the newest request that has a response
+  const load = async () => {
+    const number = ++numRequests;
+    const response = await host.fetchJSON("tags");
+    if (number < newest) return; // the response to a later request arrived first
     newest = number;
-    tags.value = read(answer);
+    tags.value = read(response);
   };
   const tags = signal(/** @type {RunToTags} */ ({}));
-  await ask();
-  // Called at once, too: there may be something new since it was asked.
+  await load();
+  // The callback is also called at once, in case the tags changed during the first request.
   host.generations.subscribe(async (generations) => {
     if (generations.lists === lists) return;
     ({ lists } = generations);
     try {
-      await ask();
+      await load();
     } catch {
-      lists = ""; // the shell says that the server is away; asked again with the next reload
+      lists = ""; // try again on the next reload; meanwhile the shell shows that the server is unreachable
     }
   });
   return tags;
 }
 
 /**
- * Which groups of tags are folded, as the address has it. The group of tags without one stands there as "/", which no
- * name of a group has.
+ * The collapsed groups of tags, which are kept in the URL. The group with the name "" is "/" there, which is
+ * never the name of a group.
  * @param {Host} host
  * @returns {{ closed: ReadonlySet<string>, onToggle: (name: string, open: boolean) => void }}
  */
@@ -52,7 +53,7 @@ export function foldedGroups(host) {
   const read = () => new Set(parseLists(host.settings.value.closed).flat().map((name) => (name === "/" ? "" : name)));
   /** @param {string} name @param {boolean} open */
   const onToggle = (name, open) => {
-    const closed = read(); // as of now: another group may have been folded since the tab was drawn
+    const closed = read(); // read it again: it may have changed since the tab was rendered
     if (open) closed.delete(name);
     else closed.add(name);
     host.settings.set("closed", formatLists([[...closed].map((group) => group || "/")]));
@@ -61,14 +62,14 @@ export function foldedGroups(host) {
 }
 
 /**
- * What to say where no tag is shown.
+ * The text to show if there are no tags to show: it says why.
  * @param {RunToTags} tags
- * @param {number} numRuns  shown
- * @param {import("./filter.js").Filter} filter
- * @param {string} what
+ * @param {number} numRuns  number of runs to show
+ * @param {import("./filter.js").Filter} filter  the filter for tags
+ * @param {string} what  what the tab shows, in the plural: `images`
  */
 export function whyNothing(tags, numRuns, filter, what) {
-  if (numRuns === 0) return "No run is selected. Check one in the list of runs, or change its filter.";
+  if (numRuns === 0) return "No runs are selected. Check some in the run list, or change its filter.";
   if (filter.text !== "" && Object.values(tags).some((list) => list.length > 0)) return `No tag of the selected runs matches “${filter.text}”.`;
   return `The selected runs have no ${what}.`;
 }

@@ -1,34 +1,38 @@
 /**
- * The small window beside the pointer that says what is under it, and says it aloud to those who cannot see. Plain DOM.
+ * The tooltip of a drawing, near the pointer, with an announcement for screen readers. Plain DOM, without
+ * preact.
  */
 
-/** Distance from the pointer, CSS pixels. */
-const GAP = 14;
-/** Distance from what is not to be covered, and from the edge of the window. */
-const EDGE = 4;
+/** Distance between the tooltip and the pointer. */
+const POINTER_DISTANCE_PX = 14;
+/** Distance between the tooltip and the areas to avoid, and the edges of the window. */
+const MARGIN_PX = 4;
 
+/** A tooltip, whose element is created when it is first shown. */
 export class Tooltip {
   /** @type {HTMLElement} */ #owner;
   /** @type {HTMLElement | null} */ #box = null;
-  /** @type {HTMLElement | null} */ #spoken = null;
+  /** @type {HTMLElement | null} the live region for screen readers */ #spoken = null;
 
-  /** @param {HTMLElement} owner  the box is put beside its content, in the browser's top layer */
+  /** @param {HTMLElement} owner  the tooltip's elements are added to it; they are shown in the top layer */
   constructor(owner) {
     this.#owner = owner;
   }
 
   /**
+   * Shows the tooltip, or updates it.
    * @param {readonly Node[]} content
-   * @param {{ left: number, top: number }} anchor  in the viewport
-   * @param {string | null} [spoken]  read aloud: for readers with the keyboard
-   * @param {readonly DOMRect[]} [kept]  what is not to be covered, the first of them that has room around it
+   * @param {{ left: number, top: number }} anchor  position in the viewport, CSS pixels
+   * @param {string | null} [spoken]  text to announce to screen readers
+   * @param {readonly DOMRect[]} [avoid]  areas that the tooltip should not cover, in order of preference: the
+   *   first one that has space around it is used
    */
-  show(content, anchor, spoken = null, kept = []) {
+  show(content, anchor, spoken = null, avoid = []) {
     const box = (this.#box ??= this.#makeBox());
     box.replaceChildren(...content);
     if (!box.matches(":popover-open")) box.showPopover();
-    place(box, anchor, kept);
-    if (spoken !== null) this.#speak(spoken);
+    position(box, anchor, avoid);
+    if (spoken !== null) this.#announce(spoken);
   }
 
   hide() {
@@ -45,13 +49,13 @@ export class Tooltip {
     const box = document.createElement("div");
     box.className = "tb-chart-tooltip";
     box.popover = "manual";
-    box.setAttribute("aria-hidden", "true"); // the status line says it to those who cannot see
+    box.setAttribute("aria-hidden", "true"); // screen readers get the announcement instead
     this.#owner.append(box);
     return box;
   }
 
   /** @param {string} text */
-  #speak(text) {
+  #announce(text) {
     if (!this.#spoken) {
       this.#spoken = span("tb-hidden", "");
       this.#spoken.setAttribute("role", "status");
@@ -62,7 +66,7 @@ export class Tooltip {
 }
 
 /**
- * What is said about one thing: its name with a dot of its colour, a table of two columns, and a line below.
+ * Tooltip content about one thing: its name and colour, a table with two columns, and a note below.
  * @param {import("./chart-types.js").ReadOut} readOut
  * @returns {Node[]}
  */
@@ -81,37 +85,40 @@ export function readOutNodes({ name, color, rows, note }) {
 }
 
 /**
- * Below a rectangle that is kept free, or above it, or at its sides; beside the anchor where no rectangle has room.
+ * Positions a tooltip below an area to avoid, or else above it, right or left of it. If no area has enough
+ * space around it, the tooltip is next to the anchor.
  * @param {HTMLElement} box
  * @param {{ left: number, top: number }} anchor
- * @param {readonly DOMRect[]} kept
+ * @param {readonly DOMRect[]} avoid
  */
-function place(box, anchor, kept) {
+function position(box, anchor, avoid) {
   const { width, height } = box.getBoundingClientRect();
-  const right = document.documentElement.clientWidth - EDGE;
-  const bottom = window.innerHeight - EDGE;
-  const below = anchor.top + GAP;
-  let left = anchor.left + GAP + width <= right ? anchor.left + GAP : anchor.left - GAP - width;
-  let top = below + height <= bottom ? below : anchor.top - GAP - height;
-  for (const free of kept) {
-    const isBelow = free.bottom + EDGE + height <= bottom;
-    const isRight = free.right + EDGE + width <= right;
-    if (isBelow || free.top - EDGE - height >= EDGE) {
-      top = isBelow ? free.bottom + EDGE : free.top - EDGE - height;
+  const right = document.documentElement.clientWidth - MARGIN_PX;
+  const bottom = window.innerHeight - MARGIN_PX;
+  const rightOfAnchor = anchor.left + POINTER_DISTANCE_PX;
+  const belowAnchor = anchor.top + POINTER_DISTANCE_PX;
+  let left = rightOfAnchor + width <= right ? rightOfAnchor : anchor.left - POINTER_DISTANCE_PX - width;
+  let top = belowAnchor + height <= bottom ? belowAnchor : anchor.top - POINTER_DISTANCE_PX - height;
+  for (const area of avoid) {
+    const fitsBelow = area.bottom + MARGIN_PX + height <= bottom;
+    const fitsRight = area.right + MARGIN_PX + width <= right;
+    if (fitsBelow || area.top - MARGIN_PX - height >= MARGIN_PX) {
+      top = fitsBelow ? area.bottom + MARGIN_PX : area.top - MARGIN_PX - height;
       left = anchor.left - width / 2;
       break;
     }
-    if (isRight || free.left - EDGE - width >= EDGE) {
-      left = isRight ? free.right + EDGE : free.left - EDGE - width;
+    if (fitsRight || area.left - MARGIN_PX - width >= MARGIN_PX) {
+      left = fitsRight ? area.right + MARGIN_PX : area.left - MARGIN_PX - width;
       top = Math.min(anchor.top - height / 2, bottom - height);
       break;
     }
   }
-  box.style.left = `${Math.max(EDGE, Math.min(left, right - width))}px`;
-  box.style.top = `${Math.max(EDGE, top)}px`;
+  box.style.left = `${Math.max(MARGIN_PX, Math.min(left, right - width))}px`;
+  box.style.top = `${Math.max(MARGIN_PX, top)}px`;
 }
 
 /**
+ * A table cell with a text.
  * @param {"td" | "th"} kind
  * @param {string} text
  */
@@ -122,6 +129,7 @@ export function cell(kind, text) {
 }
 
 /**
+ * A span with a class and a text.
  * @param {string} className
  * @param {string} text
  */

@@ -1,24 +1,26 @@
 /**
- * A long list of equally high rows of which only the visible ones exist.
+ * A long list of rows of equal height. Only the visible rows are rendered.
  */
 
 import { html } from "htm/preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
-/** Rows beyond the edges, so that scrolling and the Tab key find something there. */
-const SPARE = 8;
+/** Rows rendered above and below the visible ones, for scrolling and for the Tab key. */
+const NUM_SPARE_ROWS = 8;
 
 /**
+ * The list.
  * @template T
  * @param {object} props
  * @param {readonly T[]} props.items
  * @param {number} props.rowHeight  CSS pixels
- * @param {(item: T, index: number) => unknown} props.renderRow  the content of one row
- * @param {(item: T) => string} props.keyOf
- * @param {string} props.label
- * @param {number} [props.showIndex]  a row that must be in view; scrolls when it changes
+ * @param {(item: T, index: number) => unknown} props.renderRow  renders the content of one row
+ * @param {(item: T) => string} props.keyOf  returns a unique key
+ * @param {string} props.label  accessible name
+ * @param {number} [props.showIndex]  index of a row to scroll to, whenever it changes
  * @param {(event: KeyboardEvent) => void} [props.onKeyDown]
- * @param {string} [props.role]  "treegrid" or the like: the content of each row has a role then; by default a list
+ * @param {string} [props.role]  ARIA role of the list, such as "treegrid"; the content of each row must then
+ *   have a matching role. By default it is a list
  */
 export function VirtualList({ items, rowHeight, renderRow, keyOf, label, showIndex, onKeyDown, role }) {
   const scroller = useRef(/** @type {HTMLElement | null} */ (null));
@@ -50,11 +52,11 @@ export function VirtualList({ items, rowHeight, renderRow, keyOf, label, showInd
     else if (top + rowHeight > element.scrollTop + element.clientHeight) {
       element.scrollTop = top + rowHeight - element.clientHeight;
     }
-    measure(); // the row exists before it is to be focused, which the event of scrolling does not ensure
+    measure(); // render the row now, so that it can be focused; the scroll event comes too late for that
   }, [showIndex]);
 
-  const first = Math.max(0, Math.floor(view.top / rowHeight) - SPARE);
-  const last = Math.min(items.length, Math.ceil((view.top + view.height) / rowHeight) + SPARE);
+  const first = Math.max(0, Math.floor(view.top / rowHeight) - NUM_SPARE_ROWS);
+  const last = Math.min(items.length, Math.ceil((view.top + view.height) / rowHeight) + NUM_SPARE_ROWS);
   return html`<div class="tb-list" ref=${scroller} onKeyDown=${onKeyDown}>
     <ul role=${role} aria-label=${label} aria-rowcount=${role?.endsWith("grid") ? items.length : undefined} style=${{ height: `${items.length * rowHeight}px` }}>
       ${items.slice(first, last).map(
