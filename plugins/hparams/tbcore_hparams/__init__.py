@@ -1,4 +1,4 @@
-"""Hyperparameters: what was varied in each session, and what came of it."""
+"""Hyperparameters: the settings of each session, and its results."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def plugin_info() -> PluginInfo:
                 "max_choices",
                 default=MAX_CHOICES,
                 minimum=0,
-                help="Most texts of a hyperparameter to list as choices; above, pages search.",
+                help="List a hyperparameter's strings as choices if there are at most this many.",
             ),
         ),
     )

@@ -1,4 +1,4 @@
-"""How the metrics of a group follow from those of its sessions."""
+"""Aggregation: computes the metrics of each group from those of its sessions."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tbcore_hparams.experiment_data import Groups
 from tbcore_hparams.metrics import MetricName, Metrics
 from tbcore_hparams.proto import api_pb2
-from tbcore_hparams.study import Groups
 from tbcore_hparams.values import Rows
 
 AVG, MEDIAN, MIN, MAX = (
@@ -26,89 +26,105 @@ class Aggregate(NamedTuple):
 
     names: Sequence[MetricName]
     num_sessions: Rows
-    """How many sessions a value comes from; 0 where there is none."""
+    """Number of sessions that the value was computed from; 0 if there is no value."""
     value: NDArray[np.float64]
+    """NaN if there is no value."""
     step: Rows
+    """0 if there is no value."""
     wall_time: NDArray[np.float64]
-    place: Rows
-    """Where among the sessions of all groups a metric comes first. A group's metrics are told in
-    this order, those of one session in that of `names`."""
+    """Seconds since the epoch; NaN if there is no value."""
+    rank: Rows
+    """Order of a group's metrics in responses, ascending; equal ranks are in the order of `names`.
+
+    For AVG, it is the row in `Groups.sessions` of the first session that has the metric.
+    """
 
 
 def aggregate(
-    metrics: Metrics, groups: Groups, how: int, by: MetricName, chooser: Metrics | None = None
+    metrics: Metrics, groups: Groups, method: int, by: MetricName, chooser: Metrics | None = None
 ) -> Aggregate:
-    """The metrics of the groups.
+    """The metrics of the groups, aggregated with `method`, a value of AggregationType.
 
-    AVG, which is also what 0 means, is the mean over the sessions that have a metric; of steps the
-    mean is rounded down. Otherwise one session stands for its group: the one in which the metric
-    `by` is lowest, highest, or in the middle, the lower one of two. Of equal ones it is the first
-    by name; sessions in which it is NaN stand back. Groups without that metric have no values.
-    `chooser` has the values by which it is chosen, where these are others than `metrics` has.
+    AVG, which is also the meaning of AGGREGATION_UNSET, is the mean over the sessions that have the
+    metric; the mean of steps is rounded down.
+
+    MIN, MAX and MEDIAN choose one session to represent each group: the one whose metric `by` is the
+    lowest, the highest or the median (the lower one, for an even number). Of equal sessions the
+    first by name is chosen, and sessions with NaN only if there are no others. A group without
+    the metric `by` has no values. If given, `chooser` supplies the values of `by` to choose by, in
+    place of those in `metrics`.
     """
-    if how in (api_pb2.AGGREGATION_UNSET, AVG):
+    if method in (api_pb2.AGGREGATION_UNSET, AVG):
         return _means(metrics, groups)
-    return _taken(metrics, _representatives(chooser or metrics, groups, how, by))
+    return _metrics_of(metrics, _representatives(chooser or metrics, groups, method, by))
 
 
 def _means(metrics: Metrics, groups: Groups) -> Aggregate:
+    # 1. Reorder the sessions of all metrics by group.
+    # 2. Count the sessions of each group that have each metric.
+    # 3. Divide the sums of values and wall times by the counts.
+    # 4. Compute the mean steps from sums of quotients and remainders, which are exact and cannot
+    #    overflow int64, whatever was logged.
     num_metrics, num_groups = len(metrics.names), len(groups.names)
-    group = np.repeat(np.arange(num_groups), groups.sizes)
+    group = np.repeat(np.arange(num_groups), groups.sizes)  # 1
     present = metrics.present[:, groups.sessions]
 
-    def counted(numbers: NDArray[np.int64]) -> Rows:
+    def sum_ints(numbers: NDArray[np.int64]) -> Rows:
         return np.add.reduceat(numbers, groups.starts[:-1], axis=1, dtype=np.int64)
 
-    def added(values: NDArray[np.float64]) -> NDArray[np.float64]:
-        # One after the other, so that it is to the last bit what adding up in a loop would give.
+    def sum_floats(values: NDArray[np.float64]) -> NDArray[np.float64]:
+        # bincount adds one element after another, so the result is exactly that of a loop.
         cell = group + num_groups * np.arange(num_metrics)[:, None]
         weights = np.where(present, values[:, groups.sessions], 0.0)
         total = np.bincount(cell.ravel(), weights.ravel(), num_metrics * num_groups)
         return total.astype(np.float64).reshape(num_metrics, num_groups)
 
-    num_sessions = counted(present.astype(np.int64))
+    num_sessions = sum_ints(present.astype(np.int64))  # 2
     count = np.maximum(num_sessions, 1)
-    # Steps are added as quotients and remainders: exact, and below 2**63 whatever was logged.
-    quotient, rest = np.divmod(metrics.step[:, groups.sessions], count[:, group])
-    is_there = num_sessions > 0
+    has_value = num_sessions > 0
     with np.errstate(invalid="ignore", over="ignore"):
-        value, wall_time = added(metrics.value) / count, added(metrics.wall_time) / count
+        value = sum_floats(metrics.value) / count  # 3
+        wall_time = sum_floats(metrics.wall_time) / count
+    quotient, remainder = np.divmod(metrics.step[:, groups.sessions], count[:, group])  # 4
     return Aggregate(
         metrics.names,
         num_sessions,
-        np.where(is_there, value, np.nan),
-        counted(quotient) + counted(rest) // count,
-        np.where(is_there, wall_time, np.nan),
+        np.where(has_value, value, np.nan),
+        sum_ints(quotient) + sum_ints(remainder) // count,
+        np.where(has_value, wall_time, np.nan),
         np.minimum.reduceat(
             np.where(present, np.arange(len(group)), len(group)), groups.starts[:-1], axis=1
         ),
     )
 
 
-def _representatives(metrics: Metrics, groups: Groups, how: int, by: MetricName) -> Rows:
-    """The place of the session that stands for each group; -1 where none does."""
+def _representatives(metrics: Metrics, groups: Groups, method: int, by: MetricName) -> Rows:
+    """The session that represents each group, as an index; -1 for groups without one."""
+    # 1. Get the value of `by` for each row of `groups.sessions`.
+    # 2. Keep the rows with a number; those with NaN only in groups that have no number.
+    # 3. Sort the rows by group, and by value within the group. Equal values keep their order.
+    # 4. Take the first row of each group, or the middle one.
     chosen = np.full(len(groups.names), -1, np.int64)
     if by not in metrics.names:
         return chosen
-    number = metrics.names.index(by)
+    metric = metrics.names.index(by)  # 1
     group = np.repeat(np.arange(len(groups.names)), groups.sizes)
-    value = metrics.value[number, groups.sessions]
-    present = metrics.present[number, groups.sessions]
-    # Those that are NaN are used only where there are no others.
-    usable = present & ~np.isnan(value)
-    has_usable = np.zeros(len(groups.names), bool)
-    has_usable[group[usable]] = True
-    rows = np.flatnonzero(usable | (present & ~has_usable[group]))
-    keys = -value[rows] if how == MAX else value[rows]
+    value = metrics.value[metric, groups.sessions]
+    present = metrics.present[metric, groups.sessions]
+    has_number = present & ~np.isnan(value)  # 2
+    group_has_number = np.zeros(len(groups.names), bool)
+    group_has_number[group[has_number]] = True
+    rows = np.flatnonzero(has_number | (present & ~group_has_number[group]))
+    keys = -value[rows] if method == MAX else value[rows]  # 3
     rows = rows[np.lexsort((keys, group[rows]))]
-    found, starts, sizes = np.unique(group[rows], return_index=True, return_counts=True)
-    offsets = (sizes - 1) // 2 if how == MEDIAN else 0
+    found, starts, sizes = np.unique(group[rows], return_index=True, return_counts=True)  # 4
+    offsets = (sizes - 1) // 2 if method == MEDIAN else 0
     chosen[found] = groups.sessions[rows[starts + offsets]]
     return chosen
 
 
-def _taken(metrics: Metrics, sessions: Rows) -> Aggregate:
-    """The values of these sessions; none for -1."""
+def _metrics_of(metrics: Metrics, sessions: Rows) -> Aggregate:
+    """The metrics of one session per group; no values for the index -1."""
     present = metrics.present[:, sessions] & (sessions >= 0)
     return Aggregate(
         metrics.names,

@@ -1,4 +1,4 @@
-"""Tables to keep: the groups as rows, hyperparameters and metrics as columns."""
+"""Downloads: a table with a row per group and a column per hyperparameter and metric."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from starlette.responses import Response
 from tbcore.http import csv_response, json_response
 from tbcore_hparams.aggregate import Aggregate
 from tbcore_hparams.experiment import Experiment
-from tbcore_hparams.study import Groups, Sessions
+from tbcore_hparams.experiment_data import Groups, Sessions
 from tbcore_hparams.values import Rows
 
 
 class Download(NamedTuple):
-    """A table of Python values."""
+    """A table of Python values, to be written in one of FORMATS."""
 
     header: Sequence[str]
     rows: Sequence[Sequence[Any]]
@@ -33,10 +33,11 @@ def download(
     hparams: Collection[str] | None,
     visible: Sequence[bool],
 ) -> Download:
-    """The visible ones of the columns of hyperparameters and metrics, for the chosen groups.
+    """The visible columns of the chosen groups.
 
-    A hyperparameter that a group does not have is an empty text, a metric None. Columns behind the
-    end of `visible` are left out. With `hparams`, nothing is told of others than these.
+    `visible` has one element per column, hyperparameters first; columns after its end are omitted.
+    A missing hyperparameter is "", a missing metric None. If `hparams` is given, all other
+    hyperparameters are treated as missing.
     """
     first = groups.first[chosen]
     header: list[str] = []
@@ -44,22 +45,22 @@ def download(
     shown = list(visible)
     for info in compress(experiment.hparams, shown):
         header.append(info.display_name or info.name)
-        values = sessions.hparam(info.name).taken(first)
+        values = sessions.hparam(info.name).take(first)
         is_missing = values.is_missing.tolist()
         if hparams is not None and info.name not in hparams:
             is_missing = [True] * len(first)
         columns.append(
             ["" if m else value for m, value in zip(is_missing, values.to_list(), strict=True)]
         )
-    numbers = {name: number for number, name in enumerate(metrics.names)}
+    metric_index = {name: i for i, name in enumerate(metrics.names)}
     for metric in compress(experiment.metrics, shown[len(experiment.hparams) :]):
-        if metric.name not in numbers:
+        if metric.name not in metric_index:
             continue
         header.append(metric.display_name or metric.name.tag)
-        number = numbers[metric.name]
-        values_ = metrics.value[number, chosen].tolist()
-        is_there = (metrics.num_sessions[number, chosen] > 0).tolist()
-        columns.append([v if there else None for there, v in zip(is_there, values_, strict=True)])
+        i = metric_index[metric.name]
+        values_ = metrics.value[i, chosen].tolist()
+        present = (metrics.num_sessions[i, chosen] > 0).tolist()
+        columns.append([v if p else None for p, v in zip(present, values_, strict=True)])
     rows = list(zip(*columns, strict=True)) if columns else [()] * len(chosen)
     return Download(header, rows)
 
@@ -76,8 +77,8 @@ def _latex(table: Download) -> Response:
     lines = [
         r"\begin{table}[tbp]",
         rf"\begin{{tabular}}{{{'l' * len(table.header)}}}",
-        " & ".join(map(_in_latex, table.header)) + r" \\ \hline",
-        *(" & ".join(map(_in_latex, row)) + r" \\" for row in table.rows),
+        " & ".join(map(_latex_cell, table.header)) + r" \\ \hline",
+        *(" & ".join(map(_latex_cell, row)) + r" \\" for row in table.rows),
         r"\hline",
         r"\end{tabular}",
         r"\end{table}",
@@ -86,7 +87,7 @@ def _latex(table: Download) -> Response:
     return Response(body, headers={"content-type": "application/x-latex; charset=utf-8"})
 
 
-def _in_latex(value: Any) -> str:
+def _latex_cell(value: Any) -> str:
     if value is None:
         return "-"
     if isinstance(value, str):
@@ -111,4 +112,4 @@ _LATEX_ESCAPES = str.maketrans(
 )
 
 FORMATS: dict[str, Callable[[Download], Response]] = {"json": _json, "csv": _csv, "latex": _latex}
-"""What a table can be kept as."""
+"""Name of each download format to the function that makes a response of a table."""

@@ -1,4 +1,4 @@
-"""The experiment: which hyperparameters and metrics there are, as logged or as found."""
+"""The experiment: its hyperparameters and metrics, as logged or as inferred from the sessions."""
 
 from __future__ import annotations
 
@@ -8,45 +8,51 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tbcore_hparams.logged import plain
+from tbcore_hparams.logged import to_python
 from tbcore_hparams.metrics import MetricName, normalized
 from tbcore_hparams.proto import api_pb2
 from tbcore_hparams.values import BOOL, NONFINITE, NUMBER, STRING, Values
 
 MAX_CHOICES = 10
-"""Texts that are listed as all there are, unless the user says otherwise; pages offer a search
-among more of them."""
+"""Default maximum number of strings that are listed as a hyperparameter's values.
+
+If there are more, front ends offer a search field in place of a list.
+"""
 
 
 class HParamInfo(NamedTuple):
-    """What is known of one hyperparameter."""
+    """A hyperparameter of the experiment."""
 
     name: str
     display_name: str = ""
     description: str = ""
     type: int = api_pb2.DATA_TYPE_UNSET
     values: Sequence[Any] | None = None
-    """The choices there are."""
+    """All possible values; None if unknown. Never given together with `interval`."""
     interval: tuple[float, float] | None = None
-    """The lowest and the highest value. At most one of these two is there."""
+    """The lowest and the highest possible value; None if unknown."""
     differs: bool = False
     """Whether sessions have different values."""
     is_declared: bool = True
-    """False: sessions have it, and the experiment that was logged does not tell of it."""
+    """False if an experiment was logged and it does not contain this hyperparameter."""
 
 
 class MetricInfo(NamedTuple):
-    """What is known of one metric."""
+    """A metric of the experiment."""
 
     name: MetricName
     display_name: str = ""
     description: str = ""
     dataset_type: int = api_pb2.DATASET_UNKNOWN
     is_declared: bool = True
+    """False if an experiment was logged and it does not contain this metric."""
 
 
 class Experiment(NamedTuple):
-    """What all sessions have in common."""
+    """Metadata that all sessions share.
+
+    In `hparams` and `metrics`, undeclared elements follow the declared ones.
+    """
 
     name: str = ""
     description: str = ""
@@ -56,18 +62,18 @@ class Experiment(NamedTuple):
     metrics: Sequence[MetricInfo] = ()
 
     def declared(self) -> Experiment:
-        """Without what was found beside it. In both sequences that stands at the end."""
+        """This experiment without undeclared hyperparameters and metrics."""
         return self._replace(
             hparams=[info for info in self.hparams if info.is_declared],
             metrics=[info for info in self.metrics if info.is_declared],
         )
 
 
-def logged_experiment(logged: Sequence[api_pb2.Experiment]) -> Experiment:
-    """What was logged, at least once, in order.
+def merge_logged(logged: Sequence[api_pb2.Experiment]) -> Experiment:
+    """Merges logged experiments, of which there must be at least one.
 
-    Some programs log one for each session. Of hyperparameters and metrics with the same name the
-    first one counts.
+    Some programs log one per session. Of hyperparameters and metrics with the same name, the first
+    one is used.
     """
     hparams: dict[str, HParamInfo] = {}
     metrics: dict[MetricName, MetricInfo] = {}
@@ -92,20 +98,21 @@ def logged_experiment(logged: Sequence[api_pb2.Experiment]) -> Experiment:
     )
 
 
-def found_experiment(
+def infer_experiment(
     columns: Mapping[str, Values], metrics: Iterable[MetricName], max_choices: int = MAX_CHOICES
 ) -> Experiment:
-    """What there is in the sessions, hyperparameters by name; without any there are no metrics.
+    """An experiment with the hyperparameters found in the sessions, sorted by name, and metrics.
 
-    The texts of a hyperparameter are listed where there are at most `max_choices`.
+    The strings of a hyperparameter are listed as its values if there are at most `max_choices`.
+    Without any hyperparameter, the experiment has no metrics either.
     """
-    found = (_found_hparam(name, columns[name], max_choices) for name in sorted(columns))
+    found = (_infer_hparam(name, columns[name], max_choices) for name in sorted(columns))
     hparams = [info for info in found if info is not None]
     return Experiment(hparams=hparams, metrics=[MetricInfo(name) for name in metrics if hparams])
 
 
-def with_others(logged: Experiment, found: Experiment) -> Experiment:
-    """What was logged, then what else was found in the sessions, which is not declared."""
+def add_undeclared(logged: Experiment, found: Experiment) -> Experiment:
+    """The logged experiment, extended by what was found only in the sessions, as undeclared."""
     hparams = {info.name for info in logged.hparams}
     metrics = {(normalized(info.name.group), info.name.tag) for info in logged.metrics}
     return logged._replace(
@@ -127,7 +134,7 @@ def _hparam_info(info: api_pb2.HParamInfo) -> HParamInfo:
         info.display_name,
         info.description,
         info.type,
-        [plain(value) for value in info.domain_discrete.values]
+        [to_python(value) for value in info.domain_discrete.values]
         if domain == "domain_discrete"
         else None,
         (info.domain_interval.min_value, info.domain_interval.max_value)
@@ -137,8 +144,8 @@ def _hparam_info(info: api_pb2.HParamInfo) -> HParamInfo:
     )
 
 
-def _found_hparam(name: str, column: Values, max_choices: int) -> HParamInfo | None:
-    """None where nothing is a number, a text or a boolean."""
+def _infer_hparam(name: str, column: Values, max_choices: int) -> HParamInfo | None:
+    """A hyperparameter inferred from its column; None if it has no number, string or boolean."""
     kinds = set(np.unique(column.kind).tolist()) & {BOOL, NUMBER, STRING, NONFINITE}
     if not kinds:
         return None
@@ -155,7 +162,7 @@ def _found_hparam(name: str, column: Values, max_choices: int) -> HParamInfo | N
     bools = [value != 0 for value in np.unique(column.number[column.kind == BOOL]).tolist()]
     if kinds == {BOOL}:
         return HParamInfo(name, type=api_pb2.DATA_TYPE_BOOL, values=bools, differs=len(bools) > 1)
-    # Of several types: all are told as texts.
+    # Values of several types are listed as strings.
     texts = {column.strings[code] for code in np.unique(column.code[column.kind == STRING])}
     texts |= {json.dumps(value) for value in [*numbers.tolist(), *bools]}
     return HParamInfo(

@@ -1,4 +1,4 @@
-"""What a run logged of hyperparameters: its session, and what it says of the experiment."""
+"""What a run logged about hyperparameters: its session, and the experiment it belongs to."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _FIELD_OF_TAG = {
     END_TAG: "session_end_info",
 }
 
-Tell = Callable[[str, str, str], None]
-"""Is called with the run, the tag and what is wrong with what was logged there."""
+WarnInvalid = Callable[[str, str, str], None]
+"""A function that warns about invalid data, called with the run, the tag and the problem."""
 
 
 class Session(NamedTuple):
@@ -36,31 +36,35 @@ class Session(NamedTuple):
     name: str
     """The run that logged it."""
     hparams: Mapping[str, Any]
-    """Name to a float, text, bool, None, or a list or dict of these."""
+    """Name to a float, str, bool, None, or a list or dict of these."""
     group: str
-    """Sessions with the same one belong together; the session's own name if it was given none."""
+    """Name of the session group; the session's own name if none was logged."""
     model_uri: str
     monitor_url: str
     start: float
-    """In seconds since the epoch, as `end`; 0 when not logged."""
+    """Start time in seconds since the epoch; 0 if not logged."""
     status: int
-    """A number of the enum Status."""
+    """A value of the enum Status."""
     end: float
+    """End time in seconds since the epoch; 0 if not logged."""
 
 
 class RunLog(NamedTuple):
-    """All that one run logged."""
+    """Everything that one run logged about hyperparameters."""
 
     session: Session | None
+    """None if the run logged no start of a session."""
     experiment: Experiment | None
 
 
-def read_run(multiplexer: Multiplexer, run: str, tags: Sequence[str], tell: Tell) -> RunLog:
-    """What the run logged under these tags.
+def read_run(
+    multiplexer: Multiplexer, run: str, tags: Sequence[str], warn_invalid: WarnInvalid
+) -> RunLog:
+    """Reads what the run logged under these tags.
 
-    Of a start and an experiment the first one counts, of an end the last one: a job that goes on
-    after an interruption ends again. What cannot be parsed is left out, and told. Raises
-    NotFoundError when the run has vanished.
+    The first session start and the first experiment are used, but the last session end: a job that
+    resumes after an interruption logs another end. Messages that cannot be parsed are skipped, with
+    a call of `warn_invalid`. Raises NotFoundError if the run has been deleted.
     """
 
     def message(tag: str) -> Any:
@@ -69,7 +73,7 @@ def read_run(multiplexer: Multiplexer, run: str, tags: Sequence[str], tell: Tell
             try:
                 return _parse(content, _FIELD_OF_TAG[tag])
             except ValueError as error:
-                tell(run, tag, str(error))
+                warn_invalid(run, tag, str(error))
         return None
 
     start: SessionStartInfo | None = message(START_TAG)
@@ -79,8 +83,8 @@ def read_run(multiplexer: Multiplexer, run: str, tags: Sequence[str], tell: Tell
     end: SessionEndInfo = message(END_TAG) or SessionEndInfo()
     session = Session(
         name=run,
-        # Protobuf makes the items of a map by a loop in Python.
-        hparams={name: plain(start.hparams[name]) for name in start.hparams},
+        # Not .items(), which protobuf implements as a loop in Python.
+        hparams={name: to_python(start.hparams[name]) for name in start.hparams},
         group=start.group_name or run,
         model_uri=start.model_uri,
         monitor_url=start.monitor_url,
@@ -91,21 +95,21 @@ def read_run(multiplexer: Multiplexer, run: str, tags: Sequence[str], tell: Tell
     return RunLog(session, experiment)
 
 
-def plain(value: Value) -> Any:
-    """The value as JSON has it: a float, text, bool, None, list or dict."""
+def to_python(value: Value) -> Any:
+    """The value as a Python object: a float, str, bool, None, list or dict."""
     kind = value.WhichOneof("kind")
     if kind == "list_value":
-        return [plain(element) for element in value.list_value.values]
+        return [to_python(element) for element in value.list_value.values]
     if kind == "struct_value":
-        return {name: plain(field) for name, field in value.struct_value.fields.items()}
+        return {name: to_python(field) for name, field in value.struct_value.fields.items()}
     return None if kind is None or kind == "null_value" else getattr(value, kind)
 
 
 def _contents(multiplexer: Multiplexer, run: str, tag: str) -> Iterator[bytes]:
-    """What was logged under the tag, the one that counts first."""
+    """The serialized messages under the tag, in order of preference: see `read_run`."""
     if tag == END_TAG:
         for item in reversed(multiplexer.items(run, tag, CLAIMS)):
-            # The first one is in memory. Which others there are, only their file says.
+            # The metadata of the first item is in memory; that of all others must be read.
             if item.ordinal == 0:
                 break
             try:
@@ -118,13 +122,13 @@ def _contents(multiplexer: Multiplexer, run: str, tag: str) -> Iterator[bytes]:
 
 
 def _parse(content: bytes, field: str) -> Any:
-    """The message in that field. Raises ValueError with what is wrong."""
+    """The message in that field of an HParamsPluginData. Raises ValueError with the problem."""
     try:
         data = HParamsPluginData.FromString(content)
     except ProtobufDecodeError:
         raise ValueError("it cannot be decoded") from None
     if data.version != 0:
-        raise ValueError(f"its version is {data.version}, and only 0 is known")
+        raise ValueError(f"its version is {data.version}; expected 0")
     if not data.HasField(field):
-        raise ValueError(f"it has no {field}, but {data.WhichOneof('data') or 'nothing'}")
+        raise ValueError(f"it contains {data.WhichOneof('data') or 'nothing'}; expected {field}")
     return getattr(data, field)

@@ -1,4 +1,4 @@
-"""The last value of every metric in every session, and in which runs metrics are found."""
+"""Metrics: their values in every session, and the mapping between runs and sessions."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tbcore import Claim, Claims, LastPoints, Multiplexer
-from tbcore_hparams.values import names_kept
+from tbcore_hparams.values import limit_names
 
 SCALARS: Claims = (Claim("simple_value"), Claim(plugin_name="scalars", is_scalar=True))
 
 ROOT = "."
-"""The run of the logdir itself, which all others are below."""
+"""Name of the run in the logdir itself, which contains all other runs."""
 
 
 class MetricName(NamedTuple):
-    """Names a metric in all sessions."""
+    """The name of a metric, which is the same in all sessions."""
 
     group: str
-    """The run below that of the session in which it is logged; "" for the session's own."""
+    """Path of the metric's run, relative to the session's run; "" for the session's own run."""
     tag: str
 
 
@@ -31,17 +31,18 @@ class Metrics(NamedTuple):
     """Values of metrics. All arrays have the shape (number of metrics, number of sessions)."""
 
     names: Sequence[MetricName]
-    """All different."""
+    """Unique names."""
     present: NDArray[np.bool_]
+    """Whether the session logged the metric."""
     value: NDArray[np.float64]
-    """The last one, unless it is said otherwise; NaN where not present."""
+    """The last value, unless in Extremes; NaN where not present."""
     step: NDArray[np.int64]
-    """0 where not present."""
+    """The step of the value; 0 where not present."""
     wall_time: NDArray[np.float64]
-    """In seconds since the epoch; NaN where not present."""
+    """The time of the value in seconds since the epoch; NaN where not present."""
 
     def first(self, count: int) -> Metrics:
-        """So many of them, of the same sessions."""
+        """The first `count` metrics, of all sessions."""
         return Metrics(
             self.names[:count],
             self.present[:count],
@@ -52,9 +53,9 @@ class Metrics(NamedTuple):
 
 
 class Extremes(NamedTuple):
-    """The lowest and the highest values of the same metrics, each the first of equal ones.
+    """The lowest and the highest values of metrics; of equal values, the first.
 
-    NaN only where nothing else was logged.
+    NaN values are ignored unless all values of a metric are NaN.
     """
 
     lowest: Metrics
@@ -62,13 +63,16 @@ class Extremes(NamedTuple):
 
 
 def run_of(session: str, group: str) -> str:
-    """The run in which a session logs the metrics of a group."""
+    """The run that contains a session's metrics of this group."""
     session, group = posixpath.normpath(session or ROOT), normalized(group)
     return f"{session}/{group}" if group and session != ROOT else group or session
 
 
-def sessions_above(run: str, sessions: Collection[str]) -> Iterator[tuple[str, str]]:
-    """The sessions that a run is part of, the nearest first, each with the group of its metrics."""
+def containing_sessions(run: str, sessions: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Yields (session, group) for each session that contains a run, the innermost session first.
+
+    `group` is the group that the run's metrics have in that session.
+    """
     if run in sessions:
         yield run, ""
     end = run.rfind("/")
@@ -80,35 +84,41 @@ def sessions_above(run: str, sessions: Collection[str]) -> Iterator[tuple[str, s
         yield ROOT, run
 
 
-def found_metrics(points: Mapping[str, LastPoints], sessions: Collection[str]) -> list[MetricName]:
-    """All there are, each in the session that is nearest to its run, ordered by tag and group."""
+def find_metrics(points: Mapping[str, LastPoints], sessions: Collection[str]) -> list[MetricName]:
+    """The names of all metrics, sorted by tag and group.
+
+    A metric gets its group from the innermost session that contains its run.
+    """
     tags_of_groups = Counter[tuple[str, tuple[str, ...]]]()
     for run, last in points.items():
-        for _, group in sessions_above(run, sessions):
+        for _, group in containing_sessions(run, sessions):
             tags_of_groups[group, tuple(last.tags)] += 1
             break
     counts = Counter[MetricName]()
     for (group, tags), count in tags_of_groups.items():
         for tag in tags:
             counts[MetricName(group, tag)] += count
-    return sorted(names_kept(counts, len(sessions)), key=lambda name: (name.tag, name.group))
+    return sorted(limit_names(counts, len(sessions)), key=lambda name: (name.tag, name.group))
 
 
 def extreme_points(multiplexer: Multiplexer, run: str) -> tuple[LastPoints, LastPoints]:
-    """The lowest and the highest point of each tag of the run. Raises NotFoundError without it."""
+    """The lowest and the highest point of each tag of a run.
+
+    Raises NotFoundError if the run does not exist.
+    """
     tags = multiplexer.tags(SCALARS).get(run, ())
     all_series = [multiplexer.scalars(run, tag, claims=SCALARS) for tag in tags]
 
-    def points(place_of: Callable[[NDArray[np.floating[Any]]], np.intp]) -> LastPoints:
+    def points(argument: Callable[[NDArray[np.floating[Any]]], np.intp]) -> LastPoints:
         found = []
         for series in all_series:
             value = series.value
-            place = place_of(value)
-            if np.isnan(value[place]) and not np.isnan(value).all():
-                # What is NaN is lowest and highest to numpy.
-                there = np.flatnonzero(~np.isnan(value))
-                place = there[place_of(value[there])]
-            found.append((series.step[place], series.wall_time[place], value[place]))
+            index = argument(value)
+            if np.isnan(value[index]) and not np.isnan(value).all():
+                # To argmin and argmax, NaN is both the lowest and the highest value.
+                numbers = np.flatnonzero(~np.isnan(value))
+                index = numbers[argument(value[numbers])]
+            found.append((series.step[index], series.wall_time[index], value[index]))
         steps, wall_times, values = zip(*found, strict=True) if found else ((), (), ())
         return LastPoints(
             list(tags),
@@ -120,10 +130,10 @@ def extreme_points(multiplexer: Multiplexer, run: str) -> tuple[LastPoints, Last
     return points(np.argmin), points(np.argmax)
 
 
-def gathered(
+def collect(
     points: Mapping[str, LastPoints], sessions: Sequence[str], names: Sequence[MetricName]
 ) -> Metrics:
-    """The values of these metrics in these sessions, from a point of each tag of each run."""
+    """The values of these metrics in these sessions, from one point of each tag of each run."""
     shape = (len(names), len(sessions))
     metrics = Metrics(
         names,
@@ -132,36 +142,39 @@ def gathered(
         np.zeros(shape, np.int64),
         np.full(shape, np.nan),
     )
-    places = {name: place for place, name in enumerate(sessions)}
-    wanted: dict[str, dict[str, list[int]]] = {}
-    for number, (group, tag) in enumerate(names):
-        wanted.setdefault(normalized(group), {}).setdefault(tag, []).append(number)
-    # Most sessions log the same tags, so that what belongs where is worked out once.
-    known: dict[tuple[str, tuple[str, ...]], tuple[list[int], list[int]]] = {}
+    session_index = {name: i for i, name in enumerate(sessions)}
+    # Group, then tag, to the indices in `names`. Several groups may normalize to the same one.
+    metrics_by_tag: dict[str, dict[str, list[int]]] = {}
+    for metric, (group, tag) in enumerate(names):
+        metrics_by_tag.setdefault(normalized(group), {}).setdefault(tag, []).append(metric)
+    # Most sessions log the same tags, so the assignment of tags to metrics is computed only once.
+    cache: dict[tuple[str, tuple[str, ...]], tuple[list[int], list[int]]] = {}
     for run, last in points.items():
         tags = tuple(last.tags)
-        for session, group in sessions_above(run, places):
-            if group not in wanted:
+        for session, group in containing_sessions(run, session_index):
+            if group not in metrics_by_tag:
                 continue
             key = (group, tags)
-            if key not in known:
-                known[key] = _pairs(wanted[group], tags)
-            numbers, rows = known[key]
-            column = places[session]
-            metrics.present[numbers, column] = True
-            metrics.value[numbers, column] = last.value[rows]
-            metrics.step[numbers, column] = last.step[rows]
-            metrics.wall_time[numbers, column] = last.wall_time[rows]
+            if key not in cache:
+                cache[key] = _pairs(metrics_by_tag[group], tags)
+            rows, points_ = cache[key]
+            column = session_index[session]
+            metrics.present[rows, column] = True
+            metrics.value[rows, column] = last.value[points_]
+            metrics.step[rows, column] = last.step[points_]
+            metrics.wall_time[rows, column] = last.wall_time[points_]
     return metrics
 
 
-def _pairs(wanted: Mapping[str, list[int]], tags: Iterable[str]) -> tuple[list[int], list[int]]:
-    """Metrics, and the places of their tags."""
-    pairs = [(number, row) for row, tag in enumerate(tags) for number in wanted.get(tag, ())]
-    return [number for number, _ in pairs], [row for _, row in pairs]
+def _pairs(
+    metrics_by_tag: Mapping[str, list[int]], tags: Iterable[str]
+) -> tuple[list[int], list[int]]:
+    """Pairs of a metric's index and the index of its tag in `tags`, as two lists."""
+    pairs = [(metric, i) for i, tag in enumerate(tags) for metric in metrics_by_tag.get(tag, ())]
+    return [metric for metric, _ in pairs], [i for _, i in pairs]
 
 
 def normalized(group: str) -> str:
-    """The group as runs below a session are named: without slashes at its ends and points."""
+    """The group as a relative path: normalized, and without slashes at its ends."""
     group = posixpath.normpath(group.strip("/") or ROOT)
     return "" if group == ROOT else group

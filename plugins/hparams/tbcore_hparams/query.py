@@ -1,4 +1,4 @@
-"""Which groups pass the filters of a request, and in what order."""
+"""Queries: filters and sorts groups as requested."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from numpy.typing import NDArray
 from tbcore import BadRequestError
 from tbcore.patterns import Matcher
 from tbcore_hparams.aggregate import Aggregate
-from tbcore_hparams.logged import plain
+from tbcore_hparams.experiment_data import Groups, Sessions
+from tbcore_hparams.logged import to_python
 from tbcore_hparams.metrics import MetricName
 from tbcore_hparams.proto.api_pb2 import ORDER_DESC, ORDER_UNSPECIFIED, ColParams, Interval
-from tbcore_hparams.study import Groups, Sessions
 from tbcore_hparams.values import BOOL, NUMBER, STRING, Rows, Values
 
 Mask = NDArray[np.bool_]
 
 
 class Column(NamedTuple):
-    """A column of the groups, and what is asked of it."""
+    """A column of the groups, with its filter and sort order."""
 
     name: str | MetricName
     params: ColParams
     values: Values
 
 
-def columns_of(
+def named_columns(
     all_params: Sequence[ColParams], sessions: Sessions, groups: Groups, metrics: Aggregate
 ) -> list[Column]:
-    """The columns that are named, with the values of the groups."""
+    """The columns that a request names, with the values of the groups."""
     found: dict[str | MetricName, Values] = {}
     columns = []
     for params in all_params:
@@ -42,7 +42,7 @@ def columns_of(
             name = MetricName(params.metric.group, params.metric.tag)
         if name not in found:
             found[name] = (
-                sessions.hparam(name).taken(groups.first)
+                sessions.hparam(name).take(groups.first)
                 if isinstance(name, str)
                 else _metric(name, metrics)
             )
@@ -50,10 +50,10 @@ def columns_of(
     return columns
 
 
-def selected(columns: Sequence[Column], num_groups: int) -> Rows:
-    """The groups that pass all filters, sorted; groups that are equal stay in their order.
+def select_groups(columns: Sequence[Column], num_groups: int) -> Rows:
+    """Indices of the groups that pass all filters, sorted. Equal groups stay in their order.
 
-    Raises BadRequestError for a filter that does not fit a value that it meets.
+    Raises BadRequestError if a filter cannot be applied to the type of a value.
     """
     matcher = Matcher()
     passing = np.ones(num_groups, bool)
@@ -63,58 +63,59 @@ def selected(columns: Sequence[Column], num_groups: int) -> Rows:
     keys: list[NDArray[np.float64] | NDArray[np.int8] | Mask] = []
     sorted_by = set()
     for column in columns:
-        # What is equal in a column stays equal when it is sorted by that once more.
+        # Sorting by the same column again has no effect.
         if column.params.order != ORDER_UNSPECIFIED and column.name not in sorted_by:
             sorted_by.add(column.name)
             keys += _sort_keys(column, rows)
-    # The last key is the primary one for numpy.
+    # lexsort takes the primary key last.
     return rows[np.lexsort(keys[::-1])] if keys else rows
 
 
 def _metric(name: MetricName, metrics: Aggregate) -> Values:
     if name not in metrics.names:
-        return Values.nothing(metrics.value.shape[1])
-    number = metrics.names.index(name)
-    return Values.of_numbers(metrics.value[number], metrics.num_sessions[number] > 0)
+        return Values.all_missing(metrics.value.shape[1])
+    i = metrics.names.index(name)
+    return Values.from_numbers(metrics.value[i], metrics.num_sessions[i] > 0)
 
 
 # Filters -----------------------------------------------------------------------------------------
 
 
 def _passing(column: Column, rows: Rows, matcher: Matcher) -> Mask:
-    """Which of these groups pass the filter of the column."""
+    """Whether each of these groups passes the filter of the column."""
     params = column.params
     kind = params.WhichOneof("filter")
     if kind is None and not params.exclude_missing_values:
         return np.ones(len(rows), bool)
-    values = column.values.taken(rows)
+    values = column.values.take(rows)
     is_missing = values.is_missing
     passes = np.full(len(rows), not params.exclude_missing_values)
     if kind is None:
         passes[~is_missing] = True
         return passes
-    there = np.flatnonzero(~is_missing)
-    passes[there] = _FILTERS[kind](params, values.taken(there), matcher)
+    present = np.flatnonzero(~is_missing)
+    passes[present] = _FILTERS[kind](params, values.take(present), matcher)
     return passes
 
 
 def _by_pattern(params: ColParams, values: Values, matcher: Matcher) -> Mask:
     if (values.kind != STRING).any():
-        raise _misfit(params, "a regular expression", values, STRING)
-    codes, places = np.unique(values.code, return_inverse=True)
+        raise _type_error(params, "a regular expression", values, STRING)
+    # Match each distinct string once.
+    codes, inverse = np.unique(values.code, return_inverse=True)
     texts = [values.strings[code] for code in codes.tolist()]
-    return matcher.search(params.filter_regexp, texts)[places]
+    return matcher.search(params.filter_regexp, texts)[inverse]
 
 
 def _by_interval(params: ColParams, values: Values, matcher: Matcher) -> Mask:
     if (values.kind == STRING).any():
-        raise _misfit(params, "an interval", values, NUMBER, BOOL)
+        raise _type_error(params, "an interval", values, NUMBER, BOOL)
     interval: Interval = params.filter_interval
     return (interval.min_value <= values.number) & (values.number <= interval.max_value)
 
 
 def _by_choice(params: ColParams, values: Values, matcher: Matcher) -> Mask:
-    choices = [plain(choice) for choice in params.filter_discrete.values]
+    choices = [to_python(choice) for choice in params.filter_discrete.values]
     # As in Python, 1, 1.0 and true are equal.
     numbers = [float(choice) for choice in choices if isinstance(choice, (float, bool))]
     texts = {choice for choice in choices if isinstance(choice, str)}
@@ -132,9 +133,10 @@ _FILTERS: dict[str, Callable[[ColParams, Values, Matcher], Mask]] = {
 }
 
 
-def _misfit(params: ColParams, what: str, values: Values, *fitting: int) -> BadRequestError:
-    place = int(np.flatnonzero(~np.isin(values.kind, fitting))[0])
-    [value] = values.taken(np.array([place])).to_list()
+def _type_error(params: ColParams, what: str, values: Values, *allowed: int) -> BadRequestError:
+    """An error that names the first value whose kind is not allowed."""
+    row = int(np.flatnonzero(~np.isin(values.kind, allowed))[0])
+    [value] = values.take(np.array([row])).to_list()
     name = params.hparam if params.WhichOneof("name") == "hparam" else params.metric.tag
     return BadRequestError(f"{what} cannot filter {name[:100]!r}: one value is {value!r:.100}")
 
@@ -143,18 +145,22 @@ def _misfit(params: ColParams, what: str, values: Values, *fitting: int) -> BadR
 
 
 def _sort_keys(column: Column, rows: Rows) -> list[NDArray[np.float64] | NDArray[np.int8] | Mask]:
-    """Keys of these groups, the most significant first; all of them ascending.
+    """Sort keys of these groups, the most significant first. All keys sort in ascending order.
 
-    Missing values are last, or first, whatever the direction. A boolean is less than a number, and
-    that is less than a text. NaN is above all numbers.
+    Missing values are last, or first if requested, in both directions. Booleans are less than
+    numbers, and numbers less than strings. NaN is greater than all other numbers.
     """
-    values = column.values.taken(rows)
+    # 1. The first key puts missing values last or first.
+    # 2. The second sorts by kind; the constants BOOL, NUMBER and STRING are in the right order.
+    # 3. The third and fourth sort by value: strings by their code, which is in string order, and
+    #    NaN by a key of its own, since negating NaN would not change its position.
+    values = column.values.take(rows)
     is_missing = values.is_missing
-    kind = np.where(is_missing, 0, values.kind).astype(np.int8)
-    value = np.where(kind == STRING, values.code, values.number)
+    missing_key = is_missing ^ column.params.missing_values_first  # 1
+    kind = np.where(is_missing, 0, values.kind).astype(np.int8)  # 2
+    value = np.where(kind == STRING, values.code, values.number)  # 3
     is_nan = np.isnan(value) & ~is_missing
     value = np.where(is_nan | is_missing, 0.0, value)
-    where = is_missing ^ column.params.missing_values_first
     if column.params.order == ORDER_DESC:
-        return [where, -kind, ~is_nan, -value]
-    return [where, kind, is_nan, value]
+        return [missing_key, -kind, ~is_nan, -value]
+    return [missing_key, kind, is_nan, value]

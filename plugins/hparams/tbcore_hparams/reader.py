@@ -1,4 +1,4 @@
-"""Reads the study from the multiplexer, and again only what has changed."""
+"""Reader: reads the experiment data from the multiplexer, and rereads only what has changed."""
 
 from __future__ import annotations
 
@@ -9,29 +9,32 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Generic, TypeVar
 
 from tbcore import LastPoints, Multiplexer, NotFoundError
-from tbcore_hparams.experiment import found_experiment, logged_experiment, with_others
+from tbcore_hparams.experiment import add_undeclared, infer_experiment, merge_logged
+from tbcore_hparams.experiment_data import ExperimentData, Sessions
 from tbcore_hparams.logged import CLAIMS, RunLog, read_run
 from tbcore_hparams.metrics import (
     SCALARS,
     Extremes,
+    collect,
+    containing_sessions,
     extreme_points,
-    found_metrics,
-    gathered,
-    sessions_above,
+    find_metrics,
 )
-from tbcore_hparams.study import Sessions, Study
 from tbcore_hparams.values import max_columns
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-_MAX_TOLD = 100
-"""Messages that cannot be parsed; a log that tells more of them is read by nobody."""
+_MAX_WARNINGS = 100
+"""Maximum number of warnings about invalid messages, to keep the log readable."""
 
 
 class Reader:
-    """Any thread may ask; the first one to ask after a change does the work."""
+    """Reads and caches the experiment data. Safe to use from any thread.
+
+    The first call after a change does the work, and other threads wait for it.
+    """
 
     def __init__(self, multiplexer: Multiplexer, max_choices: int) -> None:
         self._multiplexer = multiplexer
@@ -39,39 +42,41 @@ class Reader:
         self._lock = threading.Lock()
         self._generation = -1
         self._instance = secrets.token_hex(4)
-        """Generations of another server, or of this one before it was started again, differ."""
-        self._number = 0
-        self._logs = _ByRun[RunLog]()
-        self._points = _ByRun[LastPoints]()
+        """Random prefix of generations, so that those of different servers differ."""
+        self._num_changes = 0
+        self._logs = _RunCache[RunLog]()
+        self._points = _RunCache[LastPoints]()
         self._extremes_lock = threading.Lock()
-        self._extremes = _ByRun[tuple[LastPoints, LastPoints]]()
-        self._known: Mapping[str, RunLog] = {}
+        self._extremes = _RunCache[tuple[LastPoints, LastPoints]]()
+        self._session_logs: Mapping[str, RunLog] = {}
+        """The logs from which `_sessions` was made."""
         self._sessions = Sessions([])
-        self._study: Study | None = None
-        self._told: set[tuple[str, str]] = set()
-        self._has_told_of_columns = False
+        self._data: ExperimentData | None = None
+        self._warned: set[tuple[str, str]] = set()
+        """(Run, tag) of each warning so far."""
+        self._has_warned_of_columns = False
 
-    def study(self) -> Study:
-        """The study as it is now; the same object as long as nothing in it changes."""
+    def read(self) -> ExperimentData:
+        """The current data; the same object until something in it changes."""
         with self._lock:
-            # Asked for first: what arrives meanwhile belongs to a later generation, and is read
-            # once more.
+            # Get the generation before reading. Data that is committed in between belongs to a
+            # later generation, so the next call reads again.
             generation = self._multiplexer.generation
-            if self._study is None or generation != self._generation:
-                self._study = self._read(self._study)
+            if self._data is None or generation != self._generation:
+                self._data = self._read(self._data)
                 self._generation = generation
-            return self._study
+            return self._data
 
-    def extremes(self, study: Study) -> Extremes:
-        """The lowest and the highest values of its metrics.
+    def extremes(self, data: ExperimentData) -> Extremes:
+        """The lowest and the highest values of all metrics in `data`.
 
-        All points of a run are looked at when this is asked for first, and when the run has grown.
+        The first call, and later calls for runs that have changed, read all points.
         """
-        sessions = [session.name for session in study.sessions.all]
+        sessions = [session.name for session in data.sessions.all]
         with self._extremes_lock:
             generations = self._multiplexer.run_generations()
-            known = set(sessions)
-            runs = [run for run in generations if any(sessions_above(run, known))]
+            names = set(sessions)
+            runs = [run for run in generations if any(containing_sessions(run, names))]
             self._extremes.update(
                 runs, generations, lambda run: extreme_points(self._multiplexer, run)
             )
@@ -79,10 +84,11 @@ class Reader:
                 {run: points[which] for run, points in self._extremes.values.items()}
                 for which in (0, 1)
             )
-        names = study.metrics.names
-        return Extremes(gathered(lowest, sessions, names), gathered(highest, sessions, names))
+        metrics = data.metrics.names
+        return Extremes(collect(lowest, sessions, metrics), collect(highest, sessions, metrics))
 
-    def _read(self, before: Study | None) -> Study:
+    def _read(self, before: ExperimentData | None) -> ExperimentData:
+        """The current data; `before` if nothing has changed since."""
         multiplexer = self._multiplexer
         generations = multiplexer.run_generations()
         tags = {
@@ -91,57 +97,61 @@ class Reader:
             if found and run in generations
         }
         self._logs.update(
-            tags, generations, lambda run: read_run(multiplexer, run, tags[run], self._tell)
+            tags, generations, lambda run: read_run(multiplexer, run, tags[run], self._warn_invalid)
         )
-        # A run grows with every step that is logged, and what it says of itself stays the same.
-        are_other_logs = self._logs.values != self._known
-        logs = self._known = self._logs.values
-        if are_other_logs:
+        # Compare the values: a run changes with every step, but what it logged about its session
+        # stays the same.
+        logs = self._logs.values
+        have_logs_changed = logs != self._session_logs
+        self._session_logs = logs
+        if have_logs_changed:
             self._sessions = Sessions([log.session for log in logs.values() if log.session])
         names = {session.name for session in self._sessions.all}
-        runs = [run for run in generations if any(sessions_above(run, names))]
-        are_other_points = self._points.update(
+        runs = [run for run in generations if any(containing_sessions(run, names))]
+        have_points_changed = self._points.update(
             runs, generations, lambda run: multiplexer.last_points(run, SCALARS)
         )
-        if before is not None and not are_other_logs and not are_other_points:
+        if before is not None and not have_logs_changed and not have_points_changed:
             return before
         points = self._points.values
         logged = [log.experiment for log in logs.values() if log.experiment]
-        experiment = found_experiment(
-            self._sessions.hparams, found_metrics(points, names), self._max_choices
+        experiment = infer_experiment(
+            self._sessions.hparams, find_metrics(points, names), self._max_choices
         )
         if logged:
-            experiment = with_others(logged_experiment(logged), experiment)
-        most = max_columns(len(names))
-        if max(len(self._sessions.hparams), len(experiment.metrics)) >= most:
-            self._tell_of_columns(most, len(names))
-            experiment = experiment._replace(metrics=experiment.metrics[:most])
-        metrics = gathered(
+            experiment = add_undeclared(merge_logged(logged), experiment)
+        limit = max_columns(len(names))
+        if max(len(self._sessions.hparams), len(experiment.metrics)) >= limit:
+            self._warn_of_columns(limit, len(names))
+            experiment = experiment._replace(metrics=experiment.metrics[:limit])
+        metrics = collect(
             points,
             [session.name for session in self._sessions.all],
             [info.name for info in experiment.metrics],
         )
-        self._number += 1
-        return Study(f"{self._instance}.{self._number}", experiment, self._sessions, metrics)
+        self._num_changes += 1
+        generation = f"{self._instance}.{self._num_changes}"
+        return ExperimentData(generation, experiment, self._sessions, metrics)
 
-    def _tell(self, run: str, tag: str, problem: str) -> None:
-        """Says once that something is left out: a run is read again whenever it grows."""
-        if (run, tag) not in self._told and len(self._told) < _MAX_TOLD:
-            self._told.add((run, tag))
-            logger.warning("run %.200r: what is logged as %s is left out: %s", run, tag, problem)
+    def _warn_invalid(self, run: str, tag: str, problem: str) -> None:
+        """Logs a warning, once per tag: a run is read again whenever it changes."""
+        if (run, tag) not in self._warned and len(self._warned) < _MAX_WARNINGS:
+            self._warned.add((run, tag))
+            logger.warning("run %.200r: ignoring invalid data in tag %s: %s", run, tag, problem)
 
-    def _tell_of_columns(self, most: int, num_sessions: int) -> None:
-        if not self._has_told_of_columns:
-            self._has_told_of_columns = True
+    def _warn_of_columns(self, limit: int, num_sessions: int) -> None:
+        if not self._has_warned_of_columns:
+            self._has_warned_of_columns = True
             logger.warning(
-                "of hyperparameters and of metrics only %d are kept, since there are %d sessions",
-                most,
+                "too many columns for %d sessions: using at most %d hyperparameters and %d metrics",
                 num_sessions,
+                limit,
+                limit,
             )
 
 
-class _ByRun(Generic[T]):
-    """What was made of each run, made again when the run has changed."""
+class _RunCache(Generic[T]):
+    """A value for each run, made again when the run changes."""
 
     def __init__(self) -> None:
         self.values: dict[str, T] = {}
@@ -150,10 +160,13 @@ class _ByRun(Generic[T]):
     def update(
         self, runs: Iterable[str], generations: Mapping[str, int], make: Callable[[str], T]
     ) -> bool:
-        """Keeps these runs and no others; whether anything was made anew or dropped."""
+        """Updates the values of these runs, and drops those of all others.
+
+        Returns whether any value was made or dropped. `make` may raise NotFoundError.
+        """
         old, old_generations = self.values, self._generations
         self.values, self._generations = {}, {}
-        is_other = False
+        has_changed = False
         for run in runs:
             if old_generations.get(run) == generations[run]:
                 self.values[run] = old[run]
@@ -161,8 +174,8 @@ class _ByRun(Generic[T]):
                 try:
                     value = make(run)
                 except NotFoundError:
-                    continue  # a run may vanish at any time, when its files are deleted
-                is_other = True
+                    continue  # The run's files were deleted in the meantime.
+                has_changed = True
                 self.values[run] = value
             self._generations[run] = generations[run]
-        return is_other or len(self.values) != len(old)
+        return has_changed or len(self.values) != len(old)

@@ -1,4 +1,4 @@
-"""The whole study for a page: a header in JSON, and tables of numbers."""
+"""The table for the front end: all sessions and groups, as a JSON header and columns of numbers."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from tbcore_hparams.aggregate import Aggregate
 from tbcore_hparams.experiment import HParamInfo
+from tbcore_hparams.experiment_data import ExperimentData, Groups
 from tbcore_hparams.metrics import Metrics
 from tbcore_hparams.proto import api_pb2
-from tbcore_hparams.study import Groups, Study
 from tbcore_hparams.values import BOOL, MISSING, NONFINITE, NULL, NUMBER, OTHER, STRING, Values
 
 Table = dict[str, NDArray[Any]]
@@ -25,8 +25,11 @@ _TYPES = {
     frozenset({NUMBER, NONFINITE}): "number",
     frozenset({STRING}): "string",
 }
-_HAVE_NUMBERS = ("number", "mixed")
-_DECLARED: dict[int, str] = {api_pb2.DATA_TYPE_BOOL: "bool", api_pb2.DATA_TYPE_FLOAT64: "number"}
+_TYPES_WITH_NUMBERS = ("number", "mixed")
+_DECLARED_TYPES: dict[int, str] = {
+    api_pb2.DATA_TYPE_BOOL: "bool",
+    api_pb2.DATA_TYPE_FLOAT64: "number",
+}
 _STATUSES: dict[int, str] = {
     api_pb2.STATUS_SUCCESS: "success",
     api_pb2.STATUS_FAILURE: "failure",
@@ -34,15 +37,15 @@ _STATUSES: dict[int, str] = {
 }
 
 
-def header_of(study: Study, groups: Groups) -> dict[str, Any]:
-    """What is no column of numbers; the HTTP API's page has its fields."""
-    experiment, sessions = study.experiment, study.sessions.all
-    columns = [study.sessions.hparam(info.name).taken(groups.first) for info in experiment.hparams]
+def header_of(data: ExperimentData, groups: Groups) -> dict[str, Any]:
+    """Everything except the columns of numbers, as JSON. http_api.md describes the fields."""
+    experiment, sessions = data.experiment, data.sessions.all
+    columns = [data.sessions.hparam(info.name).take(groups.first) for info in experiment.hparams]
     hparams = [
         _hparam(info, column) for info, column in zip(experiment.hparams, columns, strict=True)
     ]
     return {
-        "generation": study.generation,
+        "generation": data.generation,
         "experiment": {
             "name": experiment.name,
             "description": experiment.description,
@@ -70,7 +73,7 @@ def header_of(study: Study, groups: Groups) -> dict[str, Any]:
         },
         "groups": {
             "names": groups.names,
-            "monitor_url": [sessions[place].monitor_url for place in groups.first.tolist()],
+            "monitor_url": [sessions[first].monitor_url for first in groups.first.tolist()],
         },
         "strings": {
             str(number): _without_numbers(column)
@@ -81,28 +84,29 @@ def header_of(study: Study, groups: Groups) -> dict[str, Any]:
 
 
 def tables_of(
-    study: Study,
+    data: ExperimentData,
     groups: Groups,
     metrics: Aggregate,
     extremes: Mapping[str, tuple[Metrics, Aggregate]],
 ) -> list[Table]:
-    """The tables of groups and of sessions; the HTTP API's page has their columns.
+    """The columns of groups and those of sessions. http_api.md describes them.
 
-    `extremes` are further values of the metrics, by the name of what they are.
+    `extremes` are additional values of the metrics, of sessions and of groups, by the name that
+    their columns get.
     """
     by_group: Table = {}
-    for number, info in enumerate(study.experiment.hparams):
-        column = study.sessions.hparam(info.name).taken(groups.first)
-        if _type_of(info, column) in _HAVE_NUMBERS:
+    for number, info in enumerate(data.experiment.hparams):
+        column = data.sessions.hparam(info.name).take(groups.first)
+        if _type_of(info, column) in _TYPES_WITH_NUMBERS:
             by_group[f"h{number}"] = np.where(column.kind == BOOL, np.nan, column.number)
     by_session: Table = {}
     for number in range(len(metrics.names)):
         by_group[f"m{number}"] = metrics.value[number]
         by_group[f"m{number}.step"] = metrics.step[number]
         by_group[f"m{number}.sessions"] = metrics.num_sessions[number]
-        by_session[f"m{number}"] = study.metrics.value[number]
-        by_session[f"m{number}.step"] = study.metrics.step[number]
-        by_session[f"m{number}.wall_time"] = study.metrics.wall_time[number]
+        by_session[f"m{number}"] = data.metrics.value[number]
+        by_session[f"m{number}.step"] = data.metrics.step[number]
+        by_session[f"m{number}.wall_time"] = data.metrics.wall_time[number]
         for name, (of_sessions, of_groups) in extremes.items():
             by_group[f"m{number}.{name}"] = of_groups.value[number]
             by_session[f"m{number}.{name}"] = of_sessions.value[number]
@@ -111,7 +115,7 @@ def tables_of(
 
 
 def _hparam(info: HParamInfo, column: Values) -> dict[str, Any]:
-    described: dict[str, Any] = {
+    header: dict[str, Any] = {
         "name": info.name,
         "display_name": info.display_name,
         "description": info.description,
@@ -120,17 +124,17 @@ def _hparam(info: HParamInfo, column: Values) -> dict[str, Any]:
         "declared": info.is_declared,
     }
     if info.values is not None:
-        described["values"] = info.values
+        header["values"] = info.values
     if info.interval is not None:
-        described["interval"] = info.interval
+        header["interval"] = info.interval
     is_nan = (column.kind == NONFINITE) & np.isnan(column.number)
     if is_nan.any():
-        described["nan"] = np.flatnonzero(is_nan)
-    return described
+        header["nan"] = np.flatnonzero(is_nan)
+    return header
 
 
 def _without_numbers(column: Values) -> list[Any]:
-    """Texts and booleans, lists and objects as JSON; None for all else."""
+    """Strings and booleans, and lists and objects as JSON text; None in all other rows."""
     values = column.to_list()
     for row in np.flatnonzero((column.kind == NUMBER) | (column.kind == NONFINITE)).tolist():
         values[row] = None
@@ -141,13 +145,13 @@ def _without_numbers(column: Values) -> list[Any]:
 
 
 def _type_of(info: HParamInfo, column: Values) -> str:
-    """Of the values that there are; where there are none, as it was declared."""
+    """The type that all values have in common, or `mixed`; without values, the declared type."""
     kinds = frozenset(np.unique(column.kind).tolist()) - {MISSING, NULL}
-    return _TYPES.get(kinds, "mixed") if kinds else _DECLARED.get(info.type, "string")
+    return _TYPES.get(kinds, "mixed") if kinds else _DECLARED_TYPES.get(info.type, "string")
 
 
 def _differs(column: Values) -> bool:
-    """Whether there is more than one value; a number is not a boolean."""
+    """Whether there is more than one distinct value. Numbers and booleans are never equal."""
     is_number = (column.kind == NUMBER) | (column.kind == NONFINITE)
     distinct = [
         np.unique(column.number[is_number]),
@@ -159,7 +163,7 @@ def _differs(column: Values) -> bool:
 
 
 def _json_of_others(column: Values) -> list[str]:
-    """Lists and objects, in their order."""
+    """JSON text of the lists and objects in a column, in row order."""
     if column.others is None:
         return []
     others = column.others[column.kind == OTHER].tolist()
@@ -167,6 +171,7 @@ def _json_of_others(column: Values) -> list[str]:
 
 
 def _group_of_sessions(groups: Groups) -> NDArray[np.int64]:
+    """The index of each session's group, in the order of `Sessions.all`."""
     group = np.empty(len(groups.sessions), np.int64)
     group[groups.sessions] = np.repeat(np.arange(len(groups.names)), groups.sizes)
     return group

@@ -1,4 +1,4 @@
-"""Columns of values of any type: one hyperparameter, or one metric, over sessions or groups."""
+"""Columns of values of mixed types: one hyperparameter or metric, for all sessions or groups."""
 
 from __future__ import annotations
 
@@ -10,23 +10,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 Rows = NDArray[np.int64]
+"""Indices of rows, or one integer per row."""
 
 MISSING: Final = 0
 BOOL: Final = 1
 NUMBER: Final = 2
 STRING: Final = 3
 NONFINITE: Final = 4
-"""A hyperparameter that is NaN or infinite. JSON has no such values: for the API it is missing."""
+"""A NaN or infinite hyperparameter. JSON has no such values, so the API treats it as missing."""
 NULL: Final = 5
 OTHER: Final = 6
 """A list or an object."""
 
 MAX_CELLS: Final = 10_000_000
-"""Rows times columns of all hyperparameters, and of all metrics. What a log holds may be small and
-make a great many columns, when each session has names of its own."""
+"""Maximum number of rows times columns, for hyperparameters and for metrics.
+
+Even a small log can have very many columns, if every session uses different names.
+"""
 
 ABSENT: Final = object()
-"""Stands for no value among those that a column is made of."""
+"""Marks a missing value in the input of `Values.from_objects`."""
 
 _KINDS = {bool: BOOL, float: NUMBER, str: STRING, type(None): NULL, object: MISSING}
 _NAN = float("nan")
@@ -36,42 +39,42 @@ Name = TypeVar("Name")
 
 
 def max_columns(num_rows: int) -> int:
-    """How many columns of so many rows there may be."""
+    """Maximum number of columns with this number of rows."""
     return max(MAX_CELLS // max(num_rows, 1), 1)
 
 
-def names_kept(counts: Counter[Name], num_rows: int) -> set[Name]:
-    """The names that get a column: all, or where they are too many those that most rows have."""
+def limit_names(counts: Counter[Name], num_rows: int) -> set[Name]:
+    """The names that get a column: all, or the most frequent ones if there are too many."""
     return {name for name, _ in counts.most_common(max_columns(num_rows))}
 
 
 class Values(NamedTuple):
-    """A value a row. All arrays have the shape (n,)."""
+    """A column with one value per row. All arrays have the shape (num_rows,)."""
 
     kind: NDArray[np.uint8]
-    """What the value is: one of the constants above."""
+    """The type of each value: one of the constants above."""
     number: NDArray[np.float64]
-    """Of BOOL (0 and 1), NUMBER and NONFINITE; NaN otherwise."""
+    """The value of BOOL (0 or 1), NUMBER and NONFINITE; NaN for other kinds."""
     code: NDArray[np.int32]
-    """Of STRING the place in `strings`; -1 otherwise."""
+    """The index in `strings` for STRING; -1 for other kinds."""
     strings: Sequence[str]
-    """All different, in ascending order; not every one need occur."""
+    """Unique strings in ascending order. Some may not occur in any row."""
     others: NDArray[np.object_] | None
-    """Of OTHER the value; None when there is no such row."""
+    """The value of OTHER; None for other kinds, and in place of the array if there is no OTHER."""
 
     @classmethod
-    def of(cls, logged: Sequence[Any]) -> Values:
-        """From what was logged, or ABSENT."""
+    def from_objects(cls, logged: Sequence[Any]) -> Values:
+        """A column of these objects, each as `logged.to_python` returns it, or ABSENT."""
         kind = np.array([_KINDS.get(type(value), OTHER) for value in logged], np.uint8)
         number = np.array(
             [value if type(value) in (float, bool) else _NAN for value in logged], np.float64
         )
         kind[(kind == NUMBER) & ~np.isfinite(number)] = NONFINITE
         strings = sorted({value for value in logged if type(value) is str})
-        places = {text: place for place, text in enumerate(strings)}
+        codes = {text: code for code, text in enumerate(strings)}
         code = np.full(len(logged), -1, np.int32)
         if strings:
-            code[:] = [places[value] if type(value) is str else -1 for value in logged]
+            code[:] = [codes[value] if type(value) is str else -1 for value in logged]
         others = None
         if (kind == OTHER).any():
             others = np.empty(len(logged), object)
@@ -80,29 +83,32 @@ class Values(NamedTuple):
         return cls(kind, number, code, strings, others)
 
     @classmethod
-    def of_numbers(cls, number: NDArray[np.float64], present: NDArray[np.bool_]) -> Values:
-        """Numbers where `present`, which may be NaN or infinite."""
+    def from_numbers(cls, number: NDArray[np.float64], present: NDArray[np.bool_]) -> Values:
+        """A column of numbers, which may be NaN or infinite; rows that are not present are missing.
+
+        NaN and infinity have the kind NUMBER here: the API does report them for metrics.
+        """
         kind = np.where(present, np.uint8(NUMBER), np.uint8(MISSING))
         return cls(kind, number, np.full(len(number), -1, np.int32), (), None)
 
     @classmethod
-    def nothing(cls, length: int) -> Values:
-        """Every row is missing."""
-        return cls.of_numbers(np.full(length, np.nan), np.zeros(length, bool))
+    def all_missing(cls, length: int) -> Values:
+        """A column in which every row is missing."""
+        return cls.from_numbers(np.full(length, np.nan), np.zeros(length, bool))
 
     @property
     def is_missing(self) -> NDArray[np.bool_]:
-        """Where there is no value that the API could tell of, sort by or filter."""
+        """Whether each row has no value that the API can return, sort by or filter by."""
         is_missing: NDArray[np.bool_] = (self.kind == MISSING) | (self.kind > STRING)
         return is_missing
 
-    def taken(self, rows: Rows) -> Values:
-        """Of these rows."""
+    def take(self, rows: Rows) -> Values:
+        """The column restricted to these rows, in this order."""
         others = None if self.others is None else self.others[rows]
         return Values(self.kind[rows], self.number[rows], self.code[rows], self.strings, others)
 
     def to_list(self) -> list[Any]:
-        """Python values as they were logged, None where nothing was."""
+        """The values as Python objects, as they were logged; None for missing ones."""
         found: NDArray[np.object_] = np.full(len(self.kind), None, object)
         has_number = (self.kind == NUMBER) | (self.kind == NONFINITE)
         found[has_number] = self.number[has_number].tolist()

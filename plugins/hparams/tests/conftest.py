@@ -1,4 +1,4 @@
-"""Shared by the tests of hyperparameters: sessions as programs log them, and a client."""
+"""Fixtures for the tests: they log sessions and experiments as programs do, and make a client."""
 
 from __future__ import annotations
 
@@ -35,26 +35,26 @@ class WriteSession(Protocol):
     ) -> None: ...
 
 
-class Asking:
+class HparamsApi:
     """A client of the plugin's routes on a log directory."""
 
     def __init__(self, client: TbcoreClient) -> None:
         self.client = client
 
     def post(self, route: str, body: Any) -> Any:
-        """The answer to a message."""
+        """The JSON of the response to a message."""
         response = self.client.post(f"data/plugin/hparams/{route}", json=body)
         assert response.status_code == 200, response.text
         return response.json()
 
-    def groups(self, *columns: Mapping[str, Any], **question: Any) -> Any:
-        """The answer about session groups: all of them, unless the question says otherwise."""
-        whole = {"allowedStatuses": ALL_STATUSES, "sliceSize": 1_000_000, "colParams": columns}
-        return self.post("session_groups", whole | question)
+    def groups(self, *columns: Mapping[str, Any], **message: Any) -> Any:
+        """The response for session groups: all groups, unless fields of the message limit them."""
+        defaults = {"allowedStatuses": ALL_STATUSES, "sliceSize": 1_000_000, "colParams": columns}
+        return self.post("session_groups", defaults | message)
 
-    def names(self, *columns: Mapping[str, Any], **question: Any) -> list[str]:
-        """The names of the groups that pass, in order."""
-        return [group["name"] for group in self.groups(*columns, **question)["sessionGroups"]]
+    def names(self, *columns: Mapping[str, Any], **message: Any) -> list[str]:
+        """The names of the groups in the response, in order."""
+        return [group["name"] for group in self.groups(*columns, **message)["sessionGroups"]]
 
 
 def set_hparams(target: Any, hparams: Mapping[str, Any]) -> None:
@@ -103,7 +103,7 @@ def write_session(tbcore_logdir: Path) -> WriteSession:
 
 
 def end_content(status: int, end: float = 0.0) -> bytes:
-    """What is logged when a session ends."""
+    """The serialized message that is logged at the end of a session."""
     data = HParamsPluginData()
     data.session_end_info.status = status  # type: ignore[assignment]
     data.session_end_info.end_time_secs = end
@@ -113,7 +113,7 @@ def end_content(status: int, end: float = 0.0) -> bytes:
 
 @pytest.fixture
 def write_experiment(tbcore_logdir: Path) -> Callable[..., None]:
-    """Writes an event file that says what the experiment is.
+    """Writes an event file with an experiment.
 
     `hparams` are fields of HParamInfo, `metrics` pairs of group and tag.
     """
@@ -138,6 +138,6 @@ def write_experiment(tbcore_logdir: Path) -> Callable[..., None]:
 
 
 @pytest.fixture
-def asking(tbcore_logdir: Path, tbcore_client: MakeClient) -> Callable[[], Asking]:
-    """Makes a client of what was written so far."""
-    return lambda: Asking(tbcore_client(tbcore_logdir, plugins=[tbcore_hparams]))
+def make_api(tbcore_logdir: Path, tbcore_client: MakeClient) -> Callable[[], HparamsApi]:
+    """Makes a client that serves what was written so far."""
+    return lambda: HparamsApi(tbcore_client(tbcore_logdir, plugins=[tbcore_hparams]))

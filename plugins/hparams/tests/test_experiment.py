@@ -1,4 +1,4 @@
-"""The experiment: what was logged of it, or what is found in the sessions."""
+"""The experiment: as logged, or as inferred from the sessions."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ def choices(*values: Any) -> ListValue:
     return result
 
 
-def infos(asked: Any, **question: Any) -> dict[str, dict[str, Any]]:
-    """Name to what is said of a hyperparameter, without what nobody said."""
-    found = asked.post("experiment", question)["hparamInfos"]
+def infos(api: Any, **message: Any) -> dict[str, dict[str, Any]]:
+    """Name of each hyperparameter to its other fields, without empty strings."""
+    found = api.post("experiment", message)["hparamInfos"]
     return {
         info["name"]: {k: v for k, v in info.items() if k != "name" and v != ""} for info in found
     }
 
 
-def test_without_sessions_there_is_an_empty_one(
-    tbcore_logdir: Path, asking: Callable[[], Any]
+def test_without_sessions_the_experiment_is_empty(
+    tbcore_logdir: Path, make_api: Callable[[], Any]
 ) -> None:
-    """Whatever else is in the logs."""
+    """Other data in the logs does not matter."""
     write_run(tbcore_logdir, "train", scalars={"loss": [1.0]})
 
-    assert asking().post("experiment", {"experimentName": "anything"}) == EMPTY
+    assert make_api().post("experiment", {"experimentName": "anything"}) == EMPTY
 
 
 VALUES: list[tuple[list[Any], dict[str, Any] | None]] = [
@@ -76,36 +76,38 @@ VALUES: list[tuple[list[Any], dict[str, Any] | None]] = [
 
 
 @pytest.mark.parametrize(("values", "expected"), VALUES, ids=repr)
-def test_type_and_domain_follow_from_the_values(
-    values: list[Any], expected: dict[str, Any] | None, write_session: Any, asking: Any
+def test_type_and_domain_are_inferred_from_the_values(
+    values: list[Any], expected: dict[str, Any] | None, write_session: Any, make_api: Any
 ) -> None:
-    """Of all sessions; a hyperparameter without any that can be told is not there."""
+    """From those of all sessions. A hyperparameter without a value that JSON has is omitted."""
     for number, value in enumerate(values):
         write_session(f"s{number:02}", {"x": value})
 
-    found = infos(asking())
+    found = infos(make_api())
 
     if expected is None:
         assert found == {}
         return
-    wanted = {**expected, "type": f"DATA_TYPE_{expected['type']}"}
+    info = {**expected, "type": f"DATA_TYPE_{expected['type']}"}
     if "domainInterval" in expected:
         low, high = expected["domainInterval"]
-        wanted["domainInterval"] = {"minValue": low, "maxValue": high}
-    assert found == {"x": wanted}
+        info["domainInterval"] = {"minValue": low, "maxValue": high}
+    assert found == {"x": info}
 
 
-def test_what_is_found_is_sorted(write_session: Any, tbcore_logdir: Path, asking: Any) -> None:
+def test_inferred_hyperparameters_and_metrics_are_sorted(
+    write_session: Any, tbcore_logdir: Path, make_api: Any
+) -> None:
     """Hyperparameters by name, metrics by tag and then group."""
     write_session("s", {"b": 1, "B": 1, "a": 1, "é": 1}, scalars={"y": [1.0], "x": [1.0]})
     write_run(tbcore_logdir, "s/eval", scalars={"x": [1.0]})
     write_run(tbcore_logdir, "other", scalars={"z": [1.0]})
-    asked = asking()
+    api = make_api()
 
-    assert list(infos(asked)) == ["B", "a", "b", "é"]
-    assert list(infos(asked, hparamsLimit=2)) == ["B", "a"]
-    assert len(infos(asked, hparamsLimit=0)) == len(infos(asked, hparamsLimit=-1)) == 4
-    found = asked.post("experiment", {"includeMetrics": True})["metricInfos"]
+    assert list(infos(api)) == ["B", "a", "b", "é"]
+    assert list(infos(api, hparamsLimit=2)) == ["B", "a"]
+    assert len(infos(api, hparamsLimit=0)) == len(infos(api, hparamsLimit=-1)) == 4
+    found = api.post("experiment", {"includeMetrics": True})["metricInfos"]
     assert [(info["name"]["tag"], info["name"]["group"]) for info in found] == [
         ("x", ""),
         ("x", "eval"),
@@ -117,13 +119,13 @@ def test_what_is_found_is_sorted(write_session: Any, tbcore_logdir: Path, asking
         "description": "",
         "datasetType": "DATASET_UNKNOWN",
     }
-    assert asked.post("experiment", {"includeMetrics": False})["metricInfos"] == []
+    assert api.post("experiment", {"includeMetrics": False})["metricInfos"] == []
 
 
-def test_what_was_logged_is_told_as_it_is(
-    write_session: Any, write_experiment: Any, asking: Any
+def test_a_logged_experiment_is_returned_as_it_is(
+    write_session: Any, write_experiment: Any, make_api: Any
 ) -> None:
-    """In its order, with no more hyperparameters and metrics than it names."""
+    """In its order, and without other hyperparameters and metrics."""
     write_experiment(
         ".",
         hparams=[
@@ -137,9 +139,9 @@ def test_what_was_logged_is_told_as_it_is(
         name="n", description="d", user="u", time_created_secs=1.5,
     )  # fmt: skip
     write_session("s", {"lr": 5, "unnamed": 1}, scalars={"loss": [1.0], "unnamed": [1.0]})
-    asked = asking()
+    api = make_api()
 
-    found = asked.post("experiment", {})
+    found = api.post("experiment", {})
 
     assert {k: found[k] for k in ("name", "description", "user", "timeCreatedSecs")} == {
         "name": "n",
@@ -147,7 +149,7 @@ def test_what_was_logged_is_told_as_it_is(
         "user": "u",
         "timeCreatedSecs": 1.5,
     }
-    assert infos(asked) == {
+    assert infos(api) == {
         "opt": {
             "displayName": "Optimizer",
             "description": "**md**",
@@ -163,16 +165,16 @@ def test_what_was_logged_is_told_as_it_is(
         "new": {"type": 9, "differs": False},
     }
     assert [info["name"]["group"] for info in found["metricInfos"]] == ["", "val"]
-    assert list(infos(asked, hparamsLimit=1)) == ["opt"]
-    [group] = asked.groups()["sessionGroups"]
+    assert list(infos(api, hparamsLimit=1)) == ["opt"]
+    [group] = api.groups()["sessionGroups"]
     assert group["hparams"] == {"lr": 5.0, "unnamed": 1.0}
     assert [metric["name"]["tag"] for metric in group["metricValues"]] == ["loss"]
 
 
-def test_experiments_of_several_sessions_are_one(
-    write_session: Any, write_experiment: Any, asking: Any
+def test_experiments_of_several_sessions_are_merged(
+    write_session: Any, write_experiment: Any, make_api: Any
 ) -> None:
-    """Some programs log one in each. Of the same name the first one counts, by order of runs."""
+    """Some programs log one per session. Of equal names, that of the first run is used."""
     write_experiment(
         "s1", hparams=[{"name": "lr", "type": 3}], metrics=[("", "a"), ("", "a")], user="first"
     )
@@ -181,23 +183,23 @@ def test_experiments_of_several_sessions_are_one(
     )
     write_session("s1", {"lr": 1}, scalars={"a": [1.0]})
     write_session("s2", {"n": 1}, scalars={"b": [2.0]})
-    asked = asking()
+    api = make_api()
 
-    assert {name: info["type"] for name, info in infos(asked).items()} == {
+    assert {name: info["type"] for name, info in infos(api).items()} == {
         "lr": "DATA_TYPE_FLOAT64",
         "n": "DATA_TYPE_FLOAT64",
     }
-    experiment = asked.post("experiment", {})
+    experiment = api.post("experiment", {})
     assert [info["name"]["tag"] for info in experiment["metricInfos"]] == ["a", "b"]
     assert experiment["user"] == "first"
-    found = asked.groups()["sessionGroups"]
+    found = api.groups()["sessionGroups"]
     assert [[m["name"]["tag"] for m in group["metricValues"]] for group in found] == [["a"], ["b"]]
 
 
-def test_as_many_choices_are_listed_as_the_user_says(
+def test_the_number_of_listed_choices_is_an_option(
     write_session: Any, tbcore_logdir: Path, tbcore_client: Any
 ) -> None:
-    """`--set hparams.max_choices=2`; a search is what pages offer beyond."""
+    """`--set hparams.max_choices=2`: three strings are not listed, two booleans are."""
     for name in "abc":
         write_session(name, {"x": name, "y": name == "a"})
     client = tbcore_client(
@@ -211,111 +213,111 @@ def test_as_many_choices_are_listed_as_the_user_says(
     ]
 
 
-def test_everything_follows_the_disk(tbcore_logdir: Path, write_session: Any, asking: Any) -> None:
-    """New sessions, metrics and values, and runs that are deleted."""
+def test_changes_on_disk_appear(tbcore_logdir: Path, write_session: Any, make_api: Any) -> None:
+    """New sessions, metrics and values, and deleted runs."""
     write_session("a", {"x": 1}, scalars={"loss": [1.0]})
-    asked = asking()
-    assert infos(asked)["x"]["domainInterval"]["maxValue"] == 1.0
+    api = make_api()
+    assert infos(api)["x"]["domainInterval"]["maxValue"] == 1.0
 
     write_session("b", {"x": 2, "y": "new"}, scalars={"acc": [0.5]})
     write_run(tbcore_logdir, "a", scalars={"loss": [(1, 3.0)]})
-    asked.client.reload()
-    assert list(infos(asked)) == ["x", "y"]
-    assert infos(asked)["x"]["domainInterval"]["maxValue"] == 2.0
-    first, second = asked.groups()["sessionGroups"]
+    api.client.reload()
+    assert list(infos(api)) == ["x", "y"]
+    assert infos(api)["x"]["domainInterval"]["maxValue"] == 2.0
+    first, second = api.groups()["sessionGroups"]
     assert first["metricValues"][0]["value"] == 3.0
     assert second["metricValues"][0]["name"]["tag"] == "acc"
 
     for path in (tbcore_logdir / "b").iterdir():
         path.unlink()
-    asked.client.reload()
-    assert list(infos(asked)) == ["x"]
-    assert asked.names() == ["a"]
+    api.client.reload()
+    assert list(infos(api)) == ["x"]
+    assert api.names() == ["a"]
 
 
 START = "_hparams_/session_start_info"
 BAD: list[tuple[str, bytes, str]] = [
     (START, b"\x0f\xff", "it cannot be decoded"),
     (START, b"\x1a\x05\x0a\x03\x0a\x01\xff", "it cannot be decoded"),
-    (START, b"\x08\x01\x1a\x00", "its version is 1, and only 0 is known"),
-    (START, b"\x12\x00", "it has no session_start_info, but experiment"),
-    (START, b"", "it has no session_start_info, but nothing"),
+    (START, b"\x08\x01\x1a\x00", "its version is 1; expected 0"),
+    (START, b"\x12\x00", "it contains experiment; expected session_start_info"),
+    (START, b"", "it contains nothing; expected session_start_info"),
     ("_hparams_/experiment", b"\x0f", "it cannot be decoded"),
     (
         "_hparams_/session_end_info",
         b"\x1a\x00",
-        "it has no session_end_info, but session_start_info",
+        "it contains session_start_info; expected session_end_info",
     ),
 ]
 
 
 @pytest.mark.parametrize(("tag", "content", "problem"), BAD, ids=lambda value: str(value)[-40:])
-def test_what_cannot_be_read_is_left_out(
-    tag: str, content: bytes, problem: str, tbcore_logdir: Path, write_session: Any, asking: Any,
+def test_invalid_messages_are_ignored(
+    tag: str, content: bytes, problem: str, tbcore_logdir: Path, write_session: Any, make_api: Any,
     caplog: pytest.LogCaptureFixture,
 ) -> None:  # fmt: skip
-    """And said once, however often somebody asks; the rest is there."""
+    """Each is logged as a warning once, and everything else is returned."""
     write_session("good", {"x": 1}, scalars={"loss": [0.5]})
     if tag == START:
         write_run(tbcore_logdir, "bad", hparams={tag: content})
     else:
         write_session("bad", {"x": 2})
         write_run(tbcore_logdir, "bad", hparams={tag: content})
-    asked = asking()
+    api = make_api()
 
     with caplog.at_level(logging.WARNING, logger="tbcore_hparams"):
-        names = asked.names()
+        names = api.names()
         write_run(tbcore_logdir, "bad", scalars={"loss": [0.25]})
-        asked.client.reload()
-        asked.names()
+        api.client.reload()
+        api.names()
 
     assert names == (["good"] if tag == START else ["bad", "good"])
-    assert list(infos(asked)) == ["x"]
+    assert list(infos(api)) == ["x"]
     [line] = caplog.messages
-    assert line == f"run 'bad': what is logged as {tag} is left out: {problem}"
+    assert line == f"run 'bad': ignoring invalid data in tag {tag}: {problem}"
 
 
-def test_tags_that_nobody_knows_are_left_alone(
-    tbcore_logdir: Path, write_session: Any, asking: Any
-) -> None:
-    """Another version may write them."""
+def test_unknown_tags_are_ignored(tbcore_logdir: Path, write_session: Any, make_api: Any) -> None:
+    """Later versions may write them."""
     write_session("s", {"x": 1})
     write_run(tbcore_logdir, "s", hparams={"_hparams_/later": b"\xff"})
 
-    assert asking().names() == ["s"]
+    assert make_api().names() == ["s"]
 
 
-def test_columns_are_bounded(
-    tbcore_logdir: Path, write_session: Any, write_experiment: Any, asking: Any,
+def test_the_number_of_columns_is_limited(
+    tbcore_logdir: Path, write_session: Any, write_experiment: Any, make_api: Any,
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    """A small log can name a great many, each in one session; those of most sessions stay."""
+    """A small log can have very many, each in one session. The most frequent ones are used."""
     for number in range(5):
-        own = {f"only-{number}-{i}": 1.0 for i in range(40)}
-        write_session(f"s{number}", {"lr": 0.1, **own}, scalars={"loss": [0.5]})
+        unique = {f"only-{number}-{i}": 1.0 for i in range(40)}
+        write_session(f"s{number}", {"lr": 0.1, **unique}, scalars={"loss": [0.5]})
         write_run(
             tbcore_logdir, f"s{number}/{number}", scalars={f"own-{i}": [1.0] for i in range(40)}
         )
     monkeypatch.setattr("tbcore_hparams.values.MAX_CELLS", 50)
-    asked = asking()
+    api = make_api()
 
     with caplog.at_level(logging.WARNING, logger="tbcore_hparams"):
-        found, experiment = asked.groups()["sessionGroups"], asked.post("experiment", {})
+        found, experiment = api.groups()["sessionGroups"], api.post("experiment", {})
 
     assert [group["hparams"]["lr"] for group in found] == [0.1] * 5
     assert len(experiment["hparamInfos"]) == len(experiment["metricInfos"]) == 10
     assert {"group": "", "tag": "loss"} in [info["name"] for info in experiment["metricInfos"]]
     assert all(group["metricValues"][0]["name"]["tag"] == "loss" for group in found)
     write_experiment(".", metrics=[("", f"declared-{i}") for i in range(30)])
-    asked.client.reload()
-    assert len(asked.post("experiment", {})["metricInfos"]) == 10
+    api.client.reload()
+    assert len(api.post("experiment", {})["metricInfos"]) == 10
     assert caplog.messages == [
-        "of hyperparameters and of metrics only 10 are kept, since there are 5 sessions"
+        "too many columns for 5 sessions: using at most 10 hyperparameters and 10 metrics"
     ]
 
 
-def test_validation_metrics_say_so(write_experiment: Any, tbcore_logdir: Path, asking: Any) -> None:
-    """With a name to show."""
+def test_fields_of_metrics_are_returned(
+    write_experiment: Any, tbcore_logdir: Path, make_api: Any
+) -> None:
+    """The display name, the description and the type of the dataset."""
     from tbcore_hparams.proto.plugin_data_pb2 import HParamsPluginData
 
     data = HParamsPluginData()
@@ -324,7 +326,7 @@ def test_validation_metrics_say_so(write_experiment: Any, tbcore_logdir: Path, a
     ).name.tag = "loss"
     write_run(tbcore_logdir, ".", hparams={"_hparams_/experiment": data.SerializeToString()})
 
-    assert asking().post("experiment", {}) == {
+    assert make_api().post("experiment", {}) == {
         **EMPTY,
         "metricInfos": [
             {

@@ -1,7 +1,7 @@
-"""Filters, order, aggregation and JSON, compared with plain loops over plain objects.
+"""Filters, order, aggregation and JSON agree with a reference of plain loops over plain objects.
 
-The reference below is the contract written down a second time, in the slow and obvious way. Answers
-are also compared with what protobuf itself writes of the same messages.
+The reference implements the contract a second time, in the slow and obvious way. Responses are also
+compared with what protobuf itself writes for the same messages.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tbcore import BadRequestError, LastPoints
-from tbcore_hparams.answers import experiment_message, session_groups_json
-from tbcore_hparams.experiment import found_experiment
+from tbcore_hparams.experiment import infer_experiment
+from tbcore_hparams.experiment_data import ExperimentData, Sessions
 from tbcore_hparams.logged import Session
-from tbcore_hparams.metrics import MetricName, found_metrics, gathered
+from tbcore_hparams.metrics import MetricName, collect, find_metrics
 from tbcore_hparams.proto import api_pb2
 from tbcore_hparams.proto.api_pb2 import ListSessionGroupsRequest
-from tbcore_hparams.questions import wanted_hparams
-from tbcore_hparams.routes import select
-from tbcore_hparams.study import Sessions, Study
+from tbcore_hparams.request_parsing import included_hparams
+from tbcore_hparams.responses import experiment_json, session_groups_json
+from tbcore_hparams.routes import run_query
 
-BUSY = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-"""A busy machine says nothing of the code."""
+SLOW_MACHINE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+"""Settings that do not fail a test because the machine is busy."""
 
 NAMES = ["a", "b", "é/x"]
 NUMBERS = st.sampled_from([0.0, 1.0, -1.0, 0.5, 2.0, math.inf, -math.inf, math.nan, -0.0, 1e300])
@@ -65,7 +65,7 @@ class Logged(NamedTuple):
 
 @st.composite
 def logs(draw: st.DrawFn) -> list[Logged]:
-    """Sessions in any order, none below another one."""
+    """Sessions in any order, none inside another one."""
     some = st.lists(st.sampled_from([f"s{n}" for n in range(9)]), unique=True, max_size=9)
     names = draw(st.one_of(some, st.permutations([f"s{n}" for n in range(7)])))
     return [
@@ -123,7 +123,7 @@ COLUMNS = st.builds(
     st.sampled_from([False, False, True]),
     st.sampled_from([None, None, None, True, False]),
 )
-QUESTIONS = st.fixed_dictionaries(
+MESSAGES = st.fixed_dictionaries(
     {
         "allowedStatuses": st.sampled_from([[0, 1, 2, 3], [0, 1, 2, 3], [0, 1], [2], []]),
         "colParams": st.lists(COLUMNS, max_size=4),
@@ -141,25 +141,25 @@ QUESTIONS = st.fixed_dictionaries(
 # The reference -----------------------------------------------------------------------------------
 
 
-class Refused(Exception):
-    """The question cannot be answered."""
+class Rejected(Exception):
+    """The message is invalid for the logged values."""
 
 
 def is_usable(value: Any) -> bool:
-    """Whether JSON has the value, and it is no list, object or null."""
+    """Whether the value is a string, a boolean or a finite number."""
     return isinstance(value, (str, bool)) or (isinstance(value, float) and math.isfinite(value))
 
 
-def reference(logged: Sequence[Logged], question: Mapping[str, Any]) -> dict[str, Any]:
-    """The answer, worked out one object at a time."""
-    include_metrics = question.get("includeMetrics", True)
+def reference(logged: Sequence[Logged], fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The expected response, computed one object at a time."""
+    include_metrics = fields.get("includeMetrics", True)
     has_hparams = any(
         isinstance(value, (str, bool, float)) for s, _ in logged for value in s.hparams.values()
     )
     known = sorted({(tag, group) for _, metrics in logged for group, tag in metrics})
     groups: dict[str, dict[str, Any]] = {}
     for session, metrics in sorted(logged, key=lambda entry: entry.session.name):
-        if session.status not in question["allowedStatuses"]:
+        if session.status not in fields["allowedStatuses"]:
             continue
         values = [
             metric_value((group, tag), metrics[group, tag])
@@ -191,20 +191,20 @@ def reference(logged: Sequence[Logged], question: Mapping[str, Any]) -> dict[str
             }
         )
     for group in groups.values():
-        group["metricValues"] = aggregated(group["sessions"], question)
+        group["metricValues"] = aggregate_sessions(group["sessions"], fields)
     found = sorted(groups.values(), key=lambda group: group["name"])
-    for column in question["colParams"]:
+    for column in fields["colParams"]:
         found = [group for group in found if passes(column, value_of(column, group))]
-    for column in reversed(question["colParams"]):
+    for column in reversed(fields["colParams"]):
         if column["order"]:
-            found = in_order(found, column)
+            found = sort_groups(found, column)
     total = len(found)
-    start = max(question["startIndex"], 0)
-    found = found[start : start + question["sliceSize"]]
-    if any("includeInResult" in column for column in question["colParams"]):
-        wanted = {c.get("hparam") for c in question["colParams"] if c.get("includeInResult", True)}
+    start = max(fields["startIndex"], 0)
+    found = found[start : start + fields["sliceSize"]]
+    if any("includeInResult" in column for column in fields["colParams"]):
+        included = {c.get("hparam") for c in fields["colParams"] if c.get("includeInResult", True)}
         for group in found:
-            group["hparams"] = {k: v for k, v in group["hparams"].items() if k in wanted}
+            group["hparams"] = {k: v for k, v in group["hparams"].items() if k in included}
     return {"sessionGroups": found, "totalSize": total}
 
 
@@ -217,10 +217,10 @@ def metric_value(name: tuple[str, str], point: Point) -> dict[str, Any]:
     }
 
 
-def aggregated(
-    sessions: Sequence[Mapping[str, Any]], question: Mapping[str, Any]
+def aggregate_sessions(
+    sessions: Sequence[Mapping[str, Any]], fields: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    if question["aggregationType"] in (0, 1):
+    if fields["aggregationType"] in (0, 1):
         found: dict[tuple[str, str], list[dict[str, Any]]] = {}
         for session in sessions:
             for value in session["metricValues"]:
@@ -245,7 +245,7 @@ def aggregated(
         (value["value"], session)
         for session in sessions
         for value in session["metricValues"]
-        if value["name"] == question["aggregationMetric"]
+        if value["name"] == fields["aggregationMetric"]
     ]
     numbers = [pair for pair in pairs if not math.isnan(pair[0])]
     pairs = numbers or pairs
@@ -255,7 +255,7 @@ def aggregated(
         by_value = sorted(pairs, key=lambda pair: pair[0])
     else:
         by_value = pairs
-    match question["aggregationType"]:
+    match fields["aggregationType"]:
         case api_pb2.AGGREGATION_MIN:
             _, session = by_value[0]
         case api_pb2.AGGREGATION_MAX:
@@ -268,7 +268,7 @@ def aggregated(
 
 
 def value_of(column: Mapping[str, Any], group: Mapping[str, Any]) -> Any:
-    """None when it is missing."""
+    """The value of a group in a column; None if it is missing."""
     if "hparam" in column:
         value = group["hparams"].get(column["hparam"])
         return value if is_usable(value) else None
@@ -280,11 +280,11 @@ def passes(column: Mapping[str, Any], value: Any) -> bool:
         return not column["excludeMissingValues"]
     if "filterRegexp" in column:
         if not isinstance(value, str):
-            raise Refused
+            raise Rejected
         return re.search(column["filterRegexp"], value) is not None
     if "filterInterval" in column:
         if isinstance(value, str):
-            raise Refused
+            raise Rejected
         low, high = (float(column["filterInterval"][bound]) for bound in ("minValue", "maxValue"))
         return low <= value <= high
     if "filterDiscrete" in column:
@@ -292,7 +292,7 @@ def passes(column: Mapping[str, Any], value: Any) -> bool:
     return True
 
 
-def in_order(found: list[dict[str, Any]], column: Mapping[str, Any]) -> list[dict[str, Any]]:
+def sort_groups(found: list[dict[str, Any]], column: Mapping[str, Any]) -> list[dict[str, Any]]:
     def key(group: Mapping[str, Any]) -> tuple[int, bool, Any]:
         value = value_of(column, group)
         kind = 0 if isinstance(value, bool) else 2 if isinstance(value, str) else 1
@@ -308,7 +308,7 @@ def in_order(found: list[dict[str, Any]], column: Mapping[str, Any]) -> list[dic
 # The comparison ----------------------------------------------------------------------------------
 
 
-def study_of(logged: Sequence[Logged]) -> Study:
+def make_data(logged: Sequence[Logged]) -> ExperimentData:
     sessions = Sessions([session for session, _ in logged])
     points: dict[str, LastPoints] = {}
     for session, metrics in logged:
@@ -321,42 +321,42 @@ def study_of(logged: Sequence[Logged]) -> Study:
                 np.array([point.value for _, point in rows], np.float64),
             )
     names = [session.name for session in sessions.all]
-    experiment = found_experiment(sessions.hparams, found_metrics(points, set(names)))
-    metrics = gathered(points, names, [info.name for info in experiment.metrics])
-    return Study("1", experiment, sessions, metrics)
+    experiment = infer_experiment(sessions.hparams, find_metrics(points, set(names)))
+    metrics = collect(points, names, [info.name for info in experiment.metrics])
+    return ExperimentData("1", experiment, sessions, metrics)
 
 
-def answer(study: Study, question: ListSessionGroupsRequest) -> bytes:
-    selection = select(study, question)
+def respond(data: ExperimentData, fields: ListSessionGroupsRequest) -> bytes:
+    selection = run_query(data, fields)
     return session_groups_json(
-        study,
+        data,
         selection.groups,
         selection.metrics,
         selection.chosen,
         total_size=selection.total_size,
-        hparams=wanted_hparams(question),
+        hparams=included_hparams(fields),
     )
 
 
-def written(message: Mapping[str, Any]) -> Any:
-    """As protobuf writes the message, but for steps beyond its field."""
+def as_protobuf_writes(message: Mapping[str, Any]) -> Any:
+    """The message with non-finite numbers as strings, as in protobuf's JSON."""
     return json.loads(json.dumps(message), parse_constant=lambda name: name)
 
 
-@settings(BUSY, max_examples=300)
-@given(logs(), QUESTIONS)
-def test_answers_are_those_of_the_reference(logged: list[Logged], question: dict[str, Any]) -> None:
-    """Whatever is logged and asked, to the last bit."""
-    study = study_of(logged)
-    message = json_format.ParseDict(question, ListSessionGroupsRequest())
+@settings(SLOW_MACHINE, max_examples=300)
+@given(logs(), MESSAGES)
+def test_responses_equal_the_reference(logged: list[Logged], fields: dict[str, Any]) -> None:
+    """Bit for bit, whatever is logged and requested."""
+    data = make_data(logged)
+    message = json_format.ParseDict(fields, ListSessionGroupsRequest())
 
     try:
-        expected = written(reference(logged, question))
-    except Refused:
+        expected = as_protobuf_writes(reference(logged, fields))
+    except Rejected:
         with pytest.raises(BadRequestError, match=r"cannot filter"):
-            answer(study, message)
+            respond(data, message)
         return
-    found = json.loads(answer(study, message))
+    found = json.loads(respond(data, message))
     for group in expected["sessionGroups"]:
         for session in group["sessions"]:
             session["status"] = api_pb2.Status.Name(session["status"])
@@ -366,30 +366,31 @@ def test_answers_are_those_of_the_reference(logged: list[Logged], question: dict
     ]
 
 
-@settings(BUSY, max_examples=200)
-@given(logs(), QUESTIONS)
-def test_answers_are_what_protobuf_would_write(
-    logged: list[Logged], question: dict[str, Any]
+@settings(SLOW_MACHINE, max_examples=200)
+@given(logs(), MESSAGES)
+def test_responses_are_what_protobuf_would_write(
+    logged: list[Logged], fields: dict[str, Any]
 ) -> None:
-    """They parse as the message, and its own JSON is the same."""
-    study = study_of(logged)
-    message = json_format.ParseDict(question, ListSessionGroupsRequest())
+    """They parse as the message, and protobuf writes the same JSON for it."""
+    data = make_data(logged)
+    message = json_format.ParseDict(fields, ListSessionGroupsRequest())
     try:
-        found = answer(study, message)
+        found = respond(data, message)
     except BadRequestError:
-        return  # which the test above looks at
+        return  # The test above covers errors.
 
-    # Steps are exact here, and 32 bits wide there; 64-bit ones are texts in protobuf's JSON.
+    # The message's field for steps has 32 bits, and the response contains larger steps.
     found = re.sub(rb'"trainingStep":-?\d+', b'"trainingStep":7', found)
     response = json_format.Parse(found, api_pb2.ListSessionGroupsResponse())
     assert json.loads(found) == as_json(response)
-    experiment = json.dumps(written(experiment_message(study.experiment)))
+    experiment = json.dumps(as_protobuf_writes(experiment_json(data.experiment)))
     parsed = json_format.Parse(experiment, api_pb2.Experiment())
     assert json.loads(experiment) == as_json(parsed)
 
 
 def as_json(message: Any) -> Any:
-    """With all fields, as TensorBoard's server writes it; the option has had two names."""
+    """The message's JSON with all fields, as TensorBoard's server writes it."""
+    # The option has different names in different versions of protobuf.
     try:
         text = json_format.MessageToJson(message, always_print_fields_with_no_presence=True)
     except TypeError:
@@ -402,10 +403,10 @@ RUNS = st.lists(
 )
 
 
-@settings(BUSY)
+@settings(SLOW_MACHINE)
 @given(RUNS, RUNS)
-def test_metrics_are_found_below_the_nearest_session(runs: list[str], sessions: list[str]) -> None:
-    """As one would say it of paths."""
+def test_metrics_belong_to_the_innermost_session(runs: list[str], sessions: list[str]) -> None:
+    """Compared with a reference that works on paths."""
 
     def below(run: str, session: str) -> str | None:
         if run == session:
@@ -421,9 +422,9 @@ def test_metrics_are_found_below_the_nearest_session(runs: list[str], sessions: 
         groups = [g for session in sessions if (g := below(run, session)) is not None]
         if groups:
             expected.add(min(groups, key=len))
-    assert found_metrics(points, sessions) == [MetricName(g, "t") for g in sorted(expected)]
+    assert find_metrics(points, sessions) == [MetricName(g, "t") for g in sorted(expected)]
 
-    metrics = gathered(points, sessions, [MetricName(g, "t") for g in sorted(expected)])
+    metrics = collect(points, sessions, [MetricName(g, "t") for g in sorted(expected)])
     for row, group in enumerate(sorted(expected)):
-        there = {s for s, has in zip(sessions, metrics.present[row], strict=True) if has}
-        assert there == {s for s in sessions if any(below(run, s) == group for run in runs)}
+        found = {s for s, has in zip(sessions, metrics.present[row], strict=True) if has}
+        assert found == {s for s in sessions if any(below(run, s) == group for run in runs)}

@@ -1,4 +1,4 @@
-"""The messages: what other programs log parses, and names stay apart from TensorBoard's."""
+"""The protobuf messages are compatible with TensorBoard's, and can be loaded next to them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tbcore.testing import summaries
-from tbcore_hparams.logged import plain
+from tbcore_hparams.logged import to_python
 from tbcore_hparams.proto import api_pb2, plugin_data_pb2
 
 PAIRS = [
@@ -22,7 +22,7 @@ PAIRS = [
 
 @pytest.mark.parametrize(("module", "theirs", "message"), PAIRS)
 def test_fields_are_those_of_tensorboard(module: Any, theirs: str, message: str) -> None:
-    """Numbers, types and names, of each message, and both live in one process."""
+    """Names, numbers and types are equal for each message, with both modules in one process."""
     other = pytest.importorskip(f"tensorboard.plugins.hparams.{theirs}")
 
     def shape(descriptor: Any) -> dict[str, tuple[Any, ...]]:
@@ -37,7 +37,7 @@ def test_fields_are_those_of_tensorboard(module: Any, theirs: str, message: str)
 
 @pytest.mark.parametrize("enum", list(api_pb2.DESCRIPTOR.enum_types_by_name))
 def test_enums_are_those_of_tensorboard(enum: str) -> None:
-    """Names and numbers."""
+    """Names and numbers are equal."""
     other = pytest.importorskip("tensorboard.plugins.hparams.api_pb2")
     ours, theirs = (
         {value.name: value.number for value in module.DESCRIPTOR.enum_types_by_name[enum].values}
@@ -46,13 +46,13 @@ def test_enums_are_those_of_tensorboard(enum: str) -> None:
     assert ours == theirs
 
 
-def test_sessions_of_the_testing_package_are_messages() -> None:
-    """It writes them without these messages, for tests of any plugin."""
+def test_sessions_written_by_tbcore_testing_parse() -> None:
+    """tbcore.testing writes them without these messages, for the tests of any plugin."""
     hparams = {"lr": 0.1, "n": 3, "opt": "é" * 100, "flag": True, "off": False, "": math.inf}
     value = summaries.session_start(hparams, group="g" * 200, start=1.5)
     data = plugin_data_pb2.HParamsPluginData.FromString(value.metadata.plugin_data.content)
     start = data.session_start_info
-    assert {name: plain(start.hparams[name]) for name in start.hparams} == hparams
+    assert {name: to_python(start.hparams[name]) for name in start.hparams} == hparams
     assert (start.group_name, start.start_time_secs) == ("g" * 200, 1.5)
 
     value = summaries.session_end(2, 9.25)

@@ -1,4 +1,4 @@
-"""What is asked wrongly, and the routes beside those of groups and of the experiment."""
+"""Invalid requests, and the routes for curves and downloads."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ ALL = {"allowedStatuses": [0, 1, 2, 3], "sliceSize": 1000}
 
 @pytest.fixture
 def client(tbcore_logdir: Path, write_session: Any, tbcore_client: MakeClient) -> TbcoreClient:
-    """A session with a value of each type, answered as users are: with statuses, not exceptions."""
+    """Serves a session with a number and a string. Errors are responses, not exceptions."""
     write_session("s", {"lr": 0.5, "opt": "adam"}, scalars={"loss": [1.0, 0.5]})
     return tbcore_client(tbcore_logdir, plugins=[tbcore_hparams], dev=False)
 
 
-def assert_refused(response: Any, *words: str) -> None:
-    """400 with one line of plain text."""
+def assert_rejected(response: Any, *words: str) -> None:
+    """The response is 400, with one line of plain text that contains these words."""
     assert response.status_code == 400, response.text
     assert response.headers["content-type"].startswith("text/plain")
     assert "\n" not in response.text.strip()
@@ -66,31 +66,31 @@ BODIES: list[tuple[bytes, str]] = [
 
 @pytest.mark.parametrize("route", MESSAGES)
 @pytest.mark.parametrize(("body", "words"), BODIES, ids=lambda value: repr(value)[:30])
-def test_a_body_that_is_no_message_is_refused(
+def test_a_body_that_is_not_a_message_is_rejected(
     client: TbcoreClient, route: str, body: bytes, words: str
 ) -> None:
-    """The line names the message, and what is wrong with it."""
+    """The error names the expected message, and the problem."""
     names = {
         "experiment": "GetExperimentRequest",
         "session_groups": "ListSessionGroupsRequest",
         "metric_evals": "ListMetricEvalsRequest",
     }
-    assert_refused(client.post(f"data/plugin/hparams/{route}", content=body), names[route], words)
-    if len(body) < 1000 and b"\xff" not in body:  # which the core replaces in an address
+    assert_rejected(client.post(f"data/plugin/hparams/{route}", content=body), names[route], words)
+    if len(body) < 1000 and b"\xff" not in body:  # The core replaces invalid UTF-8 in URLs.
         text = quote(body)
-        assert_refused(client.get(f"data/plugin/hparams/{route}?request={text}"), words)
+        assert_rejected(client.get(f"data/plugin/hparams/{route}?request={text}"), words)
 
 
 @pytest.mark.parametrize("route", [*MESSAGES, "download_data?format=csv&columnsVisibility=[]"])
-def test_a_get_needs_its_parameter(client: TbcoreClient, route: str) -> None:
-    """There is no request without it."""
-    assert_refused(client.get(f"data/plugin/hparams/{route}"), '"request" is required')
+def test_get_requires_the_parameter_request(client: TbcoreClient, route: str) -> None:
+    """It contains the message."""
+    assert_rejected(client.get(f"data/plugin/hparams/{route}"), '"request" is required')
 
 
 COLUMN = {"hparam": "lr"}
-QUESTIONS: list[tuple[dict[str, Any], str]] = [
-    ({"colParams": [{}]}, '"metric" or "hparam"'),
-    ({"colParams": [{"order": "ORDER_ASC"}]}, '"metric" or "hparam"'),
+INVALID_MESSAGES: list[tuple[dict[str, Any], str]] = [
+    ({"colParams": [{}]}, 'neither "metric" nor "hparam"'),
+    ({"colParams": [{"order": "ORDER_ASC"}]}, 'neither "metric" nor "hparam"'),
     ({"colParams": [{**COLUMN, "order": 9}]}, "unknown order 9"),
     ({"colParams": [{**COLUMN, "order": "ORDER_UP"}]}, "ORDER_UP"),
     ({"colParams": [{**COLUMN, "metric": {"tag": "x"}}]}, ""),
@@ -124,32 +124,32 @@ QUESTIONS: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("question", "words"), QUESTIONS, ids=lambda value: str(value)[:60])
+@pytest.mark.parametrize(("message", "words"), INVALID_MESSAGES, ids=lambda value: str(value)[:60])
 @pytest.mark.parametrize("route", ["session_groups", "download_data"])
 def test_a_question_without_a_meaning_is_refused(
-    client: TbcoreClient, question: dict[str, Any], words: str, route: str
+    client: TbcoreClient, message: dict[str, Any], words: str, route: str
 ) -> None:
-    """The line says what it is about."""
+    """The error names the invalid part."""
     query = "?format=csv&columnsVisibility=[true]" if route == "download_data" else ""
     path = f"data/plugin/hparams/{route}{query}"
-    assert_refused(client.post(path, json=ALL | question), words)
+    assert_rejected(client.post(path, json=ALL | message), words)
 
 
-def test_a_filter_that_meets_no_value_it_does_not_fit_passes(
-    write_session: Any, asking: Any
+def test_a_filter_is_applied_only_to_groups_that_pass_earlier_filters(
+    write_session: Any, make_api: Any
 ) -> None:
-    """Groups that an earlier filter has put aside are not looked at."""
+    """It is no error if only the values of other groups have the wrong type."""
     write_session("a", {"x": "text"})
     write_session("b", {"x": 1})
-    asked = asking()
+    api = make_api()
 
-    only_texts = {"hparam": "x", "filterDiscrete": ["text"]}
-    assert asked.names(only_texts, {"hparam": "x", "filterRegexp": "t"}) == ["a"]
-    assert asked.names({"hparam": "x", "filterRegexp": "t"}, allowedStatuses=[1]) == []
+    only_strings = {"hparam": "x", "filterDiscrete": ["text"]}
+    assert api.names(only_strings, {"hparam": "x", "filterRegexp": "t"}) == ["a"]
+    assert api.names({"hparam": "x", "filterRegexp": "t"}, allowedStatuses=[1]) == []
 
 
-def test_a_body_has_a_limit(client: TbcoreClient) -> None:
-    """Just below it is read; above it is not."""
+def test_the_size_of_a_body_is_limited(client: TbcoreClient) -> None:
+    """A body just below the limit is accepted, a larger one is rejected."""
     column = {"hparam": "opt", "filterDiscrete": ["x" * 1000] * 900 + ["adam"]}
     response = client.post(
         "data/plugin/hparams/session_groups", json={**ALL, "colParams": [column]}
@@ -161,8 +161,8 @@ def test_a_body_has_a_limit(client: TbcoreClient) -> None:
     assert "1048576 bytes" in response.text
 
 
-def test_a_message_of_very_many_values_is_refused_at_once(client: TbcoreClient) -> None:
-    """Packed, millions of them are a small body, and would keep protobuf busy for minutes."""
+def test_a_message_with_too_many_values_is_rejected_immediately(client: TbcoreClient) -> None:
+    """Compressed, millions of values are a small body, which protobuf would parse for minutes."""
     for values in ("1," * 2_000_000 + "1", "{}," * 2_000_000 + "{}"):
         body = b'{"colParams": [{"hparam": "lr", "filterDiscrete": [%b]}]}' % values.encode()
         started = time.process_time()
@@ -171,7 +171,7 @@ def test_a_message_of_very_many_values_is_refused_at_once(client: TbcoreClient) 
             content=gzip.compress(body, 1),
             headers={"content-encoding": "gzip"},
         )
-        assert_refused(response, "ListSessionGroupsRequest", "50000 values")
+        assert_rejected(response, "too many values in the ListSessionGroupsRequest", "50000")
         assert time.process_time() - started < 5
 
     many = [float(number) for number in range(40_000)]
@@ -183,31 +183,32 @@ def test_a_message_of_very_many_values_is_refused_at_once(client: TbcoreClient) 
 
 
 @pytest.mark.parametrize("route", ["experiment", "session_groups", "metric_evals", "table"])
-def test_other_methods_are_refused(client: TbcoreClient, route: str) -> None:
-    """Nothing here can be changed."""
+def test_other_methods_are_rejected(client: TbcoreClient, route: str) -> None:
+    """All routes are read-only."""
     for method in ("PUT", "DELETE", *(["POST"] if route == "table" else [])):
         assert client.request(method, f"data/plugin/hparams/{route}").status_code == 405
 
 
-def test_many_columns_share_the_time_of_a_request(write_session: Any, asking: Any) -> None:
-    """One expression is quick, ten thousand slow ones are refused as one would be."""
+def test_all_patterns_of_a_request_share_one_time_limit(write_session: Any, make_api: Any) -> None:
+    """Ten thousand slow patterns take no longer to reject than one."""
     for number in range(20):
-        write_session(f"s{number}", {"x": "ab" * 2000 + str(number)})
-    client = asking().client
+        write_session(f"s{number}", {"x": "ab" * 4000 + str(number)})
+    client = make_api().client
     path = "data/plugin/hparams/session_groups"
 
     slow = [{"hparam": "x", "filterRegexp": f"(a?){{200}}[ab]{{500}}{n}"} for n in range(10_000)]
     started = time.process_time()
     response = client.post(path, json={**ALL, "colParams": slow})
     assert time.process_time() - started < 10
-    assert_refused(response, "takes too long")
+    assert_rejected(response, "takes too long")
 
     quick = {"hparam": "x", "filterRegexp": "b1", "order": "ORDER_DESC"}
-    answer = client.post(path, json={**ALL, "colParams": [quick] * 50}).json()
-    assert [group["name"] for group in answer["sessionGroups"]] == ["s19", "s18", "s17", "s16",
+    result = client.post(path, json={**ALL, "colParams": [quick] * 50}).json()
+    assert [group["name"] for group in result["sessionGroups"]] == ["s19", "s18", "s17", "s16",
         "s15", "s14", "s13", "s12", "s11", "s10", "s1"]  # fmt: skip
-    assert_refused(
-        client.post(path, json={**ALL, "colParams": [{"hparam": "x"}] * 10_001}), "10000 members"
+    assert_rejected(
+        client.post(path, json={**ALL, "colParams": [{"hparam": "x"}] * 10_001}),
+        "colParams has 10001 elements; expected at most 10000",
     )
 
 
@@ -225,7 +226,7 @@ LEAVES = [
 
 
 def nonsense(pick: random.Random, depth: int = 0) -> Any:
-    """Anything that JSON can be, with the names that messages have."""
+    """Random JSON whose keys are names of fields."""
     kind = pick.random()
     if depth == 0 or (depth < 5 and kind < 0.35):
         return {pick.choice(FIELDS): nonsense(pick, depth + 1) for _ in range(pick.randrange(6))}
@@ -234,39 +235,39 @@ def nonsense(pick: random.Random, depth: int = 0) -> Any:
     return pick.choice(LEAVES)
 
 
-def test_no_message_makes_the_server_fail(client: TbcoreClient) -> None:
-    """Whatever it says: 200, 400 or 404, in one line where it is refused."""
+def test_no_message_causes_a_server_error(client: TbcoreClient) -> None:
+    """The status is 200, 400 or 404, and errors are one line."""
     pick = random.Random(7)
-    answers = Counter[int]()
+    statuses = Counter[int]()
     for number in range(1500):
         route = pick.choice([*MESSAGES, "download_data?format=json&columnsVisibility=[true,true]"])
-        question = nonsense(pick)
+        message = nonsense(pick)
         if number % 2:
-            # Most nonsense has a field that is wrong; this is a question but for one.
+            # Random JSON almost always has an invalid field. This message is mostly valid.
             column = {"hparam": pick.choice(["lr", "opt"]), pick.choice(FIELDS): nonsense(pick, 3)}
-            question = {**ALL, "colParams": [column], pick.choice(FIELDS): nonsense(pick, 3)}
-        response = client.post(f"data/plugin/hparams/{route}", content=json.dumps(question))
-        answers[response.status_code] += 1
-        assert response.status_code in (200, 400, 404), (route, question, response.text)
+            message = {**ALL, "colParams": [column], pick.choice(FIELDS): nonsense(pick, 3)}
+        response = client.post(f"data/plugin/hparams/{route}", content=json.dumps(message))
+        statuses[response.status_code] += 1
+        assert response.status_code in (200, 400, 404), (route, message, response.text)
         if response.status_code != 200:
             assert len(response.text.splitlines()) == 1
-    assert min(answers[200], answers[400]) > 50
+    assert min(statuses[200], statuses[400]) > 50
 
 
 # Curves ------------------------------------------------------------------------------------------
 
 
 def test_a_curve_has_rows_of_time_step_and_value(
-    tbcore_logdir: Path, write_session: Any, asking: Any
+    tbcore_logdir: Path, write_session: Any, make_api: Any
 ) -> None:
-    """Also from a run below, and without the plugin of scalars."""
+    """Also from a run inside the session's run, and without the scalars plugin."""
     write_session("exp/s", {"x": 1}, scalars={"loss": [(1, 0.5, 10.5), (2, math.nan, 11.5)]})
     write_run(tbcore_logdir, "exp/s/val/deep", scalars={"loss": [(3, 2.0, 12.5)]})
-    asked = asking()
+    api = make_api()
 
     def curve(session: str, group: str, tag: str = "loss") -> Any:
-        question = {"sessionName": session, "metricName": {"group": group, "tag": tag}}
-        return asked.post("metric_evals", question)
+        message = {"sessionName": session, "metricName": {"group": group, "tag": tag}}
+        return api.post("metric_evals", message)
 
     assert curve("exp/s", "") == [[10.5, 1, 0.5], [11.5, 2, "NaN"]]
     for session, group in (
@@ -278,22 +279,22 @@ def test_a_curve_has_rows_of_time_step_and_value(
 
 
 def test_a_curve_is_sampled(tbcore_logdir: Path, write_session: Any, tbcore_client: Any) -> None:
-    """1000 points unless it is said otherwise."""
+    """To 1000 points by default."""
     write_session("s", {"x": 1}, scalars={"loss": [float(n) for n in range(1500)]})
-    question = {"sessionName": "s", "metricName": {"tag": "loss"}}
+    message = {"sessionName": "s", "metricName": {"tag": "loss"}}
     for samples, length in ((None, 1000), (0, 1500), (3, 3)):
         config = {} if samples is None else {"samples_per_plugin": {"hparams": samples}}
         client = tbcore_client(tbcore_logdir, plugins=[tbcore_hparams], **config)
-        rows = client.post("data/plugin/hparams/metric_evals", json=question).json()
+        rows = client.post("data/plugin/hparams/metric_evals", json=message).json()
         assert (len(rows), rows[-1][1]) == (length, 1499)
 
 
 @pytest.mark.parametrize(
-    "question",
+    "message",
     [
         {},
         {"sessionName": "s"},
-        {"sessionName": "nobody", "metricName": {"tag": "loss"}},
+        {"sessionName": "missing", "metricName": {"tag": "loss"}},
         {"sessionName": "s", "metricName": {"tag": "lost"}},
         {"sessionName": "s", "metricName": {"group": "../s", "tag": "loss"}},
         {"sessionName": "s", "metricName": {"group": "val", "tag": "loss"}},
@@ -301,10 +302,10 @@ def test_a_curve_is_sampled(tbcore_logdir: Path, write_session: Any, tbcore_clie
     ],
 )
 def test_a_curve_that_does_not_exist_is_not_found(
-    client: TbcoreClient, question: dict[str, Any]
+    client: TbcoreClient, message: dict[str, Any]
 ) -> None:
-    """With what comes close."""
-    response = client.post("data/plugin/hparams/metric_evals", json=question)
+    """The response is a one-line error."""
+    response = client.post("data/plugin/hparams/metric_evals", json=message)
 
     assert response.status_code == 404
     assert "\n" not in response.text.strip()
@@ -313,15 +314,15 @@ def test_a_curve_that_does_not_exist_is_not_found(
 # Downloads ---------------------------------------------------------------------------------------
 
 
-def download(client: TbcoreClient, kind: str, visible: Any, **question: Any) -> Any:
-    text = quote(json.dumps({**ALL, **question}))
+def download(client: TbcoreClient, kind: str, visible: Any, **message: Any) -> Any:
+    text = quote(json.dumps({**ALL, **message}))
     path = f"data/plugin/hparams/download_data?request={text}&format={kind}"
     return client.get(f"{path}&columnsVisibility={quote(json.dumps(visible))}")
 
 
 @pytest.fixture
-def varied(write_session: Any, write_experiment: Any, asking: Any) -> TbcoreClient:
-    """Values of each kind, some of them missing."""
+def varied(write_session: Any, write_experiment: Any, make_api: Any) -> TbcoreClient:
+    """Serves values of each type, some of which are missing."""
     write_experiment(
         ".",
         hparams=[{"name": "opt", "display_name": "Optimizer_%"}, {"name": "lr"}, {"name": "flag"}],
@@ -330,13 +331,13 @@ def varied(write_session: Any, write_experiment: Any, asking: Any) -> TbcoreClie
     write_session("a", {"opt": 'x,"y"', "lr": 1e-7, "flag": True}, scalars={"loss": [0.5]})
     write_session("b", {"opt": "a_b%", "lr": 1}, scalars={"loss": [math.nan]})
     write_session("c", {"lr": None, "flag": False}, scalars={"loss": [math.inf]})
-    asked = asking()
-    client: TbcoreClient = asked.client
+    api = make_api()
+    client: TbcoreClient = api.client
     return client
 
 
 def test_csv(varied: TbcoreClient) -> None:
-    """CRLF, quotes where they are needed, as Python writes values."""
+    """Lines end with CRLF, cells are quoted if necessary, and values are as in Python."""
     response = download(varied, "csv", [True] * 5)
 
     assert response.headers["content-type"] == "text/csv; charset=utf-8"
@@ -350,7 +351,7 @@ def test_csv(varied: TbcoreClient) -> None:
 
 
 def test_json(varied: TbcoreClient) -> None:
-    """What is missing is an empty text, or null for a metric."""
+    """A missing hyperparameter is an empty string, a missing metric is null."""
     response = download(varied, "json", [True, True, True, True, True])
 
     assert response.headers["content-type"] == "application/json"
@@ -365,7 +366,7 @@ def test_json(varied: TbcoreClient) -> None:
 
 
 def test_latex(varied: TbcoreClient) -> None:
-    """Three digits, powers of ten, and nothing in a text that LaTeX would take for its own."""
+    """Numbers have three digits and powers of ten, and special characters are escaped."""
     response = download(varied, "latex", [True, True, True, True, True])
 
     assert response.headers["content-type"].startswith("application/x-latex")
@@ -385,19 +386,19 @@ def test_latex(varied: TbcoreClient) -> None:
     )
 
 
-def test_latex_runs_nothing_from_a_log(write_session: Any, asking: Any) -> None:
-    """Somebody may have called a hyperparameter so."""
+def test_latex_commands_in_values_are_escaped(write_session: Any, make_api: Any) -> None:
+    """A log can contain any string."""
     write_session("s", {"x": r"\input{/etc/passwd} & $ # ~ ^ {"})
 
-    row = download(asking().client, "latex", [True]).text.splitlines()[3]
+    row = download(make_api().client, "latex", [True]).text.splitlines()[3]
 
     assert row == (
         r"\textbackslash{}input\{/etc/passwd\} \& \$ \# \textasciitilde{} \textasciicircum{} \{ \\"
     )
 
 
-def test_only_visible_columns_and_groups_that_pass_are_kept(varied: TbcoreClient) -> None:
-    """A list that is too short hides the rest; the request filters, sorts and slices."""
+def test_a_download_has_visible_columns_and_requested_groups(varied: TbcoreClient) -> None:
+    """Columns after the end of the list are hidden; the message filters, sorts and slices."""
     assert download(varied, "csv", [False, True]).text == 'lr\r\n1e-07\r\n1.0\r\n""\r\n'
     assert download(varied, "json", []).json() == {"header": [], "rows": [[], [], []]}
     by_rate = {"hparam": "lr", "order": "ORDER_DESC", "excludeMissingValues": True}
@@ -429,15 +430,15 @@ def test_only_visible_columns_and_groups_that_pass_are_kept(varied: TbcoreClient
         ("format=csv", '"columnsVisibility" is required'),
         ("format=pdf&columnsVisibility=[]", "one of json, csv, latex"),
         ("format=CSV&columnsVisibility=[]", "one of json, csv, latex"),
-        ("format=csv&columnsVisibility=true", "a JSON array of true and false"),
-        ("format=csv&columnsVisibility=[1]", "a JSON array of true and false"),
-        ("format=csv&columnsVisibility=[", "a JSON array of true and false"),
-        ("format=csv&columnsVisibility=", "a JSON array of true and false"),
+        ("format=csv&columnsVisibility=true", "a JSON array of booleans"),
+        ("format=csv&columnsVisibility=[1]", "a JSON array of booleans"),
+        ("format=csv&columnsVisibility=[", "a JSON array of booleans"),
+        ("format=csv&columnsVisibility=", "a JSON array of booleans"),
     ],
 )
-def test_a_download_that_is_asked_for_wrongly_is_refused(
+def test_invalid_parameters_of_a_download_are_rejected(
     client: TbcoreClient, query: str, words: str
 ) -> None:
-    """The line says what it may be."""
+    """The error says what is allowed."""
     path = f"data/plugin/hparams/download_data?{query}&request={quote(json.dumps(ALL))}"
-    assert_refused(client.get(path), words)
+    assert_rejected(client.get(path), words)

@@ -1,4 +1,4 @@
-"""The table: everything at once, for a page that filters and sorts by itself."""
+"""The table: all data at once, for a front end that filters and sorts by itself."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NAN = math.nan
 
 
 def read(content: bytes) -> tuple[dict[str, Any], list[dict[str, list[float]]]]:
-    """The header and the tables of an answer of columns."""
+    """The header and the tables of a response of `columns_response`."""
     (length,) = struct.unpack_from("<I", content)
     text = json.loads(content[4 : 4 + length])
     offset, tables = 4 + length, []
@@ -30,14 +30,14 @@ def read(content: bytes) -> tuple[dict[str, Any], list[dict[str, list[float]]]]:
     return text["header"], tables
 
 
-def table(asking: Any, query: str = "") -> tuple[dict[str, Any], list[dict[str, list[float]]]]:
-    response = asking.client.get(f"data/plugin/hparams/table?{query}")
+def table(make_api: Any, query: str = "") -> tuple[dict[str, Any], list[dict[str, list[float]]]]:
+    response = make_api.client.get(f"data/plugin/hparams/table?{query}")
     assert response.status_code == 200, response.text
     return read(response.content)
 
 
-def write_study(write_session: Any) -> None:
-    """Two sessions of one group and one of another, and a hyperparameter of each type."""
+def write_sessions(write_session: Any) -> None:
+    """Writes two sessions of one group and one of another, with hyperparameters of each type."""
     write_session(
         "b", {"lr": 0.1, "n": 1, "opt": "adam", "flag": True, "any": 1}, group="g", status=1,
         start=10, end=20, monitor_url="http://m/b",
@@ -51,12 +51,12 @@ def write_study(write_session: Any) -> None:
 
 
 def test_the_header_describes_columns_sessions_and_groups(
-    write_session: Any, asking: Callable[[], Any]
+    write_session: Any, make_api: Callable[[], Any]
 ) -> None:
-    """In the order of names."""
-    write_study(write_session)
+    """All are sorted by name."""
+    write_sessions(write_session)
 
-    header, _ = table(asking())
+    header, _ = table(make_api())
 
     assert [(h["name"], h["type"], h["differs"]) for h in header["hparams"]] == [
         ("any", "mixed", True),
@@ -86,13 +86,13 @@ def test_the_header_describes_columns_sessions_and_groups(
     }
 
 
-def test_the_tables_hold_numbers_of_groups_and_of_sessions(
-    write_session: Any, asking: Callable[[], Any]
+def test_the_tables_contain_numbers_of_groups_and_of_sessions(
+    write_session: Any, make_api: Callable[[], Any]
 ) -> None:
-    """NaN stands where there is nothing."""
-    write_study(write_session)
+    """NaN marks a missing value."""
+    write_sessions(write_session)
 
-    _, (groups, sessions) = table(asking())
+    _, (groups, sessions) = table(make_api())
 
     np.testing.assert_equal(
         groups,
@@ -115,11 +115,14 @@ def test_the_tables_hold_numbers_of_groups_and_of_sessions(
     assert list(sessions) == [f"m{i}{part}" for i in (0, 1) for part in ("", ".step", ".wall_time")]
 
 
-def test_one_session_stands_for_its_group(write_session: Any, asking: Callable[[], Any]) -> None:
-    """With what else it has, and without what it lacks."""
-    write_study(write_session)
+def test_one_session_represents_its_group(write_session: Any, make_api: Callable[[], Any]) -> None:
+    """The group has all metrics of that session and no others."""
+    write_sessions(write_session)
 
-    found = {how: table(asking(), f"aggregation={how}&tag=loss")[1][0] for how in ("min", "max")}
+    found = {
+        method: table(make_api(), f"aggregation={method}&tag=loss")[1][0]
+        for method in ("min", "max")
+    }
 
     np.testing.assert_equal(found["min"]["m1"], [NAN, 0.25])
     np.testing.assert_equal(found["min"]["m0"], [NAN, NAN])
@@ -129,28 +132,30 @@ def test_one_session_stands_for_its_group(write_session: Any, asking: Callable[[
     np.testing.assert_equal(found["max"]["m1.step"], [0.0, 7.0])
 
 
-def test_a_logged_nan_is_no_missing_value(write_session: Any, asking: Callable[[], Any]) -> None:
-    """The number of sessions, and the wall time, tell them apart."""
+def test_a_logged_nan_differs_from_a_missing_value(
+    write_session: Any, make_api: Callable[[], Any]
+) -> None:
+    """The number of sessions and the wall time distinguish them."""
     write_session("a", {"x": 1}, scalars={"loss": [math.nan]})
     write_session("b", {"x": 2})
 
-    _, (groups, sessions) = table(asking())
+    _, (groups, sessions) = table(make_api())
 
     np.testing.assert_equal(groups["m0"], [NAN, NAN])
     assert groups["m0.sessions"] == [1.0, 0.0]
     assert np.isnan(sessions["m0.wall_time"]).tolist() == [False, True]
 
 
-def test_values_of_several_types_stay_what_they_are(
-    write_session: Any, asking: Callable[[], Any]
+def test_values_of_mixed_types_keep_their_types(
+    write_session: Any, make_api: Callable[[], Any]
 ) -> None:
-    """A number that JSON lacks is no text, and a text that looks like one is no number."""
+    """Non-finite numbers do not become strings, and the string "NaN" does not become a number."""
     values = [math.nan, math.inf, "NaN", 0.5, True, [1, "a"], {"b": None}, None]
     for number, value in enumerate(values):
         write_session(f"s{number}", {"x": value})
     write_session("s8", {})
 
-    header, (groups, _) = table(asking())
+    header, (groups, _) = table(make_api())
 
     assert [(info["type"], info["nan"]) for info in header["hparams"]] == [("mixed", [0])]
     texts = [None, None, "NaN", None, True, '[1.0, "a"]', '{"b": null}', None, None]
@@ -159,32 +164,32 @@ def test_values_of_several_types_stay_what_they_are(
 
 
 def test_equal_values_do_not_differ(
-    write_session: Any, write_experiment: Any, asking: Callable[[], Any]
+    write_session: Any, write_experiment: Any, make_api: Callable[[], Any]
 ) -> None:
-    """NaN is what NaN is, and a list what the same list is."""
+    """NaN counts as equal to NaN, and lists and objects are compared by their content."""
     same = {"nan": math.nan, "list": [1, "a"], "object": {"b": 1, "a": 2}, "bool": True}
     names = [*same, "text", "number or bool"]
     write_experiment(".", hparams=[{"name": name} for name in names])
     for name in ("a", "b"):
         write_session(name, {**same, "text": name, "number or bool": name == "a" or 0})
 
-    header, _ = table(asking())
+    header, _ = table(make_api())
 
     differs = {info["name"]: info["differs"] for info in header["hparams"]}
     assert [name for name in differs if differs[name]] == ["text", "number or bool"]
     assert header["strings"]["1"] == ['[1.0, "a"]'] * 2
 
 
-def test_what_is_not_declared_comes_last(
-    tbcore_logdir: Any, write_session: Any, write_experiment: Any, asking: Callable[[], Any]
+def test_undeclared_hyperparameters_and_metrics_come_last(
+    tbcore_logdir: Any, write_session: Any, write_experiment: Any, make_api: Callable[[], Any]
 ) -> None:
-    """Only this route has it: the others tell of the experiment that was logged."""
+    """Only this route has them; the others return just what the logged experiment declares."""
     write_experiment(".", hparams=[{"name": "lr"}], metrics=[("/val/", "acc"), ("", "absent")])
     write_session("a", {"batch": 16, "lr": 0.5}, scalars={"loss": [1.0, 0.5]})
     write_run(tbcore_logdir, "a/val", scalars={"acc": [0.75]})
-    asked = asking()
+    api = make_api()
 
-    header, (groups, sessions) = table(asked)
+    header, (groups, sessions) = table(api)
 
     assert [(h["name"], h["declared"]) for h in header["hparams"]] == [
         ("lr", True),
@@ -196,30 +201,30 @@ def test_what_is_not_declared_comes_last(
         ("", "loss", False),
     ]
     assert (groups["h1"], groups["m2"], sessions["m0"]) == ([16.0], [0.5], [0.75])
-    experiment = asked.post("experiment", {})
+    experiment = api.post("experiment", {})
     assert [info["name"] for info in experiment["hparamInfos"]] == ["lr"]
     assert len(experiment["metricInfos"]) == 2
-    [group] = asked.groups()["sessionGroups"]
-    for told in (group, group["sessions"][0]):
-        assert [metric["name"]["tag"] for metric in told["metricValues"]] == ["acc"]
-    kept = "download_data?format=json&columnsVisibility=[true,true,true,true]"
-    answer = asked.post(kept, {"allowedStatuses": [0], "sliceSize": 9})
-    assert answer == {"header": ["lr", "acc", "absent"], "rows": [[0.5, 0.75, None]]}
+    [group] = api.groups()["sessionGroups"]
+    for entry in (group, group["sessions"][0]):
+        assert [metric["name"]["tag"] for metric in entry["metricValues"]] == ["acc"]
+    path = "download_data?format=json&columnsVisibility=[true,true,true,true]"
+    result = api.post(path, {"allowedStatuses": [0], "sliceSize": 9})
+    assert result == {"header": ["lr", "acc", "absent"], "rows": [[0.5, 0.75, None]]}
 
 
-def test_the_best_over_the_steps_is_there_when_asked_for(
-    tbcore_logdir: Any, write_session: Any, asking: Callable[[], Any]
+def test_extremes_over_the_steps_are_returned_if_requested(
+    tbcore_logdir: Any, write_session: Any, make_api: Callable[[], Any]
 ) -> None:
-    """NaN is neither the lowest nor the highest, the first of equal ones counts, and it grows."""
+    """NaN is ignored, the first of equal values is used, and new points are included."""
     curve = [(0, 0.5), (1, math.nan), (2, 0.125), (3, 0.125), (4, 2.0), (5, 1.0)]
     write_session("a", {"x": 1}, group="g", scalars={"loss": curve})
     write_session("b", {"x": 1}, group="g", scalars={"loss": [(7, 0.25), (8, 0.75)]})
     write_session("c", {"x": 2}, scalars={"loss": [(1, math.nan), (2, math.nan)]})
     write_session("d", {"x": 3})
-    asked = asking()
+    api = make_api()
 
-    assert not any("est" in name for one in table(asked)[1] for name in one)
-    _, (groups, sessions) = table(asked, "extremes=true")
+    assert not any("est" in name for one in table(api)[1] for name in one)
+    _, (groups, sessions) = table(api, "extremes=true")
     np.testing.assert_equal(groups["m0.lowest"], [NAN, NAN, 0.1875])
     np.testing.assert_equal(groups["m0.highest"], [NAN, NAN, 1.375])
     np.testing.assert_equal(sessions["m0.lowest"], [0.125, 0.25, NAN, NAN])
@@ -229,51 +234,51 @@ def test_the_best_over_the_steps_is_there_when_asked_for(
     assert groups["m0"][2] == 0.875
 
     for by, last, lowest in (("last", 0.75, 0.25), ("lowest", 1.0, 0.125)):
-        _, (groups, _) = table(asked, f"aggregation=min&tag=loss&by={by}&extremes=true")
+        _, (groups, _) = table(api, f"aggregation=min&tag=loss&by={by}&extremes=true")
         assert (groups["m0"][2], groups["m0.lowest"][2]) == (last, lowest)
 
     write_run(tbcore_logdir, "b", scalars={"loss": [(9, 0.0625)]})
     write_run(tbcore_logdir, "c/val", scalars={"acc": [0.5, 0.25]})
-    asked.client.reload()
-    _, (groups, sessions) = table(asked, "extremes=true")
+    api.client.reload()
+    _, (groups, sessions) = table(api, "extremes=true")
     assert (sessions["m1.lowest"][1], sessions["m1.lowest_step"][1]) == (0.0625, 9.0)
     assert (groups["m0.highest"][0], groups["m0"][0]) == (0.5, 0.25)
 
 
-def test_without_sessions_there_is_nothing(asking: Callable[[], Any]) -> None:
-    """Lists that are empty, and no error."""
-    header, (groups, sessions) = table(asking())
+def test_without_sessions_the_table_is_empty(make_api: Callable[[], Any]) -> None:
+    """Lists are empty, and there is no error."""
+    header, (groups, sessions) = table(make_api())
 
     assert header["hparams"] == header["metrics"] == header["groups"]["names"] == []
     assert header["strings"] == groups == sessions == {}
 
 
-def test_what_the_client_has_is_not_sent_again(
-    tbcore_logdir: Any, write_session: Any, asking: Callable[[], Any]
+def test_an_unchanged_table_is_not_sent_again(
+    tbcore_logdir: Any, write_session: Any, make_api: Callable[[], Any]
 ) -> None:
-    """Not until something changes that the table shows."""
-    write_study(write_session)
+    """It is sent again only after something in the table changes."""
+    write_sessions(write_session)
     write_run(tbcore_logdir, "elsewhere", scalars={"other": [1.0]})
-    asked = asking()
-    generation = table(asked)[0]["generation"]
+    api = make_api()
+    generation = table(api)[0]["generation"]
     unchanged = ({"generation": generation, "unchanged": True}, [])
-    assert table(asked, f"known={generation}") == unchanged
+    assert table(api, f"known={generation}") == unchanged
 
     write_run(tbcore_logdir, "elsewhere", scalars={"other": [(1, 2.0)]})
-    asked.client.reload()
-    assert table(asked, f"known={generation}") == unchanged
+    api.client.reload()
+    assert table(api, f"known={generation}") == unchanged
 
     write_run(tbcore_logdir, "a", scalars={"loss": [(9, 0.125)]})
-    asked.client.reload()
-    header, (_, sessions) = table(asked, f"known={generation}")
+    api.client.reload()
+    header, (_, sessions) = table(api, f"known={generation}")
     assert header["generation"] != generation
     assert sessions["m1"][0] == 0.125
 
 
-def test_what_is_asked_wrongly_is_said(write_session: Any, asking: Callable[[], Any]) -> None:
-    """In one line."""
-    write_study(write_session)
-    client = asking().client
+def test_invalid_parameters_are_rejected(write_session: Any, make_api: Callable[[], Any]) -> None:
+    """The response is a one-line error."""
+    write_sessions(write_session)
+    client = make_api().client
 
     for query, status, words in (
         ("aggregation=sum", 400, '"aggregation" must be one of avg, min, max, median'),

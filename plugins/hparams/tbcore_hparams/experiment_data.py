@@ -1,4 +1,4 @@
-"""Study: all sessions as columns, as they are at one moment."""
+"""Experiment data: all sessions as columns, at one point in time."""
 
 from __future__ import annotations
 
@@ -12,55 +12,58 @@ from numpy.typing import NDArray
 from tbcore_hparams.experiment import Experiment
 from tbcore_hparams.logged import Session
 from tbcore_hparams.metrics import Metrics
-from tbcore_hparams.values import ABSENT, Rows, Values, names_kept
+from tbcore_hparams.values import ABSENT, Rows, Values, limit_names
 
 
 class Groups(NamedTuple):
-    """Sessions by group."""
+    """Sessions by group.
+
+    Sessions are indices into `Sessions.all`.
+    """
 
     names: Sequence[str]
-    """In ascending order."""
+    """Names of the groups, in ascending order."""
     sessions: Rows
-    """Places of sessions: group after group, in each by name."""
+    """Sessions, sorted by group and then by name."""
     starts: Rows
-    """Shape (num_groups + 1,): where a group's sessions begin, and where the last ones end."""
+    """Shape (num_groups + 1,): group g has sessions[starts[g]:starts[g + 1]]."""
 
     @property
     def first(self) -> Rows:
-        """Shape (num_groups,): the first session of each. Its hyperparameters are the group's."""
+        """Shape (num_groups,): the first session of each group, whose hyperparameters it has."""
         return self.sessions[self.starts[:-1]]
 
     @property
     def sizes(self) -> Rows:
-        """Shape (num_groups,): how many sessions each has."""
+        """Shape (num_groups,): number of sessions in each group."""
         return np.diff(self.starts)
 
 
 class Sessions:
-    """The sessions with their hyperparameters."""
+    """All sessions, with their hyperparameters as columns."""
 
     def __init__(self, sessions: Sequence[Session]) -> None:
         self.all = sorted(sessions, key=lambda session: session.name)
-        """By name. Wherever else a place of a session is meant, it is that in this list."""
+        """Sessions sorted by name. All other indices of sessions refer to this list."""
         counts = Counter(name for session in self.all for name in session.hparams)
-        names = names_kept(counts, len(self.all))
+        names = limit_names(counts, len(self.all))
         self.hparams = {
-            name: Values.of([session.hparams.get(name, ABSENT) for session in self.all])
+            name: Values.from_objects([session.hparams.get(name, ABSENT) for session in self.all])
             for name in sorted(names)
         }
-        """Name to a column with a row for each session."""
+        """Name of each hyperparameter to a column with one row per session."""
         self.status: NDArray[np.int32] = np.array([s.status for s in self.all], np.int32)
         self._group_names = sorted({session.group for session in self.all})
-        places = {name: place for place, name in enumerate(self._group_names)}
-        self._group = np.array([places[session.group] for session in self.all], np.int64)
+        index = {name: i for i, name in enumerate(self._group_names)}
+        self._group = np.array([index[session.group] for session in self.all], np.int64)
 
     def hparam(self, name: str) -> Values:
-        """A row for each session; all missing when no session has it."""
+        """A hyperparameter of all sessions; all rows are missing if no session has it."""
         column = self.hparams.get(name)
-        return Values.nothing(len(self.all)) if column is None else column
+        return Values.all_missing(len(self.all)) if column is None else column
 
     def groups(self, statuses: Collection[int] | None = None) -> Groups:
-        """The groups that the sessions with one of these statuses form; None: all sessions."""
+        """The groups formed by the sessions with one of these statuses; None for all sessions."""
         allowed = np.arange(len(self.all), dtype=np.int64)
         if statuses is not None:
             allowed = np.flatnonzero(np.isin(self.status, list(statuses)))
@@ -73,19 +76,22 @@ class Sessions:
         )
 
 
-class Study(NamedTuple):
-    """Everything there is to ask for."""
+class ExperimentData(NamedTuple):
+    """Everything that the routes can return."""
 
     generation: str
-    """Another text for any other state."""
+    """Identifies this state of the data; every other state has another string."""
     experiment: Experiment
-    """As it was logged, followed by what else there is in the sessions."""
+    """The experiment as logged, followed by what it does not declare but sessions contain."""
     sessions: Sessions
     metrics: Metrics
-    """Those of the experiment, in its order."""
+    """The metrics of `experiment`, in the same order, for all sessions."""
 
-    def declared(self) -> Study:
-        """Of what the experiment declares: where one was logged, the API tells of nothing else."""
+    def declared(self) -> ExperimentData:
+        """This data without undeclared hyperparameters and metrics.
+
+        TensorBoard's API returns no others if an experiment was logged.
+        """
         experiment = self.experiment.declared()
         metrics = self.metrics.first(len(experiment.metrics))
         return self._replace(experiment=experiment, metrics=metrics)

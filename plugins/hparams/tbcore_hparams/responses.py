@@ -1,7 +1,7 @@
-"""The answers of the API in JSON: what protobuf would write of its messages, made from columns.
+"""Responses: the API's messages in JSON, as protobuf would write them, generated from columns.
 
-A study of thousands of sessions has a million cells. Each becomes a text once, a column at a time,
-and nothing else is made for it.
+An experiment with thousands of sessions has a million cells. JSON is therefore built as text, one
+column at a time, without creating a message or any other object per cell.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from numpy.typing import NDArray
 from tbcore.http import json_response
 from tbcore_hparams.aggregate import Aggregate
 from tbcore_hparams.experiment import Experiment, HParamInfo, MetricInfo
+from tbcore_hparams.experiment_data import ExperimentData, Groups
 from tbcore_hparams.metrics import MetricName
 from tbcore_hparams.proto import api_pb2
-from tbcore_hparams.study import Groups, Study
 from tbcore_hparams.values import BOOL, NULL, NUMBER, OTHER, STRING, Rows, Values
 
 Cells = Sequence[str]
-"""Members of a JSON array or object, one a row, without the commas; "" where there is none."""
+"""JSON text of one array element or object member per row, without commas; "" for none."""
 
 
-def experiment_message(experiment: Experiment) -> dict[str, Any]:
-    """The message Experiment, for `json_response`."""
+def experiment_json(experiment: Experiment) -> dict[str, Any]:
+    """The message Experiment as a dict, for `json_response`."""
     return {
         "name": experiment.name,
         "description": experiment.description,
@@ -38,7 +38,7 @@ def experiment_message(experiment: Experiment) -> dict[str, Any]:
 
 
 def session_groups_json(
-    study: Study,
+    data: ExperimentData,
     groups: Groups,
     metrics: Aggregate,
     chosen: Rows,
@@ -46,15 +46,16 @@ def session_groups_json(
     total_size: int,
     hparams: Collection[str] | None = None,
 ) -> bytes:
-    """The message ListSessionGroupsResponse, with the chosen groups.
+    """The message ListSessionGroupsResponse with the chosen groups, as JSON.
 
-    It tells of the metrics that `metrics` has, and of the hyperparameters that are named; None: of
-    all.
+    It contains the metrics in `metrics`, and the hyperparameters named in `hparams`; None for all.
     """
+    # 1. Make the cells of each hyperparameter and metric as text, column by column.
+    # 2. Join them row by row with the other members of each group.
     first = groups.first[chosen]
-    columns = study.sessions.hparams
+    columns = data.sessions.hparams
     hparam_cells = [
-        _hparam_cells(name, column.taken(first))
+        _hparam_cells(name, column.take(first))
         for name, column in columns.items()
         if hparams is None or name in hparams
     ]
@@ -72,9 +73,9 @@ def session_groups_json(
     rows = zip(
         [_text(groups.names[group]) for group in chosen.tolist()],
         _joined(hparam_cells, len(chosen)),
-        _joined(metric_cells, len(chosen), metrics.place[:, chosen]),
-        _sessions_of(study, groups, metrics.names, chosen),
-        [_text(study.sessions.all[place].monitor_url) for place in first.tolist()],
+        _joined(metric_cells, len(chosen), metrics.rank[:, chosen]),
+        _sessions_of_groups(data, groups, metrics.names, chosen),
+        [_text(data.sessions.all[session].monitor_url) for session in first.tolist()],
         strict=True,
     )
     texts = [
@@ -113,38 +114,40 @@ def _metric_info(info: MetricInfo) -> dict[str, Any]:
 
 
 def _enum_name(enum: Any, number: int) -> str | int:
-    """The name; the number itself where only a later version has a name for it."""
+    """The name of an enum value; the number itself if it has no name in this version."""
     return enum.Name(number) if number in enum.values() else number
 
 
 # Groups and sessions -----------------------------------------------------------------------------
 
 
-def _sessions_of(
-    study: Study, groups: Groups, names: Sequence[MetricName], chosen: Rows
+def _sessions_of_groups(
+    data: ExperimentData, groups: Groups, names: Sequence[MetricName], chosen: Rows
 ) -> list[str]:
-    """The sessions of each chosen group, in one text."""
-    sizes = groups.sizes[chosen]
+    """For each chosen group, the JSON of its sessions, separated by commas."""
+    # 1. Find where each chosen group's sessions start and end in the output.
+    # 2. Number the sessions within each group, and look them up in `groups.sessions`.
+    # 3. Make the text of all sessions at once, and join it group by group.
+    sizes = groups.sizes[chosen]  # 1
     ends = np.cumsum(sizes)
     starts = ends - sizes
-    inside = np.arange(int(sizes.sum())) - np.repeat(starts, sizes)
-    texts = _session_texts(
-        study, names, groups.sessions[inside + np.repeat(groups.starts[chosen], sizes)]
-    )
+    inside = np.arange(int(sizes.sum())) - np.repeat(starts, sizes)  # 2
+    sessions = groups.sessions[inside + np.repeat(groups.starts[chosen], sizes)]
+    texts = _session_texts(data, names, sessions)  # 3
     return [
         ",".join(texts[start:end])
         for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
     ]
 
 
-def _session_texts(study: Study, names: Sequence[MetricName], places: Rows) -> list[str]:
-    """The message Session of each."""
+def _session_texts(data: ExperimentData, names: Sequence[MetricName], indices: Rows) -> list[str]:
+    """The message Session of each session, as JSON; without metrics if `names` is empty."""
     metric_cells = [
-        _metric_cells(name, *(column[places] for column in columns))
-        for name, *columns in zip(*study.metrics, strict=True)
+        _metric_cells(name, *(column[indices] for column in columns))
+        for name, *columns in zip(*data.metrics, strict=True)
         if names
     ]
-    sessions = [study.sessions.all[place] for place in places.tolist()]
+    sessions = [data.sessions.all[index] for index in indices.tolist()]
     rows = zip(
         sessions,
         _number_texts(np.array([session.start for session in sessions], np.float64)),
@@ -171,7 +174,7 @@ def _metric_cells(
     step: Rows,
     wall_time: NDArray[np.float64],
 ) -> Cells:
-    """The message MetricValue in each row."""
+    """The message MetricValue of each row; "" where it is not present."""
     prefix = f'{{"name":{_text(name._asdict())},"value":'
     columns = [_number_texts(column) for column in (value, step, wall_time)]
     cells = [
@@ -182,7 +185,7 @@ def _metric_cells(
 
 
 def _hparam_cells(name: str, values: Values) -> Cells:
-    """The name and the value in each row."""
+    """A JSON object member, the name and the value, for each row; "" where it is missing."""
     texts = np.full(len(values.kind), None, object)
     is_number = values.kind == NUMBER
     texts[is_number] = _number_texts(values.number[is_number])
@@ -190,9 +193,9 @@ def _hparam_cells(name: str, values: Values) -> Cells:
     is_bool = values.kind == BOOL
     texts[is_bool] = np.where(values.number[is_bool] != 0, "true", "false")
     is_string = values.kind == STRING
-    codes, places = np.unique(values.code[is_string], return_inverse=True)
+    codes, inverse = np.unique(values.code[is_string], return_inverse=True)
     strings = np.array([_text(values.strings[code]) for code in codes.tolist()], object)
-    texts[is_string] = strings[places]
+    texts[is_string] = strings[inverse]
     for row in np.flatnonzero(values.kind == OTHER).tolist():
         assert values.others is not None
         texts[row] = bytes(json_response(values.others[row]).body).decode()
@@ -200,14 +203,15 @@ def _hparam_cells(name: str, values: Values) -> Cells:
     return [prefix + text if text is not None else "" for text in texts.tolist()]
 
 
-def _joined(columns: Sequence[Cells], num_rows: int, place: Rows | None = None) -> list[str]:
-    """The cells of each row in one text.
+def _joined(columns: Sequence[Cells], num_rows: int, rank: Rows | None = None) -> list[str]:
+    """The cells of each row, joined by commas.
 
-    They are in the order of the columns, or of `place`, of the shape (number of columns, num_rows).
+    Cells are in the order of the columns, or sorted by `rank`, which has the shape
+    (number of columns, num_rows).
     """
     rows: Iterable[Cells] = zip(*columns, strict=True) if columns else [()] * num_rows
-    if place is not None and (place[1:] < place[:-1]).any():
-        order = np.argsort(place, axis=0, kind="stable").T.tolist()
+    if rank is not None and (rank[1:] < rank[:-1]).any():
+        order = np.argsort(rank, axis=0, kind="stable").T.tolist()
         rows = (
             [row[column] for column in columns_] for row, columns_ in zip(rows, order, strict=True)
         )
@@ -215,7 +219,7 @@ def _joined(columns: Sequence[Cells], num_rows: int, place: Rows | None = None) 
 
 
 def _number_texts(numbers: NDArray[Any]) -> list[str]:
-    """Each number in JSON; those that JSON lacks as the texts "NaN", "Infinity" and "-Infinity"."""
+    """The JSON of each number; "NaN", "Infinity" and "-Infinity" for non-finite ones."""
     if not len(numbers):
         return []
     contiguous = np.ascontiguousarray(numbers)

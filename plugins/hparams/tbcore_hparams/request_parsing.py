@@ -1,4 +1,4 @@
-"""What is asked: messages of the API, read from a request and checked."""
+"""Request parsing: reads and validates the messages and parameters of HTTP requests."""
 
 from __future__ import annotations
 
@@ -23,17 +23,20 @@ from tbcore_hparams.proto.api_pb2 import (
 M = TypeVar("M", bound=Message)
 
 MAX_COLUMNS = 10_000
-"""Members of `colParams`: pages send one for each column. Each of them takes some time."""
+"""Maximum length of `colParams`, in which front ends send one element for each column."""
 MAX_COMMAS = 50_000
-"""Of a message: about how many values it has. Protobuf's reader of JSON takes some 10 µs for each,
-holding up all other requests; a packed body of 1 MB has room for 5 million."""
+"""Maximum number of commas in a message, which is about its number of values.
+
+Protobuf's JSON parser takes about 10 µs per value and blocks all other requests meanwhile. A
+compressed body of 1 MB can contain 5 million values.
+"""
 _AGGREGATIONS = {"avg": AVG, "min": MIN, "max": MAX, "median": MEDIAN}
 
 
-def message(request: Request, kind: type[M]) -> M:
-    """The message in the body of a POST, or in the parameter `request`.
+def parse_message(request: Request, kind: type[M]) -> M:
+    """The message in the body of a POST request, or in the query parameter `request`.
 
-    Raises BadRequestError where there is none.
+    Raises BadRequestError if it is missing or invalid.
     """
     if request.method == "POST":
         text = request_body(request)
@@ -41,52 +44,55 @@ def message(request: Request, kind: type[M]) -> M:
         text = required(request, "request").encode()
     if text.count(b",") > MAX_COMMAS:
         raise BadRequestError(
-            f"a {kind.DESCRIPTOR.name} may have about {MAX_COMMAS} values, and this has more"
+            f"too many values in the {kind.DESCRIPTOR.name}; expected at most about {MAX_COMMAS}"
         )
     try:
         found: M = json_format.Parse(text, kind())
     except (json_format.Error, ValueError, TypeError, AttributeError, RecursionError) as error:
-        # json_format has errors of its own for most, but not for all that can be sent.
+        # json_format.Error covers most invalid messages, but not all.
         reason = " ".join(str(error).split())
         raise BadRequestError(
-            f"a {kind.DESCRIPTOR.name} in JSON is needed: {reason[:300]}"
+            f"the request is not a valid {kind.DESCRIPTOR.name} in JSON: {reason[:300]}"
         ) from None
     return found
 
 
-def session_groups_message(request: Request) -> ListSessionGroupsRequest:
-    """The message, with columns that say which one they are and numbers that have a meaning."""
-    question = message(request, ListSessionGroupsRequest)
-    if question.aggregation_type not in AggregationType.values():
-        raise BadRequestError(f"unknown aggregationType {question.aggregation_type}")
-    if len(question.col_params) > MAX_COLUMNS:
+def session_groups_request(request: Request) -> ListSessionGroupsRequest:
+    """The ListSessionGroupsRequest in a request, validated.
+
+    Every column has a name, and all enum values are known. Raises BadRequestError otherwise.
+    """
+    message = parse_message(request, ListSessionGroupsRequest)
+    if message.aggregation_type not in AggregationType.values():
+        raise BadRequestError(f"unknown aggregationType {message.aggregation_type}")
+    if len(message.col_params) > MAX_COLUMNS:
         raise BadRequestError(
-            f"colParams may have {MAX_COLUMNS} members, and these are {len(question.col_params)}"
+            f"colParams has {len(message.col_params)} elements; expected at most {MAX_COLUMNS}"
         )
-    for params in question.col_params:
+    for params in message.col_params:
         if params.WhichOneof("name") is None:
-            raise BadRequestError('a member of colParams needs "metric" or "hparam"')
+            raise BadRequestError('an element of colParams has neither "metric" nor "hparam"')
         if params.order not in SortOrder.values():
             raise BadRequestError(f"unknown order {params.order}")
-    return question
+    return message
 
 
-def wanted_hparams(question: ListSessionGroupsRequest) -> set[str] | None:
-    """The hyperparameters to tell of; None: all.
+def included_hparams(message: ListSessionGroupsRequest) -> set[str] | None:
+    """Names of the hyperparameters to include in the response; None for all of them.
 
-    As soon as one column says whether to include it, only columns of the request are told of.
+    If any column of the request sets `include_in_result`, only columns in the request are included.
     """
-    if not any(params.HasField("include_in_result") for params in question.col_params):
+    if not any(params.HasField("include_in_result") for params in message.col_params):
         return None
     return {
         params.hparam
-        for params in question.col_params
+        for params in message.col_params
         if params.include_in_result or not params.HasField("include_in_result")
     }
 
 
 def download_format(request: Request) -> str:
-    """One of FORMATS."""
+    """The requested format of a download, a key of FORMATS."""
     name = required(request, "format")
     if name not in FORMATS:
         raise BadRequestError(f'"format" must be one of {", ".join(FORMATS)}, got {name[:100]!r}')
@@ -94,7 +100,7 @@ def download_format(request: Request) -> str:
 
 
 def visible_columns(request: Request) -> list[bool]:
-    """Which columns of a download are wanted."""
+    """For each column of a download, whether it is requested."""
     text = required(request, "columnsVisibility")
     try:
         visible = orjson.loads(text)
@@ -102,13 +108,13 @@ def visible_columns(request: Request) -> list[bool]:
         visible = None
     if not isinstance(visible, list) or not all(isinstance(entry, bool) for entry in visible):
         raise BadRequestError(
-            f'"columnsVisibility" must be a JSON array of true and false, got {text[:100]!r}'
+            f'"columnsVisibility" must be a JSON array of booleans, got {text[:100]!r}'
         )
     return visible
 
 
 def one_of(request: Request, name: str, choices: Sequence[str]) -> str:
-    """The value of a query parameter; the first of the choices where it is not there."""
+    """The value of a query parameter, by default the first choice."""
     value = optional(request, name, choices[0])
     if value not in choices:
         raise BadRequestError(f'"{name}" must be one of {", ".join(choices)}, got {value[:100]!r}')
@@ -116,7 +122,7 @@ def one_of(request: Request, name: str, choices: Sequence[str]) -> str:
 
 
 def aggregation(request: Request) -> int:
-    """How a table makes one value of several; a number of the enum AggregationType."""
+    """The requested aggregation of a group's sessions, a value of AggregationType."""
     name = one_of(request, "aggregation", list(_AGGREGATIONS))
     if name != "avg":
         required(request, "tag")
