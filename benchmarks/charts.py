@@ -1,15 +1,15 @@
-"""What a reader of charts waits for, in a real Chromium, beside TensorBoard's page.
+"""Measures how long charts take to be drawn in Chromium, for tbcore and TensorBoard.
 
     python benchmarks/charts.py [LOGS] [--tensorboard COMMAND]
 
-P   20 charts x 100 runs x 1,000 points on a screen of 1920 x 1200: from the address to the finished
-    picture, by step and by wall time; frames while a linked group of charts is moved and zoomed;
-    memory of the page's process
-S1  one chart of 5,000,000 points
+P   20 charts x 100 runs x 1,000 points on a screen of 1920 x 1200: from navigation to the finished
+    page, by step and by wall time; frame times while linked charts are panned and zoomed; memory of
+    the page's process
+S1  one chart with 5,000,000 points
 
-A picture is finished when it equals the one of a page that was left alone for long. Nothing
-disturbs the page until its only screenshot, so it is opened once for each time that is tried, in
-steps of a quarter of a second. There is no GPU where nobody sees the page.
+A page is finished when its screenshot equals that of the same page after a long time. A screenshot
+disturbs the page, so each page is used for only one. The time is found by bisection in steps of a
+quarter of a second, with a new page for each try. The browser is headless and has no GPU.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from workloads import generate
 
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
 SCREEN = {"width": 1920, "height": 1200}
-LIMIT_SECONDS = 16.0
+TIMEOUT_SECONDS = 16.0
 STEP_SECONDS = 0.25
-FEW_PIXELS = 100
-DIFFERENCE = """async (pictures) => {
-  const [a, b] = await Promise.all(pictures.map(async (picture) => {
+MAX_DIFFERENT_PIXELS = 100
+DIFFERENCE = """async (screenshots) => {
+  const [a, b] = await Promise.all(screenshots.map(async (screenshot) => {
     const bitmap = await createImageBitmap(
-      await (await fetch(`data:image/png;base64,${picture}`)).blob());
+      await (await fetch(`data:image/png;base64,${screenshot}`)).blob());
     const context = new OffscreenCanvas(bitmap.width, bitmap.height).getContext('2d');
     context.drawImage(bitmap, 0, 0);
     return context.getImageData(0, 0, bitmap.width, bitmap.height).data;
@@ -77,22 +77,22 @@ def serving(command: list[str], num_runs: int) -> Iterator[str]:
         for _ in range(600):
             time.sleep(0.1)
             try:
-                with urllib.request.urlopen(f"{address}/data/runs") as answer:
-                    if answer.read().count(b'"') == 2 * num_runs:
+                with urllib.request.urlopen(f"{address}/data/runs") as response:
+                    if response.read().count(b'"') == 2 * num_runs:
                         break
             except OSError:
                 continue
-        time.sleep(10)  # both have read everything by then
+        time.sleep(10)  # long enough for both servers to load everything
         yield address
     finally:
         process.terminate()
         process.wait()
 
 
-def picture(browser: Any, url: str, seconds: float) -> tuple[str, Any]:
-    """What the charts look like so long after the page was asked for, and the page.
+def screenshot(browser: Any, url: str, seconds: float) -> tuple[str, Any]:
+    """A screenshot of the charts this long after navigation, and the page.
 
-    Other pages are closed: a browser draws those behind the last one less often.
+    Closes all other pages, since a browser draws background pages less often.
     """
     for context in browser.contexts:
         context.close()
@@ -105,31 +105,31 @@ def picture(browser: Any, url: str, seconds: float) -> tuple[str, Any]:
 
 
 def is_same(browser: Any, one: str, other: str) -> bool:
-    """Whether two pictures are alike but for a few pixels, such as corners drawn otherwise."""
+    """Whether two screenshots differ in a few pixels at most, such as those of rounded corners."""
     page = browser.new_page()
     count = page.evaluate(DIFFERENCE, [one, other])
     page.close()
-    return bool(count < FEW_PIXELS)
+    return bool(count < MAX_DIFFERENT_PIXELS)
 
 
 def time_of(browser: Any, url: str) -> tuple[float, Any]:
-    """Seconds until the picture is finished, and a page on which it is."""
-    picture(browser, url, 1)  # the first page of a browser has other corners
-    finished, _ = picture(browser, url, LIMIT_SECONDS)
-    early, late = 0, int(LIMIT_SECONDS / STEP_SECONDS)
+    """Seconds until the page is finished, and the finished page."""
+    screenshot(browser, url, 1)  # the first page of a browser draws corners differently
+    finished, _ = screenshot(browser, url, TIMEOUT_SECONDS)
+    early, late = 0, int(TIMEOUT_SECONDS / STEP_SECONDS)
     while late - early > 1:
         middle = (early + late) // 2
-        shown, _ = picture(browser, url, middle * STEP_SECONDS)
+        shown, _ = screenshot(browser, url, middle * STEP_SECONDS)
         if is_same(browser, shown, finished):
             late = middle
         else:
             early = middle
-    _, page = picture(browser, url, LIMIT_SECONDS)
+    _, page = screenshot(browser, url, TIMEOUT_SECONDS)
     return late * STEP_SECONDS, page
 
 
 def memory_of(page: Any, browser: Any) -> float:
-    """MB of the largest page process of the browser."""
+    """Memory of the browser's largest page process, in MB."""
     session = browser.new_browser_cdp_session()
     processes = session.send("SystemInfo.getProcessInfo")["processInfo"]
     sizes = []
@@ -160,7 +160,8 @@ def gesture_frames(page: Any, keys: str) -> list[float]:
     return sorted(page.evaluate("() => globalThis.frames"))
 
 
-def share(values: list[float], part: float) -> float:
+def percentile(values: list[float], part: float) -> float:
+    """The value below which `part` of the sorted values are."""
     return values[min(len(values) - 1, int(len(values) * part))]
 
 
@@ -198,13 +199,13 @@ def main() -> None:
                 },
             )
             browser = playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS)
-            _, page = picture(browser, f"{address}/#scalars&{small}&scalars.link=true", 10)
+            _, page = screenshot(browser, f"{address}/#scalars&{small}&scalars.link=true", 10)
             for kind, keys in {"zoom": "", "pan": "Shift"}.items():
                 frames = gesture_frames(page, keys)
                 time.sleep(2)
                 print(
-                    f"{'tbcore':14}{'P ' + kind:30}{share(frames, 0.5):8.0f} ms"
-                    f"{share(frames, 0.95):8.0f} ms p95",
+                    f"{'tbcore':14}{'P ' + kind:30}{percentile(frames, 0.5):8.0f} ms"
+                    f"{percentile(frames, 0.95):8.0f} ms p95",
                     flush=True,
                 )
             browser.close()

@@ -1,9 +1,10 @@
-"""Graphs: answers for pages of one with 100,000 nodes, and a server that prints one of 100 MB.
+"""Measures responses for a graph of 100,000 nodes, and a server that prints a graph of 100 MB.
 
     python benchmarks/graphs.py [LOGS]
 
-The former in this process without a socket. The latter from a server of its own, while another
-client asks for `data/runs` all the time: what counts is how long that one waits at most.
+The first part runs in this process without a socket. The second part starts a server, and requests
+`data/runs` all the time while another client requests a large graph. The important figure is the
+longest of these response times.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ OPS = ("MatMul", "Add", "Relu", "Const", "Identity", "Mul", "Conv2D", "Reshape")
 
 
 def nodes(number: int) -> Iterator[NodeDef]:
-    """A model of blocks, layers and units, each node of which takes from two before it."""
+    """A model of blocks, layers and units. Each node has two earlier nodes as inputs."""
     pick = random.Random(0)
     names: list[str] = []
     for index in range(number):
@@ -73,12 +74,12 @@ def constants() -> Iterator[NodeDef]:
 
 
 def measure_pages(logs: Path) -> None:
-    """First answer and the median of the others."""
+    """Prints the first response time and the median of the others."""
     client = make_client(logs, plugins=[tbcore_graphs])
     client.headers["Accept-Encoding"] = "identity"
     unit = "model/block_5/layer_1/unit_2"
     for title, query in {
-        "the graph is read": "overview?",
+        "overview": "overview?",
         "scope of the root": "scope?path=",
         "scope with 100 children": "scope?path=model",
         "scope with 10 nodes": f"scope?path={unit}",
@@ -89,41 +90,41 @@ def measure_pages(logs: Path) -> None:
         times = []
         for _ in range(NUM_REQUESTS):
             started = time.perf_counter()
-            answer = client.get(f"data/plugin/graphs/{query}&run=nodes")
+            response = client.get(f"data/plugin/graphs/{query}&run=nodes")
             times.append((time.perf_counter() - started) * 1000)
-            assert answer.status_code == 200, answer.text
-        first, rest = times[0], statistics.median(times[1:])
-        print(f"{title:28}first {first:8.1f} ms{rest:9.1f} ms", flush=True)
+            assert response.status_code == 200, response.text
+        first, median = times[0], statistics.median(times[1:])
+        print(f"{title:28}first {first:8.1f} ms, median {median:8.1f} ms", flush=True)
 
 
 def measure_server(logs: Path) -> None:
-    """Time of `data/runs` while nothing else is asked, and while a large graph is."""
+    """Prints times of `data/runs`, alone and while a large graph is requested."""
     limit = "limit_attr_size=1024&large_attrs_key=_too_large_attrs"
     with served(logs) as address:
-        print(f"{'data/runs':44}{waiting(address, lambda: time.sleep(3))}", flush=True)
+        print(f"{'data/runs':44}{times_during(address, lambda: time.sleep(3))}", flush=True)
         for run in ("many", "constants"):
             for title, path in {
                 "text": f"graph?run={run}",
                 "text without large attributes": f"graph?run={run}&{limit}",
-                "the same again": f"graph?run={run}&{limit}",
-                "read for pages": f"overview?run={run}",
+                "cached text": f"graph?run={run}&{limit}",
+                "overview": f"overview?run={run}",
             }.items():
-                answer: list[int] = []
+                sizes: list[int] = []
 
-                def ask(path: str = path, answer: list[int] = answer) -> None:
-                    answer.append(fetch(f"{address}/data/plugin/graphs/{path}"))
+                def request(path: str = path, sizes: list[int] = sizes) -> None:
+                    sizes.append(fetch(f"{address}/data/plugin/graphs/{path}"))
 
                 started = time.perf_counter()
-                waited = waiting(address, ask)
+                times = times_during(address, request)
                 seconds = time.perf_counter() - started
                 print(
-                    f"{run:10}{title:30}{seconds:6.1f} s {answer[0] / 1e6:8.1f} MB  {waited}",
+                    f"{run:10}{title:30}{seconds:6.1f} s {sizes[0] / 1e6:8.1f} MB  {times}",
                     flush=True,
                 )
 
 
-def waiting(address: str, work: Callable[[], None]) -> str:
-    """How long `data/runs` takes while `work` is done."""
+def times_during(address: str, work: Callable[[], None]) -> str:
+    """Response times of `data/runs` while `work` runs in another thread, as text."""
     worker = threading.Thread(target=work)
     worker.start()
     times = []
@@ -138,17 +139,17 @@ def waiting(address: str, work: Callable[[], None]) -> str:
 
 
 def fetch(address: str) -> int:
-    """Reads an answer to its end; its size in bytes."""
+    """Reads a response to its end; returns its size in bytes."""
     size = 0
-    with urllib.request.urlopen(address, timeout=600) as answer:
-        while piece := answer.read(1 << 20):
+    with urllib.request.urlopen(address, timeout=600) as response:
+        while piece := response.read(1 << 20):
             size += len(piece)
     return size
 
 
 @contextmanager
 def served(logs: Path) -> Iterator[str]:
-    """The address of a server on these logs that has read them."""
+    """Starts a server; yields its address once it has loaded the logs."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

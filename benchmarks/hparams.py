@@ -1,9 +1,9 @@
-"""Hyperparameters of many sessions over HTTP, beside TensorBoard's on the same files.
+"""Measures the HParams API with many sessions, for tbcore and TensorBoard on the same files.
 
     python benchmarks/hparams.py [LOGS] [--tensorboard COMMAND] [--sessions N]
 
-2,000 sessions x 50 hyperparameters x 20 metrics of 3 steps, every second pair of sessions a group.
-Each server is asked over one kept-alive connection for JSON that is not compressed.
+2,000 sessions x 50 hyperparameters x 20 metrics with 3 steps each. Half of the sessions are in
+groups of two. Requests are sent over one connection, and responses are uncompressed JSON.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ sys.path[:0] = [
     *map(str, sorted((ROOT / "plugins").glob("*/"))),
 ]
 
-from answers import free_port, serving
+from responses import free_port, serving
 
 from tbcore.testing import EventFileWriter, summaries
 from tbcore_hparams.proto.plugin_data_pb2 import HParamsPluginData
@@ -43,31 +43,34 @@ SORTED = [
 ]
 REGEXP = {**SORTED[0], "filterRegexp": "adam|sgd"}
 INTERVAL = {"hparam": "hparam_01", "filterInterval": {"minValue": 0.2, "maxValue": 0.9}}
-QUESTIONS: dict[str, tuple[str, dict[str, Any]]] = {
+REQUESTS: dict[str, tuple[str, dict[str, Any]]] = {
     "experiment": ("experiment", {}),
-    "groups, filter, 2 sort keys": ("session_groups", {**ALL, "colParams": [REGEXP, SORTED[1]]}),
+    "1 filter, 2 sort keys": ("session_groups", {**ALL, "colParams": [REGEXP, SORTED[1]]}),
     "2 filters, 2 sort keys": (
         "session_groups",
         {**ALL, "colParams": [REGEXP, SORTED[1], INTERVAL]},
     ),
     "all groups, 2 sort keys": ("session_groups", {**ALL, "colParams": SORTED}),
-    "the first 100 of them": ("session_groups", {**ALL, "colParams": SORTED, "sliceSize": 100}),
+    "first 100 groups, 2 sort keys": (
+        "session_groups",
+        {**ALL, "colParams": SORTED, "sliceSize": 100},
+    ),
 }
 
 
 def write_sessions(logdir: Path, num_sessions: int) -> None:
-    """Numbers, texts and booleans, and a success each."""
+    """Writes successful sessions with numbers, strings and booleans as hyperparameters."""
     rng = np.random.default_rng(0)
     for number in range(num_sessions):
         data = HParamsPluginData()
         info = data.session_start_info
         if number % 4 < 2:
             info.group_name = f"group_{number // 2:05}"
-        for place in range(NUM_HPARAMS):
-            value = info.hparams[f"hparam_{place:02}"]
-            if place % 10 < 7:
-                value.number_value = rng.random() if place % 2 else float(rng.integers(10))
-            elif place % 10 < 9:
+        for index in range(NUM_HPARAMS):
+            value = info.hparams[f"hparam_{index:02}"]
+            if index % 10 < 7:
+                value.number_value = rng.random() if index % 2 else float(rng.integers(10))
+            elif index % 10 < 9:
                 value.string_value = f"{rng.choice(OPTIMIZERS)}{rng.integers(20)}"
             else:
                 value.bool_value = bool(rng.random() < 0.5)
@@ -90,37 +93,39 @@ def write_sessions(logdir: Path, num_sessions: int) -> None:
                 )
 
 
-def ask(
+def send(
     connection: http.client.HTTPConnection, method: str, path: str, body: str | None = None
 ) -> tuple[float, bytes]:
-    """Milliseconds, and the answer."""
+    """Sends a request; returns the milliseconds and the response body."""
     started = time.perf_counter()
     connection.request(method, path, body)
     response = connection.getresponse()
-    answer = response.read()
+    content = response.read()
     if response.status != 200:
-        raise SystemExit(f"{path} answered {response.status}: {answer[:200]!r}")
-    return (time.perf_counter() - started) * 1000, answer
+        raise SystemExit(f"{path}: status {response.status}, {content[:200]!r}")
+    return (time.perf_counter() - started) * 1000, content
 
 
 def measure(name: str, connection: http.client.HTTPConnection, num_requests: int) -> None:
     def report(title: str, times: list[float], size: int) -> None:
         print(f"{name:12}{title:30}{statistics.median(times):10.1f}{size / 1e6:10.2f}", flush=True)
 
-    for first, (title, (route, question)) in enumerate(QUESTIONS.items()):
-        path, body = f"/data/plugin/hparams/{route}", json.dumps(question)
-        took, answer = ask(connection, "POST", path, body)
+    for first, (title, (route, fields)) in enumerate(REQUESTS.items()):
+        path, body = f"/data/plugin/hparams/{route}", json.dumps(fields)
+        milliseconds, content = send(connection, "POST", path, body)
         if not first:
-            report("the first question of all", [took], len(answer))
-        times = [ask(connection, "POST", path, body)[0] for _ in range(num_requests)]
-        report(title, times, len(answer))
+            report("first request", [milliseconds], len(content))
+        times = [send(connection, "POST", path, body)[0] for _ in range(num_requests)]
+        report(title, times, len(content))
     if name == "tbcore":
         for query in ("", "?aggregation=max&tag=metric_03"):
             times = []
             for _ in range(num_requests):
-                took, answer = ask(connection, "GET", f"/data/plugin/hparams/table{query}")
-                times.append(took)
-            report(f"table{query[:16]}", times, len(answer))
+                milliseconds, content = send(
+                    connection, "GET", f"/data/plugin/hparams/table{query}"
+                )
+                times.append(milliseconds)
+            report(f"table{query[:16]}", times, len(content))
 
 
 def main() -> None:
@@ -135,14 +140,14 @@ def main() -> None:
     logdir = logs / f"hparams-{arguments.sessions}"
     if not logdir.exists():
         write_sessions(logdir, arguments.sessions)
-    ours, theirs = free_port(), free_port()
-    command = [sys.executable, "-m", "tbcore", "serve", "--logdir", str(logdir), f"--port={ours}"]
-    print(f"{'':12}{'answer':30}{'median ms':>10}{'MB':>10}")
-    with serving(command, ours, arguments.sessions) as connection:
+    port, tensorboard_port = free_port(), free_port()
+    command = [sys.executable, "-m", "tbcore", "serve", "--logdir", str(logdir), f"--port={port}"]
+    print(f"{'':12}{'request':30}{'median ms':>10}{'MB':>10}")
+    with serving(command, port, arguments.sessions) as connection:
         measure("tbcore", connection, 20)
     if shutil.which(arguments.tensorboard):
-        command = [arguments.tensorboard, "--logdir", str(logdir), f"--port={theirs}"]
-        with serving(command, theirs, arguments.sessions) as connection:
+        command = [arguments.tensorboard, "--logdir", str(logdir), f"--port={tensorboard_port}"]
+        with serving(command, tensorboard_port, arguments.sessions) as connection:
             measure("tensorboard", connection, 3)
 
 

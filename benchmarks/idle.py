@@ -1,11 +1,11 @@
-"""What a server costs while nothing happens: a look at files that are as they were.
+"""Measures an idle server: the CPU time of a scan of unchanged files.
 
     python benchmarks/idle.py
 
-Makes 10,000 small event files, each in a run of its own and then ten in each, reads them, and looks
-at them again as the loader does at each reload interval. Printed is the processor time of a look in
-milliseconds, the median of several: the first ones are left out, because what changed a moment ago
-may change again without a sign of it, so everything is listed anew.
+Writes 10,000 small event files, first one per run and then ten per run, reads them, and scans them
+again as the loader does at each reload interval. Prints the median CPU time of a scan in
+milliseconds. The first scans are not counted: files that changed a moment ago may change again
+within the resolution of their times, so those scans list everything.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from tbcore.store.multiplexer import Multiplexer
 from tbcore.testing import EventFileWriter
 
 NUM_FILES = 10_000
-SETTLED_SECONDS = 4.0
-NUM_LOOKS = 7
+PAUSE_SECONDS = 4.0
+NUM_SCANS = 7
 
 
 def write(logdir: Path, num_runs: int) -> None:
@@ -38,15 +38,15 @@ def write(logdir: Path, num_runs: int) -> None:
         (run / f"{number:05}.tfevents").write_bytes(data)
 
 
-def look(logdir: Path) -> float:
-    """Median processor milliseconds."""
+def scan_time(logdir: Path) -> float:
+    """The median CPU time of a scan of a log directory, in milliseconds."""
     loader = Loader(Multiplexer(), [LogdirSpec(None, str(logdir))])
     for _ in range(3):
         loader.load_once()
-        time.sleep(SETTLED_SECONDS)
+        time.sleep(PAUSE_SECONDS)
     loader.load_once()
     times = []
-    for _ in range(NUM_LOOKS):
+    for _ in range(NUM_SCANS):
         started = time.process_time()
         loader.load_once()
         times.append((time.process_time() - started) * 1000)
@@ -57,7 +57,7 @@ def main() -> None:
     for num_runs in (NUM_FILES, NUM_FILES // 10):
         with tempfile.TemporaryDirectory() as folder:
             write(Path(folder), num_runs)
-            print(f"{NUM_FILES:,} files in {num_runs:,} runs: {look(Path(folder)):.0f} ms")
+            print(f"{NUM_FILES:,} files in {num_runs:,} runs: {scan_time(Path(folder)):.0f} ms")
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""Time to load a logdir, beside TensorBoard's own data server on the same files.
+"""Measures the time to load a logdir, for tbcore and TensorBoard's data server on the same files.
 
     python benchmarks/ingest.py [LOGS] [--workloads S1,S2,S2t] [--rounds 5]
 
-LOGS holds one logdir for each workload and is filled by `workloads.py` where one is missing.
-Each round loads each workload once with each reader, in a process of its own, so that what else
-the machine does hits both. The peer is the `server` of the package tensorboard-data-server, with
-and without `--checksum`; tbcore always verifies every checksum.
+LOGS has one logdir per workload; missing ones are written by `workloads.py`. In each round, each
+reader loads each workload once, in a new process, so that other load on the machine affects both.
+The peer is the program `server` of the package tensorboard-data-server, with and without
+`--checksum`. tbcore always verifies every checksum.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def load_tbcore(logdir: Path) -> dict[str, float]:
 
 
 def load_peer(server: Path, logdir: Path, *, checksum: bool) -> dict[str, float]:
-    """CPU seconds of the peer's process and its own figure for the load cycle."""
+    """CPU seconds and memory of the peer's process, and the load time that it reports itself."""
     with tempfile.TemporaryFile("w+") as log:
         flags = ["--checksum"] if checksum else []
         process = subprocess.Popen(
@@ -101,7 +101,9 @@ def main() -> None:
     parser.add_argument("--workloads", default="S1,S2,S2t")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--scale", type=float, default=1.0)
-    parser.add_argument("--peer", type=Path, help="the peer's binary, if it is not installed here")
+    parser.add_argument(
+        "--peer", type=Path, help="path of the peer's program, if it is not installed here"
+    )
     arguments = parser.parse_args()
     logs = arguments.logs or Path(tempfile.gettempdir()) / "tbcore-benchmark-logs"
     server = arguments.peer or find_server()
@@ -120,14 +122,14 @@ def main() -> None:
             )
             for _ in range(arguments.rounds)
         ]
-        ours, theirs, checked = (
+        own, peer, peer_checksum = (
             {k: statistics.median(r[i][k] for r in rounds) for k in rounds[0][i]} for i in range(3)
         )
         print(
-            f"{name:6}{ours['wall']:8.3f}{ours['cpu']:7.3f}{ours['rss'] / ours['points']:9.1f}"
-            f"{theirs['wall']:13.3f}{theirs['cpu']:7.3f}{checked['wall']:13.3f}"
-            f"{checked['cpu']:7.3f}   {ours['wall'] / theirs['wall']:.2f} "
-            f"{ours['cpu'] / theirs['cpu']:.2f}",
+            f"{name:6}{own['wall']:8.3f}{own['cpu']:7.3f}{own['rss'] / own['points']:9.1f}"
+            f"{peer['wall']:13.3f}{peer['cpu']:7.3f}{peer_checksum['wall']:13.3f}"
+            f"{peer_checksum['cpu']:7.3f}   {own['wall'] / peer['wall']:.2f} "
+            f"{own['cpu'] / peer['cpu']:.2f}",
             flush=True,
         )
 

@@ -1,9 +1,9 @@
-"""From the moment a point is in the file until a client is told of it.
+"""Measures the time from a flushed point to a response that contains it.
 
     python benchmarks/latency.py [--points 200] [--reload_interval 1]
 
-A writer appends a point at random moments, flushes, and asks for the curve until the point is in
-it, again and again over one connection.
+A writer appends a point at random times and flushes the file. Then it requests the curve repeatedly
+over one connection, until the point is in it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent.parent)]
 
-from answers import free_port
+from responses import free_port
 
 from tbcore.testing import EventFileWriter
 
@@ -50,34 +50,34 @@ def main() -> None:
 
 def measure(port: int, writer: EventFileWriter, num_points: int) -> list[str]:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-    moments = random.Random(1)
+    delays = random.Random(1)
 
     def last_step() -> int:
         connection.request("GET", "/data/plugin/scalars/scalars?run=run&tag=loss")
         return int(json.loads(connection.getresponse().read())[-1][1])
 
     def wait_for(step: int) -> float:
-        begun = time.perf_counter()
+        started = time.perf_counter()
         while True:
             try:
                 if last_step() == step:
-                    return time.perf_counter() - begun
+                    return time.perf_counter() - started
             except (OSError, ValueError, TypeError, KeyError):
                 connection.close()
             time.sleep(0.005)
 
     wait_for(0)
-    took = []
+    latencies = []
     for step in range(1, num_points + 1):
-        time.sleep(moments.random())
+        time.sleep(delays.random())
         writer.add_scalar("loss", 1 / step, step)
         writer.flush()
-        took.append(wait_for(step))
-    took.sort()
+        latencies.append(wait_for(step))
+    latencies.sort()
     return [
-        f"median           {statistics.median(took) * 1000:6.0f} ms",
-        f"95th percentile  {took[int(len(took) * 0.95)] * 1000:6.0f} ms",
-        f"longest          {took[-1] * 1000:6.0f} ms",
+        f"median           {statistics.median(latencies) * 1000:6.0f} ms",
+        f"95th percentile  {latencies[int(len(latencies) * 0.95)] * 1000:6.0f} ms",
+        f"longest          {latencies[-1] * 1000:6.0f} ms",
     ]
 
 

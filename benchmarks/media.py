@@ -1,10 +1,10 @@
-"""Histograms, distributions and pictures: time of answers, and memory of what stays in the files.
+"""Measures response times of histograms, distributions and images, and memory per image.
 
-    python benchmarks/media.py [LOGS] [--pictures N]
+    python benchmarks/media.py [LOGS] [--images N]
 
-Histograms are 1,000 steps of one tag, in each form and size that writers have, asked in this
-process without a socket. Pictures are 200 tags x 1,000 steps x 50 kB: 10 GB of logs, most of them
-holes of a sparse file, which takes 0.8 GB of disk.
+The histograms are 1,000 steps of one tag, in both forms that writers use and in two sizes. Requests
+are sent in this process without a socket. The images are 200 tags x 1,000 steps x 50 kB: 10 GB of
+logs in a sparse file, which takes 0.8 GB of disk.
 """
 
 from __future__ import annotations
@@ -34,12 +34,13 @@ from tbcore.testing import EventFileWriter, TbcoreClient, make_client, summaries
 
 NUM_STEPS = 1000
 NUM_TAGS = 200
-PICTURE_BYTES = 50_000
+IMAGE_BYTES = 50_000
 NUM_REQUESTS = 20
 
 
 def write_histograms(logdir: Path) -> None:
-    """Runs `field-30`, `tensor-30`, `field-800`: form and number of buckets."""
+    """Writes the runs `field-30`, `tensor-30`, `field-800` and `tensor-800`: form and number of
+    buckets."""
     rng = np.random.default_rng(0)
     for form in ("field", "tensor"):
         for num_buckets in (30, 800):
@@ -57,7 +58,7 @@ def write_histograms(logdir: Path) -> None:
 
 def measure_histograms(logdir: Path) -> None:
     plugins = [tbcore_distributions, tbcore_histograms]
-    for samples, title in ((None, "as by default"), (0, f"all {NUM_STEPS} steps")):
+    for samples, title in ((None, "default samples"), (0, f"all {NUM_STEPS} steps")):
         config = (
             {} if samples is None else {"samples_per_plugin": {"histograms": 0, "distributions": 0}}
         )
@@ -66,55 +67,55 @@ def measure_histograms(logdir: Path) -> None:
         for run in client.get("data/runs").json():
             for route in ("histograms/histograms", "distributions/distributions"):
                 path = f"data/plugin/{route}?run={run}&tag=h"
-                milliseconds, answer = ask(client, path)
-                size = len(answer.content) / 1e6
+                milliseconds, response = measure(client, path)
+                size = len(response.content) / 1e6
                 print(
                     f"{title:16}{run:12}{route:30}{milliseconds:8.1f} ms{size:8.2f} MB", flush=True
                 )
 
 
-def ask(client: TbcoreClient, path: str) -> tuple[float, Any]:
-    """The median of the milliseconds that requests take, and the answer."""
+def measure(client: TbcoreClient, path: str) -> tuple[float, Any]:
+    """The median of several requests in milliseconds, and the response."""
     times = []
     for _ in range(NUM_REQUESTS):
         started = time.perf_counter()
-        answer = client.get(path)
+        response = client.get(path)
         times.append((time.perf_counter() - started) * 1000)
-        assert answer.status_code == 200
-    return statistics.median(times), answer
+        assert response.status_code == 200
+    return statistics.median(times), response
 
 
-def write_pictures(path: Path, num_steps: int) -> None:
-    """A file in which each record holds a picture whose pixels are a hole."""
+def write_images(path: Path, num_steps: int) -> None:
+    """Writes a sparse file in which each record has an image whose pixels are a hole."""
     if path.exists():
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     header = summaries.png(128, 128)[:33]
-    zeros = bytes(PICTURE_BYTES - len(header))
+    zeros = bytes(IMAGE_BYTES - len(header))
     with path.open("wb") as file:
         for step in range(num_steps):
             for tag in range(NUM_TAGS):
-                value = summaries.image(f"pictures/{tag}", header + zeros, width=128, height=128)
+                value = summaries.image(f"images/{tag}", header + zeros, width=128, height=128)
                 event = Event(wall_time=1.7e9 + step, step=step)
                 event.summary.value.append(value)
                 payload = event.SerializeToString()
                 length = struct.pack("<Q", len(payload))
-                start, _, rest = payload.partition(zeros)
+                start, _, end = payload.partition(zeros)
                 file.write(length + struct.pack("<I", masked_crc(length)) + start)
                 file.seek(len(zeros), 1)
-                file.write(rest + struct.pack("<I", masked_crc(payload)))
+                file.write(end + struct.pack("<I", masked_crc(payload)))
 
 
-def measure_pictures(logdir: Path) -> None:
-    """Loads in a process of its own, so that nothing else grows in it."""
-    answer = subprocess.run(
+def measure_images(logdir: Path) -> None:
+    """Loads the images in a separate process, whose memory grows by nothing else."""
+    output = subprocess.run(
         [sys.executable, __file__, str(logdir), "--load"],
         check=True,
         capture_output=True,
         text=True,
     )
-    found = json.loads(answer.stdout)
-    print("pictures: " + ", ".join(f"{key} {value}" for key, value in found.items()))
+    found = json.loads(output.stdout)
+    print("images: " + ", ".join(f"{key} {value}" for key, value in found.items()))
 
 
 def load(logdir: Path) -> None:
@@ -122,7 +123,7 @@ def load(logdir: Path) -> None:
         status = Path("/proc/self/status").read_text()
         return int(status.partition("VmRSS:")[2].split()[0]) * 1024
 
-    # Everything that only the first run and the first request need comes first.
+    # Load everything that only the first run and the first request need.
     with tempfile.TemporaryDirectory() as small:
         with EventFileWriter(Path(small) / "a.tfevents") as writer:
             for step in range(100):
@@ -134,24 +135,24 @@ def load(logdir: Path) -> None:
     seconds = time.perf_counter() - started
     grown = resident() - before
     (run,) = client.get("data/runs").json()
-    num_pictures = sum(
+    num_images = sum(
         len(client.multiplexer.items(run, tag, tbcore_images.CLAIMS))
         for tag in client.multiplexer.tags(tbcore_images.CLAIMS)[run]
     )
     times = {}
     for name, path in {
-        "listing of all steps, ms": f"images?run={run}&tag=pictures/7",
-        "last step, ms": f"step?run={run}&tag=pictures/7",
-        "one picture, ms": f"individualImage?run={run}&tag=pictures/7&index={num_pictures // 400}",
+        "listing of all steps, ms": f"images?run={run}&tag=images/7",
+        "last step, ms": f"step?run={run}&tag=images/7",
+        "one image, ms": f"individualImage?run={run}&tag=images/7&index={num_images // 400}",
     }.items():
-        milliseconds, _ = ask(client, f"data/plugin/images/{path}")
+        milliseconds, _ = measure(client, f"data/plugin/images/{path}")
         times[name] = round(milliseconds, 1)
     print(
         json.dumps(
             {
-                "number": num_pictures,
+                "number": num_images,
                 "seconds to load": round(seconds, 1),
-                "bytes a picture": round(grown / num_pictures, 1),
+                "bytes per image": round(grown / num_images, 1),
                 **times,
             }
         )
@@ -163,7 +164,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("logs", type=Path, nargs="?")
-    parser.add_argument("--pictures", type=int, default=NUM_STEPS, help="steps of each tag")
+    parser.add_argument("--images", type=int, default=NUM_STEPS, help="steps of each tag")
     parser.add_argument("--load", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     logs = arguments.logs or Path(tempfile.gettempdir()) / "tbcore-benchmark-logs"
@@ -172,10 +173,10 @@ def main() -> None:
         return
     write_histograms(logs / "histograms")
     measure_histograms(logs / "histograms")
-    if arguments.pictures:
-        folder = logs / f"pictures-{arguments.pictures}"
-        write_pictures(folder / "run" / "a.tfevents", arguments.pictures)
-        measure_pictures(folder)
+    if arguments.images:
+        folder = logs / f"images-{arguments.images}"
+        write_images(folder / "run" / "a.tfevents", arguments.images)
+        measure_images(folder)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""What a reader waits for in the page, in a real Chromium.
+"""Measures how long users wait in the page, in Chromium.
 
     python benchmarks/page.py [LOGS] [--only MEASURE]
 
-Each measure is a function below that writes the logs it needs below LOGS where they are missing,
-opens the page, and returns figures. Chromium is found as the browser tests find it; tbcore and its
-plugins must be installed.
+Each measure is a function below, which writes its logs below LOGS if they are missing, opens the
+page, and returns figures. The browser is the one of the browser tests. tbcore and its plugins must
+be installed.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ class Bench:
         self.browser = browser
         self.logs = logs
         self.url = ""
-        """Of the server that is open."""
+        """Address of the running server."""
 
     @contextmanager
     def open(self, name: str, hash: str = "") -> Iterator[Any]:
-        """A page on the logs of that name."""
+        """Starts a server for the logs of this name; yields its page."""
         scratch = Path(tempfile.mkdtemp())
         server = Server(self.logs / name, scratch / "log").start()
         self.url = server.url
@@ -59,7 +59,7 @@ class Bench:
 
 
 def run_list(bench: Bench) -> dict[str, float]:
-    """10,000 runs: until they are listed, and until a keystroke in the filter has been drawn."""
+    """10,000 runs: the time until they are listed, and until a keystroke in the filter is drawn."""
     folder = bench.logs / "R10000"
     if not folder.exists():
         for index in range(10_000):
@@ -74,14 +74,16 @@ def run_list(bench: Bench) -> dict[str, float]:
         times = {
             text: page.evaluate(KEYSTROKES, text) for text in ["run77", "lr3.*run1", "^sweep1/"]
         }
-        # What is typed, and every keystroke of it, from the event until the frame is drawn.
-        every = [time for of_one in times.values() for time in of_one]
+        # Each keystroke of each text, from the event until the frame is drawn.
+        keystroke_times = [time for text_times in times.values() for time in text_times]
         check = page.evaluate(CHECK_ALL)
     return {
         "10,000 runs listed, ms": listed,
-        "keystroke in the filter, median ms": statistics.median(every),
-        "keystroke in the filter, 95th percentile ms": statistics.quantiles(every, n=20)[-1],
-        "all 10,000 unchecked, ms": check,
+        "keystroke in the run filter, median ms": statistics.median(keystroke_times),
+        "keystroke in the run filter, 95th percentile ms": statistics.quantiles(
+            keystroke_times, n=20
+        )[-1],
+        "all 10,000 runs unchecked, ms": check,
     }
 
 
@@ -95,7 +97,10 @@ AFTER_FRAME = """
 
 
 def keystrokes(box: str, first: str) -> str:
-    """Types a text into a box, letter by letter from the first on; below 0 it deletes them."""
+    """JavaScript that types a text into a box, one letter at a time, starting with `first` letters.
+
+    A negative `first` starts with as many letters and deletes them one at a time, then types.
+    """
     return f"""async (text) => {{
   {AFTER_FRAME}
   const box = {box};
@@ -129,7 +134,8 @@ CHECK_ALL = f"""async () => {{
 
 
 def graph(bench: Bench) -> dict[str, float]:
-    """100,000 nodes: until their top-level scopes are drawn, and frames with 1,800 boxes open."""
+    """100,000 nodes: the time until their top-level scopes are drawn, and frame times with 1,800
+    open boxes."""
     folder = bench.logs / "G100000"
     if not folder.exists():
         write_run(folder, "train", graph=blocks_of_layers().SerializeToString())
@@ -148,25 +154,25 @@ def graph(bench: Bench) -> dict[str, float]:
         page.wait_for_timeout(1000)
         frames = page.evaluate(ZOOM_FRAMES)
     return {
-        "100,000 nodes drawn, the file read for it, ms": first,
-        "the same again, ms": again,
-        "24 scopes open, 1,800 boxes drawn, ms": opened,
-        "a frame while zooming them, median ms": statistics.median(frames),
-        "a frame while zooming them, 95th percentile ms": statistics.quantiles(frames, n=20)[-1],
+        "100,000 nodes drawn, file read by the server, ms": first,
+        "100,000 nodes drawn again, ms": again,
+        "24 open scopes, 1,800 boxes drawn, ms": opened,
+        "frame while zooming these, median ms": statistics.median(frames),
+        "frame while zooming these, 95th percentile ms": statistics.quantiles(frames, n=20)[-1],
     }
 
 
 def blocks_of_layers() -> Any:
-    """A GraphDef: 20 blocks of 50 layers of 100 operations, one after the other."""
+    """A GraphDef with 20 blocks of 50 layers of 100 operations, as one chain."""
     from tbcore_graphs.proto.graph_pb2 import GraphDef
 
     found = GraphDef()
-    before = ""
+    previous = ""
     for index in range(100_000):
-        block, layer, place = index // 5000, index // 100 % 50, index % 100
-        name = f"block_{block:02}/layer_{layer:02}/op_{place:02}"
-        found.node.add(name=name, op="Relu", input=[before] if before else [])
-        before = name
+        block, layer, op = index // 5000, index // 100 % 50, index % 100
+        name = f"block_{block:02}/layer_{layer:02}/op_{op:02}"
+        found.node.add(name=name, op="Relu", input=[previous] if previous else [])
+        previous = name
     return found
 
 
@@ -177,11 +183,11 @@ ZOOM_FRAMES = f"""async () => {{
   {AFTER_FRAME}
   const canvas = document.querySelector('.plugin').shadowRoot.querySelector('canvas');
   const {{ left, top }} = canvas.getBoundingClientRect();
-  const place = {{ clientX: left + 300, clientY: top + 300, bubbles: true, cancelable: true }};
+  const at = {{ clientX: left + 300, clientY: top + 300, bubbles: true, cancelable: true }};
   const times = [];
   for (let i = 0; i < 100; i++) {{
     const start = performance.now();
-    canvas.dispatchEvent(new WheelEvent('wheel', {{ deltaY: i % 20 < 10 ? 40 : -40, ...place }}));
+    canvas.dispatchEvent(new WheelEvent('wheel', {{ deltaY: i % 20 < 10 ? 40 : -40, ...at }}));
     await drawn();
     times.push(performance.now() - start);
   }}
@@ -190,9 +196,10 @@ ZOOM_FRAMES = f"""async () => {{
 
 
 def tag_groups(bench: Bench) -> dict[str, float]:
-    """100 open groups of 20 tags: until what is in sight is drawn, at first and at the end.
+    """100 open groups of 20 tags: the time until all visible cards are drawn, at the top and after
+    scrolling to the end.
 
-    Scalars of two runs share a card; each of two runs has a card of its own for its histograms.
+    Two runs share a card for their scalars, and have separate cards for their histograms.
     """
     folder = bench.logs / "T100x20"
     tags = [f"layer_{group:03}/part_{part:02}" for group in range(100) for part in range(20)]
@@ -204,26 +211,26 @@ def tag_groups(bench: Bench) -> dict[str, float]:
     figures = {}
     for tab, cards in (("scalars", 2000), ("histograms", 4000)):
         with bench.open("T100x20", f"#{tab}") as page:
-            page.evaluate(DRAWN_IN_SIGHT)
-            # Again, with everything in the browser's and the server's caches.
+            page.evaluate(VISIBLE_CARDS_DRAWN)
+            # Load again, now that the caches of the browser and the server are warm.
             page.reload()
-            drawn = page.evaluate(DRAWN_IN_SIGHT)
+            drawn = page.evaluate(VISIBLE_CARDS_DRAWN)
             longest = page.evaluate(LONGEST_TASK)
             page.wait_for_timeout(1000)
             times = page.evaluate(TAG_KEYSTROKES, "part_07")
             start = page.evaluate("() => performance.now()")
             page.evaluate("() => window.scrollTo(0, document.documentElement.scrollHeight)")
-            end = page.evaluate(DRAWN_IN_SIGHT)
+            end = page.evaluate(VISIBLE_CARDS_DRAWN)
         figures |= {
-            f"{cards:,} cards of {tab}: those in sight drawn, ms": drawn,
-            f"{tab}: the longest task meanwhile, ms": longest,
-            f"{tab}: a keystroke in the filter of tags, median ms": statistics.median(times),
+            f"{cards:,} cards of {tab}: visible ones drawn, ms": drawn,
+            f"{tab}: longest task during this, ms": longest,
+            f"{tab}: keystroke in the tag filter, median ms": statistics.median(times),
             f"{tab}: from the first card to the last, ms": end - start,
         }
     return figures
 
 
-DRAWN_IN_SIGHT = """async () => {
+VISIBLE_CARDS_DRAWN = """async () => {
   const isDrawn = () => {
     const root = document.querySelector('.plugin')?.shadowRoot;
     const seen = [...root?.querySelectorAll('.tb-card') ?? []].filter((card) => {
@@ -241,8 +248,8 @@ DRAWN_IN_SIGHT = """async () => {
 }"""
 
 LONGEST_TASK = """() => new Promise((done) => {
-  const most = (list) => done(Math.max(...list.getEntries().map(({ duration }) => duration)));
-  new PerformanceObserver(most).observe({ type: 'longtask', buffered: true });
+  const report = (list) => done(Math.max(...list.getEntries().map(({ duration }) => duration)));
+  new PerformanceObserver(report).observe({ type: 'longtask', buffered: true });
   setTimeout(() => done(0), 1000);
 })"""
 

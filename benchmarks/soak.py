@@ -1,15 +1,15 @@
-"""A server in use for hours: runs that grow, rotate, vanish and come back, under many clients.
+"""Measures a server over hours: runs that grow, rotate and are deleted, with many clients.
 
     python benchmarks/soak.py OUT [--seconds 1800] [--rate 2] [--clients 20] [--tensorboard COMMAND]
 
-One process writes logs at an even rate: runs grow each second, go on in a second file, and are
-deleted when they are full; new ones take their place, every fourth under the old name. Another
-process asks: what there is, curves, and one tag whose last point says when it was written. With
-`--tensorboard` TensorBoard serves the same logs at the same time, to clients of its own.
+One process writes logs at a constant rate. Runs grow every second, continue in a second file, and
+are deleted when they are full. A new run replaces each deleted one, every fourth with the old name.
+Another process sends requests: for runs and tags, for curves, and for a tag whose last point has
+the time at which it was written. With `--tensorboard`, TensorBoard serves the same logs at the same
+time to its own clients.
 
-OUT gets the samples as `soak.csv`, a picture of them as `soak.svg` and the figures of the whole as
-`soak.json`; the latter are printed as well. Memory, descriptors and threads are sums over the
-processes of a server.
+OUT gets the samples as `soak.csv`, a chart of them as `soak.svg` and the totals as `soak.json`,
+which are also printed. Memory, descriptors and threads are sums over the processes of a server.
 """
 
 from __future__ import annotations
@@ -47,23 +47,23 @@ from workloads import TAGS, rows
 from tbcore.testing import EventFileWriter, summaries
 
 FIRST_STEP = 1 << 14
-"""Steps from here on have three bytes, so that all records of a tag have one length."""
+"""Steps from here on take three bytes, so that all records of a tag have the same length."""
 MAX_STEPS = (1 << 21) - FIRST_STEP
 BEAT = "beat"
-"""The tag whose rows say when they were written."""
-ANSWER_SECONDS = 60.0
-"""After which a request counts as failed."""
+"""The tag whose wall times are the times at which its points were written."""
+REQUEST_TIMEOUT_SECONDS = 60.0
+"""A request that takes longer has failed."""
 MIB = 1 << 20
 
 
 class Plan(NamedTuple):
-    """What is written, and how much is asked."""
+    """The load: what is written, and how many requests are sent."""
 
     seconds: float
     rate: float
-    """MB a second."""
+    """MB written per second."""
     num_runs: int
-    """At a time."""
+    """Number of runs at a time."""
     life: float
     """Seconds until a run is full."""
     clients: int
@@ -75,7 +75,7 @@ class Plan(NamedTuple):
 
 
 class GrowingRun:
-    """A run that is written to until it has all of a block of records."""
+    """A run that grows until all records of a block are written."""
 
     def __init__(self, path: Path, block: memoryview, row_bytes: int, done: int) -> None:
         self.path = path
@@ -91,13 +91,13 @@ class GrowingRun:
         return self._done >= len(self._block)
 
     def grow(self, size: int) -> int:
-        """Appends about `size` bytes of records, and a beat; returns how many bytes."""
+        """Appends about `size` bytes of records and a beat; returns the number of bytes."""
         size = max(size // self._row_bytes, 1) * self._row_bytes
         if self._done < self._rotates_at <= self._done + size:
             self._writer.close()
             self._writer = EventFileWriter(self.path / "events.out.tfevents.1700009999.soak.1")
         part = self._block[self._done : self._done + size]
-        # What a reader sees in between ends inside a record.
+        # Between the two flushes, the file ends inside a record.
         for piece in (part[: len(part) // 2 + 7], part[len(part) // 2 + 7 :]):
             self._writer.add_bytes(piece)
             self._writer.flush()
@@ -117,17 +117,17 @@ class GrowingRun:
 
 
 def write_logs(logdir: Path, plan: Plan, stopping: Event, reports: Queue[dict[str, Any]]) -> None:
-    """The process that writes, paced by the clock."""
+    """Writes the logs, paced by the clock; runs in its own process."""
     num_steps = int(plan.rate * 1e6 * plan.life / plan.num_runs / (len(TAGS) * 60)) + 1
     if num_steps > MAX_STEPS:
         raise SystemExit(
-            "soak: runs would be too long; give a lower --rate or --life, or more --runs"
+            "soak: runs would be too long; use a lower --rate or --life, or more --runs"
         )
     steps = np.arange(FIRST_STEP, FIRST_STEP + num_steps)
     block = memoryview(rows(TAGS, steps, np.random.default_rng(0), tensor=False))
     row_bytes = len(block) // num_steps
     names = (f"exp_{number // 100:03d}/trial_{number:05d}" for number in itertools.count())
-    # Runs are at different points of their lives, so that they do not all end at once.
+    # The first runs start at different stages, so that they do not all end at once.
     runs = [
         GrowingRun(
             logdir / next(names), block, row_bytes, num_steps * i // plan.num_runs * row_bytes
@@ -143,13 +143,13 @@ def write_logs(logdir: Path, plan: Plan, stopping: Event, reports: Queue[dict[st
         if stopping.wait(max(due - time.monotonic(), 0)):
             break
         worst_delay = max(worst_delay, time.monotonic() - due)
-        place = tick % plan.num_runs
-        written += runs[place].grow(int(plan.rate * 1e6 / plan.num_runs))
-        if runs[place].is_full:
-            runs[place].delete()
+        index = tick % plan.num_runs
+        written += runs[index].grow(int(plan.rate * 1e6 / plan.num_runs))
+        if runs[index].is_full:
+            runs[index].delete()
             num_deleted += 1
-            path = runs[place].path if num_deleted % 4 == 0 else logdir / next(names)
-            runs[place] = GrowingRun(path, block, row_bytes, 0)
+            path = runs[index].path if num_deleted % 4 == 0 else logdir / next(names)
+            runs[index] = GrowingRun(path, block, row_bytes, 0)
     seconds = time.monotonic() - started
     reports.put({
         "who": "writer",
@@ -161,40 +161,40 @@ def write_logs(logdir: Path, plan: Plan, stopping: Event, reports: Queue[dict[st
     })  # fmt: skip
 
 
-# Asking ------------------------------------------------------------------------------------------
+# Clients -----------------------------------------------------------------------------------------
 
 
-class Asked:
-    """What the clients of one server found; shared by their threads."""
+class ClientResults:
+    """Response times, lags and errors of the clients of one server; shared by their threads."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.runs: list[str] = []
         self.times: list[float] = []
-        """Of answers, in seconds."""
+        """Response times in seconds."""
         self.lags: list[float] = []
-        """Seconds from when the last point of a curve was written until it was seen."""
+        """Seconds between the writing of the last point of a response and its arrival."""
         self.counts: Counter[str] = Counter()
 
-    def take(self) -> tuple[list[float], list[float]]:
+    def take_new(self) -> tuple[list[float], list[float]]:
         with self.lock:
             times, self.times = self.times, []
             lags, self.lags = self.lags, []
         return times, lags
 
 
-def ask_for_ever(port: int, pause: float, asked: Asked, stopping: Event, seed: int) -> None:
-    """One client, on a connection that it keeps."""
+def run_client(port: int, pause: float, results: ClientResults, stopping: Event, seed: int) -> None:
+    """Runs one client on a persistent connection."""
     rng = random.Random(seed)
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=ANSWER_SECONDS)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=REQUEST_TIMEOUT_SECONDS)
     while not stopping.wait(rng.uniform(0.5, 1.5) * pause):
         kind = rng.choices(["runs", "tags", "curve", BEAT], [2, 1, 12, 5])[0]
-        if not asked.runs:
+        if not results.runs:
             kind = "runs"
         path = {"runs": "/data/runs", "tags": "/data/plugin/scalars/tags"}.get(kind)
         if path is None:
             tag = BEAT if kind == BEAT else rng.choice(TAGS)
-            query = urlencode({"run": rng.choice(asked.runs), "tag": tag})
+            query = urlencode({"run": rng.choice(results.runs), "tag": tag})
             path = f"/data/plugin/scalars/scalars?{query}"
         started = time.monotonic()
         try:
@@ -204,38 +204,43 @@ def ask_for_ever(port: int, pause: float, asked: Asked, stopping: Event, seed: i
             status = response.status
         except (OSError, http.client.HTTPException) as error:
             connection.close()
-            with asked.lock:
-                asked.counts[f"error: {type(error).__name__}"] += 1
+            with results.lock:
+                results.counts[f"error: {type(error).__name__}"] += 1
             continue
         seconds = time.monotonic() - started
-        with asked.lock:
-            asked.times.append(seconds)
-            asked.counts["requests"] += 1
+        with results.lock:
+            results.times.append(seconds)
+            results.counts["requests"] += 1
             if status == 404:
-                asked.counts["gone"] += 1  # deleted, or new and still without this tag
+                results.counts["gone"] += 1  # a deleted run, or a new one without this tag
             elif status != 200:
-                asked.counts[f"error: status {status}"] += 1
+                results.counts[f"error: status {status}"] += 1
             elif kind == "runs":
-                asked.runs = json.loads(body)
+                results.runs = json.loads(body)
             elif kind == BEAT:
-                check_beat(json.loads(body), asked)
+                check_beat(json.loads(body), results)
 
 
-def check_beat(points: list[list[float]], asked: Asked) -> None:
+def check_beat(points: list[list[float]], results: ClientResults) -> None:
     steps = [step for _, step, _ in points]
     is_right = steps == sorted(set(steps)) and all(v == step % 4096 for _, step, v in points)
-    asked.counts["wrong"] += not is_right
+    results.counts["wrong"] += not is_right
     if points:
-        asked.lags.append(time.time() - points[-1][0])
+        results.lags.append(time.time() - points[-1][0])
 
 
-def ask(
-    name: str, port: int, plan: Plan, every: float, stopping: Event, reports: Queue[dict[str, Any]]
+def run_clients(
+    name: str,
+    port: int,
+    plan: Plan,
+    interval: float,
+    stopping: Event,
+    reports: Queue[dict[str, Any]],
 ) -> None:
-    """The process with the clients of one server; reports what they found in each period."""
-    asked = Asked()
+    """Runs the clients of one server in its own process, and reports results at each interval."""
+    results = ClientResults()
     threads = [
-        threading.Thread(target=ask_for_ever, args=[port, plan.pause, asked, stopping, seed])
+        threading.Thread(target=run_client, args=[port, plan.pause, results, stopping, seed])
         for seed in range(plan.clients)
     ]
     for thread in threads:
@@ -244,14 +249,14 @@ def ask(
     all_lags: list[float] = []
     started, cpu_before = time.monotonic(), time.process_time()
     while not stopping.is_set():
-        stopping.wait(every)
-        times, lags = asked.take()
+        stopping.wait(interval)
+        times, lags = results.take_new()
         all_times += times
         all_lags += lags
         reports.put({"who": name, **figures(times, lags), "requests": len(times)})
     for thread in threads:
         thread.join()
-    counts = asked.counts
+    counts = results.counts
     cpu = time.process_time() - cpu_before
     reports.put({
         "who": name,
@@ -267,7 +272,7 @@ def ask(
 
 
 def figures(times: list[float], lags: list[float]) -> dict[str, float]:
-    """In milliseconds and seconds; nothing where nothing was asked."""
+    """Statistics of times in milliseconds and of lags in seconds; empty without requests."""
     found = {}
     if times:
         found |= {
@@ -284,11 +289,11 @@ def figures(times: list[float], lags: list[float]) -> dict[str, float]:
     return found
 
 
-# Looking on --------------------------------------------------------------------------------------
+# Monitoring --------------------------------------------------------------------------------------
 
 
-class Served:
-    """A server that is asked and looked at."""
+class MeasuredServer:
+    """A server under test, and measurements of its processes."""
 
     def __init__(self, name: str, command: list[str], port: int, log: Path) -> None:
         self.name = name
@@ -298,9 +303,9 @@ class Served:
                 command, stdout=output, stderr=output, start_new_session=True
             )
         self._cpu_before = 0.0
-        self._looked_at = time.monotonic()
+        self._measured_at = time.monotonic()
 
-    def wait_until_it_answers(self) -> None:
+    def wait_until_it_responds(self) -> None:
         for _ in range(600):
             connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
             try:
@@ -311,10 +316,10 @@ class Served:
                 time.sleep(0.1)
             finally:
                 connection.close()
-        raise SystemExit(f"soak: {self.name} does not answer")
+        raise SystemExit(f"soak: {self.name} does not respond")
 
-    def look(self) -> dict[str, float]:
-        """Memory in MiB, descriptors, threads, and the share of a processor since the last look."""
+    def measure(self) -> dict[str, float]:
+        """Memory in MiB, descriptors, threads, and CPU percent since the last measurement."""
         memory = descriptors = threads = cpu = 0.0
         for folder in self._processes():
             try:
@@ -327,10 +332,10 @@ class Served:
                 stat = (folder / "stat").read_text().rsplit(")", 1)[1].split()
                 cpu += (int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK")
             except (OSError, KeyError):
-                continue  # It has just ended.
+                continue  # the process has just ended
         now = time.monotonic()
-        percent = 100 * (cpu - self._cpu_before) / max(now - self._looked_at, 1e-3)
-        self._cpu_before, self._looked_at = cpu, now
+        percent = 100 * (cpu - self._cpu_before) / max(now - self._measured_at, 1e-3)
+        self._cpu_before, self._measured_at = cpu, now
         return {
             "memory_mib": memory,
             "descriptors": descriptors,
@@ -363,9 +368,9 @@ COLUMNS = [
 
 
 def soak(
-    out: Path, plan: Plan, every: float, tensorboard: str | None, tensorboard_clients: int
+    out: Path, plan: Plan, interval: float, tensorboard: str | None, tensorboard_clients: int
 ) -> dict[str, Any]:
-    """The figures of the whole; samples are in `out / "soak.csv"`."""
+    """Runs the test; returns its totals, and writes the samples to `out / "soak.csv"`."""
     logdir = out / "logs"
     shutil.rmtree(logdir, ignore_errors=True)
     logdir.mkdir(parents=True)
@@ -380,32 +385,35 @@ def soak(
         except queue.Empty:
             if not writer.is_alive():
                 raise SystemExit("soak: the writer ended") from None
-    ours, theirs = free_port(), free_port()
-    served = [
-        Served(
+    port, tensorboard_port = free_port(), free_port()
+    servers = [
+        MeasuredServer(
             "tbcore",
-            [sys.executable, "-m", "tbcore", "serve", "--logdir", str(logdir), f"--port={ours}"],
-            ours,
+            [sys.executable, "-m", "tbcore", "serve", "--logdir", str(logdir), f"--port={port}"],
+            port,
             out / "tbcore.log",
         )
     ]
     if tensorboard:
-        command = [tensorboard, "--logdir", str(logdir), f"--port={theirs}"]
-        served.append(Served("tensorboard", command, theirs, out / "tensorboard.log"))
+        command = [tensorboard, "--logdir", str(logdir), f"--port={tensorboard_port}"]
+        servers.append(
+            MeasuredServer("tensorboard", command, tensorboard_port, out / "tensorboard.log")
+        )
     processes = [writer]
     samples: list[dict[str, Any]] = []
     totals: dict[str, Any] = {}
     try:
-        for server in served:
-            server.wait_until_it_answers()
+        for server in servers:
+            server.wait_until_it_responds()
             clients = plan.clients if server.name == "tbcore" else tensorboard_clients
             arguments = [
-                server.name, server.port, plan._replace(clients=clients), every, stopping, reports,
+                server.name, server.port, plan._replace(clients=clients), interval, stopping,
+                reports,
             ]  # fmt: skip
-            processes.append(context.Process(target=ask, args=arguments))
+            processes.append(context.Process(target=run_clients, args=arguments))
             processes[-1].start()
         started = time.monotonic()
-        by_name = {server.name: server for server in served}
+        by_name = {server.name: server for server in servers}
         with (out / "soak.csv").open("w", newline="") as file:
             table = csv.DictWriter(file, COLUMNS, extrasaction="ignore")
             table.writeheader()
@@ -423,7 +431,7 @@ def soak(
                     totals[who] = report
                 elif not stopping.is_set():
                     second = round(time.monotonic() - started, 1)
-                    sample = {"second": second, "server": who, **by_name[who].look(), **report}
+                    sample = {"second": second, "server": who, **by_name[who].measure(), **report}
                     rounded = {k: round(v, 2) if isinstance(v, float) else v
                                for k, v in sample.items()}  # fmt: skip
                     table.writerow(rounded)
@@ -433,10 +441,10 @@ def soak(
         stopping.set()
         for process in processes:
             process.join()
-        for server in served:
+        for server in servers:
             server.end()
         shutil.rmtree(logdir, ignore_errors=True)
-    for server in served:
+    for server in servers:
         own = [sample for sample in samples if sample["server"] == server.name]
         totals[server.name] |= over_time(own)
         log = (out / f"{server.name}.log").read_text(errors="replace")
@@ -448,7 +456,7 @@ def soak(
 
 
 def over_time(samples: list[dict[str, Any]]) -> dict[str, float]:
-    """What was in use in the second quarter and in the last one: equal when nothing piles up."""
+    """Resource use in the second and in the last quarter, which are equal if nothing leaks."""
     quarter = max(len(samples) // 4, 1)
     found: dict[str, float] = {}
     for column in ("memory_mib", "descriptors", "threads"):
@@ -467,15 +475,15 @@ def free_port() -> int:
         return port
 
 
-# Showing -----------------------------------------------------------------------------------------
+# Output ------------------------------------------------------------------------------------------
 
 PANELS = [
     ("memory_mib", "memory, MiB"),
     ("descriptors", "open descriptors"),
     ("threads", "threads"),
-    ("cpu_percent", "processor, % of a core"),
-    ("median_ms", "answers, median ms"),
-    ("p99_ms", "answers, 99th percentile ms"),
+    ("cpu_percent", "CPU, % of a core"),
+    ("median_ms", "response time, median ms"),
+    ("p99_ms", "response time, 99th percentile ms"),
     ("max_lag_s", "age of the last point shown, s"),
 ]
 STROKES = {"tbcore": "#0a7d5a", "tensorboard": "#e8710a"}
@@ -483,7 +491,7 @@ WIDTH, HEIGHT, LEFT, TOP, GAP = 900, 110, 60, 34, 42
 
 
 def drawing(samples: list[dict[str, Any]]) -> str:
-    """The samples over time as SVG, one panel a figure."""
+    """The samples over time as SVG, one panel per column."""
     last = max((sample["second"] for sample in samples), default=1.0)
     parts = []
     for number, (column, title) in enumerate(PANELS):
@@ -518,7 +526,7 @@ def drawing(samples: list[dict[str, Any]]) -> str:
     )
 
 
-def show(result: dict[str, Any]) -> None:
+def print_totals(result: dict[str, Any]) -> None:
     for who in ("writer", "tbcore", "tensorboard"):
         for name, value in result.get(who, {}).items():
             shown = f"{value:.1f}" if isinstance(value, float) else value
@@ -531,11 +539,13 @@ def main() -> None:
     )
     parser.add_argument("out", type=Path)
     parser.add_argument("--seconds", type=float, default=1800)
-    parser.add_argument("--rate", type=float, default=2.0, help="MB written a second")
-    parser.add_argument("--runs", type=int, default=20, help="runs at a time")
+    parser.add_argument("--rate", type=float, default=2.0, help="MB written per second")
+    parser.add_argument("--runs", type=int, default=20, help="number of runs at a time")
     parser.add_argument("--life", type=float, default=100, help="seconds until a run is full")
     parser.add_argument("--clients", type=int, default=20)
-    parser.add_argument("--pause", type=float, default=1.0, help="seconds between two requests")
+    parser.add_argument(
+        "--pause", type=float, default=1.0, help="average seconds between two requests of a client"
+    )
     parser.add_argument("--every", type=float, default=10.0, help="seconds between two samples")
     parser.add_argument("--tensorboard", metavar="COMMAND")
     parser.add_argument("--tensorboard_clients", type=int, default=5)
@@ -549,7 +559,7 @@ def main() -> None:
         pause=arguments.pause,
     )
     arguments.out.mkdir(parents=True, exist_ok=True)
-    show(
+    print_totals(
         soak(
             arguments.out.resolve(),
             plan,

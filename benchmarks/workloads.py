@@ -1,21 +1,21 @@
-"""Logs to measure with: what trainers write, in sizes that hurt.
+"""Writes the logs for the benchmarks: what trainers log, in large sizes.
 
     python benchmarks/workloads.py OUTDIR [NAME ...] [--scale F]
 
 S1    one run, one tag, 5,000,000 steps, as PyTorch and tensorboardX write scalars (simple_value)
-S2    50 runs x 20 tags x 5,000 steps, the same
-S2t   as S2, as TensorFlow 2 writes them: tensors, metadata on the first value of a tag
-S2r   as S2, irregular: tags at intervals of their own, some steps left out
-S2v   as S2, one event a step with all 20 values, as TensorFlow 1 merges summaries
+S2    50 runs x 20 tags x 5,000 steps, written like S1
+S2t   S2 as TensorFlow 2 writes it: tensors, with metadata on the first value of a tag
+S2r   S2, irregular: each tag at its own interval, some steps left out
+S2v   S2 with one event per step that has all 20 values, as TensorFlow 1 merges summaries
 S3    2,000 runs x 10 tags x 50 steps
-S3e   as S3, each run stopped after 5 to 100 steps
+S3e   S3 with each run stopped after 5 to 100 steps
 H     4 runs: 5 scalars x 30,000 steps, 12 histograms every 50 steps, a text every 100
-Hs    1,000 runs x 50 steps, the same with 4 scalars, and a histogram every 10 steps
-M     10 runs: 10 scalars x 1,000 steps, 200 histograms x 100, 200 pictures of 50 kB, 20 clips
+Hs    1,000 runs x 50 steps: 4 scalars, a histogram every 10 steps, a text every 20
+M     10 runs: 10 scalars x 1,000 steps, 200 histograms x 100, 200 images of 50 kB, 20 clips
 G     one run with a graph of 30 MB and 100 steps of a scalar
-P     100 runs x 20 tags x 1,000 steps: a page full of charts
+P     100 runs x 20 tags x 1,000 steps, for a page full of charts
 
-The same arguments give the same bytes.
+The same arguments produce the same bytes.
 """
 
 from __future__ import annotations
@@ -60,24 +60,24 @@ TAGS = [
     "data/tokens_seen_in_billions",
 ]
 EVERY = np.array([1, 1, 1, 1, 1, 1, 50, 50, 50, 10, 10, 10, 5, 5, 2, 2, 2, 2, 1, 1])
-"""At which steps the tags of irregular logs are written."""
+"""Interval in steps of each tag of an irregular log."""
 METADATA = SummaryMetadata(plugin_data=SummaryMetadata.PluginData(plugin_name="scalars"))
 
-_MARK_WALL = 1234.5678
-_MARK_VALUE = 8765.4321
+_WALL_TIME_PLACEHOLDER = 1234.5678
+_VALUE_PLACEHOLDER = 8765.4321
 
 
 def event(tag: str, step: int, *, tensor: bool, metadata: bool) -> bytes:
-    """An event with marks in place of the wall time and the value."""
+    """A serialized event with placeholders for the wall time and the value."""
     value = Summary.Value(tag=tag)
     if tensor:
-        value.tensor.CopyFrom(numpy_to_tensor(np.array(_MARK_VALUE, np.float32)))
+        value.tensor.CopyFrom(numpy_to_tensor(np.array(_VALUE_PLACEHOLDER, np.float32)))
     else:
-        value.simple_value = _MARK_VALUE
+        value.simple_value = _VALUE_PLACEHOLDER
     if metadata:
         value.metadata.CopyFrom(METADATA)
     return Event(
-        wall_time=_MARK_WALL, step=step, summary=Summary(value=[value])
+        wall_time=_WALL_TIME_PLACEHOLDER, step=step, summary=Summary(value=[value])
     ).SerializeToString()
 
 
@@ -90,41 +90,54 @@ def rows(
     metadata: bool = False,
     every: np.ndarray | None = None,
 ) -> bytes:
-    """One record for each step and tag, step by step; all steps have one varint's length.
+    """The records of all steps and tags, step by step.
 
-    With `every`, of shape (num_tags,), each tag is there at multiples of its number only, and one
-    in thirty is left out, but the last step is whole.
+    All steps must have varints of the same length. With `every`, of shape (num_tags,), each tag is
+    logged only at multiples of its interval, and one in thirty is left out, except at the last
+    step.
     """
+    # 1. Build the records of one step with placeholders, and repeat them for all steps.
+    # 2. Write wall times, values and steps over the placeholders, one column per tag.
+    # 3. Compute the checksums of all payloads.
+    # 4. Leave out records of irregular logs.
+    # 1.
     payloads = [event(t, int(steps[-1]), tensor=tensor, metadata=metadata) for t in tags]
     template = np.frombuffer(b"".join(record_bytes(p) for p in payloads), np.uint8)
     block = np.tile(template, (len(steps), 1))
     values = (
         np.exp(-steps / len(steps))[:, None] + rng.random((len(steps), len(tags))) / 10
     ).astype("<f4")
+    # 2.
     start = 12
     ends = []
     for i, payload in enumerate(payloads):
         wall = START + steps + i * 2.1e-5
-        _put(block, start + payload.index(struct.pack("<d", _MARK_WALL)), wall.astype("<f8"))
-        _put(block, start + payload.index(struct.pack("<f", _MARK_VALUE)), values[:, i])
+        _put(
+            block,
+            start + payload.index(struct.pack("<d", _WALL_TIME_PLACEHOLDER)),
+            wall.astype("<f8"),
+        )
+        _put(block, start + payload.index(struct.pack("<f", _VALUE_PLACEHOLDER)), values[:, i])
         width = payload.index(b"\x2a", 9) - 10
         for k in range(max(width, 0)):
             byte = (steps >> (7 * k)) & 127 | (128 if k < width - 1 else 0)
             block[:, start + 10 + k] = byte
         ends.append((start, start + len(payload)))
         start += len(payload) + 16
+    # 3.
     flat = block.reshape(-1)
     for first, end in ends:
-        places = np.arange(len(steps)) * block.shape[1]
-        crcs = np.array([crc32c(flat[p + first : p + end]) for p in places.tolist()], np.uint32)
+        offsets = np.arange(len(steps)) * block.shape[1]
+        crcs = np.array([crc32c(flat[p + first : p + end]) for p in offsets.tolist()], np.uint32)
         masked = ((crcs >> np.uint32(15)) | (crcs << np.uint32(17))) + np.uint32(MASK_DELTA)
         _put(block, end, masked)
     if every is None:
         return block.tobytes()
-    is_there = (steps[:, None] % every == 0) & (rng.random((len(steps), len(tags))) > 1 / 30)
-    is_there[-1] = True
+    # 4.
+    is_kept = (steps[:, None] % every == 0) & (rng.random((len(steps), len(tags))) > 1 / 30)
+    is_kept[-1] = True
     lengths = [len(payload) + 16 for payload in payloads]
-    return block[np.repeat(is_there, lengths, axis=1)].tobytes()
+    return block[np.repeat(is_kept, lengths, axis=1)].tobytes()
 
 
 def _put(block: np.ndarray, at: int, column: np.ndarray) -> None:
@@ -150,8 +163,8 @@ def write_run(
         )
         edges = sorted({0, 1, *(e for e in (128, 1 << 14, 1 << 21) if e < num_steps), num_steps})
         edges = sorted({*edges, *range(0, num_steps, 100_000)})
-        for first, behind in pairwise(edges):
-            steps = np.arange(first, behind)
+        for first, end in pairwise(edges):
+            steps = np.arange(first, end)
             with_metadata = tensor and first == 0
             block = rows(tags, steps, rng, tensor=tensor, metadata=with_metadata, every=every)
             file.write(block)
@@ -168,7 +181,7 @@ def write_merged(path: Path, num_steps: int, seed: int) -> None:
 
 def write_mixed(path: Path, num_histograms: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    picture = summaries.png(128, 128) + rng.bytes(50_000)  # Readers look at its head only.
+    picture = summaries.png(128, 128) + rng.bytes(50_000)  # Readers parse only its header.
     clip = summaries.audio("sound", summaries.wav(rng.random(16_000)))
     with EventFileWriter(path / "events.out.tfevents.1", wall_time=START) as writer:
         for step in range(1000):
@@ -186,7 +199,7 @@ def write_mixed(path: Path, num_histograms: int, seed: int) -> None:
 def write_interrupted(
     path: Path, num_tags: int, num_steps: int, num_histograms: int, every: int, seed: int
 ) -> None:
-    """Scalars in turns, which are interrupted by something else every few steps."""
+    """Writes scalars, interrupted by histograms and texts every few steps."""
     rng = np.random.default_rng(seed)
     with EventFileWriter(path / "events.out.tfevents.1", wall_time=START) as writer:
         writer.add_text("config", f"seed = {seed}\n" * 10, 0)
@@ -213,7 +226,7 @@ def write_graph(path: Path, num_nodes: int) -> None:
 
 
 def generate(root: Path, name: str, scale: float) -> None:
-    """Write a workload below `root/name`, unless it is there already."""
+    """Writes a workload to `root/name`, unless that exists."""
     folder = root / name
     if folder.exists():
         return

@@ -1,16 +1,16 @@
-"""Time of answers over HTTP, beside TensorBoard's on the same files.
+"""Measures response times over HTTP, for tbcore and TensorBoard on the same files.
 
-    python benchmarks/answers.py [LOGS] [--tensorboard COMMAND] [--clients 4]
+    python benchmarks/responses.py [LOGS] [--tensorboard COMMAND] [--clients 4]
 
 Uses the workloads S2 and S3 below LOGS (see `workloads.py`): 50 runs x 20 tags x 5,000 steps, and
-2,000 runs x 10 tags. Each server is started, given time to load, and asked over one connection as
-long as it keeps it; figures are milliseconds from the question until the last byte of its answer is
-there. What a client makes of it is its own time: Python's http.client adds 0.13 ms.
+2,000 runs x 10 tags. Each server gets time to load. Then requests are sent over one connection, or
+over a new one whenever the server closes it. Figures are milliseconds from the request until the
+last byte of the response. Clients that parse the response take longer: Python's http.client adds
+0.13 ms.
 
-Then clients in processes of their own ask for one series over and over: how many answers there are
-in a second, and how much processor time the clients themselves take for one, which with all of them
-on the server's machine is time that the server does not have. TensorBoard reads with its data
-server in Rust.
+Afterwards several client processes request one series repeatedly. Printed are the responses per
+second, and the CPU time of a client for each. The clients run on the server's machine, so this
+time is not available to the server. TensorBoard uses its data server in Rust.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ from workloads import generate
 
 NUM_REQUESTS = 200
 LOAD_SECONDS = 4.0
-"""For which clients ask as fast as they are answered."""
+"""How long clients send requests as fast as they get responses."""
 
 
 class Client:
-    """Asks a server, and takes from the answer what tells its end."""
+    """An HTTP client that parses only the status and the length of a response."""
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -51,7 +51,7 @@ class Client:
         self._buffer = bytearray(1 << 22)
 
     def get(self, path: str) -> bytes:
-        """The body of an answer with status 200 that tells its length."""
+        """The body of a response with status 200 and a Content-Length."""
         if self._socket is None:
             self._socket = socket.create_connection(("127.0.0.1", self._port), timeout=60)
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -65,7 +65,7 @@ class Client:
         head = bytes(self._buffer[:head_end]).lower()
         length = re.search(rb"\r\ncontent-length: (\d+)", head)
         if b" 200 " not in head[:20] or length is None:
-            raise SystemExit(f"{path} was answered with {head[:200]!r}")
+            raise SystemExit(f"{path}: unexpected response {head[:200]!r}")
         begin, end = head_end + 4, head_end + 4 + int(length[1])
         while done < end:
             done += self._receive(done)
@@ -78,7 +78,7 @@ class Client:
         assert self._socket is not None
         count = self._socket.recv_into(memoryview(self._buffer)[begin:])
         if not count:
-            raise SystemExit("the server closed the connection within an answer")
+            raise SystemExit("the server closed the connection before the end of a response")
         return count
 
 
@@ -86,7 +86,7 @@ class Client:
 def serving(
     command: list[str], port: int, num_runs: int = 50
 ) -> Iterator[http.client.HTTPConnection]:
-    """A connection to a server that has loaded this many runs."""
+    """Starts a server; yields a connection to it once it has loaded this many runs."""
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
@@ -115,7 +115,7 @@ def free_port() -> int:
 
 
 def measure(name: str, title: str, client: Client, path: str) -> None:
-    """Prints median and 99th percentile in milliseconds, and the size of the answer in bytes."""
+    """Prints median and 99th percentile in milliseconds, and the size of the response in bytes."""
     times = []
     body = b""
     for _ in range(NUM_REQUESTS):
@@ -126,8 +126,8 @@ def measure(name: str, title: str, client: Client, path: str) -> None:
     print(f"{name:12}{title:30}{median:10.2f}{slowest:10.2f}{len(body):10}", flush=True)
 
 
-def ask_for_ever(port: int, path: str, start: float, results: Queue[tuple[int, float]]) -> None:
-    """Asks from `start` on, and puts the number of answers and the CPU seconds they took."""
+def send_requests(port: int, path: str, start: float, results: Queue[tuple[int, float]]) -> None:
+    """Sends requests from `start` on; puts the number of responses and its CPU seconds."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     connection.request("GET", path)
     connection.getresponse().read()
@@ -141,11 +141,11 @@ def ask_for_ever(port: int, path: str, start: float, results: Queue[tuple[int, f
 
 
 def throughput(port: int, path: str, num_clients: int) -> tuple[float, float]:
-    """Answers a second, and CPU milliseconds that a client takes for one."""
+    """Responses per second, and CPU milliseconds of a client per response."""
     results: Queue[tuple[int, float]] = multiprocessing.Queue()
     start = time.time() + 1.0
     clients = [
-        multiprocessing.Process(target=ask_for_ever, args=[port, path, start, results])
+        multiprocessing.Process(target=send_requests, args=[port, path, start, results])
         for _ in range(num_clients)
     ]
     for client in clients:
@@ -170,7 +170,7 @@ def main() -> None:
     programs = {"tbcore": [sys.executable, "-m", "tbcore", "serve"]}
     if shutil.which(arguments.tensorboard):
         programs["tensorboard"] = [arguments.tensorboard]
-    print(f"{'':12}{'answer':30}{'median ms':>10}{'p99 ms':>10}{'bytes':>10}")
+    print(f"{'':12}{'request':30}{'median ms':>10}{'p99 ms':>10}{'bytes':>10}")
     for name, program in programs.items():
         port = free_port()
         with serving([*program, f"--logdir={logs / 'S2'}", f"--port={port}"], port):
@@ -178,20 +178,20 @@ def main() -> None:
             run = json.loads(client.get("/data/runs"))[0]
             series = "/data/plugin/scalars/scalars?" + urlencode({"run": run, "tag": "train/loss"})
             measure(name, "data/runs", client, "/data/runs")
-            measure(name, "tags, 1,000 of them", client, "/data/plugin/scalars/tags")
+            measure(name, "tags (1,000)", client, "/data/plugin/scalars/tags")
             measure(name, "one series, 1,000 points", client, series)
-            measure(name, "the same as CSV", client, f"{series}&format=csv")
+            measure(name, "one series as CSV", client, f"{series}&format=csv")
             rate, cost = throughput(port, series, arguments.clients)
             print(
-                f"{name:12}one series, {arguments.clients} clients: {rate:.0f} answers a second; "
-                f"a client takes {cost:.2f} ms of CPU time for one",
+                f"{name:12}one series, {arguments.clients} clients: {rate:.0f} responses/s; "
+                f"{cost:.2f} ms of CPU time of a client per response",
                 flush=True,
             )
         command = [*program, f"--logdir={logs / 'S3'}", f"--port={port}"]
         with serving(command, port, 2000):
             client = Client(port)
-            measure(name, "data/runs, 2,000 of them", client, "/data/runs")
-            measure(name, "tags, 20,000 in 2,000 runs", client, "/data/plugin/scalars/tags")
+            measure(name, "data/runs (2,000)", client, "/data/runs")
+            measure(name, "tags (20,000 in 2,000 runs)", client, "/data/plugin/scalars/tags")
 
 
 if __name__ == "__main__":
