@@ -1,4 +1,4 @@
-"""Generated protobuf code for layouts.
+"""Generated protobuf code for the logged layouts.
 
-CONTRIBUTING.md has the command that regenerates it, and says why the compiler is an old one.
+CONTRIBUTING.md has the command that regenerates it, and the reason for the old compiler.
 """

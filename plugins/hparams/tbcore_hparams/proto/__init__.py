@@ -1,4 +1,4 @@
-"""Generated protobuf code for what is logged of hyperparameters, and what the HTTP API speaks.
+"""Generated protobuf code for the logged messages and those of the HTTP API.
 
-CONTRIBUTING.md has the command that regenerates it, and says why the compiler is an old one.
+CONTRIBUTING.md has the command that regenerates it, and the reason for the old compiler.
 """
