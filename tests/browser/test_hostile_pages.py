@@ -264,7 +264,7 @@ def test_p13_a_filter_does_not_stall_the_page(serve: Any, new_profile: Any, tmp_
     server = serve(tmp_path / "logs")
     profile = new_profile()
     page = profile.open(server.url, f"#runFilter={quote('(a*)*$x')}")
-    page.get_by_text("No run matches").first.wait_for()
+    page.get_by_text("No runs match").first.wait_for()
     page.get_by_label("Filter runs (regular expression)").fill("")
     page.wait_for_function("() => tb.all('.tb-card').length === 2")
     page.get_by_label("Filter tags (regular expression)").fill("(a|aa)+!$")

@@ -119,7 +119,7 @@ def test_one_slider_moves_all_cards_and_each_has_its_own(page_of: Any) -> None:
     wait_for_widths(page, "again", "twice", [30])
     page.wait_for_function(
         "() => pictures.text('input/digit', 'eval')"
-        ".includes('Nothing up to step 0: its first is step 50')"
+        ".includes('Nothing was logged up to step 0. The first step is 50')"
     )
     page.keyboard.press("]")
     page.keyboard.press("]")  # the second of step 0, then step 5
@@ -138,7 +138,7 @@ def test_one_slider_moves_all_cards_and_each_has_its_own(page_of: Any) -> None:
     again = profile.open(server.url, hash)
     wait_for_widths(again, "input/digit", "train", [19])
     wait_for_widths(again, "again", "twice", [32])
-    again.get_by_role("button", name="input/digit: the step of all cards").click()
+    again.get_by_role("button", name="input/digit: back to the step of all cards").click()
     wait_for_widths(again, "input/digit", "train", [10])
     profile.check(server.url)
 
@@ -162,7 +162,7 @@ def test_all_samples_of_a_step_are_shown(page_of: Any) -> None:
     """Twelve at first, and the rest after a click."""
     page, profile, server = page_of("#images&runFilter=batch")
     wait_for_widths(page, "batch", "batch", list(range(40, 52)))
-    page.get_by_role("button", name="Show 3 more of this step").click()
+    page.get_by_role("button", name="Show 3 more at this step").click()
     wait_for_widths(page, "batch", "batch", list(range(40, 55)))
     assert "15 of 15" in page.evaluate("() => pictures.text('batch', 'batch')")
     profile.check(server.url)

@@ -109,12 +109,12 @@ def test_layout_and_order_are_remembered(probe: Any, new_profile: Any) -> None:
     page = profile.open(probe.url, "#probe")
     page.get_by_text("List", exact=True).click()
     wait_for_rows(page, *SEEDS)
-    page.get_by_label("Order of runs").select_option("newest start first")
+    page.get_by_label("Sort runs").select_option("newest start first")
     wait_for_rows(page, *reversed(SEEDS))
     page.reload()
     wait_for_rows(page, *reversed(SEEDS))
     page.get_by_text("Tree", exact=True).click()
-    page.get_by_label("Order of runs").select_option("latest event first")
+    page.get_by_label("Sort runs").select_option("latest event first")
     wait_for_rows(
         page, "other", "exp/", "  b_s2/train", "  b_s1/train", "  a_s2/train", "  a_s1/train"
     )
@@ -166,7 +166,7 @@ def test_a_run_has_a_menu(probe: Any, new_profile: Any, logdir: Path) -> None:
     page.get_by_role("menuitem", name="Copy path").click()
     until(lambda: page.evaluate("() => navigator.clipboard.readText()") == str(logdir / "other"))
     row.hover()
-    page.get_by_role("button", name="More about other").click()
+    page.get_by_role("button", name="Actions for other").click()
     page.get_by_role("menuitem", name="Hide this run").click()
     page.wait_for_function("() => globalThis.seen?.runs.length === 4")
     row.click(button="right")
@@ -254,7 +254,7 @@ def test_runs_are_grouped(probe: Any, new_profile: Any) -> None:
     assert runs[0]["color"] == runs[1]["color"] == groups["groups"][0]["color"]
     assert len({group["color"] for group in groups["groups"]}) == 3
 
-    page.get_by_role("button", name="Open exp/a_s{seed}/train").click()
+    page.get_by_role("button", name="Expand exp/a_s{seed}/train").click()
     wait_for_rows(
         page, "a_s{seed}/train", "  a_s1/train", "  a_s2/train", "b_s{seed}/train", "other"
     )
@@ -267,7 +267,7 @@ def test_runs_are_grouped(probe: Any, new_profile: Any) -> None:
     again.wait_for_function("() => globalThis.seen?.groups === null && seen.runs[0].group === null")
     again.wait_for_function("() => location.hash === '#probe'")
     broken = profile.open(probe.url, "#probe&group=re:(")
-    broken.get_by_text("Not grouped by “re:(”: unclosed (.").wait_for()
+    broken.get_by_text("Cannot group by “re:(”: unclosed (.").wait_for()
     broken.wait_for_function("() => globalThis.seen?.groups === null")
     profile.check(probe.url)
 
@@ -316,7 +316,7 @@ def test_the_run_list_is_complete_at_400_pixels(probe: Any, new_profile: Any) ->
     page.get_by_role("button", name="Ignore seeds 3 groups").click()
     page.get_by_role("button", name="Group", exact=True).click()
     wait_for_rows(page, "a/train", "b/train", "other")
-    page.get_by_role("button", name="More about other").tap()
+    page.get_by_role("button", name="Actions for other").tap()
     page.get_by_role("menuitem", name="Show only this run").tap()
     page.wait_for_function("() => globalThis.seen?.runs.length === 1")
     assert page.evaluate("() => document.documentElement.scrollWidth") <= 400

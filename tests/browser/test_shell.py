@@ -595,7 +595,7 @@ def test_the_run_list_is_fast_with_two_thousand_runs(
     profile = new_profile()
     page = profile.open(server.url)
     wait_for_text(page, "100 of 2,000")
-    wait_for_text(page, "The newest 100 runs are shown.")
+    wait_for_text(page, "Only the newest 100 runs are shown.")
     assert page.locator(".tb-run").count() < 80
     milliseconds = page.evaluate(
         """async () => {
@@ -653,13 +653,13 @@ def test_runs_are_checked_among_two_thousand(serve: Any, new_profile: Any, tmp_p
     box.fill("[02468]$")
     page.get_by_role("checkbox", name="All matching").uncheck()
     box.fill("")
-    wait_for_text(page, "So many runs were picked that a link cannot list them.")
+    wait_for_text(page, "Too many runs are selected to fit into a link.")
     page.wait_for_function("() => location.hash.startsWith('#scalars&runs=~kept.')")
     assert len(page.evaluate("() => location.hash")) < 50
     page.reload()
     wait_for_text(page, "1,000 of 2,000")
     other = new_profile().open(server.url, page.evaluate("() => location.hash"))
-    wait_for_text(other, "is kept in another browser")
+    wait_for_text(other, "is not stored in this browser")
     wait_for_text(other, "100 of 2,000")
     profile.check(server.url)
 

@@ -1,9 +1,9 @@
 /**
- * The run list: a tree of paths, a flat list or groups; colours, check boxes, a filter, when runs were written. Fast for
- * ten thousand runs, because only the visible rows exist.
+ * The run list: a tree of folders, a flat list or groups, with check boxes in the runs' colours, a filter, and the
+ * age of each run. It is fast for ten thousand runs, because only the visible rows are rendered.
  *
- * Keys inside the list: up, down, Home and End walk, left and right close and open, Space checks, Enter checks this run
- * alone, the context-menu key opens the menu.
+ * Keys inside the list: up, down, Home and End move; left and right collapse and expand; Space checks or unchecks;
+ * Enter checks only this run; the context-menu key opens the menu.
  */
 
 import { html } from "htm/preact";
@@ -17,7 +17,9 @@ import { cutLabel, flatRows, groupRows, treeRows } from "./run-tree.js";
 import { AUTO_LIMIT } from "./selection.js";
 import { VirtualList } from "./virtual-list.js";
 
-const ROW_HEIGHT = 26;
+const ROW_HEIGHT_PX = 26;
+/** Number of rows that Page Up and Page Down move by. */
+const ROWS_PER_PAGE = 12;
 /** @type {[value: import("./run-order.js").Sort, title: string][]} */
 const SORTS = [
   ["name", "by name"],
@@ -28,10 +30,10 @@ const SORTS = [
 /**
  * @typedef {import("../state.js").State} State
  * @typedef {import("./run-tree.js").Row} Row
- * @typedef {{ row: Row, x: number, y: number }} Menu  a menu to open, and where
+ * @typedef {{ row: Row, x: number, y: number }} Menu  the context menu of a row, at a position in the window
  */
 
-/** @param {{ state: State }} props */
+/** The run list with its toolbar. @param {{ state: State }} props */
 export function RunsPanel({ state }) {
   const filter = state.runFilter.value;
   const checked = state.checked.value;
@@ -66,7 +68,7 @@ export function RunsPanel({ state }) {
       !groupOf &&
       html`<span class="tb-segments" role="radiogroup" aria-label="Layout of the run list">
         ${["tree", "list"].map(
-          (value) => html`<label title=${value === "tree" ? "Runs below the folders of their paths" : "Whole names"}>
+          (value) => html`<label title=${value === "tree" ? "Runs in folders by path" : "Full names"}>
             <input
               type="radio"
               name="tb-runs-view"
@@ -77,8 +79,8 @@ export function RunsPanel({ state }) {
         )}
       </span>`}
       <select
-        aria-label="Order of runs"
-        title="Order of runs"
+        aria-label="Sort runs"
+        title="Sort runs"
         value=${sort}
         onChange=${(/** @type {Event} */ event) => {
           const { value } = /** @type {HTMLSelectElement} */ (event.currentTarget);
@@ -90,7 +92,7 @@ export function RunsPanel({ state }) {
       <button
         type="button"
         class="tb-button ${groupOf ? "tb-on" : ""}"
-        title="Show runs that belong together, such as seeds, in one colour"
+        title="Group related runs, such as seeds of an experiment, and give each group one colour"
         ref=${groupButton}
         aria-expanded=${isGrouping}
         onClick=${() => setGrouping(!isGrouping)}
@@ -112,15 +114,15 @@ export function RunsPanel({ state }) {
       </label>
       <span class="tb-runs-count" role="status">${countText(numChecked, shown.length, runs.length)}</span>
     </div>
-    ${isAuto && html`<p class="tb-runs-note">The newest ${AUTO_LIMIT} runs are shown. Check others to change that.</p>`}
+    ${isAuto && html`<p class="tb-runs-note">Only the newest ${AUTO_LIMIT} runs are shown. Check runs to choose which.</p>`}
     ${state.isSelectionStored.value &&
-    html`<p class="tb-runs-note">So many runs were picked that a link cannot list them. This choice is kept in this browser alone; a filter or a group can be shared.</p>`}
+    html`<p class="tb-runs-note">Too many runs are selected to fit into a link. The selection is stored in this browser only; to share one, use a filter or groups.</p>`}
     ${state.selection.value.base === "auto" &&
     state.isSelectionMissing.value &&
-    html`<p class="tb-runs-note" role="status">The link's choice of runs is kept in another browser, or no longer.</p>`}
-    ${state.groupError.value && html`<p class="tb-runs-note" role="status">Not grouped by “${state.groupRule.value}”: ${state.groupError.value}.</p>`}
+    html`<p class="tb-runs-note" role="status">The selection of runs in this link is not stored in this browser. It was made in another browser, or has been removed since.</p>`}
+    ${state.groupError.value && html`<p class="tb-runs-note" role="status">Cannot group by “${state.groupRule.value}”: ${state.groupError.value}.</p>`}
     ${rows.length === 0
-      ? html`<p class="tb-runs-note">${runs.length > 0 ? "No run matches." : "No runs yet."}</p>`
+      ? html`<p class="tb-runs-note">${runs.length > 0 ? "No runs match." : "No runs yet."}</p>`
       : html`<${Rows} state=${state} rows=${rows} onToggle=${toggle} onMenu=${setMenu} />`}
     ${menu &&
     html`<${Later} key=${menu} load=${() => import("./run-menu.js")} of="RunMenu" state=${state} menu=${menu} onClose=${() => setMenu(null)} />`}
@@ -128,8 +130,8 @@ export function RunsPanel({ state }) {
 }
 
 /**
- * Which folders and groups are open. Folders are at first, groups are not; a filter opens everything, and what is closed
- * then holds for that filter.
+ * Preact hook: which folders and groups are open. At first folders are open and groups are closed. While there is
+ * a filter, everything is open at first; what the user closes then stays closed until the filter changes.
  * @param {import("./filter.js").Filter} filter
  * @returns {[isOpen: (key: string) => boolean, toggle: (key: string) => void]}
  */
@@ -150,6 +152,7 @@ function useOpen({ text, error }) {
 }
 
 /**
+ * The list itself, with keyboard navigation.
  * @param {object} props
  * @param {State} props.state
  * @param {Row[]} props.rows  at least one
@@ -161,14 +164,14 @@ function Rows({ state, rows, onToggle, onMenu }) {
   const colors = state.colors.value;
   const hovered = state.hoveredRun.value;
   const [active, setActive] = useState("");
-  /** Key of a row that gets the focus as soon as it is drawn. */
+  /** Key of the row to focus once it is rendered; "" for none. */
   const toFocus = useRef("");
   const list = useRef(/** @type {HTMLElement | null} */ (null));
   const found = useMemo(() => rows.findIndex(({ key }) => key === active), [rows, active]);
   const current = Math.max(0, found);
 
   useEffect(() => {
-    // Only after a key: the focus stays where it is when runs arrive.
+    // Only after a key was pressed: new runs must not move the focus.
     if (toFocus.current !== rows[current].key) return;
     toFocus.current = "";
     /** @type {HTMLElement | null | undefined} */
@@ -194,8 +197,8 @@ function Rows({ state, rows, onToggle, onMenu }) {
       ArrowUp: () => moveTo(current - 1),
       ArrowRight: () => canOpen && (row.isOpen ? moveTo(current + 1) : onToggle(row.key)),
       ArrowLeft: () => (canOpen && row.isOpen ? onToggle(row.key) : moveTo(parentOf(rows, current))),
-      PageDown: () => moveTo(current + 12),
-      PageUp: () => moveTo(current - 12),
+      PageDown: () => moveTo(current + ROWS_PER_PAGE),
+      PageUp: () => moveTo(current - ROWS_PER_PAGE),
       Home: () => moveTo(0),
       End: () => moveTo(rows.length - 1),
     };
@@ -209,7 +212,7 @@ function Rows({ state, rows, onToggle, onMenu }) {
   return html`<div class="tb-runs-rows" ref=${list} onPointerLeave=${() => (state.hoveredRun.value = null)}>
     <${VirtualList}
       items=${rows}
-      rowHeight=${ROW_HEIGHT}
+      rowHeight=${ROW_HEIGHT_PX}
       keyOf=${(/** @type {Row} */ row) => row.key}
       label="Runs"
       role="treegrid"
@@ -233,14 +236,15 @@ function Rows({ state, rows, onToggle, onMenu }) {
 }
 
 /**
+ * One row of the list.
  * @param {object} props
  * @param {State} props.state
  * @param {Row} props.row
- * @param {number} props.index
- * @param {number} props.numChecked
- * @param {string | undefined} props.color
- * @param {boolean} props.isCurrent  the one row in the tab order
- * @param {boolean} props.isHovered  here or in a chart
+ * @param {number} props.index  position in the list, from 0
+ * @param {number} props.numChecked  number of checked runs in the row
+ * @param {string | undefined} props.color  undefined for a folder
+ * @param {boolean} props.isCurrent  whether it is the row that the Tab key focuses
+ * @param {boolean} props.isHovered  whether the run is hovered, here or in a chart
  * @param {(key: string) => void} props.onToggle
  * @param {(menu: Menu) => void} props.onMenu
  * @param {() => void} props.onFocus
@@ -264,7 +268,7 @@ function RunRow({ state, row, index, numChecked, color, isCurrent, isHovered, on
     onContextMenu=${(/** @type {MouseEvent} */ event) => {
       event.preventDefault();
       const box = /** @type {HTMLElement} */ (event.currentTarget).getBoundingClientRect();
-      // The key of that name has no place of its own.
+      // The context-menu key sends no position.
       if (event.clientX > 0) openMenu(event.clientX, event.clientY);
       else openMenu(box.left + 40, box.bottom);
     }}
@@ -276,8 +280,8 @@ function RunRow({ state, row, index, numChecked, color, isCurrent, isHovered, on
             type="button"
             class="tb-twist"
             tabindex="-1"
-            title=${row.isOpen ? "Close (←)" : "Open (→)"}
-            aria-label="${row.isOpen ? "Close" : "Open"} ${name}"
+            title=${row.isOpen ? "Collapse (←)" : "Expand (→)"}
+            aria-label="${row.isOpen ? "Collapse" : "Expand"} ${name}"
             onClick=${() => onToggle(row.key)}
           >
             <${Icon} name="chevron" />
@@ -308,8 +312,8 @@ function RunRow({ state, row, index, numChecked, color, isCurrent, isHovered, on
         class="tb-run-more"
         tabindex="-1"
         aria-haspopup="menu"
-        aria-label="More about ${name}"
-        title="Colour, copy the path (also with a right click)"
+        aria-label="Actions for ${name}"
+        title="More actions (or right-click the row)"
         onClick=${(/** @type {MouseEvent} */ event) => {
           const box = /** @type {HTMLElement} */ (event.currentTarget).getBoundingClientRect();
           openMenu(box.left, box.bottom);
@@ -322,7 +326,7 @@ function RunRow({ state, row, index, numChecked, color, isCurrent, isHovered, on
 }
 
 /**
- * When the run was last written to, and whether it has values that are not finite.
+ * The age of a run's last event, and a mark if the run has non-finite values.
  * @param {{ state: State, run: string }} props
  */
 function Age({ state, run }) {
@@ -341,7 +345,7 @@ function Age({ state, run }) {
 }
 
 /**
- * A name that gives way in its middle where there is no room: names differ at their ends.
+ * A name that is truncated in the middle if there is too little space, because names mostly differ at their ends.
  * @param {{ name: string }} props
  */
 export function Name({ name }) {
@@ -353,9 +357,10 @@ export function Name({ name }) {
 }
 
 /**
+ * A check box with three states.
  * @param {object} props
  * @param {boolean} props.checked
- * @param {boolean} props.mixed
+ * @param {boolean} props.mixed  whether it is neither checked nor unchecked
  * @param {boolean} props.disabled
  * @param {(checked: boolean) => void} props.onChange
  */
@@ -370,14 +375,14 @@ function CheckBox({ checked, mixed, disabled, onChange }) {
   />`;
 }
 
-/** @param {readonly Row[]} rows @param {number} index */
+/** The index of a row's folder or group; its own index at the top level. @param {readonly Row[]} rows @param {number} index */
 function parentOf(rows, index) {
   let parent = index;
   while (parent > 0 && rows[parent].depth >= rows[index].depth) parent--;
   return rows[parent].depth < rows[index].depth ? parent : index;
 }
 
-/** @param {readonly string[]} runs @param {ReadonlySet<string>} checked */
+/** The number of runs that are checked. @param {readonly string[]} runs @param {ReadonlySet<string>} checked */
 function countChecked(runs, checked) {
   let count = 0;
   for (const run of runs) if (checked.has(run)) count++;
@@ -385,9 +390,10 @@ function countChecked(runs, checked) {
 }
 
 /**
- * @param {number} numChecked  of those shown
- * @param {number} numShown
- * @param {number} numRuns
+ * How many runs are checked: `3 of 10`, or `3 of 5 (of 10)` while a filter matches 5 of 10 runs.
+ * @param {number} numChecked  checked runs that match the filter
+ * @param {number} numShown  runs that match the filter
+ * @param {number} numRuns  all runs
  */
 function countText(numChecked, numShown, numRuns) {
   if (numRuns === 0) return "";

@@ -1,11 +1,14 @@
 /**
- * A whole tab of what is looked at one step at a time, such as pictures: a card for each tag, and in it what each run
- * logged at the step chosen, side by side. One slider moves all cards, and each has its own.
+ * A whole tab for media that are shown one step at a time, such as images. There is a card for each tag, with
+ * the samples that each run logged at the selected step, side by side. One slider sets the step of all cards,
+ * and each card has a slider of its own.
  *
- * The plugin's server has the routes of `tbcore.media`: `tags`, `steps`, `step`, and one for the bytes of a sample. Only
- * what is near the visible part of the page is asked for, and once a reader goes over the steps, the next one ahead.
+ * The plugin's server must have the routes of `tbcore.media`: `tags`, `steps`, `step`, and one for the bytes
+ * of a sample. Samples are requested only for cards near the visible part of the page. When the user moves
+ * through the steps, the next one is fetched ahead.
  *
- * In the address: `step`, of all cards; `at`, of those that have their own; `closed`, the groups that are folded.
+ * Settings in the URL: `step`, the place of all cards; `at`, the places of cards with their own; `closed`, the
+ * collapsed groups.
  */
 
 import "@preact/signals";
@@ -27,63 +30,69 @@ import { RunLabel, runsByGroup, TagTab, watchTags } from "./tag-tab.js";
  * @typedef {import("tbcore/host.js").Run} Run
  * @typedef {import("./steps.js").Place} Place
  *
- * @typedef {object} Entry  one sample of a step, as the server's `step` lists them; it may say more
+ * @typedef {object} Entry  one sample of a step, as the route `step` lists them; may have more fields
  * @property {string} content_type
- * @property {string} [label]  what the writer called it
+ * @property {string} [label]  label from the log
  *
- * @typedef {object} Found  what was logged together, as the server's `step` has it
- * @property {number | null} first_step  of the series
- * @property {number | null} index  as the server counts; null: nothing was logged so early
+ * @typedef {object} StepResponse  the response of the route `step`: what a run logged at one place
+ * @property {number | null} first_step  first step of the series
+ * @property {number | null} index  index of the item on the server; null if nothing was logged up to the
+ *   requested place, and then the fields below are missing
  * @property {number} step
  * @property {number} nth
  * @property {number} wall_time  seconds since the epoch
  * @property {Entry[]} samples
  *
- * @typedef {object} Kind  what the tab shows
- * @property {string} noun  in the singular: "picture"
- * @property {string} [nouns]  of many, where that is not the noun with an s: "matrices"
- * @property {string} [bytes]  the route of a sample's bytes: "individualImage"; none where its fields say everything
- * @property {(props: SampleProps) => unknown} Sample  a component
- * @property {(props: { host: Host }) => unknown} [Controls]  a component: what else stands in the toolbar
- * @property {Parameters<Host["keys"]>[0]} [keys]  of the controls, beside those of the tab
- * @property {(contentType: string) => string} [ending]  of the name of a file with the bytes
+ * @typedef {object} MediaKind  the kind of media that the tab shows
+ * @property {string} noun  singular: "image"
+ * @property {string} [nouns]  plural, if it is not the noun with an s: "matrices"
+ * @property {string} [bytes]  route of a sample's bytes: "individualImage". Not needed if the samples' fields
+ *   are all there is to show
+ * @property {(props: SampleProps) => unknown} Sample  component that shows one sample
+ * @property {(props: { host: Host }) => unknown} [Controls]  component with more controls for the toolbar
+ * @property {Parameters<Host["keys"]>[0]} [keys]  keys of the controls, in addition to those of the tab
+ * @property {(contentType: string) => string} [ending]  returns the extension of downloaded files: ".png"
  * @property {(url: string) => void} [fetchAhead]  fetches the bytes of a sample that may be shown next
- * @property {boolean} [stays]  whether samples stay when they are scrolled out of sight, as what plays must
+ * @property {boolean} [stays]  whether samples stay rendered when they are scrolled out of view; needed for
+ *   media that play
  *
- * @typedef {object} SampleProps  what a component of one sample is given
+ * @typedef {object} SampleProps  the props of the component `Sample`
  * @property {Host} host
  * @property {any} entry  an Entry
- * @property {string} url  of the bytes; empty where they have no route
- * @property {string} label  what it is, in words
+ * @property {string} url  URL of the bytes; "" if there is no route for them
+ * @property {string} label  accessible name
  * @property {Run} run
  * @property {string} tag
- * @property {Found} found  the step, and all that was logged with it
- * @property {boolean} expanded  whether its card has the whole width
- * @property {boolean} alone  whether the step has no other sample
- * @property {() => void} onBroken  tells that the browser cannot show it, or that it is gone; the tab finds out why
- * @property {(isBusy: boolean) => void} onBusy  tells that it plays: it stays then, whatever is logged, until the reader moves
+ * @property {StepResponse} found  everything that was logged at the same place
+ * @property {boolean} expanded  whether the card is in full size
+ * @property {boolean} alone  whether this is the only sample of the step
+ * @property {() => void} onBroken  to be called if the browser cannot show the sample; the tab then finds out
+ *   why and shows an error
+ * @property {(isBusy: boolean) => void} onBusy  to be called when the sample starts and stops playing; while
+ *   it plays, newly logged data does not replace it
  *
  * @typedef {object} Tab  what the cards share
  * @property {Host} host
- * @property {Kind} kind
- * @property {Answers<Found>} answers
- * @property {Place | null} place  of all cards; null: the end
- * @property {ReadonlyMap<string, Place | null>} own  of the cards that have their own
- * @property {(tag: string, place: Place | null | undefined) => void} onMove  undefined: as all
+ * @property {MediaKind} kind
+ * @property {Answers<StepResponse>} answers
+ * @property {Place | null} place  place of all cards without their own; null for the latest
+ * @property {ReadonlyMap<string, Place | null>} own  by tag, the places of cards with their own
+ * @property {(tag: string, place: Place | null | undefined) => void} onMove  sets the place of a card;
+ *   undefined for the place of all cards
  */
 
-/** So many runs of a card are shown at first. */
-const PAGE = 24;
-/** So many samples of a step are. */
-const SAMPLES = 12;
-/** How long a step must stand until it is fetched, while the slider moves. */
+/** Number of runs that a card shows at first, and that each click adds. */
+const PAGE_SIZE = 24;
+/** Number of samples of a step that are shown at first. */
+const MAX_SAMPLES = 12;
+/** While the slider moves, a step is fetched only after it was selected for this long. */
 const SETTLE_MS = 60;
 
 /**
- * Draws the tab. What it returns is for `render` of a plugin to return.
+ * Renders the tab. To be returned from a plugin's `render`.
  * @param {Host} host
- * @param {Kind} kind
- * @returns {Promise<() => void>}
+ * @param {MediaKind} kind
+ * @returns {Promise<() => void>} resolves to a function that removes the tab
  */
 export async function renderStepTab(host, kind) {
   for (const part of /** @type {const} */ (["noun", "Sample"])) {
@@ -94,17 +103,18 @@ export async function renderStepTab(host, kind) {
   return () => render(null, host.element);
 }
 
-/** @param {any} json @returns {Found} */
+/** Converts a response of the route `step`. @param {any} json @returns {StepResponse} */
 function readFound(json) {
   return { ...json, wall_time: toNumber(json.wall_time) };
 }
 
 /**
+ * The tab.
  * @param {object} props
  * @param {Host} props.host
- * @param {Kind} props.kind
+ * @param {MediaKind} props.kind
  * @param {Awaited<ReturnType<typeof watchTags>>} props.tags
- * @param {Answers<Found>} props.answers
+ * @param {Answers<StepResponse>} props.answers
  */
 function Dashboard({ host, kind, tags, answers }) {
   const runs = runsByGroup(host);
@@ -132,7 +142,7 @@ function Dashboard({ host, kind, tags, answers }) {
     /** @type {Tab["onMove"]} */
     onMove(tag, next) {
       own.delete(tag);
-      // The end is where all are at first: a card that is there needs no place of its own.
+      // If all cards are at the latest place, a card that moves there does not need a place of its own.
       if (next !== undefined && !(next === null && place === null)) own.set(tag, next);
       host.settings.set("at", formatPlaces(own));
     },
@@ -144,23 +154,23 @@ function Dashboard({ host, kind, tags, answers }) {
     host.keys([
       { key: "[", label: "Previous step, in all cards", act: () => move.current(-1) },
       { key: "]", label: "Next step, in all cards", act: () => move.current(1) },
-      { key: "←", label: "Previous step, in the card that has the focus; → the next" },
-      { key: "f", label: "Full size: the card that has the focus" },
+      { key: "← →", label: "Previous or next step, in the focused card" },
+      { key: "f", label: "Show the focused card in full size" },
       ...(kind.keys ?? []),
     ]);
   }, []);
 
-  const many = kind.nouns ?? `${kind.noun}s`;
+  const nouns = kind.nouns ?? `${kind.noun}s`;
   const controls = html`
     ${shown.length > 0 &&
     places.length > 1 &&
-    html`<${StepSlider} places=${places} value=${place} onChange=${onMoveAll} label="Step of all ${many}" />`}
+    html`<${StepSlider} places=${places} value=${place} onChange=${onMoveAll} label="Step of all ${nouns}" />`}
     ${kind.Controls && html`<${kind.Controls} host=${host} />`}
   `;
   return html`<${TagTab}
     host=${host}
     tags=${tags}
-    what=${many}
+    what=${nouns}
     controls=${controls}
     size="tb-step-tab"
     renderTag=${(/** @type {{ tag: string, runs: readonly Run[], group: string }} */ { tag, runs: members, group }) =>
@@ -169,10 +179,11 @@ function Dashboard({ host, kind, tags, answers }) {
 }
 
 /**
+ * The card of a tag.
  * @param {object} props
  * @param {Tab} props.tab
  * @param {string} props.tag
- * @param {string} props.group  whose heading says the beginning of the title
+ * @param {string} props.group  group whose heading already shows the start of the tag
  * @param {readonly Run[]} props.runs
  */
 function StepCard({ tab, tag, group, runs }) {
@@ -180,13 +191,13 @@ function StepCard({ tab, tag, group, runs }) {
   const body = useRef(/** @type {HTMLElement | null} */ (null));
   const isNear = useNear(body);
   const [expanded, setExpanded] = useState(false);
-  const [numShown, setNumShown] = useState(PAGE);
+  const [numShown, setNumShown] = useState(PAGE_SIZE);
   const shown = useMemo(() => runs.slice(0, numShown), [runs, numShown]);
   const tags = useMemo(() => [tag], [tag]);
   const places = usePlaces(host, shown, tags, isNear);
   const isOwn = tab.own.has(tag);
   const place = isOwn ? (tab.own.get(tag) ?? null) : tab.place;
-  const ahead = useAhead(places, place);
+  const next = useNextPlace(places, place);
 
   /** @param {KeyboardEvent} event */
   const onKeyDown = (event) => {
@@ -208,7 +219,7 @@ function StepCard({ tab, tag, group, runs }) {
     html`<button
       type="button"
       class="tb-icon-button"
-      aria-label="${tag}: the step of all cards"
+      aria-label="${tag}: back to the step of all cards"
       title="Back to the step of all cards"
       onClick=${() => tab.onMove(tag, undefined)}
     >
@@ -217,91 +228,91 @@ function StepCard({ tab, tag, group, runs }) {
   >
     <div class="tb-step-card" ref=${body}>
       ${places.length > 1 &&
-      html`<${StepSlider} places=${places} value=${place} onChange=${(/** @type {Place | null} */ next) => tab.onMove(tag, next)} label="Step of ${tag}" />`}
+      html`<${StepSlider} places=${places} value=${place} onChange=${(/** @type {Place | null} */ to) => tab.onMove(tag, to)} label="Step of ${tag}" />`}
       <div class="tb-step-cells">
-        ${shown.map((run) => html`<${Cell} key=${run.name} tab=${tab} run=${run} tag=${tag} place=${place} ahead=${ahead} expanded=${expanded} />`)}
+        ${shown.map((run) => html`<${Cell} key=${run.name} tab=${tab} run=${run} tag=${tag} place=${place} next=${next} expanded=${expanded} />`)}
       </div>
       ${rest > 0 &&
-      html`<button type="button" class="tb-button tb-more" onClick=${() => setNumShown(numShown + PAGE)}>
-        Show ${Math.min(PAGE, rest)} more of ${plural(rest, "run")}
+      html`<button type="button" class="tb-button tb-more" onClick=${() => setNumShown(numShown + PAGE_SIZE)}>
+        Show ${Math.min(PAGE_SIZE, rest)} more of ${plural(rest, "run")}
       </button>`}
     </div>
   <//>`;
 }
 
 /**
- * The place that comes next, when the reader goes on in the same direction.
+ * Preact hook: the place after the current one, in the direction of the last move.
  * @param {readonly Place[]} places
  * @param {Place | null} place
- * @returns {Place | undefined} undefined while nobody moves
+ * @returns {Place | undefined} undefined before the first move, and at either end
  */
-function useAhead(places, place) {
-  const moved = useRef({ place, ahead: /** @type {Place | undefined} */ (undefined) });
-  const { current } = moved;
+function useNextPlace(places, place) {
+  const last = useRef({ place, next: /** @type {Place | undefined} */ (undefined) });
+  const { current } = last;
   if (!isSame(current.place, place)) {
     const [from, to] = [findPlace(places, current.place), findPlace(places, place)];
     current.place = place;
-    current.ahead = to === from ? undefined : places[to + Math.sign(to - from)];
+    current.next = to === from ? undefined : places[to + Math.sign(to - from)];
   }
-  return current.ahead;
+  return current.next;
 }
 
 /**
- * What one run logged at the step, or last before it.
+ * The samples of one run at a place, or at the last one before it that the run has.
  * @param {object} props
  * @param {Tab} props.tab
  * @param {Run} props.run
  * @param {string} props.tag
  * @param {Place | null} props.place
- * @param {Place | undefined} props.ahead  what may be asked for next
+ * @param {Place | undefined} props.next  a place to fetch ahead
  * @param {boolean} props.expanded
  */
-function Cell({ tab, run, tag, place, ahead, expanded }) {
+function Cell({ tab, run, tag, place, next, expanded }) {
   const { host, kind, answers } = tab;
   const body = useRef(/** @type {HTMLElement | null} */ (null));
   const isNear = useNear(body);
   const isDrawn = isNear || kind.stays === true;
   const height = useHeight(body, isDrawn);
-  const [numShown, setNumShown] = useState(SAMPLES);
-  const [broken, setBroken] = useState({ of: /** @type {Found | undefined} */ (undefined), error: "" });
+  const [numShown, setNumShown] = useState(MAX_SAMPLES);
+  const [broken, setBroken] = useState({ of: /** @type {StepResponse | undefined} */ (undefined), error: "" });
   /** @param {Place | null} at */
-  const questionOf = (at) => ({ run: run.name, tag, step: at?.step, nth: at?.nth || undefined });
+  const paramsOf = (at) => ({ run: run.name, tag, step: at?.step, nth: at?.nth || undefined });
   const settled = useSettled(place);
-  const { value: found, error } = useAnswer(answers, questionOf(settled), isNear);
+  const { value: found, error } = useAnswer(answers, paramsOf(settled), isNear);
   const [busy, setBusy] = useState(/** @type {{ place: Place | null } | null} */ (null));
-  const isHeld = busy !== null && isSame(busy.place, place);
+  const keepsShown = busy !== null && isSame(busy.place, place);
   const last = useRef(found);
-  if (found && !isHeld) last.current = found;
+  if (found && !keepsShown) last.current = found;
   const shown = error && !found ? undefined : last.current;
-  const isLate = shown !== undefined && (found === undefined || settled !== place);
+  const isOutdated = shown !== undefined && (found === undefined || settled !== place);
 
   useEffect(() => {
-    if (!isNear || !found || !ahead || !kind.fetchAhead) return undefined;
-    const leaving = new AbortController();
-    answers.load(questionOf(ahead), leaving.signal).then(
-      (next) => next.samples.slice(0, numShown).forEach((_, sample) => kind.fetchAhead?.(urlOf(next, sample))),
-      () => {}, // it says so when it is shown
+    if (!isNear || !found || !next || !kind.fetchAhead) return undefined;
+    const abort = new AbortController();
+    answers.load(paramsOf(next), abort.signal).then(
+      (response) => response.samples.slice(0, numShown).forEach((_, sample) => kind.fetchAhead?.(urlOf(response, sample))),
+      () => {}, // if it fails again when the step is selected, that error is shown
     );
-    return () => leaving.abort();
-  }, [isNear, found, ahead]);
+    return () => abort.abort();
+  }, [isNear, found, next]);
 
-  // The time is for the browser: what it keeps under this address is not that of a file which was replaced.
-  /** @param {Found} of @param {number} sample */
+  // The server ignores `time`. It keeps the browser's cache from serving the bytes of a file that was replaced.
+  /** @param {StepResponse} of @param {number} sample */
   const urlOf = ({ index, wall_time }, sample) =>
     kind.bytes ? host.url(kind.bytes, { run: run.name, tag, index: String(index), sample, time: wall_time }) : "";
 
-  /** @param {Found} of @param {Entry} entry @param {number} sample */
+  /** @param {StepResponse} of @param {Entry} entry @param {number} sample */
   const onBroken = async (of, entry, sample) => {
-    const fault = kind.bytes && (await whyBroken(urlOf(of, sample), host.signal));
+    const serverError = kind.bytes && (await serverErrorOf(urlOf(of, sample), host.signal));
     const which = of.samples.length > 1 ? `${sample + 1} of ${of.samples.length}: ` : "";
-    setBroken({ of, error: which + (fault || `The browser cannot show this ${kind.noun}. Its type is ${entry.content_type}.`) });
+    setBroken({ of, error: which + (serverError || `The browser cannot show this ${kind.noun}. Its type is ${entry.content_type}.`) });
   };
 
   const entries = shown?.samples ?? [];
   const rest = entries.length - numShown;
-  const fault = error || (broken.of === shown ? broken.error : "");
+  const message = error || (broken.of === shown ? broken.error : "");
   return html`<section
-    class="tb-step-cell ${host.hoveredRun.value === run.name ? "tb-nearest" : ""} ${isLate ? "tb-late" : ""}"
+    class="tb-step-cell ${host.hoveredRun.value === run.name ? "tb-nearest" : ""} ${isOutdated ? "tb-late" : ""}"
     aria-label=${run.name}
     ref=${body}
     onPointerEnter=${() => host.hoveredRun.set(run.name)}
@@ -312,9 +323,9 @@ function Cell({ tab, run, tag, place, ahead, expanded }) {
       ${shown && shown.index !== null && html`<${At} found=${shown} place=${place} />`}
     </header>
     ${shown && shown.index !== null && expanded && html`<p class="tb-step-note">${formatTime(shown.wall_time)}</p>`}
-    ${shown?.index === null && html`<p class="tb-step-note">${whyNone(shown.first_step, settled)}</p>`}
-    ${fault && html`<p class="tb-step-error" role="status">${fault}</p>`}
-    ${shown && shown.index !== null && entries.length === 0 && html`<p class="tb-step-note">There is no ${kind.noun} in this step.</p>`}
+    ${shown?.index === null && html`<p class="tb-step-note">${nothingLoggedText(shown.first_step, settled)}</p>`}
+    ${message && html`<p class="tb-step-error" role="status">${message}</p>`}
+    ${shown && shown.index !== null && entries.length === 0 && html`<p class="tb-step-note">No ${kind.noun} at this step.</p>`}
     <div class="tb-step-samples" style=${isDrawn || height === 0 ? undefined : { height: `${height}px` }}>
       ${isDrawn &&
       shown &&
@@ -345,7 +356,7 @@ function Cell({ tab, run, tag, place, ahead, expanded }) {
               href=${url}
               download="${file.replace(/[^\w.-]+/g, "_")}${kind.ending?.(entry.content_type) ?? ""}"
               aria-label="Download ${kind.noun} of ${run.name}, ${tag}${title && `, ${title}`}"
-              title="Download what was logged"
+              title="Download as logged"
             >
               <${Icon} name="download" />
             </a>`}
@@ -354,12 +365,12 @@ function Cell({ tab, run, tag, place, ahead, expanded }) {
       })}
     </div>
     ${rest > 0 &&
-    html`<button type="button" class="tb-button tb-more" onClick=${() => setNumShown(Infinity)}>Show ${rest} more of this step</button>`}
+    html`<button type="button" class="tb-button tb-more" onClick=${() => setNumShown(Infinity)}>Show ${rest} more at this step</button>`}
   </section>`;
 }
 
 /**
- * A place once it stands still.
+ * Preact hook: the place, delayed until it has not changed for a moment.
  * @param {Place | null} place
  */
 function useSettled(place) {
@@ -371,18 +382,18 @@ function useSettled(place) {
   return isSame(settled, place) ? place : settled;
 }
 
-/** @param {Place | null} a @param {Place | null} b */
+/** Whether two places are equal. @param {Place | null} a @param {Place | null} b */
 function isSame(a, b) {
   return a === b || (a !== null && b !== null && comparePlaces(a, b) === 0);
 }
 
 /**
- * Why the server does not give the bytes.
+ * The server's error message for the bytes of a sample.
  * @param {string} url
  * @param {AbortSignal} signal
- * @returns {Promise<string>} "" when it does
+ * @returns {Promise<string>} "" if there is no error
  */
-async function whyBroken(url, signal) {
+async function serverErrorOf(url, signal) {
   try {
     const response = await fetch(url, { signal, headers: { Range: "bytes=0-0" } });
     return response.ok || response.status === 416 ? "" : await response.text();
@@ -392,30 +403,32 @@ async function whyBroken(url, signal) {
 }
 
 /**
- * @param {number | null} first
+ * The text of a cell for which nothing was logged up to a place.
+ * @param {number | null} firstStep  first step of the series
  * @param {Place | null} place
  */
-function whyNone(first, place) {
-  if (first === null || place === null) return "Nothing was logged.";
-  return `Nothing up to step ${formatStep(place.step)}: its first is step ${formatStep(first)}.`;
+function nothingLoggedText(firstStep, place) {
+  if (firstStep === null || place === null) return "Nothing was logged.";
+  return `Nothing was logged up to step ${formatStep(place.step)}. The first step is ${formatStep(firstStep)}.`;
 }
 
 /**
- * Which step is shown, and that it is not the one asked for.
- * @param {{ found: Found, place: Place | null }} props
+ * The step that is shown, emphasized if it is earlier than the selected one.
+ * @param {{ found: StepResponse, place: Place | null }} props
  */
 function At({ found, place }) {
   const isEarlier = place !== null && comparePlaces(found, place) !== 0;
-  const why = isEarlier ? `\nNothing was logged at step ${formatStep(place.step)}: this is the last before it.` : "";
+  const why = isEarlier ? `\nNothing was logged at step ${formatStep(place.step)}. This is the last step before it.` : "";
   return html`<span class="tb-step-at ${isEarlier ? "tb-earlier" : ""}" title="${formatTime(found.wall_time)}${why}">
     ${describePlace(found)}
   </span>`;
 }
 
 /**
- * How high the samples of a cell were when it went out of sight, so that the page does not move when they are dropped.
+ * Preact hook: the height of a cell's samples when they were last rendered, CSS pixels. Cells keep this height
+ * when their samples are removed, so that the page does not jump.
  * @param {{ current: HTMLElement | null }} body
- * @param {boolean} isDrawn
+ * @param {boolean} isDrawn  whether the samples are rendered
  */
 function useHeight(body, isDrawn) {
   const last = useRef({ isDrawn, height: 0 });
