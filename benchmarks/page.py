@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "browser")]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "browser"), str(ROOT / "tests" / "shared")]
 
-import conftest
+import every_test
 from conftest import Server
 from playwright.sync_api import sync_playwright
 
@@ -30,7 +30,7 @@ from tbcore.testing.chromium import find_chromium, launch
 
 VIEWPORT = {"width": 1920, "height": 1200}
 
-conftest.START_LIMIT = 300.0  # the logs are larger than those of tests
+every_test.PATIENCE = 300.0  # the logs are larger than those of tests
 
 
 class Bench:
