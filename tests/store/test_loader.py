@@ -1,4 +1,4 @@
-"""The loader: what it shows, in which order, and what does not stop it."""
+"""The loader: what it publishes, in which order, and which failures it survives."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ SCALARS = (Claim("simple_value"),)
 
 
 class Logs:
-    """A log directory, and what is shown of it."""
+    """A log directory, a loader for it, and its multiplexer."""
 
     def __init__(self, path: Path, **tuning: Any) -> None:
         self.path = path
@@ -77,24 +77,24 @@ class Logs:
     def values(self, run: str = "run") -> set[float]:
         return set(self.multiplexer.scalars(run, "loss").value.tolist())
 
-    def watch(self, look: Callable[[], Any]) -> list[Any]:
-        """What `look` returns at each commit and change of status from now on."""
+    def watch(self, read: Callable[[], Any]) -> list[Any]:
+        """The results of `read` at each commit and change of status from now on."""
         seen: list[Any] = []
-        self.multiplexer.subscribe(lambda: seen.append(look()))
+        self.multiplexer.subscribe(lambda: seen.append(read()))
         return seen
 
-    def wait_until(self, is_so: Callable[[], bool]) -> None:
+    def wait_until(self, is_done: Callable[[], bool]) -> None:
         """Waits for the loader's thread."""
         changed = threading.Event()
         unsubscribe = self.multiplexer.subscribe(changed.set)
         deadline = time.monotonic() + PATIENCE
-        while not is_so():
-            assert changed.wait(deadline - time.monotonic()), "the loader does not get on"
+        while not is_done():
+            assert changed.wait(deadline - time.monotonic()), "the loader makes no progress"
             changed.clear()
         unsubscribe()
 
     def end(self) -> None:
-        """Tells the loader's thread to end, and waits for it."""
+        """Ends the loader's thread, and waits for it."""
         self.loader.stop()
         for thread in self.loader._threads:
             thread.join(PATIENCE)
@@ -102,10 +102,13 @@ class Logs:
 
 
 def descriptors() -> set[tuple[str, str]]:
-    """Those of this process, and what they lead to: some of earlier tests may close meanwhile."""
+    """This process's file descriptors and their targets.
+
+    Some that earlier tests opened may be closed in between.
+    """
     found = set()
     for name in os.listdir("/proc/self/fd"):
-        # The one of the listing itself is gone.
+        # The descriptor that listed the directory is closed already.
         with contextlib.suppress(FileNotFoundError):
             found.add((name, os.readlink(f"/proc/self/fd/{name}")))
     return found
@@ -119,7 +122,7 @@ def logs(tmp_path: Path) -> Logs:
 
 
 @pytest.fixture
-def small_turns(logs: Logs, monkeypatch: pytest.MonkeyPatch) -> None:
+def small_slices(logs: Logs, monkeypatch: pytest.MonkeyPatch) -> None:
     """Pieces of 1 kB, one time slice and one publication for each; no file is preloaded."""
     monkeypatch.setattr(run_reader_module, "MAX_FILE_BYTES", 0)
     monkeypatch.setattr(decode, "BUFFER_BYTES", 1024)
@@ -142,14 +145,14 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.fixture
-def settled(logs: Logs) -> None:
+def long_ago(logs: Logs) -> None:
     """Makes all files seem written long ago: their change times cannot be set back."""
     logs.tune(clock_resolution_seconds=0)
 
 
 @pytest.fixture
 def unreadable(monkeypatch: pytest.MonkeyPatch) -> set[str]:
-    """Names of files that may not be read; root, who runs tests in containers, may read all."""
+    """Names of files that cannot be read. Permissions do not work for root, who runs containers."""
     names: set[str] = set()
 
     def open_regular(path: str) -> int:
@@ -166,7 +169,7 @@ def unreadable(monkeypatch: pytest.MonkeyPatch) -> set[str]:
 
 
 def test_new_runs_are_in_the_order_of_their_first_events(logs: Logs) -> None:
-    """Those without any come last, and names decide between equals."""
+    """Runs without an event come last, and runs with equal times are in the order of names."""
     logs.write("train/a.tfevents", 1, wall_time=99.5)
     logs.write("eval/a.tfevents", 1, wall_time=50.0)
     logs.write("a.tfevents", 1, wall_time=70.0)
@@ -183,8 +186,8 @@ def test_new_runs_are_in_the_order_of_their_first_events(logs: Logs) -> None:
     assert logs.multiplexer.first_event_time("a_empty") is None
 
 
-def test_a_run_that_was_shown_never_moves(logs: Logs) -> None:
-    """Older runs that are found later come behind it, and an empty one stays where it was."""
+def test_a_published_run_never_changes_its_place(logs: Logs) -> None:
+    """Older runs that are found later come after it, and an empty run keeps its place."""
     (logs.path / "empty").mkdir()
     (logs.path / "empty" / "a.tfevents").touch()
     logs.write("train/a.tfevents", 1, wall_time=100.0)
@@ -197,7 +200,7 @@ def test_a_run_that_was_shown_never_moves(logs: Logs) -> None:
 
 
 def test_the_first_event_of_a_run_may_be_in_a_later_file(logs: Logs) -> None:
-    """The first file of it that has one gives the time."""
+    """Its time is that of the first file that has an event."""
     (logs.path / "run").mkdir()
     (logs.path / "run" / "a.tfevents").touch()
     logs.write("run/b.tfevents", 1, wall_time=3.0)
@@ -207,7 +210,7 @@ def test_the_first_event_of_a_run_may_be_in_a_later_file(logs: Logs) -> None:
 
 
 def test_files_of_a_run_are_read_in_the_order_of_their_paths(logs: Logs) -> None:
-    """As text, so that 10 comes before 9."""
+    """Paths are compared as text, so 10 comes before 9."""
     logs.write("run/e.tfevents.9", 9)
     logs.write("run/e.tfevents.10", 10)
     logs.write("run/e.tfevents.1", 1)
@@ -218,8 +221,8 @@ def test_files_of_a_run_are_read_in_the_order_of_their_paths(logs: Logs) -> None
     ]
 
 
-def test_a_file_is_read_to_its_end_before_the_next(logs: Logs, small_turns: None) -> None:
-    """Also in many turns."""
+def test_a_file_is_read_to_its_end_before_the_next(logs: Logs, small_slices: None) -> None:
+    """This holds across many time slices."""
     logs.write("run/1.tfevents", *range(0, 300))
     logs.write("run/2.tfevents", *range(300, 600))
     seen = logs.watch(logs.steps)
@@ -230,8 +233,8 @@ def test_a_file_is_read_to_its_end_before_the_next(logs: Logs, small_turns: None
     assert logs.steps() == list(range(600))
 
 
-def test_a_file_that_grows_late_is_appended_as_it_arrives(logs: Logs) -> None:
-    """Its rows come behind those of files that were read before."""
+def test_rows_are_appended_in_the_order_in_which_files_grow(logs: Logs) -> None:
+    """Later rows of an early file come after rows of other files that were read before."""
     logs.write("run/1.tfevents", 1)
     logs.write("run/2.tfevents", 2)
     logs.load()
@@ -242,8 +245,8 @@ def test_a_file_that_grows_late_is_appended_as_it_arrives(logs: Logs) -> None:
     assert logs.steps() == [1, 2, 4, 3, 5]
 
 
-def test_turns_go_to_the_newest_run_first(logs: Logs, small_turns: None) -> None:
-    """And round among all, so that none waits for another to be read to its end."""
+def test_the_newest_run_gets_the_first_time_slice(logs: Logs, small_slices: None) -> None:
+    """Then all runs take turns, so that no run waits until another is read to its end."""
     for age, run in enumerate(("newest", "middle", "oldest")):
         path = logs.write(f"{run}/a.tfevents", *range(200), wall_time=age)
         os.utime(path, ns=(10**18, 10**18 - age * 10**9))
@@ -256,15 +259,15 @@ def test_turns_go_to_the_newest_run_first(logs: Logs, small_turns: None) -> None
     for counts in seen:
         assert counts[0] >= counts[1] >= counts[2]
         assert counts[0] < 200 or counts[2] > 100
-    # Shown at once, all of them, in the order that has nothing to do with it.
+    # All runs are published with the first commit, in an order that does not depend on slices.
     assert logs.multiplexer.runs() == runs
 
 
-def test_a_turn_ends_in_time_however_few_bytes_it_read(
+def test_a_time_slice_ends_in_time_however_few_bytes_it_read(
     logs: Logs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Some bytes take long: sounds and restarts are select_rows one by one. Others get their turn
-    meanwhile, and nothing comes twice."""
+    """Some records are slow: audio and restarts are read one by one. Other runs still get their
+    time slices, and no row is read twice."""
     monkeypatch.setattr(run_reader_module, "MAX_FILE_BYTES", 0)
     logs.tune(time_slice_seconds=0, publish_interval_seconds=0)
     with EventFileWriter(logs.path / "slow" / "a.tfevents") as writer:
@@ -290,11 +293,11 @@ def test_a_turn_ends_in_time_however_few_bytes_it_read(
     assert logs.steps("slow") == at_once.steps("slow")
 
 
-# -- what is shown while ------------------------------------------------------------------------
+# -- what is published during a pass ------------------------------------------------------------
 
 
-def test_data_is_served_while_it_is_loaded(logs: Logs, small_turns: None) -> None:
-    """With a status that says how far it is."""
+def test_data_is_served_while_it_is_loaded(logs: Logs, small_slices: None) -> None:
+    """The status shows the progress."""
     logs.write("run/a.tfevents", *range(500))
     seen = logs.watch(lambda: (len(logs.steps()), logs.multiplexer.status))
     logs.load()
@@ -310,9 +313,9 @@ def test_data_is_served_while_it_is_loaded(logs: Logs, small_turns: None) -> Non
 
 
 def test_a_pass_that_finds_nothing_new_changes_nothing(
-    logs: Logs, opened: list[str], settled: None
+    logs: Logs, opened: list[str], long_ago: None
 ) -> None:
-    """No generation, and no file is opened."""
+    """There is no new generation, and no file is opened."""
     for run in ("a", "b"):
         logs.write(f"{run}/1.tfevents", 1, 2)
     logs.load()
@@ -330,10 +333,10 @@ def test_a_pass_that_finds_nothing_new_changes_nothing(
     assert logs.multiplexer.run_generations()["b"] <= generation
 
 
-def test_a_file_is_looked_at_again_until_its_clock_has_ticked(
+def test_a_recently_written_file_is_opened_again(
     logs: Logs, opened: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It may have changed twice at the same time; later on it would show another one."""
+    """Until the clock of the file system has moved on, it may change without a new time."""
     path = logs.write("run/a.tfevents", 1, 2)
     written = path.stat().st_ctime_ns
     monkeypatch.setattr(time, "time_ns", lambda: written + 10**9)
@@ -349,10 +352,10 @@ def test_a_file_is_looked_at_again_until_its_clock_has_ticked(
     assert opened == []
 
 
-def test_half_a_record_waits_and_counts_as_read(
-    logs: Logs, opened: list[str], settled: None
+def test_an_unfinished_record_waits_and_counts_as_read(
+    logs: Logs, opened: list[str], long_ago: None
 ) -> None:
-    """Nothing is read as long as nothing comes."""
+    """The file is not opened before it has grown."""
     path = logs.write("run/a.tfevents", 1, 2)
     data = path.read_bytes()
     path.write_bytes(data[:-5])
@@ -367,8 +370,8 @@ def test_half_a_record_waits_and_counts_as_read(
     assert logs.steps() == [1, 2]
 
 
-def test_bytes_that_arrive_within_one_tick_of_the_clock(logs: Logs) -> None:
-    """Size and time are as before; the record is whole now."""
+def test_a_record_completed_within_one_tick_of_the_clock_is_read(logs: Logs) -> None:
+    """Size and time of the file are the same as before."""
     path = logs.write("run/a.tfevents", 1, 2)
     data, status = path.read_bytes(), path.stat()
     times = (status.st_atime_ns, status.st_mtime_ns)
@@ -382,8 +385,8 @@ def test_bytes_that_arrive_within_one_tick_of_the_clock(logs: Logs) -> None:
     assert logs.steps() == [1, 2]
 
 
-def test_no_descriptor_is_kept(logs: Logs) -> None:
-    """However many files there are."""
+def test_no_descriptor_stays_open(logs: Logs) -> None:
+    """There may be more files than a process may open."""
     for number in range(50):
         logs.write(f"run{number}/a.tfevents", 1)
     before = descriptors()
@@ -391,29 +394,29 @@ def test_no_descriptor_is_kept(logs: Logs) -> None:
     assert descriptors() <= before
 
 
-def test_max_points_bounds_what_is_kept(logs: Logs) -> None:
-    """To the rows that a sample of everything would show."""
+def test_max_points_limits_the_rows_in_memory(logs: Logs) -> None:
+    """The rows are those that a sample of the whole series has."""
     logs.write("run/a.tfevents", *range(500))
     logs.load()
     sample = logs.multiplexer.scalars("run", "loss", samples=20).step.tolist()
-    downsampled = Logs(logs.path)
-    downsampled.loader = downsampled.new_loader(max_points=20)
-    downsampled.load()
-    assert downsampled.steps() == sample
+    limited = Logs(logs.path)
+    limited.loader = limited.new_loader(max_points=20)
+    limited.load()
+    assert limited.steps() == sample
 
 
-# -- files that are not what they were -----------------------------------------------------------
+# -- files that were replaced or changed ---------------------------------------------------------
 
 
 def replace(path: Path, data: bytes) -> None:
-    """Puts another file in its place, as editors and synchronisers do."""
+    """Puts another file in its place, as editors and synchronization tools do."""
     other = path.with_name(".new")
     other.write_bytes(data)
     os.replace(other, path)
 
 
-def test_a_replaced_file_is_read_anew(logs: Logs) -> None:
-    """With the files beside it; the run keeps its place."""
+def test_the_run_of_a_replaced_file_is_read_again(logs: Logs) -> None:
+    """Its other files are read again, too, and the run keeps its place."""
     logs.write("run/1.tfevents", 1, 2, 3)
     logs.write("run/2.tfevents", 4)
     logs.write("later/1.tfevents", 1, wall_time=200.0)
@@ -426,8 +429,8 @@ def test_a_replaced_file_is_read_anew(logs: Logs) -> None:
     assert logs.multiplexer.scalars("run", "loss").ordinal.tolist() == [0, 1, 2]
 
 
-def test_the_old_data_is_served_until_the_new_is_all_there(logs: Logs, small_turns: None) -> None:
-    """Nobody sees half of it, and others are loaded meanwhile."""
+def test_old_data_is_served_until_the_new_data_is_complete(logs: Logs, small_slices: None) -> None:
+    """No request gets a part of the new data, and other runs are loaded in the same pass."""
     path = logs.write("run/1.tfevents", *range(300))
     logs.write("run/2.tfevents", *range(300, 400))
     logs.write("other/1.tfevents", 1)
@@ -445,18 +448,18 @@ def test_the_old_data_is_served_until_the_new_is_all_there(logs: Logs, small_tur
     assert len({generation for _, generation in seen}) > 3
 
 
-def test_a_file_that_is_replaced_while_it_is_read_anew(logs: Logs, small_turns: None) -> None:
-    """Is read anew again."""
+def test_a_file_replaced_twice_is_read_twice(logs: Logs, small_slices: None) -> None:
+    """The second replacement happens while the first one is read."""
     path = logs.write("run/1.tfevents", *range(300))
     logs.load()
     versions = [
         logs.write(f"elsewhere{i}", *range(200), value=i, wall_time=i).read_bytes() for i in (1, 2)
     ]
     replace(path, versions[0])
-    turns = iter(range(100))
+    notifications = iter(range(100))
 
     def replace_once() -> None:
-        if next(turns) == 4:
+        if next(notifications) == 4:
             replace(path, versions[1])
 
     logs.multiplexer.subscribe(replace_once)
@@ -467,9 +470,11 @@ def test_a_file_that_is_replaced_while_it_is_read_anew(logs: Logs, small_turns: 
     assert {1.0} not in seen
 
 
-def test_a_copy_that_grows_is_read_on(logs: Logs, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A synchroniser puts a longer copy in its place each time: each byte is decoded once, and
-    the items of the old copy are served all the while."""
+def test_a_longer_copy_of_a_file_is_read_from_where_the_old_one_ended(
+    logs: Logs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A synchronization tool replaces the file by a longer copy each time: each byte is decoded
+    once, and the items of the old copy can still be read."""
     done = 0
     real = tail.FileTail._fill
 
@@ -496,14 +501,14 @@ def test_a_copy_that_grows_is_read_on(logs: Logs, monkeypatch: pytest.MonkeyPatc
     assert done <= original.stat().st_size
 
 
-@pytest.mark.parametrize("shown", [[1, 2], []])
-def test_a_file_that_is_replaced_in_a_turn_shows_nothing_of_that(
-    logs: Logs, monkeypatch: pytest.MonkeyPatch, shown: list[int]
+@pytest.mark.parametrize("published", [[1, 2], []])
+def test_a_file_replaced_during_a_time_slice_publishes_nothing_of_that_slice(
+    logs: Logs, monkeypatch: pytest.MonkeyPatch, published: list[int]
 ) -> None:
-    """What the turn read may be of either file, and it may be the first one of the run."""
+    """Rows of that slice may be from either file. The run may be new."""
     logs.tune(publish_interval_seconds=0)
-    path = logs.write("run/a.tfevents", *shown)
-    if shown:
+    path = logs.write("run/a.tfevents", *published)
+    if published:
         logs.load()
     real = tail.FileTail.read
 
@@ -519,12 +524,12 @@ def test_a_file_that_is_replaced_in_a_turn_shows_nothing_of_that(
     seen = logs.watch(logs.steps)
     logs.load()
     assert seen[-1] == list(range(10, 20))
-    assert all(steps in (shown, seen[-1]) for steps in seen)
+    assert all(steps in (published, seen[-1]) for steps in seen)
     assert logs.multiplexer.first_event_time("run") == 200.0
 
 
-def test_equal_size_and_time_do_not_hide_another_file(logs: Logs, settled: None) -> None:
-    """The time of the status tells, which nobody sets back."""
+def test_another_file_of_equal_size_and_time_is_found(logs: Logs, long_ago: None) -> None:
+    """Its change time (ctime) differs, which cannot be set back."""
     path = logs.write("run/a.tfevents", 1, 2)
     status = path.stat()
     new = logs.write("elsewhere", 1, 2, wall_time=200.0, value=7.0).read_bytes()
@@ -539,8 +544,8 @@ def test_equal_size_and_time_do_not_hide_another_file(logs: Logs, settled: None)
 
 
 @pytest.mark.parametrize("same_time", [True, False])
-def test_a_file_that_is_written_anew_in_place(logs: Logs, same_time: bool) -> None:
-    """Longer than before, under the same inode: its first record tells."""
+def test_a_file_overwritten_in_place_is_read_again(logs: Logs, same_time: bool) -> None:
+    """It is longer than before and has the same inode, but its first record differs."""
     path = logs.write("run/a.tfevents", 1, 2)
     logs.load()
     new = logs.write("elsewhere", *range(5), wall_time=200.0).read_bytes()
@@ -553,8 +558,8 @@ def test_a_file_that_is_written_anew_in_place(logs: Logs, same_time: bool) -> No
     assert logs.steps() == [0, 1, 2, 3, 4]
 
 
-def test_a_file_that_shrank(logs: Logs) -> None:
-    """Shows what it still holds."""
+def test_a_truncated_file_loses_the_rows_that_were_cut_off(logs: Logs) -> None:
+    """The rows that are still in it are shown."""
     path = logs.write("run/a.tfevents", 1, 2, 3)
     size = path.stat().st_size
     logs.load()
@@ -567,8 +572,8 @@ def test_a_file_that_shrank(logs: Logs) -> None:
     assert logs.multiplexer.runs() == ["run"]
 
 
-def test_a_file_that_vanished_from_a_run(logs: Logs) -> None:
-    """Takes its rows with it."""
+def test_a_deleted_file_takes_its_rows_with_it(logs: Logs) -> None:
+    """The other files of its run stay."""
     path = logs.write("run/1.tfevents", 1)
     logs.write("run/2.tfevents", 2)
     logs.load()
@@ -577,10 +582,10 @@ def test_a_file_that_vanished_from_a_run(logs: Logs) -> None:
     assert logs.steps() == [2]
 
 
-def test_a_file_that_was_empty_may_go_without_notice(
-    logs: Logs, opened: list[str], settled: None
+def test_an_empty_file_can_be_deleted_or_filled(
+    logs: Logs, opened: list[str], long_ago: None
 ) -> None:
-    """Nothing came from it, so nothing is read anew."""
+    """It has no rows in the run, so the other files are not read again."""
     path = logs.write("run/1.tfevents", 1)
     (logs.path / "run" / "0.tfevents").touch()
     logs.load()
@@ -597,8 +602,8 @@ def test_a_file_that_was_empty_may_go_without_notice(
     assert opened.count("1.tfevents") == 0
 
 
-def test_a_deleted_run_leaves_and_comes_back_as_a_new_one(logs: Logs) -> None:
-    """Behind the others."""
+def test_a_deleted_run_that_comes_back_is_a_new_one(logs: Logs) -> None:
+    """It is listed after the other runs."""
     for run in ("a", "b", "c"):
         logs.write(f"{run}/a.tfevents", 1)
     logs.load()
@@ -612,8 +617,8 @@ def test_a_deleted_run_leaves_and_comes_back_as_a_new_one(logs: Logs) -> None:
     assert logs.steps("a") == [7]
 
 
-def test_a_run_that_moved_is_another_run(logs: Logs) -> None:
-    """Its name is what it was known by."""
+def test_a_renamed_directory_is_another_run(logs: Logs) -> None:
+    """A run is identified by its name."""
     logs.write("a/a.tfevents", 1)
     logs.write("b/a.tfevents", 2)
     logs.load()
@@ -623,8 +628,8 @@ def test_a_run_that_moved_is_another_run(logs: Logs) -> None:
     assert logs.steps("z") == [1]
 
 
-def test_a_logdir_that_is_made_later(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """One warning, and everything once it is there."""
+def test_a_logdir_may_be_created_later(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """It is logged once, and loaded when it exists."""
     logs = Logs(tmp_path / "later")
     logs.load()
     logs.load()
@@ -636,10 +641,10 @@ def test_a_logdir_that_is_made_later(tmp_path: Path, caplog: pytest.LogCaptureFi
     assert list(logs.multiplexer.status.missing) == []
 
 
-def test_a_relative_logdir_is_told_as_an_absolute_one(
+def test_the_status_has_absolute_paths_of_logdirs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who reads the status does not know where the server was started."""
+    """Clients do not know in which directory the server was started."""
     monkeypatch.chdir(tmp_path)
     multiplexer = Multiplexer()
     Loader(multiplexer, [LogdirSpec(None, "later"), LogdirSpec("b", "/b")]).load_once()
@@ -652,29 +657,29 @@ CHANGES = st.one_of(
     st.tuples(st.just("append"), RUNS, FILES, st.integers(1, 60)),
     st.tuples(st.just("cut"), RUNS, FILES, st.integers(1, 200)),
     st.tuples(st.sampled_from(["replace", "rewrite"]), RUNS, FILES, st.integers(1, 30)),
-    st.tuples(st.sampled_from(["delete", "touch", "begin"]), RUNS, FILES, st.just(0)),
+    st.tuples(st.sampled_from(["delete", "touch", "create"]), RUNS, FILES, st.just(0)),
     st.tuples(st.just("delete run"), RUNS, FILES, st.just(0)),
 )
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.lists(CHANGES, max_size=5), max_size=6))
-def test_whatever_happens_to_files_the_disk_is_the_truth(
+def test_after_any_changes_of_files_the_disk_is_the_truth(
     passes: list[list[tuple[str, str, str, int]]],
 ) -> None:
-    """After each pass the same is shown that a server shows which has just been started."""
+    """After each pass, the loader shows the same as a new loader."""
     with tempfile.TemporaryDirectory() as directory:
         logdir = Path(directory, "logdir")
         logdir.mkdir()
         logs = Logs(logdir)
-        # Changes in place move the clock on: within one tick nobody can tell.
+        # Each change has a new time: changes within one tick of the clock cannot be seen.
         clock = 1_700_000_000
         for number, changes in enumerate(passes):
             for what, run, file, size in changes:
                 clock += 1
                 change(logs, what, run, file, size, clock)
                 if what == "cut":
-                    # What is cut and grows again between two passes looks as if it had only extended.
+                    # A file that is cut and grows again between two passes seems to have grown.
                     logs.load()
             logs.load()
             fresh = Logs(logdir)
@@ -687,7 +692,7 @@ def test_whatever_happens_to_files_the_disk_is_the_truth(
 
 def change(logs: Logs, what: str, run: str, file: str, size: int, clock: int) -> None:
     path = logs.path / run / file
-    if what == "begin":
+    if what == "create":
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
     elif what == "delete run":
@@ -710,7 +715,7 @@ def change(logs: Logs, what: str, run: str, file: str, size: int, clock: int) ->
 
 
 def content(logs: Logs) -> dict[str, list[tuple[int, float, float]]]:
-    """Points of each run; in any order, since files may have extended in another one."""
+    """Points of each run, sorted: the order depends on when the files grew."""
     found = {}
     for run, tags in logs.multiplexer.tags(SCALARS).items():
         rows: list[tuple[int, float, float]] = []
@@ -723,13 +728,13 @@ def content(logs: Logs) -> dict[str, list[tuple[int, float, float]]]:
     return found
 
 
-# -- what goes wrong -------------------------------------------------------------------------------
+# -- failures --------------------------------------------------------------------------------------
 
 
-def test_an_unreadable_file_is_told_once_and_tried_each_time(
+def test_an_unreadable_file_is_logged_once_and_tried_in_each_pass(
     logs: Logs, unreadable: set[str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Its run and the others go on; it is read when it can be."""
+    """Its run and other runs are loaded, and the file is read as soon as that is possible."""
     logs.write("run/1.tfevents", 1)
     logs.write("run/2.tfevents", 2)
     logs.write("other/3.tfevents", 3)
@@ -757,7 +762,7 @@ def test_an_unreadable_file_is_told_once_and_tried_each_time(
 def test_a_thousand_unreadable_files_do_not_fill_the_log(
     logs: Logs, unreadable: set[str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Some of them are named, and how many there are."""
+    """Some of them are logged, and the number of the others."""
     (logs.path / "run").mkdir()
     for number in range(1000):
         (logs.path / "run" / f"{number}.tfevents").touch()
@@ -768,10 +773,10 @@ def test_a_thousand_unreadable_files_do_not_fill_the_log(
     assert len(logs.multiplexer.status.problems) == 100
 
 
-def test_a_directory_that_cannot_be_listed_now_keeps_its_runs(
+def test_a_directory_that_cannot_be_listed_keeps_its_runs(
     logs: Logs, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A hiccup of a network file system is no deletion."""
+    """A temporary error of a network file system does not mean that the runs were deleted."""
     logs.write("a/deep/1.tfevents", 1)
     logs.write("b/1.tfevents", 1)
     logs.load()
@@ -795,10 +800,10 @@ def test_a_directory_that_cannot_be_listed_now_keeps_its_runs(
 
 
 @pytest.mark.parametrize("fails", ["add_batch", "commit", "trim_spare_capacity", "add_file"])
-def test_a_fault_of_our_own_costs_one_run(
+def test_a_bug_affects_one_run_only(
     logs: Logs, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, fails: str
 ) -> None:
-    """One line in the log, however often it happens, and the others are served."""
+    """It is logged once, however often it occurs, and the other runs are loaded."""
     logs.write("bad/bad.tfevents", 1, 2)
     logs.write("good/good.tfevents", 1)
     real = getattr(RunData, fails)
@@ -820,15 +825,15 @@ def test_a_fault_of_our_own_costs_one_run(
     assert "bad" in lines[0]
 
 
-def test_a_fault_of_our_own_when_a_run_is_shown_costs_no_other(
+def test_a_bug_while_runs_are_published_affects_one_run_only(
     logs: Logs, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """When it began is not known, then; all else of it is."""
+    """The run is published without the time of its first event."""
     logs.write("bad/bad.tfevents", 1)
     logs.write("good/good.tfevents", 1, wall_time=200.0)
     logs.write("read/read.tfevents", 1, wall_time=300.0)
     os.utime(logs.path / "read" / "read.tfevents", (2e9, 2e9))
-    # Right after the first turn, so that two of them are shown before it is theirs.
+    # Publish right after the first time slice, when two runs have not had theirs.
     logs.tune(publish_interval_seconds=0)
 
     def read_first_event_time(path: str) -> float | None:
@@ -844,10 +849,10 @@ def test_a_fault_of_our_own_when_a_run_is_shown_costs_no_other(
     assert caplog.messages == ["run bad: KeyError: 'a bug'"]
 
 
-def test_a_file_that_our_fault_concerns_costs_itself(
+def test_a_bug_while_a_file_is_read_affects_that_file_only(
     logs: Logs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The other files of its run are read; none of its rows comes twice."""
+    """The other files of its run are read, and none of its rows is added twice."""
     logs.write("run/1.tfevents", 1)
     logs.write("run/2.tfevents", 2)
     logs.write("run/3.tfevents", 3)
@@ -870,31 +875,28 @@ def test_a_file_that_our_fault_concerns_costs_itself(
     assert logs.steps() == [1, 3, 3]
 
 
-def test_a_fault_of_reading_ahead_costs_no_run(
+def test_a_bug_while_files_are_preloaded_affects_no_run(
     logs: Logs, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The runs are read in their turns, in the same pass: there may be only one."""
+    """The runs are read in their time slices, in the same pass: there may be no other one."""
 
-    def decode_pile(*_: object) -> None:
-        raise ZeroDivisionError("of ours")
+    def decode(*_: object) -> None:
+        raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr(Pile, "_decode", decode_pile)
+    monkeypatch.setattr(Pile, "_decode", decode)
     for run in range(3):
         logs.write(f"{run}/a.tfevents", 1, 2)
     logs.load()
     assert [logs.steps(str(run)) for run in range(3)] == [[1, 2]] * 3
-    assert logs.multiplexer.status.problems == (
-        "preloading small files: ZeroDivisionError: of ours",
-    )
+    assert logs.multiplexer.status.problems == ("preloading small files: ZeroDivisionError: a bug",)
 
 
 def test_damage_is_among_the_problems(logs: Logs, caplog: pytest.LogCaptureFixture) -> None:
-    """With file and offset; only the first of a file is in the log."""
+    """They name file and offset. The log has the first one of each file only."""
     path = logs.write("run/a.tfevents", *range(300))
     data = bytearray(path.read_bytes())
-    records = [40 + i * 43 for i in range(3)]
-    for at in records:
-        data[at + 30] ^= 1
+    for record in range(3):
+        data[40 + 43 * record + 30] ^= 1
     path.write_bytes(data)
     logs.load()
     assert len(logs.multiplexer.status.problems) == 3
@@ -906,8 +908,8 @@ def test_damage_is_among_the_problems(logs: Logs, caplog: pytest.LogCaptureFixtu
 # -- the thread ------------------------------------------------------------------------------------
 
 
-def test_the_thread_shows_what_is_new(logs: Logs) -> None:
-    """New points, new runs; and it ends soon when it is told to."""
+def test_the_thread_publishes_new_data(logs: Logs) -> None:
+    """It publishes new points and new runs, and ends soon after `stop`."""
     logs.loader = logs.new_loader(reload_interval=0.05)
     logs.write("run/a.tfevents", 1)
     logs.loader.start()
@@ -921,19 +923,19 @@ def test_the_thread_shows_what_is_new(logs: Logs) -> None:
     logs.end()
 
 
-def test_nothing_is_shown_on_the_way_before_it_is_to_be(
+def test_nothing_is_published_early_before_publish_is_called(
     logs: Logs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And all that was found from then on, in the order in which it began."""
+    """From then on all runs are published, in the order of their first events."""
     names = ["a", "b", "c", "d"]
     for number, name in enumerate(names):
         logs.write(f"{name}/a.tfevents", 1, wall_time=100.0 + number)
     logs.tune(publish_interval_seconds=0)
-    shown: list[list[str]] = []
+    published: list[list[str]] = []
 
     def read_slice(self: Loader, run: Any) -> None:
-        shown.append(logs.multiplexer.runs())
-        if len(shown) == 3:
+        published.append(logs.multiplexer.runs())
+        if len(published) == 3:
             self.publish()
         real(self, run)
 
@@ -942,22 +944,22 @@ def test_nothing_is_shown_on_the_way_before_it_is_to_be(
     logs.loader = logs.new_loader(reload_interval=0)
     logs.loader.start(publish_early=False)
     logs.loader._threads[0].join(30)
-    assert shown == [[], [], [], names]
+    assert published == [[], [], [], names]
 
 
-def test_who_has_it_show_data_may_wait_for_that(
+def test_publish_can_wait_for_the_first_publication(
     logs: Logs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not for all of it to be read."""
+    """It does not wait until everything is read."""
     logs.write("a/a.tfevents", 1, wall_time=1.0)
     logs.write("b/a.tfevents", 1, wall_time=2.0)
     logs.tune(publish_interval_seconds=0)
-    turns: list[Any] = []
-    go_on, leave = threading.Event(), threading.Event()
+    slices: list[Any] = []
+    first_may_run, second_may_run = threading.Event(), threading.Event()
 
     def read_slice(self: Loader, run: Any) -> None:
-        turns.append(run)
-        assert (go_on, leave)[len(turns) - 1].wait(60)
+        slices.append(run)
+        assert (first_may_run, second_may_run)[len(slices) - 1].wait(60)
         real(self, run)
 
     real = Loader._read_slice
@@ -966,16 +968,16 @@ def test_who_has_it_show_data_may_wait_for_that(
     logs.loader.start(publish_early=False)
     logs.loader.publish(0.01)
     assert logs.multiplexer.runs() == []
-    go_on.set()
+    first_may_run.set()
     logs.loader.publish(60)
     assert logs.multiplexer.runs() == ["a", "b"]
-    leave.set()
+    second_may_run.set()
     logs.loader._threads[0].join(60)
     assert [logs.steps(name) for name in "ab"] == [[1], [1]]
 
 
-def test_a_run_that_is_read_anew_begins_when_its_new_files_do(logs: Logs) -> None:
-    """Not when the old ones did, whoever reads it."""
+def test_a_run_that_is_read_again_gets_the_first_event_time_of_its_new_files(logs: Logs) -> None:
+    """The known time, which is that of the old files, is not copied to the new reader."""
     logs.write("run/a.tfevents", 1, wall_time=50.0)
     logs.load()
     [run] = logs.loader._runs.values()
@@ -986,7 +988,7 @@ def test_a_run_that_is_read_anew_begins_when_its_new_files_do(logs: Logs) -> Non
 
 
 def test_an_interval_of_0_loads_once(logs: Logs) -> None:
-    """And the thread ends."""
+    """Then the thread ends."""
     logs.loader = logs.new_loader(reload_interval=0)
     logs.write("run/a.tfevents", 1)
     logs.loader.start()
@@ -997,8 +999,8 @@ def test_an_interval_of_0_loads_once(logs: Logs) -> None:
     assert logs.steps() == [1]
 
 
-def test_waking_ends_a_pause(logs: Logs, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of an hour, in this case. So does the end."""
+def test_waking_ends_a_pause(logs: Logs) -> None:
+    """The pause would take an hour. Stopping ends it, too."""
     logs.tune(min_pause_seconds=0.01)
     wake = threading.Event()
     logs.loader = logs.new_loader(reload_interval=3600, wake=wake)
@@ -1010,19 +1012,17 @@ def test_waking_ends_a_pause(logs: Logs, monkeypatch: pytest.MonkeyPatch) -> Non
     logs.end()
 
 
-def test_changes_of_files_wake_where_they_are_watched(
-    logs: Logs, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_changed_file_ends_a_pause(logs: Logs) -> None:
     """A changed file starts the next pass at once; reading files starts none."""
     logs.tune(min_pause_seconds=0.01)
     logs.loader = logs.new_loader(reload_interval=3600)
     logs.write("run/a.tfevents", 0)
-    logs.loader.watch()  # However early that is said.
+    logs.loader.watch()  # This may be called before `start`.
     logs.loader.start()
-    # The first without watching, the second with it, and one for what it came too late for.
+    # The first pass does not watch, the second does, the third finds what changed in between.
     logs.wait_until(lambda: logs.multiplexer.status.passes >= 3)
     assert logs.steps() == [0]
-    # The watching thread may not have begun when the first change is made.
+    # The watching thread may not be ready when the first change is made.
     deadline = time.monotonic() + PATIENCE
     step = 0
     while len(logs.steps()) < 2:
@@ -1032,16 +1032,14 @@ def test_changes_of_files_wake_where_they_are_watched(
         time.sleep(0.3)
     passes = -1
     while passes != logs.multiplexer.status.passes:
-        assert time.monotonic() < deadline, "it wakes itself"
+        assert time.monotonic() < deadline, "the loader wakes itself"
         passes = logs.multiplexer.status.passes
         time.sleep(0.7)
     logs.loader.stop()
 
 
-def test_a_logdir_that_appears_later_is_watched_from_then_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Servers are often started before the first job is."""
+def test_a_logdir_that_is_created_later_is_watched(tmp_path: Path) -> None:
+    """Servers are often started before the first training job."""
     logs = Logs(tmp_path / "later", min_pause_seconds=0.01)
     logs.loader = logs.new_loader(reload_interval=0.02)
     logs.loader.start()
@@ -1057,7 +1055,7 @@ def test_a_logdir_that_appears_later_is_watched_from_then_on(
 def test_watching_that_fails_is_logged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Such as by a package that does not work here: the loader still scans at its intervals."""
+    """If, for example, the package does not work here, the loader still scans at intervals."""
     monkeypatch.setitem(sys.modules, "watchfiles", None)
     caplog.set_level("INFO", "tbcore")
 
@@ -1069,15 +1067,15 @@ def test_watching_that_fails_is_logged(
     assert line.startswith("files are not watched for changes: ")
 
 
-def test_nothing_to_watch(tmp_path: Path) -> None:
-    """A directory that does not exist is looked for at intervals."""
+def test_a_missing_logdir_is_not_watched(tmp_path: Path) -> None:
+    """The scans at intervals find it when it is created."""
     assert watch_module.watch([str(tmp_path / "no")], threading.Event(), threading.Event()) is None
 
 
-def test_a_fault_of_a_whole_pass_does_not_end_the_thread(
+def test_a_bug_in_a_pass_does_not_end_the_thread(
     logs: Logs, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It is told once, and tried again."""
+    """It is logged once, and the next pass tries again."""
     failures = iter(range(3))
     real = logdir.Logdir.scan
 
@@ -1096,8 +1094,8 @@ def test_a_fault_of_a_whole_pass_does_not_end_the_thread(
     assert caplog.messages == ["loading failed and is tried again: RuntimeError: a bug"]
 
 
-def test_stopping_ends_a_long_pass(logs: Logs, small_turns: None) -> None:
-    """When the turn is over, not when everything is read."""
+def test_stopping_ends_a_long_pass(logs: Logs, small_slices: None) -> None:
+    """It ends after the current time slice, before everything is read."""
     logs.write("run/a.tfevents", *range(2000))
     logs.multiplexer.subscribe(lambda: logs.loader.stop() if logs.steps() else None)
     logs.load()
@@ -1105,46 +1103,48 @@ def test_stopping_ends_a_long_pass(logs: Logs, small_turns: None) -> None:
     assert logs.multiplexer.status.passes == 0
 
 
-def test_runs_that_begin_during_a_long_pass_are_shown_in_it(logs: Logs, small_turns: None) -> None:
-    """A look is select_rows every reload_interval seconds, whatever is still to be read."""
+def test_runs_created_during_a_long_pass_are_published_in_it(
+    logs: Logs, small_slices: None
+) -> None:
+    """The logdir is scanned every `reload_interval` seconds, however much is unread."""
     logs.loader = logs.new_loader(reload_interval=1e-9)
     logs.write("old/a.tfevents", *range(2000))
     seen = []
 
-    def begin() -> None:
+    def create_run() -> None:
         if len(logs.steps("old")) > 100 and not (logs.path / "new").exists():
             logs.write("new/a.tfevents", 1)
         seen.append((logs.steps("new"), len(logs.steps("old"))))
 
-    logs.multiplexer.subscribe(begin)
+    logs.multiplexer.subscribe(create_run)
     logs.load()
     assert next(count for steps, count in seen if steps == [1]) < 1000
     assert len(logs.steps("old")) == 2000
 
 
-def test_a_run_that_goes_during_a_long_pass_is_not_shown_after(
-    logs: Logs, small_turns: None, monkeypatch: pytest.MonkeyPatch
+def test_a_run_deleted_during_a_long_pass_is_not_published_again(
+    logs: Logs, small_slices: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Though it was read from since the last commit."""
+    """This holds even if it was read since the last commit."""
     logs.loader = logs.new_loader(reload_interval=1e-9)
-    logs.write("goes/a.tfevents", *range(200))
-    logs.write("stays/a.tfevents", *range(200))
+    logs.write("deleted/a.tfevents", *range(200))
+    logs.write("kept/a.tfevents", *range(200))
 
     def read_slice(self: Loader, run: Any) -> None:
         real(self, run)
-        shutil.rmtree(logs.path / "goes", ignore_errors=True)
+        shutil.rmtree(logs.path / "deleted", ignore_errors=True)
 
     real = Loader._read_slice
     monkeypatch.setattr(Loader, "_read_slice", read_slice)
-    # Turns go to the newest first.
-    os.utime(logs.path / "stays" / "a.tfevents", (1, 1))
+    # The newest run gets the first time slice.
+    os.utime(logs.path / "kept" / "a.tfevents", (1, 1))
     logs.load()
-    assert logs.multiplexer.runs() == ["stays"]
-    assert len(logs.steps("stays")) == 200
+    assert logs.multiplexer.runs() == ["kept"]
+    assert len(logs.steps("kept")) == 200
 
 
-def test_many_passes_leave_nothing_behind(logs: Logs) -> None:
-    """Threads and descriptors are as before; the run is live all the while."""
+def test_many_passes_leak_nothing(logs: Logs) -> None:
+    """Threads and descriptors are the same as before, while the run grows."""
     logs.write("run/a.tfevents", 0)
     logs.load()
     before, threads = descriptors(), set(threading.enumerate())
@@ -1156,8 +1156,8 @@ def test_many_passes_leave_nothing_behind(logs: Logs) -> None:
     assert set(threading.enumerate()) <= threads
 
 
-def test_a_server_that_is_started_again_shows_the_same(logs: Logs) -> None:
-    """Runs, tags, ordinals and samples follow from the files alone."""
+def test_a_restarted_server_shows_the_same(logs: Logs) -> None:
+    """Runs, tags, ordinals and samples depend on the files alone."""
     for run in ("b", "a"):
         write_run(logs.path, run, scalars={"x": [float(i) for i in range(300)], "y": [1.0, 2.0]})
         write_run(

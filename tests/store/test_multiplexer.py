@@ -1,4 +1,4 @@
-"""The questions that plugins ask."""
+"""The methods of the multiplexer that plugins use."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def load(logdir: Path) -> Multiplexer:
     return multiplexer
 
 
-def test_an_empty_multiplexer_answers(tmp_path: Path) -> None:
+def test_an_empty_multiplexer_has_no_runs(tmp_path: Path) -> None:
     """Plugins are mounted before anything is loaded."""
     multiplexer = Multiplexer()
     assert multiplexer.runs() == []
@@ -49,7 +49,7 @@ def test_an_empty_multiplexer_answers(tmp_path: Path) -> None:
 
 
 def test_tags_of_every_run_in_order_of_first_appearance(tmp_path: Path) -> None:
-    """Whatever kind came first under a tag; a run without any is listed too."""
+    """Tags with several kinds appear once, and runs without matching tags are listed, too."""
     with EventFileWriter(tmp_path / "train" / "a.tfevents") as writer:
         writer.add_histogram("z", [1.0], 0)
         writer.add_scalar("m", 1, 0)
@@ -64,8 +64,8 @@ def test_tags_of_every_run_in_order_of_first_appearance(tmp_path: Path) -> None:
     assert not multiplexer.has(GRAPHS)
 
 
-def test_what_one_who_asks_does_with_the_tags_concerns_nobody_else(tmp_path: Path) -> None:
-    """Plugins of different people ask for the same."""
+def test_changing_a_result_of_tags_affects_no_other_caller(tmp_path: Path) -> None:
+    """Several plugins get the same cached result."""
     write_run(tmp_path, "run", scalars={"loss": [1.0]})
     multiplexer = load(tmp_path)
     tags: Any = multiplexer.tags(SCALARS)
@@ -81,13 +81,13 @@ def test_what_one_who_asks_does_with_the_tags_concerns_nobody_else(tmp_path: Pat
     assert json_response({"tags": [tags]}).body == b'{"tags":[{"run":["loss"]}]}'
 
 
-def test_tags_with_names_that_json_cannot_take_as_they_are() -> None:
+def test_tag_names_that_are_not_valid_unicode_are_replaced_in_json() -> None:
     odd = TagsByRun({"null": ["null", "\ud800"]})
     assert json_response(odd).body == '{"null":["null","\ufffd"]}'.encode()
 
 
 def test_the_first_metadata_of_a_tag_gives_its_kind(tmp_path: Path) -> None:
-    """For all its values, those of other files included."""
+    """This holds for all its values, including those in other files."""
     for name in ("a", "b"):
         metadata = "first" if name == "a" else "never"
         with EventFileWriter(
@@ -103,7 +103,7 @@ def test_the_first_metadata_of_a_tag_gives_its_kind(tmp_path: Path) -> None:
 
 
 def test_the_last_point_of_each_tag_is_the_one_written_last(tmp_path: Path) -> None:
-    """Whatever came before: other forms under the tag, values that need float64, restarts."""
+    """The tag may have several kinds, values that need float64, and restarts."""
     write_run(tmp_path, "run", scalars={"a": [(0, 1.0), (9, 0.5, 7.5)], "gone": [(5, 1.0)]})
     with EventFileWriter(tmp_path / "run" / "z.tfevents") as writer:
         writer.add_scalar("both", 1.0, 0)
@@ -134,8 +134,8 @@ def test_the_last_point_of_each_tag_is_the_one_written_last(tmp_path: Path) -> N
     assert (last.tags, last.value.tolist()) == (["a", "b"], [1.0, 4.0])
 
 
-def test_metadata_without_a_value_is_there(tmp_path: Path) -> None:
-    """Hyperparameters are written so."""
+def test_metadata_without_a_value_is_an_item(tmp_path: Path) -> None:
+    """Hyperparameters are written this way."""
     write_run(tmp_path, "run", hparams={"_hparams_/session_start_info": b"\x12\x00"})
     multiplexer = load(tmp_path)
     metadata = multiplexer.metadata("run", "_hparams_/session_start_info")
@@ -148,13 +148,13 @@ def test_metadata_without_a_value_is_there(tmp_path: Path) -> None:
 
 
 def test_a_tag_without_metadata_has_an_empty_one(tmp_path: Path) -> None:
-    """So that who asks need not care."""
+    """So callers need no special case."""
     write_run(tmp_path, "run", scalars={"loss": [1.0]})
     assert load(tmp_path).metadata("run", "loss").ByteSize() == 0
 
 
 def test_two_series_of_a_tag_are_merged_as_written(tmp_path: Path) -> None:
-    """A writer that changed its form half way, and one that takes turns."""
+    """A writer may log values of a tag in several forms."""
     with EventFileWriter(tmp_path / "run" / "a.tfevents") as writer:
         for step in range(40):
             dtype = "float64" if step % 3 else None
@@ -174,7 +174,7 @@ def test_two_series_of_a_tag_are_merged_as_written(tmp_path: Path) -> None:
 
 
 def test_two_series_of_items_are_merged_as_written(tmp_path: Path) -> None:
-    """With the sample of both select_rows together."""
+    """A sample is one of both series together."""
     with EventFileWriter(tmp_path / "run" / "a.tfevents") as writer:
         for step in range(12):
             writer.add_histogram("h", [1.0], step, as_tensor=step % 2 == 1)
@@ -189,7 +189,7 @@ def test_two_series_of_items_are_merged_as_written(tmp_path: Path) -> None:
 
 
 def test_samples_are_rows_of_the_whole_series(tmp_path: Path) -> None:
-    """In order, the last one among them, the same ones for each tag of that length."""
+    """Samples are in order, have the last row, and are the same for each tag of that length."""
     values = [float(step) for step in range(500)]
     write_run(tmp_path, "run", scalars={"a": values, "b": values})
     multiplexer = load(tmp_path)
@@ -204,8 +204,8 @@ def test_samples_are_rows_of_the_whole_series(tmp_path: Path) -> None:
             array[0] = 7
 
 
-def test_what_tags_lists_is_answered(tmp_path: Path) -> None:
-    """A claim may match a tag that has no numbers, or nothing but numbers."""
+def test_each_listed_tag_can_be_requested(tmp_path: Path) -> None:
+    """A claim may match a tag without scalars, or one with scalars only."""
     with EventFileWriter(tmp_path / "run" / "a.tfevents") as writer:
         writer.add_summary(0, summaries.tensor("v", [1.0, 2.0], plugin_name="scalars"))
         writer.add_scalar("n", 1.0, 0, dtype="float32")
@@ -219,7 +219,7 @@ def test_what_tags_lists_is_answered(tmp_path: Path) -> None:
 
 
 def test_items_are_read_back_from_their_file(tmp_path: Path) -> None:
-    """Values of summaries as messages, the others as bytes."""
+    """Values of summaries are messages, other items are bytes."""
     with EventFileWriter(tmp_path / "run" / "a.tfevents") as writer:
         writer.add_summary(3, summaries.scalar("s", 1.0), summaries.histogram("h", [1.0, 2.0]))
         writer.add_graph(b"\x0a\x05\x0a\x03abc")
@@ -241,8 +241,8 @@ def test_items_are_read_back_from_their_file(tmp_path: Path) -> None:
     assert item == multiplexer.item("run", "h", HISTOGRAMS, 0)
 
 
-def test_items_that_are_no_longer_there_say_so_in_one_line(tmp_path: Path) -> None:
-    """Other bytes than those that were logged are never served."""
+def test_reading_a_changed_or_deleted_item_raises_an_error(tmp_path: Path) -> None:
+    """Only bytes that were logged are served. Messages have one line."""
     path = write_run(tmp_path, "run", histograms={"h": [[1.0], [2.0]]})
     first, last = load(tmp_path).items("run", "h", HISTOGRAMS)
     data = path.read_bytes()
@@ -250,7 +250,7 @@ def test_items_that_are_no_longer_there_say_so_in_one_line(tmp_path: Path) -> No
     assert isinstance(first.read(), Summary.Value)
     with pytest.raises(DataLossError, match=r"^the record at offset \d+ of .*$"):
         last.read()
-    # A copy has another inode, while the old file is there, and the bytes that were logged.
+    # A copy has another inode, but the bytes that were logged.
     replacement = path.with_name("x")
     replacement.write_bytes(data)
     replacement.rename(path)
@@ -264,8 +264,8 @@ def test_items_that_are_no_longer_there_say_so_in_one_line(tmp_path: Path) -> No
         first.read()
 
 
-def test_names_that_no_terminal_shows_stand_escaped_in_messages(tmp_path: Path) -> None:
-    """And an answer with it can be encoded."""
+def test_unprintable_names_are_escaped_in_messages(tmp_path: Path) -> None:
+    """A response with the message can be encoded."""
     directory = tmp_path / "a\udcffb\n"
     path = write_run(directory, ".", histograms={"h": [[1.0]]})
     multiplexer = load(tmp_path)
@@ -280,8 +280,8 @@ def test_names_that_no_terminal_shows_stand_escaped_in_messages(tmp_path: Path) 
     assert len(message.splitlines()) == 1
 
 
-def test_an_item_that_is_no_longer_an_event(tmp_path: Path) -> None:
-    """Cannot happen to a record with its checksum, and is no fault of the server all the same."""
+def test_an_item_whose_event_lacks_its_value_raises_an_error(tmp_path: Path) -> None:
+    """That cannot happen with a valid checksum, but it must not be an internal error."""
     write_run(tmp_path, "run", histograms={"h": [[1.0]]})
     (item,) = load(tmp_path).items("run", "h", HISTOGRAMS)
     beyond = type(item)(
@@ -300,8 +300,8 @@ def test_an_item_that_is_no_longer_an_event(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ordinal", [-1, 3, 10**30])
-def test_an_ordinal_that_was_never_written(tmp_path: Path, ordinal: int) -> None:
-    """Is not found, and neither is one whose item a restart dropped."""
+def test_an_unknown_ordinal_is_not_found(tmp_path: Path, ordinal: int) -> None:
+    """An ordinal whose item was dropped by a restart is not found, either."""
     write_run(tmp_path, "run", histograms={"h": [[1.0], [2.0], [3.0]]})
     multiplexer = load(tmp_path)
     assert multiplexer.item("run", "h", HISTOGRAMS, 2).step == 2
@@ -314,8 +314,8 @@ def test_an_ordinal_that_was_never_written(tmp_path: Path, ordinal: int) -> None
         multiplexer.item("run", "h", HISTOGRAMS, 1)
 
 
-def test_names_that_come_close_are_named(tmp_path: Path) -> None:
-    """Runs, and tags among those that the question is about."""
+def test_messages_suggest_similar_names(tmp_path: Path) -> None:
+    """They are names of runs, or of tags that the claims match."""
     write_run(tmp_path, "train", scalars={"loss": [1.0], "accuracy": [1.0]})
     write_run(tmp_path, "train", histograms={"lost": [[1.0]]})
     multiplexer = load(tmp_path)
@@ -331,8 +331,8 @@ def test_names_that_come_close_are_named(tmp_path: Path) -> None:
     assert len(str(caught.value).splitlines()) == 1
 
 
-def test_thousands_of_tags_do_not_make_a_wrong_name_slow() -> None:
-    """A request for what is not there costs little, whoever sends it."""
+def test_a_wrong_name_among_thousands_of_tags_is_reported_fast() -> None:
+    """Any client may send requests for tags that do not exist."""
 
     from tbcore.eventfiles.batch import Batch, ScalarColumn
     from tbcore.store.run import RunData
@@ -363,8 +363,8 @@ def test_thousands_of_tags_do_not_make_a_wrong_name_slow() -> None:
         multiplexer.scalars("run", f"{'layer/' * 20}x")
 
 
-def test_kinds_say_what_there_is(tmp_path: Path) -> None:
-    """How many tags and runs, and where to look for one."""
+def test_kinds_count_runs_and_tags(tmp_path: Path) -> None:
+    """Each kind also has an example."""
     write_run(tmp_path, "a", scalars={"x": [1.0], "y": [1.0]}, histograms={"h": [[1.0]]})
     write_run(tmp_path, "b", scalars={"x": [1.0]})
     multiplexer = load(tmp_path)
@@ -380,8 +380,8 @@ def details(multiplexer: Multiplexer, run: str = "run") -> RunDetails:
 
 
 def test_the_last_event_of_a_run_may_be_of_any_kind(tmp_path: Path) -> None:
-    """It stands last in its file; of several files the latest one counts, in whatever order they
-    are read."""
+    """It is the last event in its file. Of several files the latest of these counts, in whatever
+    order they are read."""
     path = tmp_path / "run" / "b.tfevents"
     multiplexer = Multiplexer()
     loader = Loader(multiplexer, [LogdirSpec(None, str(tmp_path))])
@@ -408,8 +408,8 @@ def test_the_last_event_of_a_run_may_be_of_any_kind(tmp_path: Path) -> None:
     assert details(multiplexer).first_event_time == 10.0
 
 
-def test_tags_with_values_that_are_not_finite(tmp_path: Path) -> None:
-    """In the order of tags; those of which nothing is left are not among them."""
+def test_tags_with_nonfinite_values_are_listed(tmp_path: Path) -> None:
+    """They are in the order of tags. Tags whose non-finite values were dropped are not listed."""
     multiplexer = Multiplexer()
     loader = Loader(multiplexer, [LogdirSpec(None, str(tmp_path))])
     with EventFileWriter(tmp_path / "run" / "a.tfevents") as writer:
@@ -433,8 +433,8 @@ def test_tags_with_values_that_are_not_finite(tmp_path: Path) -> None:
     assert details(multiplexer).nonfinite_tags == ("b",)
 
 
-def test_when_files_were_written_to_makes_no_generation(tmp_path: Path) -> None:
-    """It is told all the same, of the newest file as of the last look."""
+def test_a_new_modification_time_makes_no_generation(tmp_path: Path) -> None:
+    """It is in the run's details: that of the newest file in the last scan."""
     for run in ("a", "b"):
         for file in ("1", "2"):
             with EventFileWriter(tmp_path / run / f"{file}.tfevents") as writer:
@@ -456,8 +456,8 @@ def test_when_files_were_written_to_makes_no_generation(tmp_path: Path) -> None:
     assert [found.name for found in multiplexer.run_details()] == multiplexer.runs() == ["b"]
 
 
-def test_details_of_many_runs_cost_only_those_that_change(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Asking makes none, and a commit as many as it changes."""
+def test_a_commit_makes_details_of_changed_runs_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reading details makes none."""
     made: list[str] = []
     real = multiplexer_module._details
     monkeypatch.setattr(
@@ -472,13 +472,13 @@ def test_details_of_many_runs_cost_only_those_that_change(monkeypatch: pytest.Mo
     assert made == ["run7", "run8"]
 
 
-def test_generations_rise_with_changes_and_only_then() -> None:
-    """Of the whole, of each run, and of what can be listed."""
+def test_generations_increase_with_changes_only() -> None:
+    """This holds for the generation of all data, of each run, and of the lists."""
     multiplexer = Multiplexer()
     view = RunView()
     multiplexer.commit({"a": view, "b": view})
     assert multiplexer.generation == 1
-    multiplexer.commit({}, ["nobody"])
+    multiplexer.commit({}, ["unknown"])
     assert multiplexer.generation == 1
     same_tags = RunView(tag_index=view.tag_index, first_event_time=1.0)
     multiplexer.commit({"b": same_tags})
@@ -493,7 +493,7 @@ def test_generations_rise_with_changes_and_only_then() -> None:
     assert multiplexer.first_event_time("b") is None
 
 
-def test_runs_never_move_and_a_run_that_comes_back_is_new() -> None:
+def test_runs_keep_their_places_and_a_run_that_comes_back_is_new() -> None:
     """New ones come last."""
     multiplexer = Multiplexer()
     multiplexer.commit({"c": RunView(), "a": RunView()})
@@ -503,27 +503,27 @@ def test_runs_never_move_and_a_run_that_comes_back_is_new() -> None:
     assert multiplexer.runs() == ["a", "b", "c"]
 
 
-def test_subscribers_are_told_of_commits_and_of_the_status() -> None:
-    """Those that fail do not keep others from it; those that left are not told."""
+def test_subscribers_are_called_for_commits_and_status_changes() -> None:
+    """A subscriber that raises does not affect others, and none is called after it unsubscribed."""
     multiplexer = Multiplexer()
-    told = []
+    generations = []
 
     def fail() -> None:
         raise RuntimeError("the event loop is closed")
 
     multiplexer.subscribe(fail)
-    unsubscribe = multiplexer.subscribe(lambda: told.append(multiplexer.generation))
+    unsubscribe = multiplexer.subscribe(lambda: generations.append(multiplexer.generation))
     multiplexer.commit({"a": RunView()})
     multiplexer.set_status(LoadStatus(loading=True))
     multiplexer.set_status(LoadStatus(loading=True))
-    assert told == [1, 1]
+    assert generations == [1, 1]
     unsubscribe()
     multiplexer.commit({"a": RunView()})
-    assert told == [1, 1]
+    assert generations == [1, 1]
 
 
-def test_readers_see_one_commit(tmp_path: Path) -> None:
-    """A series that somebody holds is as it was, whatever is committed later."""
+def test_a_series_does_not_change_with_later_commits(tmp_path: Path) -> None:
+    """This holds for appended rows and for restarts."""
     with EventFileWriter(tmp_path / "run" / "a.tfevents") as writer:
         writer.add_session_log("START", 0)
         for step in range(100):
@@ -544,7 +544,7 @@ def test_readers_see_one_commit(tmp_path: Path) -> None:
 
 
 def test_wall_times_and_steps_are_exact(tmp_path: Path) -> None:
-    """To the last bit, at the ends of their range."""
+    """They are exact to the last bit, at the ends of their ranges."""
     steps = [-(2**63), -1, 0, 2**53 + 1, 2**63 - 1]
     times = [0.0, -1.5, 1.7e9 + 1e-6, 1e300, float("inf")]
     with EventFileWriter(tmp_path / "run" / "a.tfevents") as writer:
@@ -559,7 +559,7 @@ def test_wall_times_and_steps_are_exact(tmp_path: Path) -> None:
 
 
 def test_items_are_read_and_decoded_together(tmp_path: Path) -> None:
-    """In order, from several files, sampled like everything else."""
+    """They are in order, from several files, and can be sampled."""
     for start in (0, 2):
         write_run(tmp_path, "run", histograms={"h": [(start, [1.0]), (start + 1, [1.0] * 5)]})
     multiplexer = load(tmp_path)
@@ -574,10 +574,10 @@ def test_items_are_read_and_decoded_together(tmp_path: Path) -> None:
         multiplexer.read_items("run", "x", HISTOGRAMS, lambda value: None)
 
 
-def test_what_cannot_be_read_is_left_out_and_told_once(
+def test_unreadable_items_are_left_out_and_logged_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A damaged record, a decoder that refuses one, and a file that is gone; the rest is there."""
+    """A record is damaged, the decoder raises for one, and a file is gone. Other items are read."""
     histograms = {"h": [[1.0], [1.0] * 2, [1.0] * 3]}
     path = write_run(tmp_path, "run", histograms=histograms)
     other = write_run(tmp_path, "run", histograms=histograms)
@@ -599,14 +599,14 @@ def test_what_cannot_be_read_is_left_out_and_told_once(
     assert "5 of 6 items" in record.message
     assert re.search(r"a?\.tfevents.* offset \d+: one is too few", record.message)
 
-    # Without any there is nothing to answer but why.
+    # If no item is left, the error is raised.
     path.unlink()
     with pytest.raises(NotFoundError, match="No such file"):
         multiplexer.read_items("run", "h", HISTOGRAMS, decode)
 
 
-def test_a_fault_of_a_decoder_is_raised(tmp_path: Path) -> None:
-    """It is no fault of the data."""
+def test_a_bug_in_a_decoder_is_raised(tmp_path: Path) -> None:
+    """The data is not at fault."""
     write_run(tmp_path, "run", histograms={"h": [[1.0]]})
     with pytest.raises(ZeroDivisionError):
         load(tmp_path).read_items("run", "h", HISTOGRAMS, lambda value: 1 / 0)

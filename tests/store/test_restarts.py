@@ -1,4 +1,4 @@
-"""Restarts of a training job: which of its rows are orphans, case by case, through real files."""
+"""Restarts of a training job: which rows they orphan, case by case, through real files."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ SCALAR = (Claim(is_scalar=True),)
 def write(logdir: Path, script: str, *, version: str | None = "brain.Event:2") -> None:
     """Writes the files of a run.
 
-    `a0..a5 S@3 b7 | G@2 a6` is steps 0 to 5 of tag a, a START at step 3 and step 7 of b; then in
-    another file a graph at step 2 and step 6 of a.
+    `a0..a5 S@3 b7 | G@2 a6` writes steps 0 to 5 of tag a, a START at step 3 and step 7 of tag b;
+    then, in a second file, a graph at step 2 and step 6 of tag a.
     """
     for number, part in enumerate(script.split("|")):
         with EventFileWriter(logdir / "run" / f"{number}.tfevents", file_version=version) as writer:
@@ -62,7 +62,7 @@ def load(logdir: Path, *, purge_orphaned_data: bool = True) -> Multiplexer:
 
 
 def steps(multiplexer: Multiplexer) -> dict[str, list[int]]:
-    """Steps of all tags, those of items after those of scalars."""
+    """Steps of all tags: first those of scalars, then those of items."""
     return {
         tag: multiplexer.scalars("run", tag, claims=ANY).step.tolist()
         + [item.step for item in multiplexer.items("run", tag, ANY)]
@@ -71,13 +71,13 @@ def steps(multiplexer: Multiplexer) -> dict[str, list[int]]:
 
 
 VERSION_2 = [
-    # Executed with TensorBoard's reader before and after it learnt to spare the first START.
+    # Run with TensorBoard's reader, before and after it was changed to ignore the first START.
     ("S@0 a0..a5 b3 | S@3 a3' a4'", {"a": [0, 1, 2, 3, 4], "b": []}),
     ("a0..a5 S@3 a6", {"a": [0, 1, 2, 3, 4, 5, 6]}),
     ("a0..a5 a2'", {"a": [0, 1, 2, 3, 4, 5, 2]}),
     ("S@0 a1 a2 S@2 a3", {"a": [1, 3]}),
     ("a0..a5 | S@3 a3' a4'", {"a": [0, 1, 2, 3, 4]}),
-    # What follows from the rule.
+    # Other cases, by the rule.
     ("a0..a5 | a6 S@3 a7", {"a": [0, 1, 2, 7]}),
     ("a0..a5 S@3 S@3 a6", {"a": [0, 1, 2, 6]}),
     ("a0..a5 C@3 a6", {"a": [0, 1, 2, 3, 4, 5, 6]}),
@@ -92,10 +92,10 @@ VERSION_2 = [
 
 
 @pytest.mark.parametrize(("script", "expected"), VERSION_2)
-def test_files_of_version_2_say_where_a_job_went_on(
+def test_a_start_in_a_file_of_version_2_orphans_rows(
     tmp_path: Path, script: str, expected: dict[str, list[int]]
 ) -> None:
-    """A START drops the rows at its step and above, but for the first one of the first file."""
+    """A START drops rows at its step and above, except the first START in the first file."""
     write(tmp_path, script)
     assert steps(load(tmp_path)) == expected
 
@@ -104,14 +104,14 @@ OLD = [
     ("a0..a5 b5 a2' b2' a3'", {"a": [0, 1, 2, 3], "b": [2]}),
     ("a0..a5 a2'", {"a": [0, 1, 2]}),
     ("a0..a5 b3 a4'", {"a": [0, 1, 2, 3, 4], "b": [3]}),
-    # The most recent step stays while steps are below it, so that each of these drops.
+    # The most recent step stays while steps are below it, so each of these drops rows.
     ("a9 a1 a2 a1'", {"a": [1]}),
     ("a9 b1 b2 a3 b2'", {"a": [3], "b": [1, 2]}),
-    # An event without summary lowers it.
+    # An event without a summary lowers the most recent step.
     ("a9 G@0 a1 a2 b1", {"": [0], "a": [9, 1, 2], "b": [1]}),
     ("a9 S@0 a1 a2", {"a": [9, 1, 2]}),
     ("a9 C@3 a2", {"a": [2]}),
-    # All kinds, but graphs only lower it.
+    # All kinds are dropped. Graphs are not, and only lower the most recent step.
     ("H@5 T@5 a9 H@3 T@4", {"h": [3], "t": [4], "a": [9]}),
     ("a9 G@5 G@2 a3", {"a": [9, 3], "": [5, 2]}),
     ("a0..a5 | a3' a4'", {"a": [0, 1, 2, 3, 4]}),
@@ -120,19 +120,19 @@ OLD = [
 
 @pytest.mark.parametrize("version", [None, "brain.Event:1", "garbage", "brain.Event:x"])
 @pytest.mark.parametrize(("script", "expected"), OLD)
-def test_in_older_files_only_steps_tell(
+def test_in_older_files_a_lower_step_orphans_rows(
     tmp_path: Path, script: str, expected: dict[str, list[int]], version: str | None
 ) -> None:
-    """A step that goes back drops, from the tags of its event alone."""
+    """Rows are dropped from the tags of the event with the lower step only."""
     if version is not None and script == "a0..a5 | a3' a4'":
-        # The event that names the version has step 0, and lowers the most recent one.
+        # The event with the file version has step 0, which lowers the most recent step.
         expected = {"a": [0, 1, 2, 3, 4, 5, 3, 4]}
     write(tmp_path, script, version=version)
     assert steps(load(tmp_path)) == expected
 
 
 def test_values_of_one_event_do_not_orphan_each_other(tmp_path: Path) -> None:
-    """ArithmeticSteps where a tag comes twice, with others between."""
+    """This holds even if a tag occurs twice in it, with other tags between."""
     with EventFileWriter(tmp_path / "run" / "0.tfevents", file_version=None) as writer:
         writer.add_scalar("a", 5, 5)
         many = [summaries.scalar(f"other{i}", 0) for i in range(40)]
@@ -144,8 +144,8 @@ def test_values_of_one_event_do_not_orphan_each_other(tmp_path: Path) -> None:
     assert multiplexer.scalars("run", "a").ordinal.tolist() == [1, 2]
 
 
-def test_a_tag_without_name_is_a_tag_like_others(tmp_path: Path) -> None:
-    """It drops its own rows, not those of all tags."""
+def test_an_empty_tag_name_is_a_tag_like_others(tmp_path: Path) -> None:
+    """It drops its own rows only, not those of all tags."""
     with EventFileWriter(tmp_path / "run" / "0.tfevents", file_version=None) as writer:
         writer.add_scalar("a", 1, 5)
         writer.add_scalar("", 1, 6)
@@ -155,7 +155,7 @@ def test_a_tag_without_name_is_a_tag_like_others(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("version", [None, "brain.Event:2"])
 def test_purging_can_be_turned_off(tmp_path: Path, version: str | None) -> None:
-    """Then everything that was ever written is shown, in that order."""
+    """Then all rows are shown, in the order in which they were written."""
     write(tmp_path, "S@0 a0..a5 | S@2 a2' a1'", version=version)
     multiplexer = load(tmp_path, purge_orphaned_data=False)
     assert steps(multiplexer) == {"a": [0, 1, 2, 3, 4, 5, 2, 1]}
@@ -163,7 +163,7 @@ def test_purging_can_be_turned_off(tmp_path: Path, version: str | None) -> None:
 
 
 def test_ordinals_outlive_a_restart(tmp_path: Path) -> None:
-    """None is given twice, so that a link to an item never shows another one."""
+    """No ordinal is used twice, so a link to an item never shows another one."""
     write(tmp_path, "S@0 a0..a3 H@0 H@1 H@2 | S@2 a2' H@2")
     multiplexer = load(tmp_path)
     assert multiplexer.scalars("run", "a").ordinal.tolist() == [0, 1, 4]
@@ -171,7 +171,7 @@ def test_ordinals_outlive_a_restart(tmp_path: Path) -> None:
 
 
 def test_files_that_grow_together(tmp_path: Path) -> None:
-    """A START is judged when it arrives; rows that come to an earlier file later are appended."""
+    """A START drops rows that were read before it. Later rows of an earlier file are appended."""
     multiplexer = Multiplexer()
     loader = Loader(multiplexer, [LogdirSpec(None, str(tmp_path))])
     first = EventFileWriter(tmp_path / "run" / "0.tfevents")
@@ -190,8 +190,8 @@ def test_files_that_grow_together(tmp_path: Path) -> None:
     assert steps(multiplexer) == {"a": [0, 3, 6]}
 
 
-def test_each_file_is_judged_by_its_own_version(tmp_path: Path) -> None:
-    """Also when an older one grows after a newer one was read."""
+def test_each_file_follows_the_rule_of_its_own_version(tmp_path: Path) -> None:
+    """This holds even if an old file grows after a newer one was read."""
     multiplexer = Multiplexer()
     loader = Loader(multiplexer, [LogdirSpec(None, str(tmp_path))])
     old = EventFileWriter(tmp_path / "run" / "0.tfevents", file_version="brain.Event:1")
@@ -208,8 +208,8 @@ def test_each_file_is_judged_by_its_own_version(tmp_path: Path) -> None:
     assert steps(multiplexer) == {"a": [1, 4]}
 
 
-def test_a_restart_empties_a_tag_and_it_stays_listed(tmp_path: Path) -> None:
-    """With its place in the order, and ready to be written to again."""
+def test_a_tag_without_remaining_rows_stays_listed(tmp_path: Path) -> None:
+    """It keeps its place in the order of tags."""
     write(tmp_path, "S@0 b3 a0 | S@1 a1")
     multiplexer = load(tmp_path)
     assert multiplexer.tags(SCALAR) == {"run": ["b", "a"]}

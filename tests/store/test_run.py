@@ -1,4 +1,4 @@
-"""RunData against the rules of event files, select_rows one event after the other."""
+"""RunData follows the rules of event files: it is compared with a model in plain Python."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from tbcore.store.series import (
 )
 from tbcore.store.view import RunView
 
-# -- events, and what they become ------------------------------------------------------------------
+# -- events, and the items of a file made of them ------------------------------------------------
 
 
 class Value(NamedTuple):
@@ -43,12 +43,12 @@ class Value(NamedTuple):
     field: str
     is_scalar: bool
     plugin_name: str | None = None
-    """Of the metadata; None for a value without any."""
+    """Plugin name in the metadata; None for a value without metadata."""
 
 
 class Event(NamedTuple):
     what: str
-    """summary, graph_def, other, version or start."""
+    """One of summary, graph_def, other, version, start."""
     step: int
     values: tuple[Value, ...] = ()
     version: float = 0.0
@@ -59,12 +59,12 @@ class Row(NamedTuple):
     step: int
     file: int
     offset: int
-    place: int
-    """Index in the event."""
+    index: int  # type: ignore[assignment]  # hides a method of tuples
+    """Index of the value in its event."""
 
 
 Content = dict[str, dict[Kind, list[Row]]]
-"""Tag to kind to rows."""
+"""Rows by tag and kind."""
 
 
 def metadata(plugin_name: str) -> bytes:
@@ -74,7 +74,7 @@ def metadata(plugin_name: str) -> bytes:
 
 
 def offsets_of(events: Sequence[Event], start: int = 0) -> list[int]:
-    """Of records that are as short as such events can be."""
+    """Offsets of records that are as short as records with such events can be."""
     offsets = []
     for event in events:
         offsets.append(start)
@@ -85,7 +85,7 @@ def offsets_of(events: Sequence[Event], start: int = 0) -> list[int]:
 def batches_of(
     events: Sequence[Event], cuts: Sequence[int] = (), start: int = 0
 ) -> Iterator[Batch | FileVersion | SessionStart]:
-    """As decoding hands on the events of one file: cut at events that are items, and at `cuts`."""
+    """The items of one file with these events: a new batch begins at each number in `cuts`, too."""
     pending: list[tuple[int, Event]] = []
     for number, (offset, event) in enumerate(zip(offsets_of(events, start), events, strict=True)):
         if pending and (number in cuts or event.what in ("version", "start")):
@@ -126,7 +126,7 @@ def batch_of(events: Sequence[tuple[int, Event]]) -> Batch:
         offset_column, index_column, step = np.array(found, np.int64).T
         position = offset_column + index_column
         if is_scalar:
-            # The value tells where the row comes from.
+            # The value is the position, so that rows can be told apart.
             value = position.astype(np.float64)
             batch.scalars.append(
                 ScalarColumn(tag, field, first.get(key), position, step, step + 0.5, value)
@@ -150,11 +150,11 @@ def batch_of(events: Sequence[tuple[int, Event]]) -> Batch:
     return batch
 
 
-# -- the rules, one event after the other ----------------------------------------------------------
+# -- the model -----------------------------------------------------------------------------------
 
 
 class Model:
-    """What a run holds, by the plainest code there is."""
+    """The rows of a run, computed event by event in plain Python."""
 
     def __init__(self, *, purges: bool) -> None:
         self.purges = purges
@@ -221,7 +221,7 @@ def content_of(view: RunView) -> Content:
             steps = series.column(STEP).tolist()
             assert series.column(WALL_TIME).tolist() == [step + 0.5 for step in steps]
             if series.kind.is_scalar:
-                # The value is the position; the model says which offset and index that is.
+                # The value is the position: the sum of offset and index in the model.
                 rows = [
                     Row(ordinal, step, -1, int(position), -1)
                     for ordinal, step, position in zip(
@@ -239,12 +239,12 @@ def content_of(view: RunView) -> Content:
 
 
 def comparable(content: Content) -> list[tuple[str, Kind, list[Row]]]:
-    """In the order of tags; of scalars the position is all that is known of where they stood."""
+    """Content as a list in the order of tags. Rows of scalars have only their position."""
     return [
         (
             tag,
             kind,
-            [Row(r.ordinal, r.step, -1, r.offset + r.place, -1) for r in rows]
+            [Row(r.ordinal, r.step, -1, r.offset + r.index, -1) for r in rows]
             if kind.is_scalar and rows and rows[0].file >= 0
             else rows,
         )
@@ -285,15 +285,15 @@ PIECES = st.lists(
     st.tuples(st.integers(0, 2), st.lists(EVENTS, max_size=14), st.sets(st.integers(1, 13))),
     max_size=6,
 )
-"""File, events that come in it now, and where batches are cut."""
+"""Pieces of a stream: the number of a file, events appended to it, and where batches are cut."""
 
 
 @settings(max_examples=400, deadline=None)
 @given(PIECES, st.booleans(), st.sets(st.integers(0, 5)))
-def test_any_stream_of_events(
-    pieces: list[tuple[int, list[Event], set[int]]], purges: bool, settled: set[int]
+def test_any_stream_of_events_gives_the_rows_of_the_model(
+    pieces: list[tuple[int, list[Event], set[int]]], purges: bool, trimmed: set[int]
 ) -> None:
-    """Files that grow by turns, restarts, tags of several kinds: rows, ordinals and order.
+    """The stream has files that grow in turn, restarts, and tags of several kinds.
 
     And each view still shows at the end what it showed when it was made.
     """
@@ -312,7 +312,7 @@ def test_any_stream_of_events(
         for offset, event in zip(offsets_of(events, ends[file]), events, strict=True):
             model.take(event, file, offset)
             ends[file] = offset + 1000
-        if number in settled:
+        if number in trimmed:
             data.trim_spare_capacity()
         view = data.commit()
         assert comparable(content_of(view)) == comparable(model.content())
@@ -321,7 +321,7 @@ def test_any_stream_of_events(
         assert comparable(content_of(view)) == expected
 
 
-# -- and single rules ------------------------------------------------------------------------------
+# -- single rules ----------------------------------------------------------------------------------
 
 
 def take(data: RunData, events: Sequence[Event], *, file_index: int = 0, start: int = 0) -> RunView:
@@ -350,7 +350,7 @@ def steps_of(view: RunView, tag: str) -> list[int]:
 
 
 def test_a_view_stays_the_same_while_nothing_changes() -> None:
-    """So that an idle run costs nobody anything, and names no new generation."""
+    """So an idle run leads to no new generation."""
     data = new_data()
     view = take(data, scalar("a", 1, 2))
     assert data.commit() is view
@@ -359,8 +359,8 @@ def test_a_view_stays_the_same_while_nothing_changes() -> None:
     assert data.commit() is data.commit()
 
 
-def test_the_shape_changes_with_tags_and_kinds_and_not_with_rows() -> None:
-    """Answers about tags are kept as long as it stays."""
+def test_the_tag_index_changes_with_tags_and_kinds_and_not_with_rows() -> None:
+    """Cached results are used as long as it stays the same."""
     data = new_data()
     version = Event("version", 0, (), 2.0)
     first = take(data, [version, *scalar("a", 1)])
@@ -384,7 +384,7 @@ def test_the_shape_changes_with_tags_and_kinds_and_not_with_rows() -> None:
 
 
 def test_the_first_metadata_of_a_batch_is_the_one_written_first() -> None:
-    """Not that of the column that comes first."""
+    """It need not be that of the first column."""
     events = [
         Event("summary", 0, (Value("a", "simple_value", True),)),
         Event("summary", 1, (Value("a", "tensor", True, "early"),)),
@@ -395,8 +395,8 @@ def test_the_first_metadata_of_a_batch_is_the_one_written_first() -> None:
     assert {kind.plugin_name for kind in view.kinds()} == {"early"}
 
 
-def test_metadata_that_is_no_message_names_no_plugin() -> None:
-    """It is served as it is; decoding it is for who asks for it."""
+def test_invalid_metadata_has_no_plugin_name() -> None:
+    """The bytes are kept as they are."""
     data = new_data()
     batch = batch_of([(0, scalar("a", 1)[0])])
     batch.scalars[0] = batch.scalars[0]._replace(metadata=FirstMetadata(0, b"\xff\xff"))
@@ -405,7 +405,7 @@ def test_metadata_that_is_no_message_names_no_plugin() -> None:
 
 
 def test_two_kinds_of_a_tag_share_its_ordinals() -> None:
-    """They are counted in the order written."""
+    """Rows of both are numbered together, in the order written."""
     events = [
         Event("summary", step, (Value("a", "tensor" if step % 2 else "simple_value", True),))
         for step in range(6)
@@ -415,8 +415,8 @@ def test_two_kinds_of_a_tag_share_its_ordinals() -> None:
     assert [row.ordinal for row in content[Kind("tensor", "", True)]] == [1, 3, 5]
 
 
-def test_a_bound_keeps_the_rows_that_a_sample_would_show() -> None:
-    """`max_points`: of scalars only, and the newest row always."""
+def test_max_points_keeps_the_rows_of_a_sample() -> None:
+    """It limits scalars only, and always keeps the last row."""
     data, free = new_data(max_points=10), new_data()
     for some in (data, free):
         take(some, [Event("version", 0, (), 2.0)])
@@ -433,15 +433,15 @@ def test_a_bound_keeps_the_rows_that_a_sample_would_show() -> None:
 
 
 @pytest.mark.parametrize("grows", [False, True])
-def test_a_start_looks_at_the_tags_that_it_drops_from(
+def test_a_start_only_processes_tags_that_it_may_concern(
     monkeypatch: pytest.MonkeyPatch, grows: bool
 ) -> None:
-    """And at those that grew since the one before: a small file may hold thousands of both."""
-    looks: list[str] = []
+    """These are tags that lose rows, or that grew since the last START."""
+    calls: list[str] = []
     for name in ("purged", "highest_step"):
         real = getattr(Series, name)
         monkeypatch.setattr(
-            Series, name, lambda *a, real=real, **k: looks.append("") or real(*a, **k)
+            Series, name, lambda *a, real=real, **k: calls.append("") or real(*a, **k)
         )
     data = new_data()
     take(data, [Event("version", 0, (), 2.0)])
@@ -451,11 +451,11 @@ def test_a_start_looks_at_the_tags_that_it_drops_from(
         extended = scalar("tag7", 4 + number) if grows else []
         view = take(data, [*extended, Event("start", 3)], start=1000 + 1000 * number)
     assert steps_of(view, "tag7") == steps_of(view, "tag8") == [1, 2]
-    assert len(looks) <= 2 * 200 + 3 * 300
+    assert len(calls) <= 2 * 200 + 3 * 300
 
 
-def test_many_events_of_an_old_file_that_step_back_at_once() -> None:
-    """Without version: the later rows win, tag by tag, in one batch or in many."""
+def test_many_events_of_an_old_file_may_step_back() -> None:
+    """Later rows replace earlier ones of their tag, in one batch as in many."""
     events = [*scalar("a", *range(1000)), *scalar("b", 5), *scalar("a", *range(500, 1000))]
     at_once, one_by_one = new_data(), new_data()
     view = take(at_once, events)

@@ -1,4 +1,4 @@
-"""Which rows are shown: the promises of the HTTP API documents, and those of the rule itself."""
+"""Samples keep the promises of the HTTP API documents, and follow the rule."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ordinal_arrays = st.lists(st.integers(0, 100_000), unique=True, max_size=400).ma
 
 
 def by_the_rule(ordinals: NDArray[np.int64], k: int) -> list[int]:
-    """The rule as it is written down, one step after the other."""
+    """The rule in plain Python, as the module's docstring has it."""
     n = len(ordinals)
     if k == 0 or n <= k:
         return list(range(n))
@@ -30,7 +30,7 @@ def by_the_rule(ordinals: NDArray[np.int64], k: int) -> list[int]:
 
 
 def splitmix64(ordinal: int) -> int:
-    """In plain integers, as its authors print it."""
+    """The algorithm in plain integers, as its authors published it."""
     mask = (1 << 64) - 1
     z = (ordinal + 1) * 0x9E3779B97F4A7C15 & mask
     z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 & mask
@@ -39,7 +39,7 @@ def splitmix64(ordinal: int) -> int:
 
 
 def test_priorities_are_those_of_splitmix64() -> None:
-    """The first numbers for seed 0 are published in many places, this one among them."""
+    """The first two values for seed 0 are widely published."""
     assert priorities(np.arange(2)).tolist() == [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4]
     ordinals = np.array([0, 1, 77, 2**40, 2**63 - 1], np.int64)
     assert priorities(ordinals).tolist() == [splitmix64(n) for n in ordinals.tolist()]
@@ -47,19 +47,19 @@ def test_priorities_are_those_of_splitmix64() -> None:
 
 @given(lengths, counts)
 def test_samples_follow_the_rule(n: int, k: int) -> None:
-    """Rising, the last row among them, as many as were asked for, and those with low priority."""
+    """Ascending rows, as many as requested: the last one, and those with the lowest priorities."""
     assert sampled_rows(n, k).tolist() == by_the_rule(np.arange(n), k)
 
 
 @given(ordinal_arrays, counts)
 def test_samples_of_other_ordinals_follow_the_rule(ordinals: NDArray[np.int64], k: int) -> None:
-    """Also where rows were dropped."""
+    """Series from which rows were dropped have such ordinals."""
     assert sampled_rows_of(ordinals, k).tolist() == by_the_rule(ordinals, k)
 
 
 @given(lengths, st.integers(1, 300), st.integers(1, 300))
 def test_fewer_samples_are_a_subset_of_more(n: int, a: int, b: int) -> None:
-    """So that bounds may be applied one after the other."""
+    """So a series may be sampled several times in a row."""
     few, many = sorted((a, b))
     assert set(sampled_rows(n, few)) <= set(sampled_rows(n, many))
     again = sampled_rows(n, many)[sampled_rows_of(sampled_rows(n, many), few)]
@@ -68,14 +68,14 @@ def test_fewer_samples_are_a_subset_of_more(n: int, a: int, b: int) -> None:
 
 @given(st.integers(1, 3000), st.integers(2, 100))
 def test_one_more_row_changes_at_most_one_of_the_others(n: int, k: int) -> None:
-    """Charts do not flicker while they grow."""
+    """So charts do not flicker while they grow."""
     before, after = set(sampled_rows(n, k)[:-1]), set(sampled_rows(n + 1, k)[:-1])
     assert len(after - before) <= 1
 
 
 @given(st.lists(lengths, max_size=8), st.integers(2, 200))
 def test_series_of_the_same_length_are_sampled_alike(others: list[int], k: int) -> None:
-    """Whatever was asked before: A[i] ~ B[i] stays so in the samples."""
+    """Row i is in the sample of each of them or of none, whatever was sampled before."""
     expected = by_the_rule(np.arange(2000), k)
     for n in others:
         sampled_rows(n, k)
@@ -87,9 +87,9 @@ def test_series_of_the_same_length_are_sampled_alike(others: list[int], k: int) 
 def test_a_sampler_of_growing_rows_gives_what_the_rule_gives(
     asked: list[int], k: int, ordinals: NDArray[np.int64]
 ) -> None:
-    """For lengths in any order, and with ordinals that are not 0, 1, 2, ..."""
+    """This holds for lengths in any order, and for ordinals other than 0, 1, 2, ..."""
     sampler = Sampler()
-    # Blocks so small that a few hundred rows are many of them.
+    # With such small blocks, a few hundred rows are many blocks.
     with mock.patch.object(sampling, "_BLOCK_ROWS", 16):
         for n in asked:
             n = min(n, len(ordinals))
@@ -97,8 +97,8 @@ def test_a_sampler_of_growing_rows_gives_what_the_rule_gives(
             assert found.tolist() == by_the_rule(ordinals[:n], k)
 
 
-def test_a_growing_series_is_not_looked_at_again() -> None:
-    """Of five million rows only the new ones are."""
+def test_rows_of_a_growing_series_are_hashed_once() -> None:
+    """The ordinals of five million rows are requested once, and later those of new rows only."""
     seen = 0
 
     def ordinals_of(start: int, stop: int) -> NDArray[np.int64]:
@@ -119,9 +119,9 @@ def test_a_growing_series_is_not_looked_at_again() -> None:
 
 
 def test_all_rows_are_equally_likely() -> None:
-    """Over 20,000 stretches of ordinals, 10 of 40: each place but the last in 9 of 39 samples.
+    """Each row but the last is in 9 of 39 samples, over 20,000 samples of 10 of 40 rows.
 
-    The count of one place has a standard deviation of 60, so that 5 of these are 300.
+    The count of each row has a standard deviation of 60; five of these are 300.
     """
     ordinals = np.arange(20_000 * 40, dtype=np.int64).reshape(20_000, 40)
     order = np.argsort(priorities(ordinals[:, :39].ravel()).reshape(-1, 39), axis=1)
@@ -131,10 +131,10 @@ def test_all_rows_are_equally_likely() -> None:
 
 
 def test_neighbours_are_chosen_independently() -> None:
-    """Hashing consecutive numbers leaves no pattern: pairs are chosen as often as they should be.
+    """Hashing consecutive numbers leaves no pattern: pairs of rows are chosen as often as expected.
 
-    Of a million rows a tenth is chosen, so that both of a pair are in one of a hundred: 10,000
-    with a standard deviation of 100.
+    A tenth of a million rows is chosen, so both rows of a pair are chosen in one of a hundred
+    cases: 10,000, with a standard deviation of 100.
     """
     chosen = np.zeros(1_000_000, np.bool_)
     chosen[sampled_rows(1_000_000, 100_000)] = True
@@ -144,12 +144,12 @@ def test_neighbours_are_chosen_independently() -> None:
 
 
 def test_a_negative_number_of_samples_is_refused() -> None:
-    """0 means all, so that a mistake must not."""
+    """0 requests all rows, and a wrong number must not."""
     with pytest.raises(ValueError):
         sampled_rows(10, -1)
 
 
 def test_samples_are_read_only() -> None:
-    """They are shared by all who ask for the same."""
+    """Cached samples are shared by all callers."""
     with pytest.raises(ValueError):
         sampled_rows(100, 10)[0] = 5

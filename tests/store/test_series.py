@@ -1,4 +1,4 @@
-"""Series: columns that grow at their end, and readers that see what they saw."""
+"""Series: columns that grow at their end, while readers keep what they have."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ IMAGE = Kind("image", "", False)
 
 
 def scalars(*steps: int) -> list[NDArray[Any]]:
-    """Rows whose wall time and value tell their step."""
+    """Rows whose wall time and value follow from their step."""
     step = np.array(steps, np.int64)
     return [step, step + 0.25, (step / 2).astype(np.float32)]
 
@@ -53,10 +53,10 @@ def ordinals_of(series: Series) -> list[int]:
     st.integers(0, 9),
     st.integers(1, 9),
 )
-def test_values_that_are_not_finite_are_counted(
+def test_nonfinite_values_are_counted(
     blocks: list[list[tuple[int, float]]], limit: int, max_rows: int
 ) -> None:
-    """Whatever is appended and dropped."""
+    """The count is right after any rows are appended or dropped."""
     series = Series.empty(SCALAR)
     for block in blocks:
         step, value = np.array(block, np.float64).reshape(-1, 2).T
@@ -69,7 +69,7 @@ def test_values_that_are_not_finite_are_counted(
 
 @given(st.lists(st.lists(st.integers(-3, 9))), st.integers(-3, 9))
 def test_the_highest_step_is_known(blocks: list[list[int]], limit: int) -> None:
-    """Whether steps rise or not, and after some were dropped."""
+    """It is right for steps in any order, and after rows were dropped."""
     series = Series.empty(SCALAR)
     for block in blocks:
         series = series.appended(scalars(*block), len(series))
@@ -78,8 +78,8 @@ def test_the_highest_step_is_known(blocks: list[list[int]], limit: int) -> None:
     assert series.highest_step() == max(steps_of(series), default=None)
 
 
-def test_rows_come_out_as_they_went_in() -> None:
-    """All columns, over many blocks."""
+def test_columns_have_the_rows_that_were_appended() -> None:
+    """This holds for all columns, while blocks are replaced by larger ones."""
     series = Series.empty(SCALAR)
     for start in range(0, 1000, 7):
         series = series.appended(scalars(*range(start, start + 7)), start)
@@ -92,8 +92,8 @@ def test_rows_come_out_as_they_went_in() -> None:
     assert series.ordinal_ranges is None
 
 
-def test_what_was_handed_out_does_not_change() -> None:
-    """A reader keeps its series while rows are appended, behind it and in other blocks."""
+def test_a_series_in_use_does_not_change() -> None:
+    """Rows that are appended later, in its block or another one, are not in it."""
     seen = []
     series = Series.empty(SCALAR)
     for step in range(200):
@@ -106,13 +106,13 @@ def test_what_was_handed_out_does_not_change() -> None:
 
 
 def test_columns_are_read_only() -> None:
-    """Plugins get them as they are."""
+    """Plugins get views of the store's own memory."""
     with pytest.raises(ValueError):
         series_of(1, 2).column(STEP)[0] = 3
 
 
 def test_source_arrays_are_copied_even_if_unaligned() -> None:
-    """Decoding hands out views of a buffer that it fills again."""
+    """Decoding returns views of a buffer that it overwrites."""
     buffer = bytearray(3 + 4 * 20)
     rows = np.ndarray(
         (4,), [("step", "<i8"), ("wall_time", "<f8"), ("value", "<f4")], buffer, 3, (20,)
@@ -144,7 +144,7 @@ def test_source_arrays_are_copied_even_if_unaligned() -> None:
     ],
 )
 def test_values_are_float32_as_long_as_nothing_is_lost(values: list[float], layout: object) -> None:
-    """Eight bytes a value only where a value needs them, and then for those before too."""
+    """Values take eight bytes only if one of them needs it; then earlier ones do, too."""
     rows = scalars(*range(len(values)))
     rows[VALUE] = np.array(values, np.float64)
     series = series_of(7).appended(rows, 1)
@@ -153,12 +153,12 @@ def test_values_are_float32_as_long_as_nothing_is_lost(values: list[float], layo
     assert series.appended(scalars(4), 4).layout is layout
 
 
-@pytest.mark.parametrize(("is_even", "most"), [(True, 14), (False, 22)])
-def test_points_cost_little_memory(is_even: bool, most: int) -> None:
-    """Once loaded: 20 bytes and what is spare, 8 less where steps rise evenly; also when the size
-    was not known before."""
+@pytest.mark.parametrize(("is_arithmetic", "max_row_bytes"), [(True, 14), (False, 22)])
+def test_points_cost_little_memory(is_arithmetic: bool, max_row_bytes: int) -> None:
+    """A loaded series takes 20 bytes per row and some spare capacity, 8 bytes less with a constant
+    stride. This holds even if its length was not known in advance."""
     step = np.arange(10_000, dtype=np.int64) * 10
-    step[5] += not is_even
+    step[5] += not is_arithmetic
     wall_time, value = step.astype(np.float64), np.ones(10_000, np.float32)
     tracemalloc.start()
     before = tracemalloc.get_traced_memory()[0]
@@ -169,7 +169,7 @@ def test_points_cost_little_memory(is_even: bool, most: int) -> None:
     used = tracemalloc.get_traced_memory()[0] - before
     tracemalloc.stop()
     assert len(series) == 1_000_000
-    assert used <= most * 1_000_000
+    assert used <= max_row_bytes * 1_000_000
 
 
 STEPS = st.integers(-3, 20) | st.sampled_from([-(2**63), -1, 2**53 + 1, 2**62, 2**63 - 1])
@@ -180,14 +180,14 @@ STEPS = st.integers(-3, 20) | st.sampled_from([-(2**63), -1, 2**53 + 1, 2**62, 2
     STEPS,
     st.booleans(),
 )
-def test_steps_that_rise_evenly_are_as_good_as_others(
+def test_steps_with_a_constant_stride_are_like_others(
     pieces: list[tuple[int | None, int, int]], limit: int, is_double: bool
 ) -> None:
-    """Whether they go on so, end to do so, or are dropped and come again; as far as they go."""
+    """The stride may stay constant or change, and rows may be dropped and written again."""
     series, expected, stride = Series.empty(SCALAR), [], 1
     for first, other_stride, count in pieces:
         if first is None and expected:
-            first = expected[-1] + stride  # evenly, perhaps
+            first = expected[-1] + stride  # Keeps the stride constant, if it was.
         stride = other_stride if first is not None and other_stride else stride
         steps = [(first or 0) + i * stride for i in range(count)]
         if not all(-(2**63) <= step < 2**63 for step in steps):
@@ -212,14 +212,14 @@ def test_steps_that_rise_evenly_are_as_good_as_others(
 
 
 def sampled_rows_of_first(rows: list[int]) -> list[int]:
-    """Of a sample of three."""
+    """A sample of three rows."""
     return (
         sampled_rows_of(np.arange(len(rows)), 3).tolist() if len(rows) > 3 else [*range(len(rows))]
     )
 
 
-def test_a_series_that_grows_slowly_keeps_little_room() -> None:
-    """And is not copied for each row: room for an eighth more each time."""
+def test_a_series_that_grows_slowly_has_little_spare_capacity() -> None:
+    """It is not copied for each row: a new block has space for an eighth more rows."""
     series = series_of(*range(10_000)).trimmed()
     blocks = {id(series.block)}
     kept = [series]
@@ -241,7 +241,7 @@ ROWS = st.lists(
 def test_purging_drops_rows_at_a_step_and_above(
     chunks: list[tuple[int, list[int]]], limit: int, is_shared: bool
 ) -> None:
-    """From sorted and unsorted rows alike; ordinals stay, and the old series too."""
+    """Rows may be in any order. The others keep their ordinals, and the old series all its rows."""
     series, expected, next_ordinal = Series.empty(SCALAR), [], 0
     for gap, steps in chunks:
         next_ordinal += gap
@@ -269,8 +269,8 @@ def test_purging_drops_rows_at_a_step_and_above(
             assert ordinals_of(after)[row] == ordinal
 
 
-def test_restarts_of_a_long_series_cost_no_copy_while_nobody_looks() -> None:
-    """Each drops the last row; the block stays the same as long as no view shows its rows."""
+def test_restarts_do_not_copy_a_long_series_without_readers() -> None:
+    """Each restart drops the last row. The block stays the same while no view has its rows."""
     series = series_of(*range(10_000)).appended(scalars(10_000), 10_000)
     block = series.block
     for ordinal in range(10_001, 10_101):
@@ -284,8 +284,8 @@ def test_restarts_of_a_long_series_cost_no_copy_while_nobody_looks() -> None:
 
 
 @given(st.lists(st.integers(0, 60), unique=True, max_size=30), st.integers(1, 20))
-def test_ordinals_are_found_both_ways(numbers: list[int], size: int) -> None:
-    """However they arrive, in pieces or at once."""
+def test_ordinals_and_rows_are_found_from_each_other(numbers: list[int], size: int) -> None:
+    """This holds for ordinals appended in pieces and at once."""
     ordinals = np.array(sorted(numbers), np.int64)
     series = Series.empty(SCALAR)
     for start in range(0, len(ordinals), size):
@@ -300,15 +300,15 @@ def test_ordinals_are_found_both_ways(numbers: list[int], size: int) -> None:
     assert at_once.at(rows).tolist() == ordinals.tolist() if len(rows) else True
 
 
-def test_ordinals_without_gaps_take_no_memory() -> None:
-    """Given as a number or as an array."""
+def test_consecutive_ordinals_take_no_memory() -> None:
+    """They may be given as a number or as an array."""
     series = series_of(0, 1, 2).appended(scalars(3, 4), np.array([3, 4]))
     assert series.ordinal_ranges is None
     assert ordinals_of(series.appended(scalars(5), 9)) == [0, 1, 2, 3, 4, 9]
 
 
 def test_samples_of_long_series_after_a_restart() -> None:
-    """What is remembered of a series gives what the rule gives, before and after it grows."""
+    """Cached samples follow the rule before and after the series grows."""
     size = series_module._MIN_ROWS_TO_CACHE
     step = np.arange(size + 10, dtype=np.int64)
     series = Series.empty(SCALAR).appended([step, step + 0.5, step.astype(np.float32)], 0)
@@ -327,30 +327,28 @@ def test_samples_of_long_series_after_a_restart() -> None:
 
 
 @given(st.lists(st.integers(1, 40), max_size=10), st.integers(1, 12))
-def test_a_bound_while_reading_gives_the_sample_of_reading_everything(
-    sizes: list[int], max_rows: int
-) -> None:
-    """`--max_points` and sampling agree, however the rows arrive."""
-    everything = downsampled = Series.empty(SCALAR)
+def test_a_limit_while_reading_gives_a_sample_of_all_rows(sizes: list[int], max_rows: int) -> None:
+    """`--max_points` and sampling agree, however the rows are appended."""
+    everything = limited = Series.empty(SCALAR)
     next_ordinal = 0
     for size in sizes:
         rows = scalars(*range(next_ordinal, next_ordinal + size))
         everything = everything.appended(rows, next_ordinal)
-        downsampled = downsampled.appended(rows, next_ordinal)
+        limited = limited.appended(rows, next_ordinal)
         next_ordinal += size
-        if len(downsampled) > 2 * max_rows:
-            downsampled = downsampled.downsampled(max_rows)
-    downsampled = downsampled.downsampled(max_rows)
+        if len(limited) > 2 * max_rows:
+            limited = limited.downsampled(max_rows)
+    limited = limited.downsampled(max_rows)
     expected = everything.sampled_rows(max_rows)
-    assert ordinals_of(downsampled) == expected.tolist()
-    assert steps_of(downsampled) == expected.tolist()
+    assert ordinals_of(limited) == expected.tolist()
+    assert steps_of(limited) == expected.tolist()
     for samples in range(1, max_rows + 1):
-        picked = downsampled.ordinals_at(downsampled.sampled_rows(samples))
+        picked = limited.ordinals_at(limited.sampled_rows(samples))
         assert picked.tolist() == everything.sampled_rows(samples).tolist()
 
 
 def test_references_have_columns_of_their_own() -> None:
-    """48 bytes at most, the file given once for all rows."""
+    """They take at most 48 bytes per row. The file is given once for all rows."""
     step = np.arange(3, dtype=np.int64)
     numbers = np.array([10, 20, 30], np.uint32)
     series = Series.empty(IMAGE).appended(

@@ -1,4 +1,4 @@
-"""Runs of a sweep are select_rows as one table each: what is kept is what is kept of single rows."""
+"""Short runs are added as one table each: the result is the same as that of adding row by row."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def doubles(writer: EventFileWriter, run: int, step: int) -> None:
 
 
 def mixed(writer: EventFileWriter, run: int, step: int) -> None:
-    """What a trainer logs that does all it can: at first what was configured, and its model."""
+    """A trainer that logs values of many kinds, and first its configuration and model."""
     if step == 0:
         writer.add_text("config", f"run {run}" * (run + 1), step)
         writer.add_graph(b"graph" * 40)
@@ -78,7 +78,7 @@ def mixed(writer: EventFileWriter, run: int, step: int) -> None:
 
 
 def several(run: int) -> list[Summary.Value]:
-    """Values of one event that are of all kinds."""
+    """Values of one event, of several kinds."""
     values = [Summary.Value(tag=f"both/{n}", simple_value=n) for n in range(3)]
     values.insert(2, Summary.Value(tag="both/text", metadata=summaries.metadata("text")))
     values[2].tensor.CopyFrom(numpy_to_tensor(np.array([b"a" * run], object)))
@@ -86,7 +86,7 @@ def several(run: int) -> list[Summary.Value]:
 
 
 def restarted(writer: EventFileWriter, run: int, step: int) -> None:
-    """A job that starts again and says so, and other events that hold no values."""
+    """A job that restarts and logs a START, and other events without values."""
     if step in (10, 25):
         writer.add_log_message("interrupted")
         writer.add_session_log("START", step - 4)
@@ -105,11 +105,12 @@ FORMS: dict[str, Write] = {
     f.__name__: f
     for f in (plain, uneven, not_finite, tensors, doubles, mixed, restarted, with_messages)
 }
-"""Of doubles each tag is looked at by itself: not every one needs them."""
+"""Functions that write one step of a run, by name. Tables of `doubles` are never added as a whole:
+each tag may or may not need float64."""
 
 
 TABLES = {"restarted": [True, False, False]}
-"""Whether the tables of each file were select_rows as a whole. What comes after a START is not."""
+"""For each table of a file, whether it is added as a whole. Tables after a START are not."""
 
 
 def write_runs(logdir: Path, write: Write) -> None:
@@ -120,11 +121,11 @@ def write_runs(logdir: Path, write: Write) -> None:
 
 
 class Runs:
-    """The readers of all runs below a directory."""
+    """Readers of all runs below a directory; with `blocks` false they decode event by event."""
 
     def __init__(self, logdir: Path, *, blocks: bool, **options: Any) -> None:
         self._specs = [LogdirSpec(None, str(logdir))]
-        self._pile = Pile() if blocks else None
+        self._small_files = Pile() if blocks else None
         decoder = Decoder(blocks=blocks)
         names = scan(self._specs).runs
         self._readers = {name: RunReader(decoder, **options) for name in names}
@@ -134,8 +135,8 @@ class Runs:
             reader = self._readers[name]
             reader.update(files)
             while reader.has_work:
-                if self._pile is not None:
-                    preload_small_files(self._pile, [reader])
+                if self._small_files is not None:
+                    preload_small_files(self._small_files, [reader])
                 reader.read_slice(1 << 20)
         return self
 
@@ -150,7 +151,7 @@ class Runs:
 
 
 def contents(data: RunData) -> dict[str, Any]:
-    """All that is known of a run, in a form that can be compared."""
+    """The contents of a run in a form that can be compared."""
 
     def series(one: Series) -> tuple[Any, ...]:
         columns = [one.column(n).tobytes() for n in range(len(one.layout.columns))]
@@ -172,33 +173,37 @@ def contents(data: RunData) -> dict[str, Any]:
 
 @pytest.fixture
 def tables(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Whether each table that came was select_rows as one."""
-    select_rows: list[bool] = []
+    """For each table, whether it was added as a whole."""
+    results: list[bool] = []
 
-    def begin(self: RunData, *arguments: Any) -> bool:
-        select_rows.append(real(self, *arguments))
-        return select_rows[-1]
+    def append_table(self: RunData, *arguments: Any) -> bool:
+        results.append(real(self, *arguments))
+        return results[-1]
 
     real = RunData._append_table
-    monkeypatch.setattr(RunData, "_append_table", begin)
-    return select_rows
+    monkeypatch.setattr(RunData, "_append_table", append_table)
+    return results
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_table_is_what_its_rows_are(tmp_path: Path, tables: list[bool], form: str) -> None:
-    """Columns, kinds, order of tags, metadata, what is not finite, times."""
+def test_a_table_gives_the_same_as_its_rows(tmp_path: Path, tables: list[bool], form: str) -> None:
+    """Columns, kinds, order of tags, metadata, non-finite tags and times are equal."""
     write_runs(tmp_path, FORMS[form])
     fast = Runs(tmp_path, blocks=True).read()
     if form == "doubles":
-        assert tables == [False] * (NUM_RUNS - 2), "from the third on, and of no use"
+        assert tables == [False] * (NUM_RUNS - 2), (
+            "tables from the third run on, none added as a whole"
+        )
     else:
         assert tables == TABLES.get(form, [True]) * NUM_RUNS
     assert fast.contents() == Runs(tmp_path, blocks=False).read().contents()
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_runs_that_began_with_a_table_go_on(tmp_path: Path, tables: list[bool], form: str) -> None:
-    """They grow, begin new tags, and start again in a second file."""
+def test_runs_that_began_with_a_table_can_grow(
+    tmp_path: Path, tables: list[bool], form: str
+) -> None:
+    """They get more rows, new tags, and a restart in a second file."""
     write_runs(tmp_path, FORMS[form])
     fast = Runs(tmp_path, blocks=True).read()
     plain_ones = Runs(tmp_path, blocks=False).read()
@@ -216,10 +221,10 @@ def test_runs_that_began_with_a_table_go_on(tmp_path: Path, tables: list[bool], 
     assert fast.read().contents() == plain_ones.read().contents()
 
 
-def test_runs_that_began_after_restarts_drop_what_the_next_one_orphans(
+def test_a_restart_drops_rows_of_a_table_that_came_after_restarts(
     tmp_path: Path, tables: list[bool]
 ) -> None:
-    """A job may start more than once before it logs a number."""
+    """A job may start several times before it logs a scalar."""
     for run in range(NUM_RUNS):
         with EventFileWriter(tmp_path / f"{run}" / "1.tfevents", wall_time=1.0) as writer:
             writer.add_session_log("START", 0)
@@ -235,10 +240,10 @@ def test_runs_that_began_after_restarts_drop_what_the_next_one_orphans(
     assert fast.contents() == Runs(tmp_path, blocks=False).read().contents()
 
 
-def test_files_without_a_version_drop_rows_by_their_steps(
+def test_tables_of_files_without_a_version_are_added_by_column(
     tmp_path: Path, tables: list[bool]
 ) -> None:
-    """So rows are looked at one by one there."""
+    """The steps of each row may show a restart there."""
     for run in range(NUM_RUNS):
         with EventFileWriter(tmp_path / f"{run}" / "1.tfevents", file_version=None) as writer:
             for step in [*range(20), *range(10, 20)]:
@@ -249,18 +254,18 @@ def test_files_without_a_version_drop_rows_by_their_steps(
     assert fast.contents() == Runs(tmp_path, blocks=False).read().contents()
 
 
-def test_a_bound_is_kept_to(tmp_path: Path) -> None:
-    """As in runs that are read in any other way."""
+def test_max_points_limits_short_runs_too(tmp_path: Path) -> None:
+    """The rows are the same as in runs that are decoded event by event."""
     write_runs(tmp_path, plain)
     fast = Runs(tmp_path, blocks=True, max_points=10).read()
     assert fast.contents() == Runs(tmp_path, blocks=False, max_points=10).read().contents()
     assert {len(series) for series in fast.series("loss")} == {10}
 
 
-def test_series_in_one_block_are_aligned_and_have_little_spare_room(
+def test_series_in_one_block_are_aligned_and_have_little_spare_capacity(
     tmp_path: Path, tables: list[bool]
 ) -> None:
-    """However few rows they have: a sweep has tens of thousands of them."""
+    """A sweep has tens of thousands of series with a few rows."""
     for run in range(NUM_RUNS):
         with EventFileWriter(tmp_path / f"{run}" / "1.tfevents", wall_time=1.0) as writer:
             for tag in range(20):
@@ -274,8 +279,8 @@ def test_series_in_one_block_are_aligned_and_have_little_spare_room(
         assert series.column(1).flags.aligned
 
 
-def test_room_for_rows_that_do_not_come_is_given_back(tmp_path: Path, tables: list[bool]) -> None:
-    """The files behind the first one may hold other tags."""
+def test_unused_spare_capacity_is_trimmed(tmp_path: Path, tables: list[bool]) -> None:
+    """The first file may seem to be a small part of the run, and the next ones have other tags."""
     write_runs(tmp_path, uneven)
     for run in range(NUM_RUNS):
         with EventFileWriter(tmp_path / f"{run}" / "2.tfevents", wall_time=200.0) as writer:
@@ -288,10 +293,10 @@ def test_room_for_rows_that_do_not_come_is_given_back(tmp_path: Path, tables: li
     assert runs.contents() == Runs(tmp_path, blocks=False).read().contents()
 
 
-def test_a_run_that_begins_new_tags_all_the_time_is_no_longer_kept_as_tables(
+def test_a_run_with_new_tags_in_many_files_does_not_stay_a_lazy_map(
     tmp_path: Path, tables: list[bool]
 ) -> None:
-    """To tell its tags anew for each of them would take longer than to keep each by itself."""
+    """To extend the schema for each file would take longer than to keep a dictionary of tags."""
     for number in range(100):
         with EventFileWriter(tmp_path / f"{number:02}.tfevents", wall_time=1.0) as writer:
             writer.add_scalar(f"of {number}", 1.0, 0)
@@ -301,7 +306,7 @@ def test_a_run_that_begins_new_tags_all_the_time_is_no_longer_kept_as_tables(
 
 
 def test_names_and_kinds_are_those_of_the_run_itself(tmp_path: Path, tables: list[bool]) -> None:
-    """Before it begins, as long as it is like others, and when it no longer is."""
+    """Before anything is read, while runs share a schema, and after some got other tags."""
 
     def listed() -> list[tuple[list[str], list[str]]]:
         return [
@@ -325,34 +330,38 @@ def test_names_and_kinds_are_those_of_the_run_itself(tmp_path: Path, tables: lis
     assert listed() == [*same * 3, (["loss", "lr"], ["lr"]), (["loss", "lr", "new"], []), *same]
 
 
-def test_series_are_made_when_somebody_asks(
+def test_series_are_created_on_access(
     tmp_path: Path, tables: list[bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not for names and kinds of tags; and then one of each, for readers and the loader alike."""
-    made: list[int] = []
+    """Names and kinds of tags create none, and each series is created once."""
+    created: list[int] = []
     real = SeriesBlock.series
 
     def series(self: SeriesBlock, number: int, kind: Kind) -> Series:
-        made.append(number)
+        created.append(number)
         return real(self, number, kind)
 
     monkeypatch.setattr(SeriesBlock, "series", series)
     write_runs(tmp_path, uneven)
     runs = Runs(tmp_path, blocks=True).read()
     views = runs.views()[2:]
-    assert len({id(view.tag_index) for view in views}) == 1, "runs that are alike are asked once"
+    assert len({id(view.tag_index) for view in views}) == 1, (
+        "runs with equal tags do not share a tag index"
+    )
     claims = (Claim(is_scalar=True),)
     assert [view.tags_matching(claims) for view in views] == [list(views[0].tags)] * len(views)
     assert views[0].kinds() == {Kind("simple_value", "", True)}
-    assert not made
+    assert not created
     assert views[0].tags["loss"] is views[0].tags["loss"]
-    assert len(made) == 1
+    assert len(created) == 1
     with pytest.raises(KeyError):
         views[0].tags["no such tag"]
 
 
-def test_series_are_made_once_however_a_run_grows(tmp_path: Path, tables: list[bool]) -> None:
-    """Rows that a reader holds are told by it from those that may be written over."""
+def test_a_series_stays_the_same_object_when_the_run_grows(
+    tmp_path: Path, tables: list[bool]
+) -> None:
+    """Its identity decides which rows are shared with readers and must not be overwritten."""
     path = tmp_path / "1.tfevents"
     with EventFileWriter(path, wall_time=1.0) as writer:
         plain(writer, 0, 0)
@@ -365,8 +374,8 @@ def test_series_are_made_once_however_a_run_grows(tmp_path: Path, tables: list[b
     assert tables == [True, True]
 
 
-def test_a_view_of_a_short_run_stays_as_it_was(tmp_path: Path, tables: list[bool]) -> None:
-    """Whatever is asked for first after the run has extended, or has dropped what was orphaned."""
+def test_a_view_of_a_short_run_never_changes(tmp_path: Path, tables: list[bool]) -> None:
+    """Its series may be created after the run has grown, or has dropped orphaned rows."""
     write_runs(tmp_path, plain)
     runs = Runs(tmp_path, blocks=True).read()
     before = runs.views()
@@ -391,27 +400,27 @@ def test_a_view_of_a_short_run_stays_as_it_was(tmp_path: Path, tables: list[bool
             assert found.column(VALUE).tolist() == expected.column(VALUE).tolist()
 
 
-# -- reading ahead --------------------------------------------------------------------------------
+# -- preloading ---------------------------------------------------------------------------------
 
 
 def readers(logdir: Path) -> list[RunReader]:
-    """Of the runs below a directory, with nothing read."""
+    """Readers of the runs below a directory that have read nothing yet."""
     decoder, found = Decoder(), scan([LogdirSpec(None, str(logdir))]).runs
-    made = [RunReader(decoder) for _ in found]
-    for reader, files in zip(made, found.values(), strict=True):
+    run_readers = [RunReader(decoder) for _ in found]
+    for reader, files in zip(run_readers, found.values(), strict=True):
         reader.update(files)
-    return made
+    return run_readers
 
 
-def test_all_short_files_of_a_run_are_read_ahead(
+def test_all_small_files_of_a_run_are_preloaded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However many there are: a turn leaves those that come next to the pile."""
-    held: list[str] = []
+    """A time slice ends after the preloaded files, so that the next batch reads the next files."""
+    preloaded: list[str] = []
     real = FileTail.hold
 
     def hold(self: FileTail, *arguments: Any) -> None:
-        held.append(self.path)
+        preloaded.append(self.path)
         real(self, *arguments)
 
     monkeypatch.setattr(FileTail, "hold", hold)
@@ -419,21 +428,21 @@ def test_all_short_files_of_a_run_are_read_ahead(
         with EventFileWriter(tmp_path / f"{number}.tfevents", wall_time=1.0) as writer:
             plain(writer, 0, number)
     [reader] = readers(tmp_path)
-    pile, num_turns = Pile(), 0
+    small_files, num_slices = Pile(), 0
     while reader.has_work:
-        preload_small_files(pile, [reader])
+        preload_small_files(small_files, [reader])
         reader.read_slice(1 << 20)
-        num_turns += 1
-    assert num_turns == 2, "four, and sixteen"
-    assert held == sorted(held)
-    assert len(held) == 10
+        num_slices += 1
+    assert num_slices == 2, "batches of four and of up to sixteen files"
+    assert preloaded == sorted(preloaded)
+    assert len(preloaded) == 10
     assert reader.data.commit().tags["loss"].num_rows == 10
 
 
-def test_of_runs_with_a_long_file_nothing_is_read_before_their_turn(
+def test_runs_with_a_large_file_are_not_preloaded_early(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They can still be lent then."""
+    """So the helper process can still read them."""
     monkeypatch.setattr(run_reader_module, "MAX_FILE_BYTES", 5000)
     write_runs(tmp_path, plain)
     for run in (2, 3):
@@ -446,10 +455,10 @@ def test_of_runs_with_a_long_file_nothing_is_read_before_their_turn(
     assert [reader.not_started for reader in found] == [False, False, False, True, False, False]
 
 
-def test_a_file_may_have_changed_since_it_was_read_ahead(
+def test_a_file_may_change_after_it_was_preloaded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It counts when it was read, not when it was its turn: see _UNSETTLED_NS."""
+    """The time of the preload counts: the file is opened again if it was written shortly before."""
     write_runs(tmp_path, plain)
     [reader, *_] = readers(tmp_path)
     [files, *_] = scan([LogdirSpec(None, str(tmp_path))]).runs.values()
