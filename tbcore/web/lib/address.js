@@ -61,8 +61,8 @@ export function unescapeName(text) {
 }
 
 /**
- * Percent-encodes only the characters that a URL fragment does not allow. `/`, `:`, `,` and the like
- * are allowed there and stay readable.
+ * Percent-encodes only the characters that a URL fragment does not allow. `/`, `:`, `,` and the
+ * like are allowed there and stay readable.
  * @param {string} text
  */
 function encode(text) {

@@ -1,7 +1,7 @@
 /**
  * Fetches and caches the server's responses for tags of runs. A response is fetched when its card
- * scrolls into view, a few at a time, and fetched again only after its run has changed. The old value
- * stays on screen until the new one arrives.
+ * scrolls into view, a few at a time, and fetched again only after its run has changed. The old
+ * value stays on screen until the new one arrives.
  *
  *     const answers = new Answers(host, "numbers", (json) => json.map(readRow)); // once, in render
  *     const { value, error } = useAnswer(answers, { run, tag }, isNear); // in a component
@@ -39,8 +39,8 @@ export class Answers {
   /**
    * @param {Pick<import("tbcore/host.js").Host, "fetch" | "generations">} host
    * @param {string} path  below `data/plugin/<name>/`
-   * @param {(json: any) => T} [read]  converts a parsed response to the value to draw; by default the
-   *   parsed JSON is that value
+   * @param {(json: any) => T} [read]  converts a parsed response to the value to draw; by default
+   *   the parsed JSON is that value
    */
   constructor(host, path, read = (json) => json) {
     this.#host = host;
@@ -138,7 +138,8 @@ export function useAnswer(answers, params, isEnabled) {
  * flight is not cancelled for a newer generation: data that changes constantly would never arrive.
  * @param {((signal: AbortSignal) => Promise<void>) | null} send  null: no request. Must not reject.
  *   The signal is aborted when the component unmounts or `params` change
- * @param {readonly unknown[]} params  what the request depends on; the same number of items each time
+ * @param {readonly unknown[]} params  what the request depends on; the same number of items each
+ *   time
  * @param {string} generation  changes when there may be new data
  */
 export function useAsking(send, params, generation) {

@@ -1,8 +1,9 @@
 /**
  * The axes of a chart: ticks, labels and layout.
  *
- * Charts are drawn in axis coordinates: the value itself on a linear axis, its log10 on a logarithmic
- * one. `toAxis` and `axisColumn` convert values to axis coordinates, `fromAxis` converts back.
+ * Charts are drawn in axis coordinates: the value itself on a linear axis, its log10 on a
+ * logarithmic one. `toAxis` and `axisColumn` convert values to axis coordinates, `fromAxis`
+ * converts back.
  */
 
 import { formatDurationTicks, formatTicks, formatTimeTicks } from "./format.js";
@@ -50,7 +51,12 @@ export function shareOf([min, max], coordinate) {
   return (coordinate / 2 - min / 2) / (max / 2 - min / 2);
 }
 
-/** The ticks of an axis, with labels. @param {Axis} axis @param {number} length  CSS pixels @returns {Tick[]} */
+/**
+ * The ticks of an axis, with labels.
+ * @param {Axis} axis
+ * @param {number} length  CSS pixels
+ * @returns {Tick[]}
+ */
 export function axisTicks(axis, length) {
   const { kind, log, range } = axis;
   const maxTicks = Math.max(2, Math.floor(length / MIN_TICK_DISTANCE_PX[kind]));

@@ -14,18 +14,20 @@ const DRAG_TYPE = "application/x-tbcore-card";
  * A titled card.
  * @param {object} props
  * @param {string} props.title  usually a tag
- * @param {string} [props.label]  accessible name, where the title alone is ambiguous: a tag and a run
+ * @param {string} [props.label]  accessible name, where the title alone is ambiguous: a tag and a
+ *   run
  * @param {string} [props.group]  group whose heading already shows the start of the title
- * @param {number} [props.dimmed]  number of leading characters of the title to dim; by default those
- *   of the group
+ * @param {number} [props.dimmed]  number of leading characters of the title to dim; by default
+ *   those of the group
  * @param {boolean} props.expanded  whether the card has full width and more height
  * @param {(expanded: boolean) => void} props.onExpand
  * @param {unknown} [props.actions]  more buttons
- * @param {(event: KeyboardEvent) => void} [props.onKeyDown]  called for keys pressed anywhere in the
- *   card, before the card handles them
- * @param {string} [props.dragged]  drag data: passed to `onDrop` of the card that this one is dropped on.
- *   Without it the card cannot be dragged
- * @param {(name: string) => void} [props.onDrop]  called with `dragged` of a card that was dropped here
+ * @param {(event: KeyboardEvent) => void} [props.onKeyDown]  called for keys pressed anywhere in
+ *   the card, before the card handles them
+ * @param {string} [props.dragged]  drag data: passed to `onDrop` of the card that this one is
+ *   dropped on. Without it the card cannot be dragged
+ * @param {(name: string) => void} [props.onDrop]  called with `dragged` of a card that was dropped
+ *   here
  * @param {unknown} props.children
  */
 export function Card({ title, label = title, group = "", dimmed = groupPrefixLength(title, group), expanded, onExpand, actions, onKeyDown, dragged, onDrop, children }) {

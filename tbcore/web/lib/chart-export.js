@@ -75,7 +75,8 @@ export function chartSVG({ x, y, items, marks, ...frame }) {
 /**
  * An SVG document with axes, titles and a legend around the given content.
  * @param {Frame} frame
- * @param {readonly string[]} inside  SVG elements, clipped to the plot; their origin is its top left corner
+ * @param {readonly string[]} inside  SVG elements, clipped to the plot; their origin is its top
+ *   left corner
  * @param {readonly { name: string, color: string }[]} items  entries of the legend
  * @param {readonly string[]} [above]  SVG elements drawn on top, not clipped; same origin
  * @returns {string}

@@ -1,6 +1,6 @@
 /**
- * The vertical line at a pinned x, and its handle below the plot. The handle can be dragged, moved with
- * the arrow keys, edited as text, and removed.
+ * The vertical line at a pinned x, and its handle below the plot. The handle can be dragged, moved
+ * with the arrow keys, edited as text, and removed.
  */
 
 /** A shorter drag counts as a click, CSS pixels. */
@@ -8,8 +8,8 @@ const MIN_DRAG_PX = 3;
 
 /**
  * @typedef {object} PinTarget  callbacks of the chart
- * @property {(left: number, settled: boolean) => void} drag  moves the pin to a position in the plot, CSS
- *   pixels; `settled` is true when the drag ends
+ * @property {(left: number, settled: boolean) => void} drag  moves the pin to a position in the
+ *   plot, CSS pixels; `settled` is true when the drag ends
  * @property {(direction: -1 | 1) => void} walk  moves the pin to the next point
  * @property {(x: number) => void} write  moves the pin to a step that the user typed
  * @property {() => void} remove
@@ -23,7 +23,9 @@ export class ChartPin {
   #plot;
   #left = 0;
   #x = NaN;
-  /** Whether x can be typed: a step can, a time cannot, because it is not shown as a plain number. */
+  /**
+   * Whether x can be typed: a step can, a time cannot, because it is not shown as a plain number.
+   */
   #isEditable = false;
 
   /** @param {HTMLElement} plot  the area between the axes @param {PinTarget} target */

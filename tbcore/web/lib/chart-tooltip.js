@@ -1,5 +1,6 @@
 /**
- * The tooltip of a chart: a table of the points nearest to the pointer, with run, value, step and time.
+ * The tooltip of a chart: a table of the points nearest to the pointer, with run, value, step and
+ * time.
  */
 
 import { formatDuration, formatStep, formatTime, formatValue } from "./format.js";
@@ -17,8 +18,8 @@ export class ChartTooltip {
   #tooltip;
 
   /**
-   * @param {HTMLElement} owner  the chart's element. The tooltip is placed outside the card around it,
-   *   or at least outside the chart
+   * @param {HTMLElement} owner  the chart's element. The tooltip is placed outside the card around
+   *   it, or at least outside the chart
    */
   constructor(owner) {
     this.#owner = owner;
@@ -32,7 +33,8 @@ export class ChartTooltip {
    * @param {boolean} speak  whether to announce the nearest point to screen readers
    * @param {import("./chart-types.js").XAxis} xAxis
    * @param {string} hint  an action that is available here; may be empty
-   * @param {import("./chart-types.js").Callbacks["readOut"]} [readOut]  makes other content than the table
+   * @param {import("./chart-types.js").Callbacks["readOut"]} [readOut]  makes other content than
+   *   the table
    */
   show(hits, anchor, speak, xAxis, hint, readOut) {
     const avoid = [this.#owner.closest(".tb-card") ?? this.#owner, this.#owner].map((element) => element.getBoundingClientRect());
@@ -85,7 +87,11 @@ function paragraph(text) {
   return element;
 }
 
-/** The text that screen readers announce for a point. @param {Hit} hit @param {import("./chart-types.js").XAxis} xAxis */
+/**
+ * The text that screen readers announce for a point.
+ * @param {Hit} hit
+ * @param {import("./chart-types.js").XAxis} xAxis
+ */
 function spokenOf(hit, xAxis) {
   const { name, line, band, index } = hit;
   const [at, value] = line ? [`step ${formatStep(line.step[index])}`, line.value] : [bandNote(hit, xAxis), band?.mean ?? []];
@@ -169,7 +175,10 @@ function bandTexts({ band, index }) {
   return band ? [...[band.mean, band.low, band.high].map((column) => formatValue(column[index])), countText(band, index)] : [];
 }
 
-/** The sort key of rows: they are in the order of the lines on screen, top down. @param {Hit} hit */
+/**
+ * The sort key of rows: they are in the order of the lines on screen, top down.
+ * @param {Hit} hit
+ */
 function topOf(hit) {
   return Number.isNaN(hit.top) ? Infinity : hit.top;
 }

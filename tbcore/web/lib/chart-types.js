@@ -22,16 +22,16 @@ export {};
  * @property {string} [run]  name of the run; defaults to `name`
  * @property {string} color  a CSS color
  * @property {Float64Array | null} [smoothed]  drawn opaque, with `value` faint behind it
- * @property {ArrayLike<number>} [segments]  index of the first row of each segment; a restart begins a
- *   segment, and no line joins two segments
- * @property {number} [startTime]  zero of relative time, seconds since the epoch; defaults to the time
- *   of the first row
+ * @property {ArrayLike<number>} [segments]  index of the first row of each segment; a restart
+ *   begins a segment, and no line joins two segments
+ * @property {number} [startTime]  zero of relative time, seconds since the epoch; defaults to the
+ *   time of the first row
  * @property {readonly number[]} [dash]  pixels on, pixels off
- * @property {Columns} [overview]  rows of the whole series, if the line's own rows are only those of a
- *   view: the full range of the x axis includes them
+ * @property {Columns} [overview]  rows of the whole series, if the line's own rows are only those
+ *   of a view: the full range of the x axis includes them
  * @property {string} [key]  distinguishes lines with the same name
- * @property {boolean} [faint]  draws the line thin, behind all others, and ignores it for the range of
- *   the axes. If the line is smoothed, only the smoothed values are drawn
+ * @property {boolean} [faint]  draws the line thin, behind all others, and ignores it for the range
+ *   of the axes. If the line is smoothed, only the smoothed values are drawn
  * @typedef {Columns & LineOptions} Line
  *
  * @typedef {object} Band  the mean of a group of runs, and their spread
@@ -45,7 +45,8 @@ export {};
  * @property {number} [numRuns]  number of runs in the group; `count` may be lower
  * @property {Float64Array} [nonfinite]  number of runs with a non-finite value at each x; the chart
  *   marks where it increases
- * @property {[low: Float64Array, high: Float64Array][]} [inner]  narrower bands, drawn over this one
+ * @property {[low: Float64Array, high: Float64Array][]} [inner]  narrower bands, drawn over this
+ *   one
  * @property {string} [label]  what low and high are, such as "min and max"
  * @property {Float64Array} [overview]  x of the whole band, if `x` is only that of a view
  * @property {readonly number[]} [dash]  dash of the mean: pixels on, pixels off
@@ -67,19 +68,19 @@ export {};
  *
  * @typedef {object} Callbacks
  * @property {string} label  what the chart shows; its accessible name
- * @property {(view: Range | null, settled: boolean) => void} [onView]  called when the user zooms or
- *   pans; `settled` is true at the end of a gesture
- * @property {(hits: Hit[]) => void} [onHover]  called with the points under the pointer, nearest first;
- *   with an empty array when the pointer leaves
- * @property {(hits: readonly Hit[]) => ReadOut} [readOut]  makes the tooltip's content, in place of the
- *   table of values
+ * @property {(view: Range | null, settled: boolean) => void} [onView]  called when the user zooms
+ *   or pans; `settled` is true at the end of a gesture
+ * @property {(hits: Hit[]) => void} [onHover]  called with the points under the pointer, nearest
+ *   first; with an empty array when the pointer leaves
+ * @property {(hits: readonly Hit[]) => ReadOut} [readOut]  makes the tooltip's content, in place of
+ *   the table of values
  * @property {Cursor} [cursor]  shared with other charts
- * @property {(x: number | null, settled: boolean, here: boolean) => void} [onPin]  called when an x is
- *   pinned, moved or unpinned (null); `settled` is true at the end of a gesture, `here` is false if it
- *   happened in another chart with the same cursor. Without this callback, users cannot pin
- * @property {(x: number, direction: -1 | 1) => Promise<number | null> | null} [nextX]  finds the next
- *   logged point after x, for moving a pin by keyboard. The promise resolves to null if there is none;
- *   returning null instead of a promise means that the chart has all points already
+ * @property {(x: number | null, settled: boolean, here: boolean) => void} [onPin]  called when an x
+ *   is pinned, moved or unpinned (null); `settled` is true at the end of a gesture, `here` is false
+ *   if it happened in another chart with the same cursor. Without this callback, users cannot pin
+ * @property {(x: number, direction: -1 | 1) => Promise<number | null> | null} [nextX]  finds the
+ *   next logged point after x, for moving a pin by keyboard. The promise resolves to null if there
+ *   is none; returning null instead of a promise means that the chart has all points already
  * @property {(isZoomed: boolean) => void} [onZoom]
  * @typedef {Callbacks & Partial<Axes>} LineChartOptions
  *
@@ -130,12 +131,14 @@ export {};
  * @property {boolean} [isTouch]  whether it is a finger, whose tap does not pin
  *
  * @typedef {object} GestureTarget  what gestures control
- * @property {() => Range | null} range  returns the visible range of the x axis; null if there is none
- * @property {(range: Range | null, settled: boolean) => void} show  sets the visible range, null for the
- *   full range; `settled` is true at the end of a gesture
- * @property {(point: Pointed | null) => void} point  called when the pointer moves; null when it leaves
- * @property {(point: { left: number, top: number }) => void} [click]  called after a single click, with
- *   CSS pixels inside the plot
+ * @property {() => Range | null} range  returns the visible range of the x axis; null if there is
+ *   none
+ * @property {(range: Range | null, settled: boolean) => void} show  sets the visible range, null
+ *   for the full range; `settled` is true at the end of a gesture
+ * @property {(point: Pointed | null) => void} point  called when the pointer moves; null when it
+ *   leaves
+ * @property {(point: { left: number, top: number }) => void} [click]  called after a single click,
+ *   with CSS pixels inside the plot
  * @property {(event: KeyboardEvent) => boolean} key  handles any other key; returns whether it did
  *
  * @typedef {object} Picture  everything that an exported picture shows
@@ -151,18 +154,19 @@ export {};
  * @property {{ text: string, grid: string, surface: string }} colors
  *
  * @typedef {object} CursorMember  one of the charts that share a cursor
- * @property {(x: number | null, run: string | null) => void} showCursor  marks the pointer's position in
- *   another chart, and the run it is nearest to; null removes the mark
+ * @property {(x: number | null, run: string | null) => void} showCursor  marks the pointer's
+ *   position in another chart, and the run it is nearest to; null removes the mark
  * @property {(run: string | null) => void} highlight
  * @property {(x: number | null, settled: boolean, here: boolean) => void} showPin  marks an x; null
  *   removes the mark. `here`: whether it was pinned in this chart
  *
  * @typedef {object} Cursor  what charts with the same x axis share
- * @property {(member: CursorMember) => () => void} join  adds a chart; returns a function that removes it
+ * @property {(member: CursorMember) => () => void} join  adds a chart; returns a function that
+ *   removes it
  * @property {(x: number | null, run: string | null, from: CursorMember) => void} move  notifies all
  *   members but `from`
- * @property {(x: number | null, settled: boolean, from?: CursorMember) => void} pin  pins an x in all
- *   members, including those that join later
- * @property {(run: string | null) => void} highlight  draws a run's lines opaque in all members, and
- *   all others faint; null ends it
+ * @property {(x: number | null, settled: boolean, from?: CursorMember) => void} pin  pins an x in
+ *   all members, including those that join later
+ * @property {(run: string | null) => void} highlight  draws a run's lines opaque in all members,
+ *   and all others faint; null ends it
  */

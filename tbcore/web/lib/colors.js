@@ -1,20 +1,21 @@
 /**
  * Stable, distinguishable colours for the names of runs and groups. Pure functions, no DOM.
  *
- * A name gets the colour that its hash selects, if that colour is still unused. Otherwise it gets the one
- * that differs most from the colours of the names just before it, with which it is most likely compared.
- * New runs are appended to `data/runs`, so the colours of existing runs never change, and the first runs
- * mostly have the same colour in every log directory. Colours are defined in OKLCH, where equal numbers
- * look equally light.
+ * A name gets the colour that its hash selects, if that colour is still unused. Otherwise it gets
+ * the one that differs most from the colours of the names just before it, with which it is most
+ * likely compared. New runs are appended to `data/runs`, so the colours of existing runs never
+ * change, and the first runs mostly have the same colour in every log directory. Colours are
+ * defined in OKLCH, where equal numbers look equally light.
  */
 
 /**
- * Hue (degrees), then lightness (0 to 1) and chroma for the light theme, then both for the dark theme.
+ * Hue (degrees), then lightness (0 to 1) and chroma for the light theme, then both for the dark
+ * theme.
  *
- * An optimiser started with the palette of Okabe and Ito, which is made for all kinds of colour vision, and
- * moved hues, lightness and chroma. The distance between any two of the first seven in OKLab is at least
- * 0.15, and 0.095 as seen with protanopia or deuteranopia (matrices of Machado, Oliveira and Fernandes,
- * 2009). Dark yellow was excluded because it looks like mud.
+ * An optimiser started with the palette of Okabe and Ito, which is made for all kinds of colour
+ * vision, and moved hues, lightness and chroma. The distance between any two of the first seven in
+ * OKLab is at least 0.15, and 0.095 as seen with protanopia or deuteranopia (matrices of Machado,
+ * Oliveira and Fernandes, 2009). Dark yellow was excluded because it looks like mud.
  * @type {[h: number, lightL: number, lightC: number, darkL: number, darkC: number][]}
  */
 const BASE = [
@@ -29,9 +30,9 @@ const BASE = [
 ];
 
 /**
- * Offset of lightness and factor of chroma for each tier of colours: the base colours, then darker ones,
- * then paler ones. The numbers maximize the smallest distance between any two colours. Lighter tiers are
- * excluded because they would look like text in the dark theme.
+ * Offset of lightness and factor of chroma for each tier of colours: the base colours, then darker
+ * ones, then paler ones. The numbers maximize the smallest distance between any two colours.
+ * Lighter tiers are excluded because they would look like text in the dark theme.
  */
 const TIERS = {
   light: [[0, 1], [-0.11, 0.85], [-0.04, 0.45]],
@@ -48,8 +49,8 @@ const NUM_SLOTS = STAGES[STAGES.length - 1];
 const NUM_NEIGHBOURS = 8;
 
 /**
- * Distance of slots a and b in OKLab, at `a * NUM_SLOTS + b`: the smaller of their distances in the light
- * and the dark theme.
+ * Distance of slots a and b in OKLab, at `a * NUM_SLOTS + b`: the smaller of their distances in the
+ * light and the dark theme.
  */
 const DISTANCES = Float32Array.from({ length: NUM_SLOTS * NUM_SLOTS }, (_, index) => {
   const distances = /** @type {const} */ (["light", "dark"]).map((theme) => {
@@ -95,9 +96,9 @@ function slotColor(slot, theme) {
 }
 
 /**
- * The preferred slot if it is unused. Otherwise the slot that differs most from the neighbours, among the
- * unused slots of the first stage that has any. If all are used, among those used at most once more than
- * the least used one.
+ * The preferred slot if it is unused. Otherwise the slot that differs most from the neighbours,
+ * among the unused slots of the first stage that has any. If all are used, among those used at most
+ * once more than the least used one.
  * @param {number} preferred
  * @param {Uint32Array} numUses  number of names that have each slot
  * @param {readonly number[]} neighbours  slots of the preceding names
@@ -134,8 +135,8 @@ function hashOf(text) {
 }
 
 /**
- * Converts OKLCH to sRGB. The chroma of colours outside sRGB is reduced until they fit. Matrices: Björn
- * Ottosson, "A perceptual color space for image processing".
+ * Converts OKLCH to sRGB. The chroma of colours outside sRGB is reduced until they fit. Matrices:
+ * Björn Ottosson, "A perceptual color space for image processing".
  * @param {number} l  0 to 1
  * @param {number} c
  * @param {number} h  degrees

@@ -5,9 +5,9 @@
  *
  *     const { header, tables } = readColumns(await (await host.fetch("window", …)).arrayBuffer());
  *
- * The body is the length of a JSON text (uint32), the text, padded so that it ends at a multiple of 8
- * bytes, and then the columns one after the other (float64). Everything is little-endian, like all machines
- * that browsers run on.
+ * The body is the length of a JSON text (uint32), the text, padded so that it ends at a multiple of
+ * 8 bytes, and then the columns one after the other (float64). Everything is little-endian, like
+ * all machines that browsers run on.
  * @param {ArrayBuffer} buffer
  * @returns {{ header: any, tables: Record<string, Float64Array>[] }}
  */

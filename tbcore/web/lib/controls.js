@@ -1,6 +1,6 @@
 /**
- * Controls for a tab's settings: choices, check boxes and smoothing. They are controlled components: each
- * shows the value in its props, and calls `onChange` when the user changes it.
+ * Controls for a tab's settings: choices, check boxes and smoothing. They are controlled
+ * components: each shows the value in its props, and calls `onChange` when the user changes it.
  */
 
 import { html } from "htm/preact";
@@ -12,8 +12,8 @@ import { MAX_SMOOTHING } from "./smoothing.js";
  * @param {object} props
  * @param {string} props.label  accessible name; not visible
  * @param {string} props.name  name of the radio buttons, unique in the tab
- * @param {readonly (readonly [value: unknown, title: string, why?: string])[]} props.choices  `why` is a
- *   tooltip
+ * @param {readonly (readonly [value: unknown, title: string, why?: string])[]} props.choices
+ *   `why` is a tooltip
  * @param {unknown} props.value
  * @param {(value: any) => void} props.onChange
  */
@@ -32,8 +32,8 @@ export function Choice({ label, name, choices, value, onChange }) {
  * A choice of one option from a drop-down list.
  * @param {object} props
  * @param {string} props.label
- * @param {readonly (readonly [value: unknown, title: string, why?: string])[]} props.choices  `why` is a
- *   tooltip
+ * @param {readonly (readonly [value: unknown, title: string, why?: string])[]} props.choices
+ *   `why` is a tooltip
  * @param {unknown} props.value
  * @param {(value: any) => void} props.onChange
  */

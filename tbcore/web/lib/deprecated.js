@@ -1,9 +1,9 @@
 /**
- * Warnings about deprecated names that plugins use. They are logged in the console, once per plugin and
- * name, and listed on the page about plugins.
+ * Warnings about deprecated names that plugins use. They are logged in the console, once per plugin
+ * and name, and listed on the page about plugins.
  *
- * The core calls `warnDeprecated` wherever it still supports an old name. The plugin is the one whose
- * module is nearest in the call stack.
+ * The core calls `warnDeprecated` wherever it still supports an old name. The plugin is the one
+ * whose module is nearest in the call stack.
  */
 
 /** @typedef {{ name: string, instead: string, count: number }} Deprecation */
@@ -35,7 +35,10 @@ export function deprecationsOf(plugin) {
   return [...(used.get(plugin)?.values() ?? [])];
 }
 
-/** The name of the plugin whose module is nearest in a call stack; null if there is none. @param {string} stack */
+/**
+ * The name of the plugin whose module is nearest in a call stack; null if there is none.
+ * @param {string} stack
+ */
 function pluginOf(stack) {
   const found = /\/static\/plugins\/([^/\s]+)\//.exec(stack);
   return found && decodeURIComponent(found[1]);

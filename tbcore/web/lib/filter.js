@@ -7,13 +7,17 @@ import { signal } from "@preact/signals-core";
 /** Maximum length of a filter's text, in characters. */
 export const MAX_PATTERN_LENGTH = 500;
 
-/** The module for regular expressions. Most filters are plain words, so it is loaded only when needed. */
+/**
+ * The module for regular expressions. Most filters are plain words, so it is loaded only when
+ * needed.
+ */
 const patterns = signal(/** @type {typeof import("./pattern.js") | null} */ (null));
 
 /**
  * @typedef {object} Filter
  * @property {string} text  as typed
- * @property {string | null} error  why the text is not a valid regular expression; null if it is valid
+ * @property {string | null} error  why the text is not a valid regular expression; null if it is
+ *   valid
  * @property {(name: string) => boolean} matches  whether a name passes the filter
  */
 
@@ -21,13 +25,13 @@ const matchAll = () => true;
 const matchNone = () => false;
 
 /**
- * Makes a filter. The text is a regular expression that may match anywhere in a name, ignoring case. An
- * empty text matches everything. An invalid text matches what the last filter did, so that the page does
- * not change while the user is still typing.
+ * Makes a filter. The text is a regular expression that may match anywhere in a name, ignoring
+ * case. An empty text matches everything. An invalid text matches what the last filter did, so that
+ * the page does not change while the user is still typing.
  *
- * The first regular expression has to load a module. Until it is loaded, the filter matches what the last
- * one did, or nothing if there is none. Call this inside a computed signal, which then computes the filter
- * again.
+ * The first regular expression has to load a module. Until it is loaded, the filter matches what
+ * the last one did, or nothing if there is none. Call this inside a computed signal, which then
+ * computes the filter again.
  * @param {string} text
  * @param {Filter} [last]  the filter to replace; without it, an invalid text matches everything
  * @returns {Filter}

@@ -1,13 +1,13 @@
 /**
- * Numbers, steps, times, durations and sizes as short text, for axes, tooltips and the shell. Pure functions,
- * no DOM.
+ * Numbers, steps, times, durations and sizes as short text, for axes, tooltips and the shell. Pure
+ * functions, no DOM.
  */
 
 const INTEGER_FORMAT = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
 
 /**
- * A value with at most six significant digits, no trailing zeros, and an exponent only for very large or
- * very small numbers. Digits before the decimal point are never rounded.
+ * A value with at most six significant digits, no trailing zeros, and an exponent only for very
+ * large or very small numbers. Digits before the decimal point are never rounded.
  * @param {number} value
  * @param {number} [digits]  significant digits
  * @returns {string} for example `0.0625`, `1.234e-7`, `NaN`, `∞`
@@ -41,8 +41,8 @@ export function plural(count, noun, plural = `${noun}s`) {
 }
 
 /**
- * Labels for the ticks of one axis. All have the same number of decimals, just enough to tell neighbouring
- * ticks apart.
+ * Labels for the ticks of one axis. All have the same number of decimals, just enough to tell
+ * neighbouring ticks apart.
  * @param {ArrayLike<number>} ticks
  * @param {number} spacing  distance between ticks; 0 if it is not constant (a logarithmic axis)
  * @returns {string[]}
@@ -68,7 +68,8 @@ export function formatTicks(ticks, spacing) {
  */
 function unitFor(largest, spacing) {
   for (const [divisor, unit] of UNITS) {
-    // "1.0002M" is not shorter than "1000200", and "500" is clearer than "0.5k"; but "1000G" is "1.000T".
+    // "1.0002M" is not shorter than "1000200", and "500" is clearer than "0.5k"; but "1000G" is
+    // "1.000T".
     if (largest >= divisor && decimalsOf(spacing / divisor) <= (divisor > 1e3 ? 3 : 0)) return [divisor, unit];
   }
   return [1, ""];
@@ -157,7 +158,8 @@ function formatDate(date) {
 }
 
 /**
- * Labels for the ticks of a wall time axis. Only the first tick of a day has the date, on a second line.
+ * Labels for the ticks of a wall time axis. Only the first tick of a day has the date, on a second
+ * line.
  * @param {ArrayLike<number>} ticks  seconds since the epoch, ascending
  * @param {number} spacing  seconds
  * @returns {string[]}
@@ -191,8 +193,8 @@ export function formatBytes(bytes) {
 }
 
 /**
- * Converts a number from the server's JSON, in which non-finite numbers are the strings "NaN", "Infinity"
- * and "-Infinity". null becomes NaN.
+ * Converts a number from the server's JSON, in which non-finite numbers are the strings "NaN",
+ * "Infinity" and "-Infinity". null becomes NaN.
  * @param {number | string | null} value
  */
 export function toNumber(value) {
@@ -209,7 +211,10 @@ function trimZeros(text) {
   return text.includes(".") ? text.replace(/\.?0+$/, "") : text;
 }
 
-/** Shortens a number in exponential notation: `1.50e+7` becomes `1.5e7`. @param {string} text  from toExponential */
+/**
+ * Shortens a number in exponential notation: `1.50e+7` becomes `1.5e7`.
+ * @param {string} text  from toExponential
+ */
 function trimExponent(text) {
   const [mantissa, exponent] = text.split("e");
   return `${trimZeros(mantissa)}e${exponent.replace("+", "")}`;

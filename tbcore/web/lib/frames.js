@@ -1,12 +1,14 @@
 /**
- * A queue of draw calls with a time budget per animation frame. What does not fit into a frame is drawn in
- * the next one, so that twenty charts that zoom together do not delay the one under the pointer.
+ * A queue of draw calls with a time budget per animation frame. What does not fit into a frame is
+ * drawn in the next one, so that twenty charts that zoom together do not delay the one under the
+ * pointer.
  */
 
 const FRAME_BUDGET_MS = 12;
 
 /**
- * @typedef {() => number | void} Draw  may return the milliseconds that the browser needs later, to paint
+ * @typedef {() => number | void} Draw  may return the milliseconds that the browser needs later, to
+ *   paint
  */
 
 /** @type {Set<Draw>} */
@@ -15,8 +17,8 @@ let queue = new Set();
 let frame = 0;
 
 /**
- * Schedules a draw call for one of the next frames. A function that is already in the queue is not added
- * again.
+ * Schedules a draw call for one of the next frames. A function that is already in the queue is not
+ * added again.
  * @param {Draw} draw  the same function object each time
  * @param {boolean} [isFirst]  whether to draw before all others
  */

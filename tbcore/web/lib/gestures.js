@@ -34,14 +34,20 @@ export function addGestures(element, plot, target, signal) {
   selection.hidden = true;
   /** @type {{ left: number, range: Range, pans: boolean } | null} */
   let drag = null;
-  /** @type {{ range: Range, low: number, high: number } | null} axis coordinates under the two fingers */
+  /**
+   * @type {{ range: Range, low: number, high: number } | null} axis coordinates under the two
+   *   fingers
+   */
   let pinch = null;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let wheelTimer;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let clickTimer;
 
-  /** The position of an event in the plot, CSS pixels. @param {{ clientX: number, clientY: number }} event */
+  /**
+   * The position of an event in the plot, CSS pixels.
+   * @param {{ clientX: number, clientY: number }} event
+   */
   const positionOf = ({ clientX, clientY }) => {
     const { left, top, width, height } = plot.getBoundingClientRect();
     const position = { left: clientX - left, top: clientY - top, width };
@@ -131,8 +137,8 @@ export function addGestures(element, plot, target, signal) {
       pinch = { range, low: at(range, one), high: at(range, other) };
       return;
     }
-    // What was under the fingers stays under them. The lower limits make fingers that are one above the
-    // other pan without zooming.
+    // What was under the fingers stays under them. The lower limits make fingers that are one above
+    // the other pan without zooming.
     const distance = Math.max(other - one, 0.02);
     const span = Math.max(pinch.high - pinch.low, 0.02 * (range[1] - range[0])) / distance;
     const from = (pinch.low + pinch.high) / 2 - ((one + other) / 2) * span;
@@ -158,7 +164,8 @@ export function addGestures(element, plot, target, signal) {
   element.addEventListener("pointerdown", onDown, options);
   element.addEventListener("pointerup", onUp, options);
   element.addEventListener("pointercancel", onCancel, options);
-  // Lifting a finger fires pointerleave, too. The tooltip then stays until something else is touched.
+  // Lifting a finger fires pointerleave, too. The tooltip then stays until something else is
+  // touched.
   element.addEventListener("pointerleave", (event) => event.pointerType === "touch" || onLeave(), options);
   document.addEventListener("pointerdown", (event) => event.composedPath().includes(element) || onLeave(), options);
   element.addEventListener("blur", onLeave, options);
@@ -174,12 +181,21 @@ export function addGestures(element, plot, target, signal) {
   }
 }
 
-/** The number at a fraction of a range: 0 is its start, 1 its end. @param {Range} range @param {number} share */
+/**
+ * The number at a fraction of a range: 0 is its start, 1 its end.
+ * @param {Range} range
+ * @param {number} share
+ */
 export function at([min, max], share) {
   return min + share * (max - min);
 }
 
-/** A range moved by a fraction of its length. @param {Range} range @param {number} share @returns {Range} */
+/**
+ * A range moved by a fraction of its length.
+ * @param {Range} range
+ * @param {number} share
+ * @returns {Range}
+ */
 export function moved([min, max], share) {
   return [min + share * (max - min), max + share * (max - min)];
 }

@@ -1,6 +1,6 @@
 /**
- * The form in the run list that sets the rule for grouping runs, with a preview of the groups. Loaded when it
- * is first opened.
+ * The form in the run list that sets the rule for grouping runs, with a preview of the groups.
+ * Loaded when it is first opened.
  */
 
 import { html } from "htm/preact";
@@ -105,8 +105,8 @@ function titleOf(rule, runs) {
  * A preview of the groups that a rule makes.
  * @param {string} rule
  * @param {readonly string[]} runs
- * @returns {{ error: string | null, groups: [string, string[]][], numMore: number, numGroups: number, numAlone: number }}
- *   `groups`: the largest groups of several runs; `numMore`: the number of other groups of several runs;
+ * @returns {{ error: string | null, groups: [string, string[]][], numMore: number, numGroups: number, numAlone: number }} `groups`:
+ *   the largest groups of several runs; `numMore`: the number of other groups of several runs;
  *   `numAlone`: the number of groups of one run
  */
 function previewOf(rule, runs) {

@@ -8,8 +8,8 @@ import { useEffect, useState } from "preact/hooks";
 /**
  * Loads a module and renders a component of it. Renders nothing until the module is loaded.
  *
- * `load` imports the module, and `of` is the name of the component. All other props are passed to the
- * component. `onClose` is also called if the module cannot be loaded.
+ * `load` imports the module, and `of` is the name of the component. All other props are passed to
+ * the component. `onClose` is also called if the module cannot be loaded.
  * @param {{ load: () => Promise<any>, of: string, onClose?: () => void, [name: string]: unknown }} props
  */
 export function Later({ load, of, ...props }) {

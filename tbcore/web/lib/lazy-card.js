@@ -1,8 +1,8 @@
 /**
- * A placeholder for a card, which is rendered once the placeholder comes near the visible part of the page.
- * In a grid of thousands of cards, each card that is never scrolled to costs only an empty box. The box
- * contains the title, so that the browser's search finds it, and is as high as a card, so that the page does
- * not jump. A card that has been rendered stays.
+ * A placeholder for a card, which is rendered once the placeholder comes near the visible part of
+ * the page. In a grid of thousands of cards, each card that is never scrolled to costs only an
+ * empty box. The box contains the title, so that the browser's search finds it, and is as high as a
+ * card, so that the page does not jump. A card that has been rendered stays.
  *
  *     html`<${LazyCard} key=${tag} title=${tag} draw=${() => html`<${MyCard} key=${tag} tag=${tag} />`} />`
  */
@@ -15,7 +15,8 @@ import { isNear, watchNear } from "./lazy.js";
  * The placeholder, and later the card.
  * @param {object} props
  * @param {string} props.title  the card's title
- * @param {string} [props.label]  accessible name, where the title alone is ambiguous: a tag and a run
+ * @param {string} [props.label]  accessible name, where the title alone is ambiguous: a tag and a
+ *   run
  * @param {() => unknown} props.draw  renders one `Card`
  */
 export function LazyCard({ title, label = title, draw }) {

@@ -1,10 +1,13 @@
 /**
- * Whether elements are near the visible part of the page, so that only charts that may soon be visible exist.
+ * Whether elements are near the visible part of the page, so that only charts that may soon be
+ * visible exist.
  */
 
 import { useEffect, useState } from "preact/hooks";
 
-/** "Near" is one window height above or below, so that charts are ready when they are scrolled to. */
+/**
+ * "Near" is one window height above or below, so that charts are ready when they are scrolled to.
+ */
 const MARGIN = "100% 0px";
 
 /** @type {WeakMap<Element, (near: boolean) => void>} */
@@ -17,7 +20,8 @@ const observer = new IntersectionObserver(
 );
 
 /**
- * Calls back soon, and then whenever the element comes near the visible part of the page or leaves it.
+ * Calls back soon, and then whenever the element comes near the visible part of the page or leaves
+ * it.
  * @param {Element} element
  * @param {(near: boolean) => void} callback
  * @returns {() => void} stops the calls

@@ -16,7 +16,8 @@ import { extent, lastIndex, xColumn } from "./series.js";
  * @property {number} step
  * @property {number} wallTime  seconds since the epoch
  * @property {number} relative  seconds since the run's start
- * @property {number} min  the lowest finite value of the line, or mean of the group; NaN if there is none
+ * @property {number} min  the lowest finite value of the line, or mean of the group; NaN if there
+ *   is none
  * @property {number} max  the highest one
  * @property {number} [low]  for a group: the lower edge of its band
  * @property {number} [high]  for a group: the upper edge of its band
@@ -31,8 +32,8 @@ const extents = new WeakMap();
 /**
  * A row for each line: its point at the cursor, or its last point if nothing is hovered.
  * @param {readonly import("./line-chart.js").Line[]} lines
- * @param {readonly import("./line-chart.js").Hit[] | null} hits  from the chart's `onHover`; null or empty
- *   if nothing is hovered
+ * @param {readonly import("./line-chart.js").Hit[] | null} hits  from the chart's `onHover`; null
+ *   or empty if nothing is hovered
  * @param {import("./series.js").XAxis} [xAxis]  the axis that decides which point is the last
  * @returns {LegendRow[]} in the order of the lines
  */

@@ -1,6 +1,6 @@
 /**
- * The legend of a chart: a table of its lines, with their values at the cursor or at their ends. It is also
- * the accessible alternative to the chart. `legend-rows.js` makes the rows.
+ * The legend of a chart: a table of its lines, with their values at the cursor or at their ends. It
+ * is also the accessible alternative to the chart. `legend-rows.js` makes the rows.
  */
 
 import { html } from "htm/preact";
@@ -50,12 +50,13 @@ const NUM_SPARE_ROWS = 10;
  * @param {object} props
  * @param {string} props.label  accessible name of the table
  * @param {readonly LegendRow[]} props.rows
- * @param {readonly LegendRow[]} [props.sortedBy]  rows with the same keys to sort by instead, so that rows
- *   keep their positions while the values at the cursor change
- * @param {boolean} [props.isLast]  whether the values are those at the ends of lines, not at the cursor
+ * @param {readonly LegendRow[]} [props.sortedBy]  rows with the same keys to sort by instead, so
+ *   that rows keep their positions while the values at the cursor change
+ * @param {boolean} [props.isLast]  whether the values are those at the ends of lines, not at the
+ *   cursor
  * @param {LegendSort | null} [props.sort]  null for the order of the lines
- * @param {(sort: LegendSort | null) => void} [props.onSort]  called when a heading is clicked; repeated
- *   clicks go through the first direction, the other direction and null
+ * @param {(sort: LegendSort | null) => void} [props.onSort]  called when a heading is clicked;
+ *   repeated clicks go through the first direction, the other direction and null
  * @param {(row: LegendRow) => void} [props.onOnly]  called to show only this row's run
  * @param {(row: LegendRow | null) => void} [props.onHover]
  * @param {string | null} [props.highlighted]  name of the hovered run
@@ -121,8 +122,8 @@ export function Legend({ label, rows, sortedBy = rows, isLast = false, sort = nu
 }
 
 /**
- * Whether a row has a value in a column. A line without a point at the cursor has only min and max. The
- * mean of a group has only one of step, relative time and wall time.
+ * Whether a row has a value in a column. A line without a point at the cursor has only min and max.
+ * The mean of a group has only one of step, relative time and wall time.
  * @param {LegendRow} row
  * @param {keyof LegendRow} column
  */

@@ -1,16 +1,16 @@
 /**
- * A chart of many lines, each with its own x values: axes, hover, zoom, and marks for what a line cannot
- * show, such as NaN. Plain DOM, without preact:
+ * A chart of many lines, each with its own x values: axes, hover, zoom, and marks for what a line
+ * cannot show, such as NaN. Plain DOM, without preact:
  *
  *     const chart = new LineChart(element, { label: "loss" });
  *     chart.setLines([{ name: "train", color: "#3366cc", step, wallTime, value }]);
  *
  * The chart fills its element and follows its size. `gestures.js` lists how users zoom and pan; the
- * arrow keys select points one by one. A view is the visible range [from, to] of the x axis, or null for
- * the full range.
+ * arrow keys select points one by one. A view is the visible range [from, to] of the x axis, or
+ * null for the full range.
  *
- * All columns are converted once to axis coordinates (see `axes.js`), which are log10 of the values on a
- * logarithmic axis. The mapping from axis coordinates to pixels is linear.
+ * All columns are converted once to axis coordinates (see `axes.js`), which are log10 of the values
+ * on a logarithmic axis. The mapping from axis coordinates to pixels is linear.
  */
 
 import { axisColumn, drawAxes, FONT, fromAxis, layOut, shareOf, toAxis } from "./axes.js";
@@ -53,7 +53,9 @@ import {
 const LINE_WIDTH = 1.4;
 /** Charts with more lines draw them thinner, and without a dot at each point. */
 const MAX_DETAILED_LINES = 12;
-/** Charts with more points use `Raster`, which is several times as fast as the browser's strokes. */
+/**
+ * Charts with more points use `Raster`, which is several times as fast as the browser's strokes.
+ */
 const RASTER_THRESHOLD_POINTS = 15_000;
 /** Opacity of unsmoothed values behind their smoothed line. */
 const RAW_OPACITY = 0.28;
@@ -77,7 +79,9 @@ export class LineChart {
   /** @type {readonly Band[]} */ #bands = [];
   /** @type {Item[]} in drawing order */ #items = [];
   /** @type {Range | null} in units of the x axis */ #view = null;
-  /** Whether a zoom or pan gesture is in progress: the y axis is frozen, and lines are drawn fast. */
+  /**
+   * Whether a zoom or pan gesture is in progress: the y axis is frozen, and lines are drawn fast.
+   */
   #isInGesture = false;
   /** @type {Range | null} all known x, in axis coordinates */ #fullRange = null;
   /** @type {Range} visible range of the x axis, in axis coordinates */ #xRange = [0, 1];
@@ -88,19 +92,27 @@ export class LineChart {
   #plot = make("div", "tb-chart-plot");
   #overlay = make("canvas", "tb-chart-overlay");
   #note = make("p", "tb-chart-note");
-  /** @type {import("./chart-tooltip.js").ChartTooltip | null} created on first hover */ #tooltip = null;
+  /** @type {import("./chart-tooltip.js").ChartTooltip | null} created on first hover */
+  #tooltip = null;
   /** @type {ResizeObserver} */ #resizes;
   /** Aborted when the chart is destroyed. */
   #abort = new AbortController();
   #leaveCursor = () => {};
-  /** @type {{ name: string, index: number } | null} the point selected by keyboard: key of its item, and row */
+  /**
+   * @type {{ name: string, index: number } | null} the point selected by keyboard: key of its item,
+   *   and row
+   */
   #selected = null;
   /** @type {import("./chart-types.js").Pointed | null} */ #pointer = null;
   /** @type {number | null} the pinned x, in units of the x axis */ #pinned = null;
-  /** @type {import("./chart-pin.js").ChartPin | null} created when an x is first pinned */ #pin = null;
+  /** @type {import("./chart-pin.js").ChartPin | null} created when an x is first pinned */
+  #pin = null;
   /** Whether a call of the option `nextX` is pending. */
   #isFetchingNext = false;
-  /** @type {{ x: number, run: string | null } | null} the pointer in another chart with the same cursor */
+  /**
+   * @type {{ x: number, run: string | null } | null} the pointer in another chart with the same
+   *   cursor
+   */
   #remotePointer = null;
   /** @type {string | null} name of a run */ #highlighted = null;
   #wasHovering = false;
@@ -240,9 +252,13 @@ export class LineChart {
     for (const part of [this.#canvas, this.#plot, this.#note]) part.remove();
   }
 
-  // --- from columns to axis coordinates ---------------------------------------------------------------
+  // --- from columns to axis coordinates ---------------------------------------------------------
 
-  /** One of the axes, as it is now. @param {"x" | "y"} which @returns {import("./chart-types.js").Axis} */
+  /**
+   * One of the axes, as it is now.
+   * @param {"x" | "y"} which
+   * @returns {import("./chart-types.js").Axis}
+   */
   #axis(which) {
     const { xAxis, xScale, yScale } = this.#options;
     return which === "x"
@@ -253,7 +269,10 @@ export class LineChart {
   /** Makes the items of all lines and bands, and schedules a draw. */
   #updateItems() {
     const old = new Map(this.#items.map((item) => [item.line?.value ?? item.band?.mean, item]));
-    /** The item of a line or band; the old one's columns are reused if they did not change. @param {any} source */
+    /**
+     * The item of a line or band; the old one's columns are reused if they did not change.
+     * @param {any} source
+     */
     const itemOf = (source) => {
       const line = source.value ? source : null;
       const band = line ? null : source;
@@ -298,7 +317,10 @@ export class LineChart {
     };
   }
 
-  /** The items that determine the ranges of the axes: all but faint lines, or all if there are no others. */
+  /**
+   * The items that determine the ranges of the axes: all but faint lines, or all if there are no
+   * others.
+   */
   #axisItems() {
     const axisItems = this.#items.filter(({ line }) => !line?.faint);
     return axisItems.length > 0 ? axisItems : this.#items;
@@ -332,9 +354,12 @@ export class LineChart {
     return log && range[0] === range[1] ? [range[0] - 0.3, range[1] + 0.3] : padded(range, 0.06);
   }
 
-  // --- drawing ------------------------------------------------------------------------------------------
+  // --- drawing ----------------------------------------------------------------------------------
 
-  /** Draws in one of the next frames. @param {boolean} [isFirst]  whether to draw before all other charts */
+  /**
+   * Draws in one of the next frames.
+   * @param {boolean} [isFirst]  whether to draw before all other charts
+   */
   #scheduleDraw(isFirst) {
     drawSoon(this.#draw, isFirst);
   }
@@ -400,7 +425,11 @@ export class LineChart {
     return paintMs;
   };
 
-  /** Positions the plot, and resizes the overlay and the raster. @param {Layout} layout @param {number} ratio */
+  /**
+   * Positions the plot, and resizes the overlay and the raster.
+   * @param {Layout} layout
+   * @param {number} ratio
+   */
   #placePlot({ left, top, width, height }, ratio) {
     Object.assign(this.#plot.style, { left: `${left}px`, top: `${top}px`, width: `${width}px`, height: `${height}px` });
     const size = [Math.round(width * ratio), Math.round(height * ratio)];
@@ -443,7 +472,12 @@ export class LineChart {
     }
   }
 
-  /** Draws lines with the browser's strokes. @param {Context} context @param {readonly Item[]} items @param {number} width */
+  /**
+   * Draws lines with the browser's strokes.
+   * @param {Context} context
+   * @param {readonly Item[]} items
+   * @param {number} width
+   */
   #drawStrokes(context, items, width) {
     context.lineJoin = "round";
     for (const isRaw of [true, false]) {
@@ -461,7 +495,12 @@ export class LineChart {
     context.globalAlpha = 1;
   }
 
-  /** Draws thin lines, fast. @param {Context} context @param {number} ratio @param {readonly Item[]} items */
+  /**
+   * Draws thin lines, fast.
+   * @param {Context} context
+   * @param {number} ratio
+   * @param {readonly Item[]} items
+   */
   #drawRaster(context, ratio, items) {
     const { width, height } = /** @type {Layout} */ (this.#layout);
     const raster = (this.#raster ??= new Raster(Math.round(width * ratio), Math.round(height * ratio)));
@@ -485,7 +524,12 @@ export class LineChart {
     context.drawImage(scratch, 0, 0, raster.width, raster.height, 0, 0, width, height);
   }
 
-  /** @param {Context} context @param {{ width: number, height: number }} size @param {readonly Item[]} items */
+  /**
+   * Draws the marks of items.
+   * @param {Context} context
+   * @param {{ width: number, height: number }} size
+   * @param {readonly Item[]} items
+   */
   #drawMarks(context, size, items) {
     for (const { color, fill, stroke } of this.#marks(size, items)) {
       context.fillStyle = color;
@@ -500,7 +544,11 @@ export class LineChart {
     }
   }
 
-  /** The marks of items, as paths. @param {{ width: number, height: number }} size @param {readonly Item[]} [items] */
+  /**
+   * The marks of items, as paths.
+   * @param {{ width: number, height: number }} size
+   * @param {readonly Item[]} [items]
+   */
   #marks({ width, height }, items = this.#items) {
     const plot = { x: this.#axis("x"), y: this.#axis("y"), width, height };
     const showsPoints = this.#axisItems().length <= MAX_DETAILED_LINES && !this.#isInGesture;
@@ -510,7 +558,9 @@ export class LineChart {
     }));
   }
 
-  /** A note on what is not shown. It has no counts, because the rows may be a sample of all points. */
+  /**
+   * A note on what is not shown. It has no counts, because the rows may be a sample of all points.
+   */
   #noteText() {
     /** @type {string[]} */
     const notes = [];
@@ -591,7 +641,7 @@ export class LineChart {
     this.#element.setAttribute("aria-description", ends.length > 0 ? `${what}: ${ends.join(", ")}${more}` : "");
   }
 
-  // --- hover, zoom, keys --------------------------------------------------------------------------------
+  // --- hover, zoom, keys ------------------------------------------------------------------------
 
   #addListeners() {
     const { signal } = this.#abort;
@@ -646,7 +696,8 @@ export class LineChart {
   }
 
   /**
-   * Pins an x in this chart only: marks it with a line and a handle. `cursor.pin` pins it in all charts.
+   * Pins an x in this chart only: marks it with a line and a handle. `cursor.pin` pins it in all
+   * charts.
    * @param {number | null} x  in units of the x axis; null unpins
    * @param {boolean} [settled]  false while the pin is dragged
    * @param {boolean} [here]  whether the user pinned it in this chart
@@ -659,7 +710,11 @@ export class LineChart {
     this.#options.onPin?.(x, settled, here);
   }
 
-  /** Moves the pin for the user, in all charts with the same cursor. @param {number | null} x @param {boolean} settled */
+  /**
+   * Moves the pin for the user, in all charts with the same cursor.
+   * @param {number | null} x
+   * @param {boolean} settled
+   */
   #movePin(x, settled) {
     const { cursor, onPin } = this.#options;
     if (!onPin) return;
@@ -667,7 +722,11 @@ export class LineChart {
     else this.showPin(x, settled, true);
   }
 
-  /** Moves the pin to the point nearest to a position. @param {number} left  CSS pixels inside the plot @param {boolean} settled */
+  /**
+   * Moves the pin to the point nearest to a position.
+   * @param {number} left  CSS pixels inside the plot
+   * @param {boolean} settled
+   */
   #dragPin(left, settled) {
     const x = this.#layout && this.#snap(left);
     if (x !== null) this.#movePin(this.#valueOf(x), settled);
@@ -699,7 +758,8 @@ export class LineChart {
     let next = NaN;
     for (const { xs } of this.#axisItems()) {
       for (const x of xs) {
-        // The tolerance covers rounding errors of the logarithm: the same x must not count as the next.
+        // The tolerance covers rounding errors of the logarithm: the same x must not count as the
+        // next.
         const isBeyond = direction * (x - start) > Math.abs(start) * 1e-14;
         if (isBeyond && Number.isFinite(x) && !(direction * (x - next) >= 0)) next = x;
       }
@@ -707,14 +767,17 @@ export class LineChart {
     return Number.isFinite(next) ? this.#valueOf(next) : null;
   }
 
-  /** Converts an axis coordinate to units of the x axis, rounded to hide the logarithm's errors. @param {number} x */
+  /**
+   * Converts an axis coordinate to units of the x axis, rounded to hide the logarithm's errors.
+   * @param {number} x
+   */
   #valueOf(x) {
     return Number(fromAxis(this.#axis("x"), x).toPrecision(15));
   }
 
   /**
-   * The x of the point nearest to a position. Points of lines that extend over the position are preferred
-   * to the end points of lines that do not.
+   * The x of the point nearest to a position. Points of lines that extend over the position are
+   * preferred to the end points of lines that do not.
    * @param {number} left  CSS pixels inside the plot
    * @returns {number | null} in axis coordinates; null if no point is near
    */
@@ -759,7 +822,11 @@ export class LineChart {
     this.#updatePin();
   }
 
-  /** Handles the keys that `gestures.js` does not. @param {KeyboardEvent} event @returns {boolean} whether it did */
+  /**
+   * Handles the keys that `gestures.js` does not.
+   * @param {KeyboardEvent} event
+   * @returns {boolean} whether it did
+   */
   #onKey({ key }) {
     if (key === "Escape") {
       if (!this.#selected && !this.isZoomed) return false;
@@ -796,7 +863,8 @@ export class LineChart {
     }
     const item = this.#selectedItem() ?? this.#items[this.#items.length - 1];
     const last = item.xs.length - 1;
-    // Without a selection, arrow keys start at the end they move away from; Home and End go to theirs.
+    // Without a selection, arrow keys start at the end they move away from; Home and End go to
+    // theirs.
     const startsAtLast = direction < 0 !== (count === Infinity);
     const index = this.#selected ? this.#selected.index + direction * count : startsAtLast ? last : 0;
     this.#select({ name: itemKey(item), index: Math.min(last, Math.max(0, index)) });
@@ -879,8 +947,8 @@ export class LineChart {
   }
 
   /**
-   * The points of all lines near an x, nearest to the pointer first. Lines that end before it or begin
-   * after it have none.
+   * The points of all lines near an x, nearest to the pointer first. Lines that end before it or
+   * begin after it have none.
    * @param {number} x  in axis coordinates
    * @param {number} pointerTop  CSS pixels inside the plot
    * @returns {Hit[]}
@@ -907,12 +975,22 @@ export class LineChart {
     return hits.sort((a, b) => a.distance - b.distance).map(({ hit }) => hit);
   }
 
-  /** @param {Item} item @param {number} index @param {number} left @param {number} top @returns {Hit} */
+  /**
+   * A point of an item as a Hit.
+   * @param {Item} item
+   * @param {number} index
+   * @param {number} left
+   * @param {number} top
+   * @returns {Hit}
+   */
   #hit({ line, band, name, run, color }, index, left, top) {
     return { line: line ?? undefined, band: band ?? undefined, name, run, color, index, left, top };
   }
 
-  /** Draws what changes with the pointer: the cursor, its points and highlighted lines. @param {Hit[]} [hits] */
+  /**
+   * Draws what changes with the pointer: the cursor, its points and highlighted lines.
+   * @param {Hit[]} [hits]
+   */
   #drawOverlay(hits = this.#hits()) {
     const context = this.#overlay.getContext("2d");
     if (!this.#layout || !context) return;
@@ -973,14 +1051,22 @@ export class LineChart {
   }
 }
 
-/** A new element with a class. @template {keyof HTMLElementTagNameMap} K @param {K} kind @param {string} className */
+/**
+ * A new element with a class.
+ * @template {keyof HTMLElementTagNameMap} K
+ * @param {K} kind
+ * @param {string} className
+ */
 function make(kind, className) {
   const element = document.createElement(kind);
   element.className = className;
   return element;
 }
 
-/** The columns of a band: the mean, then low and high of the outer and of each inner band. @param {Band | null} band */
+/**
+ * The columns of a band: the mean, then low and high of the outer and of each inner band.
+ * @param {Band | null} band
+ */
 function bandColumns(band) {
   return [band?.mean, band?.low, band?.high, ...(band?.inner ?? []).flat()];
 }
@@ -995,7 +1081,11 @@ function itemKey({ line, band, name }) {
   return (line ?? band)?.key ?? name;
 }
 
-/** The smallest range that contains all ranges; null if there are none. @param {readonly (Range | null)[]} ranges @returns {Range | null} */
+/**
+ * The smallest range that contains all ranges; null if there are none.
+ * @param {readonly (Range | null)[]} ranges
+ * @returns {Range | null}
+ */
 function union(ranges) {
   /** @type {Range | null} */
   let all = null;

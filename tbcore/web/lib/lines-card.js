@@ -1,7 +1,7 @@
 /**
- * `LinesCard`: a card with a line chart of some runs. The chart follows the theme and the hovered run, and can
- * be downloaded as a picture. `useColumns`: fetches its data once the card is near the visible part of the
- * page.
+ * `LinesCard`: a card with a line chart of some runs. The chart follows the theme and the hovered
+ * run, and can be downloaded as a picture. `useColumns`: fetches its data once the card is near the
+ * visible part of the page.
  *
  *     const body = useRef(null);
  *     const isNear = useNear(body);
@@ -35,9 +35,9 @@ const MAX_CONCURRENT_REQUESTS = 5;
 const queues = new WeakMap();
 
 /**
- * Preact hook: columns of some runs, fetched now and again whenever one of the runs changes. Sends a POST
- * request with the body `{"runs": [...], ...params}`; the route parses it with `json_body` and returns
- * `columns_response`. The old columns stay until the new ones arrive.
+ * Preact hook: columns of some runs, fetched now and again whenever one of the runs changes. Sends
+ * a POST request with the body `{"runs": [...], ...params}`; the route parses it with `json_body`
+ * and returns `columns_response`. The old columns stay until the new ones arrive.
  * @param {Host} host
  * @param {string} path  the route, below `data/plugin/<name>/`
  * @param {object} params  other fields of the request's body
@@ -72,17 +72,18 @@ export function useColumns(host, path, params, runs, isEnabled) {
  * A card with a line chart.
  * @param {object} props
  * @param {Host} props.host
- * @param {import("preact").RefObject<HTMLElement>} props.body  set to the chart's element, for `useNear`
+ * @param {import("preact").RefObject<HTMLElement>} props.body  set to the chart's element, for
+ *   `useNear`
  * @param {boolean} props.isNear  the chart exists only while this is true
  * @param {string} props.title
  * @param {string} [props.group]  group whose heading already shows the start of the title
- * @param {readonly Line[] | null} [props.lines]  null until they are loaded. Pass the same array as long as
- *   the lines are the same
+ * @param {readonly Line[] | null} [props.lines]  null until they are loaded. Pass the same array as
+ *   long as the lines are the same
  * @param {readonly Band[] | null} [props.bands]  drawn in place of `lines`
  * @param {string} [props.error]  why the data could not be loaded or updated
  * @param {Partial<import("./chart-types.js").Axes>} [props.axes]
- * @param {import("./chart-types.js").Cursor} [props.cursor]  shared by all cards; make a new one when the
- *   x axis changes
+ * @param {import("./chart-types.js").Cursor} [props.cursor]  shared by all cards; make a new one
+ *   when the x axis changes
  * @param {import("./chart-types.js").Callbacks["readOut"]} [props.readOut]
  * @param {boolean} [props.legend]  whether to show a table of the lines below the chart
  * @param {readonly string[]} [props.notes]  notes on the chart, which its pictures have too

@@ -1,4 +1,7 @@
-/** Marks for what a line cannot show, as SVG path data in pixels of the plot. Pure functions, no DOM. */
+/**
+ * Marks for what a line cannot show, as SVG path data in pixels of the plot. Pure functions, no
+ * DOM.
+ */
 
 import { shareOf, toAxis } from "./axes.js";
 import { countFinite, windowOf } from "./series.js";
@@ -37,7 +40,11 @@ export function marksOf({ line, xs, ys, raw, segments, nonFinite }, { x, y, widt
 
   /** @type {Record<string, number>} */
   const lastLeft = {};
-  /** Whether to draw a mark: inside the plot and not too close to the last one. @param {number} left @param {string} kind */
+  /**
+   * Whether to draw a mark: inside the plot and not too close to the last one.
+   * @param {number} left
+   * @param {string} kind
+   */
   const isMarked = (left, kind) => {
     if (!(left >= 0 && left <= width) || Math.abs(left - lastLeft[kind]) < MIN_MARK_DISTANCE_PX) return false;
     lastLeft[kind] = left;
@@ -69,8 +76,8 @@ export function marksOf({ line, xs, ys, raw, segments, nonFinite }, { x, y, widt
 }
 
 /**
- * The strokes to draw marks with, in order. The first is a halo, without which marks would be invisible
- * on a line of the same colour.
+ * The strokes to draw marks with, in order. The first is a halo, without which marks would be
+ * invisible on a line of the same colour.
  * @param {string} color
  * @param {string} surface  background colour
  * @returns {[color: string, width: number][]}
@@ -93,7 +100,12 @@ export function sampleOf(color, dash) {
   return `repeating-linear-gradient(90deg, ${color} 0 ${on}px, transparent ${on}px ${on + off}px)`;
 }
 
-/** Path data of a disc. @param {number} left  of its centre @param {number} top  of its centre @param {number} radius */
+/**
+ * Path data of a disc.
+ * @param {number} left  of its centre
+ * @param {number} top  of its centre
+ * @param {number} radius
+ */
 export function dotPath(left, top, radius) {
   return `M${left - radius},${top}a${radius},${radius},0,1,0,${2 * radius},0a${radius},${radius},0,1,0,${-2 * radius},0`;
 }

@@ -1,14 +1,15 @@
 /**
- * Order and grouping of names: natural order, and groups by first path segment. Pure functions, no DOM.
+ * Order and grouping of names: natural order, and groups by first path segment. Pure functions, no
+ * DOM.
  */
 
 /**
- * Compares names in natural order. Path segments are compared one by one, so that children follow their
- * parent. Numbers inside a segment are compared by value:
+ * Compares names in natural order. Path segments are compared one by one, so that children follow
+ * their parent. Numbers inside a segment are compared by value:
  *
  *     lr0.001 < lr0.005 < lr0.01         a number with one point is a decimal number
- *     v1.9 < v1.10, 1.9.0 < 1.10.0       after a "v", or with more points (versions, dates), each part is
- *                                        a number of its own
+ *     v1.9 < v1.10, 1.9.0 < 1.10.0       after a "v", or with more points (versions, dates), each
+ *                                        part is a number of its own
  *     lr1e-4 < lr5e-4 < lr1e-3           exponents are part of the number
  *
  * A "-" is a dash, not a sign. The order is total: different names never compare as 0.
@@ -122,9 +123,9 @@ function isDigit(text, index) {
  */
 
 /**
- * Groups tags by their first path segment; groups and tags are in natural order. Tags without a `/` are in
- * one group with the name "", which comes first, unless their name is that of a group: then they are in that
- * group.
+ * Groups tags by their first path segment; groups and tags are in natural order. Tags without a `/`
+ * are in one group with the name "", which comes first, unless their name is that of a group: then
+ * they are in that group.
  * @param {Iterable<string>} tags
  * @returns {TagGroup[]}
  */
@@ -160,8 +161,8 @@ function firstSegment(tag) {
 }
 
 /**
- * Splits a name into its parents, which are truncated first when space is short, and its last segment, by
- * which names can be told apart.
+ * Splits a name into its parents, which are truncated first when space is short, and its last
+ * segment, by which names can be told apart.
  * @param {string} name
  * @returns {[parents: string, leaf: string]} `parents` ends with `/`, or is ""
  */

@@ -1,32 +1,34 @@
 /**
- * Regular expressions that take linear time.
+ * Regular expressions that match in linear time.
  *
- * A filter comes from the keyboard or from a link, and the browser's own RegExp can be made to run for minutes by
- * nine characters such as `(\w+\s?)+$`. This one follows all alternatives at once (Thompson's construction), so a test
- * costs at most the length of the text times the size of the pattern. It answers one question only, "does the
- * pattern occur anywhere in the text", without regard to case. Look-ahead, look-behind and back-references cannot be
- * done that way and are refused with a message.
+ * A filter may come from a link, and a pattern as short as `(\w+\s?)+$` can make the browser's own
+ * RegExp run for minutes. This engine follows all alternatives at once (Thompson's construction),
+ * so the time is at most proportional to the length of the text times the size of the pattern. It
+ * only finds out whether the pattern occurs anywhere in a text, ignoring case. Look-ahead,
+ * look-behind and back-references are not possible this way and are rejected with an error.
  *
- *     text -> parse -> tree -> emit -> program -> run, or remembering -> boolean
+ *     text -> parse -> tree -> emit -> program -> run, or memoizedMatcher -> boolean
  */
 
+/** Maximum number of instructions in a program. */
 const MAX_PROGRAM_LENGTH = 4000;
 
 /**
- * @typedef {(code: number) => boolean} CharTest
+ * @typedef {(code: number) => boolean} CharTest  whether a code point matches
  * @typedef {{ op: "char", test: CharTest }
  *   | { op: "split", a: number, b: number }
  *   | { op: "jump", a: number }
  *   | { op: "assert", kind: "start" | "end" | "word" | "notWord" }
  *   | { op: "save", slot: number }
- *   | { op: "match" }} Instruction  of a split, `a` is what is tried first
+ *   | { op: "match" }} Instruction  positions `a` and `b` are indexes into the program; `a` has
+ *   priority
  * @typedef {{ type: "empty" }
  *   | { type: "char", test: CharTest }
  *   | { type: "assert", kind: "start" | "end" | "word" | "notWord" }
  *   | { type: "sequence", items: Node[] }
  *   | { type: "choice", items: Node[] }
  *   | { type: "capture", item: Node, slot: number }
- *   | { type: "repeat", item: Node, least: number, most: number, lazy: boolean }} Node
+ *   | { type: "repeat", item: Node, min: number, max: number, lazy: boolean }} Node
  */
 
 /**
@@ -36,11 +38,12 @@ const MAX_PROGRAM_LENGTH = 4000;
  * @throws {SyntaxError} with a message for the user
  */
 export function compilePattern(text) {
-  return remembering(emit(parse(text), false));
+  return memoizedMatcher(emit(parse(text), false));
 }
 
 /**
- * The program of a pattern, for those who want to know what its groups match too; see run-groups.js.
+ * Compiles a pattern to a program that also saves what its groups match; `matchGroups` of
+ * run-groups.js runs it.
  * @param {string} text
  * @throws {SyntaxError} with a message for the user
  */
@@ -48,9 +51,11 @@ export function compileProgram(text) {
   return emit(parse(text), true);
 }
 
-// --- parsing -------------------------------------------------------------------------------------------------------
+// --- parsing ------------------------------------------------------------------------------------
 
 /**
+ * Parses a pattern by recursive descent. Each inner function parses what its name says, starting at
+ * `at`.
  * @param {string} text
  * @returns {Node}
  */
@@ -88,13 +93,13 @@ function parse(text) {
     const bounds = quantifier();
     if (!bounds) return item;
     if (item.type === "assert") throw new SyntaxError("nothing to repeat");
-    const lazy = chars[at] === "?"; // makes no difference to whether it occurs, but to what groups match
+    const lazy = chars[at] === "?"; // affects only what groups match, not whether the pattern occurs
     if (lazy) at++;
     if (quantifier()) throw new SyntaxError("nothing to repeat");
-    return { type: "repeat", item, least: bounds[0], most: bounds[1], lazy };
+    return { type: "repeat", item, min: bounds[0], max: bounds[1], lazy };
   }
 
-  /** @returns {[least: number, most: number] | null} */
+  /** @returns {[min: number, max: number] | null} null if there is no quantifier */
   function quantifier() {
     const char = chars[at];
     if (char === "*" || char === "+" || char === "?") {
@@ -105,10 +110,10 @@ function parse(text) {
     const found = /^\{(\d+)(,(\d*))?\}/.exec(chars.slice(at, at + 16).join(""));
     if (!found) return null;
     at += found[0].length;
-    const least = Number(found[1]);
-    const most = found[2] === undefined ? least : found[3] === "" ? Infinity : Number(found[3]);
-    if (most < least) throw new SyntaxError("numbers out of order in {}");
-    return [least, most];
+    const min = Number(found[1]);
+    const max = found[2] === undefined ? min : found[3] === "" ? Infinity : Number(found[3]);
+    if (max < min) throw new SyntaxError("numbers out of order in {}");
+    return [min, max];
   }
 
   /** @returns {Node} */
@@ -162,13 +167,14 @@ function parse(text) {
     if (chars[at] !== ")") throw new SyntaxError("unclosed (");
     at++;
     if (slot >= 0) return { type: "capture", item: inner, slot };
-    // An assertion in a group may be repeated: `(^)*`; wrapped, it is no bare assertion any more.
+    // A group with an assertion may be repeated, as in `(?:^)*`, but a bare assertion may not: so
+    // wrap it.
     return inner.type === "assert" ? { type: "sequence", items: [inner] } : inner;
   }
 
   /**
-   * What follows a backslash: a class, or the code of one character.
-   * @returns {CharTest | number}
+   * Parses what follows a backslash.
+   * @returns {CharTest | number} a class, or the code point of one character
    */
   function escape() {
     const char = chars[at++];
@@ -209,7 +215,7 @@ function parse(text) {
           ranges.push([low, high]);
           continue;
         }
-        ranges.push([45, 45]); // as in RegExp: `[\w-x]` is three items
+        ranges.push([45, 45]); // the "-" is an item of its own: `[\w-x]` has three, as with RegExp
         for (const item of [low, high]) add(item);
         continue;
       }
@@ -249,7 +255,7 @@ const isWord = (code) => isDigit(code) || code === 95 || (code >= 65 && code <= 
 /** @type {CharTest} */
 const isSpace = (code) => /\s/.test(String.fromCodePoint(code));
 
-/** @type {Record<string, CharTest>} */
+/** Character classes by the letter after the backslash. @type {Record<string, CharTest>} */
 const CLASSES = Object.assign(Object.create(null), {
   d: isDigit,
   D: (/** @type {number} */ code) => !isDigit(code),
@@ -260,6 +266,7 @@ const CLASSES = Object.assign(Object.create(null), {
 });
 
 /**
+ * A test for one character, in either case.
  * @param {string} char
  * @returns {CharTest}
  */
@@ -268,6 +275,7 @@ function literal(char) {
 }
 
 /**
+ * A test for a class, or for one character in either case.
  * @param {CharTest | number} item
  * @returns {CharTest}
  */
@@ -277,13 +285,13 @@ function asTest(item) {
   return (code) => accepted.includes(code);
 }
 
-/** @param {string} char */
+/** The code point of a character. @param {string} char */
 function code(char) {
   return /** @type {number} */ (char.codePointAt(0));
 }
 
 /**
- * The same letter in the other case, where that is one character.
+ * The same letter in other cases, if that is a single character.
  * @param {number} code
  * @returns {number[]}
  */
@@ -299,11 +307,12 @@ function caseVariants(code) {
     .map((other) => /** @type {number} */ (other.codePointAt(0)));
 }
 
-// --- program -------------------------------------------------------------------------------------------------------
+// --- program ------------------------------------------------------------------------------------
 
 /**
+ * Translates a tree into a program.
  * @param {Node} tree
- * @param {boolean} saves  whether the program notes where groups begin and end
+ * @param {boolean} saves  whether the program saves where groups begin and end
  * @returns {Instruction[]}
  */
 function emit(tree, saves) {
@@ -359,12 +368,12 @@ function emit(tree, saves) {
         return;
       }
       case "repeat":
-        for (let i = 0; i < node.least; i++) {
+        for (let i = 0; i < node.min; i++) {
           const before = program.length;
           write(node.item);
-          if (program.length === before) break; // nothing, however often: `(){1000000000}`
+          if (program.length === before) break; // an empty item, which need not be repeated: `(){1000000000}`
         }
-        if (node.most === Infinity) {
+        if (node.max === Infinity) {
           const split = add({ op: "split", a: program.length + 1, b: 0 });
           const start = program.length - 1;
           write(node.item);
@@ -373,7 +382,7 @@ function emit(tree, saves) {
           if (node.lazy) [split.a, split.b] = [split.b, split.a];
         } else {
           const splits = [];
-          for (let i = node.least; i < node.most; i++) {
+          for (let i = node.min; i < node.max; i++) {
             splits.push(add({ op: "split", a: program.length + 1, b: 0 }));
             write(node.item);
           }
@@ -386,23 +395,29 @@ function emit(tree, saves) {
   }
 }
 
-// --- running -------------------------------------------------------------------------------------------------------
+// --- running ------------------------------------------------------------------------------------
 
-/** A pattern that needs more has new ones for nearly every character, and making one costs more than it spares. */
+/**
+ * Patterns that need more states need a new one for nearly every character, and then `run` is
+ * faster.
+ */
 const MAX_STATES = 1000;
 
 /**
- * As `run`, for many subjects: a set of positions that was met before, and where a character leads from there, are
- * looked up instead of worked out (a deterministic automaton that is built while it is used).
+ * Makes a function that does the same as `run`, but is faster for many subjects. It builds a
+ * deterministic automaton as it goes: a state is a set of program positions, and the state that
+ * follows it after a character is computed once and then looked up.
  * @param {Instruction[]} program
  * @returns {(subject: string) => boolean}
  */
-function remembering(program) {
-  // What comes next decides about a word boundary, so it does not belong to a state.
+function memoizedMatcher(program) {
+  // Whether there is a word boundary depends on the next character, which a state does not know.
   if (program.some((instruction) => instruction.op === "assert" && /word/i.test(instruction.kind))) {
     return (subject) => run(program, subject);
   }
-  /** @typedef {{ set: number[], next: Map<number, State | true>, endMatches: boolean }} State  true: it has matched */
+  /** @typedef {{ set: number[], next: Map<number, State | true>, endMatches: boolean }} State
+   *   `next`: the following state by code point, or true if the program has matched;
+   *   `endMatches`: whether the program matches if the subject ends here */
   /** @type {Map<string, State>} */
   const states = new Map();
   const first = stateOf([0], true);
@@ -422,16 +437,21 @@ function remembering(program) {
     return state === true || state.endMatches;
   };
 
-  /** @param {State} state @param {number} code */
+  /** The state after a character. @param {State} state @param {number} code */
   function step({ set }, code) {
     const reached = set.filter((position) => {
       const instruction = program[position];
       return instruction.op === "char" && instruction.test(code);
     });
-    return stateOf([0, ...reached.map((position) => position + 1)], false); // 0: it may begin at any character
+    return stateOf([0, ...reached.map((position) => position + 1)], false); // 0: a match may begin anywhere
   }
 
-  /** @param {number[]} starts @param {boolean} isStart @returns {State | true} */
+  /**
+   * The state of some program positions.
+   * @param {number[]} starts
+   * @param {boolean} isStart  whether this is the start of the subject
+   * @returns {State | true} true if the program has matched
+   */
   function stateOf(starts, isStart) {
     const set = reach(starts, isStart, false);
     if (!set) return true;
@@ -445,10 +465,11 @@ function remembering(program) {
   }
 
   /**
-   * The positions that wait for a character or for the end; null when the end of the program is reached.
+   * The positions that are reached from some others without consuming a character, and that need a
+   * character or the end of the subject to continue. null if the program matches.
    * @param {number[]} starts
-   * @param {boolean} isStart
-   * @param {boolean} isEnd
+   * @param {boolean} isStart  whether this is the start of the subject
+   * @param {boolean} isEnd  whether this is the end of the subject
    */
   function reach(starts, isStart, isEnd) {
     const seen = new Set();
@@ -470,8 +491,9 @@ function remembering(program) {
 }
 
 /**
- * Follows all alternatives through the text at once. `current` and `next` are sets of program positions; a position
- * enters a set at most once per character, which bounds the work.
+ * Whether a program matches anywhere in a subject. `current` and `next` are sets of program
+ * positions, one for each alternative that is being followed. A position is added at most once per
+ * character, which bounds the work.
  * @param {Instruction[]} program
  * @param {string} subject
  */
@@ -482,7 +504,7 @@ function run(program, subject) {
   let next = /** @type {number[]} */ ([]);
 
   for (let at = 0; at <= codes.length; at++) {
-    if (follow(0, at, current)) return true; // the pattern may begin at any character
+    if (follow(0, at, current)) return true; // a match may begin at any character
     const code = codes[at];
     if (code === undefined) return false;
     for (const position of current) {
@@ -495,7 +517,8 @@ function run(program, subject) {
   return false;
 
   /**
-   * Adds a position and all that is reached from it without reading; true when the end of the program is.
+   * Adds a position, and all positions reached from it without consuming a character.
+   * @returns {boolean} whether the program matches
    * @param {number} start
    * @param {number} at
    * @param {number[]} set
@@ -527,7 +550,7 @@ function run(program, subject) {
 }
 
 /**
- * Whether an assertion holds before a character.
+ * Whether an assertion is true before the character at an index.
  * @param {"start" | "end" | "word" | "notWord"} kind
  * @param {readonly number[]} codes
  * @param {number} at

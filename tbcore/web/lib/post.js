@@ -1,4 +1,7 @@
-/** POST requests, for parameters that are too long for a URL, such as the names of ten thousand runs. */
+/**
+ * POST requests, for parameters that are too long for a URL, such as the names of ten thousand
+ * runs.
+ */
 
 /** Longer bodies are compressed. The server accepts 1 MB, and a character has at most 3 bytes. */
 const MAX_UNCOMPRESSED_CHARS = 300_000;

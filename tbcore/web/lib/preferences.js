@@ -1,7 +1,7 @@
 /**
- * User preferences, kept in the browser's localStorage: short texts by name, separately for each plugin and
- * for parts of the shell. Unlike settings in the URL, they apply to all log directories and are not part of
- * links.
+ * User preferences, kept in the browser's localStorage: short texts by name, separately for each
+ * plugin and for parts of the shell. Unlike settings in the URL, they apply to all log directories
+ * and are not part of links.
  */
 
 import { signal } from "@preact/signals-core";

@@ -1,6 +1,6 @@
 /**
- * `Queue` runs tasks in order, a few at a time. `takingTurns` makes a function that runs one task repeatedly,
- * but never concurrently with itself. No DOM.
+ * `Queue` runs tasks in order, a few at a time. `takingTurns` makes a function that runs one task
+ * repeatedly, but never concurrently with itself. No DOM.
  */
 
 /**
@@ -14,7 +14,10 @@ export class Queue {
   #numRunning = 0;
   #limit;
 
-  /** @param {number} limit  number of concurrent tasks; browsers open at most six connections to a host */
+  /**
+   * @param {number} limit  number of concurrent tasks; browsers open at most six connections to a
+   *   host
+   */
   constructor(limit) {
     this.#limit = limit;
   }
@@ -23,8 +26,8 @@ export class Queue {
    * Adds a task, and runs it after those before it.
    * @template T
    * @param {Task<T>} task
-   * @param {AbortSignal} signal  removes the task from the queue when aborted; is passed to the task, which
-   *   should then stop
+   * @param {AbortSignal} signal  removes the task from the queue when aborted; is passed to the
+   *   task, which should then stop
    * @returns {Promise<T>} the task's result; rejects with the signal's reason if the task never ran
    */
   add(task, signal) {
@@ -57,8 +60,8 @@ export class Queue {
 }
 
 /**
- * Makes a function that runs a task. Calls during a run do not start the task at once: it runs once more after
- * that run, no matter how many calls there were.
+ * Makes a function that runs a task. Calls during a run do not start the task at once: it runs once
+ * more after that run, no matter how many calls there were.
  * @param {AbortSignal} signal  when aborted, the task is not run again
  * @param {() => Promise<void>} task  must not reject
  */

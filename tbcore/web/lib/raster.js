@@ -1,6 +1,6 @@
 /**
- * Draws many thin lines into an array of pixels. Each line is one vertical span of pixels per column,
- * which without a GPU is several times as fast as the browser's strokes. No DOM.
+ * Draws many thin lines into an array of pixels. Each line is one vertical span of pixels per
+ * column, which without a GPU is several times as fast as the browser's strokes. No DOM.
  */
 
 export class Raster {
@@ -22,8 +22,8 @@ export class Raster {
   }
 
   /**
-   * Draws a line through points from .. to - 1, whose x must never decrease. Points that are not finite
-   * are skipped.
+   * Draws a line through points from .. to - 1, whose x must never decrease. Points that are not
+   * finite are skipped.
    *
    * 1. Go over the points, and extend the span of each column that the line passes.
    * 2. Fill the spans.
@@ -89,7 +89,12 @@ export class Raster {
     }
   }
 
-  /** Extends the span of a column, which may be outside the picture. @param {number} column @param {number} min @param {number} max */
+  /**
+   * Extends the span of a column, which may be outside the picture.
+   * @param {number} column
+   * @param {number} min
+   * @param {number} max
+   */
   #span(column, min, max) {
     const { low, high } = this;
     if (column < 0 || column >= low.length) return;
@@ -98,7 +103,8 @@ export class Raster {
   }
 
   /**
-   * Fills a span of a column, with antialiasing: pixels that are covered in part get less of the colour.
+   * Fills a span of a column, with antialiasing: pixels that are covered in part get less of the
+   * colour.
    * @param {number} column
    * @param {number} top  pixels from the top of the picture, not rounded
    * @param {number} bottom

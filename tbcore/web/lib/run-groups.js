@@ -1,13 +1,15 @@
 /**
  * Grouping of runs by a rule, which maps the name of a run to the name of its group:
  *
- *     exp/{seed}        path pattern: replaces the text in place of {...} and keeps the text in place of *
- *     re:lr=([^_]+)     regular expression: takes the text of its capture groups, or all it matches if there
- *                       are none
+ *     exp/{seed}        path pattern: {...} matches what differs within a group and is replaced, *
+ *                       matches what differs between groups and is kept
+ *     re:lr=([^_]+)     regular expression: keeps the text of its capture groups, or all it matches
+ *                       if there are none
  *     seeds             removes seeds, such as `seed=3`, `_s3` or `-fold2`
  *     numbers           removes an integer at the end of each path segment
  *
- * A run that does not match is a group of its own. Pure functions, no DOM; loaded when runs are grouped.
+ * A run that does not match is a group of its own. Pure functions, no DOM; loaded when runs are
+ * grouped.
  */
 
 import { compileProgram, holds } from "./pattern.js";
@@ -19,7 +21,10 @@ import { compileProgram, holds } from "./pattern.js";
 
 /** A word that numbers the repetitions of an experiment, and its number. */
 const SEED = /(^|[_\-. ,+])(?:seed|s|fold|trial|rep|repeat|replica|try)[=_\-:]?\d+(?=$|[_\-. ,+])/gi;
-/** An integer at the end; not the end of a decimal number, such as the 1 of `0.1` or the 4 of `1e-4`. */
+/**
+ * An integer at the end; not the end of a decimal number, such as the 1 of `0.1` or the 4 of
+ * `1e-4`.
+ */
 const NUMBER = /(?<![\d.]|\d[eE])[_\-. #=:]?(?<!\d[eE]-)\d+$/;
 
 /** Rules that are a single word. @type {Record<string, { title: string, group: Grouper }>} */
@@ -59,8 +64,8 @@ export function groupsOf(runs, group) {
 }
 
 /**
- * Rules to suggest to the user, most useful first. Each makes fewer groups than there are runs, and no two
- * make the same groups.
+ * Rules to suggest to the user, most useful first. Each makes fewer groups than there are runs, and
+ * no two make the same groups.
  * @param {readonly string[]} runs
  * @returns {string[]}
  */
@@ -77,7 +82,8 @@ export function suggestRules(runs) {
 }
 
 /**
- * Strips each path segment of a run. Separators left at the ends are removed; an empty segment becomes `*`.
+ * Strips each path segment of a run. Separators left at the ends are removed; an empty segment
+ * becomes `*`.
  * @param {string} run
  * @param {(segment: string) => string} strip
  */
@@ -91,7 +97,7 @@ function stripSegments(run, strip) {
     .join("/");
 }
 
-// --- path patterns --------------------------------------------------------------------------------------
+// --- path patterns ------------------------------------------------------------------------------
 
 /** Compiles a path pattern. @param {string} text @returns {Grouper} */
 function byPattern(text) {
@@ -134,9 +140,9 @@ function parseSegment(text) {
 }
 
 /**
- * Matches a path segment, and returns it with the text of {...} replaced; null if it does not match. Each
- * wildcard matches as few characters as possible, except the last, which matches the rest: so there is no
- * backtracking.
+ * Matches a path segment, and returns it with the text of {...} replaced; null if it does not
+ * match. Each wildcard matches as few characters as possible, except the last, which matches the
+ * rest: so there is no backtracking.
  * @param {Part[]} parts
  * @param {string} subject
  * @returns {string | null}
@@ -161,7 +167,7 @@ function matchSegment(parts, subject) {
   return at === subject.length ? name : null;
 }
 
-// --- regular expressions --------------------------------------------------------------------------------
+// --- regular expressions ------------------------------------------------------------------------
 
 /** Compiles a regular expression. @param {string} text  without `re:` @returns {Grouper} */
 function byExpression(text) {
@@ -176,9 +182,9 @@ function byExpression(text) {
 }
 
 /**
- * The texts of the capture groups in the first match; null if there is no match. Like `run` in pattern.js it
- * follows all alternatives at once, but each with the positions of its groups, and in order of priority
- * (Pike's construction).
+ * The texts of the capture groups in the first match; null if there is no match. Like `run` in
+ * pattern.js it follows all alternatives at once, but each with the positions of its groups, and in
+ * order of priority (Pike's construction).
  * @param {Instruction[]} program
  * @param {string} subject
  * @returns {string[] | null}

@@ -1,8 +1,8 @@
 /**
  * The context menu of a row in the run list. Loaded when it is first opened.
  *
- * The popover is manual and closes itself on outside events: an automatic popover would close as soon as the
- * mouse button that opened it is released.
+ * The popover is manual and closes itself on outside events: an automatic popover would close as
+ * soon as the mouse button that opened it is released.
  */
 
 import { html } from "htm/preact";

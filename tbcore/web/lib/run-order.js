@@ -8,15 +8,17 @@ import { formatStep } from "./format.js";
 
 /** A run is live if it was written to within this time. Most training loops log more often. */
 const LIVE_SECONDS = 300;
-/** Times of last events are rounded to this for sorting, or the rows of live runs would keep moving. */
+/**
+ * Times of last events are rounded to this for sorting, or the rows of live runs would keep moving.
+ */
 const ORDER_SECONDS = 60;
 
 /** @typedef {"name" | "start" | "last"} Sort */
 
 /**
- * Whether the run is being written: its files were changed recently, and its last event was new at that time.
- * File times alone are not enough, because copied files are new whatever they contain. Event times alone are
- * not enough either, because the clocks of machines differ.
+ * Whether the run is being written: its files were changed recently, and its last event was new at
+ * that time. File times alone are not enough, because copied files are new whatever they contain.
+ * Event times alone are not enough either, because the clocks of machines differ.
  * @param {RunDetails} details
  * @param {number} now  seconds since the epoch
  */
@@ -78,7 +80,10 @@ export function describeRun(details, now, formatTime) {
   return lines.join("\n");
 }
 
-/** A sentence about the tags with non-finite values. @param {NonNullable<RunDetails["nonfinite"]>} nonfinite */
+/**
+ * A sentence about the tags with non-finite values.
+ * @param {NonNullable<RunDetails["nonfinite"]>} nonfinite
+ */
 export function describeNonfinite({ num_tags, tags, first_steps }) {
   const rest = num_tags - tags.length;
   const named = tags.map((tag, i) => (first_steps[i] === null ? tag : `${tag} from step ${formatStep(Number(first_steps[i]))}`));

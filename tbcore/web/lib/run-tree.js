@@ -1,5 +1,6 @@
 /**
- * The rows of the run list: runs in folders by path, runs in groups, or a flat list. Pure functions, no DOM.
+ * The rows of the run list: runs in folders by path, runs in groups, or a flat list. Pure
+ * functions, no DOM.
  *
  *     exp/a/train, exp/a/eval, exp/b/train   ->   exp/
  *                                                   a/
@@ -75,9 +76,9 @@ export function treeRows(runs, isOpen) {
 }
 
 /**
- * Rows of runs in groups, in the order of the groups' first runs. A group of one run is shown as that run. The
- * labels of groups leave out the folders that all groups have in common, and the labels of runs those that all
- * runs of their group have in common.
+ * Rows of runs in groups, in the order of the groups' first runs. A group of one run is shown as
+ * that run. The labels of groups leave out the folders that all groups have in common, and the
+ * labels of runs those that all runs of their group have in common.
  * @param {readonly string[]} runs
  * @param {ReadonlyMap<string, string>} groupOf  run to group
  * @param {(key: string) => boolean} isOpen  whether a group is open
@@ -136,7 +137,13 @@ export function flatRows(runs) {
   return runs.map((run, i) => runRow(run, 0, i + 1, runs.length));
 }
 
-/** @param {string} run @param {number} depth @param {number} position @param {number} numSiblings @returns {Row} */
+/**
+ * @param {string} run
+ * @param {number} depth
+ * @param {number} position
+ * @param {number} numSiblings
+ * @returns {Row}
+ */
 function runRow(run, depth, position, numSiblings) {
   return { kind: "run", key: run, name: run, label: run, depth, position, numSiblings, runs: [run], isOpen: false };
 }
@@ -147,8 +154,8 @@ function makeNode(label, name, runs) {
 }
 
 /**
- * Splits a label into a head, which is truncated when space is short, and a tail, which is not: names mostly
- * differ at their ends.
+ * Splits a label into a head, which is truncated when space is short, and a tail, which is not:
+ * names mostly differ at their ends.
  * @param {string} label
  * @returns {[head: string, tail: string]} `head` is "" for a short label
  */

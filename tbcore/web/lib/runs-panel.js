@@ -1,9 +1,10 @@
 /**
- * The run list: a tree of folders, a flat list or groups, with check boxes in the runs' colours, a filter, and the
- * age of each run. It is fast for ten thousand runs, because only the visible rows are rendered.
+ * The run list: a tree of folders, a flat list or groups, with check boxes in the runs' colours, a
+ * filter, and the age of each run. It is fast for ten thousand runs, because only the visible rows
+ * are rendered.
  *
- * Keys inside the list: up, down, Home and End move; left and right collapse and expand; Space checks or unchecks;
- * Enter checks only this run; the context-menu key opens the menu.
+ * Keys inside the list: up, down, Home and End move; left and right collapse and expand; Space
+ * checks or unchecks; Enter checks only this run; the context-menu key opens the menu.
  */
 
 import { html } from "htm/preact";
@@ -30,7 +31,8 @@ const SORTS = [
 /**
  * @typedef {import("../state.js").State} State
  * @typedef {import("./run-tree.js").Row} Row
- * @typedef {{ row: Row, x: number, y: number }} Menu  the context menu of a row, at a position in the window
+ * @typedef {{ row: Row, x: number, y: number }} Menu  the context menu of a row, at a position in
+ *   the window
  */
 
 /** The run list with its toolbar. @param {{ state: State }} props */
@@ -130,8 +132,9 @@ export function RunsPanel({ state }) {
 }
 
 /**
- * Preact hook: which folders and groups are open. At first folders are open and groups are closed. While there is
- * a filter, everything is open at first; what the user closes then stays closed until the filter changes.
+ * Preact hook: which folders and groups are open. At first folders are open and groups are closed.
+ * While there is a filter, everything is open at first; what the user closes then stays closed
+ * until the filter changes.
  * @param {import("./filter.js").Filter} filter
  * @returns {[isOpen: (key: string) => boolean, toggle: (key: string) => void]}
  */
@@ -345,7 +348,8 @@ function Age({ state, run }) {
 }
 
 /**
- * A name that is truncated in the middle if there is too little space, because names mostly differ at their ends.
+ * A name that is truncated in the middle if there is too little space, because names mostly differ
+ * at their ends.
  * @param {{ name: string }} props
  */
 export function Name({ name }) {
@@ -375,14 +379,22 @@ function CheckBox({ checked, mixed, disabled, onChange }) {
   />`;
 }
 
-/** The index of a row's folder or group; its own index at the top level. @param {readonly Row[]} rows @param {number} index */
+/**
+ * The index of a row's folder or group; its own index at the top level.
+ * @param {readonly Row[]} rows
+ * @param {number} index
+ */
 function parentOf(rows, index) {
   let parent = index;
   while (parent > 0 && rows[parent].depth >= rows[index].depth) parent--;
   return rows[parent].depth < rows[index].depth ? parent : index;
 }
 
-/** The number of runs that are checked. @param {readonly string[]} runs @param {ReadonlySet<string>} checked */
+/**
+ * The number of runs that are checked.
+ * @param {readonly string[]} runs
+ * @param {ReadonlySet<string>} checked
+ */
 function countChecked(runs, checked) {
   let count = 0;
   for (const run of runs) if (checked.has(run)) count++;

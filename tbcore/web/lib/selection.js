@@ -1,16 +1,17 @@
 /**
- * Which runs are checked in the run list: a base, all or none, and the runs that are exceptions. Unlike a list
- * of runs, this also applies to runs that do not exist yet, and it makes links short. Pure functions, no DOM.
+ * Which runs are checked in the run list: a base, all or none, and the runs that are exceptions.
+ * Unlike a list of runs, this also applies to runs that do not exist yet, and it makes links short.
+ * Pure functions, no DOM.
  */
 
 import { escapeName, unescapeName } from "./address.js";
 
 /**
  * @typedef {object} Selection
- * @property {"auto" | "all" | "none"} base  `auto`: the user has not selected any runs yet, and the newest
- *   AUTO_LIMIT runs are checked
- * @property {ReadonlySet<string>} except  runs that are unchecked (base `all`) or checked (base `none`); empty
- *   for `auto`
+ * @property {"auto" | "all" | "none"} base  `auto`: the user has not selected any runs yet, and the
+ *   newest AUTO_LIMIT runs are checked
+ * @property {ReadonlySet<string>} except  runs that are unchecked (base `all`) or checked (base
+ *   `none`); empty for `auto`
  */
 
 /** Number of runs that are checked by default. More curves are hard to read and slow to load. */
@@ -62,9 +63,9 @@ export function onlyRuns(names, runs) {
 }
 
 /**
- * The same checked runs, with the base that has fewer exceptions, if there are more than AUTO_LIMIT exceptions.
- * A few exceptions keep their base, because it says whether new runs will be checked. With many, the user most
- * likely did not mean that.
+ * The same checked runs, with the base that has fewer exceptions, if there are more than AUTO_LIMIT
+ * exceptions. A few exceptions keep their base, because it says whether new runs will be checked.
+ * With many, the user most likely did not mean that.
  * @param {Selection} selection
  * @param {readonly string[]} runs
  * @returns {Selection}

@@ -1,7 +1,7 @@
 /**
- * A card with a chart of one series: a tag of a run, with a selectable number of steps. The chart exists only
- * while the card is near the visible part of the page. Its data is fetched again when the run has changed,
- * and can be downloaded as numbers or as a picture.
+ * A card with a chart of one series: a tag of a run, with a selectable number of steps. The chart
+ * exists only while the card is near the visible part of the page. Its data is fetched again when
+ * the run has changed, and can be downloaded as numbers or as a picture.
  */
 
 import { html } from "htm/preact";
@@ -28,7 +28,8 @@ import { RunLabel } from "./tag-tab.js";
  * @property {() => void} resetZoom
  * @property {() => void} destroy
  * @property {(note?: string) => Promise<string>} toSVG
- * @property {(scale?: number, note?: string) => Promise<Blob>} toPNG  `scale`: image pixels per CSS pixel
+ * @property {(scale?: number, note?: string) => Promise<Blob>} toPNG  `scale`: image pixels per CSS
+ *   pixel
  */
 
 /**
@@ -38,10 +39,11 @@ import { RunLabel } from "./tag-tab.js";
  * @property {(element: HTMLElement, label: string, on: { hover: (isHovered: boolean) => void, zoom: (isZoomed: boolean) => void }) => C} make
  *   creates the chart in an element; the chart calls the functions in `on`
  * @property {(chart: C, value: T) => void} draw  draws a value
- * @property {readonly unknown[]} drawnBy  what else the drawing depends on: a change of any draws it again
+ * @property {readonly unknown[]} drawnBy  what else the drawing depends on: a change of any draws
+ *   it again
  * @property {(value: T) => string} [note]  says what the chart leaves out; may return ""
- * @property {(value: T) => { header: string[], rows: Iterable<(string | number)[]> }} table  the value as a
- *   table, for CSV
+ * @property {(value: T) => { header: string[], rows: Iterable<(string | number)[]> }} table
+ *   the value as a table, for CSV
  */
 
 /**
@@ -148,7 +150,11 @@ export function SeriesCard({ host, answers, tag, run, group, samples, drawing })
   <//>`;
 }
 
-/** How many steps are shown: `50 of 1,234 steps`, or `50 steps`. @param {Series<unknown>} series @returns {string} */
+/**
+ * How many steps are shown: `50 of 1,234 steps`, or `50 steps`.
+ * @param {Series<unknown>} series
+ * @returns {string}
+ */
 function stepsText({ numShown, numSteps }) {
   return numShown < numSteps ? `${formatStep(numShown)} of ${plural(numSteps, "step")}` : plural(numSteps, "step");
 }

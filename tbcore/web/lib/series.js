@@ -1,4 +1,7 @@
-/** Computations on the columns of one line: x values, ranges, nearest point, path. Pure functions, no DOM. */
+/**
+ * Computations on the columns of one line: x values, ranges, nearest point, path. Pure functions,
+ * no DOM.
+ */
 
 /**
  * @typedef {import("./chart-types.js").Columns} Columns
@@ -24,8 +27,8 @@ export function xColumn(columns, xAxis, start = columns.wallTime[0]) {
 }
 
 /**
- * Whether rows from .. to - 1 of a column never decrease, so that binary search works. False if any is
- * NaN, unless it is the only one.
+ * Whether rows from .. to - 1 of a column never decrease, so that binary search works. False if any
+ * is NaN, unless it is the only one.
  * @param {ArrayLike<number>} column
  * @param {number} [from]
  * @param {number} [to]
@@ -105,8 +108,8 @@ export function nearestIndex(xs, x, segments = segmentsOf(xs)) {
 }
 
 /**
- * The index of the greatest x that is at most `to`. It is not always the last row: after a restart, x
- * decreases.
+ * The index of the greatest x that is at most `to`. It is not always the last row: after a restart,
+ * x decreases.
  * @param {ArrayLike<number>} xs
  * @param {number} [to]
  * @returns {number} the last index if several are equal; -1 if there is none
@@ -118,8 +121,8 @@ export function lastIndex(xs, to = Infinity) {
 }
 
 /**
- * The index of the row nearest to an x. It must be no further away than its own neighbours are, so x may
- * be past the ends of a series by about the distance of two points.
+ * The index of the row nearest to an x. It must be no further away than its own neighbours are, so
+ * x may be past the ends of a series by about the distance of two points.
  * @param {ArrayLike<number>} xs
  * @param {number} x
  * @returns {number} -1 if there is no such row
@@ -147,8 +150,8 @@ export function extent(column) {
 }
 
 /**
- * The range of the finite values between two x, and of the neighbours on both sides: the lines to them
- * are visible too.
+ * The range of the finite values between two x, and of the neighbours on both sides: the lines to
+ * them are visible too.
  * @param {ArrayLike<number>} xs
  * @param {ArrayLike<number>} values
  * @param {number} from
@@ -202,9 +205,9 @@ export function padded(range, share, fallback = 1) {
 }
 
 /**
- * The range of values from .. to - 1 without outliers: the 5 % to 95 % quantiles, extended on both sides
- * by half their distance, but not past the smallest and largest value. Computed from about 500 evenly
- * spaced values.
+ * The range of values from .. to - 1 without outliers: the 5 % to 95 % quantiles, extended on both
+ * sides by half their distance, but not past the smallest and largest value. Computed from about
+ * 500 evenly spaced values.
  * @param {ArrayLike<number>} values
  * @param {number} from
  * @param {number} to
@@ -223,9 +226,9 @@ export function clipRange(values, from, to) {
 }
 
 /**
- * Adds a line to a path, with at most four points per column of pixels: the first, lowest, highest and
- * last point of a column look the same as all of them. Points that cannot be drawn are skipped and do not
- * break the line.
+ * Adds a line to a path, with at most four points per column of pixels: the first, lowest, highest
+ * and last point of a column look the same as all of them. Points that cannot be drawn are skipped
+ * and do not break the line.
  * @param {PathLike} path
  * @param {ArrayLike<number>} xs
  * @param {ArrayLike<number>} values
@@ -330,8 +333,8 @@ export function risingStretches(xs, from, to) {
 }
 
 /**
- * The non-finite points of a line. Each is marked at the last finite value before it, or at the first one
- * after it if there is none before.
+ * The non-finite points of a line. Each is marked at the last finite value before it, or at the
+ * first one after it if there is none before.
  * @param {ArrayLike<number>} values
  * @returns {{ index: number, markAt: number }[]} `markAt` is NaN if no value is finite
  */
@@ -350,8 +353,8 @@ export function nonFinitePoints(values) {
 }
 
 /**
- * The points of a band at which the number of runs with a non-finite value increases. Each is marked at
- * the band's last finite mean, or at the first one if there is none before.
+ * The points of a band at which the number of runs with a non-finite value increases. Each is
+ * marked at the band's last finite mean, or at the first one if there is none before.
  * @param {import("./chart-types.js").Band} band
  * @returns {{ index: number, markAt: number }[]} `markAt` is NaN if no mean is finite
  */

@@ -1,6 +1,9 @@
 /** TensorBoard's smoothing: the debiased exponential moving average. */
 
-/** The largest weight that users can choose. With a weight of 1 the curve would stay at its first value. */
+/**
+ * The largest weight that users can choose. With a weight of 1 the curve would stay at its first
+ * value.
+ */
 export const MAX_SMOOTHING = 0.999;
 
 /**
@@ -9,7 +12,8 @@ export const MAX_SMOOTHING = 0.999;
  *     average[i] = weight * average[i - 1] + (1 - weight) * value[i]        average[-1] = 0
  *     smoothed[i] = average[i] / (1 - weight ** (i + 1))
  *
- * Non-finite values are skipped and returned unchanged. A constant series is returned unchanged, too.
+ * Non-finite values are skipped and returned unchanged. A constant series is returned unchanged,
+ * too.
  * @param {ArrayLike<number>} values
  * @param {number} weight  from 0 (no smoothing) to below 1
  * @returns {Float64Array} same length as `values`

@@ -1,6 +1,6 @@
 /**
- * A slider over logged steps. Each step takes the same space, no matter how far apart the steps are. The arrow
- * keys move by one step, Home and End to the first and last.
+ * A slider over logged steps. Each step takes the same space, no matter how far apart the steps
+ * are. The arrow keys move by one step, Home and End to the first and last.
  */
 
 import { html } from "htm/preact";

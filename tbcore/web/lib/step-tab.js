@@ -1,14 +1,14 @@
 /**
- * A whole tab for media that are shown one step at a time, such as images. There is a card for each tag, with
- * the samples that each run logged at the selected step, side by side. One slider sets the step of all cards,
- * and each card has a slider of its own.
+ * A whole tab for media that are shown one step at a time, such as images. There is a card for each
+ * tag, with the samples that each run logged at the selected step, side by side. One slider sets
+ * the step of all cards, and each card has a slider of its own.
  *
- * The plugin's server must have the routes of `tbcore.media`: `tags`, `steps`, `step`, and one for the bytes
- * of a sample. Samples are requested only for cards near the visible part of the page. When the user moves
- * through the steps, the next one is fetched ahead.
+ * The plugin's server must have the routes of `tbcore.media`: `tags`, `steps`, `step`, and one for
+ * the bytes of a sample. Samples are requested only for cards near the visible part of the page.
+ * When the user moves through the steps, the next one is fetched ahead.
  *
- * Settings in the URL: `step`, the place of all cards; `at`, the places of cards with their own; `closed`, the
- * collapsed groups.
+ * Settings in the URL: `step`, the place of all cards; `at`, the places of cards with their own;
+ * `closed`, the collapsed groups.
  */
 
 import "@preact/signals";
@@ -30,14 +30,15 @@ import { RunLabel, runsByGroup, TagTab, watchTags } from "./tag-tab.js";
  * @typedef {import("tbcore/host.js").Run} Run
  * @typedef {import("./steps.js").Place} Place
  *
- * @typedef {object} Entry  one sample of a step, as the route `step` lists them; may have more fields
+ * @typedef {object} Entry  one sample of a step, as the route `step` lists them; may have more
+ *   fields
  * @property {string} content_type
  * @property {string} [label]  label from the log
  *
  * @typedef {object} StepResponse  the response of the route `step`: what a run logged at one place
  * @property {number | null} first_step  first step of the series
- * @property {number | null} index  index of the item on the server; null if nothing was logged up to the
- *   requested place, and then the fields below are missing
+ * @property {number | null} index  index of the item on the server; null if nothing was logged up
+ *   to the requested place, and then the fields below are missing
  * @property {number} step
  * @property {number} nth
  * @property {number} wall_time  seconds since the epoch
@@ -46,15 +47,19 @@ import { RunLabel, runsByGroup, TagTab, watchTags } from "./tag-tab.js";
  * @typedef {object} MediaKind  the kind of media that the tab shows
  * @property {string} noun  singular: "image"
  * @property {string} [nouns]  plural, if it is not the noun with an s: "matrices"
- * @property {string} [bytes]  route of a sample's bytes: "individualImage". Not needed if the samples' fields
- *   are all there is to show
+ * @property {string} [bytes]  route of a sample's bytes: "individualImage". Not needed if the
+ *   samples' fields are all there is to show
  * @property {(props: SampleProps) => unknown} Sample  component that shows one sample
- * @property {(props: { host: Host }) => unknown} [Controls]  component with more controls for the toolbar
- * @property {Parameters<Host["keys"]>[0]} [keys]  keys of the controls, in addition to those of the tab
- * @property {(contentType: string) => string} [ending]  returns the extension of downloaded files: ".png"
- * @property {(url: string) => void} [fetchAhead]  fetches the bytes of a sample that may be shown next
- * @property {boolean} [stays]  whether samples stay rendered when they are scrolled out of view; needed for
- *   media that play
+ * @property {(props: { host: Host }) => unknown} [Controls]  component with more controls for the
+ *   toolbar
+ * @property {Parameters<Host["keys"]>[0]} [keys]  keys of the controls, in addition to those of the
+ *   tab
+ * @property {(contentType: string) => string} [ending]  returns the extension of downloaded files:
+ *   ".png"
+ * @property {(url: string) => void} [fetchAhead]  fetches the bytes of a sample that may be shown
+ *   next
+ * @property {boolean} [stays]  whether samples stay rendered when they are scrolled out of view;
+ *   needed for media that play
  *
  * @typedef {object} SampleProps  the props of the component `Sample`
  * @property {Host} host
@@ -66,10 +71,10 @@ import { RunLabel, runsByGroup, TagTab, watchTags } from "./tag-tab.js";
  * @property {StepResponse} found  everything that was logged at the same place
  * @property {boolean} expanded  whether the card is in full size
  * @property {boolean} alone  whether this is the only sample of the step
- * @property {() => void} onBroken  to be called if the browser cannot show the sample; the tab then finds out
- *   why and shows an error
- * @property {(isBusy: boolean) => void} onBusy  to be called when the sample starts and stops playing; while
- *   it plays, newly logged data does not replace it
+ * @property {() => void} onBroken  to be called if the browser cannot show the sample; the tab then
+ *   finds out why and shows an error
+ * @property {(isBusy: boolean) => void} onBusy  to be called when the sample starts and stops
+ *   playing; while it plays, newly logged data does not replace it
  *
  * @typedef {object} Tab  what the cards share
  * @property {Host} host
@@ -77,8 +82,8 @@ import { RunLabel, runsByGroup, TagTab, watchTags } from "./tag-tab.js";
  * @property {Answers<StepResponse>} answers
  * @property {Place | null} place  place of all cards without their own; null for the latest
  * @property {ReadonlyMap<string, Place | null>} own  by tag, the places of cards with their own
- * @property {(tag: string, place: Place | null | undefined) => void} onMove  sets the place of a card;
- *   undefined for the place of all cards
+ * @property {(tag: string, place: Place | null | undefined) => void} onMove  sets the place of a
+ *   card; undefined for the place of all cards
  */
 
 /** Number of runs that a card shows at first, and that each click adds. */
@@ -142,7 +147,8 @@ function Dashboard({ host, kind, tags, answers }) {
     /** @type {Tab["onMove"]} */
     onMove(tag, next) {
       own.delete(tag);
-      // If all cards are at the latest place, a card that moves there does not need a place of its own.
+      // If all cards are at the latest place, a card that moves there does not need a place of its
+      // own.
       if (next !== undefined && !(next === null && place === null)) own.set(tag, next);
       host.settings.set("at", formatPlaces(own));
     },
@@ -296,7 +302,8 @@ function Cell({ tab, run, tag, place, next, expanded }) {
     return () => abort.abort();
   }, [isNear, found, next]);
 
-  // The server ignores `time`. It keeps the browser's cache from serving the bytes of a file that was replaced.
+  // The server ignores `time`. It keeps the browser's cache from serving the bytes of a file that
+  // was replaced.
   /** @param {StepResponse} of @param {number} sample */
   const urlOf = ({ index, wall_time }, sample) =>
     kind.bytes ? host.url(kind.bytes, { run: run.name, tag, index: String(index), sample, time: wall_time }) : "";
@@ -312,7 +319,7 @@ function Cell({ tab, run, tag, place, next, expanded }) {
   const rest = entries.length - numShown;
   const message = error || (broken.of === shown ? broken.error : "");
   return html`<section
-    class="tb-step-cell ${host.hoveredRun.value === run.name ? "tb-nearest" : ""} ${isOutdated ? "tb-late" : ""}"
+    class="tb-step-cell ${host.hoveredRun.value === run.name ? "tb-nearest" : ""} ${isOutdated ? "tb-outdated" : ""}"
     aria-label=${run.name}
     ref=${body}
     onPointerEnter=${() => host.hoveredRun.set(run.name)}
@@ -425,8 +432,8 @@ function At({ found, place }) {
 }
 
 /**
- * Preact hook: the height of a cell's samples when they were last rendered, CSS pixels. Cells keep this height
- * when their samples are removed, so that the page does not jump.
+ * Preact hook: the height of a cell's samples when they were last rendered, CSS pixels. Cells keep
+ * this height when their samples are removed, so that the page does not jump.
  * @param {{ current: HTMLElement | null }} body
  * @param {boolean} isDrawn  whether the samples are rendered
  */

@@ -1,8 +1,8 @@
 /**
  * Places: the positions of a step slider, which several series may share. Pure functions, no DOM.
  *
- * One series may log the same step more than once. A place is therefore a step and an index among the items
- * logged with that step, so that every item can be reached.
+ * One series may log the same step more than once. A place is therefore a step and an index among
+ * the items logged with that step, so that every item can be reached.
  */
 
 /**
@@ -13,8 +13,8 @@
 
 /**
  * All places, in order.
- * @param {{ step: number[], count: number[] }} columns  the steps in ascending order, and how often one
- *   series logged each of them
+ * @param {{ step: number[], count: number[] }} columns  the steps in ascending order, and how often
+ *   one series logged each of them
  * @returns {Place[]}
  */
 export function expandPlaces({ step, count }) {
@@ -49,7 +49,8 @@ export function comparePlaces(a, b) {
 }
 
 /**
- * Formats a place for the URL: `40`, `40~1` for the second item of step 40, or `last` for the latest (null).
+ * Formats a place for the URL: `40`, `40~1` for the second item of step 40, or `last` for the
+ * latest (null).
  * @param {Place | null} place
  */
 export function formatPlace(place) {

@@ -1,6 +1,6 @@
 /**
- * Selections of runs that are too long for a URL. The URL has a key instead, and the selection is in the
- * browser's localStorage under that key.
+ * Selections of runs that are too long for a URL. The URL has a key instead, and the selection is
+ * in the browser's localStorage under that key.
  */
 
 /** Longer links are cut off by some programs. */
@@ -52,7 +52,10 @@ export function fullText(inAddress) {
   return textsOfThisPage.get(inAddress) ?? storedSelections().find(([key]) => key === inAddress)?.[1] ?? null;
 }
 
-/** All stored selections, newest first; empty if there are none or they cannot be read. @returns {StoredSelection[]} */
+/**
+ * All stored selections, newest first; empty if there are none or they cannot be read.
+ * @returns {StoredSelection[]}
+ */
 function storedSelections() {
   try {
     const pairs = JSON.parse(localStorage.getItem(STORAGE_KEY) ?? "[]");
@@ -63,8 +66,8 @@ function storedSelections() {
 }
 
 /**
- * A 64-bit hash in base 36: two 32-bit multiplicative hashes with different constants, the first of which
- * is FNV-1a. With 64 bits, collisions are too rare to matter.
+ * A 64-bit hash in base 36: two 32-bit multiplicative hashes with different constants, the first of
+ * which is FNV-1a. With 64 bits, collisions are too rare to matter.
  * @param {string} text
  */
 function hashOf(text) {

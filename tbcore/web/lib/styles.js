@@ -1,6 +1,6 @@
 /**
- * Style sheets for documents and shadow roots. A sheet is fetched once and shared by all roots that adopt it.
- * There are no inline styles, so this works under a strict Content-Security-Policy.
+ * Style sheets for documents and shadow roots. A sheet is fetched once and shared by all roots that
+ * adopt it. There are no inline styles, so this works under a strict Content-Security-Policy.
  */
 
 /** @type {Map<string, Promise<CSSStyleSheet>>} by URL */

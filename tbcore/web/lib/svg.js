@@ -7,7 +7,10 @@ const MAX_SIDE_PX = 16_000;
 /** Browsers cannot make canvases with more pixels. */
 const MAX_PIXELS = 100e6;
 
-/** Builds SVG path data, with the methods of a canvas path. Coordinates are rounded to a tenth of a pixel. */
+/**
+ * Builds SVG path data, with the methods of a canvas path. Coordinates are rounded to a tenth of a
+ * pixel.
+ */
 export class PathData {
   /** The path data so far. */
   data = "";
@@ -30,7 +33,10 @@ export function tenth(value) {
   return Math.round(value * 10) / 10;
 }
 
-/** Escapes any text for XML. Characters that XML does not allow are removed. @param {string} text */
+/**
+ * Escapes any text for XML. Characters that XML does not allow are removed.
+ * @param {string} text
+ */
 export function escapeXML(text) {
   return text
     .replace(/[^\t\n\r\x20-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/gu, "")
@@ -40,7 +46,8 @@ export function escapeXML(text) {
 /**
  * Converts SVG to PNG.
  * @param {string} svg  with width and height
- * @param {number} scale  image pixels per CSS pixel; reduced if the image would be too large for browsers
+ * @param {number} scale  image pixels per CSS pixel; reduced if the image would be too large for
+ *   browsers
  * @returns {Promise<Blob>}
  */
 export async function svgToPNG(svg, scale) {

@@ -1,5 +1,6 @@
 /**
- * Cards in collapsible sections, one for each group of tags. Large groups are shown a page at a time.
+ * Cards in collapsible sections, one for each group of tags. Large groups are shown a page at a
+ * time.
  */
 
 import { html } from "htm/preact";

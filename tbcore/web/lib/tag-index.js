@@ -15,8 +15,8 @@ import { groupTags } from "./names.js";
  * @param {readonly R[]} runs  the runs to show
  * @param {(tag: string) => boolean} matches  the filter for tags
  * @returns {{ groups: import("./names.js").TagGroup[], numTags: number, runsOf: Map<string, R[]> }}
- *   `groups`: the matching tags; `numTags`: their number; `runsOf`: the runs of each tag, matching or not, in
- *   the order of `runs`
+ *   `groups`: the matching tags; `numTags`: their number; `runsOf`: the runs of each tag, matching
+ *   or not, in the order of `runs`
  */
 export function indexTags(runToTags, runs, matches) {
   /** @type {Map<string, R[]>} */

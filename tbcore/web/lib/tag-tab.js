@@ -1,7 +1,8 @@
 /**
- * A whole tab: a toolbar with a filter for tags and the plugin's own controls, and below it cards in groups of
- * tags. There is one card for each tag and run, or one for each tag. The tab updates when the selected runs or
- * the tags change. Cards are rendered when they come near the visible part of the page.
+ * A whole tab: a toolbar with a filter for tags and the plugin's own controls, and below it cards
+ * in groups of tags. There is one card for each tag and run, or one for each tag. The tab updates
+ * when the selected runs or the tags change. Cards are rendered when they come near the visible
+ * part of the page.
  *
  *     const tags = await watchTags(host);
  *     html`<${TagTab} host=${host} tags=${tags} what="numbers" renderCard=${({ tag, run, group }) => html`...`} />`
@@ -36,12 +37,12 @@ const PAGE_SIZE = 24;
  * @param {import("@preact/signals-core").ReadonlySignal<RunToTags>} props.tags
  * @param {string} props.what  what the cards show, in the plural: `numbers`
  * @param {unknown} [props.controls]  shown in the toolbar, after the filter
- * @param {string} [props.size]  CSS class of the content, which may set the cards' minimum width with
- *   `--tb-card-width`
- * @param {(card: { tag: string, run: Run, group: string }) => unknown} [props.renderCard]  renders the card of
- *   one tag and run; its key must be unique for both
- * @param {(card: { tag: string, runs: readonly Run[], group: string }) => unknown} [props.renderTag]  renders
- *   the card of one tag, for all runs; its key must be unique
+ * @param {string} [props.size]  CSS class of the content, which may set the cards' minimum width
+ *   with `--tb-card-width`
+ * @param {(card: { tag: string, run: Run, group: string }) => unknown} [props.renderCard]
+ *   renders the card of one tag and run; its key must be unique for both
+ * @param {(card: { tag: string, runs: readonly Run[], group: string }) => unknown} [props.renderTag]
+ *   renders the card of one tag, for all runs; its key must be unique
  */
 export function TagTab({ host, tags, what, controls, size = "", renderCard, renderTag }) {
   const runs = runsByGroup(host);
@@ -71,7 +72,8 @@ export function TagTab({ host, tags, what, controls, size = "", renderCard, rend
 }
 
 /**
- * Preact hook: the runs to show. If runs are grouped, the runs of each group are next to each other.
+ * Preact hook: the runs to show. If runs are grouped, the runs of each group are next to each
+ * other.
  * @param {Host} host
  * @returns {readonly Run[]} the same array until something changes
  */

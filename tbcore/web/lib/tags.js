@@ -1,5 +1,6 @@
 /**
- * What tabs with tags share: loading the tags, collapsing groups of tags, and the text shown without any tags.
+ * What tabs with tags share: loading the tags, collapsing groups of tags, and the text shown
+ * without any tags.
  */
 
 import { signal } from "@preact/signals-core";
@@ -14,8 +15,8 @@ import { formatLists, parseLists } from "./name-lists.js";
  * The tags of each run, fetched from the plugin's route `tags` now and again whenever they change.
  * @param {Host} host
  * @param {(json: any) => RunToTags} [read]  converts the response, if it has another form
- * @returns {Promise<import("@preact/signals-core").ReadonlySignal<RunToTags>>} rejects if the first request
- *   fails
+ * @returns {Promise<import("@preact/signals-core").ReadonlySignal<RunToTags>>} rejects if the first
+ *   request fails
  */
 export async function watchTags(host, read = (json) => json) {
   let { lists } = host.generations.value;
@@ -44,8 +45,8 @@ export async function watchTags(host, read = (json) => json) {
 }
 
 /**
- * The collapsed groups of tags, which are kept in the URL. The group with the name "" is "/" there, which is
- * never the name of a group.
+ * The collapsed groups of tags, which are kept in the URL. The group with the name "" is "/" there,
+ * which is never the name of a group.
  * @param {Host} host
  * @returns {{ closed: ReadonlySet<string>, onToggle: (name: string, open: boolean) => void }}
  */

@@ -22,7 +22,9 @@ export function numberTicks(min, max, maxTicks, minSpacing = 0) {
   return { at: multiples(min, max, spacing), spacing };
 }
 
-/** Tick spacings for durations, in seconds, up to a week. Longer spacings are multiples of a day. */
+/**
+ * Tick spacings for durations, in seconds, up to a week. Longer spacings are multiples of a day.
+ */
 const DURATIONS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800];
 
 /**
@@ -50,14 +52,15 @@ export function durationTicks(min, max, maxTicks) {
 export function timeTicks(min, max, maxTicks) {
   const { at, spacing } = durationTicks(min, max, maxTicks);
   if (spacing < 60 || at.length === 0) return { at, spacing };
-  // Multiples of an hour or a day are round in UTC; shifted by the local offset they are round locally.
+  // Multiples of an hour or a day are round in UTC; shifted by the local offset they are round
+  // locally.
   const offset = new Date(at[0] * 1000).getTimezoneOffset() * 60;
   return { at: multiples(min - offset, max - offset, spacing).map((tick) => tick + offset), spacing };
 }
 
 /**
- * Ticks for a logarithmic axis: powers of ten, with 2 and 5 between them if there is space, or only every
- * nth power if there is not enough.
+ * Ticks for a logarithmic axis: powers of ten, with 2 and 5 between them if there is space, or only
+ * every nth power if there is not enough.
  * @param {number} min  above 0
  * @param {number} max
  * @param {number} maxTicks  number of ticks there is space for
@@ -110,8 +113,8 @@ function multiples(min, max, spacing) {
   if (Math.max(Math.abs(first), Math.abs(last)) > 1e15) return [min]; // too fine for the precision of doubles
   /** @type {number[]} */
   const at = [];
-  // Products, not sums, because rounding errors of sums add up. Dividing by a power of ten gives 0.3 and
-  // not 0.30000000000000004.
+  // Products, not sums, because rounding errors of sums add up. Dividing by a power of ten gives
+  // 0.3 and not 0.30000000000000004.
   const scale = spacing < 1 ? Math.round(1 / 10 ** Math.floor(Math.log10(spacing))) : 1;
   const unit = Math.round(spacing * scale);
   const exact = scale <= 1e15 && Math.abs(spacing * scale - unit) < 1e-9;

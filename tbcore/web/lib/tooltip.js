@@ -1,6 +1,6 @@
 /**
- * The tooltip of a drawing, near the pointer, with an announcement for screen readers. Plain DOM, without
- * preact.
+ * The tooltip of a drawing, near the pointer, with an announcement for screen readers. Plain DOM,
+ * without preact.
  */
 
 /** Distance between the tooltip and the pointer. */
@@ -14,7 +14,10 @@ export class Tooltip {
   /** @type {HTMLElement | null} */ #box = null;
   /** @type {HTMLElement | null} the live region for screen readers */ #spoken = null;
 
-  /** @param {HTMLElement} owner  the tooltip's elements are added to it; they are shown in the top layer */
+  /**
+   * @param {HTMLElement} owner  the tooltip's elements are added to it; they are shown in the top
+   *   layer
+   */
   constructor(owner) {
     this.#owner = owner;
   }
@@ -24,8 +27,8 @@ export class Tooltip {
    * @param {readonly Node[]} content
    * @param {{ left: number, top: number }} anchor  position in the viewport, CSS pixels
    * @param {string | null} [spoken]  text to announce to screen readers
-   * @param {readonly DOMRect[]} [avoid]  areas that the tooltip should not cover, in order of preference: the
-   *   first one that has space around it is used
+   * @param {readonly DOMRect[]} [avoid]  areas that the tooltip should not cover, in order of
+   *   preference: the first one that has space around it is used
    */
   show(content, anchor, spoken = null, avoid = []) {
     const box = (this.#box ??= this.#makeBox());
@@ -85,8 +88,8 @@ export function readOutNodes({ name, color, rows, note }) {
 }
 
 /**
- * Positions a tooltip below an area to avoid, or else above it, right or left of it. If no area has enough
- * space around it, the tooltip is next to the anchor.
+ * Positions a tooltip below an area to avoid, or else above it, right or left of it. If no area has
+ * enough space around it, the tooltip is next to the anchor.
  * @param {HTMLElement} box
  * @param {{ left: number, top: number }} anchor
  * @param {readonly DOMRect[]} avoid

@@ -19,8 +19,8 @@ const NUM_SPARE_ROWS = 8;
  * @param {string} props.label  accessible name
  * @param {number} [props.showIndex]  index of a row to scroll to, whenever it changes
  * @param {(event: KeyboardEvent) => void} [props.onKeyDown]
- * @param {string} [props.role]  ARIA role of the list, such as "treegrid"; the content of each row must then
- *   have a matching role. By default it is a list
+ * @param {string} [props.role]  ARIA role of the list, such as "treegrid"; the content of each row
+ *   must then have a matching role. By default it is a list
  */
 export function VirtualList({ items, rowHeight, renderRow, keyOf, label, showIndex, onKeyDown, role }) {
   const scroller = useRef(/** @type {HTMLElement | null} */ (null));
