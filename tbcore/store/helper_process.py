@@ -43,7 +43,7 @@ from tbcore.tuning import Tuning, default_tuning
 logger = logging.getLogger(__name__)
 
 _HEADER_BYTES = 8
-"""Size of a message's header: the position of the pickled bytes in the message."""
+"""Size of the header of a message, which is the position of its pickled bytes."""
 _ALIGNMENT_BYTES = 8
 _MAX_PARTS_PER_WRITE = 512
 """Number of buffers in one system call; systems accept about a thousand."""
@@ -71,12 +71,12 @@ class HelperProcess:
         """
         tuning = tuning or default_tuning()
         self._shared_objects = _shared_objects(decoder, tuning)
-        self._connection, theirs = socket.socketpair()
+        self._connection, child_connection = socket.socketpair()
         try:
-            with theirs:
+            with child_connection:
                 self._pid = os.fork()
                 if not self._pid:
-                    _helper_main(theirs, tuning, options)
+                    _helper_main(child_connection, tuning, options)
         except OSError:
             self._connection.close()
             raise

@@ -1,6 +1,6 @@
 """Loader: finds runs, reads what is new in their files, and publishes it.
 
-    a pass:  scan -> time slices -> publish      then a pause, and again
+    a pass:  scan -> time slices -> publish      then a pause, and the next pass
                        ^   |
                        +---+  publishes on the way, so that data is served while it is loaded
 
@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.logdir import EventFile, Logdir, LogdirSpec, Scan, one_line
-from tbcore.eventfiles.read_ahead import Pile
+from tbcore.eventfiles.read_ahead import SmallFileReader
 from tbcore.eventfiles.tail import FileReplacedError, read_first_event_time
 from tbcore.store.helper_process import HelperError, HelperProcess
 from tbcore.store.multiplexer import Multiplexer
@@ -40,14 +40,14 @@ STOP_TIMEOUT_SECONDS = 0.5
 """How long `stop` waits for the threads, which are daemons and may be left running."""
 
 _PAUSE_FACTOR = 4
-"""The pause after a pass is at least this many times as long as the pass, however often files
-change: a scan of thousands of files is work, too."""
+"""The pause after a pass is at least this many times as long as the pass. Otherwise frequent changes
+in a large logdir would keep a processor busy."""
 _MAX_LINES_PER_REPORT = 20
 """Lines logged at once: there may be a thousand unreadable files."""
 
 _SIZE_SCAN_SECONDS = 0.02
-"""How long the files are counted before a helper process is started. A logdir that takes longer is
-taken for a large one."""
+"""Time limit for adding up file sizes, before a helper process is started. A logdir that takes longer
+counts as large."""
 _MAX_BATCH_BYTES = 1 << 24
 """Bytes in one batch of work for the helper. They are published when the whole batch is back."""
 _MAX_ASSIGNED_RUN_BYTES = 1 << 26
@@ -88,8 +88,8 @@ class Loader:
         self._stopping = threading.Event()
         self._threads: list[threading.Thread] = []
         self._tuning = tuning or default_tuning()
-        self._decoder = Decoder()
-        self._small_files = Pile()
+        self._decoder = Decoder(tuning=self._tuning)
+        self._small_files = SmallFileReader(tuning=self._tuning)
         self._runs: dict[str, _TrackedRun] = {}
         self._queue: deque[_TrackedRun] = deque()
         """Runs with unread data, in the order of their time slices."""
@@ -105,11 +105,11 @@ class Loader:
         self._problems: deque[str] = deque(maxlen=MAX_PROBLEMS)
         self._logged_scan_lines: set[str] = set()
         """What was wrong in the last scan, so that it is logged once."""
-        self._logged_faults: deque[str] = deque(maxlen=MAX_PROBLEMS)
+        self._logged_bugs: deque[str] = deque(maxlen=MAX_PROBLEMS)
         self._passes = 0
         """Complete passes."""
         self._watch_requested = False
-        """Whether the loader's thread must still start to watch the files."""
+        """Whether the thread must start to watch the files after its next pass."""
         self._publish_early = True
         """Whether to publish while there is more to read."""
         self._published = threading.Event()
@@ -174,8 +174,8 @@ class Loader:
                 self._assign_work()
         finally:
             self._stop_helper()
-            self._decoder.rest()
-            self._small_files.rest()
+            self._decoder.release_buffers()
+            self._small_files.release_buffers()
         if not self._stopping.is_set():
             self._passes += 1
         self._publish_changes()
@@ -203,8 +203,8 @@ class Loader:
     def watch(self) -> None:
         """Makes the thread scan as soon as the system reports a change, after its first pass.
 
-        The thread imports what it needs for that. Call this when no other thread imports modules
-        any more, since two threads that import the same modules can block each other.
+        That imports a package in another thread. So call this when no thread imports modules any
+        more: two threads that import the same modules can block each other.
         """
         self._watch_requested = True
         self._wake.set()
@@ -212,7 +212,7 @@ class Loader:
     def wait_until_started(self, timeout: float) -> None:
         """Waits until the thread has scanned and begins to read, at most `timeout` seconds.
 
-        A scan is many short system calls, after each of which a busy thread would delay it.
+        A scan is many short system calls, and a busy thread would delay it after each of them.
         """
         self._started.wait(timeout)
 
@@ -233,8 +233,8 @@ class Loader:
             try:
                 self.load_once()
             except Exception as error:
-                # No fault is worse than a server that silently stops loading.
-                self._log_fault("loading failed and is tried again", error)
+                # A server that silently stops loading would be worse than any bug.
+                self._log_bug("loading failed and will be retried", error)
             if self._reload_interval <= 0:
                 return
             pass_seconds = time.monotonic() - pass_began_at
@@ -242,15 +242,15 @@ class Loader:
             min_pause = min(min_pause, self._reload_interval)
             if not self._stopping.wait(min_pause):
                 self._wake.wait(self._reload_interval - min_pause)
-            # A file that changes after this line may be missed by the scan that follows, so its
-            # wake-up must stay set for the next pause.
+            # The next scan may miss a change that is made while it runs. The wake-up for such a
+            # change stays set, and ends the next pause.
             self._wake.clear()
 
     def _start_watching(self) -> None:
         """Starts to watch the directories for changes, if any of them exists.
 
         Called after the first pass: to start takes as long as a scan, and during the first pass
-        pages are waiting. Called again after each pass until there is a directory to watch.
+        requests are waiting for data. Called after each pass until there is a directory to watch.
         """
         watcher = watch([spec.path for spec in self._specs], self._wake, self._stopping)
         if watcher is not None:
@@ -278,7 +278,7 @@ class Loader:
                 else:
                     self._update(run, files)
             except Exception as error:
-                self._log_fault(f"run {name}", error)
+                self._log_bug(f"run {name}", error)
         assigned = {
             assignment.run
             for batch in self._assigned
@@ -292,7 +292,7 @@ class Loader:
         self._queue = deque(waiting)
 
     def _update(self, run: _TrackedRun, files: Sequence[EventFile]) -> None:
-        """Compares a run with the files that a scan found."""
+        """Passes the files that a scan found to the run's reader, which may need a successor."""
         if run.active_reader.is_up_to_date and files == run.files:
             return
         if run.set_files(files):
@@ -334,9 +334,9 @@ class Loader:
         try:
             preload_small_files(self._small_files, (run.active_reader for run in self._queue))
         except Exception as error:
-            # The fault concerns many runs. None is lost: a file that was not preloaded is read in
-            # its run's time slice.
-            self._log_fault("preloading small files", error)
+            # The bug concerns many runs, but loses none: a file that was not preloaded is read in
+            # a time slice of its run.
+            self._log_bug("preloading small files", error)
 
     def _read_slice(self, run: _TrackedRun) -> None:
         """Reads one time slice of a run, and puts the run back into the queue if there is more."""
@@ -346,7 +346,7 @@ class Loader:
             self._reread_from_start(run)
         except Exception as error:
             # The published data of the run stays; the next pass tries again.
-            self._log_fault(f"run {run.name}", error)
+            self._log_bug(f"run {run.name}", error)
             return
         read_errors = run.active_reader.pop_read_errors()
         self._problems.extend([*run.active_reader.pop_problems(), *read_errors])
@@ -420,7 +420,7 @@ class Loader:
     def _collect_results(self) -> None:
         """Takes over the runs that the helper has read.
 
-        Waits for them, up to one publication interval, only if the queue is empty.
+        If the queue is empty, waits for them up to one publication interval.
         """
         while self._assigned and self._helper is not None:
             timeout = 0 if self._queue else self._tuning.publish_interval_seconds
@@ -446,7 +446,7 @@ class Loader:
                     self._queue.append(run)
 
     def _fall_back_to_local(self, error: HelperError) -> None:
-        """Goes on without the helper, in this process alone."""
+        """Ends the helper, so that the loader reads all remaining runs."""
         logger.debug("the helper process failed; the loader reads the remaining runs: %s", error)
         self._stop_helper()
 
@@ -466,7 +466,7 @@ class Loader:
             try:
                 run.find_first_event_time()
             except Exception as error:
-                self._log_fault(f"run {run.name}", error)
+                self._log_bug(f"run {run.name}", error)
         # Published runs never change places, so this order is among the runs of one commit only.
         new.sort(key=_TrackedRun.sort_key)
         for run in [*new, *known]:
@@ -476,7 +476,7 @@ class Loader:
             try:
                 view = run.reader.data.commit()
             except Exception as error:
-                self._log_fault(f"run {run.name}", error)
+                self._log_bug(f"run {run.name}", error)
                 continue
             if view is not run.view:
                 run.view = changed[run.name] = view
@@ -509,19 +509,19 @@ class Loader:
     # -- logging -------------------------------------------------------------------------------
 
     def _log_scan_problems(self, scan: Scan) -> None:
-        """Logs what a scan found wrong, but for the lines of the scan before it."""
+        """Logs what a scan found wrong, except for lines that the scan before it had, too."""
         missing = [f"logdir {path} does not exist; waiting for it" for path in scan.missing]
         new = [line for line in scan.problems if line not in self._logged_scan_lines]
         self._problems.extend(new)
         self._log_lines([line for line in missing if line not in self._logged_scan_lines] + new)
         self._logged_scan_lines = {*missing, *scan.problems}
 
-    def _log_fault(self, what: str, error: Exception) -> None:
-        """Logs an exception that only a bug of tbcore can cause; each one once."""
+    def _log_bug(self, what: str, error: Exception) -> None:
+        """Logs an exception that only a bug of tbcore can cause. Each line is logged once."""
         line = one_line(f"{what}: {type(error).__name__}: {error}")
         logger.debug("%s", line, exc_info=error)
-        if line not in self._logged_faults:
-            self._logged_faults.append(line)
+        if line not in self._logged_bugs:
+            self._logged_bugs.append(line)
             self._problems.append(line)
             self._log_lines([line])
 

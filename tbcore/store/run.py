@@ -83,14 +83,14 @@ class RunData:
         self._nonfinite_in_order: tuple[str, ...] = ()
         """The same tags in order of first appearance, as of the last commit."""
         self._is_changed = False
-        """Whether anything changed since the last commit. While this is false, the view of that
-        commit uses `_tags`, which must then be copied before it is changed."""
+        """Whether anything changed since the last commit. If not, the view of that commit uses
+        `_tags`, so a dictionary must be copied before it is changed."""
         self._untrimmed_tags: set[str] = set()
         """Tags that may have too much spare capacity, or more than `max_points` rows."""
         self._first_path_read: str | None = None
         """The first in path order of the files that contained an item."""
         self._version: float | None = None
-        """The last file version of any file. It holds for files without a version."""
+        """The version of files that have none: the last version that was read in any file."""
         self._versions: dict[int, float] = {}
         """The last file version in each file, by file index."""
         self._most_recent_step = -1
@@ -105,6 +105,7 @@ class RunData:
         """Tags that changed since their highest step was determined; None before the first START
         that may drop rows."""
         self._bytes_before = self._bytes_total = 0
+        """See `set_expected_size`."""
 
     # -- files ---------------------------------------------------------------------------------
 
@@ -135,8 +136,8 @@ class RunData:
     def set_expected_size(self, bytes_before: int, bytes_total: int) -> None:
         """Sets how much was read before the next file, and the size of the whole run, in bytes.
 
-        From these follows about how many rows each tag will have, so that blocks of the right size
-        are allocated. 0 for both if the run is live, since nobody knows then.
+        The number of rows to come is estimated from these, so that blocks of the right size are
+        allocated. Both are 0 for a live run, about which nothing is known.
         """
         self._bytes_before, self._bytes_total = bytes_before, bytes_total
 
@@ -160,7 +161,7 @@ class RunData:
             self._most_recent_step = item.step
 
     def add_session_start(self, item: SessionStart, file_index: int) -> None:
-        """Adds a START, which orphans all rows at its step and above, whatever their kind.
+        """Adds a START, which orphans rows of all kinds but graphs, at its step and above.
 
         The first START of a run orphans nothing if no other file comes before its file: writers may
         log values before it.
@@ -317,9 +318,9 @@ class RunData:
             self._untrimmed_tags.add(tag)
 
     def _num_shared_rows(self, tag: str, series: Series) -> int:
-        """How many rows of the series' block a view may show.
+        """How many rows of the series' block any view may have.
 
-        The last view is enough to tell: earlier views show no more rows of the same block.
+        That of the last view is enough: earlier views have no more rows of the same block.
         """
         committed = self._view.tags.get(tag, _EMPTY_TAG).series
         return next((s.length for s in committed if s.block is series.block), 0)
@@ -334,7 +335,7 @@ class RunData:
         return True
 
     def _set_tag(self, tag: str, view: TagView) -> None:
-        """Sets a tag, and what follows from its series."""
+        """Sets a tag, and updates the sets of tags that depend on its series."""
         if not isinstance(self._tags, dict):
             self._tags = dict(self._tags)
         self._tags[tag] = view

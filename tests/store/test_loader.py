@@ -25,7 +25,7 @@ from tbcore.eventfiles import decoder as decode
 from tbcore.eventfiles import framing as records
 from tbcore.eventfiles import logdir, tail
 from tbcore.eventfiles.logdir import LogdirSpec
-from tbcore.eventfiles.read_ahead import Pile
+from tbcore.eventfiles.read_ahead import SmallFileReader
 from tbcore.kinds import Claim
 from tbcore.store import loader as loader_module
 from tbcore.store import run_reader as run_reader_module
@@ -476,15 +476,15 @@ def test_a_longer_copy_of_a_file_is_read_from_where_the_old_one_ended(
     """A synchronization tool replaces the file by a longer copy each time: each byte is decoded
     once, and the items of the old copy can still be read."""
     done = 0
-    real = tail.FileTail._fill
+    real = tail.FileReader._fill
 
-    def fill(self: tail.FileTail, descriptor: int, size: int) -> int:
+    def fill(self: tail.FileReader, descriptor: int, size: int) -> int:
         nonlocal done
         count = real(self, descriptor, size)
         done += count
         return count
 
-    monkeypatch.setattr(tail.FileTail, "_fill", fill)
+    monkeypatch.setattr(tail.FileReader, "_fill", fill)
     path = logs.path / "run" / "a.tfevents"
     original = logs.path / "original"
     for number in range(10):
@@ -510,9 +510,9 @@ def test_a_file_replaced_during_a_time_slice_publishes_nothing_of_that_slice(
     path = logs.write("run/a.tfevents", *published)
     if published:
         logs.load()
-    real = tail.FileTail.read
+    real = tail.FileReader.read
 
-    def read(self: tail.FileTail, *limits: Any) -> Iterator[Any]:
+    def read(self: tail.FileReader, *limits: Any) -> Iterator[Any]:
         yield from real(self, *limits)
         if path.read_bytes() != new:
             path.write_bytes(new)
@@ -520,7 +520,7 @@ def test_a_file_replaced_during_a_time_slice_publishes_nothing_of_that_slice(
 
     new = logs.write("elsewhere", *range(10, 20), wall_time=200.0).read_bytes()
     logs.write("run/a.tfevents", 3)
-    monkeypatch.setattr(tail.FileTail, "read", read)
+    monkeypatch.setattr(tail.FileReader, "read", read)
     seen = logs.watch(logs.steps)
     logs.load()
     assert seen[-1] == list(range(10, 20))
@@ -856,14 +856,14 @@ def test_a_bug_while_a_file_is_read_affects_that_file_only(
     logs.write("run/1.tfevents", 1)
     logs.write("run/2.tfevents", 2)
     logs.write("run/3.tfevents", 3)
-    real = tail.FileTail.read
+    real = tail.FileReader.read
 
-    def read(self: tail.FileTail, *limits: Any) -> Iterator[Any]:
+    def read(self: tail.FileReader, *limits: Any) -> Iterator[Any]:
         yield from real(self, *limits)
         if self.path.endswith("2.tfevents"):
             raise RuntimeError("a bug")
 
-    monkeypatch.setattr(tail.FileTail, "read", read)
+    monkeypatch.setattr(tail.FileReader, "read", read)
     logs.load()
     logs.write("run/2.tfevents", 4)
     logs.load()
@@ -883,7 +883,7 @@ def test_a_bug_while_files_are_preloaded_affects_no_run(
     def decode(*_: object) -> None:
         raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr(Pile, "_decode", decode)
+    monkeypatch.setattr(SmallFileReader, "_decode", decode)
     for run in range(3):
         logs.write(f"{run}/a.tfevents", 1, 2)
     logs.load()
@@ -1091,7 +1091,7 @@ def test_a_bug_in_a_pass_does_not_end_the_thread(
         logs.loader.start()
         logs.wait_until(lambda: logs.steps() == [1])
     logs.loader.stop()
-    assert caplog.messages == ["loading failed and is tried again: RuntimeError: a bug"]
+    assert caplog.messages == ["loading failed and will be retried: RuntimeError: a bug"]
 
 
 def test_stopping_ends_a_long_pass(logs: Logs, small_slices: None) -> None:

@@ -59,7 +59,7 @@ class Row(NamedTuple):
     step: int
     file: int
     offset: int
-    index: int  # type: ignore[assignment]  # hides a method of tuples
+    index_in_event: int
     """Index of the value in its event."""
 
 
@@ -244,7 +244,7 @@ def comparable(content: Content) -> list[tuple[str, Kind, list[Row]]]:
         (
             tag,
             kind,
-            [Row(r.ordinal, r.step, -1, r.offset + r.index, -1) for r in rows]
+            [Row(r.ordinal, r.step, -1, r.offset + r.index_in_event, -1) for r in rows]
             if kind.is_scalar and rows and rows[0].file >= 0
             else rows,
         )

@@ -13,8 +13,8 @@ import pytest
 from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.logdir import LogdirSpec, scan
 from tbcore.eventfiles.proto.summary_pb2 import Summary
-from tbcore.eventfiles.read_ahead import Pile
-from tbcore.eventfiles.tail import FileTail
+from tbcore.eventfiles.read_ahead import SmallFileReader
+from tbcore.eventfiles.tail import FileReader
 from tbcore.eventfiles.tensors import numpy_to_tensor
 from tbcore.kinds import Claim, Kind
 from tbcore.store import run_reader as run_reader_module
@@ -125,7 +125,7 @@ class Runs:
 
     def __init__(self, logdir: Path, *, blocks: bool, **options: Any) -> None:
         self._specs = [LogdirSpec(None, str(logdir))]
-        self._small_files = Pile() if blocks else None
+        self._small_files = SmallFileReader() if blocks else None
         decoder = Decoder(blocks=blocks)
         names = scan(self._specs).runs
         self._readers = {name: RunReader(decoder, **options) for name in names}
@@ -417,18 +417,18 @@ def test_all_small_files_of_a_run_are_preloaded(
 ) -> None:
     """A time slice ends after the preloaded files, so that the next batch reads the next files."""
     preloaded: list[str] = []
-    real = FileTail.hold
+    real = FileReader.preload
 
-    def hold(self: FileTail, *arguments: Any) -> None:
+    def preload(self: FileReader, *arguments: Any) -> None:
         preloaded.append(self.path)
         real(self, *arguments)
 
-    monkeypatch.setattr(FileTail, "hold", hold)
+    monkeypatch.setattr(FileReader, "preload", hold)
     for number in range(10):
         with EventFileWriter(tmp_path / f"{number}.tfevents", wall_time=1.0) as writer:
             plain(writer, 0, number)
     [reader] = readers(tmp_path)
-    small_files, num_slices = Pile(), 0
+    small_files, num_slices = SmallFileReader(), 0
     while reader.has_work:
         preload_small_files(small_files, [reader])
         reader.read_slice(1 << 20)
@@ -449,9 +449,9 @@ def test_runs_with_a_large_file_are_not_preloaded_early(
         with EventFileWriter(tmp_path / f"{run}" / "2.tfevents") as writer:
             writer.add_text("long", "text" * 2000, 0)
     found = readers(tmp_path)
-    preload_small_files(Pile(), found)
+    preload_small_files(SmallFileReader(), found)
     assert [reader.not_started for reader in found] == [False, False, True, True, False, False]
-    preload_small_files(Pile(), found[2:])
+    preload_small_files(SmallFileReader(), found[2:])
     assert [reader.not_started for reader in found] == [False, False, False, True, False, False]
 
 
@@ -464,7 +464,7 @@ def test_a_file_may_change_after_it_was_preloaded(
     [files, *_] = scan([LogdirSpec(None, str(tmp_path))]).runs.values()
     written = max(file.ctime_ns for file in files)
     monkeypatch.setattr(time, "time_ns", lambda: written + 10**9)
-    preload_small_files(Pile(), [reader])
+    preload_small_files(SmallFileReader(), [reader])
     monkeypatch.setattr(time, "time_ns", lambda: written + 10**10)
     reader.read_slice(1 << 20)
     reader.update(files)
