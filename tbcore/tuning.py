@@ -19,6 +19,51 @@ class Tuning:
     piece_bytes: int = 1 << 22
     """Size of the piece of a file that is decoded at once. A longer record is read without being
     held in memory."""
+    probe_records: int = 1 << 10
+    """Walked before it is decided whether the records after them are walked as short ones."""
+    first_round_records: int = 64
+    """Walked and matched in the first round of a piece."""
+    last_round_records: int = 1 << 16
+    """Rounds grow to this size while no cycle of records is found."""
+    min_records_to_batch: int = 32
+    """Fewer records are decoded one by one: matching has a cost for each length that occurs."""
+    regular_block_rows: int = 16
+    """After a block of so many rows, rounds begin small again: the file is regular."""
+    large_block_records: int = 1 << 11
+    """A block costs as much as so many records of a round, however few it has."""
+    strided_block_rows: int = 64
+    """In blocks of at least so many rows, checksums are replaced by a strided pass for each record
+    of the cycle; in smaller ones all are gathered at once."""
+    check_slice_bytes: int = 1 << 18
+    """Compared or verified at once: so much stays in the second-level cache."""
+    compare_tile_bytes: int = 1 << 10
+    """Rows shorter than this are compared several at a time, since numpy has a cost for each row."""
+    min_reference_rows: int = 500
+    """With as many rows of references in a piece, and few for each column, pieces get larger."""
+    min_scalar_rows: int = 1 << 15
+    """The same for rows of scalars that are in no cycle."""
+    rows_per_column: int = 32
+    """Fewer rows for each column are few."""
+    max_stripped_event_bytes: int = 1 << 24
+    """Kept of an event that is longer than a piece, after its large fields have been left out."""
+
+    # Reading small files ahead --------------------------------------------------------------------
+
+    small_file_bytes: int = 1 << 19
+    """Larger files have enough rows to be decoded on their own."""
+    file_batch_bytes: int = 1 << 21
+    """Read at once; much more would not stay in the caches."""
+    first_batch_files: int = 4
+    """In the first batch. Each batch is larger than the one before, since what is learnt from some
+    files makes others faster."""
+    max_row_classes: int = 1 << 16
+    """Of rows with the same tag, field and metadata, before all that was learnt is dropped."""
+    max_row_class_bytes: int = 1 << 24
+    """Of all their tags and metadata, which may be as long as a file."""
+    max_table_layout_rows: int = 1 << 18
+    """Of all table layouts that are cached: a row takes 16 bytes there, a column some 200."""
+    max_template_values: int = 1 << 16
+    """Of all file templates that are cached: a value takes 130 to 190 bytes there."""
 
     # Loading runs ---------------------------------------------------------------------------------
 

@@ -17,6 +17,9 @@ from numpy.typing import NDArray
 GRAPH_FIELDS = ("graph_def", "meta_graph_def", "tagged_run_metadata")
 """Fields of events without a summary that are rows all the same."""
 
+HEALTH_PILL = "__health_pill__/"
+"""Prefix of the tags under which a debugger logs tensors. They are not read."""
+
 Positions = NDArray[np.int64] | range
 """Where values stand in their file: offset of the record plus the value's index in its event.
 Unique in a file and rising in the order written. A range where records are evenly spaced."""
@@ -114,7 +117,7 @@ class TableGroup(NamedTuple):
     rows: slice
 
 
-class TableShape:
+class TableLayout:
     """What the tables of files that are alike have in common: one object for all of them."""
 
     __slots__ = ("columns", "groups", "last")
@@ -135,7 +138,7 @@ class TableShape:
         column: NDArray[np.int64],
         keys: Sequence[tuple[str, str, bool]],
         metadata: Mapping[int, tuple[int, bytes]],
-    ) -> tuple[TableShape, NDArray[np.int64]]:
+    ) -> tuple[TableLayout, NDArray[np.int64]]:
         """For rows in the order written, the shape of their table and which row is where in it.
 
         `column` has the number of each row's column. Columns are numbered as they begin; `keys`
@@ -166,11 +169,11 @@ class TableShape:
         return cls(columns, groups, int(places[-1])), order
 
 
-class Whereabouts(NamedTuple):
+class PayloadLocations(NamedTuple):
     """Of the rows of a table that are references; means nothing in those of scalars."""
 
     length: NDArray[np.uint32]
-    """Shape (num_rows,), as the others; as of ReferenceColumn, and so are these."""
+    """FieldOffsets (num_rows,), as the others; as of ReferenceColumn, and so are these."""
     index: NDArray[np.uint32]  # type: ignore[assignment]  # as there
     crc: NDArray[np.uint32]
 
@@ -183,24 +186,24 @@ class Table(Batch):
 
     __slots__ = (
         "_bare_events",
+        "locations",
         "origin",
         "position",
         "shape",
         "step",
         "value",
         "wall_time",
-        "whereabouts",
     )
 
     def __init__(
         self,
-        shape: TableShape,
+        shape: TableLayout,
         origin: int,
         position: NDArray[np.int64],
         step: NDArray[np.int64],
         wall_time: NDArray[np.float64],
         value: NDArray[np.floating[Any]],
-        whereabouts: Whereabouts | None = None,
+        locations: PayloadLocations | None = None,
         bare_events: Sequence[BareEvent] = (),
     ) -> None:
         """`bare_events` are those that are no rows of the table."""
@@ -208,12 +211,12 @@ class Table(Batch):
         self.origin = origin
         """What is to be added to positions."""
         self.position = position
-        """Shape (num_rows,), as the others; as of the columns, and so are these."""
+        """FieldOffsets (num_rows,), as the others; as of the columns, and so are these."""
         self.step = step
         self.wall_time = wall_time
         self.value = value
         """Means nothing in the rows of references."""
-        self.whereabouts = whereabouts
+        self.locations = locations
         """None where there are no references."""
         self._bare_events = bare_events
 
@@ -242,16 +245,16 @@ class Table(Batch):
     @property
     def references(self) -> list[ReferenceColumn]:  # type: ignore[override]
         """The same by column."""
-        if self.whereabouts is None:
+        if self.locations is None:
             return []
         position = self.position + self.origin
-        offset = position - self.whereabouts.index
+        offset = position - self.locations.index
         found = []
         for tag, field_, is_scalar, metadata, rows in self.shape.columns:
             if not is_scalar:
                 first = metadata and FirstMetadata(int(position[metadata[0]]), metadata[1])
                 arrays = position[rows], self.step[rows], self.wall_time[rows], offset[rows]
-                where = [array[rows] for array in self.whereabouts]
+                where = [array[rows] for array in self.locations]
                 found.append(ReferenceColumn(tag, field_, first, *arrays, *where))
         return found
 
@@ -293,5 +296,5 @@ class SessionStart(NamedTuple):
     wall_time: float
 
 
-Item = Batch | FileVersion | SessionStart
+DecodedItem = Batch | FileVersion | SessionStart
 """What a file is made of."""

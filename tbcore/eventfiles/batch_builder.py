@@ -1,4 +1,4 @@
-"""Rows: a batch in the making, of events that were decoded one by one and of columns."""
+"""BatchBuilder: a batch in the making, of events that were decoded one by one and of columns."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from tbcore.eventfiles.batch import (
     GRAPH_FIELDS,
+    HEALTH_PILL,
     BareEvent,
     Batch,
     FileVersion,
@@ -17,7 +18,6 @@ from tbcore.eventfiles.batch import (
     ScalarColumn,
     SessionStart,
 )
-from tbcore.eventfiles.layouts import HEALTH_PILL
 from tbcore.eventfiles.proto.event_pb2 import Event, SessionLog
 from tbcore.eventfiles.proto.summary_pb2 import Summary
 from tbcore.eventfiles.tensors import scalar_of
@@ -29,7 +29,7 @@ _ReferenceRow = tuple[int, int, float, int, int, int, int]
 Column = TypeVar("Column", ScalarColumn, ReferenceColumn)
 
 
-def control_of(event: Event) -> FileVersion | SessionStart | None:
+def control_event(event: Event) -> FileVersion | SessionStart | None:
     """The item that an event is by itself."""
     what = event.WhichOneof("what")
     if what == "file_version":
@@ -39,7 +39,7 @@ def control_of(event: Event) -> FileVersion | SessionStart | None:
     return None
 
 
-def graph_of(event: Event) -> tuple[str, str] | None:
+def graph_field(event: Event) -> tuple[str, str] | None:
     """Tag and field of an event that is a graph, or of one."""
     field = event.WhichOneof("what")
     if field not in GRAPH_FIELDS:
@@ -47,7 +47,7 @@ def graph_of(event: Event) -> tuple[str, str] | None:
     return event.tagged_run_metadata.tag if field == "tagged_run_metadata" else "", field
 
 
-def value_of(value: Summary.Value) -> tuple[str, str, np.float32 | np.float64 | None] | None:
+def value_field(value: Summary.Value) -> tuple[str, str, np.float32 | np.float64 | None] | None:
     """Tag, field and number of a value, which has no number where its bytes stay in the file.
 
     None for what a debugger logged.
@@ -61,7 +61,7 @@ def value_of(value: Summary.Value) -> tuple[str, str, np.float32 | np.float64 | 
     return None if tag.startswith(HEALTH_PILL) else (tag, field, scalar_of(value.tensor))
 
 
-class Rows:
+class BatchBuilder:
     """Rows of a batch in the making."""
 
     def __init__(self) -> None:
@@ -83,7 +83,7 @@ class Rows:
         step, wall_time = event.step, event.wall_time
         if not event.HasField("summary"):
             self._bare.append(BareEvent(offset, step, wall_time, is_summary=False))
-            graph = graph_of(event)
+            graph = graph_field(event)
             if graph is not None:
                 row = (offset, step, wall_time, offset, length, 0, crc)
                 self._references.setdefault(graph, []).append(row)
@@ -91,7 +91,7 @@ class Rows:
         added = False
         for index, value in enumerate(event.summary.value):
             position = offset + index
-            found = value_of(value)
+            found = value_field(value)
             if found is None:
                 continue
             tag, field, scalar = found

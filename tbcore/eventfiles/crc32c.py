@@ -1,19 +1,22 @@
-"""Masked CRC-32C, the checksum of TFRecord framing.
+"""Masked CRC-32C, the checksum of TFRecord framing, for one record and for many at once.
 
-The plain CRC-32C of a message x is `R(x) ^ K(len(x))`, where R is the *raw* CRC: the same
-polynomial division started from 0 and not inverted at the end. R is linear, R(x ‖ R(x)) = 0, and a
-raw CRC in state 0 stays 0 over anything whose own raw CRC is 0. So a whole run of records can be
-checked with one call: replace every stored checksum by the raw one that it stands for, and the raw
-CRC of the run is 0. An error inside any one record shows exactly as it does in a check of that
-record alone; only two errors in two records can cancel, by chance, once in 2**32.
+The CRC-32C of a message x is `R(x) ^ K(len(x))`. R is the *raw* CRC: the same polynomial division,
+with initial value 0 and without the final inversion. K, the contribution of the initial value,
+depends on the length alone. R is linear, R(x ‖ R(x)) = 0, and a raw CRC in state 0 stays 0 over
+anything whose own raw CRC is 0.
+
+So many records are verified with one call: replace every stored checksum by the raw CRC that it
+stands for; then the raw CRC of all their bytes is 0. An error inside any one record shows exactly
+as it does in a check of that record alone; only two errors in two records can cancel, by chance,
+once in 2**32.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
-from itertools import accumulate, repeat
-from typing import Any, overload
+from itertools import accumulate, pairwise, repeat
+from typing import Any, NamedTuple, overload
 
 import google_crc32c
 import numpy as np
@@ -41,13 +44,25 @@ def mask(crc: int) -> int: ...
 @overload
 def mask(crc: NDArray[np.uint32]) -> NDArray[np.uint32]: ...
 def mask(crc: Any) -> Any:
-    """CRC-32C as it is stored next to the data that it was computed of; elementwise."""
+    """The masked form of a CRC-32C, in which files store it; elementwise."""
     return (((crc >> 15) | (crc << 17)) + MASK_DELTA) & _ALL_ONES
+
+
+def unmask(masked: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """The CRC-32C of each masked checksum, as a new array."""
+    crc: NDArray[np.uint32] = masked - _DELTA
+    high = crc >> _HIGH
+    crc <<= _LOW
+    crc |= high
+    return crc
+
+
+# -- functions of a payload's length -----------------------------------------------------------
 
 
 @lru_cache(maxsize=1 << 16)
 def masked_length_crc(length: int) -> int:
-    """The checksum stored behind a record's length; 0 <= length < 2**64."""
+    """The checksum stored after a record's length; 0 <= length < 2**64."""
     return masked_crc(length.to_bytes(8, "little"))
 
 
@@ -59,39 +74,98 @@ def raw_length_crc(length: int) -> int:
 
 
 @lru_cache(maxsize=1 << 16)
-def seed_effect(length: int) -> int:
-    """K: what turns the raw CRC of a message of `length` bytes into its CRC-32C and back."""
+def init_contribution(length: int) -> int:
+    """K: the XOR of the CRC-32C and the raw CRC of any message of `length` bytes."""
     crc = 0
     for done in range(0, length, len(_ZEROS)):
         crc = google_crc32c.extend(crc, _ZEROS[: length - done])
     return crc
 
 
-@cache
-def checksums_below(size: int) -> dict[Callable[[int], int], NDArray[np.uint32]]:
-    """What each of the three functions above gives for all lengths below `size`.
+def for_lengths(function: Callable[[int], int], lengths: NDArray[np.int64]) -> NDArray[np.uint32]:
+    """The value of one of the three functions above for each length."""
+    values = _tables(_TABLE_SIZE)[function][np.minimum(lengths, _TABLE_SIZE - 1)]
+    long = np.flatnonzero(lengths >= _TABLE_SIZE)
+    if len(long):
+        distinct, which = np.unique(lengths[long], return_inverse=True)
+        values[long] = np.array([function(n) for n in distinct.tolist()], np.uint32)[which]
+    return values
 
-    Without calling them so often: a server would take milliseconds for that before its first row.
+
+_TABLE_SIZE = 1 << 12
+"""Lengths below are looked up in a table."""
+
+
+@cache
+def _tables(size: int) -> dict[Callable[[int], int], NDArray[np.uint32]]:
+    """Values of the three functions above for all lengths below `size`.
+
+    Calling them for each length would take a server some milliseconds before its first row.
     """
+    # 1. The raw CRC is linear: that of a length is the XOR of those of its bits.
+    # 2. The CRC-32C of the eight length bytes follows from it, and its masked form is stored.
+    # 3. The contribution of the initial value is the CRC-32C of as many zero bytes.
     lengths = np.arange(size, dtype=np.uint32)
     raw = np.zeros(size, np.uint32)
-    for bit in range((size - 1).bit_length()):
+    for bit in range((size - 1).bit_length()):  # 1
         raw ^= (lengths >> np.uint32(bit) & np.uint32(1)) * np.uint32(raw_length_crc(1 << bit))
-    zeros = accumulate(repeat(b"\0", size - 1), google_crc32c.extend, initial=0)
+    masked = mask(raw ^ np.uint32(init_contribution(8)))  # 2
+    zeros = accumulate(repeat(b"\0", size - 1), google_crc32c.extend, initial=0)  # 3
     return {
+        masked_length_crc: masked,
         raw_length_crc: raw,
-        masked_length_crc: mask(raw ^ np.uint32(seed_effect(8))),
-        seed_effect: np.fromiter(zeros, np.uint32, size),
+        init_contribution: np.fromiter(zeros, np.uint32, size),
     }
 
 
-def unmask(masked: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """CRC-32C behind stored checksums, elementwise, as a new array."""
-    crc: NDArray[np.uint32] = masked - _DELTA
-    high = crc >> _HIGH
-    crc <<= _LOW
-    crc |= high
-    return crc
+# -- many records at once ------------------------------------------------------------------------
+
+
+class ChecksumFields(NamedTuple):
+    """The two checksum fields of some records of a buffer."""
+
+    length_crcs: slice | NDArray[np.int64]
+    """Offsets in the buffer of the checksums stored after the lengths."""
+    payload_crcs: slice | NDArray[np.int64]
+    """Offsets in the buffer of the checksums stored after the payloads."""
+    masked_length: NDArray[np.uint32] | np.uint32
+    """`masked_length_crc` of each record, or of all records alike."""
+    raw_length: NDArray[np.uint32] | np.uint32
+    """`raw_length_crc` of each record, or of all records alike."""
+    payload_init: NDArray[np.uint32] | np.uint32
+    """`init_contribution` of each payload, or of all payloads alike."""
+
+    def make_raw(self, buffer: bytearray) -> NDArray[np.uint32]:
+        """Replaces the checksums by raw ones; returns those that were stored for payloads.
+
+        The raw CRC of the records is 0 then if all payloads have their checksums. The length
+        checksums must be right.
+        """
+        words = _words_at_any_offset(buffer)
+        words[self.length_crcs] = self.raw_length
+        stored = words[self.payload_crcs].copy()
+        words[self.payload_crcs] = unmask(stored) ^ self.payload_init
+        return stored
+
+    def restore(self, buffer: bytearray, stored: NDArray[np.uint32]) -> None:
+        """Reverts `make_raw`, given what it returned."""
+        words = _words_at_any_offset(buffer)
+        words[self.length_crcs] = self.masked_length
+        words[self.payload_crcs] = stored
+
+
+def find_wrong_slices(buffer: bytearray, bounds: Sequence[int]) -> list[int]:
+    """Which slices of a buffer have a raw CRC other than 0, rising.
+
+    Slice i is `buffer[bounds[i]:bounds[i + 1]]`: whole records, with raw checksums.
+    """
+    data = np.frombuffer(buffer, np.uint8)
+    slices = (data[begin:end] for begin, end in pairwise(bounds))
+    return [number for number, records in enumerate(slices) if not is_raw_zero(records)]
+
+
+def _words_at_any_offset(buffer: bytearray) -> NDArray[np.uint32]:
+    return np.ndarray((len(buffer) - 3,), "<u4", buffer, strides=(1,))
 
 
 def is_raw_zero(data: NDArray[np.uint8]) -> bool:

@@ -22,43 +22,27 @@ from google.protobuf.message import DecodeError as ProtobufDecodeError
 from numpy.typing import NDArray
 
 from tbcore.eventfiles.batch import (
+    DecodedItem,
     FirstMetadata,
-    Item,
     ScalarColumn,
 )
-from tbcore.eventfiles.batch_builder import Rows, control_of
+from tbcore.eventfiles.batch_builder import BatchBuilder, control_event
 from tbcore.eventfiles.framing import HEADER_BYTES, Damage, Frames, find_damaged, find_frames
 from tbcore.eventfiles.layouts import (
-    LayoutBook,
-    Matched,
+    LayoutCache,
+    MatchedRecords,
 )
 from tbcore.eventfiles.proto.event_pb2 import Event
 from tbcore.eventfiles.references import References
-from tbcore.eventfiles.row_templates import Period, find_period
+from tbcore.eventfiles.row_templates import RowTemplate, find_cycle
+from tbcore.tuning import Tuning, default_tuning
 
-BUFFER_BYTES = 1 << 22
-"""Size of a piece of a file. Records that are longer are not decoded as bytes in memory."""
 _GROWTH = 4
 """How much larger pieces are of files with many tags, in no order or with long records: there is a
 cost to each column, and from such a piece come many with a row or two."""
-_FEW_ROWS = 32
-"""Of a column."""
-_MANY_REFERENCES, _MANY_SCALARS = 500, 1 << 15
-"""Rows of a piece of which most of it consists. Where scalars come in periods, fewer of them are
-taken one by one."""
 SLACK_BYTES = 64
 """Behind the data in the buffer, so that words may be read at any of its bytes."""
 
-_FIRST_ROUND = 64
-_LAST_ROUND = 1 << 16
-"""Records walked at once; more each time that no period was found in them."""
-
-_FEW_RECORDS = 32
-"""Fewer are decoded one by one: matching costs a little for each length that occurs."""
-_LONG_BLOCK = 16
-"""Rows after which a stream counts as regular, and rounds begin small again."""
-_LARGE_BLOCK = 1 << 11
-"""In records. A block takes as long as so many in a round, however small it is."""
 _SMALL_BLOCKS = 4
 """Taken of a file in which no large one came since."""
 _MAX_ATTEMPTS = 4
@@ -66,26 +50,26 @@ _MAX_ATTEMPTS = 4
 _MAX_PERIODS = 256
 
 
-class End(NamedTuple):
+class PieceEnd(NamedTuple):
     """How far a piece of a file was decoded, and why not further."""
 
     consumed: int
     """Bytes, a whole number of records."""
-    stop: Literal["paused", "incomplete", "bad_length", "bad_tail"]
+    stop: Literal["paused", "incomplete", "bad_length", "torn_last_record"]
     """`paused`: as was asked for. `incomplete`: what is left is no whole record. `bad_length`:
-    what follows cannot be framed. `bad_tail`: the last record of the file has a wrong checksum,
-    and may still be on its way."""
+    what follows cannot be framed. `torn_last_record`: the last record of the file has a wrong
+    checksum, perhaps because some of its bytes have yet to be written."""
 
 
-class _Spread:
+class _RowsPerColumn:
     """Over how many columns rows are spread."""
 
     def __init__(self) -> None:
         self.num_rows = self.num_columns = 0
 
-    def is_wide(self, many: int) -> bool:
+    def is_wide(self, many: int, rows_per_column: int) -> bool:
         """Whether there are so many rows, and few of them in each column."""
-        return many <= self.num_rows < _FEW_ROWS * self.num_columns
+        return many <= self.num_rows < rows_per_column * self.num_columns
 
 
 class Decoder:
@@ -94,34 +78,38 @@ class Decoder:
     `blocks=False` sends every record through protobuf: slow, and the reference for tests.
     """
 
-    def __init__(self, *, blocks: bool = True) -> None:
-        self.buffer = bytearray(BUFFER_BYTES + SLACK_BYTES)
+    def __init__(self, *, blocks: bool = True, tuning: Tuning | None = None) -> None:
+        self.tuning = tuning = tuning or default_tuning()
+        self.buffer = bytearray(tuning.piece_bytes + SLACK_BYTES)
         """Filled by the caller before `decode`, with at least SLACK_BYTES to spare."""
         self._growth = 1
-        self._references, self._scalars = _Spread(), _Spread()
+        self._references, self._scalars = _RowsPerColumn(), _RowsPerColumn()
         """Those of the last piece, but for what was taken in periods."""
         self._blocks = blocks
-        self._book = LayoutBook()
-        self._periods: dict[bytes, Period] = {}
-        self._period: Period | None = None
+        self._layout_cache = LayoutCache()
+        self._row_templates: dict[bytes, RowTemplate] = {}
+        self._row_template: RowTemplate | None = None
         self._num_small = 0
         """Blocks of this file since the last large one."""
-        self._first_round = _FIRST_ROUND
+        self._first_round = tuning.first_round_records
         """Records walked at first: more after files in which no period was found."""
         self._cycles: dict[int, tuple[NDArray[np.int64], int]] = {}
         """For the number of a layout the cycle it was last seen in, and its place there."""
 
-    def make_room(self) -> int:
+    def next_piece_bytes(self) -> int:
         """How long the next piece may be; the buffer may be another one from then on."""
-        if self._references.is_wide(_MANY_REFERENCES) or self._scalars.is_wide(_MANY_SCALARS):
+        tuning = self.tuning
+        if self._references.is_wide(tuning.min_reference_rows, tuning.rows_per_column) or (
+            self._scalars.is_wide(tuning.min_scalar_rows, tuning.rows_per_column)
+        ):
             self._growth = _GROWTH
-        piece_bytes = BUFFER_BYTES * self._growth
+        piece_bytes = tuning.piece_bytes * self._growth
         if len(self.buffer) < piece_bytes + SLACK_BYTES:
             self.buffer = bytearray(piece_bytes + SLACK_BYTES)
-        self._references, self._scalars = _Spread(), _Spread()
+        self._references, self._scalars = _RowsPerColumn(), _RowsPerColumn()
         return piece_bytes
 
-    def rest(self) -> None:
+    def release_buffers(self) -> None:
         """Gives back what is large, until there is something to decode again."""
         self.buffer = bytearray()
 
@@ -133,7 +121,7 @@ class Decoder:
         at_end: bool,
         problems: list[Damage],
         is_enough: Callable[[], bool] = lambda: False,
-    ) -> Generator[Item, None, End]:
+    ) -> Generator[DecodedItem, None, PieceEnd]:
         """Decode `buffer[:size]`, which stands at `base` in its file; returns where it ended.
 
         `at_end`: the file ends with the piece. Damaged records are left out and described in
@@ -145,22 +133,26 @@ class Decoder:
             self._num_small = 0
         num_rows = self._count_rows(position, size)
         while True:
-            period = self._period
+            period = self._row_template
             if period is not None and num_rows:
                 yield period.batch(self.buffer, position, num_rows, base)
                 position += num_rows * period.row_bytes
-                is_large = num_rows * period.num_records >= _LARGE_BLOCK
+                is_large = num_rows * period.num_records >= self.tuning.large_block_records
                 self._num_small = 0 if is_large else self._num_small + 1
-                if num_rows >= _LONG_BLOCK:
-                    limit = self._first_round = _FIRST_ROUND
+                if num_rows >= self.tuning.regular_block_rows:
+                    limit = self._first_round = self.tuning.first_round_records
                 if not at_end and size - position < period.row_bytes:
                     # The next piece begins with a row, so that the period goes on there.
-                    return End(position, "incomplete")
-            frames = find_frames(self.buffer, position, size, limit)
-            frames, num_rows = self._until_known_period(frames, size)
-            damaged = find_damaged(self.buffer, frames)
-            bad_tail = at_end and frames.end == size and len(frames.starts) - 1 in damaged
-            if bad_tail:
+                    return PieceEnd(position, "incomplete")
+            frames = find_frames(
+                self.buffer, position, size, limit, num_probed=self.tuning.probe_records
+            )
+            frames, num_rows = self._until_known_cycle(frames, size)
+            damaged = find_damaged(self.buffer, frames, slice_bytes=self.tuning.check_slice_bytes)
+            has_torn_last_record = (
+                at_end and frames.end == size and len(frames.starts) - 1 in damaged
+            )
+            if has_torn_last_record:
                 frames = frames.first(len(frames.starts) - 1)
                 damaged = damaged[:-1]
             numbers = np.full(len(frames.starts), -1, np.int64)
@@ -168,76 +160,84 @@ class Decoder:
                 frames, damaged, base, numbers, problems, is_enough
             )
             if position < frames.end:
-                return End(position, "paused")
+                return PieceEnd(position, "paused")
             if num_rows:
                 continue
-            if bad_tail:
-                return End(position, "bad_tail")
+            if has_torn_last_record:
+                return PieceEnd(position, "torn_last_record")
             if frames.stop != "limit":
-                return End(position, frames.stop)
-            self._period = self._find_period(numbers)
+                return PieceEnd(position, frames.stop)
+            self._row_template = self._find_row_template(numbers)
             num_rows = self._count_rows(position, size)
-            limit = min(limit * 4, _LAST_ROUND * self._growth)
+            limit = min(limit * 4, self.tuning.last_round_records * self._growth)
             # What comes next is probably as irregular, be it of another file.
             self._first_round = limit
 
-    def decode_one(self, event: Event, *, offset: int, length: int, crc: int) -> Iterator[Item]:
+    def decode_one(
+        self, event: Event, *, offset: int, length: int, crc: int
+    ) -> Iterator[DecodedItem]:
         """The items of an event by itself, whose record stands at `offset` in its file."""
-        control = control_of(event)
+        control = control_event(event)
         if control is not None:
             yield control
             return
-        rows = Rows()
+        rows = BatchBuilder()
         rows.add(event, offset, length, crc)
         yield from rows.batch()
 
     def _count_rows(self, position: int, size: int) -> int:
-        if self._period is None:
+        if self._row_template is None:
             return 0
-        least = self._min_block() // self._period.num_records
-        return self._period.count_rows(self.buffer, position, size, least=least)
+        least = self._min_block() // self._row_template.num_records
+        return self._row_template.count_rows(self.buffer, position, size, least=least)
 
     def _min_block(self) -> int:
         """How many records a block needs to be worth its while."""
-        return _LARGE_BLOCK if self._num_small >= _SMALL_BLOCKS else 0
+        return self.tuning.large_block_records if self._num_small >= _SMALL_BLOCKS else 0
 
-    def _find_period(self, numbers: NDArray[np.int64]) -> Period | None:
+    def _find_row_template(self, numbers: NDArray[np.int64]) -> RowTemplate | None:
         """The cycle in which the records with these layouts came, if they did."""
-        length = find_period(numbers) if self._blocks else 0
+        length = find_cycle(numbers) if self._blocks else 0
         if not length:
             return None
         cycle = numbers[-length:]
         self._cycles.update((number, (cycle, i)) for i, number in enumerate(cycle.tolist()))
-        return self._period_of(cycle)
+        return self._row_template_for(cycle)
 
-    def _period_of(self, cycle: NDArray[np.int64]) -> Period:
+    def _row_template_for(self, cycle: NDArray[np.int64]) -> RowTemplate:
         key = cycle.tobytes()
-        if key not in self._periods:
-            if len(self._periods) >= _MAX_PERIODS:
-                self._periods.clear()
-            self._periods[key] = Period([self._book.layouts[n] for n in cycle.tolist()])
-        return self._periods[key]
+        if key not in self._row_templates:
+            if len(self._row_templates) >= _MAX_PERIODS:
+                self._row_templates.clear()
+            self._row_templates[key] = RowTemplate(
+                [self._layout_cache.layouts[n] for n in cycle.tolist()], self.tuning
+            )
+        return self._row_templates[key]
 
-    def _until_known_period(self, frames: Frames, size: int) -> tuple[Frames, int]:
+    def _until_known_cycle(self, frames: Frames, size: int) -> tuple[Frames, int]:
         """The frames before a cycle that is known (of another run, say), and its rows.
 
         Makes it the current period. Without one: all frames, and 0.
         """
-        self._period = None
+        self._row_template = None
         attempts = 0
-        for i in range(min(len(frames.starts), _FIRST_ROUND) if self._cycles else 0):
+        for i in range(
+            min(len(frames.starts), self.tuning.first_round_records) if self._cycles else 0
+        ):
             start = int(frames.starts[i])
             begin = start + HEADER_BYTES
-            number = self._book.match_one(self.buffer[begin : begin + int(frames.lengths[i])])
+            number = self._layout_cache.match_one(
+                self.buffer[begin : begin + int(frames.lengths[i])]
+            )
             if number is None or number not in self._cycles:
                 continue
             cycle, place = self._cycles[number]
-            period = self._period_of(np.roll(cycle, -place))
+            period = self._row_template_for(np.roll(cycle, -place))
             # The frames behind it are walked once more, so about half of them should be in it.
             least = max(self._min_block(), (len(frames.starts) - i) // 2) // len(cycle)
             num_rows = period.count_rows(self.buffer, start, size, least=least)
             if num_rows:
-                self._period = period
+                self._row_template = period
                 return frames.first(i), num_rows
             attempts += 1
             if attempts == _MAX_ATTEMPTS:
@@ -252,18 +252,18 @@ class Decoder:
         numbers: NDArray[np.int64],
         problems: list[Damage],
         is_enough: Callable[[], bool],
-    ) -> Generator[Item, None, int]:
+    ) -> Generator[DecodedItem, None, int]:
         """Batches of the frames, cut at the events that are items of their own.
 
         Writes the layouts' numbers into `numbers`. Returns the end of the last one that it got to.
         """
-        matched: list[Matched] = []
+        matched: list[MatchedRecords] = []
         payloads = self.buffer, frames.starts + HEADER_BYTES, frames.lengths
-        are_many = self._blocks and len(frames.starts) >= _FEW_RECORDS
+        are_many = self._blocks and len(frames.starts) >= self.tuning.min_records_to_batch
         if are_many:
-            if self._book.is_full():
-                self._book, self._periods, self._cycles = LayoutBook(), {}, {}
-            matched = self._book.match(*payloads)
+            if self._layout_cache.is_full():
+                self._layout_cache, self._row_templates, self._cycles = LayoutCache(), {}, {}
+            matched = self._layout_cache.match(*payloads)
             for group in matched:
                 numbers[group.indices] = group.numbers
         numbers[damaged] = -1
@@ -271,16 +271,16 @@ class Decoder:
             Damage(base + start, "payload checksum wrong")
             for start in frames.starts[damaged].tolist()
         ]
-        rows = Rows()
+        rows = BatchBuilder()
         buffer = memoryview(self.buffer)
         begin, end = 0, len(numbers)
         general = np.setdiff1d(np.flatnonzero(numbers < 0), damaged, assume_unique=True)
         references: References | None = None
-        if self._blocks and len(general) >= _FEW_RECORDS:
+        if self._blocks and len(general) >= self.tuning.min_records_to_batch:
             references = References.of(self.buffer, frames, general, base)
             general = np.setdiff1d(general, references.indices, assume_unique=True)
         if are_many:
-            learnt = self._book.learn(*payloads, general)
+            learnt = self._layout_cache.learn(*payloads, general)
             for group in learnt:
                 numbers[group.indices] = group.numbers
             matched += learnt
@@ -294,7 +294,7 @@ class Decoder:
             except ProtobufDecodeError:
                 found.append(Damage(base + start, "no valid event"))
             else:
-                control = control_of(event)
+                control = control_event(event)
                 if control is None:
                     crc = int.from_bytes(self.buffer[behind : behind + 4], "little")
                     rows.add(event, base + start, length, crc)
@@ -305,7 +305,7 @@ class Decoder:
                     self._add_references(rows, references, begin, i)
                 yield from rows.batch()
                 yield control
-                rows = Rows()
+                rows = BatchBuilder()
                 begin = i + 1
             if is_enough():
                 end = i + 1
@@ -320,7 +320,9 @@ class Decoder:
         problems.extend(d for d in sorted(found) if d.offset < base + position)
         return position
 
-    def _add_references(self, rows: Rows, references: References, begin: int, end: int) -> None:
+    def _add_references(
+        self, rows: BatchBuilder, references: References, begin: int, end: int
+    ) -> None:
         """Add those whose frame is in begin..end."""
         for column in references.columns(begin, end):
             rows.add_references(column)
@@ -328,8 +330,8 @@ class Decoder:
 
     def _add_matched(
         self,
-        rows: Rows,
-        group: Matched,
+        rows: BatchBuilder,
+        group: MatchedRecords,
         numbers: NDArray[np.int64],
         offsets: NDArray[np.int64],
         begin: int,
@@ -355,7 +357,7 @@ class Decoder:
         self._scalars.num_rows += len(steps) * len(values)
         self._scalars.num_columns += (len(cuts) + 1) * len(values)
         for first, behind in pairwise([0, *cuts.tolist(), len(steps)]):
-            layout = self._book.layouts[int(layout_numbers[first])]
+            layout = self._layout_cache.layouts[int(layout_numbers[first])]
             piece = slice(first, behind)
             for index, slot in enumerate(layout.slots):
                 metadata = None

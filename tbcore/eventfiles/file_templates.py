@@ -1,38 +1,41 @@
-"""Suffixes: what is the same in many short files, as far as their end.
+"""File templates: what is the same in many short files, as far as their end.
 
 The runs of a sweep log the same tags at the same steps. Their files are short, too short for their
 records to be gathered by the million, but they are alike from some record near their beginning on:
-all bytes are the same there but those of wall times, steps, values and checksums. Such a suffix is
+all bytes are equal there except wall times, steps, values and checksums. Such a template is
 compared as a whole, and its numbers are taken out of it with one indexing for each kind. Many runs
-are stopped early: their suffixes are what a longer one begins with.
+are stopped early: their templates are what a longer one begins with.
 """
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
-from itertools import accumulate, islice
+from itertools import accumulate, islice, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tbcore.eventfiles.batch import FileVersion, Item, Table, TableShape
+from tbcore.eventfiles.batch import DecodedItem, FileVersion, Table, TableLayout
 from tbcore.eventfiles.crc32c import (
+    ChecksumFields,
     is_raw_zero,
     masked_length_crc,
-    raw_length_crc,
-    seed_effect,
-    unmask,
 )
-from tbcore.eventfiles.framing import FRAME_BYTES, HEADER_BYTES
+from tbcore.eventfiles.framing import (
+    FRAME_BYTES,
+    HEADER_BYTES,
+    checksum_fields,
+    record_bounds,
+)
 from tbcore.eventfiles.layouts import (
     FIRST_BYTES,
     STEP_OFFSET,
     WALL_TIME_OFFSET,
+    FieldOffsets,
     Layout,
-    LayoutBook,
-    Shape,
+    LayoutCache,
     as_value_column,
     decode_steps,
     learn,
@@ -41,25 +44,23 @@ from tbcore.eventfiles.layouts import (
 from tbcore.eventfiles.proto.event_pb2 import Event
 
 _NUM_STARTS = 8
-"""Records with which a suffix may begin: what differs between runs stands before."""
+"""Records with which a template may begin: what differs between runs stands before."""
 _MIN_RECORDS = 16
-_MAX_TEMPLATES = 16
-_MAX_TEMPLATE_BYTES = 1 << 20
-"""Of the files that all templates stand for but the last one: they take several times as much."""
-_MAX_SUFFIXES = 1024
-_MAX_VALUES = 1 << 16
-"""Of all suffixes that are kept: each value takes 130 to 190 bytes in them."""
+_MAX_SEQUENCES = 16
+_MAX_SEQUENCE_BYTES = 1 << 20
+"""Of the files that all sequences stand for but the last one: they take several times as much."""
+_MAX_TEMPLATES = 1024
 _MAX_SEEN = 1 << 14
-_FREE_LESSONS = 8
-_FILES_PER_LESSON = 8
-"""Learning a template takes as long as some files do without: it is not gone on with where few
+_FREE_SEQUENCES = 8
+_FILES_PER_SEQUENCE = 8
+"""Learning a sequence takes as long as some files do without: it is not gone on with where few
 files turn out to be alike."""
 
 _wall_time_at = struct.Struct("<d").unpack_from
 
 
 class _Values(NamedTuple):
-    """Where the values of a template are, in the order written. Offsets are from its beginning."""
+    """Where the values of a sequence are, in the order written. Offsets are from its beginning."""
 
     column: NDArray[np.int64]
     """Number of the tag and field."""
@@ -75,7 +76,7 @@ class _Values(NamedTuple):
         return _Values._make(array[places] for array in self)
 
 
-class Template:
+class RecordSequence:
     """Scalars that follow each other, each at its place, as files have them up to their end."""
 
     def __init__(self, layouts: Sequence[Layout], version: FileVersion | None) -> None:
@@ -89,32 +90,25 @@ class Template:
         self.num_bytes = int(ends[-1])
         self._ends = {end: count for count, end in enumerate(ends.tolist(), 1)}
         """Of the records, with how many there are until then."""
-        self._crc_places = ends - 4
-        self._seeds = np.array([seed_effect(n) for n in lengths.tolist()], np.uint32)
+        self._starts, self._lengths = ends - lengths - FRAME_BYTES, lengths
         self._set_words(layouts)
-        self._set_values(layouts, (ends - lengths - FRAME_BYTES).tolist())
+        self._set_values(layouts, self._starts.tolist())
 
     def _set_words(self, layouts: Sequence[Layout]) -> None:
-        parts: dict[Layout, tuple[bytes, bytes, bytes]] = {}
-        """Of the three texts below; most layouts occur again and again."""
+        parts: dict[Layout, tuple[bytes, bytes]] = {}
+        """Constants and mask of a record; most layouts occur again and again."""
         for layout in layouts:
             if layout in parts:
                 continue
             length = layout.shape.length
-            crc = masked_length_crc(length)
-            to_raw = crc ^ raw_length_crc(length)
+            header = length.to_bytes(8, "little") + masked_length_crc(length).to_bytes(4, "little")
             parts[layout] = (
-                length.to_bytes(8, "little")
-                + crc.to_bytes(4, "little")
-                + layout.payload
-                + bytes(4),
+                header + layout.payload + bytes(4),
                 b"\xff" * HEADER_BYTES + variable_mask(layout.shape).tobytes() + bytes(4),
-                bytes(8) + to_raw.to_bytes(4, "little") + bytes(length + 4),
             )
         padding = bytes(-self.num_bytes % 8)
         texts = [b"".join([*text, padding]) for text in zip(*map(parts.get, layouts), strict=True)]
-        self._constants, self._mask, self._headers = (np.frombuffer(text, "<u8") for text in texts)
-        """The last is what makes raw checksums of those of the lengths."""
+        self._constants, self._mask = (np.frombuffer(text, "<u8") for text in texts)
 
     def _set_values(self, layouts: Sequence[Layout], starts: Sequence[int]) -> None:
         numbers: dict[tuple[str, str, bool], int] = {}
@@ -131,7 +125,7 @@ class Template:
                 rows.append((column, start + index, payload, width, payload + offset))
         [self._form] = {form for layout in layouts for _, form in layout.shape.values}
         self._keys = list(numbers)
-        """Of each column, as of TableShape, in the order of their first values."""
+        """Of each column, as of TableLayout, in the order of their first values."""
         column, position, payload, width, number = np.array(rows, np.int64).T.copy()
         self._step_width = max(int(width.max()), 1)
         self._values = _Values(
@@ -143,7 +137,7 @@ class Template:
             number,
         )
 
-    def suffix(self, num_bytes: int) -> Suffix | None:
+    def template(self, num_bytes: int) -> FileTemplate | None:
         """What files have that end after so many bytes of it; None where no record ends."""
         num_records = self._ends.get(num_bytes, 0)
         if num_records < _MIN_RECORDS:
@@ -157,17 +151,13 @@ class Template:
         metadata = {
             column: found for column, found in self._metadata.items() if found[0] < num_values
         }
-        shape, order = TableShape.of(values.column, self._keys, metadata)
-        return Suffix(
+        shape, order = TableLayout.of(values.column, self._keys, metadata)
+        return FileTemplate(
             num_bytes,
             self.version,
-            _Bytes(
-                (self._constants[:num_words] & mask).tobytes(),
-                mask,
-                self._headers[:num_words],
-                _bytes_at(self._crc_places[:num_records], 4),
-                self._seeds[:num_records],
-            ),
+            (self._constants[:num_words] & mask).tobytes(),
+            mask,
+            checksum_fields(self._starts[:num_records], self._lengths[:num_records]),
             shape,
             values.at(order),
             self._step_width,
@@ -175,28 +165,17 @@ class Template:
         )
 
 
-class _Bytes(NamedTuple):
-    """The bytes of a suffix, and what is needed to compare others with them."""
-
-    constants: bytes
-    """Those that are not constant are 0."""
-    mask: NDArray[np.uint64]
-    """The bits that are constant."""
-    headers: NDArray[np.uint64]
-    """What makes raw checksums of those of the lengths."""
-    crc_bytes: NDArray[np.int64]
-    seeds: NDArray[np.uint32]
-
-
-class Suffix:
+class FileTemplate:
     """Scalars that follow each other up to the end of a file, each at its place."""
 
     def __init__(
         self,
         num_bytes: int,
         version: FileVersion | None,
-        expected: _Bytes,
-        shape: TableShape,
+        constants: bytes,
+        mask: NDArray[np.uint64],
+        checksums: ChecksumFields,
+        shape: TableLayout,
         values: _Values,
         step_width: int,
         form: str,
@@ -204,7 +183,7 @@ class Suffix:
         """`values` are in the order of the rows of a table of that shape."""
         self.num_bytes = num_bytes
         self._version = version
-        self._expected = expected
+        self._constants, self._mask, self._checksums = constants, mask, checksums
         self._shape = shape
         self._step_width = step_width
         step_type = np.dtype("<u4" if step_width <= 4 else "<u8")
@@ -220,20 +199,15 @@ class Suffix:
         self.num_values = len(values.position)
 
     def is_at(self, buffer: bytearray, start: int) -> bool:
-        """Whether the bytes from `start` on are such a suffix, with right checksums."""
-        constants, mask, headers, crc_bytes, seeds = self._expected
-        words = np.ndarray(mask.shape, "<u8", buffer, start)
-        raw = words & mask
-        if raw.tobytes() != constants:
+        """Whether the bytes from `start` on are such a template, with right checksums."""
+        words = np.ndarray(self._mask.shape, "<u8", buffer, start)
+        if (words & self._mask).tobytes() != self._constants:
             return False
-        np.bitwise_xor(words, headers, raw)
-        data = raw.view(np.uint8)
-        crcs = unmask(data.take(crc_bytes).view("<u4"))
-        crcs ^= seeds
-        data[crc_bytes] = crcs.view(np.uint8)
-        return is_raw_zero(data[: self.num_bytes])
+        records = buffer[start : start + self.num_bytes]
+        self._checksums.make_raw(records)
+        return is_raw_zero(np.frombuffer(records, np.uint8))
 
-    def items(self, buffer: bytearray, start: int, base: int) -> Iterator[Item]:
+    def items(self, buffer: bytearray, start: int, base: int) -> Iterator[DecodedItem]:
         """What it says; `base` is the place of the buffer's first byte in the file."""
         if self._version is not None:
             [wall_time] = _wall_time_at(buffer, start + HEADER_BYTES + WALL_TIME_OFFSET)
@@ -261,117 +235,124 @@ _Key = tuple[int, int]
 """Bytes from one of the first records of a file to its end, and the length of that record."""
 
 
-class SuffixBook:
+class FileTemplateCache:
     """What is known of files that are alike."""
 
-    def __init__(self) -> None:
-        self._templates: list[Template] = []
+    def __init__(self, *, max_values: int) -> None:
+        self._max_values = max_values
+        """Of all templates that are kept: each value takes 130 to 190 bytes in them."""
+        self._sequences: list[RecordSequence] = []
         """The one learnt last comes first."""
-        self._suffixes: dict[_Key, Suffix | None] = {}
+        self._templates: dict[_Key, FileTemplate | None] = {}
         """None for what turned out to be none."""
         self._seen: set[_Key] = set()
-        self._num_lessons = self._num_found = 0
+        self._num_learnt = self._num_found = 0
 
-    def find(self, buffer: bytearray, begin: int, end: int) -> tuple[int, Suffix] | None:
-        """A suffix of the file `buffer[begin:end]`, and where it begins."""
-        if not self._suffixes and not self._templates:
+    def find(self, buffer: bytearray, begin: int, end: int) -> tuple[int, FileTemplate] | None:
+        """A template of the file `buffer[begin:end]`, and where it begins."""
+        if not self._templates and not self._sequences:
             return None
-        for start, length in islice(_walk(buffer, begin, end), _NUM_STARTS):
-            suffix = self._suffix((end - start, length))
-            if suffix is not None and suffix.is_at(buffer, start):
+        for start, length in islice(_records(buffer, begin, end), _NUM_STARTS):
+            template = self._template((end - start, length))
+            if template is not None and template.is_at(buffer, start):
                 self._num_found += 1
-                return start, suffix
+                return start, template
         return None
 
-    def learn(self, buffer: bytearray, begin: int, end: int, book: LayoutBook) -> None:
-        """Takes notice of a file in which nothing was wrong; most of its layouts are in the book.
+    def learn(self, buffer: bytearray, begin: int, end: int, layout_cache: LayoutCache) -> None:
+        """Takes notice of a file in which nothing was wrong; most of its layouts are in the
+        cache.
 
-        Learns its suffix if another file had one as long, or one that it goes on from.
+        Learns its template if another file had one as long, or one that it goes on from.
         """
         if self.find(buffer, begin, end) is not None:
             return  # Learnt from another one since.
-        starts = list(islice(_walk(buffer, begin, end), _NUM_STARTS))
+        starts = list(islice(_records(buffer, begin, end), _NUM_STARTS))
         for start, length in starts:
             key = end - start, length
-            if key in self._suffixes:
+            if key in self._templates:
                 continue
             shorter = self._begun_at(buffer, start, key)
             if shorter is None and key not in self._seen:
                 continue
-            if self._num_lessons > _FREE_LESSONS + self._num_found // _FILES_PER_LESSON:
+            if self._num_learnt > _FREE_SEQUENCES + self._num_found // _FILES_PER_SEQUENCE:
                 break
-            self._num_lessons += 1
-            template = _learn(buffer, start, end, book, shorter)
-            self._keep(key, template.suffix(template.num_bytes) if template else None)
-            if template is not None:
-                others = [known for known in self._templates if known is not shorter]
-                self._templates = [template, *_small(others[: _MAX_TEMPLATES - 1])]
+            self._num_learnt += 1
+            sequence = _learn(buffer, start, end, layout_cache, shorter)
+            self._keep(key, sequence.template(sequence.num_bytes) if sequence else None)
+            if sequence is not None:
+                others = [known for known in self._sequences if known is not shorter]
+                self._sequences = [sequence, *_small(others[: _MAX_SEQUENCES - 1])]
                 break
         if len(self._seen) > _MAX_SEEN:
             self._seen.clear()
         self._seen.update((end - start, length) for start, length in starts)
 
-    def rest(self) -> None:
+    def release_buffers(self) -> None:
         """Lets go of what is large and soon made again."""
-        self._suffixes = {key: suffix for key, suffix in self._suffixes.items() if not suffix}
+        self._templates = {
+            key: template for key, template in self._templates.items() if not template
+        }
 
-    def _suffix(self, key: _Key) -> Suffix | None:
-        """The suffix of this length: known, or what a longer one begins with."""
-        if key in self._suffixes:
-            return self._suffixes[key]
+    def _template(self, key: _Key) -> FileTemplate | None:
+        """The template of this length: known, or what a longer one begins with."""
+        if key in self._templates:
+            return self._templates[key]
         num_bytes, first_length = key
-        for template in self._templates:
-            if template.first_length == first_length:
-                suffix = template.suffix(num_bytes)
-                if suffix is not None:
-                    self._keep(key, suffix)
-                    return suffix
-        return None
-
-    def _begun_at(self, buffer: bytearray, start: int, key: _Key) -> Template | None:
-        """A template that is all there, with more behind it."""
-        num_bytes, first_length = key
-        for template in self._templates:
-            if template.first_length == first_length and template.num_bytes < num_bytes:
-                whole = self._suffix((template.num_bytes, first_length))
-                if whole is not None and whole.is_at(buffer, start):
+        for sequence in self._sequences:
+            if sequence.first_length == first_length:
+                template = sequence.template(num_bytes)
+                if template is not None:
+                    self._keep(key, template)
                     return template
         return None
 
-    def _keep(self, key: _Key, suffix: Suffix | None) -> None:
-        num_values = sum(known.num_values for known in self._suffixes.values() if known)
-        if len(self._suffixes) >= _MAX_SUFFIXES or num_values > _MAX_VALUES:
-            self._suffixes.clear()
-        self._suffixes[key] = suffix
+    def _begun_at(self, buffer: bytearray, start: int, key: _Key) -> RecordSequence | None:
+        """A sequence that is all there, with more behind it."""
+        num_bytes, first_length = key
+        for sequence in self._sequences:
+            if sequence.first_length == first_length and sequence.num_bytes < num_bytes:
+                whole = self._template((sequence.num_bytes, first_length))
+                if whole is not None and whole.is_at(buffer, start):
+                    return sequence
+        return None
+
+    def _keep(self, key: _Key, template: FileTemplate | None) -> None:
+        num_values = sum(known.num_values for known in self._templates.values() if known)
+        if len(self._templates) >= _MAX_TEMPLATES or num_values > self._max_values:
+            self._templates.clear()
+        self._templates[key] = template
 
 
-def _small(templates: Sequence[Template]) -> list[Template]:
+def _small(sequences: Sequence[RecordSequence]) -> list[RecordSequence]:
     """The first ones, as far as they are small enough together."""
-    sizes = accumulate(template.num_bytes for template in templates)
-    return [t for t, size in zip(templates, sizes, strict=True) if size <= _MAX_TEMPLATE_BYTES]
+    sizes = accumulate(sequence.num_bytes for sequence in sequences)
+    return [t for t, size in zip(sequences, sizes, strict=True) if size <= _MAX_SEQUENCE_BYTES]
 
 
-def _walk(buffer: bytearray, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Begin and payload length of each record, by lengths of which nothing is known."""
-    while start + FRAME_BYTES <= end:
-        length = int.from_bytes(buffer[start : start + 8], "little")
-        yield start, length
-        start += length + FRAME_BYTES
+def _records(buffer: bytearray, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Start and payload length of each record, unverified."""
+    for begin, behind in pairwise(record_bounds(buffer, start, end)):
+        yield begin, behind - begin - FRAME_BYTES
 
 
 def _learn(
-    buffer: bytearray, begin: int, end: int, book: LayoutBook, shorter: Template | None
-) -> Template | None:
+    buffer: bytearray,
+    begin: int,
+    end: int,
+    layout_cache: LayoutCache,
+    shorter: RecordSequence | None,
+) -> RecordSequence | None:
     """What the records from `begin` on are; those of `shorter` are known to come first."""
     version: FileVersion | None = None
     layouts: list[Layout] = []
     if shorter is not None:
         version, layouts = shorter.version, list(shorter.layouts)
         begin += shorter.num_bytes
-    for start, length in _walk(buffer, begin, end):
+    for start, length in _records(buffer, begin, end):
         payload = bytes(buffer[start + HEADER_BYTES : start + HEADER_BYTES + length])
-        number = book.match_one(payload)
-        layout = learn(payload) if number is None else book.layouts[number]
+        number = layout_cache.match_one(payload)
+        layout = learn(payload) if number is None else layout_cache.layouts[number]
         if layout is None and not layouts:
             version, layout = _learn_version(payload)
         if layout is None:
@@ -383,7 +364,7 @@ def _learn(
     num_forms = len({form for layout in layouts for _, form in layout.shape.values})
     keys = {(slot.tag, slot.field) for layout in layouts for slot in layout.slots}
     num_tags = len({tag for tag, _ in keys})
-    return Template(layouts, version) if num_forms == 1 and num_tags == len(keys) else None
+    return RecordSequence(layouts, version) if num_forms == 1 and num_tags == len(keys) else None
 
 
 def _learn_version(payload: bytes) -> tuple[FileVersion, Layout] | tuple[None, None]:
@@ -393,6 +374,6 @@ def _learn_version(payload: bytes) -> tuple[FileVersion, Layout] | tuple[None, N
     plain = Event(wall_time=event.wall_time, file_version=event.file_version)
     if not event.file_version or payload != plain.SerializeToString():
         return None, None
-    shape = Shape(len(payload), 0, ())
+    shape = FieldOffsets(len(payload), 0, ())
     constant = np.frombuffer(payload, np.uint8) & variable_mask(shape)
     return version, Layout(shape, constant.tobytes(), ())

@@ -10,12 +10,11 @@ Framing works on a buffer that holds a piece of a file from the start of a recor
 
 from __future__ import annotations
 
-import math
 import os
 import stat
 import struct
-from collections.abc import Callable, Iterator
-from itertools import islice, pairwise
+from collections.abc import Iterator
+from itertools import islice
 from typing import Literal, NamedTuple, Self
 
 import numpy as np
@@ -23,14 +22,15 @@ from numpy.typing import NDArray
 
 from tbcore.errors import DataLossError, NotFoundError
 from tbcore.eventfiles.crc32c import (
-    checksums_below,
-    is_raw_zero,
+    ChecksumFields,
+    find_wrong_slices,
+    for_lengths,
+    init_contribution,
     masked_crc,
     masked_length_crc,
     raw_length_crc,
-    seed_effect,
-    unmask,
 )
+from tbcore.tuning import DEFAULT
 
 HEADER_BYTES = 12
 FRAME_BYTES = 16
@@ -38,28 +38,11 @@ FRAME_BYTES = 16
 MAX_PAYLOAD_BYTES = (1 << 31) - 1
 """No protobuf message is longer, so a greater length is damage, whatever its checksum says."""
 
-_CHECK_SLICE_BYTES = 1 << 18
-"""Checksums are taken over slices of about this size: it stays in the second-level cache, and a
-damaged record is looked for in one slice only."""
-
-_FEW_FRAMES = 1 << 10
-"""Walked as short ones before it is taken for granted that the others are, too."""
-_NONE = np.empty(0, np.int64)
-_SEVEN_ZEROS = bytes(7)
-_LANE_WINDOW = 255 + FRAME_BYTES + 1 + len(_SEVEN_ZEROS)
-"""In which a record begins, if all are short, and has its zeros."""
-_STEPS_AT_ONCE = 8
-"""Of all lanes, before a look whether they are through."""
-_MOST_STEPS = 2
-"""Times the lanes: four times as many as they have records, on average."""
-
-_TABLE_SIZE = 1 << 12
-"""Checksums of shorter lengths are looked up in a table."""
 
 _length_at = struct.Struct("<Q").unpack_from
 _crc_at = struct.Struct("<I").unpack_from
 
-Stop = Literal["limit", "incomplete", "bad_length"]
+StopReason = Literal["limit", "incomplete", "bad_length"]
 
 
 class Damage(NamedTuple):
@@ -85,7 +68,7 @@ class Frames(NamedTuple):
     """Of the payloads."""
     end: int
     """Behind the last record."""
-    stop: Stop
+    stop: StopReason
     """Why there are no more: as many as were asked for, the buffer's end, or a damaged length."""
 
     def first(self, count: int) -> Frames:
@@ -95,124 +78,78 @@ class Frames(NamedTuple):
         return Frames(self.starts[:count], self.lengths[:count], int(self.starts[count]), "limit")
 
 
-def find_frames(buffer: bytearray, start: int, size: int, limit: int) -> Frames:
-    """Walk at most `limit` records of `buffer[start:size]`."""
-    few = min(limit, _FEW_FRAMES)
-    frames = Frames(_NONE, _NONE, start, "bad_length")
-    if all(0 <= length < 256 for length in islice(_walk(buffer, start, size), 4)):
-        frames = _checked(buffer, start, size, few, _walked(_walk_short(buffer, start, size), few))
-        if frames.stop == "limit" and few < limit:
-            mean = (frames.end - start) // few
-            lengths = _lengths_in_lanes(buffer, frames.end, size, limit - few, mean)
-            more = _checked(buffer, frames.end, size, limit - few, lengths)
-            starts = np.append(frames.starts, more.starts)
-            frames = more._replace(starts=starts, lengths=np.append(frames.lengths, more.lengths))
-    if frames.stop == "bad_length" and not len(frames.starts):
-        frames = _checked(buffer, start, size, limit, _walked(_walk(buffer, start, size), limit))
-    # What looks damaged may be a longer record than was thought: the next call will tell.
-    if frames.stop == "bad_length" and len(frames.starts):
-        return frames._replace(stop="limit")
-    return frames
-
-
-def _walked(lengths: Iterator[int], limit: int) -> NDArray[np.int64]:
-    return np.fromiter(islice(lengths, limit), np.int64)
-
-
-def _walk_short(buffer: bytearray, position: int, size: int) -> Iterator[int]:
-    """Payload lengths as long as they fit in one byte: two thirds of the time of `_walk`."""
-    last = size - FRAME_BYTES
-    while position <= last:
-        length = buffer[position]
-        yield length
-        position += length + FRAME_BYTES
-
-
-def _walk(buffer: bytearray, position: int, size: int) -> Iterator[int]:
-    """Payload lengths; -1 and the end where there can be none.
-
-    Of all records but the first, lengths whose second byte is 0 are taken for shorter ones than
-    they may be.
-    """
-    last = size - FRAME_BYTES
-    is_exact = True
-    while position <= last:
-        length = buffer[position]
-        if is_exact or buffer[position + 1]:
-            (length,) = _length_at(buffer, position)
-            if length > MAX_PAYLOAD_BYTES:
-                yield -1
-                return
-            is_exact = False
-        yield length
-        position += length + FRAME_BYTES
-
-
-def _lengths_in_lanes(
-    buffer: bytearray, start: int, size: int, limit: int, mean: int
-) -> NDArray[np.int64]:
-    """Payload lengths as `_walk_short` finds them, in a quarter of its time; not always all.
-
-    Lanes of records, each from what looks like the start of one, are walked side by side. `mean`
-    is about how many bytes a record takes.
-    """
-    stop = min(start + limit * mean, size - FRAME_BYTES + 1)
-    num_lanes = math.isqrt(2 * limit)  # Most of a step is for numpy's calls, half of all for lanes.
-    at = np.array(_lanes(buffer, start, stop, num_lanes))
-    ends = np.append(at[1:], stop)
-    data = np.frombuffer(buffer, np.uint8)
-    steps = [at]
-    while (at < ends).any() and len(steps) < _MOST_STEPS * num_lanes:
-        for _ in range(_STEPS_AT_ONCE):
-            # Those that are through go on, no matter where.
-            at = at + data.take(at, mode="clip")
-            at += FRAME_BYTES
-            steps.append(at)
-    positions = np.array(steps)
-    is_inside = positions[:-1] < ends
-    behind = positions[is_inside.sum(axis=0), np.arange(len(ends))]
-    # Only the first lane is sure to be one, and whichever begins where a sure one ends.
-    leads_on = behind == ends
-    leads_on[-1] = False
-    num_sure = int(leads_on.argmin()) + 1
-    starts = positions[:-1].T[:num_sure][is_inside.T[:num_sure]]
-    return np.diff(starts, append=behind[num_sure - 1])[:limit] - FRAME_BYTES
-
-
-def _lanes(buffer: bytearray, start: int, stop: int, count: int) -> list[int]:
-    """`start` and, about evenly spaced until `stop`, what look like starts of short records."""
-    found = [start]
-    stride = (stop - start) // count
-    for at in range(start + stride, stop, stride) if stride >= _LANE_WINDOW else ():
-        # A short length is a byte before seven zeros.
-        end = min(at + _LANE_WINDOW, stop)
-        zeros = buffer.find(_SEVEN_ZEROS, at + 1, end)
-        while zeros >= 0 and length_at(buffer, zeros - 1) is None:
-            zeros = buffer.find(_SEVEN_ZEROS, zeros + 1, end)
-        if zeros >= 0:
-            found.append(zeros - 1)
-    return found
-
-
-def _checked(
-    buffer: bytearray, start: int, size: int, limit: int, lengths: NDArray[np.int64]
+def find_frames(
+    buffer: bytearray,
+    start: int,
+    size: int,
+    limit: int,
+    *,
+    num_probed: int = DEFAULT.probe_records,
 ) -> Frames:
-    """Records of these lengths, cut before the first that is not whole or whose header is wrong."""
-    ends = np.cumsum(lengths + FRAME_BYTES) + start
-    starts = ends - lengths - FRAME_BYTES
+    """The first `limit` records of `buffer[start:size]`, or fewer, but one if there is a whole one.
+
+    The first `num_probed` decide whether the others are walked as short ones.
+    """
+    # 1. Walk some records. If all are short, walk the others as short ones, in two thirds of the
+    #    time; if any is long, a walk of short ones would soon be lost.
+    # 2. The lengths are the distances. Cut before the first record whose header is not that of a
+    #    record of its length, and before the first that is not whole.
+    # 3. Say why there are no more. A header in the middle that looks wrong may be one whose length
+    #    the walk misread: the next call begins there. If the first one only looks wrong, its record
+    #    is longer than any buffer.
+    bounds = _take(record_bounds(buffer, start, size), min(limit, num_probed))  # 1
+    if num_probed < limit and num_probed < len(bounds):
+        is_short = np.diff(bounds).max() < 256 + FRAME_BYTES
+        walk = _short_record_bounds if is_short else record_bounds
+        others = _take(walk(buffer, int(bounds[-1]), size), limit - num_probed)
+        bounds = np.append(bounds, others[1:])
+    starts, ends = bounds[:-1], bounds[1:]  # 2
+    lengths = ends - starts - FRAME_BYTES
     wrong = _are_wrong(buffer, starts, lengths)
-    num_right = int(wrong.argmax()) if wrong.any() else len(lengths)
+    num_right = int(wrong.argmax()) if wrong.any() else len(starts)
     num_whole = int(np.searchsorted(ends[:num_right], size, side="right"))
     end = int(ends[num_whole - 1]) if num_whole else start
-    stop: Stop = "incomplete"
-    if num_whole == num_right < len(lengths):
-        stop = "bad_length"
-    elif num_whole == len(lengths) and (num_whole == limit or size - end >= FRAME_BYTES):
+    stop: StopReason = "incomplete"
+    if num_whole == num_right < len(starts):  # 3
+        if num_whole:
+            stop = "limit"
+        elif length_at(buffer, start) is None:
+            stop = "bad_length"
+    elif num_whole == len(starts) == limit:
         stop = "limit"
     return Frames(starts[:num_whole], lengths[:num_whole], end, stop)
 
 
-def find_wrong(buffer: bytearray, frames: Frames) -> NDArray[np.int64]:
+def record_bounds(buffer: bytearray, start: int, end: int) -> Iterator[int]:
+    """Where each record of `buffer[start:end]` begins, and at last where the last one ends.
+
+    Nothing is verified, and the last one may end after `end`. Lengths are taken to be below 2**24.
+    """
+    last = end - FRAME_BYTES
+    while start <= last:
+        yield start
+        length = buffer[start]
+        if buffer[start + 1] or buffer[start + 2]:
+            length |= buffer[start + 1] << 8 | buffer[start + 2] << 16
+        start += length + FRAME_BYTES
+    yield start
+
+
+def _short_record_bounds(buffer: bytearray, start: int, end: int) -> Iterator[int]:
+    """What `record_bounds` yields where all lengths are below 256."""
+    last = end - FRAME_BYTES
+    while start <= last:
+        yield start
+        start += buffer[start] + FRAME_BYTES
+    yield start
+
+
+def _take(bounds: Iterator[int], limit: int) -> NDArray[np.int64]:
+    """The bounds of the first `limit` records."""
+    return np.fromiter(islice(bounds, limit + 1), np.int64)
+
+
+def find_bad_headers(buffer: bytearray, frames: Frames) -> NDArray[np.int64]:
     """Indices of the frames whose header is not that of a record of their length, rising."""
     return np.flatnonzero(_are_wrong(buffer, frames.starts, frames.lengths))
 
@@ -223,7 +160,7 @@ def _are_wrong(
     """Whether headers are not those of records of these lengths; negative ones are of none."""
     words = np.ndarray((len(buffer) - 7,), "<u8", buffer, strides=(1,))[starts]
     crcs = np.ndarray((len(buffer) - 3,), "<u4", buffer, strides=(1,))[starts + 8]
-    expected = _for_lengths(masked_length_crc, np.maximum(lengths, 0))
+    expected = for_lengths(masked_length_crc, np.maximum(lengths, 0))
     wrong: NDArray[np.bool_] = crcs != expected
     wrong |= (words != lengths.view(np.uint64)) | (lengths < 0)
     return wrong
@@ -238,16 +175,6 @@ def stored_checksums(
     return crcs
 
 
-def _for_lengths(checksum: Callable[[int], int], lengths: NDArray[np.int64]) -> NDArray[np.uint32]:
-    """`checksum` of each length, computed once for each that occurs."""
-    found = checksums_below(_TABLE_SIZE)[checksum][np.minimum(lengths, _TABLE_SIZE - 1)]
-    long = np.flatnonzero(lengths >= _TABLE_SIZE)
-    if len(long):
-        distinct, which = np.unique(lengths[long], return_inverse=True)
-        found[long] = np.array([checksum(n) for n in distinct.tolist()], np.uint32)[which]
-    return found
-
-
 def length_at(buffer: bytearray, start: int) -> int | None:
     """Payload length of the record at `start`, None when its header is damaged."""
     (length,) = _length_at(buffer, start)
@@ -257,32 +184,47 @@ def length_at(buffer: bytearray, start: int) -> int | None:
     return int(length)
 
 
-def find_damaged(buffer: bytearray, frames: Frames) -> NDArray[np.int64]:
+def checksum_fields(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> ChecksumFields:
+    """The checksum fields of records that begin at these offsets, by their payload lengths."""
+    return ChecksumFields(
+        starts + 8,
+        starts + lengths + HEADER_BYTES,
+        for_lengths(masked_length_crc, lengths),
+        for_lengths(raw_length_crc, lengths),
+        for_lengths(init_contribution, lengths),
+    )
+
+
+def find_damaged(
+    buffer: bytearray, frames: Frames, *, slice_bytes: int = DEFAULT.check_slice_bytes
+) -> NDArray[np.int64]:
     """Indices of the frames whose payload does not have its checksum, rising.
 
-    The checksum fields of the frames are overwritten while this works and are as before when it
-    returns.
+    The buffer is changed while this works and is as before when it returns. `slice_bytes` is about
+    how many bytes are verified at once; only in a slice that is wrong are records checked one by
+    one.
     """
     starts, lengths = frames.starts, frames.lengths
     if not len(starts):
         return np.empty(0, np.int64)
-    fields = np.ndarray((len(buffer) - 3,), "<u4", buffer, strides=(1,))
-    header_fields, payload_fields = starts + 8, starts + lengths + HEADER_BYTES
-    stored_header, stored_payload = fields[header_fields], fields[payload_fields]
-    fields[header_fields] = _for_lengths(raw_length_crc, lengths)
-    fields[payload_fields] = unmask(stored_payload) ^ _for_lengths(seed_effect, lengths)
-
+    # 1. Cut the frames into slices: `cuts` are frame indices, `bounds` offsets in the buffer.
+    # 2. Find the slices that are wrong.
+    # 3. Check each record of those.
+    first = np.searchsorted(starts, np.arange(starts[0], frames.end, slice_bytes)).tolist()  # 1
+    cuts = list(dict.fromkeys([*first, len(starts)]))
+    bounds = np.append(starts, frames.end)[cuts].tolist()
+    fields = checksum_fields(starts, lengths)
+    stored = fields.make_raw(buffer)  # 2
+    wrong = find_wrong_slices(buffer, bounds)
+    fields.restore(buffer, stored)
     data = np.frombuffer(buffer, np.uint8)
-    cuts = np.searchsorted(starts, np.arange(starts[0], frames.end, _CHECK_SLICE_BYTES))
-    suspects: list[int] = []
-    for first, behind in pairwise(dict.fromkeys([*cuts.tolist(), len(starts)])):
-        end = int(starts[behind]) if behind < len(starts) else frames.end
-        if not is_raw_zero(data[int(starts[first]) : end]):
-            suspects.extend(range(first, behind))
-    fields[header_fields], fields[payload_fields] = stored_header, stored_payload
-    payloads = [(int(starts[i]) + HEADER_BYTES, int(payload_fields[i])) for i in suspects]
-    wrong = [masked_crc(data[a:b]) != _crc_at(buffer, b)[0] for a, b in payloads]
-    return np.array([i for i, is_wrong in zip(suspects, wrong, strict=True) if is_wrong], np.int64)
+    damaged = [
+        i
+        for number in wrong
+        for i in range(cuts[number], cuts[number + 1])
+        if masked_crc(data[starts[i] + HEADER_BYTES :][: lengths[i]]) != stored[i]  # 3
+    ]
+    return np.array(damaged, np.int64)
 
 
 def open_regular(path: str) -> int:

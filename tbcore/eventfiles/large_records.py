@@ -14,10 +14,9 @@ from typing import Any
 import google_crc32c
 from google.protobuf.message import DecodeError as ProtobufDecodeError
 
+from tbcore.eventfiles import wire
 from tbcore.eventfiles.crc32c import mask
 
-MAX_SKELETON_BYTES = 1 << 24
-"""Of an event without its bulk: names, and numbers that were logged at once."""
 _FIELD_BYTES = 16
 """What a field counts at least: to look at very many takes time, too."""
 
@@ -44,28 +43,26 @@ def checksum_at(descriptor: int, offset: int, length: int) -> int | None:
     return mask(crc)
 
 
-def skeleton_at(descriptor: int, offset: int, length: int) -> bytes:
+def stripped_event_at(descriptor: int, offset: int, length: int, max_bytes: int) -> bytes:
     """The serialized event at this place of a file, long fields that are bulk emptied.
 
     Raises protobuf's DecodeError when these bytes are no event, or too long without their bulk.
     """
-    return bytes(_skeleton(_Window(descriptor), offset, offset + length, _EVENT))
+    return bytes(_stripped(_Window(descriptor, max_bytes), offset, offset + length, _EVENT))
 
 
-def _skeleton(window: _Window, at: int, end: int, fields: Mapping[int, Any]) -> bytearray:
+def _stripped(window: _Window, at: int, end: int, fields: Mapping[int, Any]) -> bytearray:
     kept = bytearray()
     while at < end:
         begin = at
-        window.take_room(_FIELD_BYTES)
+        window.charge_budget(_FIELD_BYTES)
         key, at = window.varint(at)
         number, wire_type = key >> 3, key & 7
         below = None
         if wire_type == 0:
             _, at = window.varint(at)
-        elif wire_type == 1:
-            at += 8
-        elif wire_type == 5:
-            at += 4
+        elif wire_type in wire.FIXED_SIZES:
+            at += wire.FIXED_SIZES[wire_type]
         elif wire_type == 2:
             length, content = window.varint(at)
             at = content + length
@@ -75,10 +72,10 @@ def _skeleton(window: _Window, at: int, end: int, fields: Mapping[int, Any]) -> 
         if at > end or number == 0:
             raise ProtobufDecodeError("a field is damaged")
         if below is not None:
-            field = b"" if below is _BULK else _skeleton(window, content, at, below)
-            kept += _varint(key) + _varint(len(field)) + field
+            field = b"" if below is _BULK else _stripped(window, content, at, below)
+            kept += wire.encode_varint(key) + wire.encode_varint(len(field)) + field
         else:
-            window.take_room(at - begin - _FIELD_BYTES)
+            window.charge_budget(at - begin - _FIELD_BYTES)
             kept += window.read(begin, at - begin)
     return kept
 
@@ -86,13 +83,13 @@ def _skeleton(window: _Window, at: int, end: int, fields: Mapping[int, Any]) -> 
 class _Window:
     """Bytes of a file, a piece of which is in memory."""
 
-    def __init__(self, descriptor: int) -> None:
+    def __init__(self, descriptor: int, max_bytes: int) -> None:
         self._descriptor = descriptor
         self._begin = 0
         self._data = b""
-        self._room = MAX_SKELETON_BYTES
+        self._room = max_bytes
 
-    def take_room(self, size: int) -> None:
+    def charge_budget(self, size: int) -> None:
         """Raises DecodeError when so much more is too much."""
         self._room -= max(size, 0)
         if self._room < 0:
@@ -108,18 +105,5 @@ class _Window:
 
     def varint(self, at: int) -> tuple[int, int]:
         """The number at this place, and the place behind it."""
-        value = 0
-        for shift, byte in enumerate(self.read(at, 10)):
-            value |= (byte & 0x7F) << (7 * shift)
-            if not byte & 0x80:
-                return value, at + shift + 1
-        raise ProtobufDecodeError("a number without end")
-
-
-def _varint(value: int) -> bytes:
-    data = bytearray()
-    while value > 0x7F:
-        data.append(value & 0x7F | 0x80)
-        value >>= 7
-    data.append(value)
-    return bytes(data)
+        value, size = wire.varint(self.read(at, wire.MAX_VARINT_BYTES), 0)
+        return value, at + size

@@ -20,6 +20,8 @@ import numpy as np
 from google.protobuf.message import DecodeError
 from numpy.typing import NDArray
 
+from tbcore.eventfiles import wire
+from tbcore.eventfiles.batch import HEALTH_PILL
 from tbcore.eventfiles.proto.event_pb2 import Event
 
 WALL_TIME_OFFSET = 1
@@ -30,18 +32,15 @@ MAX_LENGTH = 4088
 """Of a payload with a layout, in bytes; a merged summary of a hundred scalars has some 3,000."""
 MAX_LAYOUTS = 1 << 14
 """What is known is forgotten when there are more: such a log has no repeating records."""
-HEALTH_PILL = "__health_pill__/"
-"""What a debugger logged as tensors under such tags is for nobody else."""
-
 FIRST_BYTES = np.array([(1 << 8 * n) - 1 for n in range(9)], np.uint64)
-"""Shape (9,): masks of a little-endian word, by how many of its bytes are kept."""
+"""FieldOffsets (9,): masks of a little-endian word, by how many of its bytes are kept."""
 
 _MIN_LENGTH = 20
 _MIN_REPEATS = 2
 """Rows that must agree before their layout is worth learning."""
 _MAX_ATTEMPTS = 8
-"""Rows of one length and step width that may turn out to have no layout before it is taken for
-granted: they are histograms, say."""
+"""Rows of one length and step width that may turn out to have no layout before no more are tried:
+they are histograms, say."""
 _MAX_FAMILIES = 32
 """Shapes of one length and step width. Writers produce one or two; a file with more of them is
 made to be slow, and no more are learnt."""
@@ -71,7 +70,7 @@ _ODD = _odd_numbers(MAX_LENGTH // 8)
 """Factors of the hash by which layouts are looked up (and then compared in full)."""
 
 
-class Shape(NamedTuple):
+class FieldOffsets(NamedTuple):
     """Where the variable bytes of a payload lie."""
 
     length: int
@@ -81,7 +80,7 @@ class Shape(NamedTuple):
     """Offset and numpy form of each value."""
 
 
-class Slot(NamedTuple):
+class ValueSlot(NamedTuple):
     """One value of an event with a layout."""
 
     tag: str
@@ -92,14 +91,14 @@ class Slot(NamedTuple):
 class Layout(NamedTuple):
     """All that is constant in the events of one tag (or of one group of tags logged at once)."""
 
-    shape: Shape
+    shape: FieldOffsets
     payload: bytes
     """Variable bits are 0."""
-    slots: tuple[Slot, ...]
+    slots: tuple[ValueSlot, ...]
     """One for each of `shape.values`."""
 
 
-def variable_mask(shape: Shape) -> NDArray[np.uint8]:
+def variable_mask(shape: FieldOffsets) -> NDArray[np.uint8]:
     """A byte for each of the payload's, its bits 1 where those of the payload are constant."""
     mask = np.full(shape.length, 0xFF, np.uint8)
     mask[WALL_TIME_OFFSET : WALL_TIME_OFFSET + 8] = 0
@@ -163,25 +162,25 @@ def _learn(payload: bytes) -> Layout:
         at = STEP_OFFSET + step_width
     if step_width > MAX_STEP_WIDTH or payload[at] != 0x2A:
         raise _NoLayoutError
-    summary = _span(payload, at + 1)
-    if summary[1] != len(payload):
+    summary, *others = wire.fields(payload, at, len(payload))
+    if others:
         raise _NoLayoutError
     values: list[tuple[int, str]] = []
-    slots: list[Slot] = []
-    for number, begin, end in _fields(payload, *summary):
-        if number != (1, 2):
+    slots: list[ValueSlot] = []
+    for field in wire.fields(payload, summary.begin, summary.end):
+        if field[:2] != (1, 2):
             raise _NoLayoutError
-        value, slot = _learn_value(payload, begin, end)
+        value, slot = _learn_value(payload, field.begin, field.end)
         values.append(value)
         slots.append(slot)
     if not slots:
         raise _NoLayoutError
-    shape = Shape(len(payload), step_width, tuple(values))
+    shape = FieldOffsets(len(payload), step_width, tuple(values))
     constant = np.frombuffer(payload, np.uint8) & variable_mask(shape)
     return Layout(shape, constant.tobytes(), tuple(slots))
 
 
-def _learn_value(payload: bytes, begin: int, end: int) -> tuple[tuple[int, str], Slot]:
+def _learn_value(payload: bytes, begin: int, end: int) -> tuple[tuple[int, str], ValueSlot]:
     """A Summary.Value: where its number lies, and what it belongs to."""
     fields = _once(payload, begin, end)
     tag = payload[slice(*fields.pop((1, 2), (0, 0)))].decode()
@@ -196,7 +195,7 @@ def _learn_value(payload: bytes, begin: int, end: int) -> tuple[tuple[int, str],
             raise _NoLayoutError
     else:
         raise _NoLayoutError
-    return value, Slot(tag, field, payload[slice(*metadata)] if metadata else None)
+    return value, ValueSlot(tag, field, payload[slice(*metadata)] if metadata else None)
 
 
 def _learn_tensor(payload: bytes, begin: int, end: int) -> tuple[int, str]:
@@ -204,10 +203,10 @@ def _learn_tensor(payload: bytes, begin: int, end: int) -> tuple[int, str]:
     fields = _once(payload, begin, end)
     if (1, 0) not in fields:
         raise _NoLayoutError
-    dtype = payload[fields.pop((1, 0))[0]]
+    dtype, _ = wire.varint(payload, fields.pop((1, 0))[0])
     fields.pop((3, 0), None)
-    for number, begin, end in _fields(payload, *fields.pop((2, 2), (0, 0))):
-        if number != (2, 2) or payload[begin:end] != b"\x08\x01":
+    for dim in wire.fields(payload, *fields.pop((2, 2), (0, 0))):
+        if dim[:2] != (2, 2) or payload[dim.begin : dim.end] != b"\x08\x01":
             raise _NoLayoutError
     if len(fields) != 1:
         raise _NoLayoutError
@@ -225,60 +224,22 @@ def _learn_tensor(payload: bytes, begin: int, end: int) -> tuple[int, str]:
 
 
 def _once(payload: bytes, begin: int, end: int) -> dict[tuple[int, int], tuple[int, int]]:
-    """The fields of a message by (number, wire type), each of which may occur once only."""
+    """Begin and end of a message's fields by (number, wire type), each of which may occur once."""
     fields: dict[tuple[int, int], tuple[int, int]] = {}
-    for number, first, behind in _fields(payload, begin, end):
-        if number in fields:
+    for field in wire.fields(payload, begin, end):
+        if field[:2] in fields:
             raise _NoLayoutError
-        fields[number] = first, behind
+        fields[field[:2]] = field[2:]
     return fields
-
-
-def _fields(payload: bytes, at: int, end: int) -> Iterator[tuple[tuple[int, int], int, int]]:
-    """(number, wire type), begin and end of each field of a message; one-byte keys only."""
-    while at < end:
-        key = payload[at]
-        wire_type = key & 7
-        begin = at + 1
-        if key & 0x80:
-            raise _NoLayoutError
-        if wire_type == 0:
-            at = begin + 1
-            if payload[begin] & 0x80:
-                raise _NoLayoutError
-        elif wire_type == 1:
-            at = begin + 8
-        elif wire_type == 2:
-            begin, at = _span(payload, begin)
-        elif wire_type == 5:
-            at = begin + 4
-        else:
-            raise _NoLayoutError
-        if at > end:
-            raise _NoLayoutError
-        yield (key >> 3, wire_type), begin, at
-
-
-def _span(payload: bytes, at: int) -> tuple[int, int]:
-    """Begin and end of length-delimited bytes whose length stands at `at`."""
-    length = shift = 0
-    while True:
-        byte = payload[at]
-        length |= (byte & 0x7F) << shift
-        at, shift = at + 1, shift + 7
-        if not byte & 0x80:
-            return at, at + length
-        if shift > 28:
-            raise _NoLayoutError
 
 
 # ------------------------------------------------------------------------------------- matching
 
 
-class _Family:
+class _LayoutGroup:
     """The layouts of one shape, looked up by a hash of their constant bits."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: FieldOffsets) -> None:
         self.shape = shape
         self._words = -(-shape.length // 8)
         self._mask = _as_words(variable_mask(shape)[np.newaxis])[0]
@@ -340,14 +301,14 @@ def _as_words(rows: NDArray[np.uint8]) -> NDArray[np.uint64]:
     return padded.view("<u8")
 
 
-class Matched(NamedTuple):
+class MatchedRecords(NamedTuple):
     """Records of one shape that have a layout."""
 
-    shape: Shape
+    shape: FieldOffsets
     indices: NDArray[np.int64]
     """Which of the records given; rising."""
     numbers: NDArray[np.int64]
-    """Of their layouts, in `LayoutBook.layouts`."""
+    """Of their layouts, in `LayoutCache.layouts`."""
     rows: NDArray[np.uint64]
     """Their payloads as words, of shape (num_records, num_words)."""
 
@@ -367,20 +328,20 @@ class Matched(NamedTuple):
         return _numbers_at(data, WALL_TIME_OFFSET, "<f8"), steps, values
 
 
-class _Group(NamedTuple):
+class _Size(NamedTuple):
     """What is known of a record before its bytes are compared with any layout."""
 
     length: int
     step_width: int
 
 
-class LayoutBook:
+class LayoutCache:
     """The layouts learnt so far; kept across files, since the next run logs the same tags."""
 
     def __init__(self) -> None:
         self.layouts: list[Layout] = []
-        self._families: dict[_Group, dict[Shape, _Family]] = {}
-        self._failures: dict[_Group, int] = {}
+        self._families: dict[_Size, dict[FieldOffsets, _LayoutGroup]] = {}
+        self._failures: dict[_Size, int] = {}
 
     def is_full(self) -> bool:
         """Whether it is time to forget everything and start anew."""
@@ -396,7 +357,7 @@ class LayoutBook:
             while payload[STEP_OFFSET + width - 1] & 0x80 and width <= MAX_STEP_WIDTH:
                 width += 1
         bits = None
-        for family in self._families.get(_Group(len(payload), width), {}).values():
+        for family in self._families.get(_Size(len(payload), width), {}).values():
             bits = int.from_bytes(payload, "little") if bits is None else bits
             number = family.match_one(bits)
             if number is not None:
@@ -405,9 +366,9 @@ class LayoutBook:
 
     def match(
         self, buffer: bytearray, begins: NDArray[np.int64], lengths: NDArray[np.int64]
-    ) -> list[Matched]:
+    ) -> list[MatchedRecords]:
         """Which payloads (beginning at `begins` in the buffer) have a layout that is known."""
-        found: list[Matched] = []
+        found: list[MatchedRecords] = []
         for group, members in self._groups(buffer, begins, lengths):
             families = self._families.get(group)
             if families:
@@ -421,9 +382,9 @@ class LayoutBook:
         begins: NDArray[np.int64],
         lengths: NDArray[np.int64],
         picked: NDArray[np.int64],
-    ) -> list[Matched]:
+    ) -> list[MatchedRecords]:
         """Learns layouts of picked payloads that match none; returns those that have one now."""
-        found: list[Matched] = []
+        found: list[MatchedRecords] = []
         for group, places in self._groups(buffer, begins[picked], lengths[picked]):
             families = self._families.get(group, {})
             is_hopeless = not families and self._failures.get(group, 0) >= _MAX_ATTEMPTS
@@ -436,7 +397,7 @@ class LayoutBook:
 
     def _groups(
         self, buffer: bytearray, begins: NDArray[np.int64], lengths: NDArray[np.int64]
-    ) -> Iterator[tuple[_Group, NDArray[np.int64]]]:
+    ) -> Iterator[tuple[_Size, NDArray[np.int64]]]:
         """Payloads of one length and step width, which may have layouts; rising."""
         widths = self._step_widths(buffer, begins, lengths)
         possible = np.flatnonzero(widths <= MAX_STEP_WIDTH)
@@ -449,7 +410,7 @@ class LayoutBook:
         cuts = [0, *(np.flatnonzero(np.diff(keys)) + 1).tolist(), len(keys)]
         for first, behind in pairwise(cuts):
             members = possible[first:behind]
-            yield _Group(int(lengths[members[0]]), int(widths[members[0]])), members
+            yield _Size(int(lengths[members[0]]), int(widths[members[0]])), members
 
     def _step_widths(
         self, buffer: bytearray, begins: NDArray[np.int64], lengths: NDArray[np.int64]
@@ -469,8 +430,8 @@ class LayoutBook:
         return widths
 
     def _learn_group(
-        self, members: NDArray[np.int64], rows: NDArray[np.uint64], group: _Group
-    ) -> Iterator[Matched]:
+        self, members: NDArray[np.int64], rows: NDArray[np.uint64], group: _Size
+    ) -> Iterator[MatchedRecords]:
         """Learn from records that match nothing yet, and match them.
 
         A layout that occurs more than once is learnt from its first record and filed under its
@@ -478,35 +439,35 @@ class LayoutBook:
         """
         families = self._families.setdefault(group, {})
         failures = self._failures.get(group, 0)
-        is_fresh = np.ones(len(rows), np.bool_)
+        is_unread = np.ones(len(rows), np.bool_)
         to_try = list(families.values())
         while len(rows) >= _MIN_REPEATS and not self.is_full():
             if not to_try:
                 # What is left may be of a shape that was not seen yet, or of none.
-                if failures >= _MAX_ATTEMPTS or not is_fresh.any():
+                if failures >= _MAX_ATTEMPTS or not is_unread.any():
                     break
-                first = int(is_fresh.argmax())
+                first = int(is_unread.argmax())
                 layout = learn(rows[first].tobytes()[: group.length])
-                if layout is None or not _add_family(families, layout.shape, to_try):
-                    is_fresh[first] = False
+                if layout is None or not _add_group(families, layout.shape, to_try):
+                    is_unread[first] = False
                     failures += 1
                 continue
             repeated = to_try.pop().repeated(rows)
-            repeated = repeated[is_fresh[repeated]]
-            is_fresh[repeated] = False
-            learnt: dict[Shape, list[Layout]] = {}
+            repeated = repeated[is_unread[repeated]]
+            is_unread[repeated] = False
+            learnt: dict[FieldOffsets, list[Layout]] = {}
             for row in rows[repeated]:
                 layout = learn(row.tobytes()[: group.length])
                 if layout is not None:
-                    _add_family(families, layout.shape, to_try)
+                    _add_group(families, layout.shape, to_try)
                     learnt.setdefault(layout.shape, []).append(layout)
             for family in [families[shape] for shape in learnt if shape in families]:
                 family.add([layout.payload for layout in learnt[family.shape]], len(self.layouts))
                 self.layouts += learnt[family.shape]
                 numbers = family.match(rows)
                 hit = numbers >= 0
-                yield Matched(family.shape, members[hit], numbers[hit], rows[hit])
-                members, rows, is_fresh = members[~hit], rows[~hit], is_fresh[~hit]
+                yield MatchedRecords(family.shape, members[hit], numbers[hit], rows[hit])
+                members, rows, is_unread = members[~hit], rows[~hit], is_unread[~hit]
         self._failures[group] = failures
 
 
@@ -522,24 +483,26 @@ def _gathered(buffer: bytearray, begins: NDArray[np.int64], length: int) -> NDAr
 
 
 def _matched(
-    families: Iterable[_Family], members: NDArray[np.int64], rows: NDArray[np.uint64]
-) -> Iterator[Matched]:
+    families: Iterable[_LayoutGroup], members: NDArray[np.int64], rows: NDArray[np.uint64]
+) -> Iterator[MatchedRecords]:
     """Which of the records, all of one length and step width, are of which family."""
     for family in families:
         numbers = family.match(rows)
         hit = numbers >= 0
         if hit.all():
-            yield Matched(family.shape, members, numbers, rows)
+            yield MatchedRecords(family.shape, members, numbers, rows)
             return
         if hit.any():
-            yield Matched(family.shape, members[hit], numbers[hit], rows[hit])
+            yield MatchedRecords(family.shape, members[hit], numbers[hit], rows[hit])
             members, rows = members[~hit], rows[~hit]
 
 
-def _add_family(families: dict[Shape, _Family], shape: Shape, to_try: list[_Family]) -> bool:
+def _add_group(
+    families: dict[FieldOffsets, _LayoutGroup], shape: FieldOffsets, to_try: list[_LayoutGroup]
+) -> bool:
     """Add a family, to try it next; False when it is known, or there are too many."""
     if shape in families or len(families) >= _MAX_FAMILIES:
         return False
-    families[shape] = _Family(shape)
+    families[shape] = _LayoutGroup(shape)
     to_try.append(families[shape])
     return True

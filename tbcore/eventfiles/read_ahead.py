@@ -24,114 +24,98 @@ from numpy.typing import NDArray
 from tbcore.eventfiles.batch import (
     BareEvent,
     Batch,
-    Item,
+    DecodedItem,
+    PayloadLocations,
     Table,
-    TableShape,
-    Whereabouts,
+    TableLayout,
 )
-from tbcore.eventfiles.batch_builder import control_of, graph_of, value_of
+from tbcore.eventfiles.batch_builder import control_event, graph_field, value_field
 from tbcore.eventfiles.decoder import SLACK_BYTES
-from tbcore.eventfiles.file_templates import SuffixBook
+from tbcore.eventfiles.file_templates import FileTemplateCache
 from tbcore.eventfiles.framing import (
     FRAME_BYTES,
     HEADER_BYTES,
     Frames,
+    find_bad_headers,
     find_damaged,
-    find_wrong,
+    record_bounds,
     stored_checksums,
 )
-from tbcore.eventfiles.layouts import Layout, LayoutBook, Matched
+from tbcore.eventfiles.layouts import Layout, LayoutCache, MatchedRecords
 from tbcore.eventfiles.proto.event_pb2 import Event
 from tbcore.eventfiles.proto.summary_pb2 import Summary
 from tbcore.eventfiles.references import References
-from tbcore.eventfiles.tail import FileTail, Loaded
+from tbcore.eventfiles.tail import FileReader, WholeFile
+from tbcore.tuning import Tuning, default_tuning
 
-MAX_FILE_BYTES = 1 << 19
-"""Longer files have enough rows for themselves."""
-
-_LONG_BYTES = 1 << 17
-"""Longer files are sliced by their period in less time, if they have one."""
-_PROBE_BYTES = 1 << 16
-"""Of such a file tell whether it has one."""
-_FEW_BREAKS, _MAX_TRIES = 3, 32
-"""Of a period, and to find it."""
-_LONG_RECORD = 256
-"""In bytes; scalars are shorter."""
-_PILE_BYTES = 1 << 21
-"""Read at once; much more would not stay in the caches."""
-_FIRST_FILES = 4
 _GROWTH = 4
 """So many more files each time, since what is learnt of some makes others faster."""
 _ALIGNMENT = 8
-_MAX_CLASSES = 1 << 16
-_MAX_CLASS_BYTES = 1 << 24
-"""Of all tags and metadata, which may be as long as a file."""
-_MAX_SHAPE_ROWS = 1 << 18
-"""Of all tables whose shape is kept; a row takes 16 bytes there, a column some 200."""
 
 _Found = TypeVar("_Found")
 
 
-class Pile:
+class SmallFileReader:
     """Reads short files ahead; what it learns of some serves the next."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, tuning: Tuning | None = None) -> None:
+        self._tuning = tuning = tuning or default_tuning()
         self._buffer = bytearray()
-        self._most = _FIRST_FILES
-        self._suffixes = SuffixBook()
-        self._book, self._classes = LayoutBook(), _Classes()
+        self._most = tuning.first_batch_files
+        self._templates = FileTemplateCache(max_values=tuning.max_template_values)
+        self._layout_cache, self._classes = LayoutCache(), _RowClasses(tuning)
 
-    def read(self, tails: Iterable[FileTail]) -> None:
+    def read(self, tails: Iterable[FileReader]) -> None:
         """Reads the first of these files ahead, as many as fit: they give their items when it is
         their turn."""
+        max_bytes, max_file_bytes = self._tuning.file_batch_bytes, self._tuning.small_file_bytes
         if not self._buffer:
-            self._buffer = bytearray(_PILE_BYTES + SLACK_BYTES)
-        pieces: list[_Piece] = []
+            self._buffer = bytearray(max_bytes + SLACK_BYTES)
+        pieces: list[_SmallFile] = []
         starts = array("q")
         at = num_bytes = num_files = 0
         for tail in tails:
-            if num_files == self._most or num_bytes + MAX_FILE_BYTES > _PILE_BYTES:
+            if num_files == self._most or num_bytes + max_file_bytes > max_bytes:
                 break
             num_files += 1
-            loaded = tail.load(self._buffer, at, MAX_FILE_BYTES)
+            loaded = tail.load(self._buffer, at, max_file_bytes)
             if loaded is None:
                 continue
             num_bytes += loaded.opened.size + _ALIGNMENT
             end, rest = self._split(at, at + loaded.opened.size)
             if end == at:
-                tail.hold(loaded, rest)
-                continue
-            if end - at > _LONG_BYTES and _comes_in_turns(self._buffer, at):
+                tail.preload(loaded, rest)
                 continue
             num_before = len(starts)
-            if not _walk(self._buffer, at, end, starts):
+            starts.extend(record_bounds(self._buffer, at, end))
+            if starts.pop() != end:
                 del starts[num_before:]
                 continue
-            pieces.append(_Piece(tail, loaded, at, end, len(starts) - num_before, rest))
+            pieces.append(_SmallFile(tail, loaded, at, end, len(starts) - num_before, rest))
             at = -(-end // _ALIGNMENT) * _ALIGNMENT
             self._buffer[end:at] = bytes(at - end)  # which changes no checksum
         self._most *= _GROWTH
         if pieces:
             self._decode(pieces, np.array(starts, np.int64))
 
-    def rest(self) -> None:
+    def release_buffers(self) -> None:
         """Gives back what is large, until there are short files again."""
         self._buffer = bytearray()
-        self._suffixes.rest()
+        self._templates.release_buffers()
         self._learn_anew()
 
     def _learn_anew(self) -> None:
-        self._book, self._classes = LayoutBook(), _Classes()
+        self._layout_cache, self._classes = LayoutCache(), _RowClasses(self._tuning)
 
-    def _split(self, begin: int, end: int) -> tuple[int, list[Item]]:
+    def _split(self, begin: int, end: int) -> tuple[int, list[DecodedItem]]:
         """Where a suffix of the file begins, and its items; its end and none without one."""
-        found = self._suffixes.find(self._buffer, begin, end)
+        found = self._templates.find(self._buffer, begin, end)
         if found is None:
             return end, []
         start, suffix = found
         return start, list(suffix.items(self._buffer, start, -begin))
 
-    def _decode(self, pieces: Sequence[_Piece], starts: NDArray[np.int64]) -> None:
+    def _decode(self, pieces: Sequence[_SmallFile], starts: NDArray[np.int64]) -> None:
         """Decodes these files, whose records begin at `starts`, as one; files in which anything
         is wrong are left out."""
         buffer = self._buffer
@@ -141,19 +125,21 @@ class Pile:
         ends[behind - 1] = [piece.end for piece in pieces]
         frames = Frames(starts, ends - starts - FRAME_BYTES, pieces[-1].end, "limit")
         which = np.repeat(np.arange(len(pieces)), counts)
-        wrong = set(which[find_wrong(buffer, frames)].tolist())
+        wrong = set(which[find_bad_headers(buffer, frames)].tolist())
         if wrong:
             right = [piece for number, piece in enumerate(pieces) if number not in wrong]
             if right:
                 self._decode(right, starts[~np.isin(which, list(wrong))])
             return
-        if self._book.is_full() or self._classes.are_many:
+        if self._layout_cache.is_full() or self._classes.are_many:
             self._learn_anew()
         begins = np.array([piece.begin for piece in pieces])
-        records = _Records(buffer, frames, starts - begins[which], self._book, self._classes)
+        records = _BatchRecords(
+            buffer, frames, starts - begins[which], self._layout_cache, self._classes
+        )
         wrong = set(which[[*find_damaged(buffer, frames), *records.malformed]].tolist())
         unfit = set(which[records.unfit].tolist())
-        found: list[tuple[_Piece, list[Item | _Part]]] = []
+        found: list[tuple[_SmallFile, list[DecodedItem | _TablePart]]] = []
         to_learn: list[tuple[int, int]] = []
         for number, (piece, last) in enumerate(zip(pieces, behind.tolist(), strict=True)):
             if number in wrong:
@@ -165,65 +151,32 @@ class Pile:
                 parts = records.parts(last - piece.num_records, last)
             if parts is not None:
                 found.append((piece, parts))
-        of_tables = [part for _, parts in found for part in parts if isinstance(part, _Part)]
+        of_tables = [part for _, parts in found for part in parts if isinstance(part, _TablePart)]
         tables = records.tables(of_tables)
         for piece, parts in found:
-            items = [next(tables) if isinstance(part, _Part) else part for part in parts]
-            piece.tail.hold(piece.loaded, [*items, *piece.rest])
+            items = [next(tables) if isinstance(part, _TablePart) else part for part in parts]
+            piece.tail.preload(piece.loaded, [*items, *piece.rest])
         # The longest first: others may be what it begins with.
         for begin, end in sorted(to_learn, key=lambda piece: piece[0] - piece[1]):
-            self._suffixes.learn(buffer, begin, end, self._book)
+            self._templates.learn(buffer, begin, end, self._layout_cache)
 
 
-class _Piece(NamedTuple):
+class _SmallFile(NamedTuple):
     """A file in the buffer, or what comes before a suffix of it."""
 
-    tail: FileTail
-    loaded: Loaded
+    tail: FileReader
+    loaded: WholeFile
     begin: int
     end: int
     num_records: int
-    rest: list[Item]
+    rest: list[DecodedItem]
     """What comes behind."""
-
-
-def _walk(buffer: bytearray, start: int, end: int, starts: array[int]) -> bool:
-    """Adds where records begin; says whether the last one ends where it should.
-
-    By lengths of which nothing is known, and of which three bytes tell enough.
-    """
-    add, last = starts.append, end - FRAME_BYTES
-    while start <= last:
-        add(start)
-        length = buffer[start]
-        if buffer[start + 1]:
-            length |= buffer[start + 1] << 8 | buffer[start + 2] << 16
-        start += length + FRAME_BYTES
-    return start == end
-
-
-def _comes_in_turns(buffer: bytearray, start: int) -> bool:
-    """Whether the records of a long file follow each other in the same order nearly all the time,
-    and are as short as scalars, as far as its beginning tells."""
-    starts = array("q")
-    _walk(buffer, start, start + _PROBE_BYTES, starts)
-    places = np.frombuffer(starts, np.int64)
-    lengths = places[1:] - places[:-1]
-    most = len(lengths) // 8
-    if not most:
-        return False
-    alike = np.flatnonzero(lengths[-2::-1] == lengths[-1])[:_MAX_TRIES] + 1
-    return any(
-        np.count_nonzero(lengths[period:] != lengths[:-period]) <= min(_FEW_BREAKS * period, most)
-        and lengths[-period:].max() < _LONG_RECORD
-        for period in alike.tolist()
-    )
 
 
 # -- what rows have in common -----------------------------------------------------------------
 
 
-class _Class(NamedTuple):
+class _RowClass(NamedTuple):
     """All that is the same in the rows of a class."""
 
     tag: str
@@ -232,31 +185,32 @@ class _Class(NamedTuple):
     metadata: bytes | None
 
 
-class _Shape(NamedTuple):
+class _Arrangement(NamedTuple):
     """Of the tables of rows whose classes come in the same order."""
 
-    table: TableShape
+    table: TableLayout
     order: NDArray[np.int64]
     """Which of the rows is where in the table."""
     has_references: bool
 
 
-class _Part(NamedTuple):
+class _TablePart(NamedTuple):
     """Rows of a file between two events that are items of their own."""
 
-    shape: _Shape
+    shape: _Arrangement
     first: int
     """Of the rows of all files."""
     bare_events: list[BareEvent]
     """Among them, but for graphs."""
 
 
-class _Classes:
+class _RowClasses:
     """The classes of rows, and of tables, that were met so far."""
 
-    def __init__(self) -> None:
-        self._classes: list[_Class] = []
-        self._numbers: dict[_Class, int] = {}
+    def __init__(self, tuning: Tuning) -> None:
+        self._tuning = tuning
+        self._classes: list[_RowClass] = []
+        self._numbers: dict[_RowClass, int] = {}
         """Of classes; a layout has its own, one behind the other."""
         self._num_bytes = 0
         self._of_layouts = np.empty(0, np.int64)
@@ -264,15 +218,19 @@ class _Classes:
         self._columns: list[int] = []
         """By class: the same for the same column of a table."""
         self._column_numbers: dict[tuple[str, str, bool], int] = {}
-        self._shapes: dict[bytes, _Shape | None] = {}
+        self._shapes: dict[bytes, _Arrangement | None] = {}
         self._num_shape_rows = 0
 
     @property
     def are_many(self) -> bool:
         """Whether it is time to begin anew."""
-        return len(self._classes) > _MAX_CLASSES or self._num_bytes > _MAX_CLASS_BYTES
+        tuning = self._tuning
+        return (
+            len(self._classes) > tuning.max_row_classes
+            or self._num_bytes > tuning.max_row_class_bytes
+        )
 
-    def of(self, row_class: _Class) -> int:
+    def of(self, row_class: _RowClass) -> int:
         """The number of a class."""
         number = self._numbers.get(row_class)
         if number is None:
@@ -287,7 +245,7 @@ class _Classes:
             for layout in new:
                 firsts.append(len(self._classes))
                 for slot in layout.slots:
-                    self._add(_Class(slot.tag, slot.field, True, slot.metadata))
+                    self._add(_RowClass(slot.tag, slot.field, True, slot.metadata))
             self._of_layouts = np.append(self._of_layouts, firsts)
         return self._of_layouts
 
@@ -298,13 +256,13 @@ class _Classes:
         distinct, which = np.unique(pairs, return_inverse=True)
         texts = [None, *references.texts]
         numbers = [
-            self.of(_Class(tag, field, False, texts[pair % num_texts]))
+            self.of(_RowClass(tag, field, False, texts[pair % num_texts]))
             for pair in distinct.tolist()
             for tag, field in [references.names[pair // num_texts]]
         ]
         return np.array(numbers, np.int64)[which]
 
-    def shape(self, row_classes: NDArray[np.int64]) -> _Shape | None:
+    def shape(self, row_classes: NDArray[np.int64]) -> _Arrangement | None:
         """The shape of a table of rows of these classes, in the order written.
 
         None where there cannot be one: a tag has one column in a table.
@@ -312,19 +270,19 @@ class _Classes:
         key = row_classes.tobytes()
         if key not in self._shapes:
             self._num_shape_rows += len(row_classes)
-            if self._num_shape_rows > _MAX_SHAPE_ROWS:
+            if self._num_shape_rows > self._tuning.max_table_layout_rows:
                 self._shapes, self._num_shape_rows = {}, len(row_classes)
             self._shapes[key] = self._make_shape(row_classes)
         return self._shapes[key]
 
-    def _add(self, row_class: _Class) -> int:
+    def _add(self, row_class: _RowClass) -> int:
         self._classes.append(row_class)
         self._num_bytes += len(row_class.tag) + len(row_class.metadata or b"")
         key = row_class[:3]
         self._columns.append(self._column_numbers.setdefault(key, len(self._column_numbers)))
         return len(self._classes) - 1
 
-    def _make_shape(self, row_classes: NDArray[np.int64]) -> _Shape | None:
+    def _make_shape(self, row_classes: NDArray[np.int64]) -> _Arrangement | None:
         classes, class_firsts, class_of_row = np.unique(
             row_classes, return_index=True, return_inverse=True
         )
@@ -344,14 +302,14 @@ class _Classes:
             column_of_class[i] = column
         if len({tag for tag, _, _ in keys}) < len(keys):
             return None
-        table, order = TableShape.of(column_of_class[class_of_row], keys, metadata)
-        return _Shape(table, order, not all(is_scalar for _, _, is_scalar in keys))
+        table, order = TableLayout.of(column_of_class[class_of_row], keys, metadata)
+        return _Arrangement(table, order, not all(is_scalar for _, _, is_scalar in keys))
 
 
 # -- records ------------------------------------------------------------------------------------
 
 
-class _Records:
+class _BatchRecords:
     """The records of a pile. Arrays are by record, or by row: a record has as many rows as its
     event has values."""
 
@@ -360,8 +318,8 @@ class _Records:
         buffer: bytearray,
         frames: Frames,
         offsets: NDArray[np.int64],
-        book: LayoutBook,
-        classes: _Classes,
+        layout_cache: LayoutCache,
+        classes: _RowClasses,
     ) -> None:
         """`offsets` are those of the records in their files."""
         num_records = len(offsets)
@@ -372,7 +330,7 @@ class _Records:
         self._first_class = np.zeros(num_records, np.int64)
         """Of the first row; the others have those behind it."""
         self._num_rows = np.zeros(num_records, np.int64)
-        self._controls: list[tuple[int, Item]] = []
+        self._controls: list[tuple[int, DecodedItem]] = []
         """Records that are items of their own, rising."""
         self._bare_events: list[tuple[int, BareEvent]] = []
         """Records without rows, rising."""
@@ -381,11 +339,11 @@ class _Records:
         self.unfit: list[int] = []
         """Records that need more than there is in a table."""
         payloads = buffer, frames.starts + HEADER_BYTES, frames.lengths
-        matched = book.match(*payloads)
-        values = [self._take_matched(group, book) for group in matched]
+        matched = layout_cache.match(*payloads)
+        values = [self._take_matched(group, layout_cache) for group in matched]
         self._take_references()
-        learnt = book.learn(*payloads, np.flatnonzero(self._num_rows == 0))
-        values += [self._take_matched(group, book) for group in learnt]
+        learnt = layout_cache.learn(*payloads, np.flatnonzero(self._num_rows == 0))
+        values += [self._take_matched(group, layout_cache) for group in learnt]
         matched += learnt
         others = np.flatnonzero(self._num_rows == 0).tolist()
         events = [(i, self._take_event(i)) for i in others]
@@ -407,12 +365,16 @@ class _Records:
             self._class[begin:end] = [number for number, _ in rows]
             self._value[begin:end] = [value for _, value in rows]
 
-    def _take_matched(self, group: Matched, book: LayoutBook) -> list[NDArray[np.floating[Any]]]:
+    def _take_matched(
+        self, group: MatchedRecords, layout_cache: LayoutCache
+    ) -> list[NDArray[np.floating[Any]]]:
         """Takes scalars; returns a column for each value of the events."""
         wall_times, steps, values = group.columns(slice(None))
         self._wall_time[group.indices] = wall_times
         self._step[group.indices] = steps
-        self._first_class[group.indices] = self._classes.of_layouts(book.layouts)[group.numbers]
+        self._first_class[group.indices] = self._classes.of_layouts(layout_cache.layouts)[
+            group.numbers
+        ]
         self._num_rows[group.indices] = len(values)
         if any(column.dtype != np.float32 for column in values):
             self.unfit += group.indices.tolist()
@@ -437,14 +399,14 @@ class _Records:
             self.malformed.append(i)
             return []
         step, wall_time = event.step, event.wall_time
-        control = control_of(event)
+        control = control_event(event)
         if control is not None:
             self._controls.append((i, control))
             return []
-        graph = graph_of(event)
+        graph = graph_field(event)
         if graph is not None:
             tag, field = graph
-            rows = [(self._classes.of(_Class(tag, field, False, None)), 0.0)]
+            rows = [(self._classes.of(_RowClass(tag, field, False, None)), 0.0)]
         else:
             rows = list(filter(None, map(self._row_of, event.summary.value)))
             if len(rows) < len(event.summary.value):
@@ -458,20 +420,20 @@ class _Records:
 
     def _row_of(self, value: Summary.Value) -> tuple[int, float] | None:
         """Class and number of a value; None when it is for the tail to see to."""
-        found = value_of(value)
+        found = value_field(value)
         if found is None:
             return None
         tag, field, number = found
         if isinstance(number, np.float64):
             return None
         metadata = value.metadata.SerializeToString() if value.HasField("metadata") else None
-        row_class = _Class(tag, field, number is not None, metadata)
+        row_class = _RowClass(tag, field, number is not None, metadata)
         return self._classes.of(row_class), 0.0 if number is None else float(number)
 
-    def parts(self, first: int, last: int) -> list[Item | _Part] | None:
+    def parts(self, first: int, last: int) -> list[DecodedItem | _TablePart] | None:
         """What the records from `first` to before `last` are; None when there is no table for
         some of them."""
-        parts: list[Item | _Part] = []
+        parts: list[DecodedItem | _TablePart] = []
         for end, control in [*_between(self._controls, first, last), (last, None)]:
             row, end_row = int(self._bounds[first]), int(self._bounds[end])
             bare_events = [event for _, event in _between(self._bare_events, first, end)]
@@ -479,7 +441,7 @@ class _Records:
                 shape = self._classes.shape(self._class[row:end_row])
                 if shape is None:
                     return None
-                parts.append(_Part(shape, row, bare_events))
+                parts.append(_TablePart(shape, row, bare_events))
             elif bare_events:
                 parts.append(Batch(bare_events=bare_events))
             if control is not None:
@@ -487,7 +449,7 @@ class _Records:
             first = end + 1
         return parts
 
-    def tables(self, parts: Sequence[_Part]) -> Iterator[Table]:
+    def tables(self, parts: Sequence[_TablePart]) -> Iterator[Table]:
         """The table of each of these parts."""
         if not parts:
             return
@@ -503,11 +465,11 @@ class _Records:
         end = 0
         for shape, _, bare_events in parts:
             some = slice(end, end := end + len(shape.order))
-            whereabouts = None
+            locations = None
             if shape.has_references:
-                whereabouts = Whereabouts(*(array[some] for array in references))
+                locations = PayloadLocations(*(array[some] for array in references))
             shown = position[some], step[some], wall_time[some], value[some]
-            yield Table(shape.table, 0, *shown, whereabouts, bare_events)
+            yield Table(shape.table, 0, *shown, locations, bare_events)
 
 
 def _between(found: list[tuple[int, _Found]], first: int, last: int) -> list[tuple[int, _Found]]:

@@ -13,11 +13,11 @@ import numpy as np
 from google.protobuf.message import DecodeError as ProtobufDecodeError
 from numpy.typing import NDArray
 
-from tbcore.eventfiles.batch import FirstMetadata, ReferenceColumn
+from tbcore.eventfiles.batch import HEALTH_PILL, FirstMetadata, ReferenceColumn
 from tbcore.eventfiles.framing import HEADER_BYTES, Frames, stored_checksums
-from tbcore.eventfiles.layouts import FIRST_BYTES, HEALTH_PILL
+from tbcore.eventfiles.layouts import FIRST_BYTES
 from tbcore.eventfiles.proto.summary_pb2 import SummaryMetadata
-from tbcore.eventfiles.value_headers import FIELDS, Heads, find_heads
+from tbcore.eventfiles.value_headers import FIELDS, ValueHeaders, find_value_headers
 
 _LONG_TAG = 256
 """In bytes. Longer ones are compared one by one."""
@@ -56,7 +56,7 @@ class References:
     ) -> References:
         """Those of the picked frames that have a head which means the same to protobuf."""
         starts, lengths = frames.starts[picked], frames.lengths[picked]
-        heads = find_heads(buffer, starts + HEADER_BYTES, lengths)
+        heads = find_value_headers(buffer, starts + HEADER_BYTES, lengths)
         keys, names = _name(buffer, heads)
         metadata, texts = _describe(buffer, heads)
         right = np.flatnonzero((keys >= 0) & (metadata >= -1))
@@ -104,7 +104,9 @@ class References:
             yield ReferenceColumn(tag, field, found, *(column[some] for column in columns))
 
 
-def _name(buffer: bytearray, heads: Heads) -> tuple[NDArray[np.int64], list[tuple[str, str]]]:
+def _name(
+    buffer: bytearray, heads: ValueHeaders
+) -> tuple[NDArray[np.int64], list[tuple[str, str]]]:
     """For each head a number, and for each number tag and field. -1: not for us to name."""
     data = memoryview(buffer)
     numbers, examples = _same_names(buffer, heads)
@@ -122,7 +124,9 @@ def _name(buffer: bytearray, heads: Heads) -> tuple[NDArray[np.int64], list[tupl
     return np.where(is_ours[numbers], numbers, -1), names
 
 
-def _same_names(buffer: bytearray, heads: Heads) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _same_names(
+    buffer: bytearray, heads: ValueHeaders
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """For each head a number that is the same for the same tag and key, and one head of each."""
     begins, sizes = heads.tag[:, 0], heads.tag[:, 1] - heads.tag[:, 0]
     if len(begins) and sizes.max() <= _LONG_TAG:
@@ -151,7 +155,7 @@ def _same_names(buffer: bytearray, heads: Heads) -> tuple[NDArray[np.int64], NDA
     return numbers, np.array(firsts, np.int64)
 
 
-def _describe(buffer: bytearray, heads: Heads) -> tuple[NDArray[np.int64], list[bytes]]:
+def _describe(buffer: bytearray, heads: ValueHeaders) -> tuple[NDArray[np.int64], list[bytes]]:
     """For each head which of the metadata it carries; -1: none, -2: one that is malformed."""
     which = np.full(len(heads.indices), -1, np.int64)
     numbers: dict[bytes, int] = {}

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from tbcore.eventfiles.batch import Batch, FirstMetadata, Positions, ScalarColumn
 from tbcore.eventfiles.crc32c import (
-    is_raw_zero,
+    ChecksumFields,
+    find_wrong_slices,
+    init_contribution,
     masked_length_crc,
     raw_length_crc,
-    seed_effect,
-    unmask,
 )
 from tbcore.eventfiles.framing import FRAME_BYTES, HEADER_BYTES, Frames, find_damaged
 from tbcore.eventfiles.layouts import (
@@ -30,6 +30,7 @@ from tbcore.eventfiles.layouts import (
     decode_steps,
     variable_mask,
 )
+from tbcore.tuning import Tuning
 
 MAX_RECORDS = 1 << 12
 """Of one period."""
@@ -37,17 +38,10 @@ MIN_ROWS = 2
 """Fewer rows are not worth the set-up of a block."""
 
 INTACT_BYTES = 64
-"""By the last bytes that were read a file is recognized, so those must be as they were."""
-
-_SLICE_BYTES = 1 << 18
-"""Rows are compared and checked in slices of about this size, to stay in the second-level cache."""
-_TILE_BYTES = 1 << 10
-"""Short rows are compared several at a time, as numpy has a cost for each row."""
-_MANY_ROWS = 64
-"""From here on a strided pass for each record of the period beats gathering all records."""
+"""A file is recognized by the last bytes that were read of it, so these are never changed."""
 
 
-def find_period(numbers: NDArray[np.int64]) -> int:
+def find_cycle(numbers: NDArray[np.int64]) -> int:
     """Length of the shortest cycle that the last records have gone through twice, 0 if none.
 
     `numbers` are the records' layouts, -1 for a record without one.
@@ -63,7 +57,7 @@ def find_period(numbers: NDArray[np.int64]) -> int:
     return 0
 
 
-class _Place(NamedTuple):
+class _ValueLocation(NamedTuple):
     """Where one value of a row stands, in bytes from the row's start."""
 
     record: int
@@ -74,21 +68,22 @@ class _Place(NamedTuple):
     step_width: int
 
 
-class _Column(NamedTuple):
+class _TemplateColumn(NamedTuple):
     tag: str
     field: str
-    metadata: tuple[_Place, bytes] | None
-    places: list[_Place]
+    metadata: tuple[_ValueLocation, bytes] | None
+    places: list[_ValueLocation]
     """One for each time that the tag is logged in a row, rising."""
 
 
-class Period:
+class RowTemplate:
     """A cycle of layouts."""
 
-    def __init__(self, layouts: Sequence[Layout]) -> None:
+    def __init__(self, layouts: Sequence[Layout], tuning: Tuning) -> None:
+        self._tuning = tuning
         pieces: list[NDArray[np.uint8]] = []
         masks: list[NDArray[np.uint8]] = []
-        columns: dict[tuple[str, str], _Column] = {}
+        columns: dict[tuple[str, str], _TemplateColumn] = {}
         self._records: list[tuple[int, int]] = []
         """Start in the row and payload length of each record."""
         start = 0
@@ -105,9 +100,9 @@ class Period:
                 zip(layout.slots, layout.shape.values, strict=True)
             ):
                 value = start + HEADER_BYTES + offset
-                place = _Place(start, index, value, form, layout.shape.step_width)
+                place = _ValueLocation(start, index, value, form, layout.shape.step_width)
                 column = columns.setdefault(
-                    (slot.tag, slot.field), _Column(slot.tag, slot.field, None, [])
+                    (slot.tag, slot.field), _TemplateColumn(slot.tag, slot.field, None, [])
                 )
                 if slot.metadata is not None and column.metadata is None:
                     column = column._replace(metadata=(place, slot.metadata))
@@ -117,7 +112,7 @@ class Period:
         self.row_bytes = start
         self.num_records = len(self._records)
         self._columns = list(columns.values())
-        self._tile_rows = max(1, _TILE_BYTES // start)
+        self._tile_rows = max(1, tuning.compare_tile_bytes // start)
         self._template = np.tile(np.concatenate(pieces), self._tile_rows)
         self._mask = np.tile(np.concatenate(masks), self._tile_rows)
 
@@ -125,20 +120,19 @@ class Period:
         """How many whole rows of `buffer[start:size]` equal the template in all constant bits, and
         have right payload checksums. 0 if they are fewer than `least`, and others come behind.
 
-        The checksum fields of these rows may be overwritten, but for those in the last INTACT_BYTES
-        of them. With 0 nothing is changed, and checksums need not be looked at.
+        Checksums in these rows may be overwritten, except in the last INTACT_BYTES of them: nobody
+        reads them again. If the number is 0, nothing is changed.
+
         """
         data = np.frombuffer(buffer, np.uint8)
         most = (size - start) // self.row_bytes
         num_rows = self._count_equal(data, start, most)
         if num_rows < (MIN_ROWS if num_rows == most else max(least, MIN_ROWS)):
             return 0
-        if num_rows < _MANY_ROWS:
-            return self._count_intact_few(buffer, start, num_rows)
-        return self._count_intact_many(buffer, data, start, num_rows)
+        return self._count_intact(buffer, start, num_rows)
 
     def _count_equal(self, data: NDArray[np.uint8], start: int, num_rows: int) -> int:
-        slice_rows = max(1, _SLICE_BYTES // len(self._template)) * self._tile_rows
+        slice_rows = max(1, self._tuning.check_slice_bytes // len(self._template)) * self._tile_rows
         difference = np.empty(slice_rows * self.row_bytes, np.uint8)
         done = 0
         while done < num_rows:
@@ -162,44 +156,44 @@ class Period:
         np.bitwise_and(tiled, self._mask[:width], out=tiled)
         return int((difference != 0).argmax()) if difference.max() else None
 
-    def _count_intact_few(self, buffer: bytearray, start: int, num_rows: int) -> int:
+    def _count_intact(self, buffer: bytearray, start: int, num_rows: int) -> int:
+        """The number of rows before the first one with a damaged payload."""
+        first = 0
+        if num_rows >= self._tuning.strided_block_rows:
+            row_bytes = self.row_bytes
+            end = start + num_rows * row_bytes
+            fields = [
+                ChecksumFields(
+                    slice(start + record + 8, end, row_bytes),
+                    slice(start + record + HEADER_BYTES + length, end, row_bytes),
+                    np.uint32(masked_length_crc(length)),
+                    np.uint32(raw_length_crc(length)),
+                    np.uint32(init_contribution(length)),
+                )
+                for record, length in self._records
+            ]
+            slice_rows = max(1, self._tuning.check_slice_bytes // row_bytes)
+            bounds = [*range(start, end, slice_rows * row_bytes), end]
+            last_bytes = buffer[end - INTACT_BYTES : end]
+            stored = [some.make_raw(buffer) for some in fields]
+            wrong = find_wrong_slices(buffer, bounds)
+            if not wrong:
+                buffer[end - INTACT_BYTES : end] = last_bytes
+                return num_rows
+            for some, crcs in zip(fields, stored, strict=True):
+                some.restore(buffer, crcs)
+            first = wrong[0] * slice_rows
+            num_rows = min(num_rows, first + slice_rows)
+        frames = self._frames(start, first, num_rows)
+        damaged = find_damaged(buffer, frames, slice_bytes=self._tuning.check_slice_bytes)
+        return first + int(damaged[0]) // self.num_records if len(damaged) else num_rows
+
+    def _frames(self, start: int, first: int, behind: int) -> Frames:
+        """The records of the rows from `first` to before `behind`."""
         starts, lengths = np.array(self._records, np.int64).T
-        rows = start + np.arange(num_rows, dtype=np.int64)[:, np.newaxis] * self.row_bytes
-        end = start + num_rows * self.row_bytes
-        all_lengths = np.tile(lengths, num_rows)
-        damaged = find_damaged(buffer, Frames((rows + starts).ravel(), all_lengths, end, "limit"))
-        return int(damaged[0]) // self.num_records if len(damaged) else num_rows
-
-    def _count_intact_many(
-        self, buffer: bytearray, data: NDArray[np.uint8], start: int, num_rows: int
-    ) -> int:
-        saved = []
-        num_last = 1 + INTACT_BYTES // self.row_bytes
-        for record, length in self._records:
-            header = self._strided(buffer, "<u4", start + record + 8, num_rows)
-            stored = self._strided(buffer, "<u4", start + record + HEADER_BYTES + length, num_rows)
-            saved.append((header, np.uint32(masked_length_crc(length)), stored, stored.copy()))
-            header[...] = np.uint32(raw_length_crc(length))
-            stored[...] = unmask(stored) ^ np.uint32(seed_effect(length))
-        slice_rows = max(1, _SLICE_BYTES // self.row_bytes)
-        for first in range(0, num_rows, slice_rows):
-            behind = min(first + slice_rows, num_rows)
-            if is_raw_zero(self._rows(data, start, first, behind)):
-                continue
-            while is_raw_zero(self._rows(data, start, first, first + 1)):
-                first += 1
-            # These records are going to be walked, so they must be as they were.
-            for header, header_crc, stored, original in saved:
-                header[...], stored[...] = header_crc, original
-            return first
-        for header, header_crc, stored, original in saved:
-            header[-num_last:], stored[-num_last:] = header_crc, original[-num_last:]
-        return num_rows
-
-    def _rows(
-        self, data: NDArray[np.uint8], start: int, first: int, behind: int
-    ) -> NDArray[np.uint8]:
-        return data[start + first * self.row_bytes : start + behind * self.row_bytes]
+        rows = start + np.arange(first, behind, dtype=np.int64)[:, np.newaxis] * self.row_bytes
+        end = start + behind * self.row_bytes
+        return Frames((rows + starts).ravel(), np.tile(lengths, behind - first), end, "limit")
 
     def _strided(self, buffer: bytearray, form: str, offset: int, num_rows: int) -> NDArray[Any]:
         return np.ndarray((num_rows,), form, buffer, offset, (self.row_bytes,))
@@ -209,7 +203,7 @@ class Period:
         return Batch([self._column(c, buffer, start, num_rows, base) for c in self._columns])
 
     def _column(
-        self, column: _Column, buffer: bytearray, start: int, num_rows: int, base: int
+        self, column: _TemplateColumn, buffer: bytearray, start: int, num_rows: int, base: int
     ) -> ScalarColumn:
         positions: Positions
         parts = [self._part(place, buffer, start, num_rows) for place in column.places]
@@ -229,7 +223,7 @@ class Period:
         return ScalarColumn(column.tag, column.field, metadata, positions, step, wall_time, value)
 
     def _part(
-        self, place: _Place, buffer: bytearray, start: int, num_rows: int
+        self, place: _ValueLocation, buffer: bytearray, start: int, num_rows: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.floating[Any]]]:
         payload = start + place.record + HEADER_BYTES
         wall_time = self._strided(buffer, "<f8", payload + WALL_TIME_OFFSET, num_rows)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 import time
 from collections.abc import Callable, Generator, Iterator
 from typing import NamedTuple
 
 from google.protobuf.message import DecodeError as ProtobufDecodeError
 
-from tbcore.eventfiles.batch import Item
+from tbcore.eventfiles.batch import DecodedItem
 from tbcore.eventfiles.crc32c import masked_crc
-from tbcore.eventfiles.decoder import BUFFER_BYTES, Decoder
+from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.framing import (
     FRAME_BYTES,
     HEADER_BYTES,
@@ -20,10 +21,11 @@ from tbcore.eventfiles.framing import (
     length_at,
     open_regular,
 )
-from tbcore.eventfiles.large_records import checksum_at, skeleton_at
+from tbcore.eventfiles.large_records import checksum_at, stripped_event_at
 from tbcore.eventfiles.logdir import EventFile, one_line
 from tbcore.eventfiles.proto.event_pb2 import Event
 from tbcore.eventfiles.row_templates import INTACT_BYTES
+from tbcore.tuning import Tuning, default_tuning
 
 logger = logging.getLogger(__name__)
 
@@ -32,15 +34,13 @@ _KNOWN_BYTES = INTACT_BYTES
 _NUM_MIDDLES = 2
 _FIRST_BYTES = 256
 """Most first records, which name the version of the file, are shorter."""
-TURN_BYTES = 1 << 24
-"""Read of one file before another run gets its turn."""
 
 
 class FileReplacedError(Exception):
     """What was read of a file is no longer what it holds: its run has to be read again."""
 
 
-class _Known(NamedTuple):
+class _Fingerprint(NamedTuple):
     """Bytes that were read."""
 
     offset: int
@@ -48,7 +48,7 @@ class _Known(NamedTuple):
     crc: int
 
 
-class Loaded(NamedTuple):
+class WholeFile(NamedTuple):
     """A file of which all bytes were read at once."""
 
     opened: EventFile
@@ -58,7 +58,7 @@ class Loaded(NamedTuple):
     first_event_time: float | None
 
 
-class FileTail:
+class FileReader:
     """One event file and the place up to which it was read. No descriptor is kept."""
 
     def __init__(self, path: str, file_index: int, decoder: Decoder) -> None:
@@ -77,23 +77,24 @@ class FileTail:
         """Whether the last reading left nothing that can be read now."""
         self.problems: list[Damage] = []
         """Records that were left out. The first is also told in the log."""
+        self.tuning = decoder.tuning
         self._decoder = decoder
-        self._known: list[_Known] = []
+        self._fingerprints: list[_Fingerprint] = []
         """How the file begins, some pieces in the middle, and the last one before `offset`. A file
         that is written anew has others, since there are wall times in them; a longer copy of the
         same file has the same, whatever its inode."""
-        self._stuck = False
-        self._held: tuple[Loaded, list[Item]] | None = None
+        self._blocked_by_bad_length = False
+        self._held: tuple[WholeFile, list[DecodedItem]] | None = None
         """What the next reading gives, without a look at the file."""
-        self.is_fresh = True
+        self.is_unread = True
         """Whether nobody has tried to read the file yet."""
 
-    def load(self, buffer: bytearray, at: int, max_bytes: int) -> Loaded | None:
+    def load(self, buffer: bytearray, at: int, max_bytes: int) -> WholeFile | None:
         """Reads all bytes of the file into the buffer, if there are no more than so many.
 
         None where that is not possible, for whatever reason: `read` tells.
         """
-        self.is_fresh = False
+        self.is_unread = False
         self.opened_at_ns = time.time_ns()
         try:
             descriptor = open_regular(self.path)
@@ -115,33 +116,35 @@ class FileTail:
         end = at + size
         head = bytes(buffer[at : min(at + _KNOWN_BYTES, end)])
         last = bytes(buffer[max(end - _KNOWN_BYTES, at) : end])
-        return Loaded(opened, head, last, _first_event_time(buffer, at, end))
+        return WholeFile(opened, head, last, _first_event_time(buffer, at, end))
 
-    def hold(self, loaded: Loaded, items: list[Item]) -> None:
+    def preload(self, loaded: WholeFile, items: list[DecodedItem]) -> None:
         """Keeps what was decoded of a file in which nothing was wrong, and of which nothing had
         been read, until it is read. Arrays of the items are valid as long."""
         self._held = loaded, items
 
     @property
-    def is_held(self) -> bool:
+    def is_preloaded(self) -> bool:
         """Whether the next reading gives what was read ahead."""
         return self._held is not None
 
     def read(
-        self, max_bytes: int = TURN_BYTES, is_enough: Callable[[], bool] = lambda: False
-    ) -> Iterator[Item]:
+        self,
+        max_bytes: int = sys.maxsize,
+        is_enough: Callable[[], bool] = lambda: False,
+    ) -> Iterator[DecodedItem]:
         """Decode what is new, in file order: about `max_bytes` of it, or until `is_enough`.
 
         Arrays of a batch are valid until the next item is taken. Raises FileReplacedError when the
         file shrank or holds other bytes than those that were read, be it since the last time or
         while it is read; OSError when it cannot be opened or read or is no regular file.
         """
-        self.caught_up = self.is_fresh = False
+        self.caught_up = self.is_unread = False
         if self._held is not None:
             (loaded, items), self._held = self._held, None
             self.opened, self.first_event_time = loaded.opened, loaded.first_event_time
             yield from items
-            self._remember(loaded.head, loaded.last, loaded.opened.size)
+            self._record_fingerprint(loaded.head, loaded.last, loaded.opened.size)
             self.offset = loaded.opened.size
             self.caught_up = True
             return
@@ -166,20 +169,23 @@ class FileTail:
         status = os.fstat(descriptor)
         if status.st_size < size:
             raise FileReplacedError(self.path)
-        for offset, length, crc in self._known:
+        for offset, length, crc in self._fingerprints:
             if masked_crc(os.pread(descriptor, length, offset)) != crc:
                 raise FileReplacedError(self.path)
         return status
 
     def _read_piece(
         self, descriptor: int, left: int, is_enough: Callable[[], bool]
-    ) -> Generator[Item, None, None]:
+    ) -> Generator[DecodedItem, None, None]:
         """Decode one buffer full, or a record that does not fit into it."""
         decoder = self._decoder
-        if self._stuck and length_at(_pread(descriptor, HEADER_BYTES, self.offset), 0) is None:
+        if (
+            self._blocked_by_bad_length
+            and length_at(_pread(descriptor, HEADER_BYTES, self.offset), 0) is None
+        ):
             self.caught_up = True
             return
-        size = self._fill(descriptor, min(left, decoder.make_room()))
+        size = self._fill(descriptor, min(left, decoder.next_piece_bytes()))
         length = length_at(decoder.buffer, 0) if size >= HEADER_BYTES else None
         if length is not None and size < length + FRAME_BYTES <= left:
             yield from self._read_long(descriptor, length, left)
@@ -200,27 +206,31 @@ class FileTail:
         )
         if end.consumed:
             begin = max(end.consumed - _KNOWN_BYTES, 0)
-            self._remember(head, bytes(decoder.buffer[begin : end.consumed]), end.consumed)
+            self._record_fingerprint(
+                head, bytes(decoder.buffer[begin : end.consumed]), end.consumed
+            )
         self.offset += end.consumed
-        if end.stop == "bad_length" and not self._stuck:
+        if end.stop == "bad_length" and not self._blocked_by_bad_length:
             self.problems.append(Damage(self.offset, "length checksum wrong"))
-        self._stuck = end.stop == "bad_length"
-        self._tell(num_told)
+        self._blocked_by_bad_length = end.stop == "bad_length"
+        self._log_first_problem(num_told)
         # A piece that ends inside a record is followed by one that starts with it.
-        is_done = at_end or self._stuck or end.consumed == 0
+        is_done = at_end or self._blocked_by_bad_length or end.consumed == 0
         self.caught_up = is_done and end.stop != "paused"
 
-    def _read_long(self, descriptor: int, length: int, left: int) -> Generator[Item, None, None]:
+    def _read_long(
+        self, descriptor: int, length: int, left: int
+    ) -> Generator[DecodedItem, None, None]:
         """Decode one record that is all there, and longer than the buffer."""
         offset, size = self.offset, length + FRAME_BYTES
         num_known = min(size, _KNOWN_BYTES)
         head = os.pread(descriptor, num_known, offset)
-        event, crc = _read_long_event(descriptor, offset, length)
+        event, crc = _read_long_event(descriptor, offset, length, self.tuning)
         last = os.pread(descriptor, num_known, offset + size - num_known)
         self._confirm(descriptor, offset + size)
         is_last = size == left
         self.caught_up = is_last
-        self._stuck = False
+        self._blocked_by_bad_length = False
         if crc is None and is_last:
             return  # It may be on its way.
         num_told = len(self.problems)
@@ -232,9 +242,9 @@ class FileTail:
             if offset == 0:
                 self.first_event_time = event.wall_time
             yield from self._decoder.decode_one(event, offset=offset, length=length, crc=crc)
-        self._remember(head, last, size)
+        self._record_fingerprint(head, last, size)
         self.offset += size
-        self._tell(num_told)
+        self._log_first_problem(num_told)
 
     def _fill(self, descriptor: int, size: int) -> int:
         """Read up to `size` bytes from `offset` on into the buffer; returns how many it got."""
@@ -247,21 +257,21 @@ class FileTail:
             done += count
         return done
 
-    def _remember(self, head: bytes, last: bytes, consumed: int) -> None:
+    def _record_fingerprint(self, head: bytes, last: bytes, consumed: int) -> None:
         """Notes bytes as they were decoded: those on the disk may be others by now.
 
         `head` is how the piece began, `last` how what was decoded of it ended.
         """
         length = len(last)
-        known = self._known or [_Known(0, length, masked_crc(head[:length]))]
+        known = self._fingerprints or [_Fingerprint(0, length, masked_crc(head[:length]))]
         begin, *middles = known
         # What was last is kept for the middle when the file has doubled since the one before.
         if len(middles) > 1 and middles[-1].offset < 2 * middles[-2].offset:
             middles.pop()
-        end = _Known(self.offset + consumed - length, length, masked_crc(last))
-        self._known = [begin, *middles[-_NUM_MIDDLES:], end]
+        end = _Fingerprint(self.offset + consumed - length, length, masked_crc(last))
+        self._fingerprints = [begin, *middles[-_NUM_MIDDLES:], end]
 
-    def _tell(self, num_told: int) -> None:
+    def _log_first_problem(self, num_told: int) -> None:
         """Log the first problem of a file; the rest can be asked for."""
         if num_told == 0 and self.problems:
             more = len(self.problems) - 1
@@ -273,11 +283,12 @@ class FileTail:
             )
 
 
-def read_first_event_time(path: str) -> float | None:
+def read_first_event_time(path: str, *, tuning: Tuning | None = None) -> float | None:
     """Wall time of the first event of a file in seconds since the epoch, None if it has none yet.
 
     Raises OSError when the file cannot be read.
     """
+    tuning = tuning or default_tuning()
     descriptor = open_regular(path)
     try:
         head = _pread(descriptor, _FIRST_BYTES, 0)
@@ -288,8 +299,8 @@ def read_first_event_time(path: str) -> float | None:
             return _wall_time(bytes(head[HEADER_BYTES : length + FRAME_BYTES]))
         if length + FRAME_BYTES > os.fstat(descriptor).st_size:
             return None
-        if length > BUFFER_BYTES:
-            event, _ = _read_long_event(descriptor, 0, length)
+        if length > tuning.piece_bytes:
+            event, _ = _read_long_event(descriptor, 0, length, tuning)
             return event.wall_time if event is not None else None
         return _wall_time(os.pread(descriptor, length + 4, HEADER_BYTES))
     finally:
@@ -304,14 +315,19 @@ def _first_event_time(buffer: bytearray, begin: int, end: int) -> float | None:
     return _wall_time(bytes(buffer[begin + HEADER_BYTES : begin + length + FRAME_BYTES]))
 
 
-def _read_long_event(descriptor: int, offset: int, length: int) -> tuple[Event | None, int | None]:
+def _read_long_event(
+    descriptor: int, offset: int, length: int, tuning: Tuning
+) -> tuple[Event | None, int | None]:
     """The event of a record without its bulk, and its masked checksum; None where one is wrong."""
     crc = checksum_at(descriptor, offset + HEADER_BYTES, length)
     stored = os.pread(descriptor, 4, offset + HEADER_BYTES + length)
     if crc is None or crc.to_bytes(4, "little") != stored:
         return None, None
     try:
-        return Event.FromString(skeleton_at(descriptor, offset + HEADER_BYTES, length)), crc
+        stripped = stripped_event_at(
+            descriptor, offset + HEADER_BYTES, length, tuning.max_stripped_event_bytes
+        )
+        return Event.FromString(stripped), crc
     except ProtobufDecodeError:
         return None, crc
 

@@ -1,4 +1,4 @@
-"""Heads: what stands before the bulk of records that are kept as references.
+"""ValueHeaders: what stands before the bulk of records that are kept as references.
 
 Pictures, histograms and texts stay in their file; of each record only wall time, step, tag and
 metadata are wanted. They are read for many records at once: a cursor stands in each record, and all
@@ -36,7 +36,7 @@ _TOP_BITS = np.array([0x80 << shift for shift in range(0, 64, 8)], np.uint64)
 _ALL_TOP_BITS = np.uint64(0x8080808080808080)
 
 
-class Heads(NamedTuple):
+class ValueHeaders(NamedTuple):
     """Of records that hold one value, which is kept as a reference. Arrays of one length."""
 
     indices: NDArray[np.int64]
@@ -51,7 +51,9 @@ class Heads(NamedTuple):
     """The same; where there is none, both are 0."""
 
 
-def find_heads(buffer: bytearray, begins: NDArray[np.int64], lengths: NDArray[np.int64]) -> Heads:
+def find_value_headers(
+    buffer: bytearray, begins: NDArray[np.int64], lengths: NDArray[np.int64]
+) -> ValueHeaders:
     """The heads of those payloads that have one; the buffer has 16 bytes to spare behind them.
 
     Tags and metadata are not looked into: they may be malformed.
@@ -91,7 +93,9 @@ def find_heads(buffer: bytearray, begins: NDArray[np.int64], lengths: NDArray[np
         is_head[picked] = some.is_right & (some.at == some.ends)
     indices = np.flatnonzero(is_head)
     times = np.ndarray((len(buffer) - 7,), "<f8", buffer, strides=(1,))[begins[indices] + 1]
-    return Heads(indices, times, step[indices], keys[indices], tag[indices], metadata[indices])
+    return ValueHeaders(
+        indices, times, step[indices], keys[indices], tag[indices], metadata[indices]
+    )
 
 
 class _Cursors:

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.logdir import EventFile, LogdirSpec, one_line, scan
-from tbcore.eventfiles.tail import FileReplacedError, FileTail
+from tbcore.eventfiles.tail import FileReplacedError, FileReader
 from tbcore.plugins import LoadedPlugin
 from tbcore.server.report import plural, size
 from tbcore.server.unclaimed import Unclaimed, find_unclaimed
@@ -129,7 +129,7 @@ def _read(run: str, file: EventFile, data: RunData, decoder: Decoder) -> Iterato
     if not file.size:
         yield finding("empty", "the file is empty", is_damage=False)
         return
-    tail = FileTail(file.path, data.add_file(file.path), decoder)
+    tail = FileReader(file.path, data.add_file(file.path), decoder)
     try:
         while not tail.caught_up:
             for item in tail.read():

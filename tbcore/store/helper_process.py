@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 
 from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.logdir import EventFile
-from tbcore.eventfiles.read_ahead import Pile
+from tbcore.eventfiles.read_ahead import SmallFileReader
 from tbcore.store import series
 from tbcore.store.run_reader import RunReader, preload_small_files
 from tbcore.store.series import BlockLayout
@@ -134,7 +134,7 @@ def _helper_main(connection: socket.socket, tuning: Tuning, options: dict[str, A
         gc.disable()
         logging.disable()  # A run with problems is read again by the loader, which logs them.
         threading.Thread(target=_exit_when_parent_dies, args=[connection], daemon=True).start()
-        decoder, small_files = Decoder(), Pile()
+        decoder, small_files = Decoder(tuning=tuning), SmallFileReader(tuning=tuning)
         shared_objects = _shared_objects(decoder, tuning)
         while (runs := _receive(connection, shared_objects)) is not None:
             readers = [_new_reader(files, decoder, tuning, options) for files in runs]
@@ -174,7 +174,7 @@ def _new_reader(
 
 
 def _read_all(
-    readers: Sequence[RunReader], small_files: Pile, tuning: Tuning
+    readers: Sequence[RunReader], small_files: SmallFileReader, tuning: Tuning
 ) -> Iterator[RunReader | None]:
     """Reads each run to its end. Yields its reader, or None if anything was wrong."""
     for number, reader in enumerate(readers):

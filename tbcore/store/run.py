@@ -19,13 +19,13 @@ from tbcore.eventfiles.batch import (
     GRAPH_FIELDS,
     BareEvent,
     Batch,
+    DecodedItem,
     FileVersion,
-    Item,
     ReferenceColumn,
     ScalarColumn,
     SessionStart,
     Table,
-    TableShape,
+    TableLayout,
 )
 from tbcore.eventfiles.proto.summary_pb2 import SummaryMetadata
 from tbcore.kinds import Kind
@@ -143,7 +143,7 @@ class RunData:
 
     # -- items, in the order in which they are read --------------------------------------------
 
-    def add_item(self, item: Item, file_index: int) -> None:
+    def add_item(self, item: DecodedItem, file_index: int) -> None:
         """Adds any item of a file. Items are added in file order, and their arrays are copied."""
         if isinstance(item, Batch):
             self.add_batch(item, file_index)
@@ -447,9 +447,9 @@ class RunData:
 def _table_rows(table: Table, is_scalar: bool, rows: slice, file_index: int) -> tuple[Any, ...]:
     """Some rows of a table, as columns in the order of a series' columns."""
     common = table.step[rows], table.wall_time[rows]
-    if is_scalar or table.whereabouts is None:
+    if is_scalar or table.locations is None:
         return *common, table.value[rows]
-    length, index, crc = (array[rows] for array in table.whereabouts)
+    length, index, crc = (array[rows] for array in table.locations)
     offset = table.position[rows] - index + table.origin
     return *common, offset, length, index, crc, file_index
 
@@ -474,7 +474,7 @@ def _series_index(all_series: Sequence[Series], field: str, is_scalar: bool) -> 
 
 
 @lru_cache(maxsize=1 << 8)
-def _schema(shape: TableShape) -> RunSchema:
+def _schema(shape: TableLayout) -> RunSchema:
     """The schema of runs whose first rows are a table of this shape."""
     entries: dict[str, SchemaEntry] = {}
     for block, group in enumerate(shape.groups):

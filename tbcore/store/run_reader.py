@@ -9,8 +9,8 @@ from itertools import chain, islice
 
 from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.logdir import MIN_FILE_BYTES, EventFile, one_line
-from tbcore.eventfiles.read_ahead import MAX_FILE_BYTES, Pile
-from tbcore.eventfiles.tail import FileReplacedError, FileTail
+from tbcore.eventfiles.read_ahead import SmallFileReader
+from tbcore.eventfiles.tail import FileReader, FileReplacedError
 from tbcore.store.run import RunData
 from tbcore.tuning import Tuning, default_tuning
 
@@ -64,7 +64,7 @@ class RunReader:
     @property
     def not_started(self) -> bool:
         """Whether no file has been opened yet."""
-        return all(file.reader.is_fresh for file in self._files.values())
+        return all(file.reader.is_unread for file in self._files.values())
 
     @property
     def bytes_left(self) -> int:
@@ -92,7 +92,7 @@ class RunReader:
             file = self._files.get(event_file.path)
             if file is None:
                 index = self.data.add_file(event_file.path)
-                file = _RunFile(FileTail(event_file.path, index, self._decoder), event_file)
+                file = _RunFile(FileReader(event_file.path, index, self._decoder), event_file)
                 self._files[event_file.path] = file
             elif not file.may_be_same_file(event_file):
                 return False
@@ -114,10 +114,10 @@ class RunReader:
         """Whether all files with unread data are small enough to be read in a batch."""
         return all(file.is_small for file in self._pending)
 
-    def small_unread_files(self) -> Iterator[FileTail]:
+    def small_unread_files(self) -> Iterator[FileReader]:
         """Readers of the small files that have not been opened yet, in reading order."""
         for file in reversed(self._pending):
-            if file.is_small and file.reader.is_fresh:
+            if file.is_small and file.reader.is_unread:
                 yield file.reader
 
     def read_slice(self, max_bytes: int) -> None:
@@ -137,9 +137,9 @@ class RunReader:
         was_preloaded = False
         while self._pending and max_bytes > 0:
             file = self._pending[-1]
-            if was_preloaded and file.is_small and file.reader.is_fresh:
+            if was_preloaded and file.is_small and file.reader.is_unread:
                 break
-            was_preloaded = file.reader.is_held
+            was_preloaded = file.reader.is_preloaded
             offset, num_bytes_read = file.reader.offset, file.num_bytes_read
             try:
                 self._read(file, max_bytes, is_time_up)
@@ -213,7 +213,7 @@ class RunReader:
         file.num_problems_reported = len(problems)
 
 
-def preload_small_files(small_files: Pile, run_readers: Iterable[RunReader]) -> None:
+def preload_small_files(small_files: SmallFileReader, run_readers: Iterable[RunReader]) -> None:
     """Reads small files of the next runs in one batch, if the very next run has any.
 
     Call this before each time slice. A run that also has a large file is preloaded only as the
@@ -236,7 +236,7 @@ class _RunFile:
 
     __slots__ = ("has_failed", "num_problems_reported", "read_error", "reader", "scanned")
 
-    def __init__(self, reader: FileTail, scanned: EventFile) -> None:
+    def __init__(self, reader: FileReader, scanned: EventFile) -> None:
         self.reader = reader
         self.scanned = scanned
         """The file as the last scan found it."""
@@ -249,7 +249,7 @@ class _RunFile:
     @property
     def is_small(self) -> bool:
         """Whether the file is small enough to be read in a batch with others."""
-        return self.scanned.size <= MAX_FILE_BYTES
+        return self.scanned.size <= self.reader.tuning.small_file_bytes
 
     @property
     def may_have_rows(self) -> bool:

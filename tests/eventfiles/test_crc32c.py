@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tbcore.eventfiles.crc32c import (
-    checksums_below,
+    _tables,
+    init_contribution,
     is_raw_zero,
     masked_crc,
     masked_length_crc,
     raw_length_crc,
-    seed_effect,
     unmask,
 )
 
@@ -41,7 +41,7 @@ def test_records_with_raw_checksums_have_raw_crc_zero(payloads: list[bytes]) -> 
     run = bytearray()
     for payload in payloads:
         stored = np.array([masked_crc(payload)], np.uint32)
-        raw = int(unmask(stored)[0]) ^ seed_effect(len(payload))
+        raw = int(unmask(stored)[0]) ^ init_contribution(len(payload))
         run += len(payload).to_bytes(8, "little") + raw_length_crc(len(payload)).to_bytes(
             4, "little"
         )
@@ -54,16 +54,16 @@ def test_records_with_raw_checksums_have_raw_crc_zero(payloads: list[bytes]) -> 
 
 
 @pytest.mark.parametrize("length", [0, 1, 65535, 65536, 65537, 200_000])
-def test_seed_effect_is_the_crc_of_zeros(length: int) -> None:
+def test_init_contribution_is_the_crc_of_zeros(length: int) -> None:
     stored = np.array([masked_crc(bytes(length))], np.uint32)
-    assert seed_effect(length) == int(unmask(stored)[0])
+    assert init_contribution(length) == int(unmask(stored)[0])
 
 
 @pytest.mark.parametrize("size", [1, 2, 300, 4096])
 def test_tables_hold_what_the_functions_give(size: int) -> None:
     """Of every length."""
-    tables = checksums_below(size)
-    assert set(tables) == {raw_length_crc, masked_length_crc, seed_effect}
+    tables = _tables(size)
+    assert set(tables) == {raw_length_crc, masked_length_crc, init_contribution}
     for checksum, table in tables.items():
         assert table.dtype == np.uint32
         assert table.tolist() == [checksum(length) for length in range(size)]

@@ -12,7 +12,6 @@ import google_crc32c
 import numpy as np
 import pytest
 
-from tbcore.eventfiles import decoder as decode
 from tbcore.eventfiles import large_records as long_records
 from tbcore.eventfiles import tail
 from tbcore.eventfiles.batch import Batch
@@ -20,8 +19,9 @@ from tbcore.eventfiles.crc32c import mask, masked_length_crc
 from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.framing import Damage
 from tbcore.eventfiles.proto.event_pb2 import Event
-from tbcore.eventfiles.tail import FileTail, read_first_event_time
+from tbcore.eventfiles.tail import FileReader, read_first_event_time
 from tbcore.testing import EventFileWriter, record_bytes, summaries
+from tbcore.tuning import DEFAULT, Tuning
 
 LONG = 20_000
 """Bytes of what is long in these tests."""
@@ -56,10 +56,10 @@ def write_everything(path: Path) -> None:
         writer.add_scalar("end", 1.0, 12)
 
 
-def rows_of(path: Path) -> tuple[list[Any], FileTail]:
+def rows_of(path: Path, tuning: Tuning = DEFAULT) -> tuple[list[Any], FileReader]:
     """All items as plain data, batches taken apart."""
     found: list[Any] = []
-    file = FileTail(str(path), 0, Decoder())
+    file = FileReader(str(path), 0, Decoder(tuning=tuning))
     while not file.caught_up:
         for item in file.read():
             if not isinstance(item, Batch):
@@ -78,28 +78,23 @@ def without_metadata(rows: list[Any]) -> list[Any]:
 
 
 @pytest.mark.parametrize("buffer_bytes", [16, 1000, 5000])
-def test_long_records_give_the_rows_of_short_ones(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, buffer_bytes: int
-) -> None:
+def test_long_records_give_the_rows_of_short_ones(tmp_path: Path, buffer_bytes: int) -> None:
     """Scalars, references and controls, at the same places."""
     path = tmp_path / "a.tfevents"
     write_everything(path)
     expected, plain = rows_of(path)
-    monkeypatch.setattr(decode, "BUFFER_BYTES", buffer_bytes)
-    monkeypatch.setattr(tail, "BUFFER_BYTES", buffer_bytes)
-    found, long = rows_of(path)
+    tuning = Tuning(piece_bytes=buffer_bytes)
+    found, long = rows_of(path, tuning)
     assert without_metadata(found) == without_metadata(expected)
     assert long.problems == plain.problems == []
     assert long.offset == plain.offset == path.stat().st_size
     assert long.first_event_time == plain.first_event_time is not None
-    assert read_first_event_time(str(path)) == plain.first_event_time
+    assert read_first_event_time(str(path), tuning=tuning) == plain.first_event_time
 
 
-def test_a_damaged_long_record_costs_itself(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_damaged_long_record_costs_itself(tmp_path: Path) -> None:
     """The last one of a file may be on its way; and another copy of the file goes on there."""
-    monkeypatch.setattr(decode, "BUFFER_BYTES", 100)
+    tuning = Tuning(piece_bytes=100)
     records = [
         record_bytes(Event(step=step, graph_def=bytes([step]) * 500).SerializeToString())
         for step in (1, 2, 3)
@@ -107,7 +102,7 @@ def test_a_damaged_long_record_costs_itself(
     path = tmp_path / "a.tfevents"
     damaged = records[1][:100] + b"x" + records[1][101:]
     path.write_bytes(records[0] + damaged)
-    file = FileTail(str(path), 0, Decoder())
+    file = FileReader(str(path), 0, Decoder(tuning=tuning))
 
     def steps() -> list[int]:
         found: list[int] = []
@@ -165,7 +160,7 @@ def test_memory_does_not_follow_the_length_of_a_record(
     """A file of a few kilobytes, most of which is a hole, may be as long as it likes."""
     path = tmp_path / "a.tfevents"
     sparse(path, head, 1 << 26)
-    file = FileTail(str(path), 0, Decoder())
+    file = FileReader(str(path), 0, Decoder())
     tracemalloc.start()
     try:
         items = list(file.read())
@@ -186,12 +181,11 @@ def test_an_event_of_very_many_fields_is_given_up(
     reads: list[int] = []
     real = long_records._Window.varint
     monkeypatch.setattr(long_records._Window, "varint", lambda *a: reads.append(0) or real(*a))
-    monkeypatch.setattr(long_records, "MAX_SKELETON_BYTES", 1 << 12)
-    monkeypatch.setattr(decode, "BUFFER_BYTES", 100)
+    decoder = Decoder(tuning=Tuning(piece_bytes=100, max_stripped_event_bytes=1 << 12))
     path = tmp_path / "a.tfevents"
     for payload in (b"\x78\x01" * 10_000, b"\x7a\x01x" * 10_000, b"\x7a\x80\x7dx" + bytes(15_999)):
         path.write_bytes(record_bytes(payload))
-        file = FileTail(str(path), 0, Decoder())
+        file = FileReader(str(path), 0, decoder)
         assert list(file.read()) == []
         assert file.problems == [Damage(0, "no valid event")]
     assert len(reads) < 3 * 2 * (1 << 12) / 16

@@ -16,8 +16,8 @@ from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.layouts import learn
 from tbcore.eventfiles.proto.event_pb2 import Event
 from tbcore.eventfiles.proto.summary_pb2 import Summary, SummaryMetadata
-from tbcore.eventfiles.row_templates import find_period
-from tbcore.eventfiles.tail import FileTail
+from tbcore.eventfiles.row_templates import find_cycle
+from tbcore.eventfiles.tail import FileReader
 from tbcore.eventfiles.tensors import numpy_to_tensor
 from tbcore.testing import record_bytes
 
@@ -117,7 +117,7 @@ def test_two_values_in_one_value_have_no_layout() -> None:
     ],
 )
 def test_find_period(numbers: list[int], length: int) -> None:
-    assert find_period(np.array(numbers, np.int64)) == length
+    assert find_cycle(np.array(numbers, np.int64)) == length
 
 
 # ------------------------------------------------------------------------------ whole files
@@ -140,7 +140,7 @@ def num_parsed(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
 
 def columns(path: Path, decoder: Decoder) -> dict[str, list[tuple[int, float]]]:
     found: dict[str, list[tuple[int, float]]] = {}
-    file = FileTail(str(path), 0, decoder)
+    file = FileReader(str(path), 0, decoder)
     while not file.caught_up:
         for item in file.read():
             if isinstance(item, Batch):
@@ -202,18 +202,18 @@ def test_many_shapes_of_one_length_are_left_to_protobuf(
     """The work is a small multiple of the records, whatever somebody made up to be slow."""
     learnt: list[bytes] = []
     hashed: list[int] = []
-    real_learn, real_hash = layouts.learn, layouts._Family._hash
+    real_learn, real_hash = layouts.learn, layouts._LayoutGroup._hash
 
     def learn(payload: bytes) -> layouts.Layout | None:
         learnt.append(payload)
         return real_learn(payload)
 
-    def hash_rows(self: layouts._Family, rows: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    def hash_rows(self: layouts._LayoutGroup, rows: NDArray[np.uint64]) -> NDArray[np.uint64]:
         hashed.append(len(rows))
         return real_hash(self, rows)
 
     monkeypatch.setattr(layouts, "learn", learn)
-    monkeypatch.setattr(layouts._Family, "_hash", hash_rows)
+    monkeypatch.setattr(layouts._LayoutGroup, "_hash", hash_rows)
     records = []
     for first in range(1, 30):
         for second in range(1, 30):
@@ -265,7 +265,7 @@ def test_damage_inside_a_block_costs_one_record(
     parts[2 * damaged_row][-6] ^= 1
     path = tmp_path / "a.tfevents"
     path.write_bytes(b"".join(parts) + parts[-1])
-    file = FileTail(str(path), 0, decoder)
+    file = FileReader(str(path), 0, decoder)
     steps = [
         step
         for item in file.read()

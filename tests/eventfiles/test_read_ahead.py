@@ -10,15 +10,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tbcore.eventfiles import read_ahead as piles
-from tbcore.eventfiles.batch import Batch, FileVersion, Item, SessionStart, Table
+from tbcore.eventfiles.batch import Batch, DecodedItem, FileVersion, SessionStart, Table
 from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.proto.event_pb2 import Event, TaggedRunMetadata
 from tbcore.eventfiles.proto.summary_pb2 import HistogramProto, Summary, SummaryMetadata
-from tbcore.eventfiles.read_ahead import MAX_FILE_BYTES, Pile
-from tbcore.eventfiles.tail import FileReplacedError, FileTail
+from tbcore.eventfiles.read_ahead import SmallFileReader
+from tbcore.eventfiles.tail import FileReader, FileReplacedError
 from tbcore.eventfiles.tensors import numpy_to_tensor
 from tbcore.testing import EventFileWriter, record_bytes
+from tbcore.tuning import DEFAULT, Tuning
+
+SMALL_FILE_BYTES = DEFAULT.small_file_bytes
 
 
 def write(path: Path, *, num_steps: int = 10, begin: int = 0, wall_time: float = 1.0) -> Path:
@@ -33,12 +35,12 @@ def write(path: Path, *, num_steps: int = 10, begin: int = 0, wall_time: float =
     return path
 
 
-def tails(paths: list[Path]) -> list[FileTail]:
+def tails(paths: list[Path]) -> list[FileReader]:
     decoder = Decoder()
-    return [FileTail(str(path), 0, decoder) for path in paths]
+    return [FileReader(str(path), 0, decoder) for path in paths]
 
 
-def steps(items: list[Item], tag: str = "loss") -> list[int]:
+def steps(items: list[DecodedItem], tag: str = "loss") -> list[int]:
     """Of one tag, in the order read."""
     return [
         step
@@ -50,14 +52,17 @@ def steps(items: list[Item], tag: str = "loss") -> list[int]:
     ]
 
 
+def new_pile(**tuning: int) -> SmallFileReader:
+    return SmallFileReader(tuning=Tuning(first_batch_files=1000, **tuning))
+
+
 @pytest.fixture
-def pile(monkeypatch: pytest.MonkeyPatch) -> Pile:
+def pile() -> SmallFileReader:
     """One that takes all files at once from the beginning."""
-    monkeypatch.setattr(piles, "_FIRST_FILES", 1000)
-    return Pile()
+    return new_pile()
 
 
-def test_files_read_ahead_give_tables(tmp_path: Path, pile: Pile) -> None:
+def test_files_read_ahead_give_tables(tmp_path: Path, pile: SmallFileReader) -> None:
     """When it is their turn, and without being opened again."""
     paths = [write(tmp_path / f"{n}.tfevents", num_steps=10 + n) for n in range(5)]
     files = tails(paths)
@@ -74,7 +79,9 @@ def test_files_read_ahead_give_tables(tmp_path: Path, pile: Pile) -> None:
         assert file.opened.size == file.offset > 0
 
 
-def test_a_file_that_grows_after_it_was_read_ahead_is_read_on(tmp_path: Path, pile: Pile) -> None:
+def test_a_file_that_grows_after_it_was_read_ahead_is_read_on(
+    tmp_path: Path, pile: SmallFileReader
+) -> None:
     paths = [write(tmp_path / f"{n}.tfevents") for n in range(3)]
     files = tails(paths)
     pile.read(files)
@@ -83,12 +90,12 @@ def test_a_file_that_grows_after_it_was_read_ahead_is_read_on(tmp_path: Path, pi
     assert steps(list(files[1].read())) == [10, 11]
 
 
-def test_a_file_of_few_bytes_that_grows_is_read_on(tmp_path: Path, pile: Pile) -> None:
+def test_a_file_of_few_bytes_that_grows_is_read_on(tmp_path: Path, pile: SmallFileReader) -> None:
     paths = [write(tmp_path / name, num_steps=0) for name in ("a.tfevents", "b.tfevents")]
     files = tails(paths)
     pile.read(files)
     for path, file in zip(paths, files, strict=True):
-        assert file.is_held
+        assert file.is_preloaded
         assert steps(list(file.read())) == []
         write(path, num_steps=2)
         assert steps(list(file.read())) == [0, 1]
@@ -96,7 +103,7 @@ def test_a_file_of_few_bytes_that_grows_is_read_on(tmp_path: Path, pile: Pile) -
 
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_a_file_that_shrinks_while_it_is_read_ahead_is_left_to_its_turn(
-    tmp_path: Path, pile: Pile, monkeypatch: pytest.MonkeyPatch, when: str
+    tmp_path: Path, pile: SmallFileReader, monkeypatch: pytest.MonkeyPatch, when: str
 ) -> None:
     """What is behind its end may be of another file."""
     paths = [write(tmp_path / name) for name in ("a.tfevents", "b.tfevents")]
@@ -119,7 +126,7 @@ def test_a_file_that_shrinks_while_it_is_read_ahead_is_left_to_its_turn(
 
 
 def test_a_file_that_is_replaced_after_it_was_read_ahead_is_found_out(
-    tmp_path: Path, pile: Pile
+    tmp_path: Path, pile: SmallFileReader
 ) -> None:
     """By the reading that follows, as if it had been replaced after its turn."""
     paths = [write(tmp_path / f"{n}.tfevents") for n in range(3)]
@@ -135,7 +142,9 @@ def test_a_file_that_is_replaced_after_it_was_read_ahead_is_found_out(
 @pytest.mark.parametrize(
     "damage", ["length", "payload", "torn", "flipped length", "flipped high length", "empty"]
 )
-def test_a_file_with_damage_is_left_to_its_turn(tmp_path: Path, pile: Pile, damage: str) -> None:
+def test_a_file_with_damage_is_left_to_its_turn(
+    tmp_path: Path, pile: SmallFileReader, damage: str
+) -> None:
     """Wherever it is among others; these are as they would be without it."""
     paths = [write(tmp_path / f"{n}.tfevents") for n in range(5)]
     for number in (0, 2, 4):
@@ -211,7 +220,7 @@ ODD: dict[str, tuple[bool, list[Event | list[Summary.Value]]]] = {
 """Whether they are read ahead, and what they hold."""
 
 
-def told(items: Iterator[Item]) -> list[Any]:
+def told(items: Iterator[DecodedItem]) -> list[Any]:
     """All that items say, in a form that can be compared."""
     found: list[Any] = []
     for item in items:
@@ -227,9 +236,9 @@ def told(items: Iterator[Item]) -> list[Any]:
 
 
 @pytest.mark.parametrize("odd", ODD)
-def test_what_trainers_seldom_write(tmp_path: Path, pile: Pile, odd: str) -> None:
+def test_what_trainers_seldom_write(tmp_path: Path, pile: SmallFileReader, odd: str) -> None:
     """Read ahead or not, it means the same, and so do the files beside it."""
-    is_held, contents = ODD[odd]
+    is_preloaded, contents = ODD[odd]
     paths = [
         write(tmp_path / "0.tfevents"),
         tmp_path / "1.tfevents",
@@ -245,28 +254,30 @@ def test_what_trainers_seldom_write(tmp_path: Path, pile: Pile, odd: str) -> Non
     paths[1].write_bytes(b"".join(record_bytes(event.SerializeToString()) for event in events))
     files = tails(paths)
     pile.read(files)
-    assert [file.is_held for file in files] == [True, is_held, True]
-    plain = [FileTail(str(path), 0, Decoder(blocks=False)) for path in paths]
+    assert [file.is_preloaded for file in files] == [True, is_preloaded, True]
+    plain = [FileReader(str(path), 0, Decoder(blocks=False)) for path in paths]
     assert [told(file.read()) for file in files] == [told(file.read()) for file in plain]
 
 
-def test_a_file_is_read_ahead_once(tmp_path: Path, pile: Pile) -> None:
+def test_a_file_is_read_ahead_once(tmp_path: Path, pile: SmallFileReader) -> None:
     """Whatever came of it. Those that are long, or gone, are not."""
     short, torn, long = (tmp_path / f"{name}.tfevents" for name in ("short", "torn", "long"))
     write(short)
     torn.write_bytes(short.read_bytes()[:-1])
     write(long, num_steps=9000)
-    assert long.stat().st_size > MAX_FILE_BYTES
+    assert long.stat().st_size > SMALL_FILE_BYTES
     files = tails([short, torn, long, tmp_path / "gone"])
-    assert all(file.is_fresh for file in files)
+    assert all(file.is_unread for file in files)
     pile.read(files)
-    assert not any(file.is_fresh for file in files)
+    assert not any(file.is_unread for file in files)
     assert steps(list(files[2].read())) == list(range(9000))
     with pytest.raises(FileNotFoundError):
         list(files[3].read())
 
 
-def test_files_that_are_alike_are_held_with_their_own_rows(tmp_path: Path, pile: Pile) -> None:
+def test_files_that_are_alike_are_held_with_their_own_rows(
+    tmp_path: Path, pile: SmallFileReader
+) -> None:
     """Wherever they are in the pile, and whatever is between them."""
     paths = [tmp_path / f"{n}.tfevents" for n in range(9)]
     for n, path in enumerate(paths):
@@ -279,7 +290,7 @@ def test_files_that_are_alike_are_held_with_their_own_rows(tmp_path: Path, pile:
     files = tails(paths)
     pile.read(files[:3])
     pile.read(files[3:])
-    assert all(file.is_held for file in files)
+    assert all(file.is_preloaded for file in files)
     found = [[item for item in file.read() if isinstance(item, Table)] for file in files]
     assert len({id(table.shape) for tables in found[3:6] for table in tables}) == 1
     for tables, alone in zip(found, tails(paths), strict=True):
@@ -291,7 +302,9 @@ def test_files_that_are_alike_are_held_with_their_own_rows(tmp_path: Path, pile:
             assert column.value.tolist() == other.value.tolist()
 
 
-def test_files_that_were_stopped_early_are_one_lesson(tmp_path: Path, pile: Pile) -> None:
+def test_files_that_were_stopped_early_are_one_lesson(
+    tmp_path: Path, pile: SmallFileReader
+) -> None:
     """What the longest of them teaches is enough for all."""
     paths = [tmp_path / f"{n}.tfevents" for n in range(10)]
     for n, path in enumerate(paths):
@@ -299,25 +312,24 @@ def test_files_that_were_stopped_early_are_one_lesson(tmp_path: Path, pile: Pile
             for step in range(20 + n // 2):
                 writer.add_scalar("loss", n, step)
     pile.read(tails(paths))
-    assert pile._suffixes._num_lessons == 1
+    assert pile._templates._num_learnt == 1
 
 
 def test_what_does_not_fit_any_more_is_left_for_the_next_time(
-    tmp_path: Path, pile: Pile, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
     """Not given up: all are held in the end."""
     paths = [write(tmp_path / f"{n}.tfevents", num_steps=20) for n in range(12)]
     size = max(path.stat().st_size for path in paths)
-    monkeypatch.setattr(piles, "MAX_FILE_BYTES", size)
-    monkeypatch.setattr(piles, "_PILE_BYTES", 5 * size)
+    pile = new_pile(small_file_bytes=size, file_batch_bytes=5 * size)
     files = tails(paths)
-    while fresh := [file for file in files if file.is_fresh]:
+    while fresh := [file for file in files if file.is_unread]:
         pile.read(fresh)
-        assert 4 <= len(fresh) - sum(file.is_fresh for file in files) <= 5 or len(fresh) < 4
-    assert all(file.is_held for file in files)
+        assert 4 <= len(fresh) - sum(file.is_unread for file in files) <= 5 or len(fresh) < 4
+    assert all(file.is_preloaded for file in files)
 
 
-def test_events_without_rows_are_in_the_table(tmp_path: Path, pile: Pile) -> None:
+def test_events_without_rows_are_in_the_table(tmp_path: Path, pile: SmallFileReader) -> None:
     """However often they come between rows: a table for each stretch would cost more than rows."""
     path = tmp_path / "a.tfevents"
     with EventFileWriter(path, wall_time=1.0) as writer:
@@ -343,36 +355,31 @@ def test_events_without_rows_are_in_the_table(tmp_path: Path, pile: Pile) -> Non
 def test_more_files_are_read_each_time(tmp_path: Path) -> None:
     """As many as fit, once some were learnt from."""
     files = tails([write(tmp_path / f"{n:03}.tfevents") for n in range(100)])
-    pile = Pile()
+    pile = SmallFileReader()
     counts = []
-    while fresh := [file for file in files if file.is_fresh]:
+    while fresh := [file for file in files if file.is_unread]:
         pile.read(fresh)
-        counts.append(len(fresh) - sum(file.is_fresh for file in files))
+        counts.append(len(fresh) - sum(file.is_unread for file in files))
     assert counts == [4, 16, 64, 16]
     assert all(steps(list(file.read())) == list(range(10)) for file in files)
 
 
-def test_little_is_kept_of_tables(
-    tmp_path: Path, pile: Pile, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_little_is_kept_of_tables(tmp_path: Path) -> None:
     """However many shapes and tags there are; and nothing large when there is nothing to read."""
-    monkeypatch.setattr(piles, "_MAX_SHAPE_ROWS", 100)
-    monkeypatch.setattr(piles, "_MAX_CLASSES", 50)
+    pile = new_pile(max_table_layout_rows=100, max_row_classes=50)
     for n in range(40):
         [file] = tails([write(tmp_path / f"{n}.tfevents", num_steps=5 + n % 7)])
         pile.read([file])
         assert steps(list(file.read())) == list(range(5 + n % 7))
         assert sum(len(shape.order) for shape in pile._classes._shapes.values() if shape) <= 100
         assert len(pile._classes._classes) <= 50 + 10
-    pile.rest()
+    pile.release_buffers()
     assert not pile._buffer
     assert not pile._classes._classes
 
 
-def test_little_is_kept_of_long_tags(
-    tmp_path: Path, pile: Pile, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(piles, "_MAX_CLASS_BYTES", 2000)
+def test_little_is_kept_of_long_tags(tmp_path: Path) -> None:
+    pile = new_pile(max_row_class_bytes=2000)
     for n in range(10):
         path = tmp_path / f"{n}.tfevents"
         with EventFileWriter(path, wall_time=1.0) as writer:
@@ -381,8 +388,9 @@ def test_little_is_kept_of_long_tags(
         assert len(pile._classes._classes) == n % 3 + 1
 
 
-def test_long_files_are_read_ahead_if_records_come_in_no_order(tmp_path: Path, pile: Pile) -> None:
-    """Where they come in turns they are sliced faster when it is their turn."""
+def test_longer_files_are_read_ahead_in_whatever_order_their_records_are(
+    tmp_path: Path, pile: SmallFileReader
+) -> None:
     turns, others = tmp_path / "turns.tfevents", tmp_path / "others.tfevents"
     with EventFileWriter(turns) as writer:
         for step in range(1000):
@@ -395,17 +403,17 @@ def test_long_files_are_read_ahead_if_records_come_in_no_order(tmp_path: Path, p
             if step % 10 == 0:
                 writer.add_histogram("weights", np.arange(1000.0), step)
     sizes = [path.stat().st_size for path in (turns, others)]
-    assert all(piles._LONG_BYTES < size < MAX_FILE_BYTES for size in sizes)
+    assert all(1 << 17 < size < SMALL_FILE_BYTES for size in sizes)
     files = tails([turns, others])
     pile.read(files)
     items = [list(file.read()) for file in files]
-    assert [any(isinstance(item, Table) for item in some) for some in items] == [False, True]
+    assert [any(isinstance(item, Table) for item in some) for some in items] == [True, True]
     assert [len(steps(some)) for some in items] == [1000, 1000]
 
 
-def test_a_long_file_may_hold_a_single_record(tmp_path: Path, pile: Pile) -> None:
+def test_a_long_file_may_hold_a_single_record(tmp_path: Path, pile: SmallFileReader) -> None:
     with EventFileWriter(tmp_path / "1.tfevents", file_version=None) as writer:
-        writer.add_graph(bytes(piles._LONG_BYTES + 300))
+        writer.add_graph(bytes((1 << 17) + 300))
     [file] = tails([tmp_path / "1.tfevents"])
     pile.read([file])
     [item] = file.read()

@@ -12,9 +12,10 @@ from tbcore.eventfiles.batch import Batch
 from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.layouts import learn
 from tbcore.eventfiles.proto.event_pb2 import Event
-from tbcore.eventfiles.row_templates import Period
-from tbcore.eventfiles.tail import FileTail
+from tbcore.eventfiles.row_templates import RowTemplate
+from tbcore.eventfiles.tail import FileReader
 from tbcore.testing import EventFileWriter, record_bytes
+from tbcore.tuning import Tuning
 
 
 def test_a_period_that_is_not_taken_leaves_the_bytes_as_they_are() -> None:
@@ -27,7 +28,7 @@ def test_a_period_that_is_not_taken_leaves_the_bytes_as_they_are() -> None:
     assert layout is not None
     data = b"".join(map(record_bytes, payloads))
     buffer = bytearray(data + bytes(64))
-    period = Period([layout])
+    period = RowTemplate([layout], Tuning())
     assert period.count_rows(buffer, 0, len(data) + 64, least=101) == 0, "others come behind"
     assert buffer[: len(data)] == data
     assert period.count_rows(buffer, 0, len(data), least=101) == 100
@@ -51,9 +52,9 @@ def test_records_are_not_walked_again_and_again(
             num_records += 10
     walked = 0
 
-    def find_frames(*arguments: Any) -> Any:
+    def find_frames(*arguments: Any, **options: Any) -> Any:
         nonlocal walked
-        frames = real(*arguments)
+        frames = real(*arguments, **options)
         walked += len(frames.starts)
         return frames
 
@@ -61,7 +62,7 @@ def test_records_are_not_walked_again_and_again(
     monkeypatch.setattr(decode, "find_frames", find_frames)
     decoder = Decoder()
     for _ in range(3):
-        file, num_rows = FileTail(str(path), 0, decoder), 0
+        file, num_rows = FileReader(str(path), 0, decoder), 0
         for item in file.read():
             if isinstance(item, Batch):
                 columns = [*item.scalars, *item.references]

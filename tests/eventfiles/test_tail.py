@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from tbcore.eventfiles import decoder as decode
 from tbcore.eventfiles.batch import Batch
 from tbcore.eventfiles.crc32c import masked_crc
 from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.proto.event_pb2 import Event
-from tbcore.eventfiles.tail import FileReplacedError, FileTail, read_first_event_time
+from tbcore.eventfiles.tail import FileReader, FileReplacedError, read_first_event_time
 from tbcore.testing import record_bytes
+from tbcore.tuning import Tuning
 
 
 def record(step: int, value: float = 0.5, wall_time: float = 100.0) -> bytes:
@@ -25,7 +25,7 @@ def record(step: int, value: float = 0.5, wall_time: float = 100.0) -> bytes:
     return record_bytes(event.SerializeToString())
 
 
-def steps_of(file: FileTail) -> list[int]:
+def steps_of(file: FileReader) -> list[int]:
     """Everything that can be read now."""
     steps: list[int] = []
     file.caught_up = False
@@ -42,8 +42,8 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "events.out.tfevents.1"
 
 
-def open_tail(path: Path) -> FileTail:
-    return FileTail(str(path), 0, Decoder())
+def open_tail(path: Path, **tuning: int) -> FileReader:
+    return FileReader(str(path), 0, Decoder(tuning=Tuning(**tuning)))
 
 
 def test_byte_by_byte(path: Path) -> None:
@@ -72,11 +72,10 @@ def test_many_small_appends_to_a_long_file(path: Path) -> None:
         assert steps_of(file) == list(range(i, i + 7))
 
 
-def test_a_record_longer_than_the_buffer(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(decode, "BUFFER_BYTES", 1000)
+def test_a_record_longer_than_the_buffer(path: Path) -> None:
     big = Event(wall_time=1, step=7, graph_def=b"g" * 50_000)
     path.write_bytes(record(1) + record_bytes(big.SerializeToString()) + record(8))
-    assert steps_of(open_tail(path)) == [1, 7, 8]
+    assert steps_of(open_tail(path, piece_bytes=1000)) == [1, 7, 8]
 
 
 @pytest.mark.parametrize("length", [1 << 60, (1 << 64) - 1, 3 << 30, (1 << 31) - 1])
@@ -228,13 +227,10 @@ def test_a_file_that_is_rewritten_while_it_is_decoded(path: Path, num_records: i
         steps_of(file)
 
 
-def test_a_file_that_is_rewritten_between_two_pieces(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_is_rewritten_between_two_pieces(path: Path) -> None:
     """Nothing of the new one is taken for the old one's."""
-    monkeypatch.setattr(decode, "BUFFER_BYTES", 1000)
     path.write_bytes(b"".join(record(step, value=1.0) for step in range(1, 100)))
-    file = open_tail(path)
+    file = open_tail(path, piece_bytes=1000)
     values = []
 
     def read() -> None:

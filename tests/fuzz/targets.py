@@ -13,20 +13,17 @@ import struct
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from types import ModuleType
 from typing import Any
-from unittest import mock
 
 import numpy as np
 from google.protobuf import text_format
 from google.protobuf.message import DecodeError as ProtobufDecodeError
 
 from tbcore import DecodeError, values
-from tbcore.eventfiles import decoder as decode
-from tbcore.eventfiles import framing as records
-from tbcore.eventfiles import row_templates as periods
 from tbcore.eventfiles.proto.summary_pb2 import Summary, SummaryMetadata
 from tbcore.eventfiles.proto.tensor_pb2 import TensorProto
 from tbcore.eventfiles.tensors import numpy_to_tensor, scalar_of, tensor_to_numpy
@@ -136,16 +133,11 @@ def orders_of(path: Path) -> bytes:
 def event_files(data: bytes) -> None:
     """The fast ways and plain protobuf read the same of any file, however it grows."""
     content, sizes, buffer_bytes = file_of(data)
-    with (
-        tempfile.TemporaryDirectory(dir=_MEMORY) as folder,
-        mock.patch.multiple(decode, BUFFER_BYTES=buffer_bytes, _FIRST_ROUND=5, _LAST_ROUND=80,
-                            _FEW_RECORDS=2, _LONG_BLOCK=3, _LARGE_BLOCK=12),
-        mock.patch.multiple(periods, _MANY_ROWS=4, _SLICE_BYTES=300, _TILE_BYTES=120),
-        mock.patch.multiple(records, _CHECK_SLICE_BYTES=200, _FEW_FRAMES=4),
-    ):  # fmt: skip
+    with tempfile.TemporaryDirectory(dir=_MEMORY) as folder:
         path = Path(folder) / "a.tfevents"
         path.write_bytes(content)
-        properties.assert_equal_paths(path, sizes)
+        tuning = replace(properties.SMALL, piece_bytes=buffer_bytes)
+        properties.assert_equal_paths(path, sizes, tuning)
 
 
 _MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
