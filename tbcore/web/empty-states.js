@@ -1,6 +1,6 @@
 /**
- * The page's content if there is nothing to draw: what was searched, what was found and what to do.
- * Loaded when it is first needed.
+ * The notices in place of a tab if there is nothing to draw: where tbcore searched, what it found,
+ * and what to do. Loaded when they are first needed.
  */
 
 import { html } from "htm/preact";
@@ -20,8 +20,11 @@ export function EmptyState({ kind, state, plugin }) {
   const status = state.status.value;
   if (kind === "connecting" || !frontends || !status) {
     const serverError = state.serverError.value;
-    if (serverError) return html`<div class="notice" role="alert"><h1>The server returned an error</h1><p class="message">${serverError}</p></div>`;
-    return null;
+    if (!serverError) return null;
+    return html`<div class="notice" role="alert">
+      <h1>The server returned an error</h1>
+      <p class="message">${serverError}</p>
+    </div>`;
   }
   if (kind === "loading") {
     return html`<div class="notice" role="status">
@@ -31,11 +34,14 @@ export function EmptyState({ kind, state, plugin }) {
   }
   if (kind === "noPlugin") {
     const hasUnshown = frontends.unshown.length > 0;
+    const advice = hasUnshown
+      ? "To show this data, install plugins for it and restart the server:"
+      : "To install all plugins that come with tbcore, run this command and restart the server:";
     return html`<div class="notice">
       <h1>No plugins are installed</h1>
       <p>tbcore reads event files, and plugins show the data in them. This environment has no plugins.</p>
       <${ScanSummary} status=${status} />
-      <p>${hasUnshown ? "To show this data" : "To install all plugins that come with tbcore"}, run this command and restart the server:</p>
+      <p>${advice}</p>
       ${hasUnshown
         ? html`<${UnshownList} unshown=${frontends.unshown} />`
         : html`<pre>pip install "tbcore-server[all]"</pre>`}
@@ -52,7 +58,10 @@ export function EmptyState({ kind, state, plugin }) {
         : html`<${ScanSummary} status=${status} />`}
       <h2>What to do</h2>
       <ul>
-        <li>Check the path above: <code>--logdir</code> must be the directory that contains the runs, or a parent of it.</li>
+        <li>
+          Check the path above: <code>--logdir</code> must be the directory that contains the runs, or a
+          parent of it.
+        </li>
         <li>
           Write event files to it, for example with PyTorch:${" "}
           <code>torch.utils.tensorboard.SummaryWriter(${JSON.stringify(`${status.logdirs[0]}/run1`)})</code>
@@ -70,7 +79,9 @@ export function EmptyState({ kind, state, plugin }) {
       <p>
         No data of this kind in ${plural(state.runs.value.length, "run")} yet. ${plugin.description}
       </p>
-      ${Object.entries(plugin.how_to_log).map(([framework, program]) => html`<h2>${framework}</h2><pre>${program}</pre>`)}
+      ${Object.entries(plugin.how_to_log).map(
+        ([framework, program]) => html`<h2>${framework}</h2><pre>${program}</pre>`,
+      )}
       <p class="tb-dim">This tab updates by itself when such data is logged.</p>
     </div>`;
   }
@@ -82,7 +93,10 @@ export function EmptyState({ kind, state, plugin }) {
   </div>`;
 }
 
-/** The error that a plugin's `is_active` raised. @param {{ plugin: import("./state.js").Plugin }} props */
+/**
+ * The error that a plugin's `is_active` raised.
+ * @param {{ plugin: import("./state.js").Plugin }} props
+ */
 function ActivityError({ plugin }) {
   return html`<h1><${Icon} name="warning" /> The plugin “${plugin.name}” failed to check for data</h1>
     <p class="message">is_active raised ${plugin.activity_error}</p>
@@ -90,7 +104,10 @@ function ActivityError({ plugin }) {
     <p class="tb-dim">The traceback is in the server's log. The plugin checks again when there is new data.</p>`;
 }
 
-/** The numbers of directories, files and runs found. @param {{ status: import("./state.js").Status }} props */
+/**
+ * The numbers of directories, files and runs found.
+ * @param {{ status: import("./state.js").Status }} props
+ */
 function ScanSummary({ status }) {
   const { logdirs, num_directories, num_files, num_runs } = status;
   return html`<p>

@@ -45,7 +45,10 @@ export function HelpDialog({ state, onClose }) {
   </dialog>`;
 }
 
-/** A titled table of keys; nothing if there are none. @param {{ title: string, keys: readonly import("./state.js").Key[] }} props */
+/**
+ * A titled table of keys; nothing if there are none.
+ * @param {{ title: string, keys: readonly import("./state.js").Key[] }} props
+ */
 function Keys({ title, keys }) {
   if (keys.length === 0) return null;
   return html`<section>

@@ -49,7 +49,7 @@ export function openPlugin({ state, plugin, container, attempt, onError, onUncau
   /** @type {Cleanup} */
   let cleanup;
   const moduleUrl = new URL(address(plugin.module));
-  // Browsers do not load a module that failed a second time, unless its URL differs.
+  // After a failure, browsers load a module again only from a different URL.
   if (attempt > 0) moduleUrl.searchParams.set("attempt", String(attempt));
 
   const root = container.attachShadow({ mode: "open" });
@@ -61,6 +61,7 @@ export function openPlugin({ state, plugin, container, attempt, onError, onUncau
   watchUncaughtErrors();
   return close;
 
+  /** Loads the module and renders it, unless the tab is closed first. */
   async function start() {
     const [{ default: module }] = await Promise.all([
       importModule(moduleUrl),
@@ -79,7 +80,7 @@ export function openPlugin({ state, plugin, container, attempt, onError, onUncau
     }
   }
 
-  /** @param {unknown} error */
+  /** Closes the tab because of an error. @param {unknown} error */
   function fail(error) {
     if (closing.signal.aborted) return;
     console.warn(`plugin ${plugin.name}:`, error);
@@ -235,8 +236,10 @@ function makeHost({ state, plugin, moduleUrl, root, element, signal, fail }) {
   /** @type {Host["url"]} */
   const url = (path, params) => address(folder + path.replace(/^\//, ""), params);
   /** @type {Host["fetch"]} */
-  const request = (path, init = {}) =>
-    trackNetworkErrors(fetch(url(path), { ...init, signal: init.signal ? AbortSignal.any([signal, init.signal]) : signal }));
+  const request = (path, init = {}) => {
+    const ownSignal = init.signal ? AbortSignal.any([signal, init.signal]) : signal;
+    return trackNetworkErrors(fetch(url(path), { ...init, signal: ownSignal }));
+  };
 
   /**
    * Returns a read-only view of a signal for the plugin. Subscriptions end when the tab closes, and
@@ -267,11 +270,17 @@ function makeHost({ state, plugin, moduleUrl, root, element, signal, fail }) {
       };
     },
   });
-  /** @param {Record<string, string>} all */
+  /** Returns this plugin's settings, without the prefix. @param {Record<string, string>} all */
   const ownSettings = (all) =>
     Object.fromEntries(
-      Object.entries(all).flatMap(([name, value]) => (name.startsWith(prefix) ? [[name.slice(prefix.length), value]] : [])),
+      Object.entries(all)
+        .filter(([name]) => name.startsWith(prefix))
+        .map(([name, value]) => [name.slice(prefix.length), value]),
     );
+  /** @param {string | null} name */
+  const setHoveredRun = (name) => void (state.hoveredRun.value = name);
+  /** @param {string} name @param {string | null} value */
+  const setSetting = (name, value) => state.setSetting(prefix + name, value);
   const preferences = state.preferencesOf(plugin.name);
   const generations = readable(state.generations, identity);
   signal.addEventListener("abort", () => {
@@ -296,12 +305,10 @@ function makeHost({ state, plugin, moduleUrl, root, element, signal, fail }) {
     runs: readable(state.shownRuns, identity),
     wantedRuns: readable(state.wantedRuns, identity),
     groups: readable(state.groups, identity),
-    hoveredRun: withSetter(readable(state.hoveredRun, identity), (/** @type {string | null} */ name) => void (state.hoveredRun.value = name)),
+    hoveredRun: withSetter(readable(state.hoveredRun, identity), setHoveredRun),
     checkOnly: state.checkOnly,
     tagFilter: withSetter(readable(state.tagFilter, identity), state.setTagFilter),
-    settings: withSetter(readable(state.settings, ownSettings), (/** @type {string} */ name, /** @type {string | null} */ value) =>
-      state.setSetting(prefix + name, value),
-    ),
+    settings: withSetter(readable(state.settings, ownSettings), setSetting),
     preferences: withSetter(readable(preferences.values, identity), preferences.set),
     keys: (keys) => {
       if (!signal.aborted) state.pluginKeys.value = keys;

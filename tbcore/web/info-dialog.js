@@ -61,13 +61,18 @@ export function InfoDialog({ state, onClose }) {
             })}
           </tbody>
         </table>
-        <p><button type="button" class="tb-button" onClick=${showPlugins}>Plugin timings, errors and options</button></p>
+        <p>
+          <button type="button" class="tb-button" onClick=${showPlugins}>Plugin timings, errors and options</button>
+        </p>
         <p class="tb-dim">tbcore ${frontends.version}</p>`}
     </div>
   </dialog>`;
 }
 
-/** A list of problems with the log directory. @param {{ status: import("./state.js").Status }} props */
+/**
+ * A list of problems with the log directory.
+ * @param {{ status: import("./state.js").Status }} props
+ */
 function Problems({ status }) {
   const lines = [...status.missing.map((path) => `log directory does not exist: ${path}`), ...status.problems];
   if (lines.length === 0) return null;

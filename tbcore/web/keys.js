@@ -32,7 +32,11 @@ export function watchKeys({ state, onRuns, onHelp }) {
   document.addEventListener("keydown", onKeyDown);
   return () => document.removeEventListener("keydown", onKeyDown);
 
-  /** Returns what a key does, or undefined. @param {KeyboardEvent} event @returns {(() => void) | undefined} */
+  /**
+   * Returns what a key does, or undefined.
+   * @param {KeyboardEvent} event
+   * @returns {(() => void) | undefined}
+   */
   function actionOf(event) {
     if (event.key === "?") return onHelp;
     if (event.key === "/") return () => focus(tagFilter()) || showRunFilter();
@@ -52,7 +56,10 @@ function tagFilter() {
   return document.querySelector(".plugin")?.shadowRoot?.querySelector("input[type=search]");
 }
 
-/** Focuses a text box and selects its text; returns false if it is hidden or missing. @param {Element | null | undefined} box */
+/**
+ * Focuses a text box and selects its text; returns false if it is hidden or missing.
+ * @param {Element | null | undefined} box
+ */
 function focus(box) {
   if (!(box instanceof HTMLInputElement) || !box.checkVisibility({ visibilityProperty: true })) return false;
   box.focus();
@@ -60,7 +67,10 @@ function focus(box) {
   return true;
 }
 
-/** Returns whether the key goes to a text field, a dialog or a popover. @param {KeyboardEvent} event */
+/**
+ * Returns whether the key goes to a text field, a dialog or a popover. Only `?` works in popovers.
+ * @param {KeyboardEvent} event
+ */
 function isTyping(event) {
   const target = event.composedPath()[0];
   if (!(target instanceof HTMLElement)) return false;

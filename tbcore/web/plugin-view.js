@@ -26,12 +26,33 @@ export function PluginView({ state, plugin, onOpening }) {
   };
   const onPlugins = () => state.openTab(PLUGINS_PAGE);
   if (plugin.error !== null) {
-    return html`<${Failure} title="The plugin “${plugin.name}” could not be loaded" text=${plugin.error} traceback=${plugin.traceback} onPlugins=${onPlugins} />`;
+    return html`<${Failure}
+      title="The plugin “${plugin.name}” could not be loaded"
+      text=${plugin.error}
+      traceback=${plugin.traceback}
+      onPlugins=${onPlugins}
+    />`;
   }
   if (error !== null) {
-    return html`<${Failure} title="The tab “${plugin.title}” stopped because of an error" text=${messageOf(error, plugin)} details=${stackOf(error, plugin)} traceback=${error instanceof ServerError && error.details ? error.details : plugin.traceback} onRetry=${retry} onPlugins=${onPlugins} />`;
+    const serverDetails = error instanceof ServerError ? error.details : "";
+    return html`<${Failure}
+      title="The tab “${plugin.title}” stopped because of an error"
+      text=${messageOf(error, plugin)}
+      details=${stackOf(error, plugin)}
+      traceback=${serverDetails || plugin.traceback}
+      onRetry=${retry}
+      onPlugins=${onPlugins}
+    />`;
   }
-  return html`<${Mount} key=${attempt} state=${state} plugin=${plugin} attempt=${attempt} onError=${setError} onRetry=${retry} onOpening=${onOpening} />`;
+  return html`<${Mount}
+    key=${attempt}
+    state=${state}
+    plugin=${plugin}
+    attempt=${attempt}
+    onError=${setError}
+    onRetry=${retry}
+    onOpening=${onOpening}
+  />`;
 }
 
 /**
@@ -78,8 +99,8 @@ function Mount({ state, plugin, attempt, onError, onRetry, onOpening }) {
 }
 
 /**
- * A placeholder with the outlines of cards, until the tab has been drawn. The style sheet delays it,
- * so that a fast start does not flicker.
+ * A placeholder with the outlines of cards, until the tab has been drawn. The style sheet delays
+ * it, so that a fast start does not flicker.
  * @param {{ title?: string }} props  the tab's title; none while the page connects
  */
 export function Opening({ title }) {
@@ -111,16 +132,21 @@ function Failure({ title, text, details, traceback, onRetry, onPlugins }) {
     <h1><${Icon} name="warning" /> ${title}</h1>
     <p class="message">${text}</p>
     ${traceback && html`<pre class="traceback">${traceback}</pre>`}
-    ${details && html`<details open=${traceback !== undefined}><summary>Details</summary><pre>${details}</pre></details>`}
+    ${details &&
+    html`<details open=${traceback !== undefined}>
+      <summary>Details</summary>
+      <pre>${details}</pre>
+    </details>`}
     <p>
-      ${onRetry && html`<button type="button" class="tb-button primary" onClick=${onRetry}>Try again</button>${" "}`}
+      ${onRetry &&
+      html`<button type="button" class="tb-button primary" onClick=${onRetry}>Try again</button>${" "}`}
       <button type="button" class="tb-button" onClick=${onPlugins}>About the plugins</button>
     </p>
   </div>`;
 }
 
 /**
- * Returns an error's message, and which module it is about if the error does not include that.
+ * Returns an error's message, with the name of the module if the error has no location.
  * @param {unknown} error
  * @param {import("./state.js").Plugin} plugin
  */
@@ -129,7 +155,8 @@ function messageOf(error, plugin) {
   const message = `${error.name}: ${error.message}`;
   // Some browsers report the location of a syntax error in a module only in their console.
   const hasLocation = `${error.stack}${error.message}`.includes("://");
-  return hasLocation ? message : `${message} (in ${plugin.module} or a module that it imports; see the browser's console for the line)`;
+  if (hasLocation) return message;
+  return `${message} (in ${plugin.module} or a module that it imports; see the browser's console for the line)`;
 }
 
 /**

@@ -19,10 +19,26 @@ const REFRESH_INTERVAL_MS = 3000;
 const SLOW_CALL_SECONDS = 1;
 
 /**
- * @typedef {{ what: string, count: number, median: number, slowest: number }} Timing  durations in seconds
- * @typedef {{ what: string, message: string, count: number, last: number, traceback?: string }} Fault  an
- *   error and how often it occurred; `last` in seconds since the epoch
- * @typedef {{ name: string, type: string, value: unknown, default: unknown, help: string, wanted: string }} Option
+ * @typedef {object} Timing  how long calls of one kind took, in seconds
+ * @property {string} what  such as "import" or "route /tags"
+ * @property {number} count
+ * @property {number} median
+ * @property {number} slowest
+ *
+ * @typedef {object} Fault  an error of a plugin, and how often it occurred
+ * @property {string} what  the call that failed, such as "route /tags"
+ * @property {string} message
+ * @property {number} count
+ * @property {number} last  when it last occurred, in seconds since the epoch
+ * @property {string} [traceback]
+ *
+ * @typedef {object} Option
+ * @property {string} name
+ * @property {string} type
+ * @property {unknown} value
+ * @property {unknown} default
+ * @property {string} help
+ * @property {string} wanted  which values are valid, such as "an int, 1 or more"
  *
  * @typedef {object} PluginState  one entry of data/plugins
  * @property {string} name
@@ -48,7 +64,9 @@ export function PluginsPage() {
   const [plugins, setPlugins] = useState(/** @type {Plugins | null} */ (null));
   const [error, setError] = useState(/** @type {string | null} */ (null));
   const [isStyled, setStyled] = useState(false);
-  useEffect(() => void adoptStyles(document, new URL("plugins-page.css", import.meta.url)).finally(() => setStyled(true)), []);
+  useEffect(() => {
+    adoptStyles(document, new URL("plugins-page.css", import.meta.url)).finally(() => setStyled(true));
+  }, []);
   useEffect(() => {
     const closed = new AbortController();
     const refresh = async () => {
@@ -73,15 +91,27 @@ export function PluginsPage() {
     };
   }, []);
 
-  if (!isStyled || (!plugins && !error)) return html`<p class="plugins-page tb-dim" role="status">Loading the list of plugins</p>`;
+  if (!isStyled || (!plugins && !error)) {
+    return html`<p class="plugins-page tb-dim" role="status">Loading the list of plugins</p>`;
+  }
   return html`<div class="plugins-page">
     <header>
       <h1>Plugins</h1>
-      ${plugins && html`<p class="tb-dim">tbcore ${plugins.version}, plugin API ${plugins.api}. ${summary(plugins.plugins)}</p>`}
-      ${error && html`<p class="bad-text" role="alert">Could not refresh this page, so it may be out of date: ${error}</p>`}
+      ${plugins &&
+      html`<p class="tb-dim">tbcore ${plugins.version}, plugin API ${plugins.api}. ${summary(plugins.plugins)}</p>`}
+      ${error &&
+      html`<p class="bad-text" role="alert">Could not refresh this page, so it may be out of date: ${error}</p>`}
     </header>
-    ${plugins?.plugins.length === 0 && html`<p>No plugins are installed. <code>pip install "tbcore-server[all]"</code> installs all plugins that come with tbcore.</p>`}
-    ${plugins && sorted(plugins.plugins).map((plugin) => html`<${PluginCard} key=${`${plugin.name} ${plugin.state} ${plugin.distribution}`} plugin=${plugin} />`)}
+    ${plugins?.plugins.length === 0 &&
+    html`<p>
+      No plugins are installed. <code>pip install "tbcore-server[all]"</code> installs all plugins that
+      come with tbcore.
+    </p>`}
+    ${plugins &&
+    sorted(plugins.plugins).map((plugin) => {
+      const key = `${plugin.name} ${plugin.state} ${plugin.distribution}`;
+      return html`<${PluginCard} key=${key} plugin=${plugin} />`;
+    })}
   </div>`;
 }
 
@@ -92,6 +122,7 @@ function PluginCard({ plugin }) {
   const deprecated = [...plugin.deprecated, ...deprecationsOf(name)];
   const slow = running.filter(({ seconds }) => seconds > SLOW_CALL_SECONDS);
   const id = `plugin-${name}`;
+  const reasonText = state === "off" ? `Not imported: ${reason}` : reason;
   return html`<section class="plugin-state" aria-labelledby=${id} data-plugin=${name} data-state=${state}>
     <header>
       <h2 id=${id}>${title}</h2>
@@ -99,7 +130,7 @@ function PluginCard({ plugin }) {
       <span class="origin tb-dim"><code>${name}</code> ${distribution || "unknown distribution"} ${version}</span>
     </header>
     ${description && html`<p>${description}</p>`}
-    ${reason && html`<p class=${state === "failed" ? "bad-text" : ""}>${state === "off" ? `Not imported: ${reason}` : reason}</p>`}
+    ${reason && html`<p class=${state === "failed" ? "bad-text" : ""}>${reasonText}</p>`}
     ${(state === "active" || state === "inactive") && html`<${KeyTimings} timings=${timings} />`}
     ${slow.length > 0 &&
     html`<h3>Running now</h3>
@@ -107,7 +138,9 @@ function PluginCard({ plugin }) {
         ${slow.map(({ what, seconds }) => html`<li><code>${what}</code> for ${formatDuration(seconds)}</li>`)}
       </ul>`}
     ${plugin.log_lines_left_out > 0 &&
-    html`<p class="warn-text">This plugin logs too much: ${plural(plugin.log_lines_left_out, "line")} of its log dropped.</p>`}
+    html`<p class="warn-text">
+      Dropped ${plural(plugin.log_lines_left_out, "line")} of this plugin's log, because it logs too much.
+    </p>`}
     ${faults.length > 0 && html`<${Faults} faults=${faults} />`}
     ${deprecated.length > 0 &&
     html`<h3>Deprecated names in use</h3>
@@ -121,7 +154,12 @@ function PluginCard({ plugin }) {
       <div class="scroll">
         <table>
           <thead>
-            <tr><th scope="col">Operation</th><th scope="col">Calls</th><th scope="col">Median</th><th scope="col">Slowest</th></tr>
+            <tr>
+              <th scope="col">Operation</th>
+              <th scope="col">Calls</th>
+              <th scope="col">Median</th>
+              <th scope="col">Slowest</th>
+            </tr>
           </thead>
           <tbody>
             ${timings.map(
@@ -148,11 +186,12 @@ function KeyTimings({ timings }) {
   const slowest = routes.reduce((a, b) => (b.slowest > a.slowest ? b : a), routes[0]);
   const numCalls = routes.reduce((sum, { count }) => sum + count, 0);
   const timingOf = (/** @type {string} */ name) => timings.find(({ what }) => what === name);
+  const slowestText = slowest ? `${formatCallTime(slowest.slowest)}, ${slowest.what.replace("route ", "")}` : "–";
   return html`<dl>
     <${Figure} label="Import" text=${formatCallTime(timingOf("import")?.slowest)} />
     <${Figure} label="is_active, median" text=${formatCallTime(timingOf("is_active")?.median)} />
     <${Figure} label="Requests" text=${formatValue(numCalls)} />
-    <${Figure} label="Slowest request" text=${slowest ? `${formatCallTime(slowest.slowest)}, ${slowest.what.replace("route ", "")}` : "–"} />
+    <${Figure} label="Slowest request" text=${slowestText} />
   </dl>`;
 }
 
@@ -161,7 +200,10 @@ function Figure({ label, text }) {
   return html`<div><dt>${label}</dt><dd>${text}</dd></div>`;
 }
 
-/** The errors of a plugin, all but the last one folded. @param {{ faults: Fault[] }} props  the last one first */
+/**
+ * A plugin's errors: the last one, and the others collapsed below it.
+ * @param {{ faults: Fault[] }} props  the last one first
+ */
 function Faults({ faults }) {
   const [last, ...earlier] = faults;
   return html`<h3>Last error</h3>
@@ -182,7 +224,10 @@ function FaultEntry({ fault }) {
   </div>`;
 }
 
-/** A plugin's options, each as one would type it. @param {{ plugin: string, options: Option[] }} props */
+/**
+ * A plugin's options, each as it is typed on the command line.
+ * @param {{ plugin: string, options: Option[] }} props
+ */
 function Options({ plugin, options }) {
   return html`<h3>Options</h3>
     <ul class="options">

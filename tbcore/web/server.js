@@ -2,7 +2,7 @@
  * Requests to the server. All URLs are relative to the page, so they also work under a path prefix.
  */
 
-/** An HTTP error response. `message` is the first line of its text, or else its status. */
+/** An error response of the server. Its `message` is the first line of the response, or the status. */
 export class ServerError extends Error {
   /**
    * @param {string} message  one line, for the user
@@ -46,9 +46,9 @@ export function address(path, params = {}) {
 }
 
 /**
- * Removes the prototype of a parsed JSON object whose keys are names from a log. Without it a name
- * that is not a key gives undefined, even `__proto__` or `toString`. Other values are returned as
- * they are.
+ * Removes the prototype of a parsed JSON object whose keys are names from a log, and returns the
+ * object. Afterwards it has undefined for every name that is not a key, even for `__proto__` or
+ * `toString`. Other values are returned unchanged.
  * @template T
  * @param {T} value
  * @returns {T}

@@ -30,13 +30,13 @@ const DIALOGS = {
 function Page({ state, sync }) {
   const [showsRuns, setShowsRuns] = useState(false); // on narrow pages
   const [dialog, setDialog] = useState(/** @type {"info" | "help" | null} */ (null));
-  const [isTabOpening, setTabOpening] = useState(true);
+  const [isTabOpening, setIsTabOpening] = useState(true);
   const frontends = state.frontends.value;
   const showsPlugins = state.tab.value === PLUGINS_PAGE;
   const plugin = orderTabs(frontends?.plugins ?? []).find(({ name }) => name === state.tab.value);
-  const empty = showsPlugins ? null : findEmptyState(state, plugin);
-  const isConnecting = empty === "connecting" && !state.serverError.value;
-  const isOpening = isConnecting || (empty === null && plugin?.error === null && isTabOpening);
+  const emptyKind = showsPlugins ? null : findEmptyKind(state, plugin);
+  const isConnecting = emptyKind === "connecting" && !state.serverError.value;
+  const isOpening = isConnecting || (emptyKind === null && plugin?.error === null && isTabOpening);
 
   useEffect(() => openFirstTab(state));
   useEffect(() => watchKeys({ state, onRuns: () => setShowsRuns(true), onHelp: () => setDialog("help") }), []);
@@ -56,17 +56,41 @@ function Page({ state, sync }) {
       onRetry=${sync.retry}
     />
     <div class="body">
-      <${Sidebar} state=${state} isOpen=${showsRuns} onClose=${() => setShowsRuns(false)} onInfo=${() => setDialog("info")} />
+      <${Sidebar}
+        state=${state}
+        isOpen=${showsRuns}
+        onClose=${() => setShowsRuns(false)}
+        onInfo=${() => setDialog("info")}
+      />
       <main>
         ${isOpening && html`<${Opening} key="opening" title=${plugin?.title} />`}
-        <div key="content" id="content" role="tabpanel" aria-labelledby=${plugin && `tab-${plugin.name}`} aria-label=${showsPlugins ? "Plugins" : undefined}>
+        <div
+          key="content"
+          id="content"
+          role="tabpanel"
+          aria-labelledby=${plugin && `tab-${plugin.name}`}
+          aria-label=${showsPlugins ? "Plugins" : undefined}
+        >
           ${showsPlugins
             ? html`<${Later} key="plugins" load=${() => import("./plugins-page.js")} of="PluginsPage" />`
             : isConnecting
-            ? null
-            : empty
-              ? html`<${Later} key="empty" load=${() => import("./empty-states.js")} of="EmptyState" kind=${empty} state=${state} plugin=${plugin} />`
-              : plugin && html`<${PluginView} key=${`${plugin.name} ${plugin.module}`} state=${state} plugin=${plugin} onOpening=${setTabOpening} />`}
+              ? null
+              : emptyKind
+                ? html`<${Later}
+                    key="empty"
+                    load=${() => import("./empty-states.js")}
+                    of="EmptyState"
+                    kind=${emptyKind}
+                    state=${state}
+                    plugin=${plugin}
+                  />`
+                : plugin &&
+                  html`<${PluginView}
+                    key=${`${plugin.name} ${plugin.module}`}
+                    state=${state}
+                    plugin=${plugin}
+                    onOpening=${setIsTabOpening}
+                  />`}
         </div>
       </main>
     </div>
@@ -74,7 +98,11 @@ function Page({ state, sync }) {
   `;
 }
 
-/** @typedef {"connecting" | "loading" | "noPlugin" | "noRuns" | "noActive" | "inactive"} EmptyKind */
+/**
+ * @typedef {"connecting" | "loading" | "noPlugin" | "noRuns" | "noActive" | "inactive"} EmptyKind
+ *   why the page has no tab to show; "noActive": no plugin has data, "inactive": the open tab's
+ *   plugin has none
+ */
 
 /**
  * Returns why there is no tab to show, or null if the open tab can be shown.
@@ -82,7 +110,7 @@ function Page({ state, sync }) {
  * @param {import("./state.js").Plugin | undefined} plugin  the open tab's plugin
  * @returns {EmptyKind | null}
  */
-function findEmptyState(state, plugin) {
+function findEmptyKind(state, plugin) {
   const frontends = state.frontends.value;
   const status = state.status.value;
   if (!frontends || !status) return "connecting";

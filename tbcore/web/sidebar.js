@@ -91,8 +91,9 @@ function Handle({ width, onWidth }) {
     handle.setPointerCapture(event.pointerId);
     /** @param {PointerEvent} move */
     const onMove = (move) => change(move.clientX - start);
+    const stop = () => handle.removeEventListener("pointermove", onMove);
     handle.addEventListener("pointermove", onMove);
-    handle.addEventListener("lostpointercapture", () => handle.removeEventListener("pointermove", onMove), { once: true });
+    handle.addEventListener("lostpointercapture", stop, { once: true });
   };
   /** @param {KeyboardEvent} event */
   const onKeyDown = (event) => {

@@ -1,20 +1,28 @@
 /**
- * The page's state, as signals: the server's data, and the reader's choices, which are also kept in
- * the page's address.
+ * The page's state, as signals: the server's data and the reader's choices. Most choices are also
+ * kept in the page's address, so that a link restores them.
  *
- * The shell's components read these signals and call the functions returned beside them. `sync.js`
- * updates the server's data.
+ * The shell's components read these signals, and change them by the functions that `createState`
+ * returns along with them. `sync.js` updates the server's data.
  */
 
 import { batch, computed, effect, signal } from "@preact/signals-core";
 import { formatAddress, parseAddress } from "./lib/address.js";
 import { colorsOf } from "./lib/colors.js";
 import { makeFilter } from "./lib/filter.js";
-import { storeText, fullText, addressText } from "./lib/stored-selections.js";
 import { compareNames } from "./lib/names.js";
 import { openPreferences } from "./lib/preferences.js";
 import { AUTO, checkedRuns, onlyRuns, selectionFromText, selectionToText, setChecked } from "./lib/selection.js";
+import { addressText, fullText, storeText } from "./lib/stored-selections.js";
 
+/**
+ * @template T
+ * @typedef {import("@preact/signals-core").Signal<T>} Signal
+ */
+/**
+ * @template T
+ * @typedef {import("@preact/signals-core").ReadonlySignal<T>} ReadonlySignal
+ */
 /**
  * @typedef {import("./updates.js").Status} Status
  * @typedef {import("./updates.js").Connection} Connection
@@ -42,33 +50,36 @@ export const PLUGINS_PAGE = "plugins";
  */
 const ADDRESS_DELAY_MS = 150;
 
-/** Colour of a run that has none. */
+/** Colour of a run until one is computed for it. */
 const DEFAULT_COLOR = "#888888";
 
 /** Creates the state of a page. Called once per page, since it listens to the window. */
 export function createState() {
   // --- the server's data
-  /** @type {import("@preact/signals-core").Signal<Status | null>} */
+  /** @type {Signal<Status | null>} */
   const status = signal(null);
-  /** @type {import("@preact/signals-core").Signal<Connection>} */
+  /** @type {Signal<Connection>} */
   const connection = signal("connecting");
-  /** Message of the error that the last refresh got from the server. @type {import("@preact/signals-core").Signal<string | null>} */
+  /**
+   * Message of the server's error response to the last refresh; null if there was none.
+   * @type {Signal<string | null>}
+   */
   const serverError = signal(null);
-  /** @type {import("@preact/signals-core").Signal<Frontends | null>} */
+  /** @type {Signal<Frontends | null>} */
   const frontends = signal(null);
-  /** Names of all runs, in the order of data/runs. @type {import("@preact/signals-core").Signal<string[]>} */
+  /** Names of all runs, in the order of data/runs. @type {Signal<string[]>} */
   const runs = signal([]);
-  /** @type {import("@preact/signals-core").Signal<ReadonlyMap<string, RunDetails>>} */
+  /** @type {Signal<ReadonlyMap<string, RunDetails>>} */
   const runDetails = signal(new Map());
-  /** The server's clock in seconds since the epoch, at most about 30 seconds old. */
+  /** The server's clock, in seconds since the epoch; updated while the page is visible. */
   const now = signal(Date.now() / 1000);
-  /** @type {import("@preact/signals-core").Signal<Generations>} */
+  /** @type {Signal<Generations>} */
   const generations = signal({ all: "", lists: "", of: () => "" });
 
   // --- the reader's choices
   /** Name of the open tab's plugin, PLUGINS_PAGE, or "" before a tab is open. */
   const tab = signal("");
-  /** @type {import("@preact/signals-core").Signal<Selection>} */
+  /** @type {Signal<Selection>} */
   const selection = signal(AUTO);
   /** Whether the address refers to a selection that is not stored in this browser. */
   const isSelectionMissing = signal(false);
@@ -76,17 +87,23 @@ export function createState() {
   const tagFilterText = signal("");
   /** Rule by which runs are grouped; "" if they are not grouped. */
   const groupRule = signal("");
-  /** Module that compiles rules; loaded for the first rule. @type {import("@preact/signals-core").Signal<typeof import("./lib/run-groups.js") | null>} */
+  /**
+   * Module that compiles rules; loaded for the first rule.
+   * @type {Signal<typeof import("./lib/run-groups.js") | null>}
+   */
   const runGroupsModule = signal(null);
-  /** Plugins' settings, with keys `plugin.setting`. @type {import("@preact/signals-core").Signal<Record<string, string>>} */
+  /** Plugins' settings, with keys `plugin.setting`. @type {Signal<Record<string, string>>} */
   const settings = signal({});
-  /** Name of the run under the pointer, in the run list or in a chart. @type {import("@preact/signals-core").Signal<string | null>} */
+  /**
+   * Name of the run under the pointer, in the run list or in a chart.
+   * @type {Signal<string | null>}
+   */
   const hoveredRun = signal(null);
-  /** Keys of the open tab. @type {import("@preact/signals-core").Signal<readonly Key[]>} */
+  /** Keys of the open tab. @type {Signal<readonly Key[]>} */
   const pluginKeys = signal([]);
   /** Preferences by plugin. @type {Map<string, import("./lib/preferences.js").Preferences>} */
   const preferences = new Map();
-  /** @type {import("@preact/signals-core").Signal<Theme>} */
+  /** @type {Signal<Theme>} */
   const theme = signal(document.documentElement.dataset.theme === "dark" ? "dark" : "light");
 
   // --- computed from both
@@ -96,12 +113,15 @@ export function createState() {
   /** Names of the checked runs. */
   const checked = computed(() => checkedRuns(selection.value, runs.value));
   const selectionText = computed(() => selectionToText(selection.value));
-  /** The selection as in the address: a long one is stored in the browser and has a short name. */
+  /** Text of the selection in the address; a key if the selection is too long and stored instead. */
   const selectionInAddress = computed(() => addressText(selectionText.value));
   /** Colours that the reader has chosen, by run or group. No plugin can have a name with a `#`. */
   const colorOverrides = openPreferences("#colors");
   const runColors = computed(() => assignColors(runs.value));
-  /** The compiled rule, or why it is invalid: it may come from a link. @type {import("@preact/signals-core").ReadonlySignal<{ group?: (run: string) => string, error?: string }>} */
+  /**
+   * The compiled rule, or why it is invalid. An invalid rule can come from a link.
+   * @type {ReadonlySignal<{ group?: (run: string) => string, error?: string }>}
+   */
   const compiledRule = computed(() => {
     if (groupRule.value === "" || !runGroupsModule.value) return {};
     try {
@@ -111,7 +131,10 @@ export function createState() {
     }
   });
   const groupError = computed(() => compiledRule.value.error ?? null);
-  /** Group of each run; null if runs are not grouped. @type {import("@preact/signals-core").ReadonlySignal<ReadonlyMap<string, string> | null>} */
+  /**
+   * Group of each run; null if runs are not grouped.
+   * @type {ReadonlySignal<ReadonlyMap<string, string> | null>}
+   */
   const groupOf = computed(() => {
     const { group } = compiledRule.value;
     return group ? new Map(runs.value.map((run) => [run, group(run)])) : null;
@@ -120,22 +143,34 @@ export function createState() {
   const colors = computed(() => {
     if (!groupOf.value) return runColors.value;
     const groupColors = assignColors([...new Set(groupOf.value.values())]);
-    return new Map(Array.from(groupOf.value, ([run, group]) => [run, groupColors.get(group) ?? DEFAULT_COLOR]));
+    const entries = Array.from(groupOf.value);
+    return new Map(entries.map(([run, group]) => [run, groupColors.get(group) ?? DEFAULT_COLOR]));
   });
   /**
-   * Runs that are checked and match the run filter, in natural order. Until the reader checks runs,
-   * all count as checked here, not only the newest.
-   * @type {import("@preact/signals-core").ReadonlySignal<readonly Run[]>}
+   * The checked runs that match the run filter, in natural order. While the reader has not checked
+   * any, this has all runs that match the filter, instead of the newest ones.
+   * @type {ReadonlySignal<readonly Run[]>}
    */
   const wantedRuns = computed(() => {
-    const isChecked = (/** @type {string} */ name) => selection.value.base === "auto" || checked.value.has(name);
+    const isAuto = selection.value.base === "auto";
     return sortedRuns.value
-      .filter((name) => isChecked(name) && runFilter.value.matches(name))
-      .map((name) => ({ name, color: colors.value.get(name) ?? DEFAULT_COLOR, group: groupOf.value?.get(name) ?? null }));
+      .filter((name) => (isAuto || checked.value.has(name)) && runFilter.value.matches(name))
+      .map((name) => ({
+        name,
+        color: colors.value.get(name) ?? DEFAULT_COLOR,
+        group: groupOf.value?.get(name) ?? null,
+      }));
   });
-  /** Runs that are checked and match the run filter, in natural order. @type {import("@preact/signals-core").ReadonlySignal<readonly Run[]>} */
+  /**
+   * The checked runs that match the run filter, in natural order. While the reader has not checked
+   * any, the newest runs are checked.
+   * @type {ReadonlySignal<readonly Run[]>}
+   */
   const shownRuns = computed(() => wantedRuns.value.filter(({ name }) => checked.value.has(name)));
-  /** Groups of the shown runs; null if runs are not grouped. @type {import("@preact/signals-core").ReadonlySignal<Grouping | null>} */
+  /**
+   * Groups of the shown runs; null if runs are not grouped.
+   * @type {ReadonlySignal<Grouping | null>}
+   */
   const groups = computed(() => {
     if (!groupOf.value) return null;
     /** @type {Map<string, RunGroup>} */
@@ -202,15 +237,17 @@ export function createState() {
     setRunFilter: (text) => void (runFilterText.value = text),
     /** @param {string} text */
     setTagFilter: (text) => void (tagFilterText.value = text),
-    /** @param {readonly string[]} names @param {boolean} isChecked */
-    checkRuns: (names, isChecked) => void (selection.value = setChecked(selection.value, names, isChecked, runs.value)),
-    /** @param {string} name */
+    /** Checks or unchecks runs. @param {readonly string[]} names @param {boolean} isChecked */
+    checkRuns(names, isChecked) {
+      selection.value = setChecked(selection.value, names, isChecked, runs.value);
+    },
+    /** Checks one run and unchecks all others. @param {string} name */
     checkOnly: (name) => void (selection.value = onlyRuns([name], runs.value)),
-    /** @param {readonly string[]} names */
+    /** Checks these runs and unchecks all others. @param {readonly string[]} names */
     checkOnlyThese: (names) => void (selection.value = onlyRuns(names, runs.value)),
     /** @param {string} rule  "" removes the grouping */
     setGroupRule: (rule) => void (groupRule.value = rule),
-    /** @param {string} name  name of a run or a group @param {string | null} color  null resets it */
+    /** @param {string} name  of a run or a group @param {string | null} color  null resets it */
     setColor: (name, color) => colorOverrides.set(name, color),
     /** Returns a link to the page's current view. */
     link: () => new URL(currentAddress(), location.href).href,
@@ -220,7 +257,7 @@ export function createState() {
   };
 
   /**
-   * Returns a colour for each name: the reader's choice or else one that is computed from all names.
+   * Returns a colour for each name: the reader's choice, or else one computed from all names.
    * @param {readonly string[]} names
    */
   function assignColors(names) {
@@ -270,7 +307,7 @@ export function createState() {
   /** Sets the reader's choices from the page's address. */
   function readAddress() {
     const { tab: name, values } = parseAddress(location.hash);
-    const { runs: runsText, runFilter: runText = "", tagFilter: tagText = "", group = "", ...rest } = values;
+    const { runs: runsText, runFilter = "", tagFilter = "", group = "", ...pluginSettings } = values;
     batch(() => {
       if (name !== "") tab.value = name;
       if (selectionInAddress.peek() !== (runsText ?? null)) {
@@ -278,10 +315,11 @@ export function createState() {
         selection.value = selectionFromText(text);
         isSelectionMissing.value = text === null;
       }
-      runFilterText.value = runText;
-      tagFilterText.value = tagText;
+      runFilterText.value = runFilter;
+      tagFilterText.value = tagFilter;
       groupRule.value = group;
-      if (JSON.stringify(settings.peek()) !== JSON.stringify(rest)) settings.value = rest;
+      const isChanged = JSON.stringify(settings.peek()) !== JSON.stringify(pluginSettings);
+      if (isChanged) settings.value = pluginSettings;
     });
   }
 
@@ -335,7 +373,7 @@ export function createState() {
 /**
  * Returns a function that makes a filter from the signal's text. Each filter is made with the
  * previous one, which stays in effect while the text is not a valid regular expression.
- * @param {import("@preact/signals-core").ReadonlySignal<string>} text
+ * @param {ReadonlySignal<string>} text
  */
 function withPrevious(text) {
   /** @type {import("./lib/filter.js").Filter | undefined} */
@@ -343,7 +381,10 @@ function withPrevious(text) {
   return () => (previous = makeFilter(text.value, previous));
 }
 
-/** Returns the system's theme, and the media query that changes with it. @returns {{ query: MediaQueryList, theme: Theme }} */
+/**
+ * Returns the system's theme, and the media query that changes with it.
+ * @returns {{ query: MediaQueryList, theme: Theme }}
+ */
 function systemTheme() {
   const query = matchMedia("(prefers-color-scheme: dark)");
   return { query, theme: query.matches ? "dark" : "light" };

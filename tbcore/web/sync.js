@@ -4,7 +4,7 @@
 
 import { batch } from "@preact/signals-core";
 import { isLive } from "./lib/run-order.js";
-import { ServerError, address, withoutPrototype, getJSON } from "./server.js";
+import { ServerError, address, getJSON, withoutPrototype } from "./server.js";
 import { watchUpdates } from "./updates.js";
 
 /** Minimum time between two refreshes of a visible page. */
@@ -15,22 +15,22 @@ const HIDDEN_REFRESH_INTERVAL_MS = 10000;
 const RETRY_DELAY_MS = 3000;
 /** Minimum time between two requests for the details of all runs. */
 const DETAILS_INTERVAL_MS = 2000;
-/** Minimum time between two such requests, per run: the response grows with the number of runs. */
+/** The same minimum per run, for many runs: the response grows with their number. */
 const DETAILS_INTERVAL_MS_PER_RUN = 2;
 /**
- * Time between two updates of the page's clock. The ages of runs are shown in minutes. A live run's
- * details are fetched along with it, since its file may grow without a new event.
+ * Time between two updates of the page's clock; the ages of runs are shown in minutes. If any run
+ * is live, the details are fetched at the same time, since its file may grow without a new event.
  */
 const CLOCK_INTERVAL_MS = 30000;
 
 /**
  * Starts synchronizing, for as long as the page is open.
  * @param {import("./state.js").State} state  receives the server's data
- * @returns {{ reload(): void, retry(): void }} `reload` fetches everything again; `retry` reconnects
- *   at once
+ * @returns {{ reload(): void, retry(): void }} `reload` fetches everything again; `retry`
+ *   reconnects at once
  */
 export function keepInSync(state) {
-  /** The generations of the data that the page has now. */
+  /** Generations of the data that the page has. */
   let loaded = { all: "", lists: "" };
   /** Part of every generation, so that after `reload` everything counts as changed. */
   let numManualReloads = 0;
@@ -66,7 +66,7 @@ export function keepInSync(state) {
 
   /** Starts a refresh as soon as the interval since the last one has passed. */
   function schedule() {
-    if (isRefreshing) return; // checks for newer data when it ends
+    if (isRefreshing) return; // the refresh checks for newer data when it ends
     const isVisible = document.visibilityState === "visible";
     const interval = isVisible ? REFRESH_INTERVAL_MS : HIDDEN_REFRESH_INTERVAL_MS;
     clearTimeout(timer);
@@ -101,11 +101,11 @@ export function keepInSync(state) {
     else if (state.status.value && generationsOf(state.status.value).all !== loaded.all) schedule();
   }
 
-  /** @returns {Promise<[string[], import("./state.js").Frontends]>} */
+  /** Fetches the lists of runs and plugins. @returns {Promise<[string[], import("./state.js").Frontends]>} */
   async function fetchLists() {
     const [runs, frontends] = await Promise.all([getJSON(address("data/runs")), getJSON(address("data/frontends"))]);
-    // With `--api legacy`, data/runs is an object with the runs as keys. JavaScript moves keys that
-    // are integers to the front, so the order of the runs is taken from data/run_details.
+    // With `--api legacy`, data/runs is an object with the runs as keys. JavaScript puts keys that
+    // are integers first, so the names are taken in their order from data/run_details.
     return [Array.isArray(runs) ? runs : (await getJSON(address("data/run_details"))).runs, frontends];
   }
 
@@ -129,7 +129,7 @@ export function keepInSync(state) {
  * Keeps the details in the run list up to date, and the clock from which the ages of runs are
  * computed.
  * @param {import("./state.js").State} state
- * @returns {{ request(): void }} `request` fetches the details as soon as the interval allows
+ * @returns {{ request(): void }} `request` is called when the server has new data
  */
 function syncRunDetails(state) {
   /** When the last request was sent, on the clock of `performance.now()`, in milliseconds. */
@@ -146,6 +146,7 @@ function syncRunDetails(state) {
   }, CLOCK_INTERVAL_MS);
   return { request };
 
+  /** Fetches the details as soon as the interval since the last request has passed. */
   function request() {
     const numRuns = state.runs.value.length;
     const interval = Math.max(DETAILS_INTERVAL_MS, numRuns * DETAILS_INTERVAL_MS_PER_RUN);

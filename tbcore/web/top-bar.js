@@ -53,7 +53,13 @@ export function TopBar({ state, showsRuns, onRuns, onInfo, onHelp, onReload, onR
     <${Tabs} state=${state} />
     <${StatusChip} state=${state} onInfo=${onInfo} onRetry=${onRetry} />
     <${CopyLink} state=${state} />
-    <button type="button" class="tb-icon-button" aria-label="Reload" title="Reload all data from the server" onClick=${onReload}>
+    <button
+      type="button"
+      class="tb-icon-button"
+      aria-label="Reload"
+      title="Reload all data from the server"
+      onClick=${onReload}
+    >
       <${Icon} name="reload" />
     </button>
     <button
@@ -78,7 +84,10 @@ export function TopBar({ state, showsRuns, onRuns, onInfo, onHelp, onReload, onR
   </header>`;
 }
 
-/** The tabs; those that do not fit are reached by scrolling. @param {{ state: import("./state.js").State }} props */
+/**
+ * The tabs; those that do not fit are reached by scrolling.
+ * @param {{ state: import("./state.js").State }} props
+ */
 function Tabs({ state }) {
   const list = useRef(/** @type {HTMLElement | null} */ (null));
   const tabs = orderTabs(state.frontends.value?.plugins ?? []);

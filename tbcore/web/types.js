@@ -20,8 +20,8 @@
 
 /**
  * A value that changes. `subscribe` calls back at once and after each change, until the tab closes
- * or the function that it returns is called. In a preact component it is enough to read `value`: the
- * component is rendered again after each change.
+ * or the function that it returns is called. In a preact component it is enough to read `value`:
+ * the component is rendered again after each change.
  * @template T
  * @typedef {{ readonly value: T, subscribe(callback: (value: T) => void): () => void }} Readable
  */
@@ -44,8 +44,8 @@
  * The object that `render` receives: everything that a plugin's module can use of the page.
  * @typedef {object} Host
  * @property {string} name  the plugin's name
- * @property {HTMLElement} element  the element to draw in, inside the plugin's own shadow root, which
- *   has the shared styles of `tbcore/lib/components.css`
+ * @property {HTMLElement} element  the element to draw in, inside the plugin's own shadow root,
+ *   which has the shared styles of `tbcore/lib/components.css`
  * @property {(path: string, init?: RequestInit) => Promise<Response>} fetch  sends a request below
  *   `data/plugin/<name>/`, like the browser's `fetch`; aborted when the tab closes
  * @property {(path: string, params?: Params) => Promise<any>} fetchJSON  sends a GET request below
@@ -55,25 +55,25 @@
  * @property {(textOrUrl: string | URL) => Promise<void>} css  adds a style sheet to the plugin's
  *   shadow root: CSS text, or a URL relative to the module
  * @property {Readable<readonly Run[]>} runs  the runs to show, with their colours, in natural order
- * @property {Readable<readonly Run[]>} wantedRuns  the same runs, but all instead of the newest ones
- *   while the reader has not checked any: for a tab that can show any number of runs
+ * @property {Readable<readonly Run[]>} wantedRuns  the same runs; but while the reader has not
+ *   checked any, all runs instead of the newest: for a tab that can show any number of runs
  * @property {Readable<Grouping | null>} groups  the members of `runs` by group; null if the reader
  *   has not grouped them
- * @property {Readable<string | null> & { set(name: string | null): void }} hoveredRun  the run under
- *   the pointer, in the run list or in a chart; highlight it, and set it when the pointer is over a
- *   run in your tab
+ * @property {Readable<string | null> & { set(name: string | null): void }} hoveredRun  name of the
+ *   run under the pointer, in the run list or in a chart; highlight it, and set it when the pointer
+ *   is over a run in your tab
  * @property {(name: string) => void} checkOnly  shows this run and hides all others
  * @property {Readable<Filter> & { set(text: string): void }} tagFilter  which tags to show; see
  *   `tbcore/lib/filter-box.js`
  * @property {Settings} settings  the plugin's settings in the address: what the tab shows
  * @property {Settings} preferences  the plugin's settings in the browser: how the reader likes the
  *   tab, for all log directories
- * @property {(keys: readonly Key[]) => void} keys  sets the tab's keyboard shortcuts, which the help
- *   dialog lists; replaces those set before
+ * @property {(keys: readonly Key[]) => void} keys  sets the tab's keyboard shortcuts, which the
+ *   help dialog lists; replaces those set before
  * @property {Readable<Theme>} theme  "light" or "dark"
  * @property {Readable<Generations>} generations  the generations of the server's current data
- * @property {(callback: (generations: Generations) => void) => () => void} onReload  calls back when
- *   the server has new data; data whose generation is unchanged need not be fetched again
+ * @property {(callback: (generations: Generations) => void) => () => void} onReload  calls back
+ *   when the server has new data; data whose generation is unchanged need not be fetched again
  * @property {(error: unknown) => void} showError  shows an error in the tab instead of the plugin
  * @property {AbortSignal} signal  aborted when the tab closes
  *
@@ -92,7 +92,7 @@
  * @property {boolean} active  whether it has data to show
  * @property {string | null} error  why it could not be loaded; null if it was
  * @property {string | null} activity_error  what its hook `is_active` raised; null if it returned
- * @property {string} [traceback]  traceback of the error, or "" without one; undefined without `--dev`
+ * @property {string} [traceback]  traceback of the error, "" if it has none; only with `--dev`
  * @property {string} distribution  the Python distribution that it belongs to
  * @property {string} description
  * @property {Readonly<Record<string, string>>} how_to_log  a few lines of code by framework
@@ -119,12 +119,12 @@
  *
  * @typedef {object} Run  a run that is shown
  * @property {string} name
- * @property {string} color  `#rrggbb`, for the current theme; its group's colour if runs are grouped
+ * @property {string} color  `#rrggbb` for the current theme; its group's colour if runs are grouped
  * @property {string | null} group  name of its group; null if runs are not grouped
  *
  * @typedef {object} RunGroup
  * @property {string} name
- * @property {string} color  `#rrggbb`, for the current theme
+ * @property {string} color  `#rrggbb` for the current theme
  * @property {Run[]} runs  the shown runs of the group; never empty
  *
  * @typedef {object} Grouping
@@ -142,9 +142,12 @@
  * @property {number | null} start  wall time of its first event
  * @property {number | null} last  wall time of its last event
  * @property {number | null} modified  when its newest file was last modified
- * @property {{ num_tags: number, tags: string[], first_steps: (number | null)[] } | undefined} nonfinite
- *   its tags with NaN or infinite values: their number, the names of some, and the first such step of
- *   each of those; undefined if there are none
+ * @property {Nonfinite | undefined} nonfinite  its tags with NaN or infinite values
+ *
+ * @typedef {object} Nonfinite
+ * @property {number} num_tags  number of tags with NaN or infinite values
+ * @property {string[]} tags  names of some of these tags
+ * @property {(number | null)[]} first_steps  the first such step of each of `tags`
  */
 
 export {};

@@ -4,14 +4,14 @@
  * sixth tab would not load.
  *
  * This is a classic worker, since import maps do not apply in workers. Messages from a page:
- *   {type: "register", url}  the first message; sent again when the worker may have removed the page
+ *   {type: "register", url}  the first message, repeated when the worker may have removed the page
  *   {type: "pong"}           response to a ping
  *   {type: "retry"}          reconnect at once
  *   {type: "unregister"}     the page is closing
  * Messages to a page:
  *   {type: "status", status}          the server's latest status
- *   {type: "connection", connection}  "connecting", "live", "retrying", or "timed out" if the stream
- *                                     opened without a message, as behind a proxy that buffers
+ *   {type: "connection", connection}  "connecting", "live", "retrying", or "timed out": the stream
+ *                                     sent no message, as behind a proxy that buffers responses
  *   {type: "ping"}                    the page must respond with a pong
  */
 {
@@ -23,7 +23,7 @@
   const FIRST_RETRY_DELAY_MS = 500;
   const MAX_RETRY_DELAY_MS = 10000;
 
-  /** @type {Map<MessagePort, number>} the pages' ports, with their number of unanswered pings */
+  /** Number of unanswered pings of each page, by its port. @type {Map<MessagePort, number>} */
   const ports = new Map();
   /** @type {EventSource | null} */
   let source = null;
@@ -32,7 +32,10 @@
   let status = null;
   let connection = "connecting";
   let numFailures = 0;
-  /** @type {ReturnType<typeof setTimeout> | undefined} runs out for the first message or a retry */
+  /**
+   * Timeout of the first message, or delay of the next attempt.
+   * @type {ReturnType<typeof setTimeout> | undefined}
+   */
   let timer;
 
   const scope = /** @type {{ onconnect: ((event: MessageEvent) => void) | null }} */ (/** @type {unknown} */ (self));
@@ -75,7 +78,7 @@
       setConnection("live");
       send({ type: "status", status });
     };
-    // The browser itself would not reconnect after a status such as 502, and does not back off.
+    // The browser's own reconnection has no backoff, and gives up after a status such as 502.
     source.onerror = () => fail("retrying");
   }
 

@@ -16,7 +16,7 @@ import { address, getJSON } from "./server.js";
  *   `is_active` returns after its timeout
  * @property {number} generation  increases when any data changes
  * @property {number} runs_generation  the generation at which the list of runs or tags last changed
- * @property {boolean} loading
+ * @property {boolean} loading  whether a pass is in progress
  * @property {number} passes  completed passes over the log directory
  * @property {number} num_runs
  * @property {number} num_files
@@ -35,9 +35,9 @@ import { address, getJSON } from "./server.js";
  */
 
 const POLL_INTERVAL_MS = 3000;
-/** Time within which the worker must send a message. */
+/** Time within which the worker must send its first message. */
 const WORKER_TIMEOUT_MS = 4000;
-/** Time within which the page's own event stream must send a message. */
+/** Time within which the page's own event stream must send its first message. */
 const STREAM_TIMEOUT_MS = 8000;
 
 /**

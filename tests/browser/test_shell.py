@@ -693,7 +693,7 @@ def routes(multiplexer):
     page.wait_for_function("() => !tb.card('loss').innerText.includes('eval')")
     page.get_by_role("button", name="Ungrouped").click()
     page.wait_for_function("() => !tb.card('loss')")
-    page.get_by_role("button", name="Unfold all").click()
+    page.get_by_role("button", name="Expand all").click()
     page.wait_for_function("() => tb.card('loss')")
     page.get_by_label("Filter tags").fill("rate")
     page.wait_for_function("() => !tb.card('loss') && tb.card('train/rate')")
