@@ -1,4 +1,4 @@
-"""For tests of the server: plugins made of functions, and a client of an application with them."""
+"""Fixtures for tests of the server: plugins made of functions, and clients of their server."""
 
 from __future__ import annotations
 
@@ -44,8 +44,7 @@ def tuning() -> Any:
 def make_client() -> Callable[..., TestClient]:
     """`make_client({"name": plugin}, path_prefix="/x")`: a client of a server with these plugins.
 
-    Plugins that are loaded already are given as a list. Its multiplexer is empty unless one is
-    given.
+    Plugins that are loaded already are passed as a list. The multiplexer is empty by default.
     """
 
     def make(

@@ -1,4 +1,4 @@
-"""Whether a plugin is active: asked at most once in a generation, and never a burden to others."""
+"""Activity: at most one call of `is_active` for each generation, which never delays others."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def ask(activity: Activity, times: int = 1) -> list[bool]:
 
 
 def test_the_hook_is_called_once_in_a_generation(make_activity: Make) -> None:
-    """However many ask, at one time or after one another."""
+    """However many requests need the result, at the same time or later."""
     store = Store()
     calls = []
 
@@ -86,14 +86,14 @@ def test_the_hook_is_called_once_in_a_generation(make_activity: Make) -> None:
     assert ask(made) == [False]
     assert len(calls) == 1
     store.generation = 1
-    # The thread has told its answer a moment before it is free.
+    # The thread sets the result a moment before it is idle.
     until(lambda: made._pool._num_idle == 1)
     assert ask(made, times=5) == [True] * 5
     assert calls == ["made-1"] * 2
 
 
 def test_without_the_hook_claims_decide(make_activity: Make) -> None:
-    """A plugin that claims nothing is always there."""
+    """A plugin without claims is always active."""
     store = Store(held=(Kind("histo"),))
 
     assert ask(make_activity(store)) == [True]
@@ -104,7 +104,7 @@ def test_without_the_hook_claims_decide(make_activity: Make) -> None:
 def test_an_exception_counts_as_inactive_and_is_logged_once(
     make_activity: Make, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Once for each type; the plugin is asked again in the next generation."""
+    """Once for each type. The hook is called again in the next generation."""
     store = Store()
 
     def is_active(multiplexer: Any) -> bool:
@@ -159,23 +159,23 @@ def test_documented_timeouts_are_those_of_the_server() -> None:
         assert re.search(rf"\b{slow}\b.*\b[Aa]fter {tuning.plugin_timeout_seconds:g} s\b", words)
 
 
-def test_the_event_loop_goes_on_meanwhile(make_activity: Make) -> None:
-    """Other requests are answered while a plugin thinks."""
-    has_turned = threading.Event()
-    made = make_activity(Store(), lambda: has_turned.wait(PATIENCE))
+def test_a_call_does_not_block_the_event_loop(make_activity: Make) -> None:
+    """Other requests are served while the hook runs."""
+    loop_has_run = threading.Event()
+    made = make_activity(Store(), lambda: loop_has_run.wait(PATIENCE))
 
     async def turn() -> bool:
         asking = asyncio.ensure_future(made.is_active())
         for _ in range(10):
             await asyncio.sleep(0.01)
         assert not asking.done()
-        has_turned.set()
+        loop_has_run.set()
         return await asking
 
     assert asyncio.run(turn())
 
 
-def test_an_answer_that_does_not_come_is_not_waited_for(
+def test_a_call_that_does_not_return_times_out(
     make_activity: Make,
     tuning: Any,
     caplog: pytest.LogCaptureFixture,
@@ -246,8 +246,8 @@ def test_pages_are_notified_of_a_late_result_that_differs(make_activity: Make, l
     assert ask(made) == [late]
 
 
-def test_a_generation_that_passes_meanwhile_is_asked_for(make_activity: Make) -> None:
-    """An answer about older data does not do for somebody who saw newer data."""
+def test_a_new_generation_during_a_call_causes_another_call(make_activity: Make) -> None:
+    """The result for older data is not used for a client that has seen newer data."""
     store = Store()
     started, release = threading.Event(), threading.Event()
 

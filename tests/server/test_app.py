@@ -1,4 +1,4 @@
-"""The core's addresses: data, the page, static files, prefixes, headers on everything."""
+"""The core's addresses: data, the page, static files, path prefixes, and headers everywhere."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def hello(request: Request) -> Response:
 
 
 def test_logdir_and_environment(make_client: Make) -> None:
-    """The argument as given, a spec too; the title; our version."""
+    """The argument as it was typed, the window's title, and the version."""
     client = make_client(logdir="a:/x,\u00e9\udcff", window_title="My runs")
 
     assert client.get("data/logdir").json() == {"logdir": "a:/x,\u00e9\\xff"}
@@ -83,7 +83,7 @@ def test_logdir_and_environment(make_client: Make) -> None:
 def test_runs_are_a_list_in_the_order_of_the_store(
     make_client: Make, load: Make, tmp_path: Path
 ) -> None:
-    """By first event among those found at once."""
+    """Runs that were found at the same time are sorted by their first events."""
     write_run(tmp_path / "logs", "b", scalars={"x": [1.0]}, wall_time=5.0)
     write_run(tmp_path / "logs", "a", scalars={"x": [1.0]}, wall_time=9.0)
 
@@ -93,7 +93,7 @@ def test_runs_are_a_list_in_the_order_of_the_store(
 def test_run_details_are_columns_in_the_order_of_the_runs(
     make_client: Make, load: Make, tmp_path: Path
 ) -> None:
-    """Times, and the first tags with values that are not finite."""
+    """Times, and the first tags with nonfinite values."""
     bad = {f"x{index}": [1.0] * index + [float("nan"), 2.0] for index in range(7)}
     write_run(tmp_path / "logs", "b", scalars={"x": [1.0, 2.0, 3.0]}, wall_time=5.0)
     write_run(tmp_path / "logs", "a", scalars=bad | {"y": [2.0]}, wall_time=9.00049)
@@ -120,10 +120,10 @@ def test_run_details_are_columns_in_the_order_of_the_runs(
     assert make_client().get("data/run_details").json()["runs"] == []
 
 
-def test_frontends_say_what_there_is_and_what_nobody_shows(
+def test_frontends_list_tabs_and_unclaimed_data(
     make_client: Make, make_plugin: Make, load: Make, tmp_path: Path
 ) -> None:
-    """Tabs in their order, failed ones with the reason, and what to install for the rest."""
+    """Tabs in order, the errors of failed plugins, and what to install for other data."""
     write_run(
         tmp_path / "logs", "train",
         scalars={"loss": [1.0, 0.5]}, histograms={"w": [[1.0, 2.0]], "v": [[1.0]]},
@@ -176,15 +176,15 @@ def test_frontends_say_what_there_is_and_what_nobody_shows(
         "example_tag": "w",
         "install": "tbcore-histograms",
     }
-    # Only a log knows this name, and a log is no reason to install something.
+    # This name occurs only in a log, so no distribution is derived from it.
     assert unshown["some_plugin"]["install"] is None
     assert len(unshown) == 2
 
 
-def test_frontends_tell_a_hook_that_failed_from_no_data(
+def test_frontends_distinguish_a_failed_hook_from_no_data(
     make_client: Make, make_plugin: Make, tmp_path: Path
 ) -> None:
-    """In one line, and only as long as it fails."""
+    """The error is one line, and disappears when the hook returns again."""
     multiplexer = Multiplexer()
 
     def is_active(multiplexer: Multiplexer) -> bool:
@@ -213,7 +213,7 @@ def test_frontends_tell_a_hook_that_failed_from_no_data(
         ("", "tbcore-scalars"),
     ],
 )
-def test_what_is_loaded_is_not_named_to_be_installed(
+def test_a_loaded_plugin_is_not_recommended_for_installation(
     make_client: Make,
     make_plugin: Make,
     load: Make,
@@ -221,7 +221,7 @@ def test_what_is_loaded_is_not_named_to_be_installed(
     loaded: str,
     install: str | None,
 ) -> None:
-    """A tensor of two numbers may name the plugin that shows one, and is not shown by it."""
+    """A tensor of two numbers may name a plugin that shows only single numbers."""
     event = Event(step=1)
     value = event.summary.value.add(tag="two")
     value.metadata.plugin_data.plugin_name = "scalars"
@@ -249,7 +249,7 @@ def test_what_is_loaded_is_not_named_to_be_installed(
 def test_the_claims_of_a_failed_plugin_show_nothing(
     make_client: Make, make_plugin: Make, load: Make, tmp_path: Path
 ) -> None:
-    """Its data has no tab, however well it described itself."""
+    """Its data has no tab."""
     write_run(tmp_path / "logs", "train", scalars={"loss": [1.0]})
     plugin = make_plugin(info={"claims": [Claim()]}, routes=lambda: 1 / 0)
 
@@ -259,7 +259,7 @@ def test_the_claims_of_a_failed_plugin_show_nothing(
 
 
 def test_the_listing_has_every_plugin(make_client: Make, make_plugin: Make) -> None:
-    """In the order of the tabs; a boolean for each, also when hooks return something else."""
+    """In the order of the tabs. Values are booleans even if hooks return something else."""
     client = make_client(
         {
             "b": make_plugin(is_active=lambda: "yes"),
@@ -303,7 +303,7 @@ def test_the_listing_has_every_plugin(make_client: Make, make_plugin: Make) -> N
 def test_unknown_addresses_are_404_in_one_line(
     make_client: Make, make_plugin: Make, path: str
 ) -> None:
-    """Plain text, for GET and for POST."""
+    """As plain text, for GET and for POST."""
     client = make_client({"made": make_plugin()})
     for method in ("GET", "POST"):
         response = client.request(method, f"http://localhost:6006/{path}")
@@ -314,7 +314,7 @@ def test_unknown_addresses_are_404_in_one_line(
 
 
 def test_one_trailing_slash_is_ignored(make_client: Make) -> None:
-    """Answered right away, not redirected."""
+    """The response comes at once, without a redirect."""
     client = make_client()
 
     assert client.get("data/runs/").json() == []
@@ -326,7 +326,7 @@ def test_one_trailing_slash_is_ignored(make_client: Make) -> None:
     "path", ["", "data/runs", "data/updates", "data/frontends", "static/tbcore/index.html"]
 )
 def test_other_methods_are_405(make_client: Make, method: str, path: str) -> None:
-    """The core changes nothing by HTTP."""
+    """Nothing of the core can be changed by HTTP."""
     response = make_client().request(method, path)
 
     assert response.status_code == 405
@@ -369,10 +369,10 @@ def failing(request: Request) -> Response:
     ],
 )
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
-def test_every_answer_is_safe(
+def test_every_response_has_the_safety_headers(
     make_client: Make, make_plugin: Make, path: str, status: int, method: str
 ) -> None:
-    """Errors and redirects too, and a plugin cannot loosen it."""
+    """Including errors and redirects. A plugin cannot replace them."""
 
     def own_policy(request: Request) -> Response:
         return PlainTextResponse("", headers={"content-security-policy": "default-src *"})
@@ -392,7 +392,7 @@ def test_every_answer_is_safe(
 
 
 def test_the_policy_allows_the_import_map_and_no_other_inline_script(make_client: Make) -> None:
-    """By the hash of the bytes that the page has."""
+    """By the hash of the import map's bytes in the page."""
     client = make_client()
     page = client.get("").content
     [content] = re.findall(rb'<script type="importmap">(.*?)</script>', page, re.S)
@@ -404,10 +404,10 @@ def test_the_policy_allows_the_import_map_and_no_other_inline_script(make_client
     assert content_security_policy(b"<html>").decode() == POLICY.format(hash="")
 
 
-def test_the_policy_follows_the_page(
+def test_the_policy_is_updated_when_the_page_is_edited(
     make_client: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever works on it need not restart the server."""
+    """The server need not be restarted."""
     monkeypatch.setattr(app_module, "WEB", tmp_path)
     page = tmp_path / "index.html"
     page.write_text('<script type="importmap">{}</script>')
@@ -424,7 +424,7 @@ def test_the_policy_follows_the_page(
 def test_a_fault_of_the_core_is_a_500_in_one_line(
     make_client: Make, load: Make, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """With all headers; the traceback is in the log. With dev it is raised as well."""
+    """With all headers; the traceback is logged. With `dev` the exception is raised as well."""
 
     class Broken(Multiplexer):
         def runs(self) -> list[str]:
@@ -445,7 +445,7 @@ def test_a_fault_of_the_core_is_a_500_in_one_line(
 
 @pytest.fixture
 def package(tmp_path: Path) -> ModuleType:
-    """A plugin that is a package on disk, with files that browsers may have and others."""
+    """A plugin that is a package on disk, with files for browsers and other files."""
     folder = tmp_path / "package"
     (folder / "static" / "lib").mkdir(parents=True)
     (folder / "static" / "index.js").write_text("export default {};\n" * 50)
@@ -470,10 +470,10 @@ def package(tmp_path: Path) -> ModuleType:
         ("data.bin", "application/octet-stream"),
     ],
 )
-def test_the_files_of_a_plugin(
+def test_files_of_a_plugin_are_served(
     make_client: Make, package: ModuleType, path: str, content_type: str
 ) -> None:
-    """With types that do not depend on the machine."""
+    """Have types that do not depend on the machine."""
     response = make_client({"made": package}).get(f"static/plugins/made/{path}")
 
     assert response.status_code == 200
@@ -481,8 +481,8 @@ def test_the_files_of_a_plugin(
     assert response.headers["cache-control"] == "no-cache"
 
 
-def test_a_file_with_its_comments_is_not_the_file_without(tmp_path: Path) -> None:
-    """Whichever is asked for first."""
+def test_a_file_is_cached_with_and_without_comments(tmp_path: Path) -> None:
+    """Separately, whichever is requested first."""
     (tmp_path / "a.js").write_text("// why\nwhat();\n")
     files = StaticFiles()
     for _ in range(2):
@@ -525,11 +525,11 @@ def test_a_file_with_its_comments_is_not_the_file_without(tmp_path: Path) -> Non
     ],
 )
 def test_no_path_leads_out_of_the_folder(make_client: Make, package: ModuleType, path: str) -> None:
-    """Nor to what is not meant for browsers; and odd names are no fault."""
+    """Nor to files not meant for browsers. Odd names do not cause errors."""
     app = make_client({"made": package}).app
     client = make_client()
 
-    # The test client tidies paths up before it sends them, and an attacker does not.
+    # The test client normalizes paths before it sends them, which an attacker does not.
     async def asking(scope: Any, receive: Any, send: Any) -> None:
         from urllib.parse import unquote
 
@@ -544,7 +544,7 @@ def test_no_path_leads_out_of_the_folder(make_client: Make, package: ModuleType,
 
 
 def test_a_plugin_without_a_folder_has_no_files(make_client: Make, make_plugin: Make) -> None:
-    """Nor one that failed."""
+    """Nor has a plugin that failed."""
     client = make_client({"made": make_plugin(), "bad": SimpleNamespace()})
 
     assert client.get("static/plugins/made/index.js").status_code == 404
@@ -552,7 +552,7 @@ def test_a_plugin_without_a_folder_has_no_files(make_client: Make, make_plugin: 
 
 
 def test_static_files_are_sent_once(make_client: Make, package: ModuleType) -> None:
-    """The browser asks whether its copy is still good: of the content, not of its time."""
+    """The browser's copy is validated by the content of the file, not by its time."""
     client = make_client({"made": package})
     address = "static/plugins/made/index.js"
     first = client.get(address)
@@ -572,7 +572,7 @@ def test_static_files_are_sent_once(make_client: Make, package: ModuleType) -> N
 
 
 def test_static_files_are_compressed(make_client: Make, package: ModuleType) -> None:
-    """Text only, and only for who takes it."""
+    """Only text, and only if the client accepts it."""
     client = make_client({"made": package})
     address = "static/plugins/made/index.js"
 
@@ -586,17 +586,17 @@ def test_static_files_are_compressed(make_client: Make, package: ModuleType) -> 
     assert len(plain.content) == 50 * 19
 
 
-def test_with_dev_nothing_is_kept(make_client: Make, package: ModuleType) -> None:
-    """A reload shows what was just saved."""
+def test_with_dev_nothing_is_cached(make_client: Make, package: ModuleType) -> None:
+    """Reloading the page shows what was just saved."""
     client = make_client({"made": package}, dev=True)
     assert client.get("static/plugins/made/index.js").headers["cache-control"] == "no-store"
 
 
 @pytest.mark.parametrize("name", ["lib/format.js", "lib/components.css", "shell.css"])
-def test_comments_of_the_core_s_files_stay_behind(
+def test_comments_of_the_core_s_files_are_removed(
     make_client: Make, package: ModuleType, name: str
 ) -> None:
-    """What a browser runs is the same, line by line; plugins are served as they were written."""
+    """The code is the same line by line. Files of plugins are served as they are."""
     written = (Path(tbcore.__file__).parent / "web" / name).read_text()
     client = make_client({"made": package})
     served = client.get(f"static/tbcore/{name}").text
@@ -617,8 +617,10 @@ def test_comments_of_the_core_s_files_stay_behind(
 # Prefix and pages --------------------------------------------------------------------------------
 
 
-def test_below_a_prefix(make_client: Make, make_plugin: Make, package: ModuleType) -> None:
-    """Everything is there, and nothing outside."""
+def test_all_addresses_are_below_the_path_prefix(
+    make_client: Make, make_plugin: Make, package: ModuleType
+) -> None:
+    """Addresses outside of it do not exist."""
     plugin = make_plugin(routes=lambda: [Route("/x", hello)])
     client = make_client({"made": plugin, "package": package}, path_prefix="/a/b")
     root = "http://localhost:6006"
@@ -636,15 +638,15 @@ def test_below_a_prefix(make_client: Make, make_plugin: Make, package: ModuleTyp
 
 
 @pytest.mark.parametrize("page", ["events", "images", "audio", "graphs", "histograms"])
-def test_addresses_of_old_pages_lead_to_the_page(make_client: Make, page: str) -> None:
-    """There is one page now."""
+def test_addresses_of_old_pages_redirect_to_the_page(make_client: Make, page: str) -> None:
+    """The tabs of today are on one page."""
     for query in ("", "?run=a", "?tag=a"):
         response = make_client(path_prefix="/p").get(f"{page}{query}")
         assert (response.status_code, response.headers["location"]) == (302, "/p/")
 
 
-def test_a_server_can_be_made_twice(make_client: Make, make_plugin: Make) -> None:
-    """Nothing is kept between two."""
+def test_two_servers_in_one_process_are_independent(make_client: Make, make_plugin: Make) -> None:
+    """They share no state."""
     plugin = make_plugin(routes=lambda: [Route("/x", hello)])
     first = make_client({"made": plugin}, logdir="a")
     second = make_client({"made": plugin}, logdir="b")
@@ -656,8 +658,8 @@ def test_a_server_can_be_made_twice(make_client: Make, make_plugin: Make) -> Non
     assert one != other
 
 
-def test_with_a_lifespan(make_client: Make) -> None:
-    """Test clients may send its messages."""
+def test_lifespan_messages_are_accepted(make_client: Make) -> None:
+    """Test clients may send them."""
     with make_client() as client:
         assert client.get("data/runs").status_code == 200
 
@@ -683,10 +685,10 @@ def test_with_a_lifespan(make_client: Make) -> None:
         max_size=3,
     ),
 )  # fmt: skip
-def test_nothing_that_a_client_sends_is_a_fault(
+def test_no_request_causes_a_server_error(
     make_client: Make, make_plugin: Make, path: str, query: bytes, method: str, headers: Any
 ) -> None:
-    """Never a 5xx, and never an exception."""
+    """Neither a status 5xx nor an exception."""
     plugin = make_plugin(routes=lambda: [Route("/x", hello, methods=["GET", "POST"])])
     app = make_client({"made": plugin}, dev=True).app
     client = make_client()

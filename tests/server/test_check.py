@@ -1,4 +1,4 @@
-"""`tbcore check`: what is wrong in a logdir, where it is, and the exit status."""
+"""`tbcore check`: the faults of a logdir, their positions, and the exit status."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ import pytest
 from tbcore.cli import main
 from tbcore.server import check as check_module
 from tbcore.testing import EventFileWriter, record_bytes, summaries, write_run
+from tbcore.tuning import Tuning
 
 LONG_AGO = 1_600_000_000.0
 
 
 def event_file(path: Path, *parts: bytes, mtime: float = LONG_AGO) -> Path:
-    """A file of these bytes behind ten scalars."""
+    """Writes a file with ten scalars, and these bytes after them."""
     with EventFileWriter(path) as writer:
         for step in range(10):
             writer.add_scalar("loss", 0.5, step)
@@ -29,7 +30,7 @@ def event_file(path: Path, *parts: bytes, mtime: float = LONG_AGO) -> Path:
 
 
 def run_check(capsys: pytest.CaptureFixture[str], logdir: Path) -> tuple[int, dict[str, Any]]:
-    """The exit status, and what was printed as JSON."""
+    """The exit status and the printed JSON."""
     status = main(["check", str(logdir), "--json"])
     return status, json.loads(capsys.readouterr().out)
 
@@ -51,7 +52,7 @@ def test_a_sound_logdir(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
 def test_damage_is_named_with_its_offset(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Every damaged record, and where a file cannot be read any further."""
+    """Each damaged record, and the position from which on a file cannot be read."""
     good = record_bytes(b"\x09" + bytes(8) + b"\x10\x01")
     wrong_payload = bytearray(good)
     wrong_payload[14] ^= 1
@@ -97,7 +98,7 @@ def test_damage_is_named_with_its_offset(
 def test_a_file_with_much_damage_does_not_fill_the_screen(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """JSON has all of it."""
+    """JSON has all findings."""
     nonsense = record_bytes(b"\xff" * 9)
     event_file(tmp_path / "a.tfevents", *[nonsense] * 500)
     event_file(tmp_path / "b.tfevents", nonsense)
@@ -115,7 +116,7 @@ def test_a_file_with_much_damage_does_not_fill_the_screen(
 def test_a_file_that_was_cut_off(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], num_bytes: int
 ) -> None:
-    """Damage if it is long ago; otherwise somebody may be writing it."""
+    """Damage only if the file is old; otherwise its writer may still be running."""
     torn = record_bytes(b"x" * 40)[:num_bytes]
     path = event_file(tmp_path / "a.tfevents", torn)
     offset = path.stat().st_size - num_bytes
@@ -134,7 +135,7 @@ def test_a_file_that_was_cut_off(
 def test_files_that_are_empty_or_cannot_be_read(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An empty file has lost nothing; a broken disk may have."""
+    """An empty file is not damaged; an unreadable one is."""
     (tmp_path / "run").mkdir()
     empty = tmp_path / "run" / "a.tfevents"
     empty.touch()
@@ -169,10 +170,10 @@ def test_a_directory_that_does_not_exist(
     assert main(["check", "s3://bucket/logs"]) == 2
 
 
-def test_data_that_nobody_shows_is_named(
+def test_unclaimed_data_is_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With what to install for it, where that is known. It is no damage."""
+    """With the distribution to install, if known. It does not count as damage."""
     monkeypatch.setenv("TBCORE_PLUGINS", "")
     write_run(tmp_path, "train", images={"picture": [summaries.png()]}, texts={"note": ["a"]})
     with EventFileWriter(tmp_path / "train" / "z.tfevents") as writer:
@@ -194,7 +195,7 @@ def test_data_that_nobody_shows_is_named(
 def test_a_file_that_is_replaced_while_it_is_read(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not damage, and the other files are read."""
+    """Does not count as damage, and the other files are read."""
     path = event_file(tmp_path / "a" / "a.tfevents")
     event_file(tmp_path / "b" / "a.tfevents")
     real = check_module.RunData.add_item
@@ -205,7 +206,7 @@ def test_a_file_that_is_replaced_while_it_is_read(
             path.write_bytes(b"")
 
     monkeypatch.setattr(check_module.RunData, "add_item", add_item)
-    monkeypatch.setattr("tbcore.eventfiles.decoder.BUFFER_BYTES", 200)
+    monkeypatch.setattr("tbcore.tuning.DEFAULT", Tuning(piece_bytes=200))
 
     status, report = run_check(capsys, tmp_path)
 

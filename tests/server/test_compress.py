@@ -1,4 +1,4 @@
-"""gzip: for whom, for what, and that the same content comes out."""
+"""Compress: for which clients and contents, and that the content stays the same."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ Make = Callable[..., Any]
         ("gzip;q=", False),
     ],
 )
-def test_who_takes_gzip(header: str | None, accepted: bool) -> None:
-    """A weight of zero means no, and gzip by name counts before the star."""
+def test_clients_that_accept_gzip(header: str | None, accepted: bool) -> None:
+    """A weight of zero means no, and the name gzip takes precedence over `*`."""
     headers = [] if header is None else [(b"accept-encoding", header.encode())]
     assert accepts_gzip(headers) is accepted
 
@@ -65,14 +65,14 @@ def test_who_takes_gzip(header: str | None, accepted: bool) -> None:
         ("", False),
     ],
 )
-def test_what_is_text(content_type: str, textual: bool) -> None:
-    """Pictures and sounds are compressed already, and events must not be held back."""
+def test_content_that_is_text(content_type: str, textual: bool) -> None:
+    """Images and audio are compressed already, and events must not be buffered."""
     assert is_textual(content_type) is textual
 
 
 @pytest.fixture
 def ask(make_plugin: Make, make_client: Make) -> Make:
-    """`ask(response, "gzip")`: the answer as it was on the wire, not decompressed."""
+    """`ask(response, "gzip")`: the response as it was sent, not decompressed."""
 
     def ask(response: Response, accept: str | None, method: str = "GET", **headers: str) -> Any:
         def handler(request: Request) -> Response:
@@ -82,33 +82,33 @@ def ask(make_plugin: Make, make_client: Make) -> Make:
         del client.headers["accept-encoding"]
         if accept is not None:
             headers["accept-encoding"] = accept
-        with client.stream(method, "data/plugin/made/x", headers=headers) as answer:
-            return answer, b"".join(answer.iter_raw())
+        with client.stream(method, "data/plugin/made/x", headers=headers) as received:
+            return received, b"".join(received.iter_raw())
 
     return ask
 
 
 @pytest.mark.parametrize("length", [1, 100, 200_000])
-def test_text_is_compressed_for_who_takes_it(ask: Make, length: int) -> None:
-    """With exact lengths; large ones are compressed in a thread."""
+def test_text_is_compressed_for_clients_that_accept_it(ask: Make, length: int) -> None:
+    """With exact lengths. Large bodies are compressed in a thread."""
     data = ["\u00e9\u20ac"] * length
     plain = json_response(data)
 
-    answer, body = ask(plain, None)
-    assert "content-encoding" not in answer.headers
+    received, body = ask(plain, None)
+    assert "content-encoding" not in received.headers
     assert json.loads(body) == data
-    assert answer.headers["vary"] == "Accept-Encoding"
-    assert int(answer.headers["content-length"]) == len(body)
+    assert received.headers["vary"] == "Accept-Encoding"
+    assert int(received.headers["content-length"]) == len(body)
 
-    answer, body = ask(plain, "gzip, deflate, br")
-    assert answer.headers["content-encoding"] == "gzip"
-    assert answer.headers["vary"] == "Accept-Encoding"
-    assert int(answer.headers["content-length"]) == len(body)
+    received, body = ask(plain, "gzip, deflate, br")
+    assert received.headers["content-encoding"] == "gzip"
+    assert received.headers["vary"] == "Accept-Encoding"
+    assert int(received.headers["content-length"]) == len(body)
     assert json.loads(gzip.decompress(body)) == data
 
     head, nothing = ask(plain, "gzip", "HEAD")
     assert nothing == b""
-    assert head.headers["content-length"] == answer.headers["content-length"]
+    assert head.headers["content-length"] == received.headers["content-length"]
 
 
 @pytest.mark.parametrize(
@@ -124,29 +124,29 @@ def test_text_is_compressed_for_who_takes_it(ask: Make, length: int) -> None:
         Response(b"xx", 206, media_type="text/plain"),
     ],
 )
-def test_what_is_left_as_it_is(ask: Make, response: Response) -> None:
-    """No text, compressed already, nothing at all, or a part."""
-    answer, body = ask(response, "gzip")
+def test_responses_that_are_not_compressed(ask: Make, response: Response) -> None:
+    """Not text, compressed already, empty, or a range."""
+    received, body = ask(response, "gzip")
 
     assert body == response.body
-    assert answer.headers.get("content-encoding") == response.headers.get("content-encoding")
+    assert received.headers.get("content-encoding") == response.headers.get("content-encoding")
 
 
-def test_a_stream_is_compressed_as_it_comes(ask: Make) -> None:
-    """Nobody knows its length."""
+def test_a_stream_is_compressed_part_by_part(ask: Make) -> None:
+    """Its length is not known."""
 
     def parts() -> Iterator[bytes]:
         for number in range(100):
             yield b"%d," % number
 
-    answer, body = ask(StreamingResponse(parts(), media_type="text/csv"), "gzip")
+    received, body = ask(StreamingResponse(parts(), media_type="text/csv"), "gzip")
 
-    assert "content-length" not in answer.headers
+    assert "content-length" not in received.headers
     assert gzip.decompress(body) == b"".join(b"%d," % number for number in range(100))
 
 
 def test_errors_and_csv_are_text(ask: Make) -> None:
-    """And equal content gives equal bytes."""
+    """Equal contents give equal bytes."""
     for response in (text_error(404, "no"), csv_response(["a"], [[1]])):
         first, second = ask(response, "gzip"), ask(response, "gzip")
         assert gzip.decompress(first[1]) == response.body
@@ -154,24 +154,24 @@ def test_errors_and_csv_are_text(ask: Make) -> None:
 
 
 def test_a_vary_header_is_kept(ask: Make) -> None:
-    """The answer may depend on other things as well."""
-    answer, _ = ask(Response("x", media_type="text/plain", headers={"vary": "Cookie"}), "gzip")
-    assert answer.headers["vary"] == "Cookie, Accept-Encoding"
+    """The response may depend on other headers as well."""
+    received, _ = ask(Response("x", media_type="text/plain", headers={"vary": "Cookie"}), "gzip")
+    assert received.headers["vary"] == "Cookie, Accept-Encoding"
 
 
 def test_an_etag_of_compressed_text_is_weak(ask: Make) -> None:
-    """The bytes are others, the meaning is the same; the client's copy is still known by it."""
+    """The bytes differ from the uncompressed form. The client's copy is still validated by it."""
     response = bytes_response(b"x" * 99, "text/plain", etag="1")
-    answer, _ = ask(response, "gzip")
+    received, _ = ask(response, "gzip")
 
-    assert answer.headers["etag"] == f"W/{response.headers['etag']}"
-    assert "accept-ranges" not in answer.headers
+    assert received.headers["etag"] == f"W/{response.headers['etag']}"
+    assert "accept-ranges" not in received.headers
 
 
-def test_large_answers_of_plugins_do_not_keep_the_page_waiting(
+def test_compressing_large_responses_does_not_delay_the_page(
     make_plugin: Make, make_client: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However many of them are being compressed."""
+    """However many are compressed at the same time."""
     release, begun = threading.Event(), threading.Semaphore(0)
 
     def compress(body: bytes, *arguments: Any) -> bytes:

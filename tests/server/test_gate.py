@@ -1,4 +1,4 @@
-"""Who is let in: names, origins and the token, in process; raw sockets are in test_serve.py."""
+"""Access control by host names, origins and the token. Raw sockets are in test_serve.py."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ MALFORMED = [
 
 @pytest.fixture
 def posting(make_plugin: Make, make_client: Make) -> Make:
-    """`posting(token=...)`: a client of a server with a plugin that takes POST at /x."""
+    """`posting(token=...)`: a client of a server with a plugin that accepts POST at /x."""
 
     def make(**config: Any) -> Any:
-        def answer(request: Request) -> Response:
+        def handler(request: Request) -> Response:
             return PlainTextResponse(request.method)
 
-        routes = [Route("/x", answer, methods=["GET", "POST", "DELETE"])]
+        routes = [Route("/x", handler, methods=["GET", "POST", "DELETE"])]
         return make_client({"made": make_plugin(routes=lambda: routes)}, **config)
 
     return make
@@ -81,13 +81,13 @@ def posting(make_plugin: Make, make_client: Make) -> Make:
         f"{socket.gethostname().upper()}:6006",
     ],
 )
-def test_names_of_this_machine_are_answered(make_client: Make, host: str) -> None:
-    """With any port: there may be a tunnel."""
+def test_names_of_this_machine_are_accepted(make_client: Make, host: str) -> None:
+    """With any port, since the client may use a tunnel."""
     assert make_client().get("data/runs", headers={"host": host}).status_code == 200
 
 
-def test_the_name_that_was_listened_on_is_answered(make_client: Make) -> None:
-    """As in `--host logs.lan`: it is in the address that was printed."""
+def test_the_name_of_the_option_host_is_accepted(make_client: Make) -> None:
+    """As in `--host logs.lan`, since the printed address has it."""
     client = make_client(host="Logs.lan")
 
     assert client.get("data/runs", headers={"host": "logs.lan:6006"}).status_code == 200
@@ -97,7 +97,7 @@ def test_the_name_that_was_listened_on_is_answered(make_client: Make) -> None:
 @pytest.mark.parametrize("host", LOOK_ALIKES)
 @pytest.mark.parametrize("path", ["data/runs", "", "static/tbcore/index.html", "nothing"])
 def test_look_alikes_are_refused(make_client: Make, host: str, path: str) -> None:
-    """Whatever they ask for; the answer names the way out."""
+    """At any address. The response says how to allow them."""
     response = make_client().get(path, headers={"host": host})
 
     name = host.rpartition(":")[0] if host.endswith(":6006") else host
@@ -111,7 +111,7 @@ def test_look_alikes_are_refused(make_client: Make, host: str, path: str) -> Non
 @pytest.mark.parametrize("host", MALFORMED)
 @pytest.mark.parametrize("token", [None, "secret"])
 def test_malformed_hosts_are_refused(make_client: Make, host: str, token: str | None) -> None:
-    """With a token, too."""
+    """Also with a valid token."""
     client = make_client(token=token, allowed_hosts=("example.com",))
     headers = [(b"host", host.encode("latin-1")), (b"authorization", b"Bearer secret")]
 
@@ -122,7 +122,7 @@ def test_malformed_hosts_are_refused(make_client: Make, host: str, token: str | 
 
 
 def test_two_hosts_are_refused(make_client: Make) -> None:
-    """Whoever is behind might have looked at the other one."""
+    """A proxy might have checked the other one."""
     hosts = [("host", "localhost"), ("host", "localhost")]
 
     response = make_client().get("data/runs", headers=hosts)
@@ -131,8 +131,8 @@ def test_two_hosts_are_refused(make_client: Make) -> None:
     assert response.text == "a request needs exactly one Host header, not 2"
 
 
-def test_forwarded_hosts_count_for_nothing(make_client: Make) -> None:
-    """Anybody can send them."""
+def test_forwarded_hosts_are_ignored(make_client: Make) -> None:
+    """Any client can send them."""
     forwarded = {"x-forwarded-host": "localhost", "forwarded": "host=localhost"}
     client = make_client()
 
@@ -141,8 +141,8 @@ def test_forwarded_hosts_count_for_nothing(make_client: Make) -> None:
     assert client.get("data/runs", headers=foreign).status_code == 200
 
 
-def test_allowed_hosts_are_answered(make_client: Make) -> None:
-    """A name with any port; with a port only that one."""
+def test_allowed_hosts_are_accepted(make_client: Make) -> None:
+    """A name without a port is allowed with any port."""
     client = make_client(allowed_hosts=("Logs.example.com", "example.org:8443", "[fd00::1]"))
 
     statuses = {
@@ -178,10 +178,10 @@ def test_allowed_hosts_are_answered(make_client: Make) -> None:
         ("logs.example.com", "logs.example.com", 403),
     ],
 )
-def test_the_address_that_was_connected_to_is_answered(
+def test_the_address_that_the_client_connected_to_is_accepted(
     make_client: Make, server: str, host: str, status: int
 ) -> None:
-    """No name server can make it point elsewhere. A name is no address."""
+    """DNS cannot redirect an address. A name is not an address."""
     app = make_client().app
     statuses = []
 
@@ -200,8 +200,8 @@ def test_the_address_that_was_connected_to_is_answered(
 
 
 @pytest.mark.parametrize("target", ["http://localhost/data/runs", "*", "data/runs", "localhost:80"])
-def test_targets_that_are_no_path_are_refused(make_client: Make, target: str) -> None:
-    """A proxy's form of request, among others."""
+def test_targets_that_are_not_paths_are_refused(make_client: Make, target: str) -> None:
+    """Such as the form of requests to a proxy."""
     app = make_client().app
 
     async def asking(scope: Any, receive: Any, send: Any) -> None:
@@ -228,7 +228,7 @@ def test_targets_that_are_no_path_are_refused(make_client: Make, target: str) ->
     ],
 )
 def test_the_page_itself_may_post(posting: Make, headers: dict[str, str]) -> None:
-    """So may a program, which says nothing of the kind."""
+    """So may a program, which sends none of these headers."""
     assert posting().post("data/plugin/made/x", headers=headers).text == "POST"
 
 
@@ -254,10 +254,10 @@ def test_the_page_itself_may_post(posting: Make, headers: dict[str, str]) -> Non
 )
 @pytest.mark.parametrize("method", ["POST", "DELETE", "OPTIONS"])
 @pytest.mark.parametrize("token", [None, "secret"])
-def test_other_sites_may_not(
+def test_other_sites_may_not_post(
     posting: Make, headers: dict[str, str], method: str, token: str | None
 ) -> None:
-    """Before the plugin sees anything; no CORS header invites them either."""
+    """They are refused before the plugin is called, and there are no CORS headers."""
     client = posting(token=token)
 
     response = client.request(
@@ -310,16 +310,16 @@ def test_other_sites_may_not(
     ],
 )
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
-def test_other_sites_may_link_here_and_no_more(
+def test_other_sites_may_only_link_to_the_page(
     posting: Make, headers: dict[str, str], status: int, method: str
 ) -> None:
-    """What they could not read must not keep the server busy either."""
+    """Other requests are refused, since they would only keep the server busy."""
     for path in ("data/runs", "data/plugin/made/x", "data/updates" if status == 403 else ""):
         assert posting().request(method, path, headers=headers).status_code == status
 
 
-def test_other_sites_may_not_read_either(posting: Make) -> None:
-    """An old browser's plain GET is answered, and CORP keeps the answer from them."""
+def test_other_sites_may_not_read_responses(posting: Make) -> None:
+    """An old browser's plain GET gets a response, which CORP makes unreadable for other sites."""
     response = posting().get("data/runs", headers={"origin": "http://example.com"})
 
     assert response.status_code == 200
@@ -327,7 +327,7 @@ def test_other_sites_may_not_read_either(posting: Make) -> None:
     assert not [name for name in response.headers if name.startswith("access-control")]
 
 
-def test_a_proxy_that_writes_its_own_host_needs_the_flag(posting: Make) -> None:
+def test_a_proxy_that_replaces_the_host_needs_the_option(posting: Make) -> None:
     """The browser's origin is the proxy's public name."""
     origin = {"origin": "https://logs.example.com", "sec-fetch-site": "same-origin"}
 
@@ -345,8 +345,8 @@ def guarded(posting: Make) -> Any:
 
 
 @pytest.mark.parametrize("path", ["", "data/runs", "static/tbcore/shell.js", "data/updates", "x"])
-def test_without_the_token_nothing_is_answered(guarded: Any, path: str) -> None:
-    """Not even whether something is there; one line says what to do."""
+def test_requests_without_the_token_are_refused(guarded: Any, path: str) -> None:
+    """At any address, existing or not, with one line that says what to do."""
     response = guarded.get(path)
 
     assert response.status_code == 401
@@ -357,7 +357,7 @@ def test_without_the_token_nothing_is_answered(guarded: Any, path: str) -> None:
 
 
 def test_the_token_in_the_address_becomes_a_cookie(guarded: Any) -> None:
-    """And leaves the address, so that it is in no history and no copied link."""
+    """It is removed from the address, so that no history and no copied link has it."""
     response = guarded.get("/?a=1&token=secret&b=%2F&token=x")
 
     assert response.status_code == 303
@@ -369,7 +369,7 @@ def test_the_token_in_the_address_becomes_a_cookie(guarded: Any) -> None:
 
 
 def test_the_cookie_is_for_the_path_prefix(make_client: Make) -> None:
-    """Other servers may lie beside it."""
+    """Other servers may have other prefixes."""
     client = make_client(token="secret", path_prefix="/a/b")
 
     response = client.get("data/runs?token=secret")
@@ -382,7 +382,7 @@ def test_the_cookie_is_for_the_path_prefix(make_client: Make) -> None:
 
 
 @pytest.mark.parametrize("path", ["//example.com/", "/\\example.com/", "/\\//\\example.com/"])
-def test_a_path_that_looks_like_a_host_is_no_way_out(guarded: Any, path: str) -> None:
+def test_a_path_that_looks_like_a_host_does_not_redirect_to_it(guarded: Any, path: str) -> None:
     r"""`//example.com/` in a Location would be another site; to browsers `\\` is `/`, too."""
     app = guarded.app
 
@@ -410,27 +410,27 @@ def test_a_path_that_looks_like_a_host_is_no_way_out(guarded: Any, path: str) ->
         ({"cookie": "=; ;tbcore_7007"}, 401),
     ],
 )
-def test_other_ways_to_give_the_token(guarded: Any, headers: dict[str, str], status: int) -> None:
-    """A header for programs, and the cookie."""
+def test_other_ways_to_send_the_token(guarded: Any, headers: dict[str, str], status: int) -> None:
+    """The header for programs, and the cookie."""
     raw = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
     assert guarded.get("data/runs", headers=raw).status_code == status
 
 
-def test_a_wrong_token_is_called_wrong(guarded: Any) -> None:
-    """A plugin's own parameter of that name passes when the cookie is there."""
+def test_a_wrong_token_is_reported_as_wrong(guarded: Any) -> None:
+    """With the cookie, a plugin may have a parameter of the same name."""
     assert guarded.get("data/runs?token=wrong").text.startswith("the token is wrong; open the")
     cookie = {"cookie": "tbcore_7007=secret"}
     assert guarded.get("data/runs?token=wrong", headers=cookie).status_code == 200
     assert guarded.get("data/runs?token=", headers=cookie).status_code == 200
 
 
-def test_with_a_token_any_name_is_answered(guarded: Any) -> None:
-    """So proxies work: a page that rebinds a name does not have the cookie."""
+def test_with_a_token_any_name_is_accepted(guarded: Any) -> None:
+    """So proxies work. A page that rebinds a name does not have the cookie."""
     headers = {"host": "logs.example.com", "authorization": "Bearer secret"}
     assert guarded.get("data/runs", headers=headers).status_code == 200
 
 
-def test_a_post_with_the_token_in_its_address_is_answered(guarded: Any) -> None:
+def test_a_post_with_the_token_in_its_address_is_accepted(guarded: Any) -> None:
     """A redirect would lose its body."""
     assert guarded.post("data/plugin/made/x?token=secret").text == "POST"
     assert guarded.post("data/plugin/made/x?token=wrong").status_code == 401

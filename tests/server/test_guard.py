@@ -1,4 +1,4 @@
-"""What a request to a plugin is answered, whatever the plugin does."""
+"""Responses to requests for a plugin, whatever the plugin does."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Make = Callable[..., Any]
 
 @pytest.fixture
 def ask(make_plugin: Make, make_client: Make) -> Make:
-    """`ask(handler)`: the answer of a plugin named `made` whose route /x has this handler."""
+    """`ask(handler)`: the response of a plugin named `made` whose route /x has this handler."""
 
     def ask(handler: Callable[[Request], Any], method: str = "GET", **options: Any) -> Any:
         route = Route("/x", handler, methods=["GET", "POST"])
@@ -66,7 +66,7 @@ def hello(request: Request) -> Response:
 def test_errors_of_tbcore_have_their_status_and_text(
     ask: Make, error: Exception, status: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """They are answers and no faults, so the log stays silent."""
+    """They are responses and not faults, so nothing is logged."""
     response = ask(raising(error))
 
     assert response.status_code == status
@@ -75,7 +75,7 @@ def test_errors_of_tbcore_have_their_status_and_text(
     assert caplog.text == ""
 
 
-def test_an_http_exception_passes(ask: Make) -> None:
+def test_an_http_exception_becomes_a_response(ask: Make) -> None:
     """With its status, text and headers."""
     response = ask(raising(HTTPException(418, "short\nand stout", headers={"x-pot": "1"})))
 
@@ -89,7 +89,7 @@ def test_an_http_exception_passes(ask: Make) -> None:
 def test_any_other_exception_is_a_500_without_internals(
     ask: Make, error: BaseException, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Plugin and route are named; the traceback is in the log, with the plugin's name in front."""
+    """It names plugin and route. The traceback is logged after the plugin's name."""
     response = ask(raising(error))
 
     assert response.status_code == 500
@@ -101,10 +101,10 @@ def test_any_other_exception_is_a_500_without_internals(
 
 
 @pytest.mark.parametrize("value", [None, {"a": 1}, "text", (200, "OK")])
-def test_what_is_no_response_is_a_fault(
+def test_a_result_that_is_not_a_response_is_a_fault(
     ask: Make, value: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The log says what was returned."""
+    """The log has the type of the result."""
     response = ask(lambda request: value)
 
     assert response.status_code == 500
@@ -112,7 +112,7 @@ def test_what_is_no_response_is_a_fault(
 
 
 def test_async_handlers_work_and_are_guarded(ask: Make) -> None:
-    """Also behind a partial, and behind a plain function."""
+    """Also if a partial or a plain function calls them."""
 
     async def body(request: Request, prefix: str = "") -> Response:
         return PlainTextResponse(prefix.encode() + await request.body())
@@ -130,10 +130,8 @@ def test_async_handlers_work_and_are_guarded(ask: Make) -> None:
     assert ask(unknown).status_code == 404
 
 
-def test_an_answer_that_breaks_off_is_no_complete_answer(
-    ask: Make, caplog: pytest.LogCaptureFixture
-) -> None:
-    """What comes after the headers cannot change them; before them, it is a 500."""
+def test_a_response_that_fails_is_incomplete(ask: Make, caplog: pytest.LogCaptureFixture) -> None:
+    """After the headers have been sent. Before that it becomes a 500."""
 
     def parts() -> Iterator[bytes]:
         yield b"one"
@@ -145,10 +143,10 @@ def test_an_answer_that_breaks_off_is_no_complete_answer(
 
     assert ask(lambda request: StreamingResponse(parts())).status_code == 200
     assert "plugin 'made': route '/x' failed" in caplog.text
-    # Starlette sends the headers of a stream before it asks for the first part.
+    # Starlette sends the headers of a stream before it calls the iterator.
     assert ask(lambda request: StreamingResponse(none())).status_code == 200
 
-    # A compressed one waits for that, so its headers can still say it.
+    # The headers of a compressed one are sent with the first part, so they can still be a 500.
     assert ask(lambda request: StreamingResponse(none(), media_type="text/csv")).status_code == 500
 
     class Broken(Response):
@@ -158,8 +156,8 @@ def test_an_answer_that_breaks_off_is_no_complete_answer(
     assert ask(lambda request: Broken()).status_code == 500
 
 
-def test_the_body_is_there_when_the_handler_runs(ask: Make) -> None:
-    """Also when it comes in pieces."""
+def test_the_body_has_been_read_when_the_handler_runs(ask: Make) -> None:
+    """Also if it arrives in pieces."""
     pieces = (piece for piece in [b"a" * 1000, b"", b"b" * 1000])
 
     response = ask(lambda request: Response(request_body(request)), "POST", content=pieces)
@@ -169,7 +167,7 @@ def test_the_body_is_there_when_the_handler_runs(ask: Make) -> None:
 
 @pytest.mark.parametrize("in_pieces", [False, True])
 def test_a_body_of_more_than_a_megabyte_is_refused(ask: Make, in_pieces: bool) -> None:
-    """Whether its length is announced or not; exactly a megabyte is fine."""
+    """With or without a Content-Length. Exactly one megabyte is accepted."""
 
     def content(size: int) -> Any:
         return (b"a" * 4096 for _ in range(size // 4096)) if in_pieces else b"a" * size
@@ -184,7 +182,7 @@ def test_a_body_of_more_than_a_megabyte_is_refused(ask: Make, in_pieces: bool) -
 
 
 def test_methods_are_those_of_the_route(make_plugin: Make, make_client: Make) -> None:
-    """Routes with one path are looked at together."""
+    """Those of several routes with the same path are combined."""
     routes = [Route("/x", hello), Route("/x", hello, methods=["PUT"]), Route("/{id:int}", hello)]
     client = make_client({"made": make_plugin(routes=lambda: routes)})
 
@@ -203,7 +201,7 @@ def test_methods_are_those_of_the_route(make_plugin: Make, make_client: Make) ->
 
 
 class Halves(Convertor[int]):
-    """The half of an even number; others are no halves, and 0 is a mistake of the author."""
+    """Converts even numbers to their halves, refuses odd ones, and has a bug for 0."""
 
     regex = "[0-9]+"
 
@@ -216,10 +214,10 @@ class Halves(Convertor[int]):
         return str(value)
 
 
-def test_an_address_that_cannot_be_read_is_none(
+def test_an_address_that_cannot_be_converted_does_not_exist(
     make_plugin: Make, make_client: Make, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A number of 5000 digits is more than int() takes; a fault of the author's is one."""
+    """Such as a number of 5000 digits, which int() refuses. Other exceptions are faults."""
     register_url_convertor("halves", Halves())
     routes = [Route("/n/{n:int}", hello), Route("/h/{n:halves}", hello), Route("/h/3", hello)]
     client = make_client({"made": make_plugin(routes=lambda: routes)})
@@ -237,8 +235,8 @@ def test_an_address_that_cannot_be_read_is_none(
 
 
 @pytest.mark.parametrize("path", ["x%0A", "5%0A", "f/a%0A", "%0Ax"])
-def test_a_line_end_is_part_of_an_address(make_plugin: Make, make_client: Make, path: str) -> None:
-    """Nothing is there with it that is there without."""
+def test_a_newline_is_part_of_an_address(make_plugin: Make, make_client: Make, path: str) -> None:
+    """An address with a newline is not the address without it."""
     routes = [Route("/x", hello), Route("/{n:int}", hello), Route("/f/{path:path}", hello)]
     client = make_client({"made": make_plugin(routes=lambda: routes)})
 
@@ -254,10 +252,10 @@ def test_a_route_at_the_plugins_own_address(make_plugin: Make, make_client: Make
     assert client.get("data/plugin/made/").text == "hello"
 
 
-def test_a_failed_plugin_answers_503_and_the_others_work(
+def test_a_failed_plugin_responds_with_503_and_the_others_work(
     make_plugin: Make, make_client: Make
 ) -> None:
-    """One line with the reason, for any of its addresses."""
+    """With one line that has the reason, at any of its addresses."""
     client = make_client(
         {
             "bad": make_plugin(routes=lambda: 1 / 0),
@@ -275,8 +273,8 @@ def test_a_failed_plugin_answers_503_and_the_others_work(
     assert client.get("data/plugins_listing").json() == {"bad": False, "good": True}
 
 
-def test_an_inactive_plugin_is_asked_like_any_other(make_plugin: Make, make_client: Make) -> None:
-    """It has no data, so its listings are empty; an error would break old pages."""
+def test_an_inactive_plugin_is_served_like_any_other(make_plugin: Make, make_client: Make) -> None:
+    """Its listings are empty. An error would break old pages."""
     plugin = make_plugin(is_active=lambda: False, routes=lambda: [Route("/tags", hello)])
     client = make_client({"made": plugin})
 
@@ -284,8 +282,10 @@ def test_an_inactive_plugin_is_asked_like_any_other(make_plugin: Make, make_clie
     assert client.get("data/plugin/made/tags").text == "hello"
 
 
-def test_with_dev_a_fault_is_answered_and_raised(make_plugin: Make, make_client: Make) -> None:
-    """A test of a plugin ends with the traceback of the plugin."""
+def test_with_dev_a_fault_gets_a_response_and_is_raised(
+    make_plugin: Make, make_client: Make
+) -> None:
+    """A plugin's own test fails with the plugin's traceback."""
     plugin = make_plugin(routes=lambda: [Route("/x", raising(ValueError("mine")))])
     client = make_client({"made": plugin}, dev=True)
 
@@ -298,7 +298,7 @@ def test_with_dev_a_fault_is_answered_and_raised(make_plugin: Make, make_client:
         client.get("data/plugins_listing")
 
 
-def test_a_blocked_plugin_keeps_only_itself_waiting(
+def test_a_blocked_plugin_delays_only_itself(
     make_plugin: Make, make_client: Make, tuning: Any
 ) -> None:
     """With all of its threads blocked, other plugins, the core and the listing respond at once."""
@@ -319,10 +319,10 @@ def test_a_blocked_plugin_keeps_only_itself_waiting(
         },
         tuning=tuning,
     )
-    answers: list[str] = []
+    responses: list[str] = []
 
     def ask() -> None:
-        answers.append(client.get("data/plugin/bad/block").text)
+        responses.append(client.get("data/plugin/bad/block").text)
 
     threads = [threading.Thread(target=ask) for _ in range(16)]
     for thread in threads:
@@ -345,20 +345,20 @@ def test_a_blocked_plugin_keeps_only_itself_waiting(
         "plugin 'bad' is busy: all of its threads, or its event loop, are in use",
     )
     assert time.monotonic() - started < 2
-    assert answers == [], "all of this while every thread was blocked"
+    assert responses == [], "every thread was blocked until here"
 
     release.set()
     for thread in threads:
         thread.join(PATIENCE)
-    assert answers == ["released"] * 16
+    assert responses == ["released"] * 16
     assert client.get("data/plugin/bad/x").text == "hello"
 
 
 @pytest.mark.parametrize("where", ["handler", "body", "response", "background", "task"])
-def test_async_code_that_blocks_keeps_only_itself_waiting(
+def test_blocking_async_code_delays_only_itself(
     make_plugin: Make, make_client: Make, tuning: Any, where: str
 ) -> None:
-    """For ever: the core, other plugins and the plain routes of its own plugin answer at once."""
+    """The core, other plugins and the plain routes of its own plugin respond at once."""
     release, blocked = threading.Event(), threading.Event()
     released: list[bool] = []
 
@@ -400,9 +400,9 @@ def test_async_code_that_blocks_keeps_only_itself_waiting(
         },
         tuning=tuning,
     )
-    answers: list[str] = []
+    responses: list[str] = []
     asking = threading.Thread(
-        target=lambda: answers.append(client.get("data/plugin/bad/block").text)
+        target=lambda: responses.append(client.get("data/plugin/bad/block").text)
     )
     asking.start()
     assert blocked.wait(PATIENCE)
@@ -416,16 +416,16 @@ def test_async_code_that_blocks_keeps_only_itself_waiting(
     tuning.queue_timeout_seconds = PATIENCE
     assert (busy.status_code, busy.text.partition(":")[0]) == (503, "plugin 'bad' is busy")
     assert time.monotonic() - started < 2
-    assert released == [], "all of this while the event loop was blocked"
+    assert released == [], "the event loop was blocked until here"
 
     release.set()
     asking.join(PATIENCE)
-    assert answers == ["released"]
+    assert responses == ["released"]
     assert client.get("data/plugin/bad/async").text == "hello"
 
 
-def test_tasks_of_a_plugin_cannot_end_its_event_loop(ask: Make) -> None:
-    """Nor can its handlers stop it."""
+def test_neither_tasks_nor_handlers_can_end_the_event_loop(ask: Make) -> None:
+    """By SystemExit, or by stopping the loop."""
 
     async def leave(request: Request) -> Response:
         def exit() -> None:
@@ -441,10 +441,10 @@ def test_tasks_of_a_plugin_cannot_end_its_event_loop(ask: Make) -> None:
     assert ask(leave).text == "still here"
 
 
-def test_what_a_task_of_a_plugin_raises_is_told(
+def test_what_a_task_of_a_plugin_raises_is_logged(
     ask: Make, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Nobody waits for it, and somebody has to know whose it was."""
+    """With the plugin's name, since no caller receives it."""
 
     async def start(request: Request) -> Response:
         async def fail() -> None:
@@ -452,15 +452,15 @@ def test_what_a_task_of_a_plugin_raises_is_told(
 
         task = asyncio.get_running_loop().create_task(fail())
         await asyncio.wait([task])
-        return PlainTextResponse("answered")
+        return PlainTextResponse("done")
 
-    assert ask(start).text == "answered"
+    assert ask(start).text == "done"
 
-    def is_told() -> bool:
+    def is_logged() -> bool:
         gc.collect()
         return "plugin 'made': Task exception was never retrieved" in caplog.text
 
-    until(is_told)
+    until(is_logged)
 
 
 def test_a_handler_that_cancels_itself_is_a_fault(ask: Make) -> None:
@@ -471,8 +471,10 @@ def test_a_handler_that_cancels_itself_is_a_fault(ask: Make) -> None:
 
 
 @pytest.mark.parametrize("kind", ["plain", "async", "waiting"])
-def test_a_stream_ends_with_its_client(make_plugin: Make, make_client: Make, kind: str) -> None:
-    """In the plugin's own threads: what it does at its end may block, too."""
+def test_a_stream_ends_when_its_client_disconnects(
+    make_plugin: Make, make_client: Make, kind: str
+) -> None:
+    """In the plugin's own threads, since its cleanup may block, too."""
     ended: SimpleQueue[str] = SimpleQueue()
 
     def plain() -> Iterator[str]:
@@ -486,7 +488,7 @@ def test_a_stream_ends_with_its_client(make_plugin: Make, make_client: Make, kin
         try:
             while True:
                 yield "one"
-                # One that waits for news would wait for ever; it is told where it waits.
+                # A waiting generator would never end: it gets the cancellation while it waits.
                 await asyncio.sleep(3600 if kind == "waiting" else 0)
         finally:
             ended.put(threading.current_thread().name)
@@ -515,13 +517,13 @@ def test_a_stream_ends_with_its_client(make_plugin: Make, make_client: Make, kin
     assert ended.get(timeout=PATIENCE).startswith("plugin-made-")
 
 
-def test_threads_are_made_when_needed_only() -> None:
-    """Who has one job at a time has one."""
+def test_threads_are_started_only_when_needed() -> None:
+    """One job at a time needs one thread."""
     threads = ThreadPool("made")
     names = set()
     for _ in range(20):
         names.add(threads.submit(lambda: threading.current_thread().name).result(PATIENCE))
-        # It has told the result a moment before it takes the next job.
+        # The thread sets the result a moment before it is idle.
         until(lambda: threads._num_idle == 1)
 
     assert names == {"made-1"}
@@ -537,10 +539,10 @@ def test_threads_without_a_job_end() -> None:
         until(lambda: threads.num_threads == 0)
 
 
-def test_when_the_system_has_no_more_threads_requests_are_told_so(
+def test_requests_get_503_when_the_system_has_no_more_threads(
     make_plugin: Make, make_client: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And nobody waits for a thread that was never there; later ones get theirs."""
+    """At once. Later requests get a thread when there is one again."""
     start = threading.Thread.start
 
     def refuse(thread: threading.Thread) -> None:
@@ -572,8 +574,8 @@ def test_when_the_system_has_no_more_threads_requests_are_told_so(
     assert client.get("").status_code == 200
 
 
-def test_jobs_wait_for_the_threads_that_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A pool whose second thread is refused has one."""
+def test_jobs_wait_if_no_further_thread_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pool whose second thread is refused uses its first."""
     pool = ThreadPool("few")
     release, running = threading.Event(), threading.Event()
     first = pool.submit(lambda: (running.set(), release.wait(PATIENCE)))
@@ -614,8 +616,8 @@ def test_blocked_handlers_do_not_keep_the_process_alive() -> None:
     assert done.stdout == "ended\n"
 
 
-def test_what_clients_send_is_not_logged(ask: Make, caplog: pytest.LogCaptureFixture) -> None:
-    """Neither good requests nor bad ones."""
+def test_requests_are_not_logged(ask: Make, caplog: pytest.LogCaptureFixture) -> None:
+    """Neither valid nor invalid ones."""
     caplog.set_level(logging.INFO)
 
     ask(hello)

@@ -1,4 +1,4 @@
-"""The API from before plugins had addresses of their own, merged from what plugins bring."""
+"""The API from before plugins had their own addresses, merged from the plugins' parts."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ EMPTY: dict[str, Any] = {
 }
 
 
-def say(text: str) -> Callable[[Request], Response]:
+def text_handler(text: str) -> Callable[[Request], Response]:
     def handler(request: Request) -> Response:
         return PlainTextResponse(f"{text} {request.url.query}".strip())
 
@@ -52,7 +52,7 @@ def multiplexer(tmp_path: Path) -> Multiplexer:
 
 @pytest.fixture
 def make(make_plugin: Make, make_client: Make, multiplexer: Multiplexer) -> Make:
-    """`make({"name": LegacyApi(...)})`: a client of a server with plugins that bring these."""
+    """`make({"name": LegacyApi(...)})`: a client of a server with plugins that have these."""
 
     def make(apis: dict[str, LegacyApi], **config: Any) -> Any:
         plugins = {name: make_plugin(legacy_api=_returning(api)) for name, api in apis.items()}
@@ -66,15 +66,15 @@ def _returning(api: LegacyApi) -> Callable[[], LegacyApi]:
 
 
 def test_the_index_has_every_run_and_every_type(make: Make) -> None:
-    """Pages of that time break on a missing key, so empty ones are there without any plugin."""
+    """Also without plugins, because old pages break on a missing key."""
     assert make({}).get("legacy/data/runs").json() == {
         "train": {**EMPTY, "firstEventTimestamp": 50.0},
         "eval": {**EMPTY, "firstEventTimestamp": 70.0},
     }
 
 
-def test_plugins_fill_in_their_types(make: Make) -> None:
-    """Lists and booleans; of two plugins with one type the first by name has it."""
+def test_plugins_provide_their_types(make: Make) -> None:
+    """As lists or booleans. If two plugins have the same type, the first by name is used."""
     tags = {"train": ["loss", "lr"], "eval": []}
     client = make(
         {
@@ -95,8 +95,8 @@ def test_plugins_fill_in_their_types(make: Make) -> None:
     assert list(index) == ["train", "eval"]
 
 
-def test_the_root_has_the_list_unless_asked_otherwise(make: Make) -> None:
-    """One address cannot be both."""
+def test_data_runs_is_the_list_unless_the_api_is_legacy(make: Make) -> None:
+    """One address cannot have both."""
     assert make({}).get("data/runs").json() == ["train", "eval"]
     swapped = make({}, api="legacy")
     assert swapped.get("data/runs").json() == swapped.get("legacy/data/runs").json()
@@ -105,7 +105,7 @@ def test_the_root_has_the_list_unless_asked_otherwise(make: Make) -> None:
 
 
 def test_a_broken_type_is_left_out(make: Make, caplog: pytest.LogCaptureFixture) -> None:
-    """The others are there; the log says so once."""
+    """The others are kept, and the omission is logged once."""
 
     def broken(run: str) -> list[str]:
         raise KeyError(run)
@@ -179,11 +179,17 @@ def test_a_blocked_plugin_does_not_block_the_index(
 
 
 def test_routes_are_below_data_and_below_legacy(make: Make) -> None:
-    """The core's own addresses stay its own, and of two plugins the first has an address."""
+    """The core's addresses take precedence, then those of the first plugin."""
     first = LegacyApi(
-        routes=[Route("/things", say("a")), Route("/runs", say("never")), Route("/p/{x}", say("p"))]
+        routes=[
+            Route("/things", text_handler("a")),
+            Route("/runs", text_handler("never")),
+            Route("/p/{x}", text_handler("p")),
+        ]
     )
-    second = LegacyApi(routes=[Route("/things", say("b")), Route("/others", say("b"))])
+    second = LegacyApi(
+        routes=[Route("/things", text_handler("b")), Route("/others", text_handler("b"))]
+    )
     client = make({"a": first, "b": second})
 
     for prefix in ("data", "legacy/data"):
@@ -198,9 +204,12 @@ def test_routes_are_below_data_and_below_legacy(make: Make) -> None:
 
 
 def test_bare_routes_are_at_the_root_and_below_legacy(make: Make) -> None:
-    """Where an old page had that address, only run and tag together tell the data from the page."""
+    """If an old page had the address, only a request with run and tag is one for data."""
     api = LegacyApi(
-        bare_routes=[Route("/audio", say("audio")), Route("/individualAudio", say("one"))]
+        bare_routes=[
+            Route("/audio", text_handler("audio")),
+            Route("/individualAudio", text_handler("one")),
+        ]
     )
     client = make({"a": api}, path_prefix="/p")
 
@@ -228,12 +237,13 @@ def test_bare_routes_are_at_the_root_and_below_legacy(make: Make) -> None:
         ("events", "POST", 405, "text/plain; charset=utf-8"),
     ],
 )
-def test_no_plugin_takes_over_an_address_of_the_core(
+def test_no_plugin_can_replace_an_address_of_the_core(
     make: Make, path: str, method: str, status: int, content_type: str | None
 ) -> None:
-    """With routes that fit any path, a plugin gets those that nobody else has."""
+    """A plugin whose routes match any path gets only the remaining addresses."""
     routes = [
-        Route(path, say("mine"), methods=["GET", "POST"]) for path in ("/", "/{anything:path}")
+        Route(path, text_handler("mine"), methods=["GET", "POST"])
+        for path in ("/", "/{anything:path}")
     ]
     client = make({"a": LegacyApi(routes=routes, bare_routes=routes)})
 
@@ -261,8 +271,10 @@ def test_a_fault_in_a_legacy_route_is_guarded(make: Make) -> None:
 
 
 def test_a_failed_plugin_has_no_legacy_routes(make: Make) -> None:
-    """Nobody knows what they would have been."""
-    client = make({"a": LegacyApi(routes=[Route("/x", say("x")), Route("/bad/", say("x"))])})
+    """All of them are left out, not only the invalid one."""
+    client = make(
+        {"a": LegacyApi(routes=[Route("/x", text_handler("x")), Route("/bad/", text_handler("x"))])}
+    )
 
     assert client.get("data/x").status_code == 404
     assert client.get("data/plugin/a/x").status_code == 503

@@ -1,4 +1,4 @@
-"""Which addresses and port a server gets."""
+"""The addresses and the port that a server listens on."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tbcore.server.listen import Listening, listen
 
 @pytest.fixture
 def opened() -> Iterator[list[Listening]]:
-    """What is put in here is closed when the test ends."""
+    """Sockets in this list are closed when the test ends."""
     found: list[Listening] = []
     yield found
     for listening in found:
@@ -23,7 +23,7 @@ def opened() -> Iterator[list[Listening]]:
 
 
 def test_loopback_by_default(opened: list[Listening]) -> None:
-    """In both forms of IP where there are two, on one port."""
+    """For IPv4 and, if available, IPv6, with the same port."""
     listening = listen(None, 0, bind_all=False)
     opened.append(listening)
 
@@ -36,7 +36,7 @@ def test_loopback_by_default(opened: list[Listening]) -> None:
 
 @pytest.mark.parametrize(("host", "bind_all"), [(None, True), ("0.0.0.0", False)])
 def test_all_addresses(opened: list[Listening], host: str | None, bind_all: bool) -> None:
-    """The URL has the machine's name: nobody can connect to 0.0.0.0 from elsewhere."""
+    """The URL has the machine's name, since other machines cannot connect to 0.0.0.0."""
     listening = listen(host, 0, bind_all=bind_all)
     opened.append(listening)
 
@@ -45,10 +45,10 @@ def test_all_addresses(opened: list[Listening], host: str | None, bind_all: bool
     socket.create_connection(("127.0.0.1", listening.port)).close()
 
 
-def test_all_addresses_where_ipv6_is_switched_off(
+def test_all_addresses_with_ipv6_disabled(
     opened: list[Listening], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """IPv4 will do."""
+    """The server listens on IPv4 alone."""
     create_server = socket.create_server
 
     def without_ipv6(address: tuple[str, int], **options: object) -> socket.socket:
@@ -65,7 +65,7 @@ def test_all_addresses_where_ipv6_is_switched_off(
 
 
 def test_the_next_free_port(opened: list[Listening]) -> None:
-    """A port that is free on one address only is not free."""
+    """A port must be free on all addresses."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         ports = range(port, port + 100)
@@ -78,6 +78,6 @@ def test_the_next_free_port(opened: list[Listening]) -> None:
     assert opened[0].port > port
 
 
-def test_the_usual_port_is_left_out_of_the_address() -> None:
-    """As browsers do."""
+def test_port_80_is_left_out_of_the_url() -> None:
+    """As browsers leave it out."""
     assert Listening([], "a.example", 80, False).url("/x/") == "http://a.example/x/"

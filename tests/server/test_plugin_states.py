@@ -1,4 +1,4 @@
-"""What is known of each plugin: its state, how long it takes, what went wrong, what it logs."""
+"""The state, durations, faults and log lines of each plugin."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def open_missing_at_start() -> None:
 
 
 def states(client: Any) -> dict[str, Any]:
-    """`data/plugins` by name."""
+    """Plugin name to its entry in `data/plugins`."""
     return {plugin["name"]: plugin for plugin in client.get("data/plugins").json()["plugins"]}
 
 
@@ -85,7 +85,7 @@ def test_every_state_has_its_reason(make_plugin: Make, make_client: Make) -> Non
     assert (found["off"]["distribution"], found["off"]["version"]) == ("tbcore-off", "1.0")
     assert found["blocks"]["faults"][0]["what"] == "is_active"
     assert [call["what"] for call in found["blocks"]["running"]] == ["is_active"]
-    # A plugin that is off is no part of what there was before.
+    # A plugin that is off is only in `data/plugins`.
     assert "off" not in client.get("data/plugins_listing").json()
     assert client.get("data/plugin/off/x").status_code == 404
 
@@ -108,7 +108,7 @@ def test_pages_request_plugins_again_after_a_late_result(
 
 
 def test_calls_are_counted_and_timed(make_plugin: Make, make_client: Make) -> None:
-    """Hooks and routes, those on the event loop too; addresses with parameters are one route."""
+    """Hooks and routes, also async ones. All addresses of a route count as one."""
 
     def slow(request: Request) -> Response:
         time.sleep(0.05)
@@ -134,8 +134,8 @@ def test_calls_are_counted_and_timed(make_plugin: Make, make_client: Make) -> No
         assert timings[what]["median"] == timings[what]["slowest"] >= 0.05
 
 
-def test_faults_are_told_without_internals(make_plugin: Make, make_client: Make) -> None:
-    """The latest first, with how often; paths and tracebacks for authors only."""
+def test_faults_are_listed_without_internals(make_plugin: Make, make_client: Make) -> None:
+    """The latest first, with their counts. Whole paths and tracebacks are for authors only."""
 
     def fail(request: Request) -> Response:
         raise ValueError(request.path_params["n"])
@@ -167,19 +167,19 @@ def test_faults_are_told_without_internals(make_plugin: Make, make_client: Make)
 
 
 @pytest.mark.parametrize("dev", [False, True])
-def test_reasons_are_told_without_paths(make_plugin: Make, make_client: Make, dev: bool) -> None:
-    """Wherever a page or a client is told; authors see where the file should be."""
+def test_reasons_have_no_whole_paths(make_plugin: Make, make_client: Make, dev: bool) -> None:
+    """In all responses, except for authors."""
     extra = {
         "failed": make_plugin(routes=open_missing_at_start),
         "inactive": make_plugin(is_active=open_missing_at_start),
     }
     client = make_client(load_plugins(only=(), extra=extra, dev=dev))
-    answers = [client.get(f"data/{path}") for path in ("frontends", "plugins", "plugin/failed/x")]
+    responses = [client.get(f"data/{path}") for path in ("frontends", "plugins", "plugin/failed/x")]
 
-    assert [answer.status_code for answer in answers] == [200, 200, 503]
-    for answer in answers:
-        assert "secret.txt'" in answer.text
-        assert ("/no/such" in answer.text) is dev
+    assert [response.status_code for response in responses] == [200, 200, 503]
+    for response in responses:
+        assert "secret.txt'" in response.text
+        assert ("/no/such" in response.text) is dev
 
 
 @pytest.mark.parametrize(
@@ -194,12 +194,12 @@ def test_reasons_are_told_without_paths(make_plugin: Make, make_client: Make, de
     ],
 )  # fmt: skip
 def test_paths_are_cut_down_to_their_last_part(text: str, shown: str) -> None:
-    """Routes, fractions and links are no paths."""
+    """Routes, fractions and links are not paths."""
     assert without_paths(text) == shown
 
 
 def test_options_are_shown_with_their_values(make_plugin: Make, make_client: Make) -> None:
-    """And with what would do."""
+    """And with the values that are valid."""
     options = [Option("rows", default=10, minimum=1, help="Most rows.")]
     client = make_client(
         {"made": make_plugin(info={"options": options})}, plugin_values={"made": {"rows": "3"}}
@@ -212,7 +212,7 @@ def test_options_are_shown_with_their_values(make_plugin: Make, make_client: Mak
 
 
 class Clock:
-    """In place of the module `time`: goes on only when it is told to."""
+    """Replaces the module `time`. Its monotonic time is set by the test."""
 
     now = 0.0
     time_ns = staticmethod(time.time_ns)
@@ -222,11 +222,11 @@ class Clock:
         return self.now
 
 
-def test_a_slow_route_is_named_once(
+def test_a_slow_route_is_logged_once(
     make_plugin: Make, make_client: Make, monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:  # fmt: skip
-    """And again when it takes twice as long."""
+    """And again if it takes more than twice as long."""
     clock = Clock()
     monkeypatch.setattr(plugin_stats, "time", clock)
     pauses = iter([6.0, 0.0, 11.0, 13.0])
@@ -245,20 +245,20 @@ def test_a_slow_route_is_named_once(
     assert caplog.text.count("plugin 'made': route /x took") == 2
 
 
-def test_a_route_that_does_not_come_back_is_named(
+def test_a_route_that_does_not_return_is_logged(
     make_plugin: Make, make_client: Make, monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:  # fmt: skip
-    """While it runs: nobody would ever say so otherwise."""
+    """While it runs, since it may run forever."""
     begun = threading.Event()
 
     def block(request: Request) -> Response:
         begun.set()
         until(lambda: "has been running" in caplog.text)
-        return PlainTextResponse("said")
+        return PlainTextResponse("done")
 
     async def wait_for(future: Any, *seconds: float) -> bool:
-        # Not before: on a busy machine, what is not begun in time is given up.
+        # Not before: on a busy machine, a call that has not been started would time out.
         assert begun.wait(PATIENCE)
         return await real(future, *seconds)
 
@@ -269,16 +269,16 @@ def test_a_route_that_does_not_come_back_is_named(
         tuning=patient_tuning(queue_timeout_seconds=0.5),
     )
 
-    assert client.get("data/plugin/made/x").text == "said"
+    assert client.get("data/plugin/made/x").text == "done"
     assert "plugin 'made': route /x has been running for 0 s" in caplog.text
 
 
 @pytest.mark.parametrize("dev", [False, True])
-def test_async_code_that_blocks_is_named(
+def test_blocking_async_code_is_logged(
     make_plugin: Make, make_client: Make, monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture, dev: bool,
 ) -> None:  # fmt: skip
-    """Once, while it blocks, with the stack for authors; what waits is not meant."""
+    """Once, while it blocks, with the stack for authors. Awaiting is not blocking."""
     clock = Clock()
     monkeypatch.setattr(plugin_loop, "time", clock)
 
@@ -319,7 +319,7 @@ def test_async_code_that_blocks_is_named(
     assert timings["route /block, blocking the plugin's event loop"]["slowest"] == 0.6
 
 
-def test_a_body_that_blocks_the_event_loop_is_named(
+def test_a_body_that_blocks_the_event_loop_is_logged(
     make_plugin: Make, make_client: Make, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Also if an asynchronous iterator makes it."""
@@ -340,8 +340,8 @@ def test_a_body_that_blocks_the_event_loop_is_named(
     assert "plugin 'made': response of route /x is async, and has blocked" in caplog.text
 
 
-def test_blocked_bodies_of_one_plugin_leave_threads_to_the_others(make_plugin: Make) -> None:
-    """More of them than there are threads that Starlette shares among all."""
+def test_blocked_bodies_of_one_plugin_use_no_threads_of_others(make_plugin: Make) -> None:
+    """Even if there are more of them than threads in Starlette's shared pool."""
     release, blocked = threading.Event(), threading.Semaphore(0)
 
     def block() -> Iterator[str]:
@@ -373,13 +373,13 @@ def test_blocked_bodies_of_one_plugin_leave_threads_to_the_others(make_plugin: M
             await asyncio.sleep(0.3)
             started = time.monotonic()
             try:
-                answer = await asyncio.wait_for(http.get("/data/plugin/good/x"), PATIENCE / 2)
+                response = await asyncio.wait_for(http.get("/data/plugin/good/x"), PATIENCE / 2)
             finally:
                 took = time.monotonic() - started
                 release.set()
                 bodies = [(await request).text for request in asking]
             assert bodies == ["ab"] * 45
-            return answer.text, took
+            return response.text, took
 
     text, took = asyncio.run(ask())
     assert text == "onetwo"
@@ -388,7 +388,7 @@ def test_blocked_bodies_of_one_plugin_leave_threads_to_the_others(make_plugin: M
 
 @pytest.fixture
 def log(monkeypatch: pytest.MonkeyPatch) -> Iterator[LogHandler]:
-    """The server's own log, written to memory."""
+    """The server's log handler, writing to memory."""
     handler = LogHandler()
     handler.setStream(io.StringIO())
     logging.getLogger().addHandler(handler)
@@ -396,7 +396,7 @@ def log(monkeypatch: pytest.MonkeyPatch) -> Iterator[LogHandler]:
     logging.getLogger().removeHandler(handler)
 
 
-def test_a_plugin_that_floods_the_log_is_cut_short(
+def test_log_lines_of_a_plugin_are_limited(
     make_plugin: Make, make_client: Make, log: LogHandler
 ) -> None:
     """Its own lines, and those about its faults. They are counted; lines of others are kept."""
@@ -424,7 +424,7 @@ def test_a_plugin_that_floods_the_log_is_cut_short(
     written = log.stream.getvalue()
     until(lambda: "left out" in log.stream.getvalue())
 
-    # Each window of a busy machine lets as many through again.
+    # On a busy machine there may be several windows, each with the same limit.
     text = log.stream.getvalue()
     shown = len(re.findall(r"'bad': (?:line \d+|route '/x' failed)\n", text))
     found = states(client)
@@ -448,8 +448,8 @@ def test_after_a_while_a_plugin_may_log_again(caplog: pytest.LogCaptureFixture) 
     assert stats.may_log()
 
 
-def test_threads_of_a_plugin_are_known_by_their_loggers(log: LogHandler) -> None:
-    """They do not know on whose behalf they were started. Authors see every line."""
+def test_lines_from_a_plugin_s_own_threads_are_known_by_their_loggers(log: LogHandler) -> None:
+    """They have no context with their plugin. Authors get every line."""
     stats_by_package = {"noisy": PluginStats("noisy"), "author": PluginStats("author", dev=True)}
     log.stats_by_package = stats_by_package
 
@@ -467,10 +467,10 @@ def test_threads_of_a_plugin_are_known_by_their_loggers(log: LogHandler) -> None
     assert stats_by_package["noisy"].num_lines_left_out == 80
 
 
-def test_deprecated_names_are_told_once_for_each_plugin(
+def test_deprecated_names_are_logged_once_for_each_plugin(
     make_plugin: Make, make_client: Make, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """By name, with what to use, wherever in a plugin it happens; and counted."""
+    """With what to use instead, wherever the plugin uses them; each use is counted."""
 
     def use(request: Request) -> Response:
         warn_deprecated("Item.old", "use Item.new")

@@ -1,4 +1,4 @@
-"""Plugins that are edited while a server runs: taken up, told when they break, mended."""
+"""Plugins that are edited while a server runs: reloading them, and reporting their faults."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def routes():
 
 
 class Developing:
-    """A server with `--dev` on a folder of plugins, whose files are looked at when asked."""
+    """A server with `--dev` and a folder of plugins, which are reloaded when a test says so."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -60,11 +60,11 @@ class Developing:
         self.client = self.new_client()
 
     def new_client(self) -> TestClient:
-        """One for each thread that asks."""
+        """Another client: each thread needs its own."""
         return TestClient(self.app, base_url="http://localhost:6006")
 
     def write(self, path: str, text: str) -> None:
-        """Writes a file, and lets the server look."""
+        """Writes a file, and reloads the plugins that have changed."""
         file = self.folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
@@ -74,7 +74,7 @@ class Developing:
         return self.client.get(path)
 
     def plugin(self, name: str = "mine") -> dict[str, Any]:
-        """What the page is told of it."""
+        """The entry of a plugin in `data/frontends`."""
         plugins = self.get("data/frontends").json()["plugins"]
         found: dict[str, Any] = {p["name"]: p for p in plugins}
         return found[name]
@@ -91,13 +91,13 @@ def developing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Deve
             del sys.modules[name]
 
 
-def test_a_plugin_is_taken_up_edited_and_removed(developing: Developing) -> None:
-    """With its routes; pages are told each time."""
+def test_a_plugin_is_added_edited_and_removed(developing: Developing) -> None:
+    """With its routes. Pages are notified each time."""
     assert developing.get("data/plugin/mine/word").status_code == 404
     reloads = [developing.get("data/status").json()["num_reloads"]]
     developing.write("mine.py", PLUGIN)
     assert developing.get("data/plugin/mine/word").json() == "one"
-    # As long as before, and within the second by which Python knows bytecode.
+    # Of the same length and within one second, so that Python would take the old bytecode.
     developing.write("mine.py", PLUGIN.replace('"one"', '"two"').replace("Mine", "Mint"))
     assert developing.get("data/plugin/mine/word").json() == "two"
     assert developing.plugin()["title"] == "Mint"
@@ -111,8 +111,8 @@ def test_a_plugin_is_taken_up_edited_and_removed(developing: Developing) -> None
     assert developing.get("data/status").json()["num_reloads"] == 3
 
 
-def test_modules_that_a_package_imports_are_new_too(developing: Developing) -> None:
-    """All of its own, and those of no other plugin."""
+def test_modules_that_a_package_imports_are_reloaded_too(developing: Developing) -> None:
+    """All of its own, but none of other plugins."""
     developing.write("other.py", PLUGIN)
     other = sys.modules["tbcore_file_other"]
     developing.write("tbcore_mine/words.py", 'WORD = "one"')
@@ -124,8 +124,8 @@ def test_modules_that_a_package_imports_are_new_too(developing: Developing) -> N
     assert sys.modules["tbcore_file_other"] is other
 
 
-def test_what_a_browser_keeps_is_not_what_edited_code_answers(developing: Developing) -> None:
-    """The data and its etag are the same, and what is made of them is not."""
+def test_edited_code_invalidates_what_a_browser_has_cached(developing: Developing) -> None:
+    """The data and the plugin's etag are the same, but the response may differ."""
     etag = 'json_response("one", etag="of the data")'
     known = 'unchanged(request, "of the data")'
     source = PLUGIN.replace("import json_response", "import json_response, unchanged")
@@ -149,69 +149,69 @@ def test_what_a_browser_keeps_is_not_what_edited_code_answers(developing: Develo
         ("raise SystemExit(3)", "plugin 'mine' failed: SystemExit: 3", 'mine.py", line 1'),
     ],
 )  # fmt: skip
-def test_a_fault_is_told_with_its_place_and_gone_when_it_is_mended(
+def test_a_fault_is_reported_with_its_place_until_it_is_corrected(
     developing: Developing, caplog: pytest.LogCaptureFixture, broken: str, line: str, place: str
 ) -> None:
-    """To the page and in the log; the traceback begins in the plugin."""
+    """In the page and in the log. The traceback starts in the plugin."""
     caplog.set_level(logging.INFO)
     developing.write("mine.py", PLUGIN)
     developing.write("mine.py", broken)
-    told = developing.plugin()
-    assert told["error"].startswith(line)
-    assert told["title"] == "Mine"
-    assert place in told["traceback"]
-    assert "tbcore/plugins.py" not in told["traceback"]
+    entry = developing.plugin()
+    assert entry["error"].startswith(line)
+    assert entry["title"] == "Mine"
+    assert place in entry["traceback"]
+    assert "tbcore/plugins.py" not in entry["traceback"]
     assert developing.get("data/plugin/mine/word").status_code == 503
     assert place in caplog.text
     caplog.clear()
 
     developing.write("mine.py", PLUGIN)
-    told = developing.plugin()
-    assert (told["error"], told["traceback"]) == (None, "")
+    entry = developing.plugin()
+    assert (entry["error"], entry["traceback"]) == (None, "")
     assert developing.get("data/plugin/mine/word").json() == "one"
-    told_there = [r.message for r in caplog.records if r.name == "tbcore.server.reload"]
-    assert told_there == ["plugin 'mine' was reloaded"]
+    reload_lines = [r.message for r in caplog.records if r.name == "tbcore.server.reload"]
+    assert reload_lines == ["plugin 'mine' was reloaded"]
     assert "Traceback" not in caplog.text
 
 
-def test_faults_of_handlers_and_of_is_active_are_told(developing: Developing) -> None:
-    """With the traceback, and only to authors."""
+def test_faults_of_handlers_and_of_is_active_are_reported(developing: Developing) -> None:
+    """With the traceback, for authors only."""
     source = PLUGIN.replace('lambda request: json_response("one")', "lambda request: 1 / 0")
     developing.write("mine.py", source + "\n\n@hookimpl\ndef is_active():\n    return {}['no']\n")
-    answer = developing.get("data/plugin/mine/word")
-    first, _, rest = answer.text.partition("\n")
-    assert answer.status_code == 500
+    response = developing.get("data/plugin/mine/word")
+    first, _, rest = response.text.partition("\n")
+    assert response.status_code == 500
     assert first == (
         "plugin 'mine' failed in its route '/word': ZeroDivisionError: division by zero"
     )
     assert 'mine.py", line 20, in <lambda>' in rest
-    told = developing.plugin()
-    assert told["activity_error"] == "KeyError: 'no'"
-    assert "in is_active\n    return {}['no']" in told["traceback"]
+    entry = developing.plugin()
+    assert entry["activity_error"] == "KeyError: 'no'"
+    assert "in is_active\n    return {}['no']" in entry["traceback"]
 
 
-def test_requests_that_have_begun_are_answered_by_the_old_code(developing: Developing) -> None:
-    """And those that begin meanwhile by the new: nobody waits and none is lost."""
+def test_requests_in_progress_are_finished_by_the_old_code(developing: Developing) -> None:
+    """Requests that start later use the new code. None waits and none fails."""
     developing.write("mine.py", PLUGIN)
     module = sys.modules["tbcore_file_mine"]
-    answers: list[Any] = []
+    responses: list[Any] = []
     thread = threading.Thread(
-        target=lambda: answers.append(developing.get("data/plugin/mine/slow").json())
+        target=lambda: responses.append(developing.get("data/plugin/mine/slow").json())
     )
     thread.start()
     assert module.entered.wait(PATIENCE)
     developing.write("mine.py", PLUGIN.replace('"one"', '"two"'))
     assert developing.get("data/plugin/mine/word").json() == "two"
-    assert answers == []
+    assert responses == []
     module.leave.set()
     thread.join(PATIENCE)
-    assert answers == ["one"]
+    assert responses == ["one"]
 
 
-def test_what_old_code_has_blocked_is_free_again(
+def test_new_code_gets_new_threads_if_the_old_code_has_blocked_all(
     developing: Developing,
 ) -> None:
-    """All threads, forever: after a correction the server need not be restarted."""
+    """The server need not be restarted after a correction."""
     blocking = PLUGIN.replace("entered.set()", "entered.release()")
     blocking = blocking.replace("threading.Event(), ", "threading.Semaphore(0), ")
     blocking = blocking.replace("leave.wait(60)", "leave.wait()")
@@ -231,7 +231,7 @@ def test_what_old_code_has_blocked_is_free_again(
     assert developing.get("data/plugin/mine/word").status_code == 503
     developing.tuning.queue_timeout_seconds = PATIENCE
 
-    developing.write("mine.py", f"{PLUGIN}\n@hookimpl\ndef is_active(): return True # mended\n")
+    developing.write("mine.py", f"{PLUGIN}\n@hookimpl\ndef is_active(): return True # fixed\n")
 
     assert developing.get("data/plugin/mine/word").json() == "one"
     assert developing.get("data/plugins_listing").json() == {"mine": True}
@@ -240,14 +240,14 @@ def test_what_old_code_has_blocked_is_free_again(
         asking.join(PATIENCE)
 
 
-def test_errors_of_the_page_are_printed(
+def test_errors_of_the_page_are_logged(
     developing: Developing, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """With escapes for what a terminal would obey; what is no error is refused in one line."""
+    """With escapes for control characters. A body that is not an error is refused."""
     text = "TypeError: no\n    at render (mine.js:3:1)\n\x1b[2J"
-    told = {"plugin": "mine", "stack": text}
-    answer = developing.client.post("data/page_errors", json=told)
-    assert (answer.status_code, answer.text) == (204, "")
+    entry = {"plugin": "mine", "stack": text}
+    response = developing.client.post("data/page_errors", json=entry)
+    assert (response.status_code, response.text) == (204, "")
     assert caplog.messages[0].startswith(
         "plugin 'mine' failed in the page: TypeError: no\n    at render (mine.js:3:1)\n"
     )
@@ -260,7 +260,7 @@ def test_errors_of_the_page_are_printed(
 
 
 def test_other_files_give_the_tab_a_new_address_and_import_nothing(developing: Developing) -> None:
-    """All modules of the tab lie below it, so none comes from the browser's memory."""
+    """All modules of the tab are below it, so none comes from the browser's cache."""
     developing.write("tbcore_mine/__init__.py", PLUGIN)
     module = sys.modules["tbcore_mine"]
     developing.write("tbcore_mine/static/index.js", "1")
@@ -270,5 +270,5 @@ def test_other_files_give_the_tab_a_new_address_and_import_nothing(developing: D
     assert sys.modules["tbcore_mine"] is module
     assert addresses[0] != addresses[1]
     assert developing.get(addresses[1]).text == "1"
-    answer = developing.get(addresses[1].replace("index.js", "part.js"))
-    assert (answer.text, answer.headers["cache-control"]) == ("2", "no-store")
+    response = developing.get(addresses[1].replace("index.js", "part.js"))
+    assert (response.text, response.headers["cache-control"]) == ("2", "no-store")

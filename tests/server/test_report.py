@@ -32,12 +32,12 @@ from tbcore.store.loader import LoadStatus
     ],
 )
 def test_sizes(num_bytes: int, text: str) -> None:
-    """Two digits at least, in the units of disks."""
+    """With at least two digits, in decimal units."""
     assert size(num_bytes) == text
 
 
 def test_plurals() -> None:
-    """One is one."""
+    """Only 1 is singular."""
     assert [plural(n, "run") for n in (0, 1, 2)] == ["0 runs", "1 run", "2 runs"]
     assert plural(2, "directory") == "2 directories"
 
@@ -68,13 +68,13 @@ def test_plurals() -> None:
         (LoadStatus(missing=("/a", "/b")), "a,b", "nothing to show yet"),
     ],
 )
-def test_what_was_found(status: LoadStatus, logdir: str, text: str) -> None:
-    """Or what was looked for, and where."""
+def test_the_summary_of_a_scan(status: LoadStatus, logdir: str, text: str) -> None:
+    """Or how many directories were scanned, and where."""
     assert scan_summary(status, logdir) == text
 
 
 def test_the_names_of_plugins() -> None:
-    """In the order of the tabs; what does not work is named."""
+    """Working plugins in the order of the tabs, then failed ones."""
 
     def mounted(name: str, order: int, error: str | None = None) -> MountedPlugin:
         info = PluginInfo(title=name, order=order)
@@ -102,7 +102,7 @@ LOADING = LoadStatus(
 
 
 def test_progress_is_for_terminals() -> None:
-    """It goes away when loading is over, and for what is printed meanwhile."""
+    """It is cleared when loading is complete, and before another line is printed."""
     store = SimpleNamespace(status=LoadStatus(loading=True))
     terminal = Terminal()
     reporter = Reporter(store, "runs", "no plugins", terminal)  # type: ignore[arg-type]
@@ -119,12 +119,12 @@ def test_progress_is_for_terminals() -> None:
     assert lines[0] == "1 run in 1 file (1.0 kB) below runs/; no plugins"
     assert lines[-1] == "" or lines[-1].endswith("\r\x1b[K")
     before = terminal.getvalue()
-    reporter._show_progress(LOADING)  # The thread may have been about to.
+    reporter._show_progress(LOADING)  # The thread may call it after `stop`.
     assert terminal.getvalue() == before
 
 
 def test_without_a_terminal_there_is_no_progress() -> None:
-    """A log file has lines only."""
+    """A file gets whole lines only."""
     store = SimpleNamespace(status=LOADING)
     out = io.StringIO()
     reporter = Reporter(store, "runs", "no plugins", out)  # type: ignore[arg-type]
@@ -136,15 +136,15 @@ def test_without_a_terminal_there_is_no_progress() -> None:
     assert out.getvalue() == "1 run in 1 file (1.0 kB) below runs/; no plugins\n"
 
 
-def test_what_was_logged_does_not_control_the_terminal() -> None:
-    """Messages and tracebacks of plugins have names of tags in them."""
+def test_control_characters_of_log_lines_are_escaped() -> None:
+    """Messages and tracebacks may contain names of tags."""
     handler, out = LogHandler(), io.StringIO()
     handler.setStream(out)
     try:
         raise ValueError("a\x1b[2Jb\r\u202ec\n\td")
     except ValueError as error:
-        told = (ValueError, error, None)
-    handler.handle(logging.LogRecord("x", logging.ERROR, "", 0, "tag %s", ("\x9b31m",), told))
+        exc_info = (ValueError, error, None)
+    handler.handle(logging.LogRecord("x", logging.ERROR, "", 0, "tag %s", ("\x9b31m",), exc_info))
 
     assert out.getvalue() == (
         "tbcore: error: tag \\x9b31m\nValueError: a\\x1b[2Jb\\r\\u202ec\n\td\n"

@@ -1,4 +1,4 @@
-"""A real server in a process of its own: ports, start-up lines, raw requests, signals."""
+"""Real servers: ports, lines at the start, raw requests, signals, slow clients."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Make = Callable[..., Any]
 
 
 class RunningServer:
-    """`tbcore serve` as a user starts it."""
+    """`tbcore serve` in a process of its own, as a user starts it."""
 
     def __init__(self, arguments: list[str], environment: dict[str, str], cwd: Path) -> None:
         self.started = time.monotonic()
@@ -47,7 +47,7 @@ class RunningServer:
             text=True, start_new_session=True,
         )  # fmt: skip
         self.lines: list[str] = []
-        """Of stdout."""
+        """Lines of stdout."""
         self.noise: list[str] = []
         """Lines of stderr."""
         self._has_more = threading.Condition()
@@ -71,7 +71,7 @@ class RunningServer:
         return self
 
     def line(self, pattern: str, *, nth: int = 1, noise: bool = False) -> str:
-        """The nth line of the output that fits, now or soon; with `noise`, of stderr."""
+        """Waits for the nth matching line of stdout, or, with `noise`, of stderr."""
         deadline = time.monotonic() + PATIENCE
         lines = self.noise if noise else self.lines
         with self._has_more:
@@ -100,7 +100,7 @@ class RunningServer:
         return json.loads(body)
 
     def end(self, sig: int) -> tuple[int, float, str]:
-        """Exit status, seconds until it ended, what is on stderr."""
+        """The exit status, the seconds until the process ended, and stderr."""
         started = time.monotonic()
         os.kill(self.process.pid, sig)
         status = self.process.wait(PATIENCE)
@@ -112,7 +112,7 @@ class RunningServer:
 
 @pytest.fixture
 def environment() -> dict[str, str]:
-    """Of the tests, with the same module path and without plugins that happen to be installed."""
+    """The environment of the tests, with their module path and without installed plugins."""
     path = os.pathsep.join(os.path.abspath(entry) for entry in sys.path if entry)
     kept = {k: v for k, v in os.environ.items() if not k.startswith("TBCORE_")}
     return {**kept, "PYTHONPATH": path, "TBCORE_PLUGINS": ""}
@@ -120,7 +120,7 @@ def environment() -> dict[str, str]:
 
 @pytest.fixture
 def start(tmp_path: Path, environment: dict[str, str]) -> Iterator[Make]:
-    """`start("--port", "0")`: serves `tmp_path / "runs"`, which has two runs."""
+    """`start("--port", "0")`: a server of `tmp_path / "runs"`, which has two runs."""
     write_run(tmp_path / "runs", "train", scalars={"loss": [1.0, 0.5]})
     write_run(tmp_path / "runs", "eval", scalars={"loss": [1.0]})
     servers: list[RunningServer] = []
@@ -145,7 +145,7 @@ def start(tmp_path: Path, environment: dict[str, str]) -> Iterator[Make]:
 
 @pytest.fixture
 def install(tmp_path: Path, environment: dict[str, str]) -> Callable[[str, str], None]:
-    """`install("name", source)`: a plugin that the next server finds."""
+    """`install("name", source)`: installs a plugin for the servers that are started later."""
     folder = tmp_path / "site-packages"
     folder.mkdir()
     environment["PYTHONPATH"] = os.pathsep.join([str(folder), environment["PYTHONPATH"]])
@@ -186,27 +186,27 @@ def routes():
 
 
 def raw(port: int, request: bytes, host: str = "127.0.0.1") -> bytes:
-    """What comes back until the server closes, or, unless asked to, has answered once."""
+    """The bytes received until the server closes the connection, or has sent one response."""
     with socket.create_connection((host, port), timeout=PATIENCE) as connection:
         connection.sendall(request)
-        answer = b""
-        while b"Connection: close" in request or not is_whole(answer):
+        response = b""
+        while b"Connection: close" in request or not is_whole(response):
             part = connection.recv(1 << 16)
             if not part:
                 break
-            answer += part
-        return answer
+            response += part
+        return response
 
 
-def is_whole(answer: bytes) -> bool:
-    """Whether all of an answer that says its length is there."""
-    head, _, body = answer.partition(b"\r\n\r\n")
+def is_whole(response: bytes) -> bool:
+    """Whether a response with a Content-Length is complete."""
+    head, _, body = response.partition(b"\r\n\r\n")
     length = re.search(rb"(?i)\r\ncontent-length: (\d+)", head)
     return length is not None and len(body) >= int(length[1])
 
 
 def open_stream(port: int) -> socket.socket:
-    """A page that listens to updates; returns after the first message."""
+    """Opens a stream of updates; returns after the first message."""
     connection = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
     connection.sendall(b"GET /data/updates HTTP/1.1\r\nHost: localhost\r\n\r\n")
     received = b""
@@ -220,8 +220,8 @@ def open_stream(port: int) -> socket.socket:
 # Starting ----------------------------------------------------------------------------------------
 
 
-def test_the_start_says_what_was_found(start: Make) -> None:
-    """Who it is, where and how to end it; what there is; and nothing else."""
+def test_lines_at_the_start(start: Make) -> None:
+    """Version, address, how to quit, and what the scan found, and nothing else."""
     server = start()
 
     [first] = server.lines[:1]
@@ -235,7 +235,7 @@ def test_the_start_says_what_was_found(start: Make) -> None:
 
 
 def test_a_missing_logdir_is_waited_for(start: Make, tmp_path: Path) -> None:
-    """One line says so; it is served when it appears."""
+    """A line is logged, and the logdir is served as soon as it exists."""
     server = start(logdir="later")
     server.line(r"^nothing to show yet; no plugins$")
     assert server.json("/data/status")["missing"] != []
@@ -249,7 +249,7 @@ def test_a_missing_logdir_is_waited_for(start: Make, tmp_path: Path) -> None:
 
 
 def test_without_a_port_the_next_free_one_is_taken(start: Make) -> None:
-    """From TensorBoard's on; with an explicit one it is an error."""
+    """After 6006. If the port was given it is an error."""
     first = start("--port", "default")
     second = start("--port=default")
 
@@ -262,7 +262,7 @@ def test_without_a_port_the_next_free_one_is_taken(start: Make) -> None:
 def test_a_port_that_is_taken_is_an_error_in_one_line(
     tmp_path: Path, environment: dict[str, str]
 ) -> None:
-    """On any of the addresses that would be listened on."""
+    """If it is in use on any of the addresses."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         done = subprocess.run(
@@ -278,8 +278,8 @@ def test_a_port_that_is_taken_is_an_error_in_one_line(
     assert done.stdout == ""
 
 
-def test_a_plugin_that_fails_is_told_at_the_start(start: Make, install: Make) -> None:
-    """The traceback once on stderr, its name in the line of what works."""
+def test_a_plugin_that_fails_is_reported_at_the_start(start: Make, install: Make) -> None:
+    """With the traceback on stderr, once, and its name in the line of plugins."""
     install("bad", "raise SystemExit(3)")
     install("good", PLUGIN)
     server = start()
@@ -293,7 +293,7 @@ def test_a_plugin_that_fails_is_told_at_the_start(start: Make, install: Make) ->
 
 
 def test_settings_reach_the_server(start: Make) -> None:
-    """Both spellings."""
+    """In both spellings."""
     server = start("--path-prefix", "/logs/", "--window_title", "Mine", "--api=legacy",
                    "--allowed-host", "a.example", "--allowed_host=b.example")  # fmt: skip
 
@@ -305,8 +305,10 @@ def test_settings_reach_the_server(start: Make) -> None:
     assert server.get("/data/logdir")[0] == 404
 
 
-def test_plugins_that_are_not_there(start: Make, install: Make, tmp_path: Path) -> None:
-    """A word in the wrong place is not found out otherwise."""
+def test_names_of_unknown_plugins_are_warned_about(
+    start: Make, install: Make, tmp_path: Path
+) -> None:
+    """Otherwise a typing error would go unnoticed."""
     install("pictures", PLUGIN)
     (tmp_path / "nothing").mkdir()
     server = start("--samples_per_plugin", "picture=3,pictures=4", "--plugins_dir", "nothing")
@@ -320,16 +322,16 @@ def test_plugins_that_are_not_there(start: Make, install: Make, tmp_path: Path) 
     )
 
 
-def test_without_plugins_it_says_why(start: Make) -> None:
-    """An empty variable is something else than an empty environment."""
+def test_without_plugins_a_line_says_why(start: Make) -> None:
+    """Such as an empty variable."""
     start().line("^no plugins are loaded, because the variable TBCORE_PLUGINS names none$")
 
 
 # The token ---------------------------------------------------------------------------------------
 
 
-def test_off_loopback_a_token_is_needed(start: Make) -> None:
-    """It is in the address that is printed, and becomes a cookie."""
+def test_off_loopback_a_token_is_required(start: Make) -> None:
+    """The printed address has it, and it becomes a cookie."""
     server = start("--host", "0.0.0.0")
     token = server.url.partition("?token=")[2]
 
@@ -346,7 +348,7 @@ def test_off_loopback_a_token_is_needed(start: Make) -> None:
 
 
 def test_without_a_token_off_loopback_names_are_checked(start: Make) -> None:
-    """And a line warns."""
+    """And a warning is logged."""
     server = start("--bind_all", "--no_token")
 
     server.line(
@@ -358,8 +360,8 @@ def test_without_a_token_off_loopback_names_are_checked(start: Make) -> None:
     assert server.get("/data/runs", Host="localhost")[0] == 200
 
 
-def test_a_token_of_ones_own(start: Make) -> None:
-    """It counts on loopback, too; the environment keeps it out of the list of processes."""
+def test_a_given_token_is_used(start: Make) -> None:
+    """Also on loopback. In the environment it is not visible in the list of processes."""
     server = start("--token", "abc", TBCORE_TOKEN="other")
     assert server.url.endswith("/?token=abc")
     assert server.get("/data/runs")[0] == 401
@@ -428,10 +430,10 @@ HOST = b"Host: localhost\r\n"
     ids=range(33),
 )  # fmt: skip
 def test_raw_requests(serving: RunningServer, request_bytes: bytes, status: int) -> None:
-    """Every answer is complete HTTP with all headers, whoever made it."""
-    answer = raw(serving.port, request_bytes)
+    """Every response is complete HTTP with all headers, including those of uvicorn."""
+    response = raw(serving.port, request_bytes)
 
-    head, _, _ = answer.partition(b"\r\n\r\n")
+    head, _, _ = response.partition(b"\r\n\r\n")
     lines = head.decode("latin-1").lower().split("\r\n")
     assert lines[0].startswith(f"http/1.1 {status} ")
     for header in (
@@ -448,7 +450,7 @@ def test_raw_requests(serving: RunningServer, request_bytes: bytes, status: int)
 
 @pytest.fixture(scope="module")
 def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    """One server for all raw requests; it must be there and silent when they are over."""
+    """One server for all raw requests. It must run, and have logged nothing, after them."""
     folder = tmp_path_factory.mktemp("serving")
     (folder / "runs").mkdir()
     path = os.pathsep.join(os.path.abspath(entry) for entry in sys.path if entry)
@@ -461,8 +463,8 @@ def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]
     assert (status, noise) == (130, "")
 
 
-def test_answers_on_a_kept_connection_come_at_once(serving: RunningServer) -> None:
-    """A server that leaves out TCP_NODELAY takes 40 ms for each."""
+def test_responses_on_a_kept_connection_are_sent_at_once(serving: RunningServer) -> None:
+    """Without TCP_NODELAY each would take 40 ms."""
     connection = http.client.HTTPConnection("127.0.0.1", serving.port, timeout=PATIENCE)
     best = 1.0
     for _ in range(50):
@@ -476,14 +478,14 @@ def test_answers_on_a_kept_connection_come_at_once(serving: RunningServer) -> No
     assert best < 0.02
 
 
-def test_a_connection_goes_on_after_head(serving: RunningServer) -> None:
-    """A HEAD answer has no body that could be taken for the next answer."""
+def test_a_connection_can_be_used_after_head(serving: RunningServer) -> None:
+    """A response to HEAD has no body that could be read as the next response."""
     head = b"HEAD / HTTP/1.1\r\n" + HOST + b"\r\n"
     get = b"GET /data/runs HTTP/1.1\r\n" + HOST + b"Connection: close\r\n\r\n"
 
-    answer = raw(serving.port, head + get)
+    response = raw(serving.port, head + get)
 
-    first, second, body = answer.split(b"\r\n\r\n")
+    first, second, body = response.split(b"\r\n\r\n")
     assert b"content-type: text/html" in first
     assert b"content-length: 0" not in first
     assert second.startswith(b"HTTP/1.1 200 OK")
@@ -494,10 +496,12 @@ def test_a_connection_goes_on_after_head(serving: RunningServer) -> None:
 
 
 @pytest.mark.parametrize(("sig", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_open_pages_do_not_keep_the_server(start: Make, sig: int, status: int) -> None:
-    """Streams, idle connections and half requests; a second at most, and not a word.
+def test_open_connections_do_not_keep_the_server_from_ending(
+    start: Make, sig: int, status: int
+) -> None:
+    """Neither streams, nor idle connections, nor incomplete requests. Nothing is logged.
 
-    It takes 0.3 s on an idle machine; the bound leaves room for a busy one.
+    It takes 0.3 s on an idle machine; the bound is for a busy one.
     """
     server = start()
     open_connections = [open_stream(server.port) for _ in range(5)]
@@ -520,8 +524,10 @@ def test_open_pages_do_not_keep_the_server(start: Make, sig: int, status: int) -
     PLUGIN + "\nthreading.Thread(target=threading.Event().wait).start()\n",
     PLUGIN + "\nimport atexit\n",
 ])  # fmt: skip
-def test_a_blocked_plugin_does_not_keep_the_server(start: Make, install: Make, source: str) -> None:
-    """Neither a handler that never returns, nor a thread that a plugin left behind."""
+def test_a_blocked_plugin_does_not_keep_the_server_from_ending(
+    start: Make, install: Make, source: str
+) -> None:
+    """Neither a handler that never returns, nor a thread that a plugin has started."""
     install("mine", source)
     server = start()
     blocked = socket.create_connection(("127.0.0.1", server.port))
@@ -537,7 +543,7 @@ def test_a_blocked_plugin_does_not_keep_the_server(start: Make, install: Make, s
 
 
 def test_a_plugin_may_change_the_working_directory(start: Make, tmp_path: Path) -> None:
-    """What was given as a relative path stays where it is: the log, and folders of plugins."""
+    """Relative paths of the logdir and of plugin folders are resolved before."""
     folder = tmp_path / "plugins"
     folder.mkdir()
     (folder / "a_moves.py").write_text(f"import os\nos.chdir('/')\n{PLUGIN}")
@@ -551,10 +557,10 @@ def test_a_plugin_may_change_the_working_directory(start: Make, tmp_path: Path) 
     assert server.end(signal.SIGTERM)[2] == ""
 
 
-def test_with_dev_plugins_are_taken_up_when_they_are_saved(
+def test_with_dev_plugins_are_reloaded_when_they_are_saved(
     start: Make, install: Make, tmp_path: Path
 ) -> None:
-    """Installed ones and those of a folder; a fault is told, and no request fails meanwhile."""
+    """Installed ones and those in a folder. Faults are logged, and no request fails."""
     install("mine", "raise SystemExit('not yet')")
     folder = tmp_path / "plugins"
     folder.mkdir()
@@ -565,7 +571,7 @@ def test_with_dev_plugins_are_taken_up_when_they_are_saved(
     def wait_for(path: str, wanted: tuple[int, bytes]) -> None:
         until(lambda: server.get(path)[::2] == wanted)
 
-    # Of the package for this test, below site-packages.
+    # The module of the plugin that this test installed.
     module = tmp_path / "site-packages" / "my_mine.py"
     module.write_text(PLUGIN)
     wait_for("/data/plugin/mine/version", (200, b"one"))
@@ -591,7 +597,7 @@ def test_with_dev_plugins_are_taken_up_when_they_are_saved(
     assert server.end(signal.SIGTERM)[0] == 143
 
 
-# Slow clients, with deadlines that a test can wait for -------------------------------------------
+# Slow clients, with short timeouts ----------------------------------------------------------------
 
 
 def raising(error: Exception) -> Callable[[Request], Response]:
@@ -673,24 +679,24 @@ def test_a_body_that_does_not_arrive_times_out(in_process: Make) -> None:
     route = Route("/x", lambda request: Response("late"), methods=["POST"])
     port = in_process([route], request_timeout_seconds=1.0)
 
-    answer = raw(
+    response = raw(
         port,
         b"POST /data/plugin/made/x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nab",
     )
 
-    assert answer.startswith(b"HTTP/1.1 408 ")
-    assert b"connection: close" in answer
-    assert answer.endswith(b"the body of the request did not arrive in time")
+    assert response.startswith(b"HTTP/1.1 408 ")
+    assert b"connection: close" in response
+    assert response.endswith(b"the body of the request did not arrive in time")
 
 
-def test_a_client_that_does_not_read_is_dropped(
+def test_a_client_that_does_not_read_is_disconnected(
     in_process: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Otherwise its response would stay in memory forever."""
-    is_dropped = threading.Event()
+    is_disconnected = threading.Event()
 
     def connection_lost(self: protocol._TimeoutProtocol, exc: Exception | None) -> None:
-        is_dropped.set()
+        is_disconnected.set()
         real(self, exc)
 
     real = protocol._TimeoutProtocol.connection_lost
@@ -702,7 +708,7 @@ def test_a_client_that_does_not_read_is_dropped(
     port = in_process([Route("/x", large)], stall_timeout_seconds=0.5)
     with socket.create_connection(("127.0.0.1", port)) as connection:
         connection.sendall(b"GET /data/plugin/made/x HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        assert is_dropped.wait(PATIENCE)
+        assert is_disconnected.wait(PATIENCE)
         received = 0
         connection.settimeout(PATIENCE)
         try:
@@ -713,17 +719,19 @@ def test_a_client_that_does_not_read_is_dropped(
     assert 0 < received < 50_000_000
 
 
-def test_a_client_that_reads_slowly_gets_all_of_its_answer(
+def test_a_client_that_reads_slowly_gets_the_whole_response(
     in_process: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It may take many times as long as the timeout for a client that does not read."""
     size = 30_000_000
     seconds = 0.0
-    num_looks = 0
+    num_checks = 0
 
     class OwnTime:
-        """The server's event loop, for which time passes with what the client has read: both may
-        stand still on a busy machine."""
+        """The server's event loop with a clock that advances only when the client reads.
+
+        On a busy machine both may be delayed.
+        """
 
         def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
             self._loop = loop
@@ -735,22 +743,22 @@ def test_a_client_that_reads_slowly_gets_all_of_its_answer(
             return seconds
 
         def call_later(self, delay: float, *call: Any) -> asyncio.TimerHandle:
-            # What is looked at from time to time is so more often.
+            # Makes the periodic check of the client more frequent.
             return self._loop.call_later(delay / 100 if delay < 1 else delay, *call)
 
     def connection_made(self: protocol._TimeoutProtocol, transport: Any) -> None:
         self.loop = OwnTime(self.loop)  # type: ignore[assignment]
         real(self, transport)
 
-    def watch_answer(self: protocol._TimeoutProtocol, waited: int, since: float) -> None:
-        nonlocal num_looks
-        num_looks += 1
-        look(self, waited, since)
+    def watch_response(self: protocol._TimeoutProtocol, num_unsent: int, since: float) -> None:
+        nonlocal num_checks
+        num_checks += 1
+        real_watch(self, num_unsent, since)
 
     real = protocol._TimeoutProtocol.connection_made
-    look = protocol._TimeoutProtocol._watch_response
+    real_watch = protocol._TimeoutProtocol._watch_response
     monkeypatch.setattr(protocol._TimeoutProtocol, "connection_made", connection_made)
-    monkeypatch.setattr(protocol._TimeoutProtocol, "_watch_response", watch_answer)
+    monkeypatch.setattr(protocol._TimeoutProtocol, "_watch_response", watch_response)
 
     def large(request: Request) -> Response:
         return Response(b"\0" * size, media_type="application/octet-stream")
@@ -766,15 +774,15 @@ def test_a_client_that_reads_slowly_gets_all_of_its_answer(
             received += len(part)
             seconds += 0.04
             if received < 4_000_000:
-                before = num_looks
-                until(lambda before=before: num_looks > before)
+                before = num_checks
+                until(lambda before=before: num_checks > before)
     assert received == size
 
 
-def test_a_client_that_is_gone_when_it_is_refused_is_no_fault(
+def test_a_client_may_disconnect_before_it_is_refused(
     in_process: Make, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It had its answer; what it sent behind its request is no HTTP."""
+    """After its response, because of malformed bytes after its request. Nothing is logged."""
     is_gone = threading.Event()
 
     def send_400_response(self: protocol._TimeoutProtocol, msg: str) -> None:
@@ -791,25 +799,25 @@ def test_a_client_that_is_gone_when_it_is_refused_is_no_fault(
 
 
 def test_a_fault_in_the_middle_of_a_body_closes_the_connection(in_process: Make) -> None:
-    """The client must not take half an answer for the whole."""
+    """The client must not take an incomplete response for the whole."""
 
     def parts() -> Iterator[bytes]:
         yield b"first"
         raise ValueError
 
     port = in_process([Route("/x", lambda request: StreamingResponse(parts()))])
-    answer = raw(port, b"GET /data/plugin/made/x HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    response = raw(port, b"GET /data/plugin/made/x HTTP/1.1\r\nHost: localhost\r\n\r\n")
 
-    assert b"transfer-encoding: chunked" in answer.lower()
-    assert b"first" in answer
-    assert not answer.endswith(b"0\r\n\r\n")
+    assert b"transfer-encoding: chunked" in response.lower()
+    assert b"first" in response
+    assert not response.endswith(b"0\r\n\r\n")
 
 
 GET_X = b"GET /data/plugin/made/x HTTP/1.1\r\nHost: localhost\r\n"
 
 
 class Unchecked(Response):
-    """Sends what it was told to, whatever its attributes say."""
+    """Sends a fixed invalid response, whatever its attributes are."""
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         start = {"type": "http.response.start", "status": 200, "headers": [(b"a b", b"\n")]}
@@ -836,26 +844,26 @@ class Unchecked(Response):
         raising(HTTPException(404, headers={"x-name": "\u2028"})),
     ],
 )
-def test_an_answer_that_is_not_http_is_a_fault(
+def test_a_response_that_is_not_valid_http_is_a_fault(
     in_process: Make, handler: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It is told to the client and in the log, and the connection goes on."""
+    """The client gets a 500, the fault is logged, and the connection stays open."""
     port = in_process([Route("/x", handler)])
-    answer = raw(port, GET_X + b"\r\n" + GET_X + b"Connection: close\r\n\r\n")
+    response = raw(port, GET_X + b"\r\n" + GET_X + b"Connection: close\r\n\r\n")
 
-    nothing, *answers = answer.split(b"HTTP/1.1 ")
-    assert (nothing, len(answers)) == (b"", 2)
-    for one in answers:
+    nothing, *responses = response.split(b"HTTP/1.1 ")
+    assert (nothing, len(responses)) == (b"", 2)
+    for one in responses:
         assert one.startswith(b"500 ")
         assert one.endswith(b"plugin 'made' failed in its route '/x'; the log has the details")
     assert caplog.text.count("plugin 'made': route '/x' failed") == 2
 
 
 @pytest.mark.parametrize("length", [b"9", b"2"])
-def test_a_body_of_another_length_than_announced_closes_the_connection(
+def test_a_body_with_a_wrong_content_length_closes_the_connection(
     in_process: Make, length: bytes
 ) -> None:
-    """The client would wait for the rest, or take what is too much for the next answer."""
+    """The client would wait for the rest, or read the excess as the next response."""
 
     def stream(request: Request) -> Response:
         return StreamingResponse(iter([b"abc"]), headers={"content-length": length.decode()})
@@ -863,17 +871,17 @@ def test_a_body_of_another_length_than_announced_closes_the_connection(
     port = in_process([Route("/x", stream)])
     with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as connection:
         connection.sendall(GET_X + b"\r\n")
-        answer = b""
+        response = b""
         while part := connection.recv(1 << 16):
-            answer += part
+            response += part
 
-    head, _, body = answer.partition(b"\r\n\r\n")
+    head, _, body = response.partition(b"\r\n\r\n")
     assert b"content-length: " + length in head
     assert body == (b"abc" if length == b"9" else b"")
 
 
-def test_answers_without_a_body(in_process: Make) -> None:
-    """Those to HEAD may say how long one would be; those of two statuses end with the headers."""
+def test_responses_without_a_body(in_process: Make) -> None:
+    """Those to HEAD may have a Content-Length. Those with two statuses end with the headers."""
 
     def announce(request: Request) -> Response:
         return Response(headers={"content-length": "9"})
@@ -899,8 +907,8 @@ def test_answers_without_a_body(in_process: Make) -> None:
         connection.close()
 
 
-def test_a_client_that_sends_too_much_gets_its_answer(in_process: Make) -> None:
-    """It sends all of it before it looks, and the next request on the connection works."""
+def test_a_client_that_sends_too_much_gets_its_response(in_process: Make) -> None:
+    """It sends all before it reads, and the next request on the connection works."""
     port = in_process([Route("/x", lambda request: Response("no"), methods=["POST"])])
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     for headers in ({}, {"Origin": "http://evil.example"}):

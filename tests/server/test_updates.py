@@ -80,7 +80,7 @@ def loaded(tmp_path: Path) -> tuple[Multiplexer, Loader]:
 
 
 def test_the_status_of_an_empty_server(make_client: Make) -> None:
-    """All fields are there from the start."""
+    """All fields exist from the start."""
     status = make_client().get("data/status").json()
 
     assert len(status.pop("instance")) == 16
@@ -104,7 +104,7 @@ def test_the_status_of_an_empty_server(make_client: Make) -> None:
 def test_the_status_after_loading(
     make_client: Make, loaded: tuple[Multiplexer, Loader], tmp_path: Path
 ) -> None:
-    """The generation of the list of runs and tags rises only when that list changes."""
+    """The generation of the list of runs and tags increases only when that list changes."""
     multiplexer, loader = loaded
     client = make_client(multiplexer=multiplexer)
     loader.load_once()
@@ -125,8 +125,8 @@ def test_the_status_after_loading(
     assert second["instance"] == first["instance"]
 
 
-def test_names_that_are_no_unicode_do_not_break_the_status(make_client: Make) -> None:
-    """They come from the file system."""
+def test_names_that_are_not_valid_unicode_do_not_break_the_status(make_client: Make) -> None:
+    """File systems may have such names."""
     multiplexer = Multiplexer()
     multiplexer.set_status(LoadStatus(missing=("/logs/\udcff",), problems=("bad \ud800",)))
 

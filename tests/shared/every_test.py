@@ -1,7 +1,7 @@
-"""What holds for every test of the repository, the core's and the plugins'.
+"""Fixtures, hooks and settings for all tests of the repository, the core's and the plugins'.
 
-Their conftests name it: what is in one at the root would also hold for the conformance suite, when
-a checkout runs it.
+Their conftests import this module. In a conftest at the root it would also apply to the conformance
+suite when it is run from a checkout.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ __all__ = [
     "pytest_runtest_teardown",
 ]
 
-# What a check of a change finds must come from that change; new examples are sought elsewhere:
-# HYPOTHESIS_PROFILE=long pytest -k properties
-# Nor does it matter how long they take to be made.
+# Continuous integration uses the same examples each time, so that a failure is caused by the change
+# that is tested. New examples are searched for with HYPOTHESIS_PROFILE=long pytest -k properties.
+# The time for generating examples is not limited.
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("check", settings.get_profile("default"), derandomize=True)
 settings.register_profile("long", settings.get_profile("default"), max_examples=20_000)
@@ -43,23 +43,23 @@ settings.load_profile(
 )
 
 PATIENCE = 60.0
-"""Seconds until what should have happened counts as missing: costs nothing when it happens."""
+"""Seconds after which a test that waits for something fails."""
 
 
 def until(is_so: Callable[[], Any]) -> None:
-    """Waits until something is the case; fails when it never is."""
-    # Counted: while the whole machine stands still, nothing can happen.
+    """Waits until the condition is true; fails after PATIENCE."""
+    # Counts pauses in place of time, which also passes while the whole machine stands still.
     for _ in range(int(PATIENCE / 0.01)):
         if is_so():
             return
         time.sleep(0.01)
-    raise AssertionError("it does not happen")
+    raise AssertionError(f"the condition was not true within {PATIENCE:.0f} s")
 
 
 def port_of(process: subprocess.Popen[Any], log: Path) -> int:
-    """The port of a server that was started with `--port 0`, once its log tells it.
+    """The port of a server that was started with `--port 0`, once the server has printed it.
 
-    A port that is looked for before may be somebody else's by the time the server has it.
+    A free port that a test chose itself could be taken before the server uses it.
     """
     for _ in range(int(PATIENCE / 0.02)):
         text = log.read_text(encoding="utf-8", errors="replace")
@@ -68,13 +68,13 @@ def port_of(process: subprocess.Popen[Any], log: Path) -> int:
             return int(found[1])
         assert process.poll() is None, f"the server did not start:\n{text}"
         time.sleep(0.02)
-    raise AssertionError(f"the server does not start:\n{text}")
+    raise AssertionError(f"the server did not print its address:\n{text}")
 
 
 def patient_tuning(**fields: Any) -> Tuning:
-    """Tuning whose timeouts for plugins never pass in a test, but for the fields that are given.
+    """Tuning with PATIENCE in place of all timeouts for plugins, apart from the given fields.
 
-    A machine may stand still for seconds at any time, which is not the fault of a plugin.
+    A busy machine may delay a plugin by seconds, which must not fail tests of anything else.
     """
     patient = {
         "plugin_timeout_seconds": PATIENCE,
@@ -87,14 +87,14 @@ def patient_tuning(**fields: Any) -> Tuning:
 
 @pytest.fixture(scope="session", autouse=True)
 def patience() -> Iterator[None]:
-    """Servers of all tests are patient with plugins, unless a test sets a tuning."""
+    """Makes `patient_tuning` the default of all tests."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tuning, "DEFAULT", patient_tuning())
         yield
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leaves out what is run before a release only, unless -m names it."""
+    """Deselects tests marked `release`, unless -m names the mark."""
     if "release" in config.option.markexpr:
         return
     left_out = [item for item in items if item.get_closest_marker("release")]
@@ -105,7 +105,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Replaces what cannot be sent between test processes: some tests are about bad text."""
+    """Replaces text that cannot be encoded for another test process, as tests of bad text have."""
     report = yield
     report.sections = [
         (title, text.encode(errors="backslashreplace").decode()) for title, text in report.sections
@@ -114,7 +114,7 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
 
 
 def process_state() -> dict[str, Any]:
-    """What code may change for all that runs later in the same process."""
+    """The global state that a test could leave changed for later tests in its process."""
     state: dict[str, Any] = {
         "the working directory": os.getcwd(),
         "sys.path": list(sys.path),
@@ -126,7 +126,7 @@ def process_state() -> dict[str, Any]:
     for name in ("root", "asyncio", "tbcore"):
         logger = logging.getLogger(name)
         state[f"logger {name}"] = logger.level, logger.propagate, logger.disabled, *logger.handlers
-    # Pytest has one that says which test runs.
+    # Pytest sets this variable to the name of the current test.
     state |= {f"${k}": v for k, v in os.environ.items() if k != "PYTEST_CURRENT_TEST"}
     return state
 
@@ -136,14 +136,14 @@ STATE_BEFORE = pytest.StashKey[dict[str, Any]]()
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_setup(item: pytest.Item) -> Generator[None, None, None]:
-    """Remembers how the process was before the test and its fixtures."""
+    """Stores the state of the process before the test and its fixtures."""
     item.stash[STATE_BEFORE] = process_state()
     yield
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
-    """Fails a test that leaves the process changed: others would fail, or pass, because of it."""
+    """Fails a test that leaves the process changed, which could affect later tests."""
     yield
     before, after = item.stash[STATE_BEFORE], process_state()
     changed = [
