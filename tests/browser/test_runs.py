@@ -144,7 +144,7 @@ def test_runs_have_ages_live_marks_and_nan_marks(
     assert row.get_by_role("img", name="live").count() == 0
     live = page.locator(".tb-run[title=new]")
     live.get_by_role("img", name="live").wait_for(state="attached")
-    assert "Live: new events in the last 5 minutes" in live.locator(".tb-age").get_attribute("title")
+    assert "Live: new events in the last" in live.locator(".tb-age").get_attribute("title")
     assert live.locator(".tb-nan").count() == 0
     copied = page.locator(".tb-run[title=copied]")
     assert copied.get_by_role("img", name="live").count() == 0

@@ -1,4 +1,4 @@
-// index.html and what it names.
+// index.html, the files that it refers to, and rules that hold for all modules of the page.
 
 import assert from "node:assert/strict";
 import { existsSync, readFileSync, readdirSync } from "node:fs";
@@ -10,36 +10,40 @@ const WEB = fileURLToPath(new URL("../../tbcore/web", import.meta.url));
 const PAGE = readFileSync(join(WEB, "index.html"), "utf8");
 const IMPORTS = JSON.parse(/** @type {RegExpExecArray} */ (/<script type="importmap">(.*?)<\/script>/s.exec(PAGE))[1]).imports;
 
-/** Names of modules that a module imports, as written. @param {string} path */
+/** Returns the names of the modules that a module imports, as written. @param {string} path */
 function importsOf(path) {
-  return [...readFileSync(path, "utf8").matchAll(/^(?:import|export)\s(?:[^"]*?\sfrom\s)?"([^"]+)";/gm)].map((found) => found[1]);
+  return [...readFileSync(path, "utf8").matchAll(/^(?:import|export)\s(?:[^"]*?\sfrom\s)?"([^"]+)";/gm)].map((match) => match[1]);
 }
 
-/** All files that loading a module loads, relative to the web folder. @param {string} path @param {Set<string>} seen */
-function reach(path, seen) {
+/**
+ * Adds a module and all modules that it imports, directly or indirectly, to a set.
+ * @param {string} path
+ * @param {Set<string>} loaded  paths relative to the web folder
+ */
+function addWithImports(path, loaded) {
   const name = relative(WEB, path);
-  if (seen.has(name)) return seen;
-  seen.add(name);
-  if (!existsSync(path)) return seen; // a library that was not fetched yet
+  if (loaded.has(name)) return loaded;
+  loaded.add(name);
+  if (!existsSync(path)) return loaded; // a library that has not been downloaded
   for (const specifier of importsOf(path)) {
     const mapped = IMPORTS[specifier];
-    reach(mapped ? join(WEB, mapped.replace("./static/tbcore/", "")) : join(dirname(path), specifier), seen);
+    addWithImports(mapped ? join(WEB, mapped.replace("./static/tbcore/", "")) : join(dirname(path), specifier), loaded);
   }
-  return seen;
+  return loaded;
 }
 
-test("the shell's modules are all preloaded, and nothing else is", () => {
-  const preloaded = [...PAGE.matchAll(/modulepreload" href="static\/tbcore\/([^"]+)"/g)].map((found) => found[1]);
-  const needed = reach(join(WEB, "shell.js"), new Set());
+test("index.html preloads exactly the modules that shell.js imports", () => {
+  const preloaded = [...PAGE.matchAll(/modulepreload" href="static\/tbcore\/([^"]+)"/g)].map((match) => match[1]);
+  const needed = addWithImports(join(WEB, "shell.js"), new Set());
   needed.delete("shell.js");
-  // Libraries import each other by their npm names; they may not be fetched here.
+  // Imported by another library, which may not have been downloaded.
   needed.add("vendor/htm.mjs");
   needed.delete("vendor/versions.json");
   assert.deepEqual([...preloaded].sort(), [...needed].sort());
 });
 
-test("all addresses in the page are relative and exist", () => {
-  const addresses = [...PAGE.matchAll(/(?:href|src)="([^"]+)"/g)].map((found) => found[1]);
+test("all URLs in index.html are relative and their files exist", () => {
+  const addresses = [...PAGE.matchAll(/(?:href|src)="([^"]+)"/g)].map((match) => match[1]);
   for (const address of addresses) {
     assert.match(address, /^static\/tbcore\//);
     const path = join(WEB, address.replace("static/tbcore/", ""));
@@ -47,7 +51,7 @@ test("all addresses in the page are relative and exist", () => {
   }
 });
 
-test("the import map has the npm names and tbcore/, all relative", () => {
+test("the import map has the libraries' npm names and tbcore/, with relative URLs", () => {
   assert.deepEqual(Object.keys(IMPORTS).sort(), [
     "@preact/signals",
     "@preact/signals-core",
@@ -61,7 +65,7 @@ test("the import map has the npm names and tbcore/, all relative", () => {
   for (const target of Object.values(IMPORTS)) assert.match(target, /^\.\/static\/tbcore\//);
 });
 
-test("there is nothing inline that the Content-Security-Policy blocks", () => {
+test("no page or module uses inline code that the Content-Security-Policy blocks", () => {
   assert.doesNotMatch(PAGE, /<style|\sstyle=|\son\w+=|javascript:/);
   for (const name of readdirSync(WEB, { recursive: true, encoding: "utf8" })) {
     if (!name.endsWith(".js") || name.startsWith("vendor")) continue;
@@ -71,7 +75,11 @@ test("there is nothing inline that the Content-Security-Policy blocks", () => {
 });
 
 test("pure modules import only pure modules, so that they run without a browser", () => {
-  const pure = ["address", "colors", "axes", "columns", "cursor", "format", "gestures", "legend-rows", "marks", "names", "pattern", "queue", "raster", "run-groups", "run-order", "run-tree", "selection", "series", "smoothing", "steps", "tag-index", "ticks"];
+  const pure = [
+    "address", "colors", "axes", "columns", "cursor", "format", "gestures", "legend-rows", "marks",
+    "names", "pattern", "queue", "raster", "run-groups", "run-order", "run-tree", "selection",
+    "series", "smoothing", "steps", "tag-index", "ticks",
+  ];
   for (const name of pure) {
     for (const specifier of importsOf(join(WEB, "lib", `${name}.js`))) {
       assert.ok(pure.some((other) => specifier === `./${other}.js`), `${name}.js imports ${specifier}`);
@@ -79,64 +87,66 @@ test("pure modules import only pure modules, so that they run without a browser"
   }
 });
 
-test("what is left out on the way to the browser is comments, not text between backticks", () => {
-  /** The rule of tbcore/server/static.py. */
-  const left = /^[ \t]*(?:\/\/[^\n]*|\/\*\*(?:[^*]|\*(?!\/))*\*\/[ \t]*)$/gm;
+test("the server strips comments from modules, and no text of template literals", () => {
+  /** The regular expression in tbcore/server/static.py. */
+  const stripped = /^[ \t]*(?:\/\/[^\n]*|\/\*\*(?:[^*]|\*(?!\/))*\*\/[ \t]*)$/gm;
   assert.deepEqual(textOf("a(`x\n// y ${'`' + `// z`}\n`)\n// `w").match(/\S+/g), ["x", "//", "y", "//", "z"]);
-  let numFound = 0;
+  let numStripped = 0;
   for (const path of readdirSync(WEB, { recursive: true, encoding: "utf8" })) {
     if (!path.endsWith(".js") || path.startsWith("vendor")) continue;
     const source = readFileSync(join(WEB, path), "utf8");
     const text = textOf(source);
-    for (const { index, 0: found } of source.matchAll(left)) {
-      assert.equal(text.slice(index, index + found.length).trim(), "", `${path}: ${found}`);
-      numFound++;
+    for (const { index, 0: comment } of source.matchAll(stripped)) {
+      assert.equal(text.slice(index, index + comment.length).trim(), "", `${path}: ${comment}`);
+      numStripped++;
     }
   }
-  assert.ok(numFound > 500);
+  assert.ok(numStripped > 500);
 });
 
 /**
- * What stands between backticks, at its place in the source; all else is spaces and ends of lines.
+ * Returns the source with spaces in place of all characters but line ends and the text of template
+ * literals.
  * @param {string} source
  */
 function textOf(source) {
   const text = source.replace(/[^\n]/g, " ").split("");
-  /** @type {number[]} of each `${` that is open, the braces that are open in it */
+  /** Number of open braces at the top level, and in each open `${`. @type {number[]} */
   const open = [0];
-  let isText = false;
+  let isText = false; // inside of a template literal
   for (let i = 0; i < source.length; i++) {
-    const rest = source.slice(i, i + 2);
+    const next = source.slice(i, i + 2);
     if (isText) {
-      if (rest[0] === "`") isText = false;
-      else if (rest === "${") {
+      if (next[0] === "`") isText = false;
+      else if (next === "${") {
         open.push(0);
         isText = false;
         i++;
       } else {
         text[i] = source[i];
-        if (rest[0] === "\\") i++;
+        if (next[0] === "\\") i++;
       }
       continue;
     }
+    // A comment, a string or a regular expression is skipped as a whole.
     const skipped =
-      rest === "//" || rest === "/*"
+      next === "//" || next === "/*"
         ? /\/\/[^\n]*|\/\*[^]*?\*\//y
-        : rest[0] === '"' || rest[0] === "'"
+        : next[0] === '"' || next[0] === "'"
           ? /(["'])(?:\\.|(?!\1).)*\1/y
-          : rest[0] === "/" && /[(,=:[!&|?{};]\s*$/.test(source.slice(Math.max(0, i - 20), i))
+          : next[0] === "/" && /[(,=:[!&|?{};]\s*$/.test(source.slice(Math.max(0, i - 20), i))
             ? /\/(?:\\.|\[(?:\\.|[^\]])*\]|[^/\\\n])+\//y
             : null;
     if (skipped) {
       skipped.lastIndex = i;
       i += (skipped.exec(source)?.[0].length ?? 1) - 1;
-    } else if (rest[0] === "`") isText = true;
-    else if (rest[0] === "{") open[open.length - 1]++;
-    else if (rest[0] === "}" && open[open.length - 1]-- === 0) {
+    } else if (next[0] === "`") isText = true;
+    else if (next[0] === "{") open[open.length - 1]++;
+    else if (next[0] === "}" && open[open.length - 1]-- === 0) {
       open.pop();
       isText = true;
     }
   }
-  assert.ok(!isText && open.length === 1 && open[0] === 0, "not understood");
+  assert.ok(!isText && open.length === 1 && open[0] === 0, "unbalanced braces or backticks");
   return text.join("");
 }
