@@ -1,4 +1,4 @@
-"""Tabs with hundreds of cards, of which those near the visible part of the page are drawn."""
+"""Tabs with hundreds of cards render only those near the visible part of the page."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from tbcore.testing import write_run
 
 pytestmark = pytest.mark.browser
 
-GROUPS, TAGS = 12, 20
-LAST = f"layer_{GROUPS - 1:02}/part_{TAGS - 1:02}"
+NUM_GROUPS, NUM_TAGS = 12, 20
+LAST = f"layer_{NUM_GROUPS - 1:02}/part_{NUM_TAGS - 1:02}"
 
-IN_SIGHT = """(card) => {
+IS_VISIBLE = """(card) => {
   const { top, bottom } = card.getBoundingClientRect();
   return bottom > 0 && top < innerHeight;
 }"""
-ALL_IN_SIGHT_ARE_DRAWN = f"""() => {{
-  const seen = tb.all('.tb-card').filter({IN_SIGHT});
+ALL_VISIBLE_ARE_RENDERED = f"""() => {{
+  const seen = tb.all('.tb-card').filter({IS_VISIBLE});
   return seen.length > 0 && seen.every((card) => card.querySelector('canvas'));
 }}"""
 
@@ -27,7 +27,11 @@ ALL_IN_SIGHT_ARE_DRAWN = f"""() => {{
 @pytest.fixture(scope="module")
 def server(serve_for_module: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory) -> Any:
     logdir = tmp_path_factory.mktemp("logdir")
-    tags = [f"layer_{group:02}/part_{part:02}" for group in range(GROUPS) for part in range(TAGS)]
+    tags = [
+        f"layer_{group:02}/part_{part:02}"
+        for group in range(NUM_GROUPS)
+        for part in range(NUM_TAGS)
+    ]
     write_run(logdir, "train", scalars={tag: [1.0, 0.5] for tag in tags})
     return serve_for_module(logdir, plugins=["scalars"])
 
@@ -35,22 +39,22 @@ def server(serve_for_module: Callable[..., Any], tmp_path_factory: pytest.TempPa
 @pytest.fixture
 def page(server: Any, new_profile: Callable[..., Any]) -> Any:
     page = new_profile().open(server.url)
-    page.wait_for_function(ALL_IN_SIGHT_ARE_DRAWN)
+    page.wait_for_function(ALL_VISIBLE_ARE_RENDERED)
     return page
 
 
-def test_cards_are_drawn_as_they_come_near(page: Any) -> None:
-    """Until then each is an empty box of the same height with its title; afterwards it stays."""
+def test_cards_are_rendered_when_they_come_near(page: Any) -> None:
+    """Before, each is a placeholder of the same height with its title; afterwards it stays."""
     titles, num_drawn = page.evaluate(
         "() => [tb.all('.tb-card').map((card) => card.getAttribute('aria-label')), "
         "tb.all('.tb-card h3').length]"
     )
-    assert len(titles) == GROUPS * TAGS
+    assert len(titles) == NUM_GROUPS * NUM_TAGS
     assert titles[-1] == LAST
     assert 10 < num_drawn < 100
     assert page.evaluate("(tag) => tb.card(tag).textContent", LAST) == LAST
 
-    # Nothing moves as boxes become cards: neither what is looked at, nor the length of the page.
+    # Nothing moves when cards replace placeholders: neither what is visible nor the page's height.
     [before, middle] = page.evaluate(
         """() => {
           const card = tb.card('layer_06/part_00');
@@ -58,7 +62,7 @@ def test_cards_are_drawn_as_they_come_near(page: Any) -> None:
           return [document.documentElement.scrollHeight, card.getBoundingClientRect().top];
         }"""
     )
-    page.wait_for_function(ALL_IN_SIGHT_ARE_DRAWN)
+    page.wait_for_function(ALL_VISIBLE_ARE_RENDERED)
     [after, moved] = page.evaluate(
         "() => [document.documentElement.scrollHeight, "
         "tb.card('layer_06/part_00').getBoundingClientRect().top]"
@@ -66,14 +70,14 @@ def test_cards_are_drawn_as_they_come_near(page: Any) -> None:
     assert abs(moved - middle) <= 1
     assert abs(after - before) <= 1
     page.evaluate("() => window.scrollTo(0, 0)")
-    page.wait_for_function(ALL_IN_SIGHT_ARE_DRAWN)
+    page.wait_for_function(ALL_VISIBLE_ARE_RENDERED)
     assert page.evaluate("() => tb.card('layer_06/part_00').querySelector('h3') !== null")
 
 
 def test_cards_far_below_are_reached_with_the_keyboard(page: Any) -> None:
-    """By the heading of their group, and on from there."""
+    """The Tab key moves from the heading of their group to the cards."""
     page.evaluate("() => tb.all('.tb-group h2 button').at(-1).focus()")
-    page.wait_for_function(ALL_IN_SIGHT_ARE_DRAWN)
+    page.wait_for_function(ALL_VISIBLE_ARE_RENDERED)
     page.keyboard.press("Tab")
     page.wait_for_function(
         "() => document.querySelector('.plugin').shadowRoot.activeElement?.closest('.tb-card')"

@@ -1,4 +1,4 @@
-"""The chart of the shell's library in a real browser: what it draws, and what hands do with it."""
+"""The line chart of the web library in a real browser: drawing, gestures, legend and export."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ import { LineChart } from "tbcore/lib/line-chart.js";
 
 globalThis.lab = { LineChart, cursor: makeCursor(), calls: [], hits: [] };
 const column = (numbers) => Float64Array.from(numbers, Number);
-// Lines of JSON: without steps they are 0, 1, 2 ..., and a point is logged every 10 seconds.
+// A line from JSON. Steps are 0, 1, 2, ... by default, and points are 10 seconds apart.
 lab.line = ({ name, color = "#3366cc", step, value, smoothed, overview, ...more }) => ({
   name, color,
   step: column(step ?? value.map((_, i) => i)),
@@ -80,7 +80,7 @@ RISING = list(range(101))
 def page(
     serve: Callable[..., Any], new_profile: Callable[..., Any], install_plugin: Any, tmp_path: Path
 ) -> Any:
-    """A page with a tab that draws what tests give it; it must not complain of anything."""
+    """A page with a tab in which tests draw charts. Errors in the browser fail the test."""
     server, profile = _lab(serve, new_profile, install_plugin, tmp_path)
     yield _open(server, profile)
     profile.check(server.url)
@@ -102,7 +102,7 @@ def _open(server: Any, profile: Any) -> Any:
 
 
 def draw(page: Any, lines: list[dict[str, Any]], bands: Any = (), **options: Any) -> dict[str, Any]:
-    """Draws a chart and returns the place of its plot in the page."""
+    """Draws a chart and returns the rectangle of its plot in the page."""
     options = {"label": "loss", **options}
     page.evaluate(
         "([options, lines, bands]) => { lab.it = lab.chart(options, lines, bands); }",
@@ -122,20 +122,20 @@ def plot_of(page: Any, label: str = "loss") -> dict[str, Any]:
 
 
 def line(name: str, value: Any, **more: Any) -> dict[str, Any]:
-    """A line for the page; numbers that JSON lacks become texts."""
+    """A line for the page. Numbers that JSON does not support become texts."""
     texts = [x if math.isfinite(x) else str(x).replace("inf", "Infinity") for x in value]
     return {"name": name, "value": ["NaN" if x == "nan" else x for x in texts], **more}
 
 
 def settled(page: Any) -> Any:
-    """Where the last gesture led."""
+    """The view after the last gesture has ended."""
     page.wait_for_function("() => lab.calls.at(-1)?.[1] === true")
     page.evaluate("() => tb.frame()")
     return page.evaluate("() => lab.it.view")
 
 
 def hover(page: Any, box: dict[str, Any], x: float, y: float = 0.5) -> list[list[str]]:
-    """Points at shares of the plot and returns the rows that are shown."""
+    """Hovers a position, as fractions of the plot, and returns the rows of the tooltip."""
     page.mouse.move(box["x"] + x * box["width"], box["y"] + y * box["height"])
     page.wait_for_function("() => tb.all('.tb-chart-tooltip:popover-open').length === 1")
     page.evaluate("() => tb.frame()")
@@ -144,11 +144,14 @@ def hover(page: Any, box: dict[str, Any], x: float, y: float = 0.5) -> list[list
 
 
 def colored(page: Any, color: str, where: str = "true", label: str = "loss") -> int:
-    """How many pixels of the canvas have a colour, where `x` and `y` (shares of it) say so."""
+    """The number of pixels of the plot that have a colour.
+
+    `where` is a JavaScript condition on `x` and `y`, which are fractions of the plot.
+    """
     count: int = page.evaluate(
         f"""([tag, color]) => {{
           const canvas = tb.canvas(tag);
-          const wanted = [1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16));
+          const expected = [1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16));
           const {{ data, width, height }} =
             canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
           const box = tb.card(tag).querySelector('.tb-chart-plot').getBoundingClientRect();
@@ -158,7 +161,7 @@ def colored(page: Any, color: str, where: str = "true", label: str = "loss") -> 
             const x = ((i % width) + outer.left - box.left) / box.width;
             const y = (Math.floor(i / width) + outer.top - box.top) / box.height;
             if (!(x >= 0 && x <= 1 && y >= 0 && y <= 1) || !({where})) continue;
-            if (wanted.every((part, k) => Math.abs(part - data[4 * i + k]) <= 30)
+            if (expected.every((part, k) => Math.abs(part - data[4 * i + k]) <= 30)
                 && data[4 * i + 3] > 128) count++;
           }}
           return count;
@@ -172,7 +175,7 @@ def colored(page: Any, color: str, where: str = "true", label: str = "loss") -> 
 
 
 def test_segments_are_not_joined(page: Any) -> None:
-    """Between two starts of a job there is no line, and the later one is read."""
+    """No line joins the points before and after a restart; hover reads the later segment."""
     step = [0, 1, 2, 3, 10, 11, 12]
     draw(page, [line("run", [0, 0, 0, 0, 1, 1, 1], step=step, segments=[0, 4], color=RED)])
     assert colored(page, RED, "x < 0.28") > 40
@@ -183,8 +186,8 @@ def test_segments_are_not_joined(page: Any) -> None:
     assert [row[:3] for row in rows] == [["run", "1", "9"]]
 
 
-def test_a_smoothed_line_is_strong_and_its_values_faint(page: Any) -> None:
-    """Both can be read on hover."""
+def test_a_smoothed_line_is_opaque_and_its_values_faint(page: Any) -> None:
+    """The tooltip has both values."""
     value = [0.0, 1.0] * 30
     box = draw(page, [line("run", value, smoothed=[0.5] * 60, color=RED)])
     assert 1000 < colored(page, RED) < 3000  # one line across
@@ -192,7 +195,7 @@ def test_a_smoothed_line_is_strong_and_its_values_faint(page: Any) -> None:
     assert hover(page, box, 0.5)[0][:4] == ["run", "0.5", "1", "29"]
 
 
-def test_a_band_is_drawn_behind_its_mean_and_read(page: Any) -> None:
+def test_a_band_is_drawn_behind_its_mean_and_has_a_tooltip(page: Any) -> None:
     band = {
         **{"name": "seeds", "color": BLUE, "label": "lowest and highest", "x": [0, 50, 100]},
         **{"mean": [1, 2, 3], "low": [0, 1, 2.5], "high": [2, 4, 5], "count": [3, 3, 2]},
@@ -209,8 +212,8 @@ def test_a_band_is_drawn_behind_its_mean_and_read(page: Any) -> None:
     assert rows[1][:3] == ["member", "1.5", "50"]
 
 
-def test_a_band_says_which_runs_are_in_its_mean(page: Any) -> None:
-    """Where one has no finite value there is a cross, and the read-out counts the others."""
+def test_a_band_reports_how_many_runs_are_in_its_mean(page: Any) -> None:
+    """A cross marks where a run's value is not finite, and the tooltip counts the other runs."""
     mean, low, high = [2.0] * 101, [1.0] * 101, [3.0] * 101
     lost = [0] * 40 + [1] * 61
     band = {
@@ -219,7 +222,7 @@ def test_a_band_says_which_runs_are_in_its_mean(page: Any) -> None:
     }
     for label, more in [("loss", {}), ("without", {"nonfinite": [0] * 101})]:
         draw(page, [], [{**band, **more}], label=label)
-    # The cross reaches beyond the mean, which gives way to it.
+    # The cross extends beyond the line of the mean, and its halo interrupts the line.
     below = "x > 0.38 && x < 0.43 && y > 0.51"
     across = "x > 0.38 && x < 0.43 && y > 0.49 && y <= 0.5"
     assert colored(page, BLUE, below) > 2
@@ -232,8 +235,8 @@ def test_a_band_says_which_runs_are_in_its_mean(page: Any) -> None:
     assert hover(page, box, 0.1)[0][-1] == "5"
 
 
-def test_faint_lines_leave_the_axes_alone(page: Any) -> None:
-    """Members of a group come thin and go, and the band stays where it is."""
+def test_faint_lines_do_not_change_the_axes(page: Any) -> None:
+    """The runs of a group are drawn thin, and the band keeps its position."""
     zero_to_ten = list(range(0, 101, 10))
     band = {
         **{"name": "seeds", "color": BLUE, "x": zero_to_ten, "mean": [1] * 11, "low": [0] * 11},
@@ -249,15 +252,15 @@ def test_faint_lines_leave_the_axes_alone(page: Any) -> None:
         [[line("a", [1.5] * 301, color=RED, faint=True), line("b", [50.0], faint=True)]],
     )
     assert page.evaluate("() => lab.it.xExtent") == [0, 100]
-    assert colored(page, BLUE) == before  # as wide, and not squeezed
-    # One pixel high, and the band is seen through it.
+    assert colored(page, BLUE) == before  # the axes did not change
+    # The line is one pixel high, and not opaque.
     assert colored(page, RED, "y > 0.24 && y < 0.31") == 0
     rows = hover(page, plot_of(page), 0.5, 0.27)
     assert [row[0] for row in rows] == ["seeds", "a"]
 
 
-def test_bands_of_one_name_are_told_apart(page: Any) -> None:
-    """By key, with dashes of their own, as lines are."""
+def test_bands_with_one_name_are_distinguished_by_key(page: Any) -> None:
+    """Each has its own dashes, and the keyboard selects each of them."""
     common = {"name": "seeds", "color": BLUE, "x": [0, 100], "count": [2, 2]}
     flat = [
         {**common, **{key: [value, value] for key in ("mean", "low", "high")}} for value in (1, 2)
@@ -273,7 +276,7 @@ def test_bands_of_one_name_are_told_apart(page: Any) -> None:
 
 
 def test_marks_of_a_diverged_run_have_gaps(page: Any) -> None:
-    """A hundred NaN in a row are some crosses, not a bar."""
+    """A hundred NaN in a row are drawn as separate crosses, not as a bar."""
     draw(page, [line("run", [1.0, *[math.nan] * 300, 2.0, math.inf, -math.inf], color=RED)])
     gaps = page.evaluate(
         """() => {
@@ -291,11 +294,11 @@ def test_marks_of_a_diverged_run_have_gaps(page: Any) -> None:
           return gaps / width;
         }"""
     )
-    assert 1 / 20 < gaps < 1 / 10  # one cross in 12 pixels
+    assert 1 / 20 < gaps < 1 / 10  # one cross every 12 pixels
     assert 20 < colored(page, RED, "y < 0.06") < 80  # one triangle
 
 
-def test_outliers_are_clipped_only_when_asked_and_marked(page: Any) -> None:
+def test_outliers_are_clipped_and_marked_only_with_the_option_clip(page: Any) -> None:
     value = [1 + 0.1 * (i % 7) for i in range(400)]
     value[200] = 1e6
     lines = [line("spiky", value, color=RED), line("calm", [1.2] * 400, color=BLUE)]
@@ -310,7 +313,7 @@ def test_outliers_are_clipped_only_when_asked_and_marked(page: Any) -> None:
     assert hover(page, box, 0.5)[0][0] in ("spiky", "calm")
 
 
-def test_logarithmic_axes_say_what_they_leave_out(page: Any) -> None:
+def test_a_note_says_what_logarithmic_axes_leave_out(page: Any) -> None:
     value = [10.0 ** (-i / 20) for i in range(100)] + [0.0]
     box = draw(page, [line("run", value)], xScale="log", yScale="log")
     note = page.locator(".tb-chart-note").inner_text()
@@ -319,9 +322,9 @@ def test_logarithmic_axes_say_what_they_leave_out(page: Any) -> None:
         "() => [tb.all('.tb-chart-note')[0], tb.all('.tb-chart-plot')[0]]"
         ".map((part) => part.getBoundingClientRect())"
     )
-    assert over[0]["bottom"] <= over[1]["top"]  # not over the curves
+    assert over[0]["bottom"] <= over[1]["top"]  # the note does not cover the curves
     assert over[0]["top"] >= box["y"] - 24
-    # The axis goes from 1 to 100 with 2 % of air: its middle is 10.
+    # The axis is from 1 to 100, with margins of 2 %: its middle is 10.
     assert hover(page, box, 0.5)[0][:3] == ["run", "0.316228", "10"]
     page.evaluate("() => { lab.it.setLines([lab.line({name: 'a', value: [-1, -2]})]); }")
     page.wait_for_function(
@@ -329,7 +332,7 @@ def test_logarithmic_axes_say_what_they_leave_out(page: Any) -> None:
     )
 
 
-def test_a_theme_is_followed(page: Any) -> None:
+def test_restyle_applies_the_colours_of_the_theme(page: Any) -> None:
     draw(page, [line("run", RISING, color=RED)])
     light = page.evaluate("() => tb.pixels('loss', '#edeff3')")
     page.evaluate(
@@ -342,11 +345,11 @@ def test_a_theme_is_followed(page: Any) -> None:
     assert colored(page, RED) > 100
 
 
-# Hands -------------------------------------------------------------------------------------------
+# Gestures ----------------------------------------------------------------------------------------
 
 
-def test_dragging_zooms_panning_moves_and_a_double_click_ends_it(page: Any) -> None:
-    """A view is told while it moves and when it stands; one that is set is not told back."""
+def test_dragging_zooms_or_pans_and_a_double_click_resets(page: Any) -> None:
+    """`onView` is called during a gesture and at its end, but not by `setView`."""
     box = draw(page, [line("run", RISING)])
     left, top = box["x"], box["y"] + box["height"] / 2
     width = box["width"]
@@ -372,7 +375,7 @@ def test_dragging_zooms_panning_moves_and_a_double_click_ends_it(page: Any) -> N
 
     page.mouse.move(left + 0.25 * width, top)
     page.mouse.down(button="middle")
-    page.mouse.move(left + 5 * width, top, steps=4)  # not beyond the beginning
+    page.mouse.move(left + 5 * width, top, steps=4)  # stops at the start of the full range
     page.mouse.up(button="middle")
     assert settled(page)[0] == pytest.approx(-2)
 
@@ -385,8 +388,8 @@ def test_dragging_zooms_panning_moves_and_a_double_click_ends_it(page: Any) -> N
     assert hover(page, plot_of(page), 0.5)[0][2] == "15"
 
 
-def test_a_chart_that_is_zoomed_from_the_first_knows_everything(page: Any) -> None:
-    """Also on other axes, and when only rows of the view are there."""
+def test_a_chart_that_is_zoomed_from_the_start_has_the_full_range(page: Any) -> None:
+    """The full range comes from `overview` if there are only rows of the view, on any axis."""
     part = line("run", list(range(40, 61)), step=list(range(40, 61)), overview=RISING[1:])
     page.evaluate(
         """([part]) => {
@@ -412,8 +415,8 @@ def test_a_chart_that_is_zoomed_from_the_first_knows_everything(page: Any) -> No
     assert page.evaluate("() => lab.it.view") is None
 
 
-def test_a_pan_that_comes_back_has_an_end(page: Any) -> None:
-    """Wherever the pointer is let go, the last view that is told is settled."""
+def test_a_pan_that_returns_to_its_start_is_settled(page: Any) -> None:
+    """The last call of `onView` in a gesture is settled, wherever the pointer is released."""
     box = draw(page, [line("run", RISING)])
     page.evaluate("() => lab.it.setView([20, 40])")
     top = box["y"] + 30
@@ -427,8 +430,8 @@ def test_a_pan_that_comes_back_has_an_end(page: Any) -> None:
     assert settled(page) == [pytest.approx(20), pytest.approx(40)]
 
 
-def test_many_lines_look_like_few(page: Any) -> None:
-    """Those drawn as columns of pixels are where strokes are, also where steps go back."""
+def test_the_raster_draws_lines_where_strokes_would_be(page: Any) -> None:
+    """Also if steps decrease."""
     few = [line("run", [0, 10, 0, 10], step=[0, 50, 40, 100], color=RED)]
     draw(page, [*few, line("flat", [5] * 20_000, step=list(range(0, 20_000)), color=BLUE)])
     page.evaluate("() => { lab.it.setView([0, 100]); return tb.frame(); }")
@@ -447,7 +450,7 @@ def test_the_wheel_zooms_at_the_pointer_with_ctrl_only(page: Any) -> None:
     page.keyboard.down("Control")
     for count in range(1, 4):
         page.mouse.wheel(0, -120)
-        # A browser that is busy makes one turn of several.
+        # A busy browser merges several turns of the wheel into one.
         page.wait_for_function(
             "(count) => lab.calls.filter(([, settled]) => !settled).length === count", arg=count
         )
@@ -464,10 +467,10 @@ def test_the_wheel_zooms_at_the_pointer_with_ctrl_only(page: Any) -> None:
     page.wait_for_function("() => lab.calls.at(-1)[1] === true")
 
 
-def test_two_fingers_zoom_and_move(
+def test_two_fingers_zoom_and_pan(
     serve: Any, new_profile: Any, install_plugin: Any, tmp_path: Path
 ) -> None:
-    """What lies under the fingers stays there; one finger reads."""
+    """What is under the fingers stays under them; a tap shows the tooltip."""
     server, profile = _lab(
         serve,
         new_profile,
@@ -494,7 +497,7 @@ def test_two_fingers_zoom_and_move(
         touch("touchMove", 0.4 - spread, 0.6 + spread)
     touch("touchEnd")
     from_, to = settled(page)
-    # A fifth of the axis lies on three fifths of it now.
+    # A fifth of the range now takes three fifths of the axis.
     assert to - from_ == pytest.approx(104 / 3, rel=0.02)
     assert (from_ + to) / 2 == pytest.approx(50, abs=1)
     page.touchscreen.tap(box["x"] + box["width"] / 2, box["y"] + 60)
@@ -503,7 +506,7 @@ def test_two_fingers_zoom_and_move(
     profile.check(server.url)
 
 
-def test_keys_zoom_move_and_read(page: Any) -> None:
+def test_keys_zoom_pan_and_select_points(page: Any) -> None:
     draw(page, [line("a", RISING), line("b", RISING[::-1])])
     page.locator(".tb-chart").focus()
     page.keyboard.press("+")
@@ -527,8 +530,8 @@ def test_keys_zoom_move_and_read(page: Any) -> None:
     assert description == "Last values: a 100, b 0"
 
 
-def test_charts_share_a_cursor_and_the_run_that_is_pointed_at(page: Any) -> None:
-    """Hovering one chart marks the place in others; a highlighted run stands out in all."""
+def test_charts_share_a_cursor_and_the_hovered_run(page: Any) -> None:
+    """Hovering one chart marks the same x in others; a highlighted run is emphasized in all."""
     page.evaluate(
         """([one, other]) => {
           lab.a = lab.chart({label: 'a', cursor: lab.cursor}, [one, other]);
@@ -560,13 +563,13 @@ def test_charts_share_a_cursor_and_the_run_that_is_pointed_at(page: Any) -> None
     page.wait_for_function("() => lab.hits.length === 0")
     assert page.evaluate(drawn)[1] == 0
     page.evaluate("() => lab.cursor.highlight('one')")
-    assert page.evaluate(drawn)[1] > 10_000  # a veil over all others
+    assert page.evaluate(drawn)[1] > 10_000  # a veil over all other lines
     page.evaluate("() => lab.cursor.highlight(null)")
     assert page.evaluate(drawn)[1] == 0
 
 
-def test_lines_of_several_tags_are_known_by_their_run(page: Any) -> None:
-    """Where lines are called "run · tag", a run that is pointed at elsewhere is found too."""
+def test_lines_of_several_tags_are_found_by_their_run(page: Any) -> None:
+    """Lines with names like "run · tag" are marked if their run is hovered in another chart."""
     few = [line("one", RISING, color=RED), line("other", RISING[::-1], color=BLUE)]
     tags = [
         line(f"{run} · {tag}", values, run=run, color=color)
@@ -584,11 +587,12 @@ def test_lines_of_several_tags_are_known_by_their_run(page: Any) -> None:
     page.evaluate("() => tb.frame()")
     drawn = """([label, color]) => {
       const canvas = tb.card(label).querySelector('.tb-chart-overlay');
-      const wanted = [1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16));
+      const expected = [1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16));
       const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
       let count = 0;
       for (let i = 0; i < data.length; i += 4) {
-        if (data[i+3] > 200 && wanted.every((part, k) => Math.abs(part - data[i+k]) < 30)) count++;
+        if (data[i+3] <= 200) continue;
+        if (expected.every((part, k) => Math.abs(part - data[i+k]) < 30)) count++;
       }
       return count;
     }"""
@@ -596,9 +600,9 @@ def test_lines_of_several_tags_are_known_by_their_run(page: Any) -> None:
     assert page.evaluate(drawn, ["tags", RED]) > 300
     assert page.evaluate(drawn, ["tags", BLUE]) == 0
     page.evaluate("() => lab.cursor.highlight(null)")
-    hover(page, plot_of(page, "few"), 0.25, 0.75)  # the line that rises
+    hover(page, plot_of(page, "few"), 0.25, 0.75)  # the rising line
     assert page.evaluate("() => lab.hits[0].run") == "one"
-    assert page.evaluate(drawn, ["tags", RED]) > 10  # its dots at the shared place
+    assert page.evaluate(drawn, ["tags", RED]) > 10  # its dots at the same x
     assert page.evaluate(drawn, ["tags", BLUE]) == 0
     page.mouse.move(2, 2)
     hover(page, plot_of(page, "tags"), 0.25, 0.75)
@@ -606,7 +610,7 @@ def test_lines_of_several_tags_are_known_by_their_run(page: Any) -> None:
 
 
 def test_a_click_pins_a_step_in_all_charts(page: Any) -> None:
-    """Its handle is dragged and walked, and taken away; a double click pins nothing."""
+    """The handle can be dragged, moved by keys, edited and removed; a double click pins nothing."""
     page.evaluate(
         """(lines) => {
           for (const label of ['a', 'b']) lab.chart({label, pins: true, cursor: lab.cursor}, lines);
@@ -627,13 +631,13 @@ def test_a_click_pins_a_step_in_all_charts(page: Any) -> None:
     assert page.evaluate("() => lab.pins") == [["a", 24, True, True], ["b", 24, True, False]]
     assert page.locator(".tb-chart-tooltip:popover-open").count() == 0
     handles = page.get_by_role("slider", name="Pinned step")
-    handles.nth(1).wait_for()  # what draws them is fetched when the first is pinned
+    handles.nth(1).wait_for()  # the module for pins is loaded on the first pin
     assert handles.count() == 2
     assert [handle.inner_text() for handle in handles.all()] == ["24", "24"]
     grip = handles.first.bounding_box()
     line_at = grip["x"] + grip["width"] / 2
     assert line_at == pytest.approx(box["x"] + 26 / 104 * box["width"], abs=12)
-    assert grip["y"] >= box["bottom"] - 1  # below the plot, not over the curves
+    assert grip["y"] >= box["bottom"] - 1  # below the plot, where it does not cover the curves
 
     page.mouse.move(line_at, grip["y"] + 8)
     page.mouse.down()
@@ -643,9 +647,9 @@ def test_a_click_pins_a_step_in_all_charts(page: Any) -> None:
     label, x, settled, _ = page.evaluate("() => lab.pins.at(-1)")
     assert (label, settled) == ("b", True)
     assert x == pytest.approx(60, abs=1)
-    assert page.evaluate("() => lab.calls.length") == 0  # nothing was selected
+    assert page.evaluate("() => lab.calls.length") == 0  # the drag did not zoom
 
-    # Taken at its edge it does not jump below the pointer, and a click does not move it.
+    # If dragged by its edge, the handle does not jump to the pointer. A click does not move it.
     grip = handles.first.bounding_box()
     page.mouse.move(grip["x"] + 2, grip["y"] + 8)
     page.mouse.down()
@@ -695,7 +699,7 @@ def test_a_click_pins_a_step_in_all_charts(page: Any) -> None:
     assert page.evaluate("() => lab.pins.at(-1)[1]") is None
 
 
-def test_a_run_that_is_pointed_at_keeps_its_marks(page: Any) -> None:
+def test_a_highlighted_run_keeps_its_marks(page: Any) -> None:
     odd = [50.0] * 30 + [math.nan] * 40 + [50.0] * 31
     draw(page, [line("odd", odd, color=RED), line("even", RISING)], cursor=None)
     crosses = """() => {
@@ -713,8 +717,8 @@ def test_a_run_that_is_pointed_at_keeps_its_marks(page: Any) -> None:
     assert page.evaluate(crosses) > 20
 
 
-def test_a_line_that_ended_does_not_hold_the_cursor(page: Any) -> None:
-    """The cursor follows the mouse on the lines that go on; what ended is read up to its end."""
+def test_the_cursor_does_not_stop_at_the_end_of_a_shorter_line(page: Any) -> None:
+    """After that end, the cursor follows the pointer along the lines that continue."""
     box = draw(
         page,
         [line("short", RISING[:51], color=RED), line("long", RISING[::-1])],
@@ -724,15 +728,15 @@ def test_a_line_that_ended_does_not_hold_the_cursor(page: Any) -> None:
     at = [(step + 2) / 104 for step in (50, 52, 55)]
     assert sorted(row[0] for row in hover(page, box, at[0])) == ["long", "short"]
     for share, step in zip(at[1:], (52, 55), strict=True):
-        rows = hover(page, box, share, 0.5)  # nearer to the end of the short one
+        rows = hover(page, box, share, 0.5)  # nearer to the end of the short line
         assert [row[:3] for row in rows] == [["long", str(100 - step), str(step)]]
     page.mouse.click(box["x"] + at[2] * box["width"], box["y"] + 0.5 * box["height"])
     page.wait_for_function("() => lab.pins.length > 0")
     assert page.evaluate("() => lab.pins.at(-1)[1]") == 55
 
 
-def test_the_window_of_values_does_not_cover_the_chart(page: Any) -> None:
-    """It lies below the card, or above it, or beside; with many lines it has the nearest."""
+def test_the_tooltip_does_not_cover_the_chart(page: Any) -> None:
+    """It is below, above or next to the card; with many lines it has only the nearest."""
     lines = [line(f"run {i}", [i + x for x in RISING]) for i in range(30)]
     page.evaluate(
         """(lines) => {
@@ -758,7 +762,7 @@ def test_the_window_of_values_does_not_cover_the_chart(page: Any) -> None:
             or tip["right"] <= card["left"]
         )
 
-    for space, height in ((250, 900), (250, 640), (0, 400)):  # room below, above, at the side
+    for space, height in ((250, 900), (250, 640), (0, 400)):  # space below, above, at the side
         page.set_viewport_size({"width": 1400, "height": height})
         page.evaluate("(space) => { lab.root.style.paddingTop = `${space}px`; }", space)
         page.mouse.move(2, 2)
@@ -778,17 +782,17 @@ def test_the_window_of_values_does_not_cover_the_chart(page: Any) -> None:
     page.wait_for_function(
         "() => innerWidth === 500 && tb.canvas('loss').width === tb.chart('loss').clientWidth"
     )
-    page.evaluate("() => tb.frame()")  # whatever was still to be placed anew is
+    page.evaluate("() => tb.frame()")  # the layout for the new size is complete
     hover(page, plot_of(page), 0.5)
     tip = page.locator(".tb-chart-tooltip:popover-open").bounding_box()
-    assert tip["y"] >= plot_of(page)["bottom"]  # over the rest of a large card
+    assert tip["y"] >= plot_of(page)["bottom"]  # may cover the rest of a large card
     assert "nearest 8 of 30" in page.locator(".tb-chart-tooltip:popover-open").inner_text()
 
 
 # Legend and export -------------------------------------------------------------------------------
 
 
-def test_the_legend_sorts_and_picks_one_run(page: Any) -> None:
+def test_the_legend_sorts_and_selects_one_run(page: Any) -> None:
     lines = [line(f"run {i}", [i, (i * 7) % 11]) for i in range(5)]
     page.evaluate("(lines) => lab.legend(lines)", lines)
     names = "() => tb.all('.tb-legend tbody th span').map((name) => name.textContent)"
@@ -809,7 +813,7 @@ def test_the_legend_sorts_and_picks_one_run(page: Any) -> None:
     assert page.evaluate("() => lab.only") == "run 4"
 
 
-def test_a_long_legend_has_only_the_rows_in_sight(page: Any) -> None:
+def test_a_long_legend_renders_only_visible_rows(page: Any) -> None:
     page.evaluate("(lines) => lab.legend(lines)", [line(f"run {i}", [i]) for i in range(1000)])
     count = "() => tb.all('.tb-legend tbody th').length"
     assert page.evaluate(count) < 60
@@ -820,11 +824,11 @@ def test_a_long_legend_has_only_the_rows_in_sight(page: Any) -> None:
     assert page.evaluate(count) < 60
     head = page.evaluate("() => tb.all('.tb-legend thead th')[0].getBoundingClientRect().top")
     box = page.evaluate("() => tb.all('.tb-legend')[0].getBoundingClientRect().top")
-    assert head == box  # it stays in sight
+    assert head == box  # the header stays visible
 
 
-def test_a_chart_is_kept_as_svg_and_png(page: Any) -> None:
-    """With title, axes, lines and names, which may hold anything."""
+def test_a_chart_is_exported_as_svg_and_png(page: Any) -> None:
+    """The picture has the title, axes, lines and names, which may contain any characters."""
     name = 'a <b> & "c"'
     draw(page, [line(name, RISING, color=RED), line("b", [*RISING[::-1][:-1], math.nan])])
     svg = page.evaluate("() => lab.it.toSVG('smoothed by 0.6')")

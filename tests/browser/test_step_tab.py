@@ -1,4 +1,4 @@
-"""The tab of what is looked at one step at a time, with a plugin whose samples are fields alone."""
+"""A tab for media shown one step at a time, with a plugin whose samples have only fields."""
 
 from __future__ import annotations
 
@@ -42,9 +42,11 @@ export default { render: (host) => renderStepTab(host, kind) };
 """
 
 
-def test_samples_that_are_fields_alone(serve: Any, new_profile: Any, tmp_path: Path) -> None:
-    """No address of bytes, nothing to download; the plural that the plugin says. Without a
-    component the tab says what is missing."""
+def test_samples_with_only_fields(serve: Any, new_profile: Any, tmp_path: Path) -> None:
+    """Samples have no URL and no download, and the tab uses the plugin's plural.
+
+    Without the component `Sample`, the tab shows an error that says what is missing.
+    """
     with EventFileWriter(tmp_path / "logs" / "train" / "a.tfevents") as writer:
         for step in (3, 7):
             writer.add_tensor("m", [[step, 0], [0, 1]], step, plugin_name="matrices")

@@ -1,4 +1,4 @@
-// The part of the address behind "#".
+// Parsing and formatting the URL fragment.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -15,17 +15,17 @@ test("the first part is the tab, as in links to TensorBoard", () => {
   assert.deepEqual(parseAddress("#tagFilter=loss"), { tab: "", values: { tagFilter: "loss" } });
 });
 
-test("whatever is written is read back", () => {
+test("parsing reverses formatting", () => {
   const values = { runFilter: "a|b&c=#d%20+", tagFilter: "^loss/(?:x|y)$", runs: "!ü,a b", "scalars.x": "", "ключ": "значение" };
   const hash = formatAddress({ tab: "my plugin", values });
   assert.deepEqual(parseAddress(hash), { tab: "my plugin", values });
 });
 
-test("what needs no escape stays readable", () => {
+test("characters that need no escape stay readable", () => {
   assert.equal(formatAddress({ tab: "scalars", values: { runs: "a/b,c:d" } }), "#scalars&runs=a/b,c:d");
   assert.equal(formatAddress({ tab: "", values: {} }), "");
 });
 
-test("damaged addresses are taken as they are", () => {
+test("an invalid fragment is not decoded", () => {
   assert.deepEqual(parseAddress("#scalars&x=%zz&&=1&y"), { tab: "scalars", values: { x: "%zz" } });
 });

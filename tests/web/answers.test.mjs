@@ -1,10 +1,10 @@
-// What a server said of tags in runs: asked again only when the run has changed.
+// Cached responses are requested again only when their run has changed.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Answers } from "../../tbcore/web/lib/answers.js";
 
-/** A host whose server says how often it was asked. */
+/** A host whose server counts requests, and returns the count. */
 function makeHost() {
   const host = {
     asked: /** @type {string[]} */ ([]),
@@ -31,7 +31,7 @@ const never = new AbortController().signal;
 const still = { run: "still", tag: "a/b" };
 const moves = { run: "moves", tag: "a/b" };
 
-test("a run that did not change is asked once", async () => {
+test("a run that did not change is requested once", async () => {
   const host = makeHost();
   const answers = new Answers(host, "numbers", (number) => number * 10);
   assert.equal(answers.get(still), undefined);
@@ -44,7 +44,7 @@ test("a run that did not change is asked once", async () => {
   assert.equal(host.asked.length, 3);
 });
 
-test("an error is what the server said, and what was known stays", async () => {
+test("an error has the server's message, and the cached value stays", async () => {
   const host = makeHost();
   const answers = new Answers(host, "numbers", (number) => number);
   await answers.load(moves, never);
@@ -53,7 +53,7 @@ test("an error is what the server said, and what was known stays", async () => {
   assert.equal(answers.get(moves), 1);
 });
 
-test("questions differ by all their parameters, and those that are undefined are left out", async () => {
+test("responses are cached by all parameters, and undefined ones are left out", async () => {
   const host = makeHost();
   const answers = new Answers(host, "numbers");
   await answers.load({ ...still, step: undefined, nth: 2 }, never);
@@ -62,7 +62,7 @@ test("questions differ by all their parameters, and those that are undefined are
   assert.equal(answers.get({ ...still, nth: 2 }), 1);
 });
 
-test("an answer that is what it was is not read again", async () => {
+test("a response with the same ETag is not parsed again", async () => {
   const host = makeHost();
   let numRead = 0;
   const answers = new Answers(host, "numbers", () => ({ number: ++numRead }));

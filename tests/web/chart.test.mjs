@@ -1,4 +1,4 @@
-// What charts are made of: marks, axes, zooming, legends and pictures.
+// Parts of charts: marks, axes, zooming, cursors, legends and pictures.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -31,13 +31,13 @@ const plot = (x, y) => ({
   height: 60,
 });
 
-test("a NaN of a job that was restarted is marked although x goes back", () => {
+test("a NaN after a restart is marked although x decreases", () => {
   const restarted = line("a", [1, 1, NaN, 1, NaN, 1], [0, 50, 100, 20, 60, 110]);
   const marks = marksOf(item(restarted), plot([0, 120], [0, 2]), false, false);
   assert.equal(marks.stroke.match(/M/g)?.length, 2);
 });
 
-test("a band is marked where it loses a run to a value that is not finite", () => {
+test("a band is marked where one more of its runs has a non-finite value", () => {
   const column = (/** @type {number[]} */ ...numbers) => Float64Array.from(numbers);
   const band = {
     ...{ name: "seeds", color: "#102030", x: column(0, 40, 80, 120), mean: column(NaN, 2, 1, NaN), low: column(NaN, 2, 1, NaN) },
@@ -51,14 +51,14 @@ test("a band is marked where it loses a run to a value that is not finite", () =
   assert.ok(marks.stroke.includes("M76.8,26.8l6.4,6.4"));
 });
 
-test("NaN and infinities have marks with room between them", () => {
+test("marks of NaN and infinities keep a minimum distance", () => {
   const marks = marksOf(item(line("a", [1, ...Array(100).fill(NaN), Infinity])), plot([0, 120], [0, 2]), false, false);
-  assert.equal(marks.stroke.match(/M/g)?.length, 9); // 100 pixels, one in 12
+  assert.equal(marks.stroke.match(/M/g)?.length, 9); // on 100 pixels, one every 12 pixels
   assert.ok(marks.stroke.startsWith("M-2.2,26.8l6.4,6.4"));
   assert.ok(marks.fill.endsWith("M101,0l-4,8h8z"));
 });
 
-test("a segment of one point is a dot, and points are seen where they are far apart", () => {
+test("a segment of one point is a dot, and points that are far apart have dots", () => {
   const single = marksOf(item(line("a", [1, 1, 1], [0, 50, 100]), [0, 2]), plot([0, 120], [0, 2]), false, false);
   assert.equal(single.fill, "M97,30a3,3,0,1,0,6,0a3,3,0,1,0,-6,0");
   assert.equal(marksOf(item(line("a", [1, 1, 1], [0, 50, 100])), plot([0, 120], [0, 2]), true, false).fill.match(/M/g)?.length, 3);
@@ -69,14 +69,14 @@ test("lines that are cut off have arrows at the edge", () => {
   assert.equal(marks.stroke, "M16,6l4,-4l4,4M86,54l4,4l4,-4");
 });
 
-test("ticks of logarithmic axes are round, and lie where they belong", () => {
+test("ticks of logarithmic axes are at round numbers, with the right positions", () => {
   const axis = (/** @type {"step" | "relative"} */ kind, /** @type {[number, number]} */ range) => axisTicks({ kind, log: true, range }, 400);
   assert.deepEqual(axis("step", [0, 4]).map(({ label, share }) => [label, share]), [["1", 0], ["10", 0.25], ["100", 0.5], ["1k", 0.75], ["10k", 1]]);
   assert.deepEqual(axis("relative", [0, 5]).map(({ label }) => label), ["1s", "10s", "1m", "10m", "1h", "10h"]);
   assert.deepEqual(axis("step", [3, Math.log10(1004)]).map(({ label }) => label), ["1000", "1001", "1002", "1003", "1004"]);
 });
 
-test("a view is limited to what there is", () => {
+test("a view is limited to the full range", () => {
   assert.deepEqual(zoomed([0, 100], 0.5, 0.25), [12.5, 62.5]);
   assert.deepEqual(moved([0, 10], -0.5), [-5, 5]);
   assert.deepEqual(limited([-5, 5], [0, 100]), [0, 10]);
@@ -88,7 +88,7 @@ test("a view is limited to what there is", () => {
   assert.equal(limited([NaN, 1], [0, 100]), null);
 });
 
-test("a cursor tells all members but the one that moves", () => {
+test("a cursor notifies all members but the one that moved it", () => {
   const cursor = makeCursor();
   /** @type {unknown[]} */
   const calls = [];
@@ -107,7 +107,7 @@ test("a cursor tells all members but the one that moves", () => {
   assert.deepEqual(calls, [["b", 3, "run"], ["a", "run"], ["b", "run"], ["b", null, null]]);
 });
 
-test("a pinned x is told to all, and to those that join later", () => {
+test("a pinned x is sent to all members, including those that join later", () => {
   const cursor = makeCursor();
   /** @type {unknown[]} */
   const calls = [];
@@ -125,13 +125,13 @@ test("a pinned x is told to all, and to those that join later", () => {
   assert.deepEqual(calls, [["a", 3, false, true], ["b", 3, true, false], ["a", null, true, false], ["b", null, true, false]]);
 });
 
-test("a row holds at an x between its neighbours, and a little beyond the ends", () => {
+test("the row at an x is the nearest one, also a little past the ends", () => {
   const xs = [0, 10, 20, 100];
   assert.deepEqual([4, 6, 20, 59, 61, 180, 181, -10, -11].map((x) => rowAt(xs, x)), [0, 1, 2, 2, 3, 3, -1, 0, -1]);
   assert.deepEqual([rowAt([5], 5), rowAt([5], 6), rowAt([], 1)], [0, -1, -1]);
 });
 
-test("legend rows are of the cursor, or of the last point", () => {
+test("legend rows have the values at the cursor, or the last ones", () => {
   const lines = [
     line("a", [1, NaN, 3], [0, 5, 10], { smoothed: Float64Array.of(1, NaN, 2) }),
     line("b", [7, 8, 9], [0, 20, 10], { startTime: 90, key: "b/2" }),
@@ -149,7 +149,7 @@ test("legend rows are of the cursor, or of the last point", () => {
   assert.deepEqual(sortRows(rows, { column: "name", descending: true }).map(({ name }) => name), ["c", "b", "a"]);
 });
 
-test("a picture has everything that the chart shows, as text of XML", () => {
+test("a picture has everything that the chart shows, escaped for XML", () => {
   const { x, y } = plot([0, 2], [0, 4]);
   const layout = layOut(400, 300, x, y, (text) => 6 * text.length);
   const names = { ...item(line("a<b>\u0000 & \"c\"", [1, 2, 4], undefined, { dash: [4, 2] })), color: '"><script>' };

@@ -1,4 +1,4 @@
-// Colours of runs: stable, told apart, readable on both grounds.
+// Colours of runs are stable, distinguishable, and readable in both themes.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -8,7 +8,7 @@ import { colorsOf, oklchToHex } from "../../tbcore/web/lib/colors.js";
 const THEMES = /** @type {const} */ (["light", "dark"]);
 const RUNS = Array.from({ length: 36 }, (_, i) => `experiment/${i}/train`);
 
-test("a run keeps its colour while others arrive", () => {
+test("a run keeps its colour when others are added", () => {
   const all = colorsOf(RUNS, "light");
   for (let count = 1; count <= RUNS.length; count++) {
     for (const [run, color] of colorsOf(RUNS.slice(0, count), "light")) assert.equal(color, all.get(run));
@@ -21,7 +21,7 @@ test("the first two dozen runs have different colours, in both themes", () => {
   }
 });
 
-test("the first seven runs are far apart, for readers who see red and green alike as well", () => {
+test("the first seven colours are far apart, also with red-green colour blindness", () => {
   for (const names of [RUNS, ["a", "b", "c/d"], ["large/train", "large/eval", "small/train", "small/eval"]]) {
     for (const theme of THEMES) {
       const colors = [...colorsOf(names.slice(0, 7), theme).values()];
@@ -32,14 +32,14 @@ test("the first seven runs are far apart, for readers who see red and green alik
   }
 });
 
-test("a dozen runs can be told apart", () => {
+test("a dozen colours are distinguishable", () => {
   for (const theme of THEMES) {
     const colors = [...colorsOf(RUNS.slice(0, 12), theme).values()];
     assert.ok(leastDistance(colors.map((color) => oklab(color))) > 0.075, theme);
   }
 });
 
-test("among thousands of runs, those near each other look different", () => {
+test("among thousands of runs, neighbours have different colours", () => {
   const many = Array.from({ length: 3000 }, (_, i) => `sweep/${i}`);
   const colors = [...colorsOf(many, "dark").values()];
   assert.equal(colors.length, 3000);
@@ -51,14 +51,14 @@ test("among thousands of runs, those near each other look different", () => {
   }
 });
 
-test("the name decides, in any order and company, while its colour is free", () => {
+test("a name gets the same colour among any other names, while that colour is unused", () => {
   const alone = colorsOf(["train"], "light").get("train");
   assert.equal(colorsOf(["train", "a", "b", "c"], "light").get("train"), alone);
   const numSame = RUNS.filter((run) => colorsOf(["train", run], "light").get(run) === colorsOf([run], "light").get(run)).length;
-  assert.ok(numSame >= 28); // all but those that want the same one
+  assert.ok(numSame >= 28); // all but those whose preferred colour is the same
 });
 
-test("colours stand out from the ground: contrast of at least 2.4 to 1 on cards", () => {
+test("colours have a contrast of at least 2.4 to 1 on cards", () => {
   const many = Array.from({ length: 400 }, (_, i) => `r${i}`);
   for (const [theme, ground] of /** @type {const} */ ([["light", "#ffffff"], ["dark", "#171b22"]])) {
     for (const color of colorsOf(many, theme).values()) {
@@ -68,7 +68,7 @@ test("colours stand out from the ground: contrast of at least 2.4 to 1 on cards"
   }
 });
 
-test("no curve looks like text, in either theme", () => {
+test("no colour looks like text, in either theme", () => {
   const styles = readFileSync(new URL("../../tbcore/web/shell.css", import.meta.url), "utf8");
   const inks = [...styles.matchAll(/--tb-ink: (#\w{6})/g)].map((found) => found[1]);
   assert.equal(inks.length, 2);
@@ -80,11 +80,11 @@ test("no curve looks like text, in either theme", () => {
   });
 });
 
-test("OKLCH gives the corners of sRGB", () => {
+test("OKLCH converts to the corners of sRGB", () => {
   assert.equal(oklchToHex(0, 0, 0), "#000000");
   assert.equal(oklchToHex(1, 0, 0), "#ffffff");
   assert.equal(oklchToHex(0.627955, 0.257683, 29.2339), "#ff0000"); // CSS Color 4, red
-  assert.equal(oklchToHex(0.5, 0.4, 140), oklchToHex(0.5, 0.2, 140)); // outside sRGB: the strongest that fits
+  assert.equal(oklchToHex(0.5, 0.4, 140), oklchToHex(0.5, 0.2, 140)); // outside sRGB: the highest chroma that fits
 });
 
 /** @param {string} hex @returns {number[]} linear light */
@@ -98,7 +98,10 @@ function luminance(hex) {
   return 0.2126 * r + 0.7152 * g + 0.0722 * b;
 }
 
-/** How protanopia and deuteranopia change linear light: Machado, Oliveira and Fernandes, 2009, severity 1. */
+/**
+ * Matrices that simulate protanopia and deuteranopia on linear light: Machado, Oliveira and
+ * Fernandes, 2009, severity 1.
+ */
 const VISION = {
   normal: [[1, 0, 0], [0, 1, 0], [0, 0, 1]],
   protan: [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],

@@ -1,4 +1,4 @@
-// What is told of old names that plugins use.
+// Warnings about deprecated names that plugins use.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -9,7 +9,7 @@ const STACK = `Error
     at draw (http://localhost:6006/runs/static/plugins/hello-2.0/parts/draw.js:7:3)
     at render (http://localhost:6006/runs/static/plugins/other/index.js:7:3)`;
 
-test("an old name is told once for each plugin, with the plugin that called", (t) => {
+test("a deprecated name is logged once per plugin, with the plugin's name", (t) => {
   const warn = t.mock.method(console, "warn", () => {});
 
   warnDeprecated("host.old()", "use host.new()", STACK);

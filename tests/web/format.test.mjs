@@ -61,7 +61,7 @@ test("counts agree with their nouns", () => {
   assert.equal(plural(2000, "directory", "directories"), "2,000 directories");
 });
 
-test("ticks of one axis share their decimals and their unit", () => {
+test("ticks of one axis have the same decimals and unit", () => {
   assert.deepEqual(formatTicks([0, 0.5, 1], 0.5), ["0", "0.5", "1.0"]);
   assert.deepEqual(formatTicks([0, 0.25, 0.5], 0.25), ["0", "0.25", "0.50"]);
   assert.deepEqual(formatTicks([0, 5000, 10000], 5000), ["0", "5k", "10k"]);
@@ -74,7 +74,7 @@ test("ticks of one axis share their decimals and their unit", () => {
   assert.deepEqual(formatTicks([-2e-7, 0, 2e-7], 2e-7), ["-2e-7", "0", "2e-7"]);
 });
 
-test("neighbouring ticks never read the same, however far from zero", () => {
+test("neighbouring ticks never have the same label, however far from zero", () => {
   for (const [start, spacing] of [
     [1000200, 1],
     [123456, 0.1],
@@ -92,7 +92,7 @@ test("ticks of a logarithmic axis are short", () => {
   assert.deepEqual(formatTicks([1e-6, 0.001, 1, 1000, 1e6], 0), ["1e-6", "0.001", "1", "1k", "1M"]);
 });
 
-test("durations name their two largest parts", () => {
+test("durations have their two largest units", () => {
   holds(formatDuration, [
     [0, "0 s"],
     [0.25, "0.25 s"],
@@ -106,19 +106,19 @@ test("durations name their two largest parts", () => {
   ]);
 });
 
-test("duration ticks name the parts that are not zero", () => {
+test("duration ticks have the units that are not zero", () => {
   assert.deepEqual(formatDurationTicks([0, 30, 60, 90], 30), ["0", "30s", "1m", "1m30s"]);
   assert.deepEqual(formatDurationTicks([0, 3600, 86400, 90000], 3600), ["0", "1h", "1d", "1d1h"]);
   assert.deepEqual(formatDurationTicks([0, 0.5], 0.5), ["0", "0.5s"]);
 });
 
-test("times are in the reader's time zone", () => {
+test("times are in the browser's time zone", () => {
   const date = new Date(2020, 2, 1, 11, 6, 2);
   assert.equal(formatTime(date.getTime() / 1000), "2020-03-01 11:06:02");
   assert.equal(formatTime(1e300), "1e300");
 });
 
-test("time ticks say the day once", () => {
+test("only the first time tick of a day has the date", () => {
   const midnight = new Date(2020, 2, 1).getTime() / 1000;
   assert.deepEqual(formatTimeTicks([midnight, midnight + 3600, midnight + 86400], 3600), [
     "00:00\n2020-03-01",
@@ -128,7 +128,7 @@ test("time ticks say the day once", () => {
   assert.deepEqual(formatTimeTicks([midnight, midnight + 86400], 86400), ["2020-03-01", "2020-03-02"]);
 });
 
-test("sizes keep two or three digits", () => {
+test("sizes have two or three digits", () => {
   holds(formatBytes, [
     [0, "0 B"],
     [999, "999 B"],
@@ -140,7 +140,7 @@ test("sizes keep two or three digits", () => {
   ]);
 });
 
-test("the server's names of non-finite numbers are read", () => {
+test("the server's names of non-finite numbers are parsed", () => {
   assert.ok(Number.isNaN(toNumber("NaN")));
   assert.equal(toNumber("Infinity"), Infinity);
   assert.equal(toNumber("-Infinity"), -Infinity);

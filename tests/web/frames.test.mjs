@@ -1,4 +1,4 @@
-// Drawings take turns, and one that fails does not stop the others.
+// Draw calls are spread over frames, and one that throws does not stop the others.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -8,7 +8,7 @@ import { drawNever, drawSoon } from "../../tbcore/web/lib/frames.js";
 const frames = [];
 globalThis.requestAnimationFrame = /** @type {any} */ ((/** @type {() => void} */ callback) => frames.push(callback));
 
-test("a drawing is done once, the urgent one first, and not when it was taken back", () => {
+test("a draw call runs once, a prioritized one first, and a cancelled one not at all", () => {
   /** @type {string[]} */
   const done = [];
   const [a, b, c] = ["a", "b", "c"].map((name) => () => (done.push(name), 0));
@@ -21,7 +21,7 @@ test("a drawing is done once, the urgent one first, and not when it was taken ba
   assert.equal(frames.length, 0);
 });
 
-test("what stands behind a drawing that fails, or takes long, is drawn in the next frame", () => {
+test("draw calls after one that throws or is slow run in the next frame", () => {
   let numDrawn = 0;
   drawSoon(() => {
     throw new Error("broken");

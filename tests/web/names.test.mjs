@@ -1,4 +1,4 @@
-// Order, grouping and shortening of names.
+// Order, grouping and splitting of names.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -9,18 +9,18 @@ test("numbers in names compare as numbers", () => {
   assert.deepEqual([...names].sort(compareNames), ["B", "a", "a/9/b", "a/10/b", "run", "run01", "run1", "run1a", "run9", "run10"]);
 });
 
-test("numbers of any length compare", () => {
+test("numbers of any length are compared", () => {
   assert.ok(compareNames("x99999999999999999999998", "x99999999999999999999999") < 0);
   assert.ok(compareNames("x20200216-200144", "x20200412-184741") < 0);
 });
 
-test("decimals and exponents compare by what they are worth", () => {
+test("decimals and exponents are compared by value", () => {
   holds(["lr_0.001", "lr_0.005", "lr_0.01", "lr_0.05", "lr_0.1", "lr_0.5", "lr_1", "lr_1.5", "lr_10"]);
   holds(["lr1e-10", "lr1e-4", "lr0.0002", "lr5e-4", "lr1e-3", "lr1.5e-3", "lr1", "lr1e3"]);
   holds(["0", "0.0", "0.1", "0.10", "0.25", "0.9"]);
 });
 
-test("parts of versions and dates compare one by one", () => {
+test("parts of versions and dates are compared one by one", () => {
   holds(["v1.9", "v1.10", "v2.0"]);
   holds(["model_v1.9-a", "model_v1.10-a"]);
   holds(["torch-1.9.0", "torch-1.10.0", "torch-1.10.2"]);
@@ -30,12 +30,12 @@ test("parts of versions and dates compare one by one", () => {
   holds(["10.0.0.2", "10.0.0.10"]);
 });
 
-test("an exponent is one only where a number ends with it", () => {
+test("an exponent counts only at the end of a number", () => {
   holds(["3e5a", "12e4f"]);
   holds(["run1eval", "run2eval", "run10eval"]);
 });
 
-test("children stand under their parent, however their numbers are written", () => {
+test("children follow their parent, however their numbers are written", () => {
   holds(["exp_lr0.01", "exp_lr0.01/losses/a", "exp_lr0.1", "exp_lr0.1/losses/a"]);
   holds(["run01", "run01/a", "run1", "run1/a", "run1a", "run1a/b"]);
 });
@@ -44,7 +44,7 @@ test("members of a group stay together", () => {
   assert.deepEqual(["a-b", "a/z", "a", "a b", "a/b"].sort(compareNames), ["a", "a/b", "a/z", "a b", "a-b"]);
 });
 
-test("the order is total and the same both ways", () => {
+test("the order is total and antisymmetric", () => {
   const names = ["", "a", "a/", "/a", "0", "00", "a0", "a00", "a00/1", "é", "z", "A", "_", "😀", "1e3", "1e10", "1000", "1.0", "1", "1.10", "1.9", "1.9.1", "v1.9", "v1.10", "1e-3", "0.001"];
   for (const a of names) {
     for (const b of names) {
@@ -55,7 +55,7 @@ test("the order is total and the same both ways", () => {
   }
 });
 
-test("the order has no circles", () => {
+test("the order is transitive", () => {
   const names = ["1", "1.0", "1.1", "1.10", "1.9", "1.9.1", "1.10.1", "v1.9", "v1.10", "1e1", "10", "1e-1", "0.1", "a1.10", "a1/9", "1/1.5", "1.0/2"];
   const sorted = [...names].sort(compareNames);
   holds(sorted);
@@ -69,14 +69,14 @@ test("tags are grouped by their first segment, in natural order", () => {
   ]);
 });
 
-test("tags that are alone in their group come first, together", () => {
+test("tags without a group come first, together", () => {
   assert.deepEqual(groupTags(["loss", "loss/train", "z", "a"]), [
     { name: "", tags: ["a", "z"] },
     { name: "loss", tags: ["loss", "loss/train"] },
   ]);
 });
 
-test("a leading slash and an empty tag have a place", () => {
+test("tags that are empty or start with a slash are grouped", () => {
   assert.deepEqual(groupTags(["/a/b", "", "//"]), [
     { name: "", tags: [""] },
     { name: "/", tags: ["//"] },
@@ -85,7 +85,7 @@ test("a leading slash and an empty tag have a place", () => {
   assert.deepEqual(groupTags([]), []);
 });
 
-test("a name is cut before its last segment", () => {
+test("a name is split before its last segment", () => {
   assert.deepEqual(splitName("a/b/c"), ["a/b/", "c"]);
   assert.deepEqual(splitName("a"), ["", "a"]);
   assert.deepEqual(splitName("a/b/"), ["a/", "b/"]);

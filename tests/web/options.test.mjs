@@ -1,4 +1,4 @@
-// How a tab shows what it shows: in the address and in the browser.
+// The options of a tab, in the URL and in the browser.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -17,17 +17,17 @@ const kept = (value) => ({
   },
 });
 
-test("texts become options of the type of their default", () => {
+test("texts are converted to the type of the default", () => {
   assert.deepEqual(OPTIONS.parse({}), { x: "step", trim: 0, tails: true });
   assert.deepEqual(OPTIONS.parse({ x: "relative", trim: "1", tails: "false", other: "1" }), { x: "relative", trim: 1, tails: false });
 });
 
-test("what cannot be read is as if it were not there", () => {
+test("invalid texts are ignored", () => {
   assert.deepEqual(OPTIONS.parse({ x: "sideways", trim: "7" }), { x: "step", trim: 0, tails: true });
   assert.deepEqual(new Options({ size: 3 }).parse({ size: "many" }), { size: 3 });
 });
 
-test("numbers are brought into their limits", () => {
+test("numbers are clamped to their limits", () => {
   const options = new Options({ smooth: 0.6 }, {}, { smooth: [0, 0.999] });
   assert.deepEqual(
     ["1", "-3", "0.5", "NaN", "Infinity"].map((smooth) => options.parse({ smooth }).smooth),
@@ -35,7 +35,7 @@ test("numbers are brought into their limits", () => {
   );
 });
 
-test("defaults are not written, and a link is not mixed with what was chosen before", () => {
+test("defaults are not stored, and stored options do not change what a link shows", () => {
   const host = { settings: kept({}), preferences: kept({}) };
   OPTIONS.set(host, "trim", 1);
   assert.deepEqual([host.settings.value, host.preferences.value], [{ trim: "1" }, { trim: "1" }]);

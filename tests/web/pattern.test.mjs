@@ -1,4 +1,4 @@
-// Regular expressions in linear time: equal to RegExp where both have an answer, and never slow.
+// Regular expressions in linear time: equal to RegExp where both support the pattern, and never slow.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -8,7 +8,7 @@ import { cpuTime, generator } from "./tools.mjs";
 
 await loadPatterns();
 
-test("patterns match anywhere, without regard to case", () => {
+test("patterns match anywhere, ignoring case", () => {
   /** @type {[string, string, boolean][]} */
   const table = [
     ["loss", "train/Loss_1", true],
@@ -37,7 +37,7 @@ test("patterns match anywhere, without regard to case", () => {
   }
 });
 
-test("equal to RegExp on random patterns", () => {
+test("random patterns match as with RegExp", () => {
   const random = generator(7);
   /** @param {readonly string[]} list */
   const pick = (list) => list[Math.floor(random() * list.length)];
@@ -57,7 +57,7 @@ test("equal to RegExp on random patterns", () => {
     try {
       native = new RegExp(text, "i");
     } catch {
-      continue; // cut in the middle of something
+      continue; // the random text is not a valid pattern
     }
     const subject = Array.from({ length: Math.floor(random() * 9) }, () => pick(["a", "b", "A", "1", "é", "É", " ", "-", "/"])).join("");
     let ours;
@@ -73,7 +73,7 @@ test("equal to RegExp on random patterns", () => {
   assert.ok(numMatches > 3000);
 });
 
-test("patterns that hang RegExp are answered at once", () => {
+test("patterns that make RegExp hang are fast", () => {
   const subject = `${"epoch run number ".repeat(40)}!`;
   const start = cpuTime();
   for (const pattern of ["(\\w+\\s?)+$", "(a+)+$", "(.*)*x", "(.*.*.*.*.*.*.*x)*y", "((a|aa)+)+c", "(e|e)*!!", `${"(a?){50}".repeat(3)}b!`]) {
@@ -90,7 +90,7 @@ test("two thousand names are filtered within a frame or two", () => {
   assert.ok(cpuTime() - start < 500);
 });
 
-test("patterns of more states than can be kept are followed all the same", () => {
+test("patterns with more states than are cached match, too", () => {
   const random = generator(11);
   const names = Array.from({ length: 2000 }, () => Array.from({ length: 200 }, () => "ab1/_"[Math.floor(random() * 5)]).join(""));
   const native = /a.{12}b.{3}[1_]$/i;
@@ -103,7 +103,7 @@ test("patterns of more states than can be kept are followed all the same", () =>
   assert.ok(cpuTime() - start < 2000);
 });
 
-test("what cannot be answered says why", () => {
+test("unsupported and invalid patterns are rejected with a reason", () => {
   /** @type {[string, RegExp][]} */
   const table = [
     ["(", /unclosed \(/],
@@ -126,16 +126,16 @@ test("what cannot be answered says why", () => {
   }
 });
 
-test("nothing, repeated a thousand million times, is compiled at once", () => {
+test("an empty group repeated a billion times is compiled at once", () => {
   const start = cpuTime();
   assert.equal(compilePattern("((){1000000000}){1000000000}a")("a"), true);
   assert.ok(cpuTime() - start < 200);
 });
 
-test("plain words need no regular expressions, which are fetched for the first that is one", async () => {
+test("plain words do not load the module for regular expressions", async () => {
   const early = await import("../../tbcore/web/lib/filter.js?fresh");
   assert.equal(early.makeFilter("Loss").matches("train/loss"), true);
-  assert.equal(early.makeFilter("l.ss").matches("train/loss"), false); // nothing, until they are there
+  assert.equal(early.makeFilter("l.ss").matches("train/loss"), false); // nothing matches until the module is loaded
   await early.loadPatterns();
   assert.equal(early.makeFilter("l.ss").matches("train/loss"), true);
   const another = await import("../../tbcore/web/lib/filter.js?another");
@@ -145,7 +145,7 @@ test("plain words need no regular expressions, which are fetched for the first t
   assert.equal(another.makeFilter("l[", pending).matches("train/loss"), true);
 });
 
-test("a filter with an error lets through what the last one did, or everything, as an empty one does", () => {
+test("a filter with an error matches what the last one did, or everything", () => {
   assert.equal(makeFilter("(").matches("anything"), true);
   const valid = makeFilter("exp");
   const unfinished = makeFilter("exp(", makeFilter("exp[", valid));

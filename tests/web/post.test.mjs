@@ -1,4 +1,4 @@
-// Questions reach the server whole, however long they are, and what it says reaches the reader.
+// POST requests of any length reach the server, and its error messages reach the caller.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -14,7 +14,7 @@ const echo = (asked) => ({
   },
 });
 
-test("short questions are sent as they are", async () => {
+test("short bodies are not compressed", async () => {
   /** @type {any[]} */
   const asked = [];
   const { signal } = new AbortController();
@@ -23,7 +23,7 @@ test("short questions are sent as they are", async () => {
   assert.deepEqual(asked, [{ path: "window", method: "POST", body: '{"runs":["ü"]}', signal }]);
 });
 
-test("the names of ten thousand runs fit into the megabyte that a server takes", async () => {
+test("the names of ten thousand runs fit into the megabyte that a server accepts", async () => {
   const runs = Array.from({ length: 10_000 }, (_, i) => `sweep/модель=транcформер,lr=${1 / (i + 1)},seed=${i}/${"x".repeat(100)}/train`);
   assert.ok(new TextEncoder().encode(JSON.stringify(runs)).length > 1.8e6);
   /** @type {any[]} */
@@ -33,7 +33,7 @@ test("the names of ten thousand runs fit into the megabyte that a server takes",
   assert.ok(asked[0].body.byteLength < 1 << 20);
 });
 
-test("what the server says is the error", async () => {
+test("an error has the server's message", async () => {
   const refusing = (/** @type {string} */ text, /** @type {number} */ status) => ({ fetch: async () => new Response(text, { status }) });
   await assert.rejects(post(refusing('"tag" must be a text, got null\n', 400), "window", {}), { message: '"tag" must be a text, got null' });
   await assert.rejects(post(refusing("", 503), "window", {}), { message: "status 503" });

@@ -1,10 +1,10 @@
-// Tasks run a few at a time and can be dropped.
+// Tasks run a few at a time and can be cancelled.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Queue, takingTurns } from "../../tbcore/web/lib/queue.js";
 
-test("no more than the limit run at once, in order", async () => {
+test("tasks run in order, and no more than the limit at once", async () => {
   const queue = new Queue(2);
   const { signal } = new AbortController();
   /** @type {(() => void)[]} */
@@ -30,7 +30,7 @@ test("no more than the limit run at once, in order", async () => {
   assert.deepEqual(await Promise.all(results), [0, 1, 2, 3]);
 });
 
-test("a dropped task never starts, and a failed one makes room", async () => {
+test("a cancelled task never starts, and after a failed one the next starts", async () => {
   const queue = new Queue(1);
   const leaving = new AbortController();
   const { signal } = new AbortController();
@@ -46,7 +46,7 @@ test("a dropped task never starts, and a failed one makes room", async () => {
   await assert.rejects(queue.add(async () => 1, leaving.signal), /left/);
 });
 
-test("a task that is wanted while it is under way is begun once more behind it", async () => {
+test("a task that is requested while it runs is run once more afterwards", async () => {
   const leaving = new AbortController();
   /** @type {(() => void)[]} */
   const finish = [];

@@ -1,4 +1,4 @@
-// Thin lines as pixels.
+// Drawing thin lines as pixels.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -16,19 +16,19 @@ function draw(xs, ys, { width = 4, height = 4, thickness = 1, alpha = 1, dash } 
   return raster;
 }
 
-test("a flat line covers one row, or two by half", () => {
+test("a flat line covers one row, or half of two", () => {
   assert.deepEqual(covers(draw([-1, 5], [2.5, 2.5])), [[0, 0, 0, 0], [255, 255, 255, 255], [0, 0, 0, 0], [0, 0, 0, 0]]);
   assert.deepEqual(covers(draw([-1, 5], [2, 2])), [[0, 0, 0, 0], [127, 127, 127, 127], [127, 127, 127, 127], [0, 0, 0, 0]]);
 });
 
-test("many points in a column reach from the lowest to the highest", () => {
+test("many points in a column are drawn from the lowest to the highest", () => {
   const xs = Array.from({ length: 1000 }, (_, i) => 1 + i / 1001);
   const raster = draw(xs, xs.map((_, i) => (i === 500 ? 3.5 : i === 501 ? 0.5 : 2)));
   assert.deepEqual(covers(raster).map((row) => row[1]), [255, 255, 255, 255]);
   assert.deepEqual(covers(raster).map((row) => row[2]), [0, 0, 0, 0]);
 });
 
-test("what is not finite is skipped, and what is outside is cut off", () => {
+test("non-finite points are skipped, and points outside are cut off", () => {
   const whole = draw([0, 2, 4], [1, 2, 3]);
   assert.deepEqual(draw([0, 1, 2, 3, 4], [1, NaN, 2, Infinity, 3]).pixels, whole.pixels);
   assert.ok(draw([-1e9, 1e9], [-1e300, 1e300]).pixels.some((pixel) => pixel > 0));
@@ -38,7 +38,7 @@ test("what is not finite is skipped, and what is outside is cut off", () => {
   assert.deepEqual(covers(far).map((row) => row.map((cover) => Number(cover === 255))), [[0, 0, 0, 1], [0, 0, 1, 0], [0, 1, 0, 0], [1, 0, 0, 0]]);
 });
 
-test("later lines lie on earlier ones, faint ones let them through", () => {
+test("later lines cover earlier ones, faint lines only in part", () => {
   const raster = draw([0, 4], [2.5, 2.5]);
   raster.line([0, 4], [2.5, 2.5], 0, 2, [0, 4], [0, 4], 0xff0000, 0.5, 1);
   assert.equal(raster.pixels[4].toString(16), "ff7f007f");
@@ -46,6 +46,6 @@ test("later lines lie on earlier ones, faint ones let them through", () => {
   assert.ok(raster.pixels.every((pixel) => pixel === 0));
 });
 
-test("dashes leave columns out", () => {
+test("dashes leave out columns", () => {
   assert.deepEqual(covers(draw([0, 8], [0.5, 0.5], { width: 8, height: 1, dash: [2, 2] }))[0].map(Boolean), [true, true, false, false, true, true, false, false]);
 });

@@ -1,4 +1,4 @@
-// Rules that put runs into groups: path patterns, regular expressions, seeds and numbers left out.
+// Rules that group runs: path patterns, regular expressions, and removing seeds or numbers.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -22,13 +22,13 @@ test("in a path pattern, braces differ within a group and stars between groups",
   check("a*b{}b", { axbyb: "axb{}b" });
 });
 
-test("a path pattern says what is wrong with it", () => {
+test("an invalid path pattern is rejected with a reason", () => {
   for (const [rule, message] of [["exp", /braces/], ["{a", /unclosed/], ["a}", /unmatched/], ["{a}{b}", /between/], ["*{b}", /between/]]) {
     assert.throws(() => compileRule(/** @type {string} */ (rule)), { name: "SyntaxError", message });
   }
 });
 
-test("groups of a regular expression name the group", () => {
+test("the capture groups of a regular expression name the group", () => {
   check("re:lr=([^_]+)", { "a_lr=0.1_s1": "0.1", "b_lr=0.1_s2": "0.1", none: "none" });
   check("re:^(.*?)_s\\d+/(.*)$", { "ppo_s1/train": "ppo train", "ppo_s2/eval": "ppo eval" });
   check("re:(?:a|b)\\d", { xa1y: "a1", b2: "b2" });
@@ -37,26 +37,26 @@ test("groups of a regular expression name the group", () => {
   assert.throws(() => compileRule("re:"), SyntaxError);
 });
 
-test("seeds are left out wherever they stand", () => {
+test("seeds are removed wherever they are", () => {
   check("seeds", {
     "ppo_seed=3": "ppo", ppo_s3: "ppo", "ppo-seed-3_lr0.1": "ppo_lr0.1", "exp/seed3/train": "exp/*/train", "a.fold2": "a",
     ppo3: "ppo3", "lr0.1_s3": "lr0.1", "bs16": "bs16", "seed_3_x": "x", "a/s1": "a/*", ".": ".",
   });
 });
 
-test("whole numbers at the end are left out, parts of other numbers are not", () => {
+test("integers at the end are removed, parts of other numbers are not", () => {
   check("numbers", {
     run_1: "run", run12: "run", "exp/3": "exp/*", "run-1/train": "run/train", "lr0.1": "lr0.1", "lr=1e-4": "lr=1e-4",
     "lr_0.10": "lr_0.10", "run #7": "run", train: "train", "7": "*",
   });
 });
 
-test("groups keep the order of their first runs", () => {
+test("groups are in the order of their first runs", () => {
   const groups = groupsOf(["b1", "a1", "b2"], compileRule("numbers"));
   assert.deepEqual([...groups], [["b", ["b1", "b2"]], ["a", ["a1"]]]);
 });
 
-test("what is suggested makes groups", () => {
+test("suggested rules make groups", () => {
   const runs = ["a/seed1/train", "a/seed2/train", "b/seed1/train"];
   const rules = suggestRules(runs);
   assert.equal(rules[0], "seeds");
@@ -65,7 +65,7 @@ test("what is suggested makes groups", () => {
   assert.deepEqual(suggestRules([]), []);
 });
 
-test("groups match as those of RegExp do", () => {
+test("capture groups match as with RegExp", () => {
   const random = generator(3);
   /** @param {readonly string[]} list */
   const pick = (list) => list[Math.floor(random() * list.length)];
@@ -78,7 +78,7 @@ test("groups match as those of RegExp do", () => {
   let numCompared = 0;
   for (let i = 0; i < 20000; i++) {
     const text = pattern(1);
-    if (/\)[*+?{]/.test(text)) continue; // RegExp refuses turns that match nothing
+    if (/\)[*+?{]/.test(text)) continue; // RegExp handles empty repetitions differently
     const subject = Array.from({ length: Math.floor(random() * 7) }, () => pick(["a", "b", "1", "/"])).join("");
     const native = new RegExp(`(${text})`, "i").exec(subject);
     const ours = matchGroups(compileProgram(`(${text})`), subject);
@@ -88,7 +88,7 @@ test("groups match as those of RegExp do", () => {
   assert.ok(numCompared > 5000);
 });
 
-test("an evil expression takes linear time", () => {
+test("an expression that makes RegExp hang takes linear time", () => {
   const group = compileRule("re:(\\w+\\s?)+$");
   const start = cpuTime();
   group(`${"a".repeat(2000)}!`);

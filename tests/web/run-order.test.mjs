@@ -1,4 +1,4 @@
-// What the run list says about time.
+// When runs were written, as text and as an order.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -9,20 +9,20 @@ const NOW = 1_700_000_000;
 /** @param {Partial<import("../../tbcore/web/lib/run-order.js").RunDetails>} fields */
 const details = (fields) => ({ start: null, last: null, modified: null, nonfinite: undefined, ...fields });
 
-test("a run is live when its file is a few minutes old and its last event was new then", () => {
+test("a run is live if its file changed a few minutes ago and its last event was new then", () => {
   assert.ok(isLive(details({ last: NOW - 200, modified: NOW - 100 }), NOW));
-  assert.ok(isLive(details({ last: NOW - 200 }), NOW)); // nobody knows the file's time
-  assert.ok(isLive(details({ last: NOW - 320, modified: NOW - 200 }), NOW)); // writers keep events back for a while
+  assert.ok(isLive(details({ last: NOW - 200 }), NOW)); // the file's time is not known
+  assert.ok(isLive(details({ last: NOW - 320, modified: NOW - 200 }), NOW)); // writers buffer events for a while
   assert.ok(!isLive(details({ last: NOW - 5000, modified: NOW - 10 }), NOW)); // a copy of an old log
   assert.ok(!isLive(details({ last: NOW - 301, modified: NOW - 301 }), NOW));
   assert.ok(!isLive(details({ modified: NOW }), NOW));
   assert.ok(!isLive(details({}), NOW));
   assert.ok(isLive(details({ last: NOW + 30, modified: NOW + 5 }), NOW)); // clocks differ a little
-  assert.ok(!isLive(details({ last: NOW + 5000, modified: NOW - 301 }), NOW)); // a wrong clock says nothing
+  assert.ok(!isLive(details({ last: NOW + 5000, modified: NOW - 301 }), NOW)); // the writer's clock is wrong
   assert.ok(!isLive(details({ last: NOW + 5000 }), NOW));
 });
 
-test("by time the newest run is first, by the minute, and runs without a time are last", () => {
+test("sorted by time, the newest run is first, to the minute, and runs without a time are last", () => {
   const all = new Map([
     ["a", details({ start: 5, last: 601 })],
     ["b", details({ start: 9, last: 300 })],
@@ -39,7 +39,7 @@ test("ages are short", () => {
   for (const [seconds, text] of Object.entries(expected)) assert.equal(shortAge(Number(seconds)), text);
 });
 
-test("all there is to say about a run", () => {
+test("the description of a run has a sentence per line", () => {
   const run = details({ start: 1, last: 2, nonfinite: { num_tags: 3, tags: ["loss", "acc"], first_steps: [1200, null] } });
   assert.equal(
     describeRun(run, NOW, String),

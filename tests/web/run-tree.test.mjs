@@ -1,4 +1,4 @@
-// The rows of the run list: folders of paths, groups, and where labels are cut.
+// The rows of the run list: folders, groups, and the splitting of labels.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -9,7 +9,7 @@ const all = () => true;
 /** @param {import("../../tbcore/web/lib/run-tree.js").Row[]} rows */
 const drawn = (rows) => rows.map(({ depth, label, kind }) => `${"  ".repeat(depth)}${label}${kind === "group" ? " (group)" : ""}`);
 
-test("runs stand below the folders of their paths, and a folder with one child is folded into it", () => {
+test("runs are in the folders of their paths, and a folder with one child has no row", () => {
   const runs = ["exp_lr0.01/losses/a", "exp_lr0.01/losses/b", "exp_lr0.1/losses/a", "other"];
   assert.deepEqual(drawn(treeRows(runs, all)), ["exp_lr0.01/losses/", "  a", "  b", "exp_lr0.1/losses/a", "other"]);
 });
@@ -18,7 +18,7 @@ test("a run whose name is that of a folder is a row of its own", () => {
   assert.deepEqual(drawn(treeRows(["a", "a/b", "a/c", "."], all)), ["a", "a/", "  b", "  c", "."]);
 });
 
-test("slashes at odd places are part of labels", () => {
+test("leading, trailing and double slashes are part of labels", () => {
   for (const name of ["/a", "a/", "a//b", "/", "//", ""]) {
     assert.deepEqual(drawn(treeRows([name], all)), [name]);
   }
@@ -26,7 +26,7 @@ test("slashes at odd places are part of labels", () => {
   assert.equal(new Set(treeRows(["a/", "a/b", "a/c"], all).map(({ key }) => key)).size, 4);
 });
 
-test("a closed folder hides its rows and knows its runs", () => {
+test("a closed folder hides its rows and lists its runs", () => {
   const rows = treeRows(["a/b/1", "a/b/2", "a/c", "d"], (key) => key !== "folder:a/b/");
   assert.deepEqual(drawn(rows), ["a/", "  b/", "  c", "d"]);
   assert.deepEqual(rows[1].runs, ["a/b/1", "a/b/2"]);
@@ -34,31 +34,31 @@ test("a closed folder hides its rows and knows its runs", () => {
   assert.equal(rows[1].isOpen, false);
 });
 
-test("rows know their place among siblings", () => {
+test("rows have their position among siblings", () => {
   const rows = treeRows(["a/1", "a/2", "b"], all);
   assert.deepEqual(rows.map(({ position, numSiblings }) => [position, numSiblings]), [[1, 2], [1, 2], [2, 2], [2, 2]]);
 });
 
-test("in another order than by name, a folder stands where its first run would", () => {
+test("in any order, a folder is at the position of its first run", () => {
   assert.deepEqual(drawn(treeRows(["b/new", "a/new", "b/old", "a/old"], all)), ["b/", "  new", "  old", "a/", "  new", "  old"]);
 });
 
-test("groups hold their members; a group of one is that run", () => {
+test("a group contains its runs; a group of one is that run", () => {
   const groups = new Map([["a1", "a"], ["a2", "a"], ["b1", "b"]]);
   assert.deepEqual(drawn(groupRows(["a2", "b1", "a1", "c"], groups, all)), ["a (group)", "  a2", "  a1", "b1", "c"]);
   assert.deepEqual(drawn(groupRows(["a1", "a2"], groups, () => false)), ["a (group)"]);
 });
 
-test("labels of groups and members leave out the folders that all are in", () => {
+test("labels of groups and runs leave out common folders", () => {
   const groups = new Map([["x/a/s1/t", "x/a/*/t"], ["x/a/s2/t", "x/a/*/t"], ["x/b/s1", "x/b/*"], ["x/b/s2", "x/b/*"]]);
   assert.deepEqual(drawn(groupRows([...groups.keys(), "y"], groups, all)), ["a/*/t (group)", "  s1/t", "  s2/t", "b/* (group)", "  s1", "  s2", "y"]);
 });
 
-test("a flat list has whole names", () => {
+test("a flat list has full names", () => {
   assert.deepEqual(drawn(flatRows(["a/b", "c"])), ["a/b", "c"]);
 });
 
-test("what is asked of a run does not grow with the number of runs", () => {
+test("the work per run does not grow with the number of runs", () => {
   /** How many folders are asked for, and how many runs their rows hold together, for each run. @param {number} count */
   const work = (count) => {
     const runs = Array.from({ length: count }, (_, i) => `sweep${i % 40}/lr${i % 7}/run${i}`);
@@ -71,7 +71,7 @@ test("what is asked of a run does not grow with the number of runs", () => {
   assert.deepEqual(work(2_800), [40 + 280, 3]);
 });
 
-test("long labels are cut in the middle, never inside a character", () => {
+test("long labels are split, but never inside a character", () => {
   assert.deepEqual(cutLabel("train"), ["", "train"]);
   assert.deepEqual(cutLabel("PPO_HalfCheetah_seed123456"), ["PPO_HalfCheeta", "h_seed123456"]);
   const [head, tail] = cutLabel("aaaaaaaaaa😀bbbbbbbbbbb");

@@ -19,7 +19,7 @@ import {
   xColumn,
 } from "../../tbcore/web/lib/series.js";
 
-/** Records what is drawn. */
+/** A path that records its calls. */
 class Path {
   /** @type {[string, number, number][]} */ calls = [];
   /** @param {number} x @param {number} y */
@@ -35,7 +35,7 @@ class Path {
 /** @param {number} x */
 const same = (x) => x;
 
-test("a line leaves out what has no place and is not broken by it", () => {
+test("a line skips values that cannot be drawn, and is not broken by them", () => {
   const path = new Path();
   const count = tracePath(path, [0, 10, 20, 30, 40], [1, NaN, 2, Infinity, 3], same, same);
   assert.equal(count, 3);
@@ -53,7 +53,7 @@ test("many points in one pixel column are drawn as their extremes", () => {
   assert.equal(Math.min(...ys), -1000);
 });
 
-test("a path has never more points than the line", () => {
+test("a path never has more points than the line", () => {
   for (const values of [[1, 2], [1, 3, 2], [1, 0, 4, 2], [2, 2, 2], [1, 3, 3], [3, 1, 3]]) {
     const path = new Path();
     tracePath(path, values.map((_, i) => i / 10), values, same, same);
@@ -63,13 +63,13 @@ test("a path has never more points than the line", () => {
   }
 });
 
-test("a path keeps the order of its points, also backwards", () => {
+test("a path keeps the order of its points, even if x decreases", () => {
   const path = new Path();
   tracePath(path, [5, 3, 8], [1, 2, 3], same, same);
   assert.deepEqual(path.calls.map(([, x]) => x), [5, 3, 8]);
 });
 
-test("the nearest point is found in rising and in other columns", () => {
+test("the nearest point is found in sorted and unsorted columns", () => {
   const rising = [0, 1, 1, 4, 10];
   assert.ok(isRising(rising));
   for (const x of [-5, 0, 0.4, 0.6, 2.4, 2.6, 7, 7.1, 99]) {
@@ -84,7 +84,7 @@ test("the nearest point is found in rising and in other columns", () => {
   assert.ok(!isRising([2, 1]));
 });
 
-test("ranges count finite numbers only", () => {
+test("ranges ignore non-finite numbers", () => {
   assert.deepEqual(extent([3, NaN, -Infinity, 1, Infinity]), [1, 3]);
   assert.equal(extent([NaN, Infinity]), null);
   assert.equal(extent([]), null);
@@ -92,7 +92,7 @@ test("ranges count finite numbers only", () => {
   assert.equal(countFinite([NaN], 2), 0);
 });
 
-test("the visible range takes in lines that only pass through", () => {
+test("the visible range includes lines that only pass through", () => {
   const xs = [0, 10, 20, 30];
   const values = [5, 1, 9, 100];
   assert.deepEqual(visibleExtent(xs, values, 9, 21), [1, 100]);
@@ -103,7 +103,7 @@ test("the visible range takes in lines that only pass through", () => {
   assert.equal(visibleExtent(xs, [NaN, NaN, NaN, Infinity], -1, 50), null);
 });
 
-test("there is air around every range, also around a single value", () => {
+test("every range has a margin, even that of a single value", () => {
   assert.deepEqual(padded([0, 10], 0.1), [-1, 11]);
   assert.deepEqual(padded([5, 5], 0.1), [4.5, 5.5]);
   assert.deepEqual(padded([0, 0], 0.1), [-1, 1]);
@@ -114,14 +114,14 @@ test("there is air around every range, also around a single value", () => {
   }
 });
 
-test("segments are found, searched and cut to a window on their own", () => {
+test("segments are found, searched and windowed separately", () => {
   const xs = [0, 1, 2, 3, 1, 2, 3, 4];
   const segments = segmentsOf(xs, [0, 4]);
   assert.deepEqual(segments, [
     { from: 0, to: 4, rising: true },
     { from: 4, to: 8, rising: true },
   ]);
-  assert.equal(nearestIndex(xs, 2.1, segments), 5); // the later segment of two that are equally near
+  assert.equal(nearestIndex(xs, 2.1, segments), 5); // if two segments are equally near, the later one
   assert.equal(nearestIndex(xs, 0, segments), 0);
   assert.deepEqual(segments.map((segment) => windowOf(xs, segment, 1.5, 2.5)), [[1, 4], [4, 7]]);
   assert.deepEqual(windowOf(xs, segments[0], 2, 2), [1, 4]);
@@ -130,7 +130,7 @@ test("segments are found, searched and cut to a window on their own", () => {
   assert.deepEqual(segmentsOf([]), []);
 });
 
-test("stretches that do not fall", () => {
+test("a column is split into stretches that never decrease", () => {
   assert.deepEqual(risingStretches([0, 1, 1, 0, NaN, 2, 3], 0, 7), [[0, 3], [3, 4], [4, 5], [5, 7]]);
   assert.deepEqual(risingStretches([5, 6, 1], 1, 3), [[1, 2], [2, 3]]);
   assert.deepEqual(risingStretches([], 0, 0), []);
@@ -142,25 +142,25 @@ test("a band is one outline", () => {
   assert.deepEqual(path.calls, [["M", 0, 5], ["L", 9, 6], ["L", 9, 2], ["L", 0, 1]]);
 });
 
-test("a band whose steps begin anew has an outline for each stretch", () => {
+test("a band with a restart has an outline for each stretch", () => {
   const path = new Path();
   traceBand(path, Float64Array.of(0, 50, 100, 0, 50), Float64Array.of(1, 1, 1, 3, 3), Float64Array.of(2, 2, 2, 4, 4), same, same);
   const outlines = path.calls.map(([what, x, y]) => `${what}${x},${y}`).join("");
   assert.equal(outlines, "M0,2L50,2L100,2L100,1L50,1L0,1M0,4L50,4L50,3L0,3");
 });
 
-test("outliers are left out of a range, and nothing else", () => {
+test("a range leaves out outliers, and nothing else", () => {
   const values = Float64Array.from({ length: 100 }, (_, i) => i);
   values[50] = 1e9;
   values[51] = NaN;
   const [low, high] = /** @type {[number, number]} */ (clipRange(values, 0, 100));
-  assert.equal(low, 0); // no further than the values go
+  assert.equal(low, 0); // not below the lowest value
   assert.ok(high > 99 && high < 200);
   assert.deepEqual(clipRange([3, 3, 3], 0, 3), [3, 3]);
   assert.equal(clipRange([NaN], 0, 1), null);
 });
 
-test("values that are not finite are marked beside their neighbours", () => {
+test("non-finite values are marked at the value of a neighbour", () => {
   assert.deepEqual(nonFinitePoints([NaN, 1, Infinity, 2]), [
     { index: 0, markAt: 1 },
     { index: 2, markAt: 1 },

@@ -1,4 +1,4 @@
-// Smoothing has the numbers of TensorBoard, and of the server's tbcore_scalars/smoothing.py.
+// Smoothing gives the same numbers as TensorBoard, and as the server's tbcore_scalars/smoothing.py.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -13,12 +13,12 @@ function near(actual, expected) {
   }
 }
 
-test("the recurrence, debiased", () => {
+test("smoothed values are those of the debiased recurrence", () => {
   // 0.5 * 1 / 0.5;  (0.5 * 0.5 + 0.5 * 2) / 0.75;  (0.5 * 1.25 + 0.5 * 4) / 0.875
   near(smoothed([1, 2, 4], 0.5), [1, 1.25 / 0.75, 2.625 / 0.875]);
 });
 
-test("the same numbers as the server's, which wrote these", () => {
+test("the numbers are those that the server computed", () => {
   near(smoothed([1, 2, NaN, 4, Infinity, -3, 0.5, 0.25], 0.6), [
     1.0, 1.625, NaN, 2.8367346938775513, Infinity, 0.15441176470588217, 0.3043025676613462, 0.28151852846401715,
   ]);
@@ -29,7 +29,7 @@ test("the same numbers as the server's, which wrote these", () => {
   ]);
 });
 
-test("no weight, constant series and series without a finite value stay as they are", () => {
+test("a weight of 0, constant series and series without finite values change nothing", () => {
   near(smoothed([1, NaN, 5], 0), [1, NaN, 5]);
   near(smoothed([0.1, 0.1, NaN, 0.1], 0.9), [0.1, 0.1, NaN, 0.1]);
   near(smoothed([NaN, Infinity], 0.9), [NaN, Infinity]);

@@ -1,4 +1,4 @@
-// Places that several series share.
+// Places of a step slider that several series share.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -11,13 +11,13 @@ test("a step that was logged twice has two places", () => {
   assert.deepEqual(expandPlaces({ step: [], count: [] }), []);
 });
 
-test("what is shown at a place is the last that does not come after it", () => {
+test("findPlace returns the last place that is not after the given one", () => {
   const at = (/** @type {string} */ text) => findPlace(places, parsePlace(text));
   assert.deepEqual(["-9", "-1", "9", "10", "10~1", "10~5", "29", "30", "99", "last"].map(at), [-1, 0, 1, 2, 3, 3, 3, 4, 4, 4]);
   assert.equal(findPlace([], null), -1);
 });
 
-test("places come back from the address as they went in", () => {
+test("parsing places reverses formatting them", () => {
   for (const place of [null, { step: 0, nth: 0 }, { step: -7, nth: 2 }, { step: 2 ** 53, nth: 0 }, { step: 1e21, nth: 0 }]) {
     assert.deepEqual(parsePlace(formatPlace(place)), place);
   }
@@ -30,7 +30,7 @@ test("places come back from the address as they went in", () => {
   assert.equal(formatPlaces(new Map()), null);
 });
 
-test("nonsense in the address is the end, or nothing", () => {
+test("an invalid text is the latest place, or none", () => {
   assert.equal(parsePlace(undefined), null);
   assert.equal(parsePlace("soon"), null);
   assert.deepEqual(parsePlaces("%zz:1,nothing,,a:3"), new Map([["a", { step: 3, nth: 0 }]]));

@@ -1,4 +1,4 @@
-// Which runs have which tag.
+// The index of tags: which runs have which tag.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -23,6 +23,6 @@ test("tags of hidden runs and tags that do not match are left out", () => {
   const { runsOf } = indexTags(TAGS, runs("eval", "gone"), () => true);
   assert.deepEqual([...runsOf.keys()], ["loss/a"]);
   assert.equal(indexTags(TAGS, runs("train"), (tag) => tag.endsWith("b")).numTags, 1);
-  // Tags that do not match can still be drawn in the chart of one that does.
+  // A tag that does not match can still be shown in the same chart as one that does.
   assert.equal(indexTags(TAGS, runs("train"), (tag) => tag.endsWith("b")).runsOf.size, 3);
 });

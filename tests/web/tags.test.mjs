@@ -1,11 +1,11 @@
-// The tags of a tab are those of the last request, in whatever order the answers come.
+// The tags are those of the last request, in whatever order the responses arrive.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { signal } from "@preact/signals-core";
 import { watchTags } from "../../tbcore/web/lib/tags.js";
 
-/** A host whose answers come when the test says so. */
+/** A host whose responses are sent by the test. */
 function slowHost() {
   /** @type {((answer: any) => void)[]} */
   const waiting = [];
@@ -23,7 +23,7 @@ function slowHost() {
 
 const settle = () => new Promise((done) => setTimeout(done));
 
-test("a late answer does not replace a newer one", async () => {
+test("a late response does not replace a newer one", async () => {
   const { host, generations, waiting } = slowHost();
   const watching = watchTags(host);
   waiting[0]({ a: ["first"] });
@@ -39,7 +39,7 @@ test("a late answer does not replace a newer one", async () => {
   assert.deepEqual(tags.value, { a: ["third"] });
 });
 
-test("what is new while the first answer is on its way is asked for behind it", async () => {
+test("tags that change during the first request are requested again", async () => {
   const { host, generations, waiting } = slowHost();
   const watching = watchTags(host);
   generations.value = { lists: "2" };
@@ -50,7 +50,7 @@ test("what is new while the first answer is on its way is asked for behind it", 
   assert.deepEqual(tags.value, { a: ["second"] });
 });
 
-test("a request that failed is made again with the next reload", async () => {
+test("a failed request is sent again on the next reload", async () => {
   const { host, generations, waiting } = slowHost();
   const watching = watchTags(host);
   waiting[0]({});

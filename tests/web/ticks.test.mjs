@@ -1,10 +1,10 @@
-// Ticks are round, inside the range, and as many as fit.
+// Ticks are at round numbers, inside the range, and as many as fit.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { durationTicks, logTicks, numberTicks, timeTicks } from "../../tbcore/web/lib/ticks.js";
 
-test("numbers are spaced by 1, 2 or 5", () => {
+test("the spacing of numbers is 1, 2 or 5 times a power of ten", () => {
   assert.deepEqual(numberTicks(0, 10, 5), { at: [0, 2, 4, 6, 8, 10], spacing: 2 });
   assert.deepEqual(numberTicks(-0.13, 0.31, 5).at, [-0.1, 0, 0.1, 0.2, 0.3]);
   assert.deepEqual(numberTicks(0, 2, 5, 1).at, [0, 1, 2]); // no half steps
@@ -19,20 +19,20 @@ test("ticks are inside the range and not too many, whatever its size", () => {
   }
 });
 
-test("a range without length has one tick, an impossible one has none", () => {
+test("an empty range has one tick, an invalid one has none", () => {
   assert.deepEqual(numberTicks(-Number.MAX_VALUE, Number.MAX_VALUE, 4).at, [-1e308, 0, 1e308]);
   assert.deepEqual(numberTicks(3, 3, 5), { at: [3], spacing: 0 });
   assert.deepEqual(numberTicks(NaN, 1, 5), { at: [], spacing: 0 });
 });
 
-test("durations are spaced by minutes and hours", () => {
+test("the spacing of durations is in minutes and hours", () => {
   assert.deepEqual(durationTicks(0, 200, 5), { at: [0, 60, 120, 180], spacing: 60 });
   assert.equal(durationTicks(0, 86400, 5).spacing, 21600);
   assert.equal(durationTicks(0, 86400 * 100, 5).spacing, 86400 * 20);
   assert.equal(durationTicks(0, 1, 5).spacing, 0.2);
 });
 
-test("times are round in the reader's time zone", () => {
+test("time ticks are round in the browser's time zone", () => {
   const start = new Date(2021, 5, 1, 9, 12).getTime() / 1000;
   const { at, spacing } = timeTicks(start, start + 6 * 3600, 4);
   assert.equal(spacing, 7200);
@@ -42,7 +42,7 @@ test("times are round in the reader's time zone", () => {
   }
 });
 
-test("powers of ten, thinned out or with 2 and 5 between them", () => {
+test("logarithmic ticks are powers of ten, fewer of them or with 2 and 5 in between", () => {
   assert.deepEqual(logTicks(0.1, 1000, 5).at.map((tick) => +tick.toPrecision(3)), [0.1, 1, 10, 100, 1000]);
   assert.deepEqual(logTicks(1, 100, 12).at.map((tick) => +tick.toPrecision(3)), [1, 2, 5, 10, 20, 50, 100]);
   assert.ok(logTicks(1e-300, 1e300, 5).at.length <= 6);

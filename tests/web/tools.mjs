@@ -1,13 +1,13 @@
-// What tests of the web modules share.
+// Helpers for the tests of web modules.
 
-/** Milliseconds that this process has computed: a busy machine may let it wait. */
+/** Milliseconds of CPU time of this process, which do not include waiting on a busy machine. */
 export function cpuTime() {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1000;
 }
 
 /**
- * Pseudo-random numbers that are the same in every run.
+ * A generator of pseudo-random numbers from 0 to 1, the same in every run.
  * @param {number} seed
  */
 export function generator(seed) {

@@ -110,7 +110,8 @@ function bandNote({ name, band, index }, xAxis, isOneOfMany = false) {
   const at = xAxis === "step" ? `step ${formatStep(x)}` : xAxis === "relative" ? formatDuration(x) : formatTime(x);
   const { count, numRuns = count[index], nonfinite } = band;
   const numNonFinite = nonfinite?.[index] ?? 0;
-  const numWithoutPoint = numRuns - count[index] - numNonFinite; // they start later or ended earlier
+  // Runs that start later, or ended earlier.
+  const numWithoutPoint = numRuns - count[index] - numNonFinite;
   const why = `${numNonFinite > 0 ? `, ${numNonFinite} not finite` : ""}${numWithoutPoint > 0 ? `, ${numWithoutPoint} without points here` : ""}`;
   const mean = isOneOfMany ? `${name}: mean` : "mean";
   const runs = why ? `${mean} of ${countText(band, index)} runs${why}` : "mean";

@@ -111,7 +111,8 @@ function chooseSlot(preferred, numUses, neighbours) {
   let best = 0;
   let bestDistance = -1;
   for (let i = 0; i < end; i++) {
-    const slot = (preferred + i) % end; // starts at the preferred slot, so that ties depend on the name
+    // Start at the preferred slot, so that the name decides between equally distant ones.
+    const slot = (preferred + i) % end;
     if (numUses[slot] > maxUses) continue;
     let distance = Infinity;
     for (const other of neighbours) distance = Math.min(distance, DISTANCES[slot * NUM_SLOTS + other]);

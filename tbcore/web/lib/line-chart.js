@@ -413,7 +413,8 @@ export class LineChart {
     else {
       if (axisItems.length < this.#items.length) this.#drawRaster(context, ratio, this.#items.filter(({ line }) => line?.faint));
       this.#drawStrokes(context, axisItems, isThin ? 1 : LINE_WIDTH);
-      paintMs = numPoints / (isThin ? 10_000 : 1000); // 0.1 or 1 microsecond per point, without a GPU
+      // Without a GPU, painting takes 0.1 or 1 microsecond per point.
+      paintMs = numPoints / (isThin ? 10_000 : 1000);
     }
     context.restore();
     context.save();
@@ -741,7 +742,8 @@ export class LineChart {
     const fetched = this.#options.nextX?.(from, direction);
     if (fetched) {
       this.#isFetchingNext = true;
-      next = await fetched.catch(() => next); // if the request fails, use the next point that is drawn
+      // If the request fails, use the next point that is drawn.
+      next = await fetched.catch(() => next);
       this.#isFetchingNext = false;
     }
     if (next !== null && this.#pinned === from && !this.#abort.signal.aborted) this.#movePin(next, true);

@@ -93,7 +93,8 @@ function parse(text) {
     const bounds = quantifier();
     if (!bounds) return item;
     if (item.type === "assert") throw new SyntaxError("nothing to repeat");
-    const lazy = chars[at] === "?"; // affects only what groups match, not whether the pattern occurs
+    // This affects only what groups match, not whether the pattern occurs.
+    const lazy = chars[at] === "?";
     if (lazy) at++;
     if (quantifier()) throw new SyntaxError("nothing to repeat");
     return { type: "repeat", item, min: bounds[0], max: bounds[1], lazy };
@@ -371,7 +372,8 @@ function emit(tree, saves) {
         for (let i = 0; i < node.min; i++) {
           const before = program.length;
           write(node.item);
-          if (program.length === before) break; // an empty item, which need not be repeated: `(){1000000000}`
+          // An empty item need not be repeated: `(){1000000000}`.
+          if (program.length === before) break;
         }
         if (node.max === Infinity) {
           const split = add({ op: "split", a: program.length + 1, b: 0 });
@@ -443,7 +445,8 @@ function memoizedMatcher(program) {
       const instruction = program[position];
       return instruction.op === "char" && instruction.test(code);
     });
-    return stateOf([0, ...reached.map((position) => position + 1)], false); // 0: a match may begin anywhere
+    // Position 0 is always included, because a match may begin at any character.
+    return stateOf([0, ...reached.map((position) => position + 1)], false);
   }
 
   /**

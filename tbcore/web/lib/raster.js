@@ -48,7 +48,8 @@ export class Raster {
     // 1. Extend the spans.
     let lastX = NaN;
     let lastY = NaN;
-    let last = -2; // column of the last point; -1 is left and `width` right of the picture, -2 is none
+    // Column of the last point: -1 is left and `width` right of the picture, -2 is none.
+    let last = -2;
     let min = Infinity; // y range of the points in that column
     let max = -Infinity;
     for (let i = from; i < to; i++) {

@@ -203,7 +203,8 @@ export function matchGroups(program, subject) {
     /** @type {Thread[]} */
     const ready = [];
     for (const thread of threads) follow(thread, at, ready);
-    if (!found) follow({ position: 0, saves: Array(numSlots).fill(-1) }, at, ready); // a match may begin at any character
+    // A match may begin at any character.
+    if (!found) follow({ position: 0, saves: Array(numSlots).fill(-1) }, at, ready);
     threads = [];
     for (const { position, saves } of ready) {
       const instruction = program[position];

@@ -90,7 +90,8 @@ export function SeriesCard({ host, answers, tag, run, group, samples, drawing })
   const { value: latest, error } = useAnswer(answers, params, isNear);
   const last = useRef(latest);
   if (latest) last.current = latest;
-  const series = last.current; // after a change of `samples`, the old one until the new one is loaded
+  // After a change of `samples`, the old series stays until the new one is loaded.
+  const series = last.current;
   const note = useMemo(() => (series && drawing.note ? drawing.note(series.value) : ""), [series?.value]);
   const theme = host.theme.value;
   const label = `${tag} in ${run.name}`;

@@ -38,7 +38,8 @@ export async function watchTags(host, read = (json) => json) {
     try {
       await load();
     } catch {
-      lists = ""; // try again on the next reload; meanwhile the shell shows that the server is unreachable
+      // Try again on the next reload. The shell shows that the server is unreachable.
+      lists = "";
     }
   });
   return tags;

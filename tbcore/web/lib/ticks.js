@@ -16,7 +16,8 @@
  */
 export function numberTicks(min, max, maxTicks, minSpacing = 0) {
   if (!(max > min) || maxTicks < 1) return { at: Number.isFinite(min) ? [min] : [], spacing: 0 };
-  const raw = Math.max(max / maxTicks - min / maxTicks, minSpacing); // max - min may overflow to infinity
+  // Divide before subtracting, because max - min may overflow to infinity.
+  const raw = Math.max(max / maxTicks - min / maxTicks, minSpacing);
   const power = 10 ** Math.floor(Math.log10(raw));
   const spacing = power * ([1, 2, 5].find((factor) => factor * power >= raw * (1 - 1e-9)) ?? 10);
   return { at: multiples(min, max, spacing), spacing };
@@ -110,7 +111,8 @@ export function logDurationTicks(min, max, maxTicks) {
 function multiples(min, max, spacing) {
   const first = Math.ceil(min / spacing - 1e-9);
   const last = Math.floor(max / spacing + 1e-9);
-  if (Math.max(Math.abs(first), Math.abs(last)) > 1e15) return [min]; // too fine for the precision of doubles
+  // The spacing is too fine for the precision of doubles.
+  if (Math.max(Math.abs(first), Math.abs(last)) > 1e15) return [min];
   /** @type {number[]} */
   const at = [];
   // Products, not sums, because rounding errors of sums add up. Dividing by a power of ten gives

@@ -52,7 +52,8 @@ export function VirtualList({ items, rowHeight, renderRow, keyOf, label, showInd
     else if (top + rowHeight > element.scrollTop + element.clientHeight) {
       element.scrollTop = top + rowHeight - element.clientHeight;
     }
-    measure(); // render the row now, so that it can be focused; the scroll event comes too late for that
+    // Render the row now, so that it can be focused. The scroll event comes too late for that.
+    measure();
   }, [showIndex]);
 
   const first = Math.max(0, Math.floor(view.top / rowHeight) - NUM_SPARE_ROWS);
