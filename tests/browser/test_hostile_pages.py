@@ -143,7 +143,7 @@ def attacked(
 def test_p15_a_page_of_another_site_cannot_read_or_change_anything(
     attacked: Any, new_profile: Any, evil_site: str, site: str
 ) -> None:
-    """This holds for sites with another name, and for other ports of this machine."""
+    """Neither a site with another name nor one on another port of this machine has any access."""
     profile = new_profile()
     target = attacked.url.replace("127.0.0.1", "localhost") if "localhost" in site else attacked.url
     page = profile.context.new_page()
@@ -212,7 +212,7 @@ def test_p17_logged_bytes_are_never_active(
     images_path: list[Path],
     audio_path: list[Path],
 ) -> None:
-    """Opened in a tab they are shown as a picture or downloaded, whatever type they claim."""
+    """Opened in a tab, logged data is shown as a picture or downloaded, whatever its claimed type."""
     logdir = tmp_path / "logs"
     with EventFileWriter(logdir / "run" / "a.tfevents") as writer:
         for tag, data in EVIL_IMAGES.items():

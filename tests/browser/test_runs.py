@@ -155,7 +155,7 @@ def test_runs_have_ages_live_marks_and_nan_marks(
 
 
 def test_a_run_has_a_menu(probe: Any, new_profile: Any, logdir: Path) -> None:
-    """It copies, hides, and shows only this run; a chosen colour applies everywhere and is kept."""
+    """The menu copies a path, shows and hides runs, and sets a colour, which the browser keeps."""
     profile = new_profile()
     profile.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = profile.open(probe.url, "#probe")
@@ -192,7 +192,7 @@ def test_a_run_has_a_menu(probe: Any, new_profile: Any, logdir: Path) -> None:
 
 
 def test_the_hovered_run_is_shared(probe: Any, new_profile: Any) -> None:
-    """The tab knows the run under the pointer in the run list, which highlights that of the tab."""
+    """The tab receives the run under the pointer in the run list, and can highlight one there."""
     profile = new_profile()
     page = profile.open(probe.url, "#probe")
     page.locator(".tb-run[title=other]").hover()
@@ -207,7 +207,7 @@ def test_the_hovered_run_is_shared(probe: Any, new_profile: Any) -> None:
 
 
 def test_preferences_are_kept_in_the_browser(probe: Any, new_profile: Any) -> None:
-    """They are not in the address, and another tab of the browser has them too."""
+    """Preferences are not in the address, and another tab of the browser has them too."""
     profile = new_profile()
     page = profile.open(probe.url, "#probe")
     page.wait_for_function("() => globalThis.host")

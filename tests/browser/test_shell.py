@@ -145,7 +145,7 @@ def test_ten_tabs_of_one_server_all_load_and_update(
 def test_the_page_updates_without_a_shared_worker(
     serve: Any, new_profile: Any, logdir: Path
 ) -> None:
-    """The page opens its own stream, or polls if no stream works."""
+    """Such a page opens its own event stream, or polls if no stream works."""
     server = serve(logdir)
     profile = new_profile()
     profile.context.add_init_script("delete globalThis.SharedWorker;")
@@ -164,7 +164,7 @@ def test_the_page_updates_without_a_shared_worker(
 def test_the_page_reconnects_to_a_restarted_server(
     serve: Any, new_profile: Any, logdir: Path
 ) -> None:
-    """It shows that it is disconnected, and new data once the server is running again."""
+    """The page shows that it is disconnected, and new data once the server is running again."""
     server = serve(logdir)
     profile = new_profile()
     page = profile.open(server.url)
@@ -194,7 +194,7 @@ def test_a_path_prefix_applies_to_all_requests(serve: Any, new_profile: Any, log
 def test_the_theme_follows_the_system_until_the_reader_chooses(
     serve: Any, new_profile: Any, logdir: Path
 ) -> None:
-    """The choice is kept after a reload, until it equals the system's theme."""
+    """The chosen theme is kept after a reload, and dropped when it equals the system's theme."""
     server = serve(logdir)
     grounds = {}
     for scheme in ("light", "dark"):
@@ -257,14 +257,14 @@ def test_an_error_in_a_module_affects_only_its_own_tab(
 def test_other_kinds_of_errors_are_shown_in_their_tab(
     serve: Any, new_profile: Any, logdir: Path, install_plugin: Callable[..., Path]
 ) -> None:
-    """A missing import, no `render`, a later error, an error in a callback, an uncaught one.
+    """The tab shows errors of imports, `render`, `showError` and callbacks, and uncaught ones.
 
     Clean-up runs in each case. A request that does not reach the server is not shown as an error of
     the tab, since the shell shows that the connection is lost.
     """
     modules = {
         "missing": "import 'not-in-the-import-map';",
-        "loose": "import 'tbcore/lib/formats.js'; export default { render() {} };",
+        "absent": "import 'tbcore/lib/formats.js'; export default { render() {} };",
         "shapeless": "export default {};",
         "reporter": """
             export default { render(host) {
@@ -310,7 +310,7 @@ def test_other_kinds_of_errors_are_shown_in_their_tab(
     wait_for_text(page, "Error: not caught")
     assert uncaught == ["not caught"]
     wait_for_text(page, "still here")
-    page.get_by_role("tab", name="Loose").click()
+    page.get_by_role("tab", name="Absent").click()
     wait_for_text(page, "could not load static/tbcore/lib/formats.js")
     page.get_by_role("tab", name="Scalars", exact=True).click()
     wait_for_curve(page, "loss", "eval")
@@ -365,7 +365,7 @@ def is_active():
 def test_a_plugin_becomes_active_when_a_slow_is_active_returns(
     serve: Any, new_profile: Any, tmp_path: Path, install_plugin: Callable[..., Path]
 ) -> None:
-    """The tab changes although the data does not."""
+    """The tab becomes active although the data has not changed."""
     folder = install_plugin("late", "")
     (folder / "tbcore_late" / "__init__.py").write_text(LATE.format(path=str(tmp_path / "go")))
     write_run(tmp_path / "logs", "a", scalars={"x": [1.0]})
@@ -380,7 +380,7 @@ def test_a_plugin_becomes_active_when_a_slow_is_active_returns(
 def test_a_plugin_that_cannot_be_imported_has_a_tab_with_the_error(
     serve: Any, new_profile: Any, logdir: Path, install_plugin: Callable[..., Path]
 ) -> None:
-    """The tab has the plugin's name as its title."""
+    """Such a tab has the plugin's name as its title."""
     folder = install_plugin("broken", "")
     (folder / "tbcore_broken" / "__init__.py").write_text("raise SystemExit('no licence')")
     server = serve(logdir, python_path=[folder])
@@ -457,7 +457,7 @@ def test_the_host_object_works_as_documented(
 def test_the_page_of_an_empty_logdir_gives_advice_and_updates_by_itself(
     serve: Any, new_profile: Any, tmp_path: Path
 ) -> None:
-    """It says what was searched, what was found, and how to log something."""
+    """The page says where it searched, what it found, and how to log data."""
     logdir = tmp_path / "runs"
     (logdir / "sub").mkdir(parents=True)
     server = serve(logdir)
@@ -478,7 +478,7 @@ def test_the_page_of_an_empty_logdir_gives_advice_and_updates_by_itself(
 def test_the_page_of_a_missing_logdir_waits_for_it(
     serve: Any, new_profile: Any, tmp_path: Path
 ) -> None:
-    """It names the missing directory, and shows its data once it exists."""
+    """The page names the missing directory, and shows its data once it exists."""
     logdir = tmp_path / "not yet"
     server = serve(logdir)
     profile = new_profile()
@@ -515,7 +515,7 @@ def test_without_plugins_the_page_says_how_to_install_them(
 
 
 def test_data_that_no_plugin_shows_is_listed(serve: Any, new_profile: Any, tmp_path: Path) -> None:
-    """With the plugin to install, if there is no other data, and also if there is."""
+    """The page names the plugin to install, whether or not it has other data to show."""
     logdir = tmp_path / "runs"
     write_run(logdir, "train", histograms={"weights": [[1.0, 2.0], [2.0, 3.0]]})
     server = serve(logdir, plugins=["scalars"])
@@ -667,7 +667,7 @@ def test_runs_are_checked_among_two_thousand(serve: Any, new_profile: Any, tmp_p
 def test_the_tab_in_the_documentation_works(
     serve: Any, new_profile: Any, logdir: Path, install_plugin: Callable[..., Path]
 ) -> None:
-    """The example of a whole tab in docs/front_end.md."""
+    """The example of a whole tab in docs/front_end.md shows, filters and folds tags."""
     page_of_docs = Path(__file__).resolve().parents[2] / "docs" / "front_end.md"
     examples = re.findall(r"^```js\n(.*?)^```$", page_of_docs.read_text(), re.MULTILINE | re.DOTALL)
     [module] = [text for text in examples if "<${TagGroups}" in text]
@@ -790,7 +790,7 @@ def test_the_layout_is_stable_while_the_page_loads(
 
 
 def test_the_link_to_a_view_is_copied(serve: Any, new_profile: Any, logdir: Path) -> None:
-    """The button confirms it for a moment."""
+    """The button copies the address of the view, and confirms it for a moment."""
     server = serve(logdir)
     profile = new_profile()
     profile.context.grant_permissions(["clipboard-read", "clipboard-write"])
@@ -806,7 +806,7 @@ def test_the_link_to_a_view_is_copied(serve: Any, new_profile: Any, logdir: Path
 
 
 def test_a_menu_stays_on_the_page(serve: Any, new_profile: Any, logdir: Path) -> None:
-    """Also if its content is loaded after it was opened, and at the lower edge."""
+    """A menu near the lower edge fits on the page even if its content is loaded after it opened."""
     server = serve(logdir)
     profile = new_profile(viewport={"width": 400, "height": 600})
     page = profile.open(server.url, "#scalars&tagFilter=loss")
@@ -826,7 +826,7 @@ def test_a_menu_stays_on_the_page(serve: Any, new_profile: Any, logdir: Path) ->
 def test_the_open_tab_is_scrolled_into_view(
     serve: Any, new_profile: Any, logdir: Path, install_plugin: Callable[..., Path]
 ) -> None:
-    """On a page that is too narrow for all tabs."""
+    """A page that is too narrow for all tabs scrolls to the open one."""
     module = "export default { render(host) { host.element.textContent = host.name; } };"
     names = [f"long_name_{letter}" for letter in "abcdef"]
     server = serve(logdir, python_path=[install_plugin(name, module) for name in names])
