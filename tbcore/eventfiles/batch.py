@@ -1,8 +1,8 @@
-"""Batches: what decoding hands to the store, as columns.
+"""Batches: what the decoder hands to the store, as columns.
 
-A file becomes a sequence of `Batch`, `FileVersion` and `SessionStart`, in file order: every row
-of a batch was written after the items before it and before the items behind it. Inside a batch
-rows of different columns interleave; `position` tells how.
+A file becomes a sequence of items, each a `Batch`, a `FileVersion` or a `SessionStart`, in file
+order: all rows of a batch were written after the items before it, and before the items after it.
+The rows of a batch are grouped into columns; `position` gives their order across columns.
 """
 
 from __future__ import annotations
@@ -15,29 +15,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 GRAPH_FIELDS = ("graph_def", "meta_graph_def", "tagged_run_metadata")
-"""Fields of events without a summary that are rows all the same."""
+"""Fields of events without a summary that become rows nevertheless."""
 
 HEALTH_PILL = "__health_pill__/"
 """Prefix of the tags under which a debugger logs tensors. They are not read."""
 
 Positions = NDArray[np.int64] | range
-"""Where values stand in their file: offset of the record plus the value's index in its event.
-Unique in a file and rising in the order written. A range where records are evenly spaced."""
+"""Positions of values in their file: offset of the record, plus index of the value in its event.
+Unique in a file, and rising in the order written. A range if the records are evenly spaced."""
 
 
 class FirstMetadata(NamedTuple):
     """The first SummaryMetadata among the rows of a column."""
 
     position: int
-    """Of the row that carries it."""
+    """Position of the row that carries it."""
     data: bytes
     """Serialized SummaryMetadata."""
 
 
 class ScalarColumn(NamedTuple):
-    """Rows of one (tag, field) that are one real number each, rising in `position`.
+    """Rows of one (tag, field) that hold one real number each, rising in `position`.
 
-    The arrays may be views of a buffer that the next item overwrites, unaligned too: copy them.
+    The arrays may be unaligned views of a buffer that the next item overwrites: copy them.
     """
 
     tag: str
@@ -55,25 +55,25 @@ class ReferenceColumn(NamedTuple):
     """Rows of one (tag, field) whose payload stays in the file, rising in `position`."""
 
     tag: str
-    """"" for `graph_def` and `meta_graph_def`."""
+    """Empty for `graph_def` and `meta_graph_def`."""
     field: str
-    """As `Kind.field`."""
+    """The same as `Kind.field`."""
     metadata: FirstMetadata | None
     position: Positions
     step: NDArray[np.int64]
     wall_time: NDArray[np.float64]
     offset: NDArray[np.int64]
-    """Of the record, in bytes from the start of the file."""
+    """Offset of the record in its file, in bytes."""
     length: NDArray[np.uint32]
-    """Of the payload, in bytes."""
-    index: NDArray[np.uint32]  # type: ignore[assignment]  # nobody searches in a column's tuple
-    """Which Summary.Value of the event; 0 for events without a summary."""
+    """Length of the payload, in bytes."""
+    index: NDArray[np.uint32]  # type: ignore[assignment]  # hides tuple.index, which is not used
+    """Index of the Summary.Value in its event; 0 for events without a summary."""
     crc: NDArray[np.uint32]
-    """Masked CRC-32C of the payload as stored in the file."""
+    """Masked CRC-32C of the payload, as stored in the file."""
 
 
 class BareEvent(NamedTuple):
-    """An event that put no row into a column (or a graph, which is no summary)."""
+    """An event without values: it has no rows, or it is a graph, whose row is not of a summary."""
 
     position: int
     step: int
@@ -85,9 +85,9 @@ class BareEvent(NamedTuple):
 class Batch:
     """Columns of consecutive records of one file.
 
-    At most one column for each (tag, field, scalar or not); columns are in the order of their
-    first position. `bare_events` rise in position; they matter for the restart rule of files older
-    than version 2, and as a sign of life.
+    There is at most one column for each (tag, field, scalar or not). Columns are in the order of
+    their first position, `bare_events` in the order of theirs. Bare events count for the restart
+    rule of files older than version 2, and for the time of a run's last event.
     """
 
     scalars: list[ScalarColumn] = field(default_factory=list)
@@ -96,29 +96,31 @@ class Batch:
 
 
 class TableColumn(NamedTuple):
-    """A column of a table, without its arrays."""
+    """The description of a column of a table, without its arrays."""
 
     tag: str
     field: str
     is_scalar: bool
-    """Whether it is of the scalars or of the references."""
+    """Whether its rows are scalars; otherwise they are references."""
     metadata: tuple[int, bytes] | None
-    """The row that carries the first SummaryMetadata, and that."""
+    """Row of the table that carries the column's first SummaryMetadata, and its serialized form."""
     rows: slice
-    """Which of the table's rows it has."""
+    """The rows of the table that belong to the column."""
 
 
 class TableGroup(NamedTuple):
-    """Columns of a table that have equally many rows, which follow each other."""
+    """Adjacent columns of a table that have the same number of rows each."""
 
     columns: Sequence[int]
+    """Their indices in `TableLayout.columns`."""
     is_scalar: bool
-    """Of all of them."""
+    """Whether all their rows are scalars; otherwise all are references."""
     rows: slice
+    """The rows of the table that belong to the group."""
 
 
 class TableLayout:
-    """What the tables of files that are alike have in common: one object for all of them."""
+    """The columns of a table. Tables of similar files share one object, so it can key caches."""
 
     __slots__ = ("columns", "groups", "last")
 
@@ -126,11 +128,11 @@ class TableLayout:
         self, columns: Sequence[TableColumn], groups: Sequence[TableGroup], last: int
     ) -> None:
         self.columns = columns
-        """In the order of their first position."""
+        """All columns, in the order of their first position."""
         self.groups = groups
-        """All columns, by the number of their rows."""
+        """The same columns, grouped by scalar or not and by their number of rows."""
         self.last = last
-        """The row that was written last."""
+        """Index of the row that was written last."""
 
     @classmethod
     def of(
@@ -139,57 +141,69 @@ class TableLayout:
         keys: Sequence[tuple[str, str, bool]],
         metadata: Mapping[int, tuple[int, bytes]],
     ) -> tuple[TableLayout, NDArray[np.int64]]:
-        """For rows in the order written, the shape of their table and which row is where in it.
+        """The layout of a table, and the order in which the rows written become its rows.
 
-        `column` has the number of each row's column. Columns are numbered as they begin; `keys`
-        has tag, field and whether it is of scalars, and `metadata` the first one, of each.
+        `column` is the column of each row, in the order written; columns are numbered by their
+        first row. `keys` has tag, field and scalar-or-not of each column, and `metadata` has, for
+        columns that carry any, the first row that does, and its SummaryMetadata. Row i of the table
+        is row `order[i]` of those written.
         """
-        counts = np.bincount(column).tolist()
-        alike: dict[tuple[bool, int], list[int]] = {}
+        # 1. Group the columns, and give each group and each column its range of rows.
+        # 2. Order the rows by column; inside a column they stay as written.
+        # 3. Describe the columns, with row numbers of the table.
+        counts = np.bincount(column).tolist()  # 1
+        members: dict[tuple[bool, int], list[int]] = {}
         for number, (count, (_, _, is_scalar)) in enumerate(zip(counts, keys, strict=False)):
-            alike.setdefault((is_scalar, count), []).append(number)
+            members.setdefault((is_scalar, count), []).append(number)
         groups: list[TableGroup] = []
         begins = [0] * len(counts)
         end = 0
-        for (is_scalar, count), numbers in alike.items():
+        for (is_scalar, count), numbers in members.items():
             first = end
             for number in numbers:
                 begins[number] = end
                 end += count
             groups.append(TableGroup(numbers, is_scalar, slice(first, end)))
-        order = np.argsort(np.array(begins)[column], kind="stable")
-        places = np.empty(len(order), np.int64)
-        places[order] = np.arange(len(order))
-        columns = []
+        order = np.argsort(np.array(begins)[column], kind="stable")  # 2
+        table_rows = np.empty(len(order), np.int64)
+        table_rows[order] = np.arange(len(order))
+        columns = []  # 3
         for number, (begin, count) in enumerate(zip(begins, counts, strict=True)):
-            carried = metadata.get(number)
-            if carried is not None:
-                carried = int(places[carried[0]]), carried[1]
-            columns.append(TableColumn(*keys[number], carried, slice(begin, begin + count)))
-        return cls(columns, groups, int(places[-1])), order
+            first_metadata = metadata.get(number)
+            if first_metadata is not None:
+                row, data = first_metadata
+                first_metadata = int(table_rows[row]), data
+            columns.append(TableColumn(*keys[number], first_metadata, slice(begin, begin + count)))
+        return cls(columns, groups, int(table_rows[-1])), order
 
 
 class PayloadLocations(NamedTuple):
-    """Of the rows of a table that are references; means nothing in those of scalars."""
+    """Where the payloads of a table's references are in the file.
+
+    Each array has shape (num_rows,). Values in rows of scalars have no meaning.
+    """
 
     length: NDArray[np.uint32]
-    """FieldOffsets (num_rows,), as the others; as of ReferenceColumn, and so are these."""
-    index: NDArray[np.uint32]  # type: ignore[assignment]  # as there
+    """The same as in ReferenceColumn."""
+    index: NDArray[np.uint32]  # type: ignore[assignment]  # hides tuple.index, which is not used
+    """The same as in ReferenceColumn."""
     crc: NDArray[np.uint32]
+    """The same as in ReferenceColumn."""
 
 
 class Table(Batch):
-    """A batch all columns of which are in the same arrays.
+    """A batch that keeps all its columns in the same arrays.
 
-    A short run can be taken as one thing rather than column by column. No tag has two columns.
+    The store can add the rows of a short file in one step rather than column by column. No tag has
+    two columns.
     """
 
     __slots__ = (
         "_bare_events",
+        "layout",
         "locations",
         "origin",
         "position",
-        "shape",
         "step",
         "value",
         "wall_time",
@@ -197,7 +211,7 @@ class Table(Batch):
 
     def __init__(
         self,
-        shape: TableLayout,
+        layout: TableLayout,
         origin: int,
         position: NDArray[np.int64],
         step: NDArray[np.int64],
@@ -206,24 +220,23 @@ class Table(Batch):
         locations: PayloadLocations | None = None,
         bare_events: Sequence[BareEvent] = (),
     ) -> None:
-        """`bare_events` are those that are no rows of the table."""
-        self.shape = shape
+        """All arrays have shape (num_rows,). `bare_events` are those that are no rows."""
+        self.layout = layout
         self.origin = origin
-        """What is to be added to positions."""
+        """Added to `position` to get positions in the file."""
         self.position = position
-        """FieldOffsets (num_rows,), as the others; as of the columns, and so are these."""
         self.step = step
         self.wall_time = wall_time
         self.value = value
-        """Means nothing in the rows of references."""
+        """Without meaning in the rows of references."""
         self.locations = locations
-        """None where there are no references."""
+        """None if there are no references."""
         self._bare_events = bare_events
 
     @property
     def last_wall_time(self) -> float:
-        """Of the event that was written last."""
-        last = self.shape.last
+        """Wall time of the event that was written last."""
+        last = self.layout.last
         if self._bare_events:
             bare = self._bare_events[-1]
             if bare.position > self.origin + self.position[last]:
@@ -232,10 +245,10 @@ class Table(Batch):
 
     @property
     def scalars(self) -> list[ScalarColumn]:  # type: ignore[override]
-        """The same by column."""
+        """The scalars as columns."""
         position = self.position + self.origin
         found = []
-        for tag, field_, is_scalar, metadata, rows in self.shape.columns:
+        for tag, field_, is_scalar, metadata, rows in self.layout.columns:
             if is_scalar:
                 first = metadata and FirstMetadata(int(position[metadata[0]]), metadata[1])
                 arrays = position[rows], self.step[rows], self.wall_time[rows], self.value[rows]
@@ -244,23 +257,23 @@ class Table(Batch):
 
     @property
     def references(self) -> list[ReferenceColumn]:  # type: ignore[override]
-        """The same by column."""
+        """The references as columns."""
         if self.locations is None:
             return []
         position = self.position + self.origin
         offset = position - self.locations.index
         found = []
-        for tag, field_, is_scalar, metadata, rows in self.shape.columns:
+        for tag, field_, is_scalar, metadata, rows in self.layout.columns:
             if not is_scalar:
                 first = metadata and FirstMetadata(int(position[metadata[0]]), metadata[1])
                 arrays = position[rows], self.step[rows], self.wall_time[rows], offset[rows]
-                where = [array[rows] for array in self.locations]
-                found.append(ReferenceColumn(tag, field_, first, *arrays, *where))
+                locations = [array[rows] for array in self.locations]
+                found.append(ReferenceColumn(tag, field_, first, *arrays, *locations))
         return found
 
     @property
     def bare_events(self) -> list[BareEvent]:  # type: ignore[override]
-        """Those that are no rows, and graphs, which are no summaries."""
+        """The events without rows, and graphs, whose rows are not of a summary."""
         graphs = [
             BareEvent(int(offset), int(step), float(wall_time), is_summary=False)
             for column in self.references
@@ -276,13 +289,13 @@ class FileVersion(NamedTuple):
     """An event with `file_version`."""
 
     version: float
-    """The number behind `brain.Event:`; -1 where there is none."""
+    """The number after `brain.Event:`; -1 if there is none."""
     step: int
     wall_time: float
 
     @classmethod
     def of(cls, text: str, step: int, wall_time: float) -> FileVersion:
-        """From the event's `file_version`."""
+        """The item for an event whose `file_version` is `text`."""
         try:
             return cls(float(text.removeprefix("brain.Event:")), step, wall_time)
         except ValueError:
@@ -290,11 +303,11 @@ class FileVersion(NamedTuple):
 
 
 class SessionStart(NamedTuple):
-    """An event with `session_log.status == START`: training began (again) at `step`."""
+    """An event with `session_log.status == START`: training started, or restarted, at `step`."""
 
     step: int
     wall_time: float
 
 
 DecodedItem = Batch | FileVersion | SessionStart
-"""What a file is made of."""
+"""What the decoder makes of a file."""

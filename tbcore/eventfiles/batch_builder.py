@@ -1,4 +1,7 @@
-"""BatchBuilder: a batch in the making, of events that were decoded one by one and of columns."""
+"""BatchBuilder: puts together a batch, from single events and from whole columns.
+
+The functions here also say what an event means: a control event, a graph, or values with a tag.
+"""
 
 from __future__ import annotations
 
@@ -23,14 +26,14 @@ from tbcore.eventfiles.proto.summary_pb2 import Summary
 from tbcore.eventfiles.tensors import scalar_of
 
 _ARRAYS_FROM = 4
-"""What comes in a column from here on, behind the positions, are arrays."""
+"""Fields of a column from this index on are arrays, `position` aside."""
 
 _ReferenceRow = tuple[int, int, float, int, int, int, int]
 Column = TypeVar("Column", ScalarColumn, ReferenceColumn)
 
 
 def control_event(event: Event) -> FileVersion | SessionStart | None:
-    """The item that an event is by itself."""
+    """The item for an event that carries no data but controls how the file is read, if it is one."""
     what = event.WhichOneof("what")
     if what == "file_version":
         return FileVersion.of(event.file_version, event.step, event.wall_time)
@@ -40,7 +43,7 @@ def control_event(event: Event) -> FileVersion | SessionStart | None:
 
 
 def graph_field(event: Event) -> tuple[str, str] | None:
-    """Tag and field of an event that is a graph, or of one."""
+    """Tag and field of an event that holds a graph or run metadata; None for other events."""
     field = event.WhichOneof("what")
     if field not in GRAPH_FIELDS:
         return None
@@ -48,9 +51,9 @@ def graph_field(event: Event) -> tuple[str, str] | None:
 
 
 def value_field(value: Summary.Value) -> tuple[str, str, np.float32 | np.float64 | None] | None:
-    """Tag, field and number of a value, which has no number where its bytes stay in the file.
+    """Tag, field and number of a value. The number is None if the value stays in the file.
 
-    None for what a debugger logged.
+    Returns None for values that a debugger logged.
     """
     field, tag = value.WhichOneof("value") or "", value.tag
     if field == "simple_value":
@@ -62,7 +65,7 @@ def value_field(value: Summary.Value) -> tuple[str, str, np.float32 | np.float64
 
 
 class BatchBuilder:
-    """Rows of a batch in the making."""
+    """Collects events and columns of consecutive records, in any order, and makes a batch of them."""
 
     def __init__(self) -> None:
         self._scalar_columns: dict[tuple[str, str], list[ScalarColumn]] = {}
@@ -73,13 +76,15 @@ class BatchBuilder:
         self._bare: list[BareEvent] = []
 
     def add_column(self, column: ScalarColumn) -> None:
+        """Adds rows of scalars."""
         self._scalar_columns.setdefault((column.tag, column.field), []).append(column)
 
     def add_references(self, column: ReferenceColumn) -> None:
+        """Adds rows of references."""
         self._reference_columns.setdefault((column.tag, column.field), []).append(column)
 
     def add(self, event: Event, offset: int, length: int, crc: int) -> None:
-        """Add the values of an event that is no control."""
+        """Adds the values of an event that is no control event, from the record at `offset`."""
         step, wall_time = event.step, event.wall_time
         if not event.HasField("summary"):
             self._bare.append(BareEvent(offset, step, wall_time, is_summary=False))
@@ -112,7 +117,7 @@ class BatchBuilder:
             self._bare.append(BareEvent(offset, step, wall_time, is_summary=True))
 
     def batch(self) -> Iterator[Batch]:
-        """The rows as a batch, or nothing if there are none."""
+        """Yields one batch with all rows, or nothing if there are no rows and no bare events."""
         for (tag, field), rows in self._scalars.items():
             position, step, wall_time, value = zip(*rows, strict=True)
             is_single = all(isinstance(v, np.float32) for v in value)
@@ -153,7 +158,7 @@ class BatchBuilder:
 
 
 def _merged(columns: list[Column]) -> Column:
-    """One column of several of the same series, in file order."""
+    """One column that has the rows of all these columns of one (tag, field), in file order."""
     if len(columns) == 1:
         return columns[0]
     position = np.concatenate([np.asarray(c.position, np.int64) for c in columns])

@@ -1,11 +1,13 @@
-"""Records: TFRecord framing of an event file.
+"""Framing: finds the records in the bytes of an event file and verifies their checksums.
+
+A record, as TFRecord framing defines it; integers are little-endian and checksums masked:
 
     +-----------+------------------+-----------------+-------------------+
-    | length: 8 | crc of length: 4 | payload: length | crc of payload: 4 |   little-endian,
-    +-----------+------------------+-----------------+-------------------+   CRCs masked
+    | length: 8 | crc of length: 4 | payload: length | crc of payload: 4 |
+    +-----------+------------------+-----------------+-------------------+
 
-Framing works on a buffer that holds a piece of a file from the start of a record, and speaks of
-*frames*: where whole records begin in it and how long their payloads are.
+The functions here work on a buffer that holds a piece of a file. They describe its records by
+*frames*: the offset in the buffer and the payload length of each record.
 """
 
 from __future__ import annotations
@@ -34,10 +36,9 @@ from tbcore.tuning import DEFAULT
 
 HEADER_BYTES = 12
 FRAME_BYTES = 16
-"""What framing adds to a payload."""
+"""Bytes of a record beside its payload."""
 MAX_PAYLOAD_BYTES = (1 << 31) - 1
-"""No protobuf message is longer, so a greater length is damage, whatever its checksum says."""
-
+"""No protobuf message is longer. A larger length is damage, even if its checksum is right."""
 
 _length_at = struct.Struct("<Q").unpack_from
 _crc_at = struct.Struct("<I").unpack_from
@@ -46,10 +47,10 @@ StopReason = Literal["limit", "incomplete", "bad_length"]
 
 
 class Damage(NamedTuple):
-    """What is wrong with a record, in the words in which it is told."""
+    """What is wrong with a record. `str` gives the words of the log line."""
 
     offset: int
-    """Of the record, in bytes from the start of the file."""
+    """Offset of the record in its file, in bytes."""
     what: Literal["payload checksum wrong", "no valid event", "length checksum wrong"]
 
     def __str__(self) -> str:
@@ -60,19 +61,20 @@ class Damage(NamedTuple):
 
 
 class Frames(NamedTuple):
-    """Consecutive whole records of a buffer, with right length checksums."""
+    """Consecutive whole records of a buffer, whose length checksums are right."""
 
     starts: NDArray[np.int64]
-    """Of the length fields, rising."""
+    """Offset of each record in the buffer, rising."""
     lengths: NDArray[np.int64]
-    """Of the payloads."""
+    """Length of each payload in bytes."""
     end: int
-    """Behind the last record."""
+    """Offset after the last record."""
     stop: StopReason
-    """Why there are no more: as many as were asked for, the buffer's end, or a damaged length."""
+    """Why there are no more frames: `limit` were requested, the next record is `incomplete`, or its
+    length is damaged."""
 
     def first(self, count: int) -> Frames:
-        """The first `count` of them, or all."""
+        """The first `count` frames, or all if there are fewer."""
         if count >= len(self.starts):
             return self
         return Frames(self.starts[:count], self.lengths[:count], int(self.starts[count]), "limit")
@@ -86,17 +88,17 @@ def find_frames(
     *,
     num_probed: int = DEFAULT.probe_records,
 ) -> Frames:
-    """The first `limit` records of `buffer[start:size]`, or fewer, but one if there is a whole one.
+    """At most `limit` records of `buffer[start:size]`; at least one if the first one is whole.
 
-    The first `num_probed` decide whether the others are walked as short ones.
+    If the first `num_probed` records are all shorter than 256 bytes, a faster walk is used for the
+    others.
     """
-    # 1. Walk some records. If all are short, walk the others as short ones, in two thirds of the
-    #    time; if any is long, a walk of short ones would soon be lost.
-    # 2. The lengths are the distances. Cut before the first record whose header is not that of a
-    #    record of its length, and before the first that is not whole.
-    # 3. Say why there are no more. A header in the middle that looks wrong may be one whose length
-    #    the walk misread: the next call begins there. If the first one only looks wrong, its record
-    #    is longer than any buffer.
+    # 1. Walk `num_probed` records, and the others by the walk that fits them.
+    # 2. The distances of their bounds are the lengths. Cut before the first record whose header
+    #    does not agree with its length, and before the first that is not whole.
+    # 3. Find the reason to stop. A header that seems damaged may only have been misread by the
+    #    walk. So frames before it end at the `limit`, and the next call begins there. If the very
+    #    first header was misread, its record is longer than any buffer, and therefore incomplete.
     bounds = _take(record_bounds(buffer, start, size), min(limit, num_probed))  # 1
     if num_probed < limit and num_probed < len(bounds):
         is_short = np.diff(bounds).max() < 256 + FRAME_BYTES
@@ -105,7 +107,7 @@ def find_frames(
         bounds = np.append(bounds, others[1:])
     starts, ends = bounds[:-1], bounds[1:]  # 2
     lengths = ends - starts - FRAME_BYTES
-    wrong = _are_wrong(buffer, starts, lengths)
+    wrong = _have_bad_headers(buffer, starts, lengths)
     num_right = int(wrong.argmax()) if wrong.any() else len(starts)
     num_whole = int(np.searchsorted(ends[:num_right], size, side="right"))
     end = int(ends[num_whole - 1]) if num_whole else start
@@ -121,9 +123,10 @@ def find_frames(
 
 
 def record_bounds(buffer: bytearray, start: int, end: int) -> Iterator[int]:
-    """Where each record of `buffer[start:end]` begins, and at last where the last one ends.
+    """The offset of each record in `buffer[start:end]`, and the offset after the last one.
 
-    Nothing is verified, and the last one may end after `end`. Lengths are taken to be below 2**24.
+    Checksums are not verified, and the last record may extend beyond `end`. Only three bytes of
+    each length are read: there are no longer records in a buffer.
     """
     last = end - FRAME_BYTES
     while start <= last:
@@ -136,7 +139,7 @@ def record_bounds(buffer: bytearray, start: int, end: int) -> Iterator[int]:
 
 
 def _short_record_bounds(buffer: bytearray, start: int, end: int) -> Iterator[int]:
-    """What `record_bounds` yields where all lengths are below 256."""
+    """The same offsets as `record_bounds`, if all lengths are below 256."""
     last = end - FRAME_BYTES
     while start <= last:
         yield start
@@ -150,33 +153,32 @@ def _take(bounds: Iterator[int], limit: int) -> NDArray[np.int64]:
 
 
 def find_bad_headers(buffer: bytearray, frames: Frames) -> NDArray[np.int64]:
-    """Indices of the frames whose header is not that of a record of their length, rising."""
-    return np.flatnonzero(_are_wrong(buffer, frames.starts, frames.lengths))
+    """Indices of the frames whose header has another length or a wrong checksum, rising."""
+    return np.flatnonzero(_have_bad_headers(buffer, frames.starts, frames.lengths))
 
 
-def _are_wrong(
+def _have_bad_headers(
     buffer: bytearray, starts: NDArray[np.int64], lengths: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Whether headers are not those of records of these lengths; negative ones are of none."""
-    words = np.ndarray((len(buffer) - 7,), "<u8", buffer, strides=(1,))[starts]
-    crcs = np.ndarray((len(buffer) - 3,), "<u4", buffer, strides=(1,))[starts + 8]
-    expected = for_lengths(masked_length_crc, np.maximum(lengths, 0))
-    wrong: NDArray[np.bool_] = crcs != expected
-    wrong |= (words != lengths.view(np.uint64)) | (lengths < 0)
-    return wrong
+    """Whether the header of each record has another length than given, or a wrong checksum."""
+    stored_lengths = np.ndarray((len(buffer) - 7,), "<u8", buffer, strides=(1,))[starts]
+    stored_crcs = np.ndarray((len(buffer) - 3,), "<u4", buffer, strides=(1,))[starts + 8]
+    bad: NDArray[np.bool_] = stored_crcs != for_lengths(masked_length_crc, lengths)
+    bad |= stored_lengths != lengths.view(np.uint64)
+    return bad
 
 
 def stored_checksums(
     buffer: bytearray, starts: NDArray[np.int64], lengths: NDArray[np.int64]
 ) -> NDArray[np.uint32]:
-    """Masked CRC-32C of the payloads of these records, as it stands behind them."""
+    """The masked CRC-32C that is stored after the payload of each of these records."""
     fields = np.ndarray((len(buffer) - 3,), "<u4", buffer, strides=(1,))
     crcs: NDArray[np.uint32] = fields[starts + lengths + HEADER_BYTES]
     return crcs
 
 
 def length_at(buffer: bytearray, start: int) -> int | None:
-    """Payload length of the record at `start`, None when its header is damaged."""
+    """Payload length of the record at `start`; None if its header is damaged."""
     (length,) = _length_at(buffer, start)
     (crc,) = _crc_at(buffer, start + 8)
     if length > MAX_PAYLOAD_BYTES or crc != masked_length_crc(length):
@@ -185,7 +187,7 @@ def length_at(buffer: bytearray, start: int) -> int | None:
 
 
 def checksum_fields(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> ChecksumFields:
-    """The checksum fields of records that begin at these offsets, by their payload lengths."""
+    """The checksum fields of records with these offsets and payload lengths."""
     return ChecksumFields(
         starts + 8,
         starts + lengths + HEADER_BYTES,
@@ -198,18 +200,17 @@ def checksum_fields(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> Ch
 def find_damaged(
     buffer: bytearray, frames: Frames, *, slice_bytes: int = DEFAULT.check_slice_bytes
 ) -> NDArray[np.int64]:
-    """Indices of the frames whose payload does not have its checksum, rising.
+    """Indices of the frames whose payload does not match its checksum, rising.
 
-    The buffer is changed while this works and is as before when it returns. `slice_bytes` is about
-    how many bytes are verified at once; only in a slice that is wrong are records checked one by
-    one.
+    About `slice_bytes` bytes are verified at once. Only in a slice with an error are the records
+    checked one by one. The buffer is changed in between, and restored before this returns.
     """
     starts, lengths = frames.starts, frames.lengths
     if not len(starts):
         return np.empty(0, np.int64)
-    # 1. Cut the frames into slices: `cuts` are frame indices, `bounds` offsets in the buffer.
-    # 2. Find the slices that are wrong.
-    # 3. Check each record of those.
+    # 1. Cut the frames into slices. `cuts` are frame indices, `bounds` offsets in the buffer.
+    # 2. Find the slices with an error.
+    # 3. Check each record of these slices.
     first = np.searchsorted(starts, np.arange(starts[0], frames.end, slice_bytes)).tolist()  # 1
     cuts = list(dict.fromkeys([*first, len(starts)]))
     bounds = np.append(starts, frames.end)[cuts].tolist()
@@ -228,10 +229,11 @@ def find_damaged(
 
 
 def open_regular(path: str) -> int:
-    """A descriptor for reading; raises OSError, for anything but a regular file too.
+    """A file descriptor for reading a regular file.
 
-    O_NONBLOCK because opening a FIFO would wait for its writer.
+    Raises OSError if the file cannot be opened or is not a regular one.
     """
+    # O_NONBLOCK: opening a FIFO would otherwise wait for its writer.
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -240,14 +242,14 @@ def open_regular(path: str) -> int:
 
 
 class PayloadFile:
-    """An event file, open for reading payloads whose references were made before.
+    """An open event file, from which payloads are read by offset, length and checksum.
 
-    It may be a copy of the one that was read: checksums tell whether the bytes are the same. Use it
-    in a `with` block.
+    The file may have been replaced by a copy since it was decoded: only its bytes matter. It is a
+    context manager that closes the file.
     """
 
     def __init__(self, path: str) -> None:
-        """Opens it; raises NotFoundError when it is gone."""
+        """Opens the file; raises NotFoundError if that fails."""
         self.path = path
         try:
             self._descriptor = open_regular(path)
@@ -261,10 +263,10 @@ class PayloadFile:
         os.close(self._descriptor)
 
     def payload(self, offset: int, length: int, crc: int) -> bytes:
-        """The payload of the record at `offset`, exactly as it was when its reference was made.
+        """The payload of the record at `offset`, which must have the masked checksum `crc`.
 
-        Raises DataLossError when the bytes on disk are not those that `crc` (masked) was computed
-        of, NotFoundError when the disk does not give any.
+        Raises DataLossError if the file holds other bytes there, NotFoundError if it cannot be
+        read.
         """
         what = f"the record at offset {offset} of {self.path}"
         try:

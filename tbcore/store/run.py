@@ -375,13 +375,13 @@ class RunData:
             return False
         if self._purge_orphaned_data and self._finds_restarts_by_step(file_index):
             return False
-        new = _schema(table.shape)
+        new = _schema(table.layout)
         schema = lazy_tags.extended_schema(new) if lazy_tags else new
         if schema is None:
             return False
-        spare_share = self._spare_share(table.origin + int(table.position[table.shape.last]))
+        spare_share = self._spare_share(table.origin + int(table.position[table.layout.last]))
         blocks = []
-        for numbers, is_scalar, rows in table.shape.groups:
+        for numbers, is_scalar, rows in table.layout.groups:
             columns = _table_rows(table, is_scalar, rows, file_index)
             layout = FLOAT32 if is_scalar else REFERENCE
             blocks.append(SeriesBlock.of(layout, len(numbers), columns, spare_share=spare_share))
@@ -390,9 +390,9 @@ class RunData:
         self._begin_change()
         self._tags = lazy_tags.extended(schema, blocks) if lazy_tags else LazyTagMap(schema, blocks)
         self._tag_index = schema.tag_index
-        for group, block in zip(table.shape.groups, blocks, strict=True):
+        for group, block in zip(table.layout.groups, blocks, strict=True):
             self._nonfinite.update(
-                table.shape.columns[group.columns[number]].tag
+                table.layout.columns[group.columns[number]].tag
                 for number in block.nonfinite_series()
             )
         if self._tags_to_remeasure is not None:

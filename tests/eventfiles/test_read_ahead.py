@@ -292,7 +292,7 @@ def test_files_that_are_alike_are_held_with_their_own_rows(
     pile.read(files[3:])
     assert all(file.is_preloaded for file in files)
     found = [[item for item in file.read() if isinstance(item, Table)] for file in files]
-    assert len({id(table.shape) for tables in found[3:6] for table in tables}) == 1
+    assert len({id(table.layout) for tables in found[3:6] for table in tables}) == 1
     for tables, alone in zip(found, tails(paths), strict=True):
         plain = [item for item in alone.read() if isinstance(item, Batch)]
         for column, other in zip(tables[0].scalars, plain[0].scalars, strict=True):
