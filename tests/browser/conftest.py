@@ -63,6 +63,7 @@ globalThis.tb = {
     (row) => [row.title, row.querySelector('input').style.getPropertyValue('--tb-check')])),
 };
 """
+"""JavaScript functions that every page has as `tb`."""
 
 
 @pytest.fixture(scope="module")
@@ -177,10 +178,10 @@ class Server:
 
     def _has_loaded(self) -> bool:
         assert self._process is not None
-        assert self._process.poll() is None, f"it did not start:\n{self._log.read_text()}"
+        assert self._process.poll() is None, f"the server did not start:\n{self._log.read_text()}"
         try:
-            with urllib.request.urlopen(f"{self.url}/data/status", timeout=PATIENCE) as answer:
-                return b'"passes":0' not in answer.read()
+            with urllib.request.urlopen(f"{self.url}/data/status", timeout=PATIENCE) as response:
+                return b'"passes":0' not in response.read()
         except OSError:  # The server does not accept connections yet.
             return False
 

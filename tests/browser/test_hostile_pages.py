@@ -212,7 +212,7 @@ def test_p17_logged_bytes_are_never_active(
     images_path: list[Path],
     audio_path: list[Path],
 ) -> None:
-    """Opened in a tab, logged data is shown as a picture or downloaded, whatever its claimed type."""
+    """Opened in a tab, logged data is shown as a picture or downloaded, whatever type it claims."""
     logdir = tmp_path / "logs"
     with EventFileWriter(logdir / "run" / "a.tfevents") as writer:
         for tag, data in EVIL_IMAGES.items():
