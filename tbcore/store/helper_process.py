@@ -38,7 +38,7 @@ from tbcore.eventfiles.read_ahead import SmallFileReader
 from tbcore.store import series
 from tbcore.store.run_reader import RunReader, preload_small_files
 from tbcore.store.series import BlockLayout
-from tbcore.tuning import Tuning, default_tuning
+from tbcore.tuning import Tuning
 
 logger = logging.getLogger(__name__)
 
@@ -62,21 +62,20 @@ class HelperError(Exception):
 class HelperProcess:
     """A running helper process. Receives batches of runs, and returns them in the same order."""
 
-    def __init__(self, decoder: Decoder, *, tuning: Tuning | None = None, **options: Any) -> None:
+    def __init__(self, decoder: Decoder, **options: Any) -> None:
         """Forks the process, which takes a millisecond: all modules are imported already.
 
         Must be called while this is the only thread, since a lock that another thread holds would
-        never be released in the fork. Returned readers use `decoder`. `options` are those of
-        RunReader. Raises OSError when the system cannot start a process.
+        never be released in the fork. Returned readers use `decoder`, and the process its tuning.
+        `options` are those of RunReader. Raises OSError when the system cannot start a process.
         """
-        tuning = tuning or default_tuning()
-        self._shared_objects = _shared_objects(decoder, tuning)
+        self._shared_objects = _shared_objects(decoder)
         self._connection, child_connection = socket.socketpair()
         try:
             with child_connection:
                 self._pid = os.fork()
                 if not self._pid:
-                    _helper_main(child_connection, tuning, options)
+                    _helper_main(child_connection, decoder.tuning, options)
         except OSError:
             self._connection.close()
             raise
@@ -135,10 +134,10 @@ def _helper_main(connection: socket.socket, tuning: Tuning, options: dict[str, A
         logging.disable()  # A run with problems is read again by the loader, which logs them.
         threading.Thread(target=_exit_when_parent_dies, args=[connection], daemon=True).start()
         decoder, small_files = Decoder(tuning=tuning), SmallFileReader(tuning=tuning)
-        shared_objects = _shared_objects(decoder, tuning)
+        shared_objects = _shared_objects(decoder)
         while (runs := _receive(connection, shared_objects)) is not None:
-            readers = [_new_reader(files, decoder, tuning, options) for files in runs]
-            _send(connection, list(_read_all(readers, small_files, tuning)), shared_objects)
+            readers = [_new_reader(files, decoder, options) for files in runs]
+            _send(connection, list(_read_all(readers, small_files)), shared_objects)
     finally:
         # Not sys.exit(): exit handlers and buffers of the loader's process were copied by the
         # fork, and must run or be written there only.
@@ -165,23 +164,21 @@ def _exit_when_parent_dies(connection: socket.socket) -> None:
     os._exit(0)
 
 
-def _new_reader(
-    files: RunFiles, decoder: Decoder, tuning: Tuning, options: dict[str, Any]
-) -> RunReader:
-    reader = RunReader(decoder, tuning=tuning, **options)
+def _new_reader(files: RunFiles, decoder: Decoder, options: dict[str, Any]) -> RunReader:
+    reader = RunReader(decoder, **options)
     reader.update(files)
     return reader
 
 
 def _read_all(
-    readers: Sequence[RunReader], small_files: SmallFileReader, tuning: Tuning
+    readers: Sequence[RunReader], small_files: SmallFileReader
 ) -> Iterator[RunReader | None]:
     """Reads each run to its end. Yields its reader, or None if anything was wrong."""
     for number, reader in enumerate(readers):
         try:
             while reader.has_work:
                 preload_small_files(small_files, islice(readers, number, None))
-                reader.read_slice(tuning.time_slice_bytes)
+                reader.read_slice(reader.tuning.time_slice_bytes)
         except Exception:
             yield None
         else:
@@ -202,11 +199,11 @@ def _read_all(
 _SharedObjects = dict[str, Any]
 
 
-def _shared_objects(decoder: Decoder, tuning: Tuning) -> _SharedObjects:
+def _shared_objects(decoder: Decoder) -> _SharedObjects:
     """Objects that both processes have, by name. Messages contain only their names."""
     names = "FLOAT32", "FLOAT64", "FLOAT32_NO_STEPS", "FLOAT64_NO_STEPS", "REFERENCE"
     layouts = {name: getattr(series, name) for name in names}
-    return {"decoder": decoder, "tuning": tuning, **layouts}
+    return {"decoder": decoder, "tuning": decoder.tuning, **layouts}
 
 
 def _shared_object(name: str) -> Any:

@@ -40,14 +40,14 @@ STOP_TIMEOUT_SECONDS = 0.5
 """How long `stop` waits for the threads, which are daemons and may be left running."""
 
 _PAUSE_FACTOR = 4
-"""The pause after a pass is at least this many times as long as the pass. Otherwise frequent changes
-in a large logdir would keep a processor busy."""
+"""The pause after a pass is at least this many times as long as the pass. Otherwise frequent
+changes in a large logdir would keep a processor busy."""
 _MAX_LINES_PER_REPORT = 20
 """Lines logged at once: there may be a thousand unreadable files."""
 
 _SIZE_SCAN_SECONDS = 0.02
-"""Time limit for adding up file sizes, before a helper process is started. A logdir that takes longer
-counts as large."""
+"""Time limit for adding up file sizes, before a helper process is started. A logdir that takes
+longer counts as large."""
 _MAX_BATCH_BYTES = 1 << 24
 """Bytes in one batch of work for the helper. They are published when the whole batch is back."""
 _MAX_ASSIGNED_RUN_BYTES = 1 << 26
@@ -76,7 +76,7 @@ class Loader:
         """`reload_interval` is the pause between passes in seconds; with 0 there is one pass only.
 
         `max_points` limits the rows of each scalar series in memory; 0 keeps all rows. Setting
-        `wake` ends a pause early.
+        `wake` ends a pause early. `tuning` is also that of decoding.
         """
         self._multiplexer = multiplexer
         self._specs = list(specs)
@@ -129,7 +129,6 @@ class Loader:
                 self._decoder,
                 purge_orphaned_data=self._purge_orphaned_data,
                 max_points=self._max_points,
-                tuning=self._tuning,
             )
         except OSError as error:
             logger.debug("no helper process, reading without one: %s", error)
@@ -317,7 +316,6 @@ class Loader:
             self._decoder,
             purge_orphaned_data=self._purge_orphaned_data,
             max_points=self._max_points,
-            tuning=self._tuning,
         )
         reader.update(files)
         return reader
@@ -589,7 +587,7 @@ class _TrackedRun:
             return
         for file in self.files:
             try:
-                wall_time = read_first_event_time(file.path)
+                wall_time = read_first_event_time(file.path, tuning=self.reader.tuning)
             except OSError:
                 continue  # Logged when a time slice of the run reaches the file.
             if wall_time is not None:

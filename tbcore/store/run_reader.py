@@ -12,7 +12,6 @@ from tbcore.eventfiles.logdir import MIN_FILE_BYTES, EventFile, one_line
 from tbcore.eventfiles.read_ahead import SmallFileReader
 from tbcore.eventfiles.tail import FileReader, FileReplacedError
 from tbcore.store.run import RunData
-from tbcore.tuning import Tuning, default_tuning
 
 logger = logging.getLogger(__name__)
 
@@ -36,15 +35,15 @@ class RunReader:
         *,
         purge_orphaned_data: bool = True,
         max_points: int = 0,
-        tuning: Tuning | None = None,
     ) -> None:
+        """Bounds are those of the decoder's tuning; the other options are those of RunData."""
         self.data = RunData(purge_orphaned_data=purge_orphaned_data, max_points=max_points)
         self.is_live = False
         """Whether all data has been read once, so that what comes now was just written."""
         self.bytes_read = 0
         self.bytes_total = 0
         """Size of all files as of the last update."""
-        self._tuning = tuning or default_tuning()
+        self.tuning = decoder.tuning
         self._decoder = decoder
         self._files: dict[str, _RunFile] = {}
         self._pending: list[_RunFile] = []
@@ -102,7 +101,7 @@ class RunReader:
         self.bytes_total = self.bytes_read = 0
         for path in sorted(self._files, reverse=True):
             file = self._files[path]
-            if path in was_pending or file.may_have_more(self._tuning):
+            if path in was_pending or file.may_have_more():
                 self._pending.append(file)
             self.bytes_total += file.scanned.size
             self.bytes_read += file.num_bytes_read
@@ -129,7 +128,7 @@ class RunReader:
         Files that cannot be read are tried again after the next update. Raises FileReplacedError
         when a new reader must read the run.
         """
-        deadline = time.monotonic() + self._tuning.time_slice_seconds
+        deadline = time.monotonic() + self.tuning.time_slice_seconds
 
         def is_time_up() -> bool:
             return time.monotonic() >= deadline
@@ -269,7 +268,7 @@ class _RunFile:
             return False  # Reading would find out, but a failed file is not read.
         return scanned.size >= self.reader.offset
 
-    def may_have_more(self, tuning: Tuning) -> bool:
+    def may_have_more(self) -> bool:
         """Whether the file must be opened to find out if there is unread data."""
         if self.has_failed:
             return False
@@ -278,4 +277,4 @@ class _RunFile:
         # Sizes and times are equal. If the file changed just before it was opened, it may have
         # changed once more within the same tick of the file system's clock.
         unchanged_ns = self.reader.opened_at_ns - self.scanned.ctime_ns
-        return unchanged_ns < tuning.clock_resolution_seconds * 1e9
+        return unchanged_ns < self.reader.tuning.clock_resolution_seconds * 1e9

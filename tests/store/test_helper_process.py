@@ -235,9 +235,9 @@ def test_runs_are_in_the_order_of_their_first_events(
         calls.append("assign")
         real_assign(self, runs)
 
-    def read_first_event_time(path: str) -> float | None:
+    def read_first_event_time(path: str, **options: Any) -> float | None:
         calls.append("read first event")
-        return real_read(path)
+        return real_read(path, **options)
 
     real_assign, real_read = HelperProcess.assign, loader_module.read_first_event_time
     monkeypatch.setattr(HelperProcess, "assign", assign)

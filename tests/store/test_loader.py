@@ -21,14 +21,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tbcore.errors import NotFoundError
-from tbcore.eventfiles import decoder as decode
-from tbcore.eventfiles import framing as records
-from tbcore.eventfiles import logdir, tail
+from tbcore.eventfiles import framing, logdir, tail
 from tbcore.eventfiles.logdir import LogdirSpec
 from tbcore.eventfiles.read_ahead import SmallFileReader
 from tbcore.kinds import Claim
 from tbcore.store import loader as loader_module
-from tbcore.store import run_reader as run_reader_module
 from tbcore.store import watch as watch_module
 from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
@@ -122,12 +119,9 @@ def logs(tmp_path: Path) -> Logs:
 
 
 @pytest.fixture
-def small_slices(logs: Logs, monkeypatch: pytest.MonkeyPatch) -> None:
+def small_slices(logs: Logs) -> None:
     """Pieces of 1 kB, one time slice and one publication for each; no file is preloaded."""
-    monkeypatch.setattr(run_reader_module, "MAX_FILE_BYTES", 0)
-    monkeypatch.setattr(decode, "BUFFER_BYTES", 1024)
-    monkeypatch.setattr(tail, "BUFFER_BYTES", 1024)
-    logs.tune(time_slice_bytes=1, publish_interval_seconds=0)
+    logs.tune(piece_bytes=1024, small_file_bytes=0, time_slice_bytes=1, publish_interval_seconds=0)
 
 
 @pytest.fixture
@@ -139,7 +133,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         names.append(os.path.basename(path))
         return real(path)
 
-    real = records.open_regular
+    real = framing.open_regular
     monkeypatch.setattr("tbcore.eventfiles.tail.open_regular", open_regular)
     return names
 
@@ -160,7 +154,7 @@ def unreadable(monkeypatch: pytest.MonkeyPatch) -> set[str]:
             raise PermissionError(13, "Permission denied", path)
         return real(path)
 
-    real = records.open_regular
+    real = framing.open_regular
     monkeypatch.setattr("tbcore.eventfiles.tail.open_regular", open_regular)
     return names
 
@@ -263,13 +257,10 @@ def test_the_newest_run_gets_the_first_time_slice(logs: Logs, small_slices: None
     assert logs.multiplexer.runs() == runs
 
 
-def test_a_time_slice_ends_in_time_however_few_bytes_it_read(
-    logs: Logs, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_time_slice_ends_in_time_however_few_bytes_it_read(logs: Logs) -> None:
     """Some records are slow: audio and restarts are read one by one. Other runs still get their
     time slices, and no row is read twice."""
-    monkeypatch.setattr(run_reader_module, "MAX_FILE_BYTES", 0)
-    logs.tune(time_slice_seconds=0, publish_interval_seconds=0)
+    logs.tune(small_file_bytes=0, time_slice_seconds=0, publish_interval_seconds=0)
     with EventFileWriter(logs.path / "slow" / "a.tfevents") as writer:
         for step in range(100):
             writer.add_scalar("loss", step, step)
@@ -283,7 +274,6 @@ def test_a_time_slice_ends_in_time_however_few_bytes_it_read(
     assert next(slow for good, slow in seen if good) <= 1
     assert len(set(seen)) > 50
     at_once = Logs(logs.path)
-    monkeypatch.undo()
     at_once.load()
     sounds = [
         [(item.ordinal, item.step) for item in some.multiplexer.items("slow", "sound", (Claim(),))]
@@ -836,10 +826,10 @@ def test_a_bug_while_runs_are_published_affects_one_run_only(
     # Publish right after the first time slice, when two runs have not had theirs.
     logs.tune(publish_interval_seconds=0)
 
-    def read_first_event_time(path: str) -> float | None:
+    def read_first_event_time(path: str, **options: Any) -> float | None:
         if path.endswith("bad.tfevents"):
             raise KeyError("a bug")
-        return real(path)
+        return real(path, **options)
 
     real = tail.read_first_event_time
     monkeypatch.setattr(loader_module, "read_first_event_time", read_first_event_time)

@@ -17,12 +17,12 @@ from tbcore.eventfiles.read_ahead import SmallFileReader
 from tbcore.eventfiles.tail import FileReader
 from tbcore.eventfiles.tensors import numpy_to_tensor
 from tbcore.kinds import Claim, Kind
-from tbcore.store import run_reader as run_reader_module
 from tbcore.store.run import RunData
 from tbcore.store.run_reader import RunReader, preload_small_files
 from tbcore.store.series import FLOAT32_NO_STEPS, VALUE, Series, SeriesBlock
 from tbcore.store.view import RunView
 from tbcore.testing import EventFileWriter, summaries
+from tbcore.tuning import Tuning
 
 NUM_RUNS = 6
 STEPS = 40
@@ -403,9 +403,9 @@ def test_a_view_of_a_short_run_never_changes(tmp_path: Path, tables: list[bool])
 # -- preloading ---------------------------------------------------------------------------------
 
 
-def readers(logdir: Path) -> list[RunReader]:
+def readers(logdir: Path, tuning: Tuning | None = None) -> list[RunReader]:
     """Readers of the runs below a directory that have read nothing yet."""
-    decoder, found = Decoder(), scan([LogdirSpec(None, str(logdir))]).runs
+    decoder, found = Decoder(tuning=tuning), scan([LogdirSpec(None, str(logdir))]).runs
     run_readers = [RunReader(decoder) for _ in found]
     for reader, files in zip(run_readers, found.values(), strict=True):
         reader.update(files)
@@ -423,7 +423,7 @@ def test_all_small_files_of_a_run_are_preloaded(
         preloaded.append(self.path)
         real(self, *arguments)
 
-    monkeypatch.setattr(FileReader, "preload", hold)
+    monkeypatch.setattr(FileReader, "preload", preload)
     for number in range(10):
         with EventFileWriter(tmp_path / f"{number}.tfevents", wall_time=1.0) as writer:
             plain(writer, 0, number)
@@ -439,19 +439,17 @@ def test_all_small_files_of_a_run_are_preloaded(
     assert reader.data.commit().tags["loss"].num_rows == 10
 
 
-def test_runs_with_a_large_file_are_not_preloaded_early(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_runs_with_a_large_file_are_not_preloaded_early(tmp_path: Path) -> None:
     """So the helper process can still read them."""
-    monkeypatch.setattr(run_reader_module, "MAX_FILE_BYTES", 5000)
+    tuning = Tuning(small_file_bytes=5000)
     write_runs(tmp_path, plain)
     for run in (2, 3):
         with EventFileWriter(tmp_path / f"{run}" / "2.tfevents") as writer:
             writer.add_text("long", "text" * 2000, 0)
-    found = readers(tmp_path)
-    preload_small_files(SmallFileReader(), found)
+    found = readers(tmp_path, tuning)
+    preload_small_files(SmallFileReader(tuning=tuning), found)
     assert [reader.not_started for reader in found] == [False, False, True, True, False, False]
-    preload_small_files(SmallFileReader(), found[2:])
+    preload_small_files(SmallFileReader(tuning=tuning), found[2:])
     assert [reader.not_started for reader in found] == [False, False, False, True, False, False]
 
 
