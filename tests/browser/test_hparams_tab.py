@@ -30,7 +30,7 @@ class Trial(NamedTuple):
 
 
 def trial(index: int) -> Trial:
-    """The best learning rate is in the middle, adam is better than others; no two are alike."""
+    """The best learning rate is in the middle, adam is the best optimizer, and no two are equal."""
     lr = 10.0 ** (-5 + 4 * ((index * 73) % NUM_TRIALS) / (NUM_TRIALS - 1))
     optimizer = OPTIMIZERS[index % 3]
     hparams = {
@@ -52,8 +52,8 @@ BEST = max(TRIALS, key=lambda one: one.accuracy)
 def start_info(hparams: Mapping[str, Any], group: str = "") -> bytes:
     """The content of a session's first metadata.
 
-    On the wire a map of values is what a Struct is: field 1. Field 4 is the name of the group, and
-    field 3 of the outer message holds all that.
+    A map of values has the same encoding as a Struct: field 1. Field 4 is the name of the group.
+    Both are in field 3 of the outer message.
     """
     fields = Struct()
     fields.update(hparams)
@@ -86,14 +86,14 @@ def server(serve_for_module: Callable[..., Any], sweep: Path, hparams_path: list
 
 
 class Tab:
-    """The open tab, as its reader sees it."""
+    """The open tab."""
 
     def __init__(self, page: Any) -> None:
         self.page = page
         page.wait_for_function("() => tb.all('.trials tbody tr, .tb-nothing').length > 0")
 
     def rows(self) -> list[list[str]]:
-        """The texts of the rows that exist, in their order; the first one is the name."""
+        """The texts of the rendered rows, in order; the first text is the name."""
         found: list[list[str]] = self.page.evaluate(
             """() => tb.all('.trials tr[data-name]').map((row) => [
               row.dataset.name,
@@ -127,7 +127,7 @@ class Tab:
         self.page.get_by_role("button", name=f"Filter {column}", exact=True).click()
 
     def brush(self, axis: int, low: float, high: float) -> None:
-        """Drags over a part of an axis of the parallel coordinates, as shares of its height."""
+        """Drags over a range of an axis of the parallel coordinates, in shares of its height."""
         strip = self.page.locator(".brush").nth(axis).bounding_box()
         x = strip["x"] + strip["width"] / 2
         bottom, height = strip["y"] + strip["height"] - 12, strip["height"] - 22
@@ -137,7 +137,7 @@ class Tab:
         self.page.mouse.up()
 
     def wait_for_address(self, part: str) -> None:
-        """It is written a moment after a change."""
+        """Waits until the address has a text; it is updated shortly after a change."""
         self.page.wait_for_function(
             "(part) => decodeURIComponent(location.hash).includes(part)", arg=part
         )
@@ -145,7 +145,7 @@ class Tab:
 
 @pytest.fixture
 def open_tab(server: Any, new_profile: Callable[..., Any]) -> Callable[..., Any]:
-    """Opens the tab of a server, that of the sweep unless told."""
+    """Opens the tab of a server, by default of the sweep's."""
 
     def open(hash: str = "", at: Any = None, **options: Any) -> tuple[Tab, Any]:
         at = at or server
@@ -159,13 +159,13 @@ def by_accuracy(trials: list[Trial]) -> list[str]:
     return [one.name for one in sorted(trials, key=lambda one: -one.accuracy)]
 
 
-def test_the_best_of_all_sessions_comes_first_and_is_pointed_out(open_tab: Any) -> None:
-    """All 200 of them, though the list of runs checks the newest 100 only."""
+def test_the_best_of_all_sessions_comes_first_and_is_marked(open_tab: Any) -> None:
+    """All 200 are shown, although only the newest 100 runs are checked by default."""
     tab, check = open_tab()
     tab.wait_for_count("200 sessions")
     order = by_accuracy(TRIALS)
     names = tab.names()
-    assert 10 < len(names) < 60  # only rows in sight exist
+    assert 10 < len(names) < 60  # only visible rows are rendered
     assert names == order[: len(names)]
     table = tab.page.locator(".trials > table")
     assert table.get_attribute("aria-rowcount") == "201"
@@ -184,7 +184,7 @@ def test_the_best_of_all_sessions_comes_first_and_is_pointed_out(open_tab: Any) 
     check()
 
 
-def test_rows_far_below_are_scrolled_to(open_tab: Any) -> None:
+def test_the_table_scrolls_to_the_last_row(open_tab: Any) -> None:
     tab, check = open_tab()
     tab.page.locator(".trials").evaluate("(box) => { box.scrollTop = box.scrollHeight; }")
     tab.page.wait_for_function(
@@ -196,7 +196,7 @@ def test_rows_far_below_are_scrolled_to(open_tab: Any) -> None:
 
 
 def test_headings_sort_by_several_columns(open_tab: Any) -> None:
-    """Rising, falling; with shift by a second column. The link restores it."""
+    """Ascending, descending, and with Shift by a second column; a link restores it."""
     tab, check = open_tab()
     tab.sort("batch_size")
     tab.sort("batch_size")
@@ -215,8 +215,8 @@ def test_headings_sort_by_several_columns(open_tab: Any) -> None:
     check_again()
 
 
-def test_columns_are_filtered_by_what_they_hold(open_tab: Any) -> None:
-    """Values of a list, an interval, a pattern: together, and taken away again."""
+def test_columns_are_filtered(open_tab: Any) -> None:
+    """By a list of values, an interval and a pattern, together; filters can be removed."""
     tab, check = open_tab()
     tab.open_filter("optimizer")
     tab.page.get_by_role("button", name="Only sgd").click(force=True)
@@ -225,15 +225,15 @@ def test_columns_are_filtered_by_what_they_hold(open_tab: Any) -> None:
     tab.page.keyboard.press("Escape")
 
     tab.open_filter("lr")
-    tab.page.get_by_label("lr, least value").fill("0.0001")
-    tab.page.get_by_label("lr, greatest value").fill("0.01")
+    tab.page.get_by_label("lr, minimum").fill("0.0001")
+    tab.page.get_by_label("lr, maximum").fill("0.01")
     tab.page.keyboard.press("Enter")
     between = [one for one in sgd if 1e-4 <= one.hparams["lr"] <= 1e-2]
     tab.wait_for_count(f"{len(between)} of 200 sessions")
-    tab.page.get_by_role("button", name="Clear the filter").click()
-    assert tab.page.get_by_label("lr, least value").input_value() == ""
-    tab.page.get_by_label("lr, least value").fill("0.0001")
-    tab.page.get_by_label("lr, greatest value").fill("0.01")
+    tab.page.get_by_role("button", name="Clear filter").click()
+    assert tab.page.get_by_label("lr, minimum").input_value() == ""
+    tab.page.get_by_label("lr, minimum").fill("0.0001")
+    tab.page.get_by_label("lr, maximum").fill("0.01")
     tab.page.keyboard.press("Enter")
     tab.wait_for_count(f"{len(between)} of 200 sessions")
     tab.page.keyboard.press("Escape")
@@ -252,14 +252,14 @@ def test_columns_are_filtered_by_what_they_hold(open_tab: Any) -> None:
         "Name matches “trial-1[0-4]\\d”",
         "Clear all",
     ]
-    tab.page.get_by_role("button", name="Remove the filter lr").click()
+    tab.page.get_by_role("button", name="Remove filter lr").click()
     tab.page.get_by_role("button", name="Clear all").click()
     tab.wait_for_count("200 sessions")
     check()
 
 
 def test_a_brush_on_an_axis_filters_the_table(open_tab: Any) -> None:
-    """Of numbers, of values; a click takes it away."""
+    """On axes of numbers and of texts; a click removes the filter."""
     tab, check = open_tab()
     heads = [text.split("\n")[0] for text in tab.page.locator(".axis-head").all_inner_texts()]
     assert heads == ["augment", "batch_size", "lr", "optimizer", "validation.accuracy"]
@@ -274,7 +274,7 @@ def test_a_brush_on_an_axis_filters_the_table(open_tab: Any) -> None:
     inside = [one for one in TRIALS if low <= one.hparams["lr"] <= high]
     tab.wait_for_count(f"{len(inside)} of 200 sessions")
 
-    tab.brush(3, 0.9, 1.1)  # adam, rmsprop, sgd: the last one is at the top
+    tab.brush(3, 0.9, 1.1)  # adam, rmsprop, sgd; the last is at the top
     both = [one for one in inside if one.hparams["optimizer"] == "sgd"]
     tab.wait_for_count(f"{len(both)} of 200 sessions")
     tab.wait_for_first(by_accuracy(both)[0])
@@ -287,22 +287,22 @@ def test_a_brush_on_an_axis_filters_the_table(open_tab: Any) -> None:
     check()
 
 
-def test_a_line_under_the_pointer_says_its_row_and_is_picked_by_a_click(open_tab: Any) -> None:
+def test_a_line_has_a_tooltip_and_a_click_checks_its_row(open_tab: Any) -> None:
     tab, check = open_tab(f"&hparams.filter=name,has,{BEST.name[-9:]}")
     tab.wait_for_count("1 of 200 sessions")
     area = tab.page.locator(".parallel .plot-area").bounding_box()
-    # The only line ends at the greatest value there is: at the top of the last axis.
+    # The only line ends at the highest value, at the top of the last axis.
     last = tab.page.locator(".brush").last.bounding_box()
     tab.page.mouse.move(last["x"] + 13, area["y"] + 11, steps=2)
     tab.page.wait_for_function("() => tb.all('.tb-chart-tooltip:popover-open').length === 1")
     assert tab.page.locator(".tb-chart-tooltip .tb-chart-heading").inner_text() == BEST.name
-    said = dict(
+    tooltip = dict(
         tab.page.evaluate(
             """() => tb.all('.tb-chart-tooltip:popover-open tr').map(
               (row) => [...row.cells].map((cell) => cell.textContent))"""
         )
     )
-    assert said["optimizer"] == BEST.hparams["optimizer"]
+    assert tooltip["optimizer"] == BEST.hparams["optimizer"]
     assert tab.page.locator("tr.hovered").get_attribute("data-name") == BEST.name
     tab.page.mouse.down()
     tab.page.mouse.up()
@@ -310,12 +310,12 @@ def test_a_line_under_the_pointer_says_its_row_and_is_picked_by_a_click(open_tab
     check()
 
 
-def test_a_run_pointed_at_in_the_list_is_pointed_at_in_the_table(open_tab: Any) -> None:
-    """And the other way round; a run below a session stands for it."""
+def test_a_run_hovered_in_the_list_is_highlighted_in_the_table(open_tab: Any) -> None:
+    """And the other way round; a run below a session counts as that session."""
     tab, check = open_tab()
     run = f"{BEST.name}/validation"
     tab.page.get_by_label("Filter runs").fill(BEST.name[-9:])
-    tab.wait_for_count("1 session, 199 more not checked in the list of runs")
+    tab.wait_for_count("1 session, 199 more not selected in the list of runs")
     tab.page.locator(f".tb-run[title='{run}']").hover()
     tab.page.wait_for_function("() => tb.all('tr.hovered').length === 1")
     tab.page.locator("tr[data-name] th").hover()
@@ -334,7 +334,7 @@ def test_a_row_opens_to_its_session_and_curves(open_tab: Any) -> None:
     session = tab.page.locator(".details .sessions tbody tr")
     assert session.count() == 1
     assert BEST.name in session.inner_text()
-    # The curve is that of the session: the keyboard reads its last point.
+    # The curve is that of the session; the keyboard reaches its last points.
     chart = tab.page.locator(".details .tb-chart").first
     chart.focus()
     tab.page.keyboard.press("End")
@@ -349,7 +349,7 @@ def test_a_row_opens_to_its_session_and_curves(open_tab: Any) -> None:
 
 
 def test_two_rows_are_compared(open_tab: Any) -> None:
-    """What differs first, the same on demand, the better value marked, both curves in one chart."""
+    """Differences come first, the better value is marked, and charts have both curves."""
     tab, check = open_tab()
     first, second = by_accuracy(TRIALS)[:2]
     for name in (first, second):
@@ -371,15 +371,15 @@ def test_two_rows_are_compared(open_tab: Any) -> None:
     assert difference == pytest.approx(b.accuracy - a.accuracy, rel=1e-2)
     best = tab.page.locator(".compare td.best").first.inner_text()
     assert float(best) == pytest.approx(a.accuracy, rel=1e-5)
-    tab.page.get_by_role("button", name="The same in all").click()
+    tab.page.get_by_role("button", name="Same for all").click()
     assert "cifar10" in tab.page.locator(".compare-table").inner_text()
     tab.page.keyboard.press("Escape")
     tab.page.wait_for_function("() => tb.all('.compare').length === 0")
     check()
 
 
-def test_what_is_shown_is_downloaded(open_tab: Any) -> None:
-    """The rows that pass, in their order, all digits; CSV, JSON and LaTeX."""
+def test_the_table_and_the_plots_can_be_downloaded(open_tab: Any) -> None:
+    """CSV, JSON and LaTeX have the rows shown, in their order, with all digits."""
     tab, check = open_tab("&hparams.filter=h.optimizer,is,adam")
     adam = [one for one in TRIALS if one.hparams["optimizer"] == "adam"]
     tab.wait_for_count(f"{len(adam)} of 200 sessions")
@@ -412,7 +412,7 @@ def test_what_is_shown_is_downloaded(open_tab: Any) -> None:
     check()
 
 
-def test_columns_are_chosen_and_moved_with_the_keyboard(open_tab: Any) -> None:
+def test_columns_are_selected_and_moved_with_the_keyboard(open_tab: Any) -> None:
     tab, check = open_tab()
     tab.page.get_by_role("button", name="Columns of the table").click()
     tab.page.get_by_label("dataset", exact=True).uncheck()
@@ -433,14 +433,14 @@ def test_another_metric_and_another_goal_change_what_is_best(open_tab: Any) -> N
     tab.wait_for_first(by_accuracy(TRIALS)[-1])
     tab.page.get_by_label("Optimise").select_option(label="loss")
     tab.page.wait_for_function("() => tb.all('.best-row')[0].textContent.includes('Best loss')")
-    assert "less is better" in tab.page.locator(".axis-head").last.inner_text()
+    assert "lower is better" in tab.page.locator(".axis-head").last.inner_text()
     check()
 
 
-def test_a_part_of_the_scatter_plot_filters_by_both_axes(open_tab: Any) -> None:
+def test_an_area_of_the_scatter_plot_filters_by_both_axes(open_tab: Any) -> None:
     tab, check = open_tab(f"&hparams.show=scatter,table&hparams.x=h.lr&hparams.y={METRIC}")
     area = tab.page.locator(".scatter .plot-area").bounding_box()
-    # The frame leaves 64 at the left, 18 at the right, 12 above and 26 below.
+    # The frame has margins of 64 (left), 18 (right), 12 (top) and 26 (bottom).
     left, width = area["x"] + 64, area["width"] - 82
     top, height = area["y"] + 12, area["height"] - 38
     tab.page.mouse.move(left + width * 0.3, top + 2)
@@ -459,10 +459,10 @@ def test_a_part_of_the_scatter_plot_filters_by_both_axes(open_tab: Any) -> None:
     check()
 
 
-def test_sessions_without_metrics_and_mixed_types_show_as_they_are(
+def test_sessions_without_metrics_and_with_mixed_types(
     serve: Callable[..., Any], open_tab: Any, tmp_path: Path, hparams_path: list[Path]
 ) -> None:
-    """Names that are markup are text, and a later scalar makes a metric without a reload."""
+    """Markup is shown as text, and a scalar logged later becomes a metric without a reload."""
     logdir = tmp_path / "odd"
     markup = "<img src=x onerror=alert(1)>"
     write_session(logdir, "a", {"schedule": "cosine", markup: markup, "n": 1})
@@ -490,7 +490,7 @@ def test_sessions_without_metrics_and_mixed_types_show_as_they_are(
 def test_sessions_of_one_group_are_one_row(
     serve: Callable[..., Any], open_tab: Any, tmp_path: Path, hparams_path: list[Path]
 ) -> None:
-    """Their mean, or the best of them; it opens to each with its own last value."""
+    """The row has the mean or the minimum, and its details list each session."""
     logdir = tmp_path / "groups"
     for seed, loss in enumerate((0.5, 0.25, 1.0)):
         write_session(
@@ -514,18 +514,18 @@ def test_sessions_of_one_group_are_one_row(
     tab.page.get_by_label("Matches (regular expression)").fill("g/2")
     tab.wait_for_count("1 of 2 groups")
     assert tab.names() == ["low"]
-    # What is typed may match nothing for a while, and stays where it is.
+    # While typing, the pattern may match nothing; the form stays open.
     for key in ("x", "[", "]"):
         tab.page.keyboard.press(key)
     tab.wait_for_count("0 of 2 groups")
-    assert "None of 2 rows passes the filter" in tab.page.locator(".trials").inner_text()
+    assert "None of the 2 rows matches the filter" in tab.page.locator(".trials").inner_text()
     assert [text.rstrip("↑↓") for text in tab.headings()] == headings
     for _ in range(3):
         tab.page.keyboard.press("Backspace")
     tab.wait_for_count("1 of 2 groups")
-    tab.page.get_by_role("button", name="Clear the filter").click()
+    tab.page.get_by_role("button", name="Clear filter").click()
     tab.page.keyboard.press("Escape")
-    tab.page.get_by_role("combobox", name="Sessions").select_option(label="Least")
+    tab.page.get_by_role("combobox", name="Sessions").select_option(label="Minimum")
     tab.wait_for_first("low")
     assert tab.rows()[0][1] == "0.25000"
     tab.page.get_by_role("button", name="Sessions and curves of low").click()
@@ -536,24 +536,24 @@ def test_sessions_of_one_group_are_one_row(
         ["g/1", "no", "end", "logged", "0.25", "1"],
         ["g/2", "no", "end", "logged", "1", "1"],
     ]
-    # A row counts as a whole, and says so.
+    # A row includes all its sessions, even deselected ones, and marks those.
     tab.page.get_by_role("checkbox", name="g/0", exact=True).uncheck()
     tab.page.locator(".sessions small").wait_for()
-    assert "counted as well" in tab.page.locator(".sessions tbody tr").first.inner_text()
+    assert "but included" in tab.page.locator(".sessions tbody tr").first.inner_text()
     assert tab.rows()[0][1] == "0.25000"
     check()
 
 
-def test_an_unused_metric_stands_back_and_the_best_value_may_count(
+def test_an_unused_metric_is_not_the_default_and_best_values_can_be_shown(
     serve: Callable[..., Any], open_tab: Any, tmp_path: Path, hparams_path: list[Path]
 ) -> None:
-    """As a library logs that declares a metric which stays -1: what else was logged can be chosen.
+    """Some libraries declare a metric that stays -1; other metrics can be selected.
 
-    One session was best before it got worse again.
+    One session reaches its best value before it gets worse again.
     """
     logdir = tmp_path / "declared"
-    # An Experiment in field 2, with a MetricInfo in field 5, with a MetricName in field 1; and with
-    # a description in field 1.
+    # An Experiment (field 2) with a MetricInfo (field 5), which has a MetricName (field 1), and
+    # with a description (field 1).
     name = b"\x12\x09hp_metric"
     info = b"\x0a" + bytes([len(name)]) + name
     experiment = b"\x2a" + bytes([len(info)]) + info + b"\x0a\x07<b>a sw"
@@ -585,10 +585,10 @@ def test_an_unused_metric_stands_back_and_the_best_value_may_count(
     check()
 
 
-def test_of_many_columns_only_those_in_sight_exist(
+def test_only_visible_columns_are_rendered(
     serve: Callable[..., Any], open_tab: Any, tmp_path: Path, hparams_path: list[Path]
 ) -> None:
-    """The names stay where they are, and the last column is where it should be."""
+    """The column of names stays in place, and the last column has the right position."""
     logdir = tmp_path / "wide"
     for index in range(3):
         hparams = {f"p{number:02d}": index * 100 + number for number in range(70)}
@@ -610,13 +610,13 @@ def test_of_many_columns_only_those_in_sight_exist(
     check()
 
 
-def test_before_the_first_session_the_tab_says_what_is_missing(
+def test_the_tab_says_what_is_missing_before_the_first_session(
     serve: Callable[..., Any],
     new_profile: Callable[..., Any],
     tmp_path: Path,
     hparams_path: list[Path],
 ) -> None:
-    """Without any data it shows how to log it; an experiment that is only described has no rows."""
+    """Without data it shows how to log it; an experiment without sessions has a message."""
     logdir = tmp_path / "early"
     write_run(logdir, "train", scalars={"loss": [1.0]})
     server = serve(logdir, python_path=hparams_path)
@@ -633,14 +633,14 @@ def test_before_the_first_session_the_tab_says_what_is_missing(
 
 
 @pytest.mark.parametrize("width", [400, 1400])
-def test_nothing_is_wider_than_the_page(open_tab: Any, width: int) -> None:
+def test_the_page_does_not_scroll_sideways(open_tab: Any, width: int) -> None:
     tab, check = open_tab(
         "&hparams.show=parallel,scatter,table", viewport={"width": width, "height": 900}
     )
     wide = tab.page.evaluate("() => document.documentElement.scrollWidth")
     assert wide <= width
     if width == 400:
-        # The wheel over the table goes on to the page below the last row.
+        # At the end of the table, the wheel scrolls the page.
         tab.page.mouse.move(200, 880)
         y = "() => tb.all('.trials')[0].getBoundingClientRect().y"
         before = tab.page.evaluate(y)

@@ -1,5 +1,5 @@
 /**
- * The menu of an axis: its filter, its scale, its place.
+ * The menu of an axis: its filter, scale and position.
  */
 
 import { html } from "htm/preact";
@@ -7,9 +7,10 @@ import { Check } from "tbcore/lib/controls.js";
 import { ColumnFilterForm } from "./column-filter.js";
 import { ImportanceMark } from "./importance-mark.js";
 import { canBeLog } from "./scales.js";
-import { moveKey } from "./order.js";
+import { moveKey } from "./sorting.js";
 
 /**
+ * The menu.
  * @param {object} props
  * @param {import("./tab.js").Tab} props.tab
  * @param {import("./types.js").Column} props.column
@@ -34,10 +35,11 @@ export function AxisSettings({ tab, column }) {
 }
 
 /**
+ * A check box for a logarithmic axis.
  * @param {object} props
  * @param {import("./tab.js").Tab} props.tab
  * @param {import("./types.js").Column} props.column
- * @param {boolean} [props.short]
+ * @param {boolean} [props.short]  whether to use a short label
  */
 export function LogSwitch({ tab, column, short = false }) {
   return html`<${Check}

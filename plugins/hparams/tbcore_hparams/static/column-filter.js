@@ -1,5 +1,5 @@
 /**
- * The small window in which a column is filtered: an interval of numbers, a list of values, or a regular expression.
+ * The form to filter a column: by an interval of numbers, a list of values, or a regular expression.
  */
 
 import { html } from "htm/preact";
@@ -7,7 +7,7 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { makeFilter } from "tbcore/lib/filter.js";
 import { FilterBox } from "tbcore/lib/filter-box.js";
 import { formatValue } from "tbcore/lib/format.js";
-import { countCells } from "./order.js";
+import { countCells } from "./sorting.js";
 import { extentOf, isNumeric, labelOf } from "./scales.js";
 
 /**
@@ -16,12 +16,13 @@ import { extentOf, isNumeric, labelOf } from "./scales.js";
  * @typedef {import("./types.js").ColumnFilter} ColumnFilter
  */
 
-/** Of more different values only those that are searched for can be listed. */
-const MOST_VALUES = 200;
-/** So few numbers are listed as well: two batch sizes of four are no interval. */
-const FEW_NUMBERS = 12;
+/** Most values in the list. */
+const MAX_LISTED_VALUES = 200;
+/** Up to this many distinct numbers are listed as well, since two of four batch sizes may not form an interval. */
+const MAX_NUMBERS_AS_LIST = 12;
 
 /**
+ * The form.
  * @param {object} props
  * @param {Column} props.column
  * @param {ColumnFilter | null} props.filter
@@ -29,30 +30,30 @@ const FEW_NUMBERS = 12;
  */
 export function ColumnFilterForm({ column, filter, onFilter }) {
   const values = useMemo(() => countCells(column.cells), [column]);
-  const isList = column.kind !== "metric" && (!isNumeric(column) || values.length <= FEW_NUMBERS);
+  const isList = column.kind !== "metric" && (!isNumeric(column) || values.length <= MAX_NUMBERS_AS_LIST);
   return html`<div class="filter-form">
     ${column.type === "number" && html`<${Interval} column=${column} filter=${filter} onFilter=${onFilter} />`}
     ${isList && column.type !== "time" && column.type !== "duration" && html`<${ValueList} column=${column} values=${values} filter=${filter} onFilter=${onFilter} />`}
     ${!isNumeric(column) && column.type !== "bool" && html`<${Pattern} column=${column} filter=${filter} onFilter=${onFilter} />`}
-    <button type="button" class="tb-button" disabled=${filter === null} onClick=${() => onFilter(null)}>Clear the filter</button>
+    <button type="button" class="tb-button" disabled=${filter === null} onClick=${() => onFilter(null)}>Clear filter</button>
   </div>`;
 }
 
-/** @param {Parameters<typeof ColumnFilterForm>[0]} props */
+/** Two boxes for the bounds of an interval. @param {Parameters<typeof ColumnFilterForm>[0]} props */
 function Interval({ column, filter, onFilter }) {
   const [low, high] = extentOf(column.cells);
   const { min, max } = filter && "min" in filter ? filter : { min: null, max: null };
   /** @param {number | null} from @param {number | null} to */
   const change = (from, to) => onFilter(from === null && to === null ? null : { key: column.key, min: from, max: to });
   return html`<div class="interval">
-    <${Bound} title="From" label="${column.label}, least value" hint=${formatValue(low)} value=${min} onChange=${(/** @type {any} */ next) => change(next, max)} />
-    <${Bound} title="To" label="${column.label}, greatest value" hint=${formatValue(high)} value=${max} onChange=${(/** @type {any} */ next) => change(min, next)} />
+    <${Bound} title="From" label="${column.label}, minimum" hint=${formatValue(low)} value=${min} onChange=${(/** @type {any} */ next) => change(next, max)} />
+    <${Bound} title="To" label="${column.label}, maximum" hint=${formatValue(high)} value=${max} onChange=${(/** @type {any} */ next) => change(min, next)} />
   </div>`;
 }
 
 /**
- * A number that may be left out. What is typed stays until it is done, whatever is drawn meanwhile, or until there is
- * another number.
+ * A box for an optional number. Typed text stays until it is submitted, even if the form is redrawn, or until the value
+ * changes.
  * @param {object} props
  * @param {string} props.title
  * @param {string} props.label
@@ -84,6 +85,7 @@ function Bound({ title, label, hint, value, onChange }) {
 }
 
 /**
+ * A list of values with check boxes.
  * @param {object} props
  * @param {Column} props.column
  * @param {readonly { value: Cell, count: number }[]} props.values
@@ -91,13 +93,13 @@ function Bound({ title, label, hint, value, onChange }) {
  * @param {(filter: ColumnFilter | null) => void} props.onFilter
  */
 function ValueList({ column, values, filter, onFilter }) {
-  const chosen = filter && "values" in filter ? new Set(filter.values) : null;
+  const selected = filter && "values" in filter ? new Set(filter.values) : null;
   /** @param {Cell} value @param {boolean} isChecked */
   const onCheck = (value, isChecked) => {
-    const next = values.map((entry) => entry.value).filter((other) => (other === value ? isChecked : (chosen?.has(other) ?? true)));
+    const next = values.map((entry) => entry.value).filter((other) => (other === value ? isChecked : (selected?.has(other) ?? true)));
     onFilter(next.length === values.length ? null : { key: column.key, values: next });
   };
-  const listed = values.slice(0, MOST_VALUES);
+  const listed = values.slice(0, MAX_LISTED_VALUES);
   return html`<fieldset class="values">
     <legend class="tb-hidden">Values of ${column.label}</legend>
     ${listed.map(
@@ -106,7 +108,7 @@ function ValueList({ column, values, filter, onFilter }) {
           <input
             type="checkbox"
             class="tb-check"
-            checked=${chosen?.has(value) ?? true}
+            checked=${selected?.has(value) ?? true}
             onChange=${(/** @type {Event} */ event) => onCheck(value, /** @type {HTMLInputElement} */ (event.currentTarget).checked)}
           />
           <span class=${value === null ? "tb-dim" : ""}>${valueText(column, value)}</span>
@@ -115,13 +117,13 @@ function ValueList({ column, values, filter, onFilter }) {
         <small>${count}</small>
       </div>`,
     )}
-    ${values.length > listed.length && html`<p class="tb-dim">and ${values.length - listed.length} more: search below</p>`}
+    ${values.length > listed.length && html`<p class="tb-dim">and ${values.length - listed.length} more; use the search below</p>`}
   </fieldset>`;
 }
 
-/** @param {Parameters<typeof ColumnFilterForm>[0]} props */
+/** A box for a regular expression. @param {Parameters<typeof ColumnFilterForm>[0]} props */
 function Pattern({ column, filter, onFilter }) {
-  // The first one fetches what compiles them: that is there before anybody types.
+  // The first expression loads the compiler, so compile one before the reader types.
   useEffect(() => void makeFilter("."), []);
   const pattern = makeFilter(filter && "text" in filter ? filter.text : "");
   /** @param {string} next */
@@ -129,14 +131,14 @@ function Pattern({ column, filter, onFilter }) {
   return html`<div onKeyDown=${onEscape}><${FilterBox} filter=${pattern} onInput=${onInput} label="Matches (regular expression)" /></div>`;
 }
 
-/** Of a box for searching, browsers empty the text as well; here that would be the filter. @param {KeyboardEvent} event */
+/** Escape closes the form. Browsers would also clear a search box, which would remove the filter. @param {KeyboardEvent} event */
 function onEscape(event) {
   if (event.key !== "Escape") return;
   event.preventDefault();
   /** @type {HTMLElement | null} */ (/** @type {HTMLElement} */ (event.currentTarget).closest("[popover]"))?.hidePopover();
 }
 
-/** A cell in words. @param {Column} column @param {Cell} cell */
+/** The text of a value. @param {Column} column @param {Cell} cell */
 function valueText(column, cell) {
   if (cell === null) return "— (missing)";
   if (typeof cell === "number") return labelOf(column, cell);

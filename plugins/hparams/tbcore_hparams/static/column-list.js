@@ -1,27 +1,28 @@
 /**
- * A list of columns to choose from and to put in order, by dragging or with the keyboard.
+ * A list to select columns and to reorder them, by dragging or with the keyboard.
  */
 
 import { html } from "htm/preact";
 import { useState } from "preact/hooks";
-import { moveKey } from "./order.js";
+import { moveKey } from "./sorting.js";
 
 /** @typedef {import("./types.js").Column} Column */
 
 const DRAGGED = "application/x-tbcore-column";
 
 /**
+ * The list, with a search box.
  * @param {object} props
  * @param {string} props.label
- * @param {readonly Column[]} props.columns  all that there are
- * @param {readonly Column[]} props.chosen  in their order
- * @param {(keys: readonly string[] | null) => void} props.onChoose  null: as at first
+ * @param {readonly Column[]} props.columns  all columns
+ * @param {readonly Column[]} props.chosen  the selected columns, in order
+ * @param {(keys: readonly string[] | null) => void} props.onChoose  null resets to the default
  */
 export function ColumnList({ label, columns, chosen, onChoose }) {
   const [search, setSearch] = useState("");
   const keys = chosen.map(({ key }) => key);
   const rest = columns.filter((column) => !chosen.includes(column));
-  const wanted = [...chosen, ...rest].filter((column) => column.label.toLowerCase().includes(search.toLowerCase()));
+  const matching = [...chosen, ...rest].filter((column) => column.label.toLowerCase().includes(search.toLowerCase()));
   /** @param {Column} column @param {boolean} isChecked */
   const onCheck = (column, isChecked) => onChoose(isChecked ? [...keys, column.key] : keys.filter((key) => key !== column.key));
   /** @param {KeyboardEvent} event @param {Column} column */
@@ -42,7 +43,7 @@ export function ColumnList({ label, columns, chosen, onChoose }) {
       onInput=${(/** @type {Event} */ event) => setSearch(/** @type {HTMLInputElement} */ (event.currentTarget).value)}
     />
     <ul aria-label=${label}>
-      ${wanted.map((column) => {
+      ${matching.map((column) => {
         const isChosen = keys.includes(column.key);
         return html`<li
           key=${column.key}
@@ -67,32 +68,32 @@ export function ColumnList({ label, columns, chosen, onChoose }) {
     </ul>
     <footer>
       <button type="button" class="tb-button" onClick=${() => onChoose(null)}>Reset</button>
-      <button type="button" class="tb-button" onClick=${() => onChoose([...keys, ...rest.map(({ key }) => key)])}>All</button>
+      <button type="button" class="tb-button" onClick=${() => onChoose([...keys, ...rest.map(({ key }) => key)])}>Select all</button>
     </footer>
-    <p class="tb-dim">Drag to put in order, or Alt ↑ ↓.</p>
+    <p class="tb-dim">Drag to reorder, or press Alt ↑ ↓.</p>
   </div>`;
 }
 
-/** @param {Column} column */
-function remarkOf({ kind, differs, isExtra }) {
+/** What to know about a column. @param {Column} column */
+function remarkOf({ kind, differs, isUndeclared }) {
   const remarks = [];
-  if (isExtra) remarks.push("not declared");
+  if (isUndeclared) remarks.push("not declared");
   if (kind === "metric") remarks.push("metric");
-  if (kind === "hparam" && !differs) remarks.push("same in all");
+  if (kind === "hparam" && !differs) remarks.push("same for all");
   return remarks.join(", ");
 }
 
-/** @param {DragEvent} event @param {string} key */
+/** Starts dragging a column. @param {DragEvent} event @param {string} key */
 export function startDrag(event, key) {
   event.dataTransfer?.setData(DRAGGED, key);
 }
 
-/** @param {DragEvent} event */
+/** Accepts a dragged column. @param {DragEvent} event */
 export function allowDrop(event) {
   if (event.dataTransfer?.types.includes(DRAGGED)) event.preventDefault();
 }
 
-/** @param {DragEvent} event @param {(key: string) => void} onKey */
+/** Handles the drop of a column. @param {DragEvent} event @param {(key: string) => void} onKey  called with its key */
 export function onDropped(event, onKey) {
   const key = event.dataTransfer?.getData(DRAGGED);
   if (!key) return;

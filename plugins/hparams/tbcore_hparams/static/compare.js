@@ -1,5 +1,5 @@
 /**
- * What two or more rows have in common and what not: their hyperparameters and metrics side by side, their curves together.
+ * The comparison of two or more rows: hyperparameters and metrics side by side, and curves in common charts.
  */
 
 import { html } from "htm/preact";
@@ -10,7 +10,7 @@ import { colorsOf } from "tbcore/lib/colors.js";
 import { MetricChart } from "./curves.js";
 import { bestRow } from "./goals.js";
 import { orderedMetrics } from "./row-details.js";
-import { exactText, shortText } from "./texts.js";
+import { exactText, shortText } from "./cell-text.js";
 import { Cell } from "./trials-table.js";
 import { goalOf } from "./view.js";
 
@@ -18,10 +18,11 @@ import { goalOf } from "./view.js";
  * @typedef {import("./types.js").Column} Column
  */
 
-/** So many curves at first. */
-const FIRST_CURVES = 6;
+/** Number of charts before all are shown. */
+const INITIAL_CURVES = 6;
 
 /**
+ * The dialog.
  * @param {object} props
  * @param {import("./tab.js").Tab} props.tab
  * @param {() => void} props.onClose
@@ -30,14 +31,14 @@ export function Compare({ tab, onClose }) {
   const { sweep, view, picked } = tab;
   const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
   const [isAll, setAll] = useState(false);
-  const [numCurves, setNumCurves] = useState(FIRST_CURVES);
+  const [numCurves, setNumCurves] = useState(INITIAL_CURVES);
   useEffect(() => {
     if (dialog.current && !dialog.current.open) dialog.current.showModal();
   }, []);
   const colors = useMemo(() => {
     const groups = picked.map((row) => sweep.groups[row]);
     const own = new Map(groups.map((group) => [group.name, tab.runColorOf(group)]));
-    // As in the table, unless rows of one colour could not be told apart here.
+    // The colours of the table, unless two rows would have the same one.
     return new Set(own.values()).size === own.size ? own : colorsOf([...own.keys()], tab.theme);
   }, [picked, sweep, tab.theme, tab.runColors]);
   const members = useMemo(
@@ -71,7 +72,7 @@ export function Compare({ tab, onClose }) {
                 const { name, label } = sweep.groups[row];
                 return html`<th scope="col" title=${label}><span><i style=${{ background: colors.get(name) }}></i>${label}</span></th>`;
               })}
-              ${picked.length === 2 && html`<th scope="col" title="second less first">Difference</th>`}
+              ${picked.length === 2 && html`<th scope="col" title="Second minus first">Difference</th>`}
             </tr>
           </thead>
           <tbody>
@@ -80,7 +81,7 @@ export function Compare({ tab, onClose }) {
             ${same.length > 0 &&
             html`<tr class="section">
               <th colspan=${numColumns} scope="rowgroup">
-                <button type="button" aria-expanded=${isAll} onClick=${() => setAll(!isAll)}><${Icon} name="chevron" />The same in all (${same.length})</button>
+                <button type="button" aria-expanded=${isAll} onClick=${() => setAll(!isAll)}><${Icon} name="chevron" />Same for all (${same.length})</button>
               </th>
             </tr>`}
             ${isAll && lines(same)}
@@ -97,12 +98,13 @@ export function Compare({ tab, onClose }) {
   </dialog>`;
 }
 
-/** @param {Column} column @param {readonly number[]} rows */
+/** Whether the rows have different cells in a column. @param {Column} column @param {readonly number[]} rows */
 function isDifferent({ cells }, rows) {
   return rows.some((row) => !Object.is(cells[row], cells[rows[0]]));
 }
 
 /**
+ * A line of the table: one column of the sweep.
  * @param {object} props
  * @param {import("./tab.js").Tab} props.tab
  * @param {Column} props.column
@@ -118,7 +120,7 @@ function Line({ tab, column, rows }) {
     <th scope="row" title=${column.description || column.label}>${column.label}</th>
     ${rows.map((row) =>
       best === row && isDifferent(column, rows)
-        ? html`<td class="number best" title=${`${exactText(column, column.cells[row])}\nthe best of these`}><${Icon} name="star" />${shortText(column, column.cells[row])}</td>`
+        ? html`<td class="number best" title=${`${exactText(column, column.cells[row])}\nbest of these`}><${Icon} name="star" />${shortText(column, column.cells[row])}</td>`
         : html`<${Cell} column=${column} cell=${column.cells[row]} />`,
     )}
     ${rows.length === 2 && html`<td class="number tb-dim">${Number.isFinite(difference) && difference !== 0 ? `${difference > 0 ? "+" : "−"}${formatValue(Math.abs(difference), 4)}` : ""}</td>`}

@@ -1,5 +1,5 @@
 /**
- * The curves of a metric: what each session logged of it, fetched once it is in sight.
+ * A chart with the curve of a metric for each of some sessions, fetched when it comes into view.
  */
 
 import { html } from "htm/preact";
@@ -9,7 +9,7 @@ import { formatStep, toNumber } from "tbcore/lib/format.js";
 import { useNear } from "tbcore/lib/lazy.js";
 import { LineChart } from "tbcore/lib/line-chart.js";
 import { runOf } from "./sweep.js";
-import { shortText } from "./texts.js";
+import { shortText } from "./cell-text.js";
 
 /**
  * @typedef {import("./types.js").Column} Column
@@ -17,7 +17,7 @@ import { shortText } from "./texts.js";
  * @typedef {{ step: Float64Array, wallTime: Float64Array, value: Float64Array }} Curve
  */
 
-/** An answer of `metric_evals` as columns. @param {[number, number, number | string][]} rows @returns {Curve} */
+/** Reads a response of the route `metric_evals` into columns. @param {[number, number, number | string][]} rows @returns {Curve} */
 export function readCurve(rows) {
   return {
     wallTime: Float64Array.from(rows, ([wallTime]) => wallTime),
@@ -27,16 +27,17 @@ export function readCurve(rows) {
 }
 
 /**
- * What to ask for. The generation of the run, which has the metric, says when there is more; the route reads the request.
+ * The query parameters for a curve. The route uses `request` alone; the run's generation tells when to fetch again.
  * @param {Session} session
  * @param {Column} metric
  */
-function questionOf({ name }, { metric }) {
+function queryFor({ name }, { metric }) {
   const run = runOf(name, metric?.group ?? "");
   return { run, tag: metric?.tag ?? "", request: JSON.stringify({ sessionName: name, metricName: metric }) };
 }
 
 /**
+ * A card with the chart; sessions with a single point are listed instead.
  * @param {object} props
  * @param {import("./tab.js").Tab} props.tab
  * @param {Column} props.metric
@@ -49,12 +50,12 @@ export function MetricChart({ tab, metric, members }) {
   const isNear = useNear(box);
   const [curves, setCurves] = useState(/** @type {readonly (Curve | null)[] | null} */ (null));
   const [error, setError] = useState("");
-  const generations = members.map(({ session }) => tab.answers.generations.of(questionOf(session, metric).run)).join("\n");
-  const asked = members.map(({ session }) => session.name).join("\n");
+  const generations = members.map(({ session }) => tab.answers.generations.of(queryFor(session, metric).run)).join("\n");
+  const sessionNames = members.map(({ session }) => session.name).join("\n");
 
-  const ask = async (/** @type {AbortSignal} */ signal) => {
+  const fetchCurves = async (/** @type {AbortSignal} */ signal) => {
     try {
-      const loading = members.map(({ session }) => (tab.hasMetric(metric, session) ? tab.answers.load(questionOf(session, metric), signal) : null));
+      const loading = members.map(({ session }) => (tab.hasMetric(metric, session) ? tab.answers.load(queryFor(session, metric), signal) : null));
       const loaded = await Promise.all(loading);
       if (signal.aborted) return;
       setCurves(loaded);
@@ -63,11 +64,11 @@ export function MetricChart({ tab, metric, members }) {
       if (!signal.aborted) setError(/** @type {Error} */ (failure).message);
     }
   };
-  useAsking(isNear ? ask : null, [asked, metric.key], generations);
+  useAsking(isNear ? fetchCurves : null, [sessionNames, metric.key], generations);
 
   const lines = useMemo(
     () => curves?.flatMap((curve, i) => (curve && members[i] ? [{ name: members[i].name, color: members[i].color, ...curve }] : [])) ?? [],
-    [curves, asked, members.map(({ color }) => color).join()],
+    [curves, sessionNames, members.map(({ color }) => color).join()],
   );
   const isCurve = lines.some(({ step }) => step.length > 1);
   useLayoutEffect(() => {
@@ -84,13 +85,13 @@ export function MetricChart({ tab, metric, members }) {
   return html`<article class="tb-card curve" aria-label=${title}>
     <header><h3 title=${title}>${title}</h3></header>
     <div class="tb-card-chart" data-hint=${curves || error ? "" : "loading"}>
-      <div class=${isCurve ? "" : "single"} ref=${box} key=${String(isCurve)}>${!isCurve && sayPoints(lines)}</div>
+      <div class=${isCurve ? "" : "single"} ref=${box} key=${String(isCurve)}>${!isCurve && singlePoints(lines)}</div>
     </div>
     ${error && html`<p class="tb-card-error">${error}</p>`}
   </article>`;
 
-  /** @param {typeof lines} single */
-  function sayPoints(single) {
+  /** The single point of each session, as text. @param {typeof lines} single */
+  function singlePoints(single) {
     return single.map(
       ({ name, color, value, step }) => html`<p class="tb-card-run">
         <i style=${{ background: color }}></i><span class="tb-name" title=${name}>${name}</span>

@@ -1,5 +1,5 @@
 /**
- * The table as files: what is shown, in the order in which it is shown, with the name of each row. Pure.
+ * The table as CSV, JSON and LaTeX: the rows and columns shown, in their order, with the name of each row. Pure functions.
  */
 
 import { toCSV } from "tbcore/lib/save.js";
@@ -11,13 +11,13 @@ import { toCSV } from "tbcore/lib/save.js";
  */
 
 /**
- * @typedef {object} Shown
+ * @typedef {object} Shown  what the table shows
  * @property {readonly Column[]} columns
  * @property {readonly Group[]} groups  in the order of the sweep
- * @property {readonly number[]} rows  of the sweep, as they are shown
+ * @property {readonly number[]} rows  of the sweep, in the order of the table
  */
 
-/** @param {Shown} shown @returns {string} a missing cell is empty */
+/** The table as CSV. @param {Shown} shown @returns {string} a missing cell is empty */
 export function csvOf({ columns, groups, rows }) {
   return toCSV(
     ["name", ...columns.map(({ label }) => label)],
@@ -25,14 +25,14 @@ export function csvOf({ columns, groups, rows }) {
   );
 }
 
-/** As the other answers of the server have it. @param {Cell} cell */
+/** A cell as in the CSV files of the server. @param {Cell} cell */
 function csvCell(cell) {
   if (cell === null) return "";
   if (cell === Infinity || cell === -Infinity) return cell > 0 ? "inf" : "-inf";
   return Number.isNaN(cell) ? "nan" : String(cell);
 }
 
-/** @param {Shown} shown @returns {string} an object for each row; sessions are its runs */
+/** The table as JSON. @param {Shown} shown @returns {string} an object for each row; `sessions` has names of runs */
 export function jsonOf({ columns, groups, rows }) {
   return JSON.stringify(
     rows.map((row) => ({
@@ -46,7 +46,7 @@ export function jsonOf({ columns, groups, rows }) {
   );
 }
 
-/** @param {readonly Column[]} columns @param {Column["kind"]} kind @param {number} row */
+/** The cells of one kind of column, by label. @param {readonly Column[]} columns @param {Column["kind"]} kind @param {number} row */
 function objectOf(columns, kind, row) {
   return Object.fromEntries(
     columns.flatMap((column) => {
@@ -57,7 +57,7 @@ function objectOf(columns, kind, row) {
   );
 }
 
-/** @param {Shown} shown @returns {string} a tabular; numbers have three significant digits */
+/** The table as a LaTeX tabular. @param {Shown} shown @returns {string} numbers have three significant digits */
 export function latexOf({ columns, groups, rows }) {
   const header = ["name", ...columns.map(({ label }) => label)].map(escapeLatex);
   const lines = rows.map((row) => [escapeLatex(groups[row].label), ...columns.map(({ cells }) => latexCell(cells[row]))]);
@@ -66,7 +66,7 @@ export function latexOf({ columns, groups, rows }) {
   return `\\begin{tabular}{l${columns.map(({ type }) => (type === "number" ? "r" : "l")).join("")}}\n${table.join("\n")}\n\\end{tabular}\n`;
 }
 
-/** @param {Cell} cell */
+/** A cell as LaTeX. @param {Cell} cell */
 function latexCell(cell) {
   if (cell === null) return "-";
   if (typeof cell !== "number") return escapeLatex(String(cell));
@@ -78,7 +78,7 @@ function latexCell(cell) {
   return power < -3 || power >= 4 ? `$${mantissa} \\cdot 10^{${power}}$` : `$${Number(cell.toPrecision(3))}$`;
 }
 
-/** @param {string} text */
+/** Escapes LaTeX's special characters. @param {string} text */
 function escapeLatex(text) {
   return text.replace(/[\\&%$#_{}~^]/g, (character) => {
     if (character === "\\") return "\\textbackslash{}";

@@ -1,5 +1,5 @@
 /**
- * Filters of columns: which cells they let through, and how they stand in the address. Pure.
+ * Column filters: which cells pass, and how filters are written in the page address. Pure functions.
  *
  *     h.lr,in,0.001,*;h.optimizer,is,adam,sgd;name,has,seed
  */
@@ -13,13 +13,13 @@ import { formatLists, parseLists } from "tbcore/lib/name-lists.js";
  * @typedef {import("./types.js").ColumnFilter} ColumnFilter
  */
 
-/** Instead of a bound that there is not: lists in the address have no empty names. */
+/** Stands for a missing bound, since lists in the address cannot have empty names. */
 const UNBOUND = "*";
 
 /**
- * What a filter lets through. A cell that is missing passes only where it is among the values.
+ * The test that cells must pass. A missing cell passes only if it is among the values of the filter.
  * @param {ColumnFilter} filter
- * @param {(text: string) => { matches: (name: string) => boolean }} compile  makes a filter of a regular expression
+ * @param {(text: string) => { matches: (name: string) => boolean }} compile  compiles a regular expression
  * @returns {(cell: Cell) => boolean}
  */
 function testOf(filter, compile) {
@@ -36,7 +36,7 @@ function testOf(filter, compile) {
 }
 
 /**
- * The rows that all filters let through, in their order.
+ * The rows that pass all filters, in their order.
  * @param {readonly number[]} rows
  * @param {readonly ColumnFilter[]} filters
  * @param {ReadonlyMap<string, Column>} byKey
@@ -53,10 +53,10 @@ export function filterRows(rows, filters, byKey, compile) {
 }
 
 /**
- * The filters with the one of a column replaced.
+ * The filters with that of a column replaced.
  * @param {readonly ColumnFilter[]} filters
  * @param {string} key
- * @param {ColumnFilter | null} filter  null: none any more
+ * @param {ColumnFilter | null} filter  null to remove it
  * @returns {ColumnFilter[]}
  */
 export function replaceFilter(filters, key, filter) {
@@ -65,7 +65,7 @@ export function replaceFilter(filters, key, filter) {
   return filters.flatMap((other, i) => (i !== at ? [other] : filter ? [filter] : []));
 }
 
-/** @param {readonly ColumnFilter[]} filters @returns {string | null} for the address */
+/** Filters as text. @param {readonly ColumnFilter[]} filters @returns {string | null} for the page address */
 export function formatFilters(filters) {
   return formatLists(
     filters.map((filter) => {
@@ -76,12 +76,12 @@ export function formatFilters(filters) {
   );
 }
 
-/** What cannot be read is left out. @param {string | undefined} text @returns {ColumnFilter[]} */
+/** Filters from the page address; invalid ones are left out. @param {string | undefined} text @returns {ColumnFilter[]} */
 export function parseFilters(text) {
   return parseLists(text).flatMap(([key, kind, ...rest]) => parseOne(key, kind, rest));
 }
 
-/** @param {string} key @param {string} kind @param {readonly string[]} rest @returns {readonly ColumnFilter[]} none or one */
+/** Parses one filter. @param {string} key @param {string} kind @param {readonly string[]} rest @returns {readonly ColumnFilter[]} none or one */
 function parseOne(key, kind, rest) {
   if (kind === "is") return [{ key, values: rest.map(parseCell) }];
   if (kind === "has" && rest.length === 1) return [{ key, text: rest[0] }];
@@ -95,7 +95,7 @@ function formatBound(bound) {
   return bound === null ? UNBOUND : String(bound);
 }
 
-/** As JSON has it, texts without quotes where they are read as texts all the same. @param {Cell} cell */
+/** A cell as JSON; a text is written without quotes if it cannot be mistaken for something else. @param {Cell} cell */
 function formatCell(cell) {
   if (typeof cell === "number" && !Number.isFinite(cell)) return `#${cell}`;
   if (typeof cell !== "string") return String(cell);
@@ -114,7 +114,7 @@ function parseCell(text) {
 }
 
 /**
- * A cell as it is matched, drawn on axes and written into files: exact.
+ * A cell as exact text, for matching, axes and files.
  * @param {NonNullable<Cell>} cell
  */
 export function textOf(cell) {
@@ -123,7 +123,7 @@ export function textOf(cell) {
 }
 
 /**
- * A filter in words, for the chip that takes it away.
+ * A filter in words, for the button that removes it.
  * @param {ColumnFilter} filter
  * @param {(value: number) => string} [format]
  */

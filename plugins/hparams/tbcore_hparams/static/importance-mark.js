@@ -1,21 +1,22 @@
 /**
- * How much a hyperparameter goes with the metric: a short bar and a number, explained in its title.
+ * The importance of a hyperparameter for the metric: a short bar and a number, with an explanation as its tooltip.
  */
 
 import { html } from "htm/preact";
 import { explainImportance, formatImportance } from "./importance.js";
 
 /**
+ * The mark below the name of a column or axis.
  * @param {object} props
  * @param {import("./tab.js").Tab} props.tab
  * @param {import("./types.js").Column} props.column
- * @param {boolean} [props.isExplained]  in words below it
+ * @param {boolean} [props.isExplained]  whether to show the explanation below it
  */
 export function ImportanceMark({ tab, column, isExplained = false }) {
   const importance = tab.importance(column);
   const { metric, goal } = tab.view;
   if (column === metric) {
-    return html`<small class="importance">${goal === "min" ? "less is better" : "more is better"}</small>`;
+    return html`<small class="importance">${goal === "min" ? "lower is better" : "higher is better"}</small>`;
   }
   if (!importance || !metric) return html`<small class="importance"></small>`;
   const why = explainImportance(importance, metric.label);

@@ -1,58 +1,57 @@
 /**
- * How much a hyperparameter goes with a metric, over the rows that are shown. Pure.
+ * The importance of a hyperparameter for a metric, over the rows shown. Pure functions.
  *
- * Everything is by ranks, so that neither a diverged run nor a logarithmic hyperparameter changes what it says.
+ * Only ranks are used, so that neither a diverged run nor the scale of a hyperparameter affects the result.
  */
 
 /** @typedef {import("./types.js").Column} Column */
 
-/** Of fewer rows any order is likely to be chance. */
-const LEAST_ROWS = 8;
+/** With fewer rows, any pattern is likely to be chance. */
+const MIN_ROWS = 8;
 
-/** Numbers are cut into so many parts at most, of as many rows each. */
-const MOST_PARTS = 6;
-/** From here on the rank correlation is worth an arrow. */
-const CLEAR = 0.3;
-/** A way back that is longer than this share of all the way is no noise. */
-const WAY_BACK = 0.25;
+/** Most bins that numeric values are divided into; all have about the same number of rows. */
+const MAX_BINS = 6;
+/** Smallest absolute rank correlation that is shown as an arrow. */
+const MIN_TREND = 0.3;
+/** A rise or fall against the trend counts if it is larger than this share of the whole range; smaller ones are noise. */
+const MIN_TURN_SHARE = 0.25;
 
 /**
  * @typedef {object} Importance
- * @property {number} share  of the differences in rank that it accounts for, 0 to 1
- * @property {number} trend  Spearman's rank correlation, -1 to 1; NaN of values that are no numbers
- * @property {boolean} turns  the metric goes both up and down along it: the best is in between
+ * @property {number} share  of the variance of ranks that it explains, 0 to 1
+ * @property {number} trend  Spearman's rank correlation, -1 to 1; NaN if the values are not numbers
+ * @property {boolean} isNonMonotonic  whether the metric both rises and falls with it
  */
 
 /**
- * The share of the variance of the metric's ranks that lies between the values of a hyperparameter, less what chance
- * alone would give. Numbers of many values are cut into parts of equal size, so that one which is best in the middle
- * counts as well.
+ * The share of the variance of the metric's ranks that a hyperparameter explains, corrected for chance. Numeric values
+ * are divided into bins of equal size, so that a hyperparameter with its optimum in the middle counts as well.
  * @param {Column} column
  * @param {Column} metric
  * @param {readonly number[]} rows
- * @returns {Importance | null} null: too little to say anything
+ * @returns {Importance | null} null if there are too few rows or values
  */
 export function importanceOf(column, metric, rows) {
   const known = rows.filter((row) => column.cells[row] !== null && Number.isFinite(metric.cells[row]));
-  if (known.length < LEAST_ROWS) return null;
+  if (known.length < MIN_ROWS) return null;
   const ys = ranks(known.map((row) => /** @type {number} */ (metric.cells[row])));
   const cells = known.map((row) => column.cells[row]);
   const areNumbers = cells.every((cell) => typeof cell === "number" && !Number.isNaN(cell));
   const xs = areNumbers ? ranks(/** @type {number[]} */ (cells)) : null;
-  const parts = xs && partsOf(xs);
-  const share = shareBetween(parts ?? cells, ys);
+  const bins = xs && binsOf(xs);
+  const share = omegaSquared(bins ?? cells, ys);
   if (Number.isNaN(share)) return null;
   const trend = xs ? correlation(xs, ys) : NaN;
-  return { share, trend, turns: xs !== null && parts !== null && (doTurn(parts, ys) || doesEndTurn(xs, ys, trend)) };
+  return { share, trend, isNonMonotonic: xs !== null && bins !== null && (isNonMonotonicInBins(bins, ys) || endContradictsTrend(xs, ys, trend)) };
 }
 
 /**
- * Whether the least or the greatest values, a few of many, have metrics in the other half than the trend says.
+ * Whether the metric at the smallest or the largest values is in the half that contradicts the trend.
  * @param {Float64Array} xs
  * @param {Float64Array} ys
  * @param {number} trend
  */
-function doesEndTurn(xs, ys, trend) {
+function endContradictsTrend(xs, ys, trend) {
   const few = Math.ceil(Math.sqrt(xs.length) / 4);
   const sorted = [...xs].sort((a, b) => a - b);
   const [low, high] = [sorted[few - 1], sorted[sorted.length - few]];
@@ -63,30 +62,30 @@ function doesEndTurn(xs, ys, trend) {
 }
 
 /**
- * Whether the mean ranks of rising parts go up and down.
- * @param {readonly number[]} parts
+ * Whether the mean ranks of ascending bins both rise and fall by more than noise.
+ * @param {readonly number[]} bins
  * @param {Float64Array} ys
  */
-function doTurn(parts, ys) {
-  const means = [...new Set(parts)].sort((a, b) => a - b).map((part) => mean(ys.filter((_, i) => parts[i] === part)));
-  let [least, most, up, down] = [means[0], means[0], 0, 0];
+function isNonMonotonicInBins(bins, ys) {
+  const means = [...new Set(bins)].sort((a, b) => a - b).map((bin) => mean(ys.filter((_, i) => bins[i] === bin)));
+  let [lowest, highest, up, down] = [means[0], means[0], 0, 0];
   for (const each of means) {
-    [least, most] = [Math.min(least, each), Math.max(most, each)];
-    [up, down] = [Math.max(up, each - least), Math.max(down, most - each)];
+    [lowest, highest] = [Math.min(lowest, each), Math.max(highest, each)];
+    [up, down] = [Math.max(up, each - lowest), Math.max(down, highest - each)];
   }
-  return Math.min(up, down) > WAY_BACK * (most - least);
+  return Math.min(up, down) > MIN_TURN_SHARE * (highest - lowest);
 }
 
-/** Ranks as parts of about as many rows each; equal ranks stay together. @param {Float64Array} ranks */
-function partsOf(ranks) {
+/** The bin of each rank. Bins have about the same number of rows; equal ranks are in the same bin. @param {Float64Array} ranks */
+function binsOf(ranks) {
   const distinct = new Set(ranks);
-  const most = Math.max(2, Math.min(MOST_PARTS, Math.floor(Math.sqrt(ranks.length))));
-  if (distinct.size <= most) return Array.from(ranks);
-  return Array.from(ranks, (rank) => Math.floor(((rank - 0.5) / ranks.length) * most));
+  const maxBins = Math.max(2, Math.min(MAX_BINS, Math.floor(Math.sqrt(ranks.length))));
+  if (distinct.size <= maxBins) return Array.from(ranks);
+  return Array.from(ranks, (rank) => Math.floor(((rank - 0.5) / ranks.length) * maxBins));
 }
 
 /**
- * Ranks from 1; equal values share the mean of theirs.
+ * Ranks, starting at 1; equal values share their mean rank.
  * @param {readonly number[]} values
  */
 export function ranks(values) {
@@ -101,7 +100,7 @@ export function ranks(values) {
   return result;
 }
 
-/** Pearson's correlation; NaN where one of the two is constant. @param {Float64Array} xs @param {Float64Array} ys */
+/** Pearson's correlation; NaN if either is constant. @param {Float64Array} xs @param {Float64Array} ys */
 function correlation(xs, ys) {
   const meanX = mean(xs);
   const meanY = mean(ys);
@@ -117,12 +116,12 @@ function correlation(xs, ys) {
 }
 
 /**
- * Omega squared of a one-way analysis of variance: eta squared without its bias, which is large where there are many
- * values of few rows each. Not below 0; NaN where it says nothing.
+ * Omega squared of a one-way analysis of variance: eta squared without its bias, which would be large for many values
+ * with few rows each. At least 0; NaN if there is only one group, or as many groups as rows.
  * @param {readonly unknown[]} labels
  * @param {Float64Array} ys
  */
-function shareBetween(labels, ys) {
+function omegaSquared(labels, ys) {
   /** @type {Map<unknown, number[]>} */
   const groups = new Map();
   labels.forEach((label, i) => {
@@ -140,19 +139,25 @@ function shareBetween(labels, ys) {
   return Math.max(0, (between - (groups.size - 1) * within) / (total + within));
 }
 
-/** @param {ArrayLike<number> & { reduce: any }} values @returns {number} */
+/** The arithmetic mean. @param {ArrayLike<number> & { reduce: any }} values @returns {number} */
 function mean(values) {
   return values.reduce((/** @type {number} */ sum, /** @type {number} */ value) => sum + value, 0) / values.length;
 }
 
-/** @param {Importance} importance  @returns {string} `62 % ↗` */
-export function formatImportance({ share, trend, turns }) {
-  const arrow = turns ? "" : trend >= CLEAR ? " ↗" : trend <= -CLEAR ? " ↘" : "";
+/** The importance as short text. @param {Importance} importance  @returns {string} such as `62 % ↗` */
+export function formatImportance({ share, trend, isNonMonotonic }) {
+  const arrow = isNonMonotonic ? "" : trend >= MIN_TREND ? " ↗" : trend <= -MIN_TREND ? " ↘" : "";
   return `${Math.round(share * 100)} %${arrow}`;
 }
 
-/** For a reader who has not met it. @param {Importance} importance @param {string} metric */
-export function explainImportance({ share, trend, turns }, metric) {
-  const way = turns ? ", which turns along it: neither less nor more is always better" : trend >= CLEAR ? `, which rises with it (ρ ${trend.toFixed(2)})` : trend <= -CLEAR ? `, which falls with it (ρ ${trend.toFixed(2)})` : "";
-  return `Accounts for ${Math.round(share * 100)} % of the differences in rank by ${metric} over the rows shown${way}.`;
+/** The importance in words. @param {Importance} importance @param {string} metric  its label */
+export function explainImportance({ share, trend, isNonMonotonic }, metric) {
+  const way = isNonMonotonic
+    ? `; ${metric} rises and falls with it, so neither low nor high values are always better`
+    : trend >= MIN_TREND
+      ? `; ${metric} rises with it (ρ ${trend.toFixed(2)})`
+      : trend <= -MIN_TREND
+        ? `; ${metric} falls with it (ρ ${trend.toFixed(2)})`
+        : "";
+  return `Explains ${Math.round(share * 100)} % of the variance of ranks by ${metric}, over the rows shown${way}.`;
 }

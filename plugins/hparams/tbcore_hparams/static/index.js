@@ -1,6 +1,6 @@
 /**
- * The tab of hyperparameters: which settings gave the best result, and why. A table, parallel coordinates and a scatter
- * plot of the same rows, which are filtered together.
+ * The hyperparameters tab: which settings gave the best result, and why. A table, parallel coordinates and a scatter plot
+ * show the same rows and share their filters.
  */
 
 import "@preact/signals";
@@ -10,10 +10,10 @@ import { useEffect } from "preact/hooks";
 import { Answers } from "tbcore/lib/answers.js";
 import { Compare } from "./compare.js";
 import { readCurve } from "./curves.js";
-import { NoSessions, NoRows } from "./empty.js";
+import { NoSessions, NoRows } from "./empty-states.js";
 import { ParallelPlot } from "./parallel.js";
 import { ScatterPlot } from "./scatter.js";
-import { Source } from "./source.js";
+import { SweepSource } from "./sweep-source.js";
 import { useTab } from "./tab.js";
 import { StatusLine, Toolbar } from "./toolbar.js";
 import { TrialsTable } from "./trials-table.js";
@@ -23,15 +23,15 @@ import { TrialsTable } from "./trials-table.js";
 export default {
   /** @param {Host} host */
   async render(host) {
-    const source = new Source(host);
-    await Promise.all([source.ask({ aggregation: "avg" }), host.css("./hparams.css")]);
+    const source = new SweepSource(host);
+    await Promise.all([source.request({ aggregation: "avg" }), host.css("./hparams.css")]);
     if (!source.sweep.value) throw new Error(source.error.value);
     const answers = new Answers(host, "metric_evals", readCurve);
     host.keys([
-      { key: "↑ ↓", label: "From row to row, on the button or the box of a row" },
+      { key: "↑ ↓", label: "Move between rows, from the button or the check box of a row" },
       { key: "Shift click", label: "Sort by several columns" },
-      { key: "Alt ← →", label: "Move a column, on its heading" },
-      { key: "drag", label: "Filter by a part of an axis, or of the scatter plot; a click takes it away" },
+      { key: "Alt ← →", label: "Move a column, from its heading" },
+      { key: "drag", label: "Filter by a range of an axis or an area of the scatter plot; a click on the range removes the filter" },
     ]);
     render(html`<${Page} host=${host} source=${source} answers=${answers} />`, host.element);
     return () => render(null, host.element);
@@ -39,9 +39,10 @@ export default {
 };
 
 /**
+ * The tab, or a message while there are no sessions.
  * @param {object} props
  * @param {Host} props.host
- * @param {Source} props.source
+ * @param {SweepSource} props.source
  * @param {Answers<import("./curves.js").Curve>} props.answers
  */
 function Page({ host, source, answers }) {
@@ -51,9 +52,10 @@ function Page({ host, source, answers }) {
 }
 
 /**
+ * The toolbar and the panels.
  * @param {object} props
  * @param {Host} props.host
- * @param {Source} props.source
+ * @param {SweepSource} props.source
  * @param {import("./types.js").Sweep} props.sweep
  * @param {Answers<import("./curves.js").Curve>} props.answers
  */
@@ -64,24 +66,24 @@ function Dashboard({ host, source, sweep, answers }) {
   const isBest = tab.values === "best";
   const by = chooser && isBest ? (view.goal === "min" ? "lowest" : "highest") : undefined;
   useEffect(
-    () => void source.ask({ aggregation, ...chooser?.metric, by, extremes: isBest ? "true" : undefined }),
+    () => void source.request({ aggregation, ...chooser?.metric, by, extremes: isBest ? "true" : undefined }),
     [aggregation, chooser?.key, by, isBest],
   );
 
   const isCompared = host.settings.value.compare === "true" && picked.length > 1;
-  const hasPlots = candidates.length > 0 && (view.parts.has("parallel") || view.parts.has("scatter"));
-  const hasTable = candidates.length > 0 && view.parts.has("table");
+  const hasPlots = candidates.length > 0 && (view.panels.has("parallel") || view.panels.has("scatter"));
+  const hasTable = candidates.length > 0 && view.panels.has("table");
   return html`<div class="hparams">
     <${Toolbar} tab=${tab} />
     ${source.error.value && html`<p class="tb-card-error" role="alert">${source.error.value}</p>`}
     ${tab.sweep.metrics.length === 0 &&
-    html`<p class="note">These sessions have hyperparameters but no metrics. A metric is any scalar that is logged in a session's own directory or below it.</p>`}
+    html`<p class="note">These sessions have hyperparameters but no metrics. A metric is any scalar that is logged in a session's directory or below it.</p>`}
     ${sweep.description && html`<p class="note description" tabindex="0" role="region" aria-label="Description of the experiment">${sweep.description}</p>`}
     <${StatusLine} tab=${tab} />
     ${hasPlots &&
     html`<div class="plots">
-      ${view.parts.has("parallel") && html`<${ParallelPlot} tab=${tab} />`}
-      ${view.parts.has("scatter") && html`<${ScatterPlot} tab=${tab} />`}
+      ${view.panels.has("parallel") && html`<${ParallelPlot} tab=${tab} />`}
+      ${view.panels.has("scatter") && html`<${ScatterPlot} tab=${tab} />`}
     </div>`}
     ${hasTable && html`<${TrialsTable} tab=${tab} />`}
     ${rows.length === 0 && !hasTable && html`<${NoRows} tab=${tab} />`}

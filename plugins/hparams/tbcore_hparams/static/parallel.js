@@ -1,17 +1,17 @@
 /**
- * Parallel coordinates: an axis for each column, a line for each row. Dragging along an axis filters the table.
+ * The parallel coordinates: an axis for each column, a line for each row. Dragging along an axis filters the rows.
  */
 
 import { html } from "htm/preact";
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { Menu } from "tbcore/lib/card.js";
-import { contextOf, paintsOf, pictureOf, useSize } from "./canvas.js";
+import { contextOf, readColors, renderPNG, useSize } from "./plot-canvas.js";
 import { AxisSettings } from "./axis-settings.js";
 import { allowDrop, onDropped, startDrag } from "./column-list.js";
 import { ImportanceMark } from "./importance-mark.js";
-import { moveKey } from "./order.js";
+import { moveKey } from "./sorting.js";
 import { geometryOf, hitRow, paintAll, paintLines, paintNames, shareAt, yOf } from "./parallel-paint.js";
-import { useRowTip } from "./row-tip.js";
+import { useRowTooltip } from "./row-tooltip.js";
 import { makeScale } from "./scales.js";
 
 /**
@@ -21,80 +21,80 @@ import { makeScale } from "./scales.js";
  * @typedef {import("./types.js").Scale} Scale
  */
 
-/** So wide at least is the room of an axis; what does not fit is scrolled to. */
-const LEAST_SPACING = 78;
-/** Room for the names of the axes in a picture. */
-const NAMES_HEIGHT = 28;
-/** A press that moves less is a click. */
-const CLICK = 3;
+/** Smallest distance between axes; if they do not fit, the plot scrolls. */
+const MIN_AXIS_SPACING_PX = 78;
+/** Space for the names of the axes in a downloaded image. */
+const NAMES_HEIGHT_PX = 28;
+/** A shorter drag is a click. */
+const CLICK_TOLERANCE_PX = 3;
 
-/** @param {{ tab: import("./tab.js").Tab }} props */
+/** The plot. @param {{ tab: import("./tab.js").Tab }} props */
 export function ParallelPlot({ tab }) {
-  const { sweep, view, rows, others, colorOf, theme } = tab;
+  const { sweep, view, rows, filteredOut, colorOf, theme } = tab;
   const { axes } = view;
   const box = useRef(/** @type {HTMLElement | null} */ (null));
   const lines = useRef(/** @type {HTMLCanvasElement | null} */ (null));
-  const strong = useRef(/** @type {HTMLCanvasElement | null} */ (null));
+  const highlights = useRef(/** @type {HTMLCanvasElement | null} */ (null));
   const { width, height } = useSize(box);
-  const tip = useRowTip(box, tab);
+  const tooltip = useRowTooltip(box, tab);
 
   const layout = JSON.stringify(axes.map((column) => [column.key, view.isLog(column)]));
   const scales = useMemo(() => axes.map((column) => makeScale(column, view.isLog(column))), [sweep, layout]);
-  const places = useMemo(() => scales.map((scale, i) => Float64Array.from(axes[i].cells, scale.place)), [scales]);
-  const hasUnplaced = scales.some(({ unplaced }) => unplaced !== "");
+  const positions = useMemo(() => scales.map((scale, i) => Float64Array.from(axes[i].cells, scale.position)), [scales]);
+  const hasUnplaced = scales.some(({ unplacedLabel }) => unplacedLabel !== "");
   const geometry = useMemo(() => geometryOf(width, height, axes.length, hasUnplaced), [width, height, axes.length, hasUnplaced]);
   const ordered = useMemo(() => tab.worstFirst(rows), [rows, tab.worstFirst]);
 
   useLayoutEffect(() => {
     const context = contextOf(lines.current, width, height);
     if (!context || !box.current) return;
-    paintAll(context, { geometry, scales, places, rows: ordered, others, colorOf, paints: paintsOf(box.current) });
-  }, [geometry, scales, places, ordered, others, colorOf, theme]);
+    paintAll(context, { geometry, scales, positions, rows: ordered, filteredOut, colorOf, colors: readColors(box.current) });
+  }, [geometry, scales, positions, ordered, filteredOut, colorOf, theme]);
 
   useEffect(() => {
-    const take = () => {
-      const paints = paintsOf(/** @type {HTMLElement} */ (box.current));
-      return pictureOf(width, height + NAMES_HEIGHT, paints.surface, (context) => {
-        paintNames(context, geometry, axes.map(({ label }) => label), NAMES_HEIGHT / 2 + 2, paints.ink);
-        context.translate(0, NAMES_HEIGHT);
-        paintAll(context, { geometry, scales, places, rows: ordered, others, colorOf, paints });
+    const exportPNG = () => {
+      const colors = readColors(/** @type {HTMLElement} */ (box.current));
+      return renderPNG(width, height + NAMES_HEIGHT_PX, colors.surface, (context) => {
+        paintNames(context, geometry, axes.map(({ label }) => label), NAMES_HEIGHT_PX / 2 + 2, colors.ink);
+        context.translate(0, NAMES_HEIGHT_PX);
+        paintAll(context, { geometry, scales, positions, rows: ordered, filteredOut, colorOf, colors });
       });
     };
-    tab.pictures.set("parallel", take);
-    return () => void tab.pictures.delete("parallel");
+    tab.exporters.set("parallel", exportPNG);
+    return () => void tab.exporters.delete("parallel");
   });
 
   const hovered = tab.hoveredRow.value;
   const { picked } = tab;
   useLayoutEffect(() => {
-    const context = contextOf(strong.current, width, height);
+    const context = contextOf(highlights.current, width, height);
     if (!context || !box.current) return;
     const marked = hovered === null || picked.includes(hovered) ? picked : [...picked, hovered];
-    const { ink, surface } = paintsOf(box.current);
+    const { ink, surface } = readColors(box.current);
     if (hovered !== null) {
       context.globalAlpha = 0.55;
       context.fillStyle = surface;
       context.fillRect(0, 0, width, height);
     }
-    paintLines(context, geometry, places, marked, () => surface, 6, 0.9);
-    paintLines(context, geometry, places, marked, (row) => (row === hovered ? ink : colorOf(row)), 3, 1);
-  }, [geometry, places, hovered, picked, colorOf, theme]);
+    paintLines(context, geometry, positions, marked, () => surface, 6, 0.9);
+    paintLines(context, geometry, positions, marked, (row) => (row === hovered ? ink : colorOf(row)), 3, 1);
+  }, [geometry, positions, hovered, picked, colorOf, theme]);
 
-  /** @param {PointerEvent} event */
+  /** The row at the pointer. @param {PointerEvent} event */
   const rowAt = (event) => {
     const { left, top } = /** @type {HTMLElement} */ (box.current).getBoundingClientRect();
-    return hitRow(geometry, places, rows, event.clientX - left, event.clientY - top);
+    return hitRow(geometry, positions, rows, event.clientX - left, event.clientY - top);
   };
   /** @param {PointerEvent} event */
   const onPointerMove = (event) => {
     const row = event.buttons === 0 ? rowAt(event) : null;
     tab.hover(row);
-    if (row === null) tip.hide();
-    else tip.show(row, axes, event);
+    if (row === null) tooltip.hide();
+    else tooltip.show(row, axes, event);
   };
   const onPointerLeave = () => {
     tab.hover(null);
-    tip.hide();
+    tooltip.hide();
   };
   /** @param {MouseEvent} event */
   const onClick = (event) => {
@@ -103,10 +103,10 @@ export function ParallelPlot({ tab }) {
   };
 
   const keys = axes.map(({ key }) => key);
-  const room = { minWidth: `${axes.length * LEAST_SPACING}px` };
+  const minSize = { minWidth: `${axes.length * MIN_AXIS_SPACING_PX}px` };
   return html`<section class="plot parallel" aria-label="Parallel coordinates">
     <div class="scroller">
-      <div class="axis-heads" style=${room}>
+      <div class="axis-heads" style=${minSize}>
         ${width > 0 &&
         axes.map(
           (column, i) => html`<div
@@ -131,15 +131,15 @@ export function ParallelPlot({ tab }) {
       <div
         class="plot-area"
         ref=${box}
-        style=${room}
+        style=${minSize}
         role="img"
-        aria-label="${rows.length} of ${rows.length + others.length} rows over ${axes.map(({ label }) => label).join(", ")}. The table has the same values; the axes' menus filter."
+        aria-label="${rows.length} of ${rows.length + filteredOut.length} rows over ${axes.map(({ label }) => label).join(", ")}. The table has the same values; the menus of the axes can filter."
         onPointerMove=${onPointerMove}
         onPointerLeave=${onPointerLeave}
         onClick=${onClick}
       >
         <canvas ref=${lines}></canvas>
-        <canvas ref=${strong}></canvas>
+        <canvas ref=${highlights}></canvas>
         ${width > 0 &&
         axes.map(
           (column, i) => html`<${Brush}
@@ -148,7 +148,7 @@ export function ParallelPlot({ tab }) {
             x=${geometry.xs[i]}
             scale=${scales[i]}
             filter=${tab.filterOf(column.key)}
-            onFilter=${(/** @type {any} */ part) => tab.setFilter(column.key, part && { key: column.key, ...part })}
+            onFilter=${(/** @type {any} */ filter) => tab.setFilter(column.key, filter && { key: column.key, ...filter })}
           />`,
         )}
       </div>
@@ -156,14 +156,14 @@ export function ParallelPlot({ tab }) {
   </section>`;
 }
 
-/** @param {Geometry} geometry @param {number} i */
+/** The width of an axis's name. @param {Geometry} geometry @param {number} i  index of the axis */
 function headWidth({ xs, width }, i) {
   const spacing = xs.length > 1 ? xs[1] - xs[0] : width;
   return Math.floor(Math.min(spacing - 4, 2 * Math.min(xs[i], width - xs[i])));
 }
 
 /**
- * The part of an axis that filters: drag to make one, drag it to move it, click to take it away.
+ * The range of an axis that filters: dragging creates or moves it, and a click removes it.
  * @param {object} props
  * @param {Geometry} props.geometry
  * @param {number} props.x
@@ -172,10 +172,10 @@ function headWidth({ xs, width }, i) {
  * @param {(part: object | null) => void} props.onFilter
  */
 function Brush({ geometry, x, scale, filter, onFilter }) {
-  const span = filter && scale.span(filter);
+  const span = filter && scale.intervalOf(filter);
   const latest = useRef({ frame: 0, part: /** @type {object | null} */ (null), isUsed: false }).current;
-  /** Once a frame at most. @param {object | null} part */
-  const filterSoon = (part) => {
+  /** Sets the filter, at most once per frame. @param {object | null} part */
+  const scheduleFilter = (part) => {
     latest.part = part;
     latest.frame ||= requestAnimationFrame(() => {
       latest.frame = 0;
@@ -191,17 +191,17 @@ function Brush({ geometry, x, scale, filter, onFilter }) {
     const start = shareOf(event);
     const isInside = span !== null && start > span[0] && start < span[1] && span[1] - span[0] < 1;
     let hasMoved = false;
-    latest.isUsed = filter !== null; // a click takes the filter away; without one it is for the line below
+    latest.isUsed = filter !== null; // a click removes the filter; without a filter it selects the line below
     strip.setPointerCapture(event.pointerId);
     /** @param {PointerEvent} moved */
     const onMove = (moved) => {
-      if (!hasMoved && Math.abs(moved.clientY - event.clientY) < CLICK) return;
+      if (!hasMoved && Math.abs(moved.clientY - event.clientY) < CLICK_TOLERANCE_PX) return;
       hasMoved = latest.isUsed = true;
       const by = shareOf(moved) - start;
       if (isInside && span) {
-        const kept = Math.max(-span[0], Math.min(1 - span[1], by));
-        filterSoon(scale.part(span[0] + kept, span[1] + kept));
-      } else filterSoon(scale.part(start, shareOf(moved)));
+        const shift = Math.max(-span[0], Math.min(1 - span[1], by));
+        scheduleFilter(scale.filterBetween(span[0] + shift, span[1] + shift));
+      } else scheduleFilter(scale.filterBetween(start, shareOf(moved)));
     };
     const onEnd = () => {
       strip.removeEventListener("pointermove", onMove);

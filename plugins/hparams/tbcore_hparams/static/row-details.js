@@ -1,12 +1,12 @@
 /**
- * A row that was opened: its sessions, and the curves of their metrics.
+ * The details of an open row: its sessions, and the curves of their metrics.
  */
 
 import { html } from "htm/preact";
 import { useMemo, useState } from "preact/hooks";
 import { formatDuration, formatStep, formatTime, plural } from "tbcore/lib/format.js";
 import { MetricChart } from "./curves.js";
-import { exactText, shortText, VALUE_OF } from "./texts.js";
+import { exactText, shortText, VALUE_NAMES } from "./cell-text.js";
 
 /**
  * @typedef {import("./types.js").Column} Column
@@ -14,12 +14,13 @@ import { exactText, shortText, VALUE_OF } from "./texts.js";
  * @typedef {import("./types.js").Session} Session
  */
 
-/** So many curves at first. */
-const FIRST_CURVES = 6;
-/** Columns of metrics in the table of sessions. */
-const FIRST_METRICS = 8;
+/** Number of charts before all are shown. */
+const INITIAL_CURVES = 6;
+/** Most columns of metrics in the table of sessions. */
+const MAX_METRIC_COLUMNS = 8;
 
 /**
+ * The details.
  * @param {object} props
  * @param {import("./tab.js").Tab} props.tab
  * @param {Group} props.group
@@ -28,13 +29,13 @@ export function RowDetails({ tab, group }) {
   const [isAll, setAll] = useState(false);
   const { sessions } = group;
   const metrics = orderedMetrics(tab).filter((metric) => sessions.some((session) => tab.hasMetric(metric, session)));
-  const shown = isAll ? metrics : metrics.slice(0, FIRST_CURVES);
+  const shown = isAll ? metrics : metrics.slice(0, INITIAL_CURVES);
   const members = useMemo(
     () => sessions.map((session) => ({ session, name: session.name, color: tab.runColors.get(session.name) ?? "#888888" })),
     [sessions, tab.runColors],
   );
   return html`
-    <${Sessions} tab=${tab} group=${group} metrics=${metrics.slice(0, FIRST_METRICS)} />
+    <${Sessions} tab=${tab} group=${group} metrics=${metrics.slice(0, MAX_METRIC_COLUMNS)} />
     ${metrics.length === 0 && html`<p class="tb-dim">No metrics: no scalar was logged in ${sessions.length === 1 ? "this run" : "these runs"} or below.</p>`}
     <div class="tb-grid">${shown.map((metric) => html`<${MetricChart} key=${metric.key} tab=${tab} metric=${metric} members=${members} />`)}</div>
     ${metrics.length > shown.length &&
@@ -42,13 +43,14 @@ export function RowDetails({ tab, group }) {
   `;
 }
 
-/** The one that is optimised first. @param {import("./tab.js").Tab} tab @returns {Column[]} */
+/** All metrics, with the optimised one first. @param {import("./tab.js").Tab} tab @returns {Column[]} */
 export function orderedMetrics({ sweep, view }) {
   const others = sweep.metrics.filter((metric) => metric !== view.metric);
   return view.metric ? [view.metric, ...others] : others;
 }
 
 /**
+ * The table of sessions.
  * @param {object} props
  * @param {import("./tab.js").Tab} props.tab
  * @param {Group} props.group
@@ -68,8 +70,8 @@ function Sessions({ tab, group: { sessions }, metrics }) {
           <th scope="col">Status</th>
           ${has.start && html`<th scope="col">Started</th>`}
           ${has.end && html`<th scope="col">Duration</th>`}
-          ${metrics.map((metric) => html`<th scope="col" class="number" title=${VALUE_OF[metric.of ?? "last"]}>${metric.label}</th>`)}
-          ${metrics.length > 0 && html`<th scope="col" class="number" title=${metrics[0].of ? `of the best ${metrics[0].title}` : "of the last values"}>Step</th>`}
+          ${metrics.map((metric) => html`<th scope="col" class="number" title=${VALUE_NAMES[metric.extreme ?? "last"]}>${metric.label}</th>`)}
+          ${metrics.length > 0 && html`<th scope="col" class="number" title=${metrics[0].extreme ? `of the best ${metrics[0].title}` : "of the last values"}>Step</th>`}
           ${has.links && html`<th scope="col">Links</th>`}
         </tr>
       </thead>
@@ -77,12 +79,12 @@ function Sessions({ tab, group: { sessions }, metrics }) {
         ${sessions.map((session) => {
           const { name, status, start, end } = session;
           return html`<tr key=${name} onPointerEnter=${() => tab.host.hoveredRun.set(name)}>
-            <th scope="row" title=${name}><i style=${{ background: tab.runColors.get(name) ?? "#888888" }}></i>${name}${!tab.runColors.has(name) && html` <small>not checked, counted as well</small>`}</th>
+            <th scope="row" title=${name}><i style=${{ background: tab.runColors.get(name) ?? "#888888" }}></i>${name}${!tab.runColors.has(name) && html` <small>not selected, but included</small>`}</th>
             <td>${status}</td>
             ${has.start && html`<td>${Number.isNaN(start) ? "—" : formatTime(start)}</td>`}
             ${has.end && html`<td>${end >= start ? formatDuration(end - start) : "—"}</td>`}
             ${metrics.map((metric) => {
-              const cell = tab.hasMetric(metric, session) ? tab.sweep.ofSessions[metric.index].value[session.index] : null;
+              const cell = tab.hasMetric(metric, session) ? tab.sweep.sessionValues[metric.index].value[session.index] : null;
               return html`<td class="number" title=${exactText(metric, cell)}>${shortText(metric, cell)}</td>`;
             })}
             ${metrics.length > 0 && html`<td class="number">${stepOf(tab, metrics, session)}</td>`}
@@ -94,14 +96,14 @@ function Sessions({ tab, group: { sessions }, metrics }) {
   </div>`;
 }
 
-/** The last of its metrics, or that of the best value of the one that is optimised. @param {import("./tab.js").Tab} tab @param {readonly Column[]} metrics @param {Session} session */
+/** The step of a session: of the best value of the first metric if that is shown, otherwise the last step. @param {import("./tab.js").Tab} tab @param {readonly Column[]} metrics @param {Session} session */
 function stepOf(tab, metrics, session) {
-  const told = metrics[0]?.of ? [metrics[0]] : metrics;
-  const steps = told.filter((metric) => tab.hasMetric(metric, session)).map(({ index }) => tab.sweep.ofSessions[index].step[session.index]);
+  const counted = metrics[0]?.extreme ? [metrics[0]] : metrics;
+  const steps = counted.filter((metric) => tab.hasMetric(metric, session)).map(({ index }) => tab.sweep.sessionValues[index].step[session.index]);
   return steps.length > 0 ? formatStep(Math.max(...steps)) : "—";
 }
 
-/** What was logged may be any text: only addresses of the web become links. @param {{ session: Session }} props */
+/** The session's model and monitor. Only http and https addresses become links, since any text can be logged. @param {{ session: Session }} props */
 function Links({ session: { modelUri, monitorUrl } }) {
   return html`${[
     ["model", modelUri],

@@ -1,11 +1,11 @@
 /**
- * Axes of columns: where a cell lies, and what lies between two places. Pure.
+ * Scales of axes: positions of cells, and filters for what is between two positions. Pure functions.
  */
 
 import { formatDuration, formatDurationTicks, formatTicks, formatTime, formatTimeTicks, formatValue } from "tbcore/lib/format.js";
 import { durationTicks, logTicks, numberTicks, timeTicks } from "tbcore/lib/ticks.js";
 import { textOf } from "./filters.js";
-import { countCells } from "./order.js";
+import { countCells } from "./sorting.js";
 
 /**
  * @typedef {import("./types.js").Cell} Cell
@@ -15,35 +15,35 @@ import { countCells } from "./order.js";
  * @typedef {import("./types.js").Tick} Tick
  */
 
-/** Values that span so many powers of ten are drawn by their logarithms: settings sooner than results. */
-const LOG_FROM = { hparam: 2, metric: 3, info: Infinity };
-/** Where half of them lie in a smaller part of a linear axis than this; those spread evenly over it may stay so. */
-const CROWDED = 0.2;
-/** So few different settings are the ticks themselves: 16, 32, 64 rather than 20, 40, 60. Results have round ones. */
-const FEW = 8;
-/** A bound that was dragged is written with so many digits. */
-const DIGITS = 4;
+/** Powers of ten that values must span for a logarithmic axis by default; fewer for hyperparameters than for metrics. */
+const MIN_DECADES_FOR_LOG = { hparam: 2, metric: 3, info: Infinity };
+/** A logarithmic axis also needs half of the values in a smaller part of a linear axis than this. */
+const CROWDED_SHARE = 0.2;
+/** Up to this many distinct hyperparameter values are ticks: 16, 32, 64 rather than 20, 40, 60. Metrics have round ticks. */
+const MAX_EXACT_TICKS = 8;
+/** Significant digits of a bound that was set by dragging. */
+const BOUND_DIGITS = 4;
 
-/** Whether all cells of a column have a place on an axis of numbers. @param {Column} column */
+/** Whether a column has a numeric axis. @param {Column} column */
 export function isNumeric({ type }) {
   return type === "number" || type === "time" || type === "duration";
 }
 
-/** Whether a logarithmic axis can be had. @param {Column} column */
+/** Whether a column can have a logarithmic axis. @param {Column} column */
 export function canBeLog(column) {
   return column.type === "number" && column.cells.some((cell) => typeof cell === "number" && cell > 0 && Number.isFinite(cell));
 }
 
 /**
- * Whether an axis is logarithmic while nobody has said.
+ * Whether a column's axis is logarithmic by default.
  * @param {Column} column
  */
-export function isLogAtFirst(column) {
+export function isLogByDefault(column) {
   if (column.type !== "number") return false;
   const [low, high] = extentOf(column.cells);
-  if (!(low > 0 && Math.log10(high / low) >= LOG_FROM[column.kind])) return false;
+  if (!(low > 0 && Math.log10(high / low) >= MIN_DECADES_FOR_LOG[column.kind])) return false;
   const values = column.cells.filter((cell) => Number.isFinite(cell)).map(Number).sort((a, b) => a - b);
-  return (values[(values.length - 1) >> 1] - low) / (high - low) < CROWDED;
+  return (values[(values.length - 1) >> 1] - low) / (high - low) < CROWDED_SHARE;
 }
 
 /**
@@ -68,32 +68,32 @@ export function makeScale(column, log) {
   return {
     kind: isLog ? "log" : "linear",
     categories: [],
-    place: (cell) => {
+    position: (cell) => {
       const share = typeof cell === "number" ? shareOf(cell) : NaN;
       return Number.isFinite(share) ? share : NaN;
     },
-    ticks: (most) => {
-      if (distinct.length <= (column.kind === "metric" ? 1 : FEW)) return thinned(distinct.map((value) => ({ share: shareOf(value), label: labelOf(column, value) })), most);
-      return ticksOf(column, isLog, low, high, most).map(([value, label]) => ({ share: shareOf(value), label }));
+    ticks: (maxTicks) => {
+      if (distinct.length <= (column.kind === "metric" ? 1 : MAX_EXACT_TICKS)) return thinTicks(distinct.map((value) => ({ share: shareOf(value), label: labelOf(column, value) })), maxTicks);
+      return ticksOf(column, isLog, low, high, maxTicks).map(([value, label]) => ({ share: shareOf(value), label }));
     },
-    part: (a, b) => {
+    filterBetween: (a, b) => {
       const [first, last] = a < b ? [a, b] : [b, a];
       const min = first <= 0 ? null : rounded(valueAt(first), Math.floor);
       const max = last >= 1 ? null : rounded(valueAt(last), Math.ceil);
       return min === null && max === null ? null : { min, max };
     },
-    span: (filter) => {
+    intervalOf: (filter) => {
       if (!("min" in filter)) return null;
       const start = filter.min === null ? 0 : shareOf(filter.min);
       const end = filter.max === null ? 1 : shareOf(filter.max);
       return [clip(Number.isNaN(start) ? 0 : start), clip(Number.isNaN(end) ? 0 : end)];
     },
-    unplaced: unplacedOf(column.cells, isLog),
+    unplacedLabel: unplacedLabelOf(column.cells, isLog),
   };
 }
 
 /**
- * An axis of values of any kind, each at a place of its own.
+ * A scale with one position for each distinct value, of any type.
  * @param {readonly Cell[]} cells
  * @returns {Scale}
  */
@@ -106,27 +106,27 @@ function ordinalScale(cells) {
   return {
     kind: "ordinal",
     categories,
-    place: (cell) => {
+    position: (cell) => {
       const index = indexes.get(cell);
       return index === undefined ? NaN : shareOf(index);
     },
-    ticks: (most) => thinned(categories.map((value, i) => ({ share: shareOf(i), label: value === "" ? "“”" : textOf(value) })), most),
-    part: (a, b) => {
+    ticks: (maxTicks) => thinTicks(categories.map((value, i) => ({ share: shareOf(i), label: value === "" ? "“”" : textOf(value) })), maxTicks),
+    filterBetween: (a, b) => {
       const [first, final] = a < b ? [a, b] : [b, a];
       const inside = categories.filter((_, i) => shareOf(i) >= first && shareOf(i) <= final);
       const nearest = categories[Math.round(((first + final) / 2) * Math.max(0, last))];
-      const values = inside.length > 0 ? inside : [nearest]; // between two of them
+      const values = inside.length > 0 ? inside : [nearest]; // the interval is between two values
       return values.length === categories.length && !cells.includes(null) ? null : { values };
     },
-    span: (filter) => {
+    intervalOf: (filter) => {
       if (!("values" in filter)) return null;
       const at = filter.values.flatMap((value) => indexes.get(value) ?? []).sort((a, b) => a - b);
-      // Only neighbours are an interval.
+      // Only adjacent values form an interval.
       if (at.length === 0 || at.length !== filter.values.length || at[at.length - 1] - at[0] !== at.length - 1) return null;
       const half = last > 0 ? 0.5 / last : 0.5;
       return [clip(shareOf(at[0]) - half), clip(shareOf(at[at.length - 1]) + half)];
     },
-    unplaced: cells.includes(null) ? "—" : "",
+    unplacedLabel: cells.includes(null) ? "—" : "",
   };
 }
 
@@ -142,14 +142,14 @@ export function extentOf(cells) {
   return low <= high ? [low, high] : [0, 1];
 }
 
-/** What there is that has no place on an axis of numbers. @param {readonly Cell[]} cells @param {boolean} isLog */
-function unplacedOf(cells, isLog) {
-  const said = [];
-  if (cells.includes(null)) said.push("—");
-  if (cells.some((cell) => Number.isNaN(cell))) said.push("NaN");
-  if (cells.includes(Infinity) || cells.includes(-Infinity)) said.push("∞");
-  if (isLog && cells.some((cell) => typeof cell === "number" && cell <= 0 && cell !== -Infinity)) said.push("≤ 0");
-  return said.join(" ");
+/** A label for the kinds of cells that have no position on a numeric axis. @param {readonly Cell[]} cells @param {boolean} isLog */
+function unplacedLabelOf(cells, isLog) {
+  const labels = [];
+  if (cells.includes(null)) labels.push("—");
+  if (cells.some((cell) => Number.isNaN(cell))) labels.push("NaN");
+  if (cells.includes(Infinity) || cells.includes(-Infinity)) labels.push("∞");
+  if (isLog && cells.some((cell) => typeof cell === "number" && cell <= 0 && cell !== -Infinity)) labels.push("≤ 0");
+  return labels.join(" ");
 }
 
 /**
@@ -157,18 +157,18 @@ function unplacedOf(cells, isLog) {
  * @param {boolean} isLog
  * @param {number} low
  * @param {number} high
- * @param {number} most
+ * @param {number} maxTicks
  * @returns {[value: number, label: string][]}
  */
-function ticksOf({ type }, isLog, low, high, most) {
+function ticksOf({ type }, isLog, low, high, maxTicks) {
   const { at, spacing } =
     type === "time"
-      ? timeTicks(low, high, most)
+      ? timeTicks(low, high, maxTicks)
       : type === "duration"
-        ? durationTicks(low, high, most)
+        ? durationTicks(low, high, maxTicks)
         : isLog
-          ? logTicks(low, high, most)
-          : numberTicks(low, high, most);
+          ? logTicks(low, high, maxTicks)
+          : numberTicks(low, high, maxTicks);
   if (type === "time") return pair(at, formatTimeTicks(at, spacing).map((label) => label.replace("\n", " ")));
   return pair(at, type === "duration" ? formatDurationTicks(at, spacing) : formatTicks(at, spacing));
 }
@@ -178,7 +178,7 @@ function pair(values, labels) {
   return values.map((value, i) => [value, labels[i]]);
 }
 
-/** A number of a column as its type wants it. @param {Pick<Column, "type">} column @param {number} value */
+/** A number formatted by the type of its column. @param {Pick<Column, "type">} column @param {number} value */
 export function labelOf({ type }, value) {
   if (type === "time") return formatTime(value);
   if (type === "duration") return formatDuration(value);
@@ -186,26 +186,26 @@ export function labelOf({ type }, value) {
 }
 
 /**
- * Not more ticks than fit, and none over another.
- * @param {Tick[]} ticks  rising
- * @param {number} most
+ * Drops ticks so that labels do not overlap.
+ * @param {Tick[]} ticks  ascending
+ * @param {number} maxTicks
  */
-function thinned(ticks, most) {
-  const least = 0.9 / Math.max(1, most);
+function thinTicks(ticks, maxTicks) {
+  const minGap = 0.9 / Math.max(1, maxTicks);
   /** @type {Tick[]} */
   const kept = [];
-  for (const tick of ticks) if (kept.length === 0 || tick.share - kept[kept.length - 1].share >= least) kept.push(tick);
-  // The ends say most: the last one stays, rather than the one before it.
+  for (const tick of ticks) if (kept.length === 0 || tick.share - kept[kept.length - 1].share >= minGap) kept.push(tick);
+  // Both ends are kept: the last tick replaces the one before it.
   const last = ticks[ticks.length - 1];
   if (kept.length > 1 && kept[kept.length - 1] !== last) kept[kept.length - 1] = last;
   return kept;
 }
 
-/** @param {number} value @param {(value: number) => number} round  outwards */
+/** A bound rounded to few digits. @param {number} value @param {(value: number) => number} round  away from the interval */
 function rounded(value, round) {
   if (value === 0 || !Number.isFinite(value)) return value;
-  const unit = 10 ** (Math.floor(Math.log10(Math.abs(value))) + 1 - DIGITS);
-  return Number((round(value / unit) * unit).toPrecision(DIGITS + 1));
+  const unit = 10 ** (Math.floor(Math.log10(Math.abs(value))) + 1 - BOUND_DIGITS);
+  return Number((round(value / unit) * unit).toPrecision(BOUND_DIGITS + 1));
 }
 
 /** @param {number} share */

@@ -1,71 +1,72 @@
 /**
- * Draws a scatter plot of two columns: a dot a row.
+ * Draws a scatter plot of two columns, with a dot for each row.
  */
 
 import { FONT, FONT_SIZE } from "tbcore/lib/axes.js";
 
 /**
  * @typedef {import("./types.js").Scale} Scale
- * @typedef {import("./parallel-paint.js").Paints} Paints
+ * @typedef {import("./parallel-paint.js").PlotColors} PlotColors
  *
- * @typedef {object} Frame  CSS pixels
+ * @typedef {object} Frame  the plot inside its axes, CSS pixels
  * @property {number} left
  * @property {number} top
  * @property {number} width  of the plot inside
  * @property {number} height
  */
 
-const MARGIN = { left: 64, right: 18, top: 12, bottom: 26 };
-const RADIUS = 4;
-const REACH = 10;
-/** Dots of one value on both axes would lie one over the other: they are spread by this part of the room of a value. */
-const SPREAD = 0.5;
+const MARGIN_PX = { left: 64, right: 18, top: 12, bottom: 26 };
+const RADIUS_PX = 4;
+const HIT_DISTANCE_PX = 10;
+/** On ordinal axes, dots are spread by this share of the distance between values, so that equal ones do not overlap. */
+const JITTER_SHARE = 0.5;
 
-/** @param {number} width @param {number} height @returns {Frame} */
+/** The frame in an element of this size. @param {number} width @param {number} height @returns {Frame} */
 export function frameOf(width, height) {
-  const { left, right, top, bottom } = MARGIN;
+  const { left, right, top, bottom } = MARGIN_PX;
   return { left, top, width: Math.max(1, width - left - right), height: Math.max(1, height - top - bottom) };
 }
 
 /**
- * Where each row lies in the frame, as shares; NaN where it has no place.
+ * The position of each row on an axis of the frame, as a share; NaN if it has none.
  * @param {Scale} scale
  * @param {readonly import("./types.js").Cell[]} cells
- * @param {number} seed  another one for each axis
+ * @param {number} seed  different for each axis
  */
-export function placesOf(scale, cells, seed) {
-  const room = scale.kind === "ordinal" ? SPREAD / Math.max(1, scale.categories.length) : 0;
-  return Float64Array.from(cells, (cell, row) => 0.03 + 0.94 * scale.place(cell) + room * 0.94 * (noise(row, seed) - 0.5));
+export function positionsOf(scale, cells, seed) {
+  const space = scale.kind === "ordinal" ? JITTER_SHARE / Math.max(1, scale.categories.length) : 0;
+  return Float64Array.from(cells, (cell, row) => 0.03 + 0.94 * scale.position(cell) + space * 0.94 * (jitterOf(row, seed) - 0.5));
 }
 
-/** The reverse, for a part of an axis. @param {number} share */
-export function unpadded(share) {
+/** A share of the scale from a share of the frame, which has padding. @param {number} share */
+export function withoutPadding(share) {
   return (share - 0.03) / 0.94;
 }
 
-/** The same for a row each time. @param {number} row @param {number} seed @returns {number} 0 to 1 */
-function noise(row, seed) {
+/** A pseudo-random number for a row. @param {number} row @param {number} seed @returns {number} 0 to 1 */
+function jitterOf(row, seed) {
   return (Math.imul(row + 1, 2654435761 + 2 * seed) >>> 0) / 2 ** 32;
 }
 
-/** @param {Frame} frame @param {number} x @param {number} y @returns {[number, number]} */
+/** A point in CSS pixels. @param {Frame} frame @param {number} x  share @param {number} y  share @returns {[number, number]} */
 function pointOf({ left, top, width, height }, x, y) {
   return [left + x * width, top + (1 - y) * height];
 }
 
 /**
+ * Draws everything that does not depend on the pointer.
  * @param {CanvasRenderingContext2D} context
  * @param {object} drawing
  * @param {Frame} drawing.frame
  * @param {readonly [Scale, Scale]} drawing.scales
- * @param {readonly [Float64Array, Float64Array]} drawing.places
- * @param {readonly number[]} drawing.rows  the best last
- * @param {readonly number[]} drawing.others  filtered out
+ * @param {readonly [Float64Array, Float64Array]} drawing.positions
+ * @param {readonly number[]} drawing.rows  rows that pass the filters, the best last
+ * @param {readonly number[]} drawing.filteredOut  rows that do not
  * @param {(row: number) => string} drawing.colorOf
- * @param {Paints} drawing.paints
+ * @param {PlotColors} drawing.colors
  * @param {string} drawing.grid
  */
-export function paintScatter(context, { frame, scales: [xScale, yScale], places: [xs, ys], rows, others, colorOf, paints, grid }) {
+export function paintScatter(context, { frame, scales: [xScale, yScale], positions: [xs, ys], rows, filteredOut, colorOf, colors, grid }) {
   const { left, top, width, height } = frame;
   context.font = `${FONT_SIZE}px ${FONT}`;
   context.fillStyle = grid;
@@ -75,19 +76,19 @@ export function paintScatter(context, { frame, scales: [xScale, yScale], places:
   const yAt = (/** @type {number} */ share) => top + (0.97 - 0.94 * share) * height;
   for (const { share } of xTicks) context.fillRect(xAt(share), top, 1, height);
   for (const { share } of yTicks) context.fillRect(left, yAt(share), width, 1);
-  context.fillStyle = paints.text;
+  context.fillStyle = colors.text;
   context.textBaseline = "top";
   context.textAlign = "center";
   for (const { share, label } of xTicks) context.fillText(cut(label), xAt(share), top + height + 6);
   context.textBaseline = "middle";
   context.textAlign = "right";
   for (const { share, label } of yTicks) context.fillText(cut(label), left - 6, yAt(share));
-  for (const row of others) dot(context, frame, xs[row], ys[row], paints.faint);
-  for (const row of rows) dot(context, frame, xs[row], ys[row], colorOf(row), paints.surface);
+  for (const row of filteredOut) dot(context, frame, xs[row], ys[row], colors.faint);
+  for (const row of rows) dot(context, frame, xs[row], ys[row], colorOf(row), colors.surface);
 }
 
 /**
- * The names of the axes, for a picture: on the page they are menus.
+ * Draws the names of the axes in a downloaded image; on the page they are menus.
  * @param {CanvasRenderingContext2D} context
  * @param {Frame} frame
  * @param {string} x
@@ -104,21 +105,22 @@ export function paintTitles(context, { left, top, width, height }, x, y, color) 
   context.fillText(x, left + width, top + height + 38);
 }
 
-/** @param {string} label */
+/** A label cut to 11 characters. @param {string} label */
 function cut(label) {
   return label.length > 11 ? `${label.slice(0, 10)}…` : label;
 }
 
 /**
+ * Draws a dot.
  * @param {CanvasRenderingContext2D} context
  * @param {Frame} frame
- * @param {number} x
- * @param {number} y
+ * @param {number} x  share
+ * @param {number} y  share
  * @param {string} color
- * @param {string} [rim]
+ * @param {string} [rim]  colour of the outline
  * @param {number} [radius]
  */
-export function dot(context, frame, x, y, color, rim, radius = RADIUS) {
+export function dot(context, frame, x, y, color, rim, radius = RADIUS_PX) {
   const [left, top] = pointOf(frame, x, y);
   if (Number.isNaN(left + top)) return;
   context.beginPath();
@@ -134,7 +136,7 @@ export function dot(context, frame, x, y, color, rim, radius = RADIUS) {
 /**
  * The row whose dot is under the pointer.
  * @param {Frame} frame
- * @param {readonly [Float64Array, Float64Array]} places
+ * @param {readonly [Float64Array, Float64Array]} positions
  * @param {readonly number[]} rows
  * @param {number} x
  * @param {number} y
@@ -142,7 +144,7 @@ export function dot(context, frame, x, y, color, rim, radius = RADIUS) {
  */
 export function hitDot(frame, [xs, ys], rows, x, y) {
   let best = null;
-  let nearest = REACH ** 2;
+  let nearest = HIT_DISTANCE_PX ** 2;
   for (const row of rows) {
     const [left, top] = pointOf(frame, xs[row], ys[row]);
     const distance = (left - x) ** 2 + (top - y) ** 2;

@@ -1,97 +1,97 @@
 /**
- * A scatter plot of any two columns. Dragging over a part of it filters the table by both.
+ * The scatter plot of any two columns. Dragging over an area filters rows by both columns.
  */
 
 import { html } from "htm/preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { plural } from "tbcore/lib/format.js";
 import { LogSwitch } from "./axis-settings.js";
-import { contextOf, paintsOf, pictureOf, useSize } from "./canvas.js";
-import { useRowTip } from "./row-tip.js";
+import { contextOf, readColors, renderPNG, useSize } from "./plot-canvas.js";
+import { useRowTooltip } from "./row-tooltip.js";
 import { canBeLog, makeScale } from "./scales.js";
-import { dot, frameOf, hitDot, paintScatter, paintTitles, placesOf, unpadded } from "./scatter-paint.js";
+import { dot, frameOf, hitDot, paintScatter, paintTitles, positionsOf, withoutPadding } from "./scatter-paint.js";
 
 /** @typedef {import("./types.js").Column} Column */
 
-/** Room above and below the plot for the names of the axes in a picture. */
-const TITLE_HEIGHT = 18;
-/** A press that moves less is a click. */
-const CLICK = 4;
+/** Space above and below the plot for the names of the axes, in a downloaded image. */
+const TITLE_HEIGHT_PX = 18;
+/** A shorter drag is a click. */
+const CLICK_TOLERANCE_PX = 4;
 
-/** @param {{ tab: import("./tab.js").Tab }} props */
+/** The plot. @param {{ tab: import("./tab.js").Tab }} props */
 export function ScatterPlot({ tab }) {
-  const { sweep, view, rows, others, colorOf, theme } = tab;
+  const { sweep, view, rows, filteredOut, colorOf, theme } = tab;
   const { x, y } = view;
   if (!x || !y) return null;
   const box = useRef(/** @type {HTMLElement | null} */ (null));
   const dots = useRef(/** @type {HTMLCanvasElement | null} */ (null));
-  const strong = useRef(/** @type {HTMLCanvasElement | null} */ (null));
+  const highlights = useRef(/** @type {HTMLCanvasElement | null} */ (null));
   const [drag, setDrag] = useState(/** @type {{ left: number, top: number, right: number, bottom: number } | null} */ (null));
   const { width, height } = useSize(box);
-  const tip = useRowTip(box, tab);
+  const tooltip = useRowTooltip(box, tab);
   const [xLog, yLog] = [view.isLog(x), view.isLog(y)];
   const scales = useMemo(() => /** @type {const} */ ([makeScale(x, xLog), makeScale(y, yLog)]), [sweep, x, y, xLog, yLog]);
-  const places = useMemo(() => /** @type {const} */ ([placesOf(scales[0], x.cells, 0), placesOf(scales[1], y.cells, 1)]), [scales]);
+  const positions = useMemo(() => /** @type {const} */ ([positionsOf(scales[0], x.cells, 0), positionsOf(scales[1], y.cells, 1)]), [scales]);
   const frame = useMemo(() => frameOf(width, height), [width, height]);
   const ordered = useMemo(() => tab.worstFirst(rows), [rows, tab.worstFirst]);
-  const numUnplaced = rows.filter((row) => Number.isNaN(places[0][row] + places[1][row])).length;
+  const numUnplaced = rows.filter((row) => Number.isNaN(positions[0][row] + positions[1][row])).length;
 
   /** @param {CanvasRenderingContext2D} context @param {HTMLElement} element */
   const paint = (context, element) => {
     const grid = getComputedStyle(element).getPropertyValue("--tb-grid");
-    paintScatter(context, { frame, scales, places, rows: ordered, others, colorOf, paints: paintsOf(element), grid });
+    paintScatter(context, { frame, scales, positions, rows: ordered, filteredOut, colorOf, colors: readColors(element), grid });
   };
   useLayoutEffect(() => {
     const context = contextOf(dots.current, width, height);
     if (context && box.current) paint(context, box.current);
-  }, [frame, scales, places, ordered, others, colorOf, theme]);
+  }, [frame, scales, positions, ordered, filteredOut, colorOf, theme]);
   useEffect(() => {
-    const take = () => {
+    const exportPNG = () => {
       const element = /** @type {HTMLElement} */ (box.current);
-      const { ink, surface } = paintsOf(element);
-      return pictureOf(width, height + 2 * TITLE_HEIGHT, surface, (context) => {
-        context.translate(0, TITLE_HEIGHT);
+      const { ink, surface } = readColors(element);
+      return renderPNG(width, height + 2 * TITLE_HEIGHT_PX, surface, (context) => {
+        context.translate(0, TITLE_HEIGHT_PX);
         paint(context, element);
         paintTitles(context, frame, x.label, y.label, ink);
       });
     };
-    tab.pictures.set("scatter", take);
-    return () => void tab.pictures.delete("scatter");
+    tab.exporters.set("scatter", exportPNG);
+    return () => void tab.exporters.delete("scatter");
   });
 
   const hovered = tab.hoveredRow.value;
   useLayoutEffect(() => {
-    const context = contextOf(strong.current, width, height);
+    const context = contextOf(highlights.current, width, height);
     if (!context || !box.current) return;
-    const { ink } = paintsOf(box.current);
-    for (const row of tab.picked) dot(context, frame, places[0][row], places[1][row], colorOf(row), ink, 6);
-    if (hovered !== null) dot(context, frame, places[0][hovered], places[1][hovered], colorOf(hovered), ink, 7);
-  }, [frame, places, hovered, tab.picked, colorOf, theme]);
+    const { ink } = readColors(box.current);
+    for (const row of tab.picked) dot(context, frame, positions[0][row], positions[1][row], colorOf(row), ink, 6);
+    if (hovered !== null) dot(context, frame, positions[0][hovered], positions[1][hovered], colorOf(hovered), ink, 7);
+  }, [frame, positions, hovered, tab.picked, colorOf, theme]);
 
   /** @param {PointerEvent | MouseEvent} event */
-  const placeOf = (event) => {
+  const pointOf = (event) => {
     const { left, top } = /** @type {HTMLElement} */ (box.current).getBoundingClientRect();
     return { left: event.clientX - left, top: event.clientY - top };
   };
   /** @param {PointerEvent} event */
   const onPointerMove = (event) => {
-    const at = placeOf(event);
-    const row = event.buttons === 0 ? hitDot(frame, places, rows, at.left, at.top) : null;
+    const at = pointOf(event);
+    const row = event.buttons === 0 ? hitDot(frame, positions, rows, at.left, at.top) : null;
     tab.hover(row);
-    if (row === null) tip.hide();
-    else tip.show(row, [...new Set([x, y, ...view.axes])], event);
+    if (row === null) tooltip.hide();
+    else tooltip.show(row, [...new Set([x, y, ...view.axes])], event);
   };
   /** @param {PointerEvent} event */
   const onPointerDown = (event) => {
     if (event.button !== 0 || event.pointerType === "touch") return;
     const area = /** @type {HTMLElement} */ (event.currentTarget);
-    const start = placeOf(event);
+    const start = pointOf(event);
     let last = start;
     area.setPointerCapture(event.pointerId);
     /** @param {PointerEvent} moved */
     const onMove = (moved) => {
-      last = placeOf(moved);
-      if (Math.hypot(last.left - start.left, last.top - start.top) < CLICK) return;
+      last = pointOf(moved);
+      if (Math.hypot(last.left - start.left, last.top - start.top) < CLICK_TOLERANCE_PX) return;
       setDrag({
         left: Math.min(start.left, last.left),
         right: Math.max(start.left, last.left),
@@ -102,20 +102,20 @@ export function ScatterPlot({ tab }) {
     const onEnd = () => {
       area.removeEventListener("pointermove", onMove);
       setDrag(null);
-      if (Math.hypot(last.left - start.left, last.top - start.top) < CLICK) {
-        const row = hitDot(frame, places, rows, last.left, last.top);
+      if (Math.hypot(last.left - start.left, last.top - start.top) < CLICK_TOLERANCE_PX) {
+        const row = hitDot(frame, positions, rows, last.left, last.top);
         if (row !== null) tab.pickAndShow(row);
         return;
       }
       /** @param {number} at */
-      const xShare = (at) => unpadded((at - frame.left) / frame.width);
+      const xShare = (at) => withoutPadding((at - frame.left) / frame.width);
       /** @param {number} at */
-      const yShare = (at) => unpadded(1 - (at - frame.top) / frame.height);
+      const yShare = (at) => withoutPadding(1 - (at - frame.top) / frame.height);
       const parts = [
-        { key: x.key, part: scales[0].part(xShare(start.left), xShare(last.left)) },
-        { key: y.key, part: scales[1].part(yShare(start.top), yShare(last.top)) },
+        { key: x.key, filter: scales[0].filterBetween(xShare(start.left), xShare(last.left)) },
+        { key: y.key, filter: scales[1].filterBetween(yShare(start.top), yShare(last.top)) },
       ];
-      tab.setFilters(parts.map(({ key, part }) => [key, part && /** @type {any} */ ({ key, ...part })]));
+      tab.setFilters(parts.map(({ key, filter }) => [key, filter && /** @type {any} */ ({ key, ...filter })]));
     };
     area.addEventListener("pointermove", onMove);
     area.addEventListener("lostpointercapture", onEnd, { once: true });
@@ -125,7 +125,7 @@ export function ScatterPlot({ tab }) {
     <header>
       <${ColumnSelect} label="Vertical" tab=${tab} column=${y} onChange=${(/** @type {string} */ key) => tab.set("y", key)} />
       <${ColumnSelect} label="Horizontal" tab=${tab} column=${x} onChange=${(/** @type {string} */ key) => tab.set("x", key)} />
-      ${numUnplaced > 0 && html`<small class="tb-dim">${plural(numUnplaced, "row")} without a place here</small>`}
+      ${numUnplaced > 0 && html`<small class="tb-dim">${plural(numUnplaced, "row")} not shown: no position on these axes</small>`}
     </header>
     <div
       class="plot-area"
@@ -136,11 +136,11 @@ export function ScatterPlot({ tab }) {
       onPointerDown=${onPointerDown}
       onPointerLeave=${() => {
         tab.hover(null);
-        tip.hide();
+        tooltip.hide();
       }}
     >
       <canvas ref=${dots}></canvas>
-      <canvas ref=${strong}></canvas>
+      <canvas ref=${highlights}></canvas>
       ${drag &&
       html`<i class="selection" style=${{ left: `${drag.left}px`, top: `${drag.top}px`, width: `${drag.right - drag.left}px`, height: `${drag.bottom - drag.top}px` }}></i>`}
     </div>
@@ -148,6 +148,7 @@ export function ScatterPlot({ tab }) {
 }
 
 /**
+ * Selects the column of an axis, and its scale.
  * @param {object} props
  * @param {string} props.label
  * @param {import("./tab.js").Tab} props.tab

@@ -1,5 +1,5 @@
 /**
- * The sweep: what the route `table` says, as columns with a cell for each group of sessions. Pure.
+ * Pure functions that turn a response of the route `table` into a sweep: columns with a cell for each group of sessions.
  */
 
 /**
@@ -10,12 +10,13 @@
  * @typedef {import("./types.js").Sweep} Sweep
  */
 
-/** Names of groups that are made of their hyperparameters say nothing to a reader. */
+/** Group names that are hashes of hyperparameters; the label has only their beginning. */
 const HASH = /^[0-9a-f]{32,}$/;
 const HASH_LENGTH = 8;
 
 /**
- * @param {{ header: any, tables: Record<string, Float64Array>[] }} answer  as readColumns gives it
+ * Reads a response.
+ * @param {{ header: any, tables: Record<string, Float64Array>[] }} response  from `readColumns`
  * @returns {Sweep}
  */
 export function readSweep({ header, tables: [byGroup, bySession] }) {
@@ -39,26 +40,26 @@ export function readSweep({ header, tables: [byGroup, bySession] }) {
     description: info.description,
     type: info.type,
     differs: info.differs,
-    isExtra: isExtra(info, header.hparams),
+    isUndeclared: isUndeclared(info, header.hparams),
     cells: hparamCells(header.strings[i], byGroup[`h${i}`], info.nan),
     metric: null,
   }));
   /** @type {Column[]} */
   const metrics = header.metrics.map((/** @type {any} */ info, /** @type {number} */ i) => ({
-    key: `m.${info.group.replace(/[\\.]/g, "\\$&")}.${info.tag}`, // no two are alike: the first bare point ends the group
+    key: `m.${info.group.replace(/[\\.]/g, "\\$&")}.${info.tag}`, // unique: the first unescaped point ends the group
     kind: "metric",
     index: i,
     label: labelOf(info.display_name, info.group ? `${info.group}.${info.tag}` : info.tag, header.metrics),
     description: info.description,
     type: "number",
     differs: true,
-    isExtra: isExtra(info, header.metrics),
+    isUndeclared: isUndeclared(info, header.metrics),
     cells: cellsOf(byGroup, i, ""),
     metric: { group: info.group, tag: info.tag },
   }));
-  const differing = hparams.filter(({ differs, isExtra }) => differs && !isExtra);
-  const same = hparams.filter(({ differs, isExtra }) => !differs && !isExtra);
-  const extra = hparams.filter(({ isExtra }) => isExtra);
+  const differing = hparams.filter(({ differs, isUndeclared }) => differs && !isUndeclared);
+  const same = hparams.filter(({ differs, isUndeclared }) => !differs && !isUndeclared);
+  const extra = hparams.filter(({ isUndeclared }) => isUndeclared);
   const columns = [...infoColumns(groups), ...differing, ...same, ...extra, ...metrics];
   return {
     columns,
@@ -66,7 +67,7 @@ export function readSweep({ header, tables: [byGroup, bySession] }) {
     metrics,
     groups,
     sessions,
-    ofSessions: metrics.map((_, i) => ({
+    sessionValues: metrics.map((_, i) => ({
       value: bySession[`m${i}`],
       step: bySession[`m${i}.step`],
       wallTime: bySession[`m${i}.wall_time`],
@@ -77,8 +78,8 @@ export function readSweep({ header, tables: [byGroup, bySession] }) {
 }
 
 /**
- * What is shown of a name. The same metric of several runs is often called the same: then the name says which it is.
- * @param {string} displayName  "": none
+ * The label of a hyperparameter or metric. If several have the same display name, the label includes the name.
+ * @param {string} displayName  "" for none
  * @param {string} name
  * @param {readonly { display_name: string }[]} all  of its kind
  */
@@ -88,9 +89,10 @@ function labelOf(displayName, name, all) {
 }
 
 /**
+ * The cells of a metric, one per group.
  * @param {Record<string, Float64Array>} byGroup
- * @param {number} i  of the metric
- * @param {string} which  "" is the last value
+ * @param {number} i  index of the metric
+ * @param {string} which  suffix of the table's column; "" for last values
  * @returns {Cell[]}
  */
 function cellsOf(byGroup, i, which) {
@@ -99,6 +101,7 @@ function cellsOf(byGroup, i, which) {
 }
 
 /**
+ * The lowest or highest values of a metric over the steps.
  * @param {Record<string, Float64Array>} byGroup
  * @param {Record<string, Float64Array>} bySession
  * @param {number} i
@@ -108,47 +111,46 @@ function cellsOf(byGroup, i, which) {
 function extremeOf(byGroup, bySession, i, which) {
   return {
     cells: cellsOf(byGroup, i, `.${which}`),
-    ofSessions: { value: bySession[`m${i}.${which}`], step: bySession[`m${i}.${which}_step`], wallTime: bySession[`m${i}.wall_time`] },
+    sessionValues: { value: bySession[`m${i}.${which}`], step: bySession[`m${i}.${which}_step`], wallTime: bySession[`m${i}.wall_time`] },
   };
 }
 
 /**
- * The sweep with the best value over the steps in place of the last one, of each metric of which it is known what is
- * better.
+ * The sweep with the best values over the steps in place of the last ones, for each metric whose goal is known.
  * @param {Sweep} sweep
  * @param {(metric: Column) => import("./types.js").Goal | null} goalOf
- * @returns {Sweep}  as it was where there are only last values
+ * @returns {Sweep}  the same sweep if it has only last values
  */
 export function withBestValues(sweep, goalOf) {
   const { extremes } = sweep;
   if (!extremes) return sweep;
-  const ofSessions = [...sweep.ofSessions];
+  const sessionValues = [...sweep.sessionValues];
   const metrics = sweep.metrics.map((metric) => {
     const goal = goalOf(metric);
     if (!goal) return metric;
-    const of = goal === "min" ? "lowest" : "highest";
-    const best = extremes[metric.index][of];
-    ofSessions[metric.index] = best.ofSessions;
-    return /** @type {Column} */ ({ ...metric, of, title: metric.label, label: `${metric.label} (${goal})`, cells: best.cells });
+    const extreme = goal === "min" ? "lowest" : "highest";
+    const best = extremes[metric.index][extreme];
+    sessionValues[metric.index] = best.sessionValues;
+    return /** @type {Column} */ ({ ...metric, extreme, title: metric.label, label: `${metric.label} (${goal})`, cells: best.cells });
   });
   const columns = [...sweep.columns.filter(({ kind }) => kind !== "metric"), ...metrics];
-  return { ...sweep, columns, byKey: new Map(columns.map((column) => [column.key, column])), metrics, ofSessions };
+  return { ...sweep, columns, byKey: new Map(columns.map((column) => [column.key, column])), metrics, sessionValues };
 }
 
 /**
- * Whether it was found beside what the experiment declares. One that declares nothing of its kind hides nothing.
+ * Whether the experiment declares others of its kind but not this one. If it declares none, nothing is hidden.
  * @param {{ declared: boolean }} info
  * @param {readonly { declared: boolean }[]} all
  */
-function isExtra(info, all) {
+function isUndeclared(info, all) {
   return !info.declared && all.some(({ declared }) => declared);
 }
 
 /**
- * Texts and booleans, and numbers where there are some: among these, NaN stands for no value but where it was logged.
- * @param {readonly Cell[] | undefined} strings
+ * The cells of a hyperparameter. NaN in `numbers` means that the cell is in `strings` or missing, except in rows of `nan`.
+ * @param {readonly Cell[] | undefined} strings  texts and booleans
  * @param {Float64Array | undefined} numbers
- * @param {readonly number[]} [nan]  rows
+ * @param {readonly number[]} [nan]  rows in which NaN was logged
  */
 function hparamCells(strings, numbers, nan = []) {
   /** @type {Cell[]} */
@@ -157,12 +159,12 @@ function hparamCells(strings, numbers, nan = []) {
   return cells;
 }
 
-/** @param {any} columns @returns {Session[]} */
+/** The sessions of a response. @param {any} columns @returns {Session[]} */
 function readSessions(columns) {
   return columns.names.map((/** @type {string} */ name, /** @type {number} */ index) => ({
     name,
     index,
-    // Nobody said how it ended: it may still run.
+    // No status was logged: the session may still be running.
     status: columns.status[index] === "unknown" ? "no end logged" : columns.status[index],
     start: columns.start[index] || NaN,
     end: columns.end[index] || NaN,
@@ -172,7 +174,7 @@ function readSessions(columns) {
 }
 
 /**
- * What is known of a group beside its hyperparameters and metrics.
+ * Columns with information about groups: name, status, sessions, start and duration.
  * @param {readonly Group[]} groups
  * @returns {Column[]}
  */
@@ -180,20 +182,20 @@ function infoColumns(groups) {
   /** @type {[key: string, label: string, type: Column["type"], description: string, read: (group: Group) => Cell][]} */
   const columns = [
     ["name", "Name", "string", "The run of the session, or the group of sessions with the same hyperparameters", ({ label }) => label],
-    ["status", "Status", "string", "What the job said at its end", ({ sessions }) => statusOf(sessions)],
+    ["status", "Status", "string", "The status that the job logged when it ended", ({ sessions }) => statusOf(sessions)],
     ["sessions", "Sessions", "number", "How many runs have these hyperparameters", ({ sessions }) => sessions.length],
-    ["start", "Started", "time", "When the first of its sessions began", ({ sessions }) => least(sessions.map(({ start }) => start))],
-    ["duration", "Duration", "duration", "From start to end, the mean of its sessions", ({ sessions }) => meanDuration(sessions)],
+    ["start", "Started", "time", "When the first of its sessions started", ({ sessions }) => earliest(sessions.map(({ start }) => start))],
+    ["duration", "Duration", "duration", "The mean duration of its sessions", ({ sessions }) => meanDuration(sessions)],
   ];
   return columns.map(([key, label, type, description, read], index) => {
     const cells = groups.map(read);
-    // A row is found by the name of any of its sessions.
+    // Filters of names match the name of any session of the row.
     const texts = key === "name" ? groups.map(({ label: name, sessions }) => [name, ...sessions.map((session) => session.name)].join("\n")) : undefined;
-    return { key, kind: "info", index, label, description, type, differs: new Set(cells).size > 1, isExtra: false, cells, texts, metric: null };
+    return { key, kind: "info", index, label, description, type, differs: new Set(cells).size > 1, isUndeclared: false, cells, texts, metric: null };
   });
 }
 
-/** @param {readonly Session[]} sessions */
+/** The status of a group, with counts if its sessions differ. @param {readonly Session[]} sessions */
 function statusOf(sessions) {
   /** @type {Map<string, number>} */
   const counts = new Map();
@@ -202,20 +204,20 @@ function statusOf(sessions) {
   return Array.from(counts, ([status, count]) => `${count} ${status}`).join(", ");
 }
 
-/** @param {readonly number[]} values */
-function least(values) {
+/** The smallest finite value; null if there is none. @param {readonly number[]} values */
+function earliest(values) {
   const known = values.filter(Number.isFinite);
   return known.length > 0 ? Math.min(...known) : null;
 }
 
-/** @param {readonly Session[]} sessions */
+/** The mean duration in seconds; null if no duration is known. @param {readonly Session[]} sessions */
 function meanDuration(sessions) {
   const known = sessions.map(({ start, end }) => end - start).filter((duration) => duration >= 0);
   return known.length > 0 ? known.reduce((sum, duration) => sum + duration, 0) / known.length : null;
 }
 
 /**
- * The run that has a metric of a session: `exp/a` and `eval` is `exp/a/eval`.
+ * The run with a metric of a session: `exp/a/eval` for session `exp/a` and group `eval`.
  * @param {string} session
  * @param {string} group  of the metric
  */
@@ -226,9 +228,9 @@ export function runOf(session, group) {
 }
 
 /**
- * Which sessions are shown, and in which colour: those that are a run that is shown, or that have one below them.
+ * The colours of selected runs and of all directories above them. A session is shown if its name has a colour.
  * @param {readonly { name: string, color: string }[]} runs
- * @returns {Map<string, string>} folder or run, to a colour
+ * @returns {Map<string, string>} run or directory to colour
  */
 export function colorsOfRuns(runs) {
   /** @type {Map<string, string>} */
@@ -236,7 +238,7 @@ export function colorsOfRuns(runs) {
   for (const { name, color } of runs) {
     for (let slash = name.lastIndexOf("/"); slash > 0; slash = name.lastIndexOf("/", slash - 1)) {
       const parent = name.slice(0, slash);
-      if (colors.has(parent)) break; // and so have those above it
+      if (colors.has(parent)) break; // then all directories above it have a colour, too
       colors.set(parent, color);
     }
     if (!colors.has(".")) colors.set(".", color);
@@ -246,7 +248,7 @@ export function colorsOfRuns(runs) {
 }
 
 /**
- * The session that a run belongs to: itself, or the nearest above it.
+ * The session that a run belongs to: the run itself, or the nearest directory above it that is a session.
  * @param {string} run
  * @param {ReadonlyMap<string, unknown>} sessions  by name
  * @returns {string | null}

@@ -1,5 +1,5 @@
 /**
- * Everything that the parts of the tab share: the rows that are shown, their colours, and what the reader can do.
+ * The state that all panels of the tab share: the rows shown, their colours, and the reader's actions.
  */
 
 import { computed, signal } from "@preact/signals-core";
@@ -10,11 +10,11 @@ import { formatLists } from "tbcore/lib/name-lists.js";
 import { filterRows, formatFilters, replaceFilter } from "./filters.js";
 import { bestRow } from "./goals.js";
 import { importanceOf } from "./importance.js";
-import { sortRows } from "./order.js";
-import { gradesOf, rampOf } from "./ramp.js";
+import { sortRows } from "./sorting.js";
+import { gradesOf, rampOf } from "./color-ramp.js";
 import { colorsOfRuns, sessionOf, withBestValues } from "./sweep.js";
-import { VALUE_OF, writerOf } from "./texts.js";
-import { AGGREGATIONS, formatSorts, goalOf, parseView, toggled, VALUES, withScale } from "./view.js";
+import { VALUE_NAMES, writerOf } from "./cell-text.js";
+import { AGGREGATIONS, formatSorts, goalOf, parseView, toggled, VALUE_CHOICES, withScale } from "./view.js";
 
 /**
  * @typedef {import("./types.js").Column} Column
@@ -26,38 +26,39 @@ import { AGGREGATIONS, formatSorts, goalOf, parseView, toggled, VALUES, withScal
  * @typedef {ReturnType<typeof useTab>} Tab
  */
 
-const AGGREGATION_NAMES = { avg: "mean", min: "least", max: "greatest", median: "median" };
-/** What costs more than a frame waits until the filters stand still. */
-const SETTLED_MS = 200;
-const NO_METRIC = "#888888";
+const AGGREGATION_NAMES = { avg: "mean", min: "minimum", max: "maximum", median: "median" };
+/** How long filters must stay unchanged before importance is computed, which takes longer than a frame. */
+const DEBOUNCE_MS = 200;
+const NO_METRIC_COLOR = "#888888";
 
 /**
+ * The state of the tab, computed again at each render.
  * @param {Host} host
- * @param {Sweep} asked
+ * @param {Sweep} loadedSweep  with last values
  * @param {import("tbcore/lib/answers.js").Answers<import("./curves.js").Curve>} answers
  */
-export function useTab(host, asked, answers) {
+export function useTab(host, loadedSweep, answers) {
   const settings = host.settings.value;
   const theme = host.theme.value;
   const runs = host.wantedRuns.value;
   const text = JSON.stringify(settings);
   const values = valuesOf(settings);
-  const first = useMemo(() => parseView(settings, asked), [text, asked]);
+  const first = useMemo(() => parseView(settings, loadedSweep), [text, loadedSweep]);
   const sweep = useMemo(
-    () => (values === "best" ? withBestValues(asked, (column) => (column === first.metric ? first.goal : goalOf(column))) : asked),
-    [asked, values, first.metric, first.goal],
+    () => (values === "best" ? withBestValues(loadedSweep, (column) => (column === first.metric ? first.goal : goalOf(column))) : loadedSweep),
+    [loadedSweep, values, first.metric, first.goal],
   );
-  // The metric stays what it is: with other values another one might be likelier.
-  const parsed = useMemo(() => (first.metric && sweep !== asked ? parseView({ ...settings, metric: first.metric.key, goal: first.goal }, sweep) : first), [text, sweep]);
-  const open = useSame([...parsed.open]);
+  // Keep the metric, since another one might be the default for best values.
+  const parsed = useMemo(() => (first.metric && sweep !== loadedSweep ? parseView({ ...settings, metric: first.metric.key, goal: first.goal }, sweep) : first), [text, sweep]);
+  const open = useStable([...parsed.open]);
   const openNames = useMemo(() => new Set(open), [open]);
-  // The same lists as before where they are equal: what is made of them need not be made again.
+  // Reuse equal lists, so that nothing that depends on them is computed again.
   const view = {
     ...parsed,
-    columns: useSame(parsed.columns),
-    axes: useSame(parsed.axes),
-    filters: useSame(parsed.filters),
-    sorts: useSame(parsed.sorts),
+    columns: useStable(parsed.columns),
+    axes: useStable(parsed.axes),
+    filters: useStable(parsed.filters),
+    sorts: useStable(parsed.sorts),
     open: openNames,
   };
   const { metric, goal, filters, sorts } = view;
@@ -70,14 +71,14 @@ export function useTab(host, asked, answers) {
     [sweep, runColors],
   );
   const arePatternsThere = filters.some((filter) => "text" in filter) && makeFilter(".").matches("a");
-  const passing = useMemo(() => filterRows(candidates, filters, sweep.byKey, makeFilter), [candidates, filters, arePatternsThere]);
-  const rows = useMemo(() => sortRows(passing, sorts, sweep.byKey), [passing, sorts]);
-  const others = useMemo(() => {
-    const shown = new Set(passing);
+  const passingRows = useMemo(() => filterRows(candidates, filters, sweep.byKey, makeFilter), [candidates, filters, arePatternsThere]);
+  const rows = useMemo(() => sortRows(passingRows, sorts, sweep.byKey), [passingRows, sorts]);
+  const filteredOut = useMemo(() => {
+    const shown = new Set(passingRows);
     return shown.size === candidates.length ? [] : candidates.filter((row) => !shown.has(row));
-  }, [passing]);
-  const best = useMemo(() => bestRow(passing, metric, goal), [passing, metric, goal]);
-  const picked = useSame(
+  }, [passingRows]);
+  const best = useMemo(() => bestRow(passingRows, metric, goal), [passingRows, metric, goal]);
+  const picked = useStable(
     useMemo(() => {
       const byName = new Map(candidates.map((row) => [sweep.groups[row].name, row]));
       return [...parsed.picked].flatMap((name) => byName.get(name) ?? []);
@@ -86,7 +87,7 @@ export function useTab(host, asked, answers) {
 
   // --- colours
   const ramp = useMemo(() => rampOf(theme), [theme]);
-  const graded = useSame([...new Set([...view.columns, ...view.axes, ...(metric ? [metric] : [])])].filter(({ kind }) => kind === "metric"));
+  const graded = useStable([...new Set([...view.columns, ...view.axes, ...(metric ? [metric] : [])])].filter(({ kind }) => kind === "metric"));
   const grades = useMemo(
     () =>
       new Map(
@@ -104,11 +105,11 @@ export function useTab(host, asked, answers) {
   const colorOf = useMemo(
     () => (/** @type {number} */ row) => {
       const grade = gradeOfRow(row);
-      return Number.isNaN(grade) ? NO_METRIC : ramp[Math.round(grade * (ramp.length - 1))];
+      return Number.isNaN(grade) ? NO_METRIC_COLOR : ramp[Math.round(grade * (ramp.length - 1))];
     },
     [gradeOfRow, ramp],
   );
-  /** Rows in the order in which they are drawn: the best over all others. */
+  /** Rows in drawing order: the best is drawn last, over all others. */
   const worstFirst = useMemo(
     () => (/** @type {readonly number[]} */ list) => {
       const order = list.map((row) => ({ row, grade: gradeOfRow(row) }));
@@ -116,24 +117,24 @@ export function useTab(host, asked, answers) {
     },
     [gradeOfRow],
   );
-  /** @param {Group} group */
-  const runColorOf = ({ sessions }) => sessions.map(({ name }) => runColors.get(name)).find(Boolean) ?? NO_METRIC;
+  /** The colour of a group's first selected session. @param {Group} group */
+  const runColorOf = ({ sessions }) => sessions.map(({ name }) => runColors.get(name)).find(Boolean) ?? NO_METRIC_COLOR;
 
-  // --- what goes with the metric
-  const settledRows = useSettled(passing);
-  /** Worked out for columns in sight. */
+  // --- importance of hyperparameters
+  const debouncedRows = useDebounced(passingRows);
+  /** The importance of a column, computed when it is first shown. */
   const importance = useMemo(() => {
     /** @type {Map<string, import("./importance.js").Importance | null>} */
     const known = new Map();
     return (/** @type {Column} */ column) => {
       if (!metric || column.kind !== "hparam" || !column.differs) return null;
       let found = known.get(column.key);
-      if (found === undefined) known.set(column.key, (found = importanceOf(column, metric, settledRows)));
+      if (found === undefined) known.set(column.key, (found = importanceOf(column, metric, debouncedRows)));
       return found;
     };
-  }, [settledRows, metric, sweep]);
+  }, [debouncedRows, metric, sweep]);
 
-  // --- the row pointed at, here or in the list of runs
+  // --- the hovered row, here or in the list of runs
   const rowOfSession = useMemo(() => {
     /** @type {Map<string, number>} */
     const rowOf = new Map();
@@ -151,21 +152,21 @@ export function useTab(host, asked, answers) {
   );
   const shownRow = useMemo(() => signal(/** @type {{ row: number } | null} */ (null)), []);
 
-  /** @param {string} name @param {string | null} value */
+  /** Sets a setting in the page address. @param {string} name @param {string | null} value  null for the default */
   const set = (name, value) => host.settings.set(name, value);
-  /** @param {string} name  of a group */
+  /** Checks a group for comparison, or unchecks it. @param {string} name  of the group */
   const togglePick = (name) => set("pick", toggled(parsed.picked, name));
-  /** @param {number} row */
+  /** Scrolls the table to a row. @param {number} row */
   const showRow = (row) => {
-    if (!view.parts.has("table")) togglePart("table");
+    if (!view.panels.has("table")) togglePanel("table");
     shownRow.value = { row };
   };
-  /** @param {import("./view.js").Part} part */
-  const togglePart = (part) => {
-    const text = toggled(view.parts, part);
-    if (text !== null) set("show", text); // something is always shown
+  /** @param {import("./view.js").Panel} panel */
+  const togglePanel = (panel) => {
+    const text = toggled(view.panels, panel);
+    if (text !== null) set("show", text); // one panel is always shown
   };
-  const pictures = useRef(/** @type {Map<import("./view.js").Part, () => Promise<Blob>>} */ (new Map())).current;
+  const exporters = useRef(/** @type {Map<import("./view.js").Panel, () => Promise<Blob>>} */ (new Map())).current;
   const nameColumn = /** @type {Column} */ (sweep.byKey.get("name"));
   return {
     host,
@@ -175,10 +176,10 @@ export function useTab(host, asked, answers) {
     answers,
     candidates,
     rows,
-    others,
+    filteredOut,
     picked,
     bestRow: best,
-    bestText: metric ? `The best ${metric.label} of the ${plural(rows.length, "row")} shown, by ${VALUE_OF[metric.of ?? "last"]}` : "",
+    bestText: metric ? `The best ${metric.label} of the ${plural(rows.length, "row")} shown, by ${VALUE_NAMES[metric.extreme ?? "last"]}` : "",
     runColors,
     runColorOf,
     ramp,
@@ -190,30 +191,30 @@ export function useTab(host, asked, answers) {
     shownRow,
     aggregation,
     values,
-    /** More than the list of runs has checked, because nobody has chosen there. */
+    /** Whether all sessions are shown, not only the newest runs that are checked by default. */
     areAllShown: host.runs.value.length < runs.length,
     aggregationName: AGGREGATION_NAMES[aggregation],
     nameColumn,
-    /** What takes a picture of a plot that is shown. */
-    pictures,
-    /** For the list of columns; names stand before all others. */
+    /** Functions that export the visible plots as PNG. */
+    exporters,
+    /** All columns but the name, which is always first. */
     listedColumns: sweep.columns.filter((column) => column !== nameColumn),
 
     set,
     togglePick,
-    togglePart,
+    togglePanel,
     showRow,
-    /** @param {number} row */
+    /** Checks or unchecks a row, and scrolls the table to it. @param {number} row */
     pickAndShow(row) {
       togglePick(sweep.groups[row].name);
-      if (view.parts.has("table")) shownRow.value = { row };
+      if (view.panels.has("table")) shownRow.value = { row };
     },
-    /** @param {string} name  of a group */
+    /** Opens or closes the details of a group. @param {string} name  of the group */
     toggleOpen: (name) => set("open", toggled(view.open, name)),
-    /** @param {number | null} row */
+    /** Sets the hovered row. @param {number | null} row */
     hover(row) {
       const name = row === null ? null : sweep.groups[row].sessions[0].name;
-      // A session's own run, or one below it, may be pointed at in the list already.
+      // The hovered run in the list may be another run of the same row already.
       if (row !== hoveredRow.peek() || name === null) host.hoveredRun.set(name);
     },
     /** @param {string} key @returns {ColumnFilter | null} */
@@ -244,18 +245,18 @@ export function useTab(host, asked, answers) {
     /** @param {Column} column @param {import("./types.js").Cell} cell */
     write: (column, cell) => writerOf(column)(cell),
     /** @param {Column} column @param {Session} session */
-    hasMetric: (column, session) => !Number.isNaN(sweep.ofSessions[column.index].wallTime[session.index]),
-    sayCounts() {
+    hasMetric: (column, session) => !Number.isNaN(sweep.sessionValues[column.index].wallTime[session.index]),
+    countsText() {
       const noun = sweep.groups.length === sweep.sessions.length ? "session" : "group";
       const shown = rows.length === candidates.length ? plural(candidates.length, noun) : `${rows.length} of ${plural(candidates.length, noun)}`;
       const numHidden = sweep.groups.length - candidates.length;
-      return numHidden > 0 ? `${shown}, ${numHidden} more not checked in the list of runs` : shown;
+      return numHidden > 0 ? `${shown}, ${numHidden} more not selected in the list of runs` : shown;
     },
   };
 }
 
 /**
- * How the sessions of a group make one value.
+ * How the sessions of a group are combined, from the settings.
  * @param {Readonly<Record<string, string>>} settings
  */
 export function aggregationOf(settings) {
@@ -263,36 +264,36 @@ export function aggregationOf(settings) {
 }
 
 /**
- * Which of the values that a session logged of a metric is looked at.
+ * Which value of a metric counts for each session, from the settings.
  * @param {Readonly<Record<string, string>>} settings
  */
 export function valuesOf(settings) {
-  return VALUES.find((name) => name === settings.values) ?? "last";
+  return VALUE_CHOICES.find((name) => name === settings.values) ?? "last";
 }
 
 /**
- * The list as it was, while a new one is equal.
+ * The previous list as long as the new one is equal to it.
  * @template T
  * @param {readonly T[]} list
  * @returns {readonly T[]}
  */
-function useSame(list) {
+function useStable(list) {
   const last = useRef(list);
   const old = last.current;
-  const areEqual = old.length === list.length && old.every((item, i) => item === list[i] || JSON.stringify(item) === JSON.stringify(list[i]));
-  if (!areEqual) last.current = list;
+  const isEqual = old.length === list.length && old.every((item, i) => item === list[i] || JSON.stringify(item) === JSON.stringify(list[i]));
+  if (!isEqual) last.current = list;
   return last.current;
 }
 
 /**
- * The value once it has not changed for a moment.
+ * The value, after it has not changed for DEBOUNCE_MS.
  * @template T
  * @param {T} value
  */
-function useSettled(value) {
+function useDebounced(value) {
   const [settled, setSettled] = useState(value);
   useEffect(() => {
-    const timer = setTimeout(() => setSettled(value), SETTLED_MS);
+    const timer = setTimeout(() => setSettled(value), DEBOUNCE_MS);
     return () => clearTimeout(timer);
   }, [value]);
   return settled;

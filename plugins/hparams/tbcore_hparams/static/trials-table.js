@@ -1,6 +1,6 @@
 /**
- * The table: a row for each group of sessions, of which only those in sight exist. It scrolls both ways; the heading and
- * the names stay. Without any row it is there as well: the filter that is being typed is in its heading.
+ * The table: a row for each group of sessions. Only visible rows and columns are rendered. The table scrolls both ways
+ * below fixed headings and beside fixed names. It is shown even without rows, since a filter in its heading may be open.
  */
 
 import { html } from "htm/preact";
@@ -11,47 +11,47 @@ import { Icon } from "tbcore/lib/icons.js";
 import { cutLabel } from "tbcore/lib/run-tree.js";
 import { ColumnFilterForm } from "./column-filter.js";
 import { allowDrop, onDropped, startDrag } from "./column-list.js";
-import { NoRows } from "./empty.js";
+import { NoRows } from "./empty-states.js";
 import { ImportanceMark } from "./importance-mark.js";
-import { moveKey, nextSort } from "./order.js";
+import { moveKey, nextSort } from "./sorting.js";
 import { RowDetails } from "./row-details.js";
 import { isNumeric } from "./scales.js";
-import { exactText, shortText, writerOf } from "./texts.js";
+import { exactText, shortText, writerOf } from "./cell-text.js";
 
 /** @typedef {import("./types.js").Column} Column */
 
-const ROW_HEIGHT = 31;
-const HEAD_HEIGHT = 46;
-/** Of a row that was opened, until it is measured. */
-const DETAILS_HEIGHT = 300;
-/** Rows beyond the edges, so that scrolling and the Tab key find something there. */
-const SPARE = 6;
-/** Columns come into sight so many at a time. */
-const COLUMNS = 4;
-/** Width of a column: so many pixels a character, and what is beside the text. */
-const CHARACTER = 8;
-const BESIDE = 24;
-const NARROWEST = 84;
-const WIDEST = 220;
-/** The column of names: beside the text, and its limits. */
-const BESIDE_NAME = 100;
-const NARROWEST_NAME = 180;
-const WIDEST_NAME = 420;
-/** So many rows are looked at for the width of a column. */
-const SAMPLED = 100;
-/** How strong the colours of cells are, of 255. */
-const TINT = "66";
+const ROW_HEIGHT_PX = 31;
+const HEAD_HEIGHT_PX = 46;
+/** Height of the details of a row before they are measured. */
+const INITIAL_DETAILS_HEIGHT_PX = 300;
+/** Rows rendered beyond each edge, for scrolling and for the Tab key. */
+const OVERSCAN_ROWS = 6;
+/** Columns are rendered in batches of this size. */
+const COLUMN_BATCH = 4;
+/** Widths of columns: estimated per character, with padding and limits. */
+const CHARACTER_WIDTH_PX = 8;
+const CELL_PADDING_PX = 24;
+const MIN_COLUMN_WIDTH_PX = 84;
+const MAX_COLUMN_WIDTH_PX = 220;
+/** The same for the column of names, which has buttons beside the text. */
+const NAME_PADDING_PX = 100;
+const MIN_NAME_WIDTH_PX = 180;
+const MAX_NAME_WIDTH_PX = 420;
+/** Number of cells that determine the width of a column. */
+const NUM_CELLS_MEASURED = 100;
+/** Opacity of the background colour of cells. */
+const CELL_ALPHA_HEX = "66";
 
-/** @param {{ tab: import("./tab.js").Tab }} props */
+/** The table. @param {{ tab: import("./tab.js").Tab }} props */
 export function TrialsTable({ tab }) {
   const { sweep, view, rows } = tab;
   const { columns } = view;
   const box = useRef(/** @type {HTMLElement | null} */ (null));
-  const [sight, setSight] = useState({ top: 0, left: 0, height: 600, width: 800 });
+  const [viewport, setViewport] = useState({ top: 0, left: 0, height: 600, width: 800 });
   const [heights, setHeights] = useState(/** @type {ReadonlyMap<string, number>} */ (new Map()));
   const measure = () => {
     const { scrollTop: top, scrollLeft: left, clientHeight: height, clientWidth: width } = /** @type {HTMLElement} */ (box.current);
-    setSight((old) => (old.top === top && old.left === left && old.height === height && old.width === width ? old : { top, left, height, width }));
+    setViewport((old) => (old.top === top && old.left === left && old.height === height && old.width === width ? old : { top, left, height, width }));
   };
   useLayoutEffect(() => {
     if (!box.current) return undefined;
@@ -65,31 +65,31 @@ export function TrialsTable({ tab }) {
     const edges = new Float64Array(rows.length + 1);
     rows.forEach((row, i) => {
       const { name } = sweep.groups[row];
-      edges[i + 1] = edges[i] + ROW_HEIGHT + (view.open.has(name) ? (heights.get(name) ?? DETAILS_HEIGHT) : 0);
+      edges[i + 1] = edges[i] + ROW_HEIGHT_PX + (view.open.has(name) ? (heights.get(name) ?? INITIAL_DETAILS_HEIGHT_PX) : 0);
     });
     return edges;
   }, [rows, sweep, view.open, heights]);
-  const first = Math.max(0, indexAt(tops, sight.top) - SPARE);
-  const last = Math.min(rows.length, indexAt(tops, sight.top + sight.height) + 1 + SPARE);
+  const first = Math.max(0, indexAt(tops, viewport.top) - OVERSCAN_ROWS);
+  const last = Math.min(rows.length, indexAt(tops, viewport.top + viewport.height) + 1 + OVERSCAN_ROWS);
 
-  // A row that was asked for elsewhere comes into sight.
+  // Scroll to a row that was selected outside the table.
   useEffect(() => {
     const index = tab.shownRow.value ? rows.indexOf(tab.shownRow.value.row) : -1;
     const element = box.current;
     if (!element || index < 0) return;
     const above = tops[index];
-    const room = element.clientHeight - HEAD_HEIGHT;
-    if (above < element.scrollTop || above + ROW_HEIGHT > element.scrollTop + room) element.scrollTop = above - room / 3;
+    const visibleHeight = element.clientHeight - HEAD_HEIGHT_PX;
+    if (above < element.scrollTop || above + ROW_HEIGHT_PX > element.scrollTop + visibleHeight) element.scrollTop = above - visibleHeight / 3;
   }, [tab.shownRow.value]);
 
   const widths = useMemo(() => columns.map((column) => widthOf(column)), [columns]);
   const nameWidth = useMemo(() => {
-    const longest = sweep.groups.reduce((most, { label }) => Math.max(most, label.length), 0);
-    return Math.min(WIDEST_NAME, Math.max(NARROWEST_NAME, longest * CHARACTER + BESIDE_NAME));
+    const longest = sweep.groups.reduce((longest, { label }) => Math.max(longest, label.length), 0);
+    return Math.min(MAX_NAME_WIDTH_PX, Math.max(MIN_NAME_WIDTH_PX, longest * CHARACTER_WIDTH_PX + NAME_PADDING_PX));
   }, [sweep]);
   const lefts = useMemo(() => widths.reduce((edges, width, i) => edges.fill(edges[i] + width, i + 1), new Float64Array(widths.length + 1)), [widths]);
-  const from = Math.floor(Math.max(0, indexAt(lefts, sight.left) - 1) / COLUMNS) * COLUMNS;
-  const to = Math.min(columns.length, Math.ceil((indexAt(lefts, sight.left + sight.width) + 1) / COLUMNS) * COLUMNS);
+  const from = Math.floor(Math.max(0, indexAt(lefts, viewport.left) - 1) / COLUMN_BATCH) * COLUMN_BATCH;
+  const to = Math.min(columns.length, Math.ceil((indexAt(lefts, viewport.left + viewport.width) + 1) / COLUMN_BATCH) * COLUMN_BATCH);
   const writers = useMemo(() => columns.map(writerOf), [columns]);
   const keys = useMemo(() => columns.map(({ key }) => key), [columns]);
   /** @param {string} name @param {number} height */
@@ -97,7 +97,7 @@ export function TrialsTable({ tab }) {
   /** @param {number} height */
   const gap = (height) => height > 0 && html`<tr aria-hidden="true" class="gap" style=${{ height: `${height}px` }}></tr>`;
 
-  return html`<div class="trials" ref=${box} onScroll=${measure} onPointerLeave=${() => tab.hover(null)} style=${{ "--in-sight": `${sight.width}px`, "--name-width": `min(${nameWidth}px, 44vw)` }}>
+  return html`<div class="trials" ref=${box} onScroll=${measure} onPointerLeave=${() => tab.hover(null)} style=${{ "--in-viewport": `${viewport.width}px`, "--name-width": `min(${nameWidth}px, 44vw)` }}>
     <table aria-label="Sessions" aria-rowcount=${rows.length + 1} aria-colcount=${columns.length + 1} onKeyDown=${onRowKey}>
       <colgroup>
         <col class="name" />
@@ -107,9 +107,9 @@ export function TrialsTable({ tab }) {
       <thead>
         <tr aria-rowindex="1">
           <${Heading} tab=${tab} column=${tab.nameColumn} keys=${keys} isFixed />
-          ${beside(from)}
+          ${skippedCells(from)}
           ${columns.slice(from, to).map((column) => html`<${Heading} key=${column.key} tab=${tab} column=${column} keys=${keys} />`)}
-          ${beside(columns.length - to)}
+          ${skippedCells(columns.length - to)}
           <td></td>
         </tr>
       </thead>
@@ -130,12 +130,12 @@ export function TrialsTable({ tab }) {
   </div>`;
 }
 
-/** Columns out of sight. @param {number} count */
-function beside(count) {
+/** A cell in place of columns that are not rendered. @param {number} count */
+function skippedCells(count) {
   return count > 0 && html`<td colspan=${count} aria-hidden="true"></td>`;
 }
 
-/** The last row that begins at or above a place. @param {Float64Array} tops @param {number} at */
+/** Index of the last row or column that starts at or before a position. @param {Float64Array} tops @param {number} at */
 function indexAt(tops, at) {
   let low = 0;
   let high = tops.length - 1;
@@ -147,16 +147,16 @@ function indexAt(tops, at) {
   return low;
 }
 
-/** @param {Column} column */
+/** The width of a column in CSS pixels. @param {Column} column */
 function widthOf(column) {
   const write = writerOf(column);
-  const longest = column.cells.slice(0, SAMPLED).reduce((/** @type {number} */ most, cell) => Math.max(most, write(cell).length), 0);
-  const wanted = Math.max(longest * CHARACTER + BESIDE, column.label.length * CHARACTER + BESIDE + 34);
-  return Math.round(Math.min(WIDEST, Math.max(NARROWEST, wanted)));
+  const longest = column.cells.slice(0, NUM_CELLS_MEASURED).reduce((/** @type {number} */ longest, cell) => Math.max(longest, write(cell).length), 0);
+  const needed = Math.max(longest * CHARACTER_WIDTH_PX + CELL_PADDING_PX, column.label.length * CHARACTER_WIDTH_PX + CELL_PADDING_PX + 34);
+  return Math.round(Math.min(MAX_COLUMN_WIDTH_PX, Math.max(MIN_COLUMN_WIDTH_PX, needed)));
 }
 
 /**
- * The arrow keys go from row to row, on the same kind of control.
+ * Moves the focus by arrow keys to the same control in the next row.
  * @param {KeyboardEvent} event
  */
 function onRowKey(event) {
@@ -174,17 +174,18 @@ function onRowKey(event) {
 }
 
 /**
+ * The heading of a column: its name, order, filter and importance.
  * @param {object} props
  * @param {import("./tab.js").Tab} props.tab
  * @param {Column} props.column
  * @param {readonly string[]} props.keys  of all columns
- * @param {boolean} [props.isFixed]  it stays where it is
+ * @param {boolean} [props.isFixed]  whether the column cannot be moved
  */
 function Heading({ tab, column, keys, isFixed = false }) {
   const { view } = tab;
   const { key, label, description, kind } = column;
-  const place = view.sorts.findIndex((sort) => sort.key === key);
-  const order = place < 0 ? null : view.sorts[place].descending ? "descending" : "ascending";
+  const sortIndex = view.sorts.findIndex((sort) => sort.key === key);
+  const order = sortIndex < 0 ? null : view.sorts[sortIndex].descending ? "descending" : "ascending";
   const filter = tab.filterOf(key);
   /** @param {MouseEvent} event */
   const onSort = (event) => tab.setSorts(nextSort(view.isSorted || event.shiftKey ? view.sorts : [], key, event.shiftKey));
@@ -196,7 +197,7 @@ function Heading({ tab, column, keys, isFixed = false }) {
     event.preventDefault();
     tab.setColumns(moveKey(keys, key, target));
   };
-  const sortHint = "Click to sort, with Shift by several columns; drag or Alt ← → to move";
+  const sortHint = "Click to sort, Shift-click to sort by several columns; drag or press Alt ← → to move";
   return html`<th
     scope="col"
     aria-colindex=${keys.indexOf(key) + 2}
@@ -210,7 +211,7 @@ function Heading({ tab, column, keys, isFixed = false }) {
     <div class="heading">
       <button type="button" class="sort" title="${description ? `${label}: ${description}` : label}\n${sortHint}" onClick=${onSort} onKeyDown=${isFixed ? undefined : onKeyDown}>
         <span>${label}</span>
-        ${order && html`<b aria-hidden="true">${order === "ascending" ? "↑" : "↓"}${view.sorts.length > 1 ? place + 1 : ""}</b>`}
+        ${order && html`<b aria-hidden="true">${order === "ascending" ? "↑" : "↓"}${view.sorts.length > 1 ? sortIndex + 1 : ""}</b>`}
       </button>
       <${Menu}
         icon="filter"
@@ -224,6 +225,7 @@ function Heading({ tab, column, keys, isFixed = false }) {
 }
 
 /**
+ * The menu of a column.
  * @param {object} props
  * @param {import("./tab.js").Tab} props.tab
  * @param {Column} props.column
@@ -239,14 +241,14 @@ function ColumnMenu({ tab, column }) {
 }
 
 /**
- * A row; made again only when something of it has changed.
+ * A row; its cells are rendered again only if they have changed.
  * @param {object} props
  * @param {import("./tab.js").Tab} props.tab
  * @param {number} props.row  of the sweep
  * @param {number} props.index  in the table
  * @param {readonly Column[]} props.columns
- * @param {number} props.from  columns in sight
- * @param {number} props.to
+ * @param {number} props.from  first rendered column
+ * @param {number} props.to  end of the rendered columns
  * @param {readonly ((cell: import("./types.js").Cell) => string)[]} props.writers
  * @param {boolean} props.isOpen
  */
@@ -262,7 +264,7 @@ function Row({ tab, row, index, columns, from, to, writers, isOpen }) {
       columns.slice(from, to).map((column, i) => {
         const cell = column.cells[row];
         const share = grades.get(column.key)?.get(cell) ?? NaN;
-        const style = Number.isNaN(share) ? undefined : { backgroundColor: ramp[Math.round(share * (ramp.length - 1))] + TINT };
+        const style = Number.isNaN(share) ? undefined : { backgroundColor: ramp[Math.round(share * (ramp.length - 1))] + CELL_ALPHA_HEX };
         return html`<td key=${column.key} aria-colindex=${from + i + 2} class=${classOf(column, cell)} title=${exactText(column, cell) + spreadText(tab, column, group)} style=${style}>${writers[from + i](cell)}</td>`;
       }),
     [sweep, columns, from, to, grades, ramp, row, tab.aggregationName],
@@ -298,24 +300,24 @@ function Row({ tab, row, index, columns, from, to, writers, isOpen }) {
         />
         <span class="tb-name" onClick=${() => tab.toggleOpen(group.name)}><span class="tb-name-head">${head}</span><span class="tb-name-tail">${tail}</span></span>
         ${isBest && html`<span class="star" title=${tab.bestText}><${Icon} name="star" /><span class="tb-hidden">best</span></span>`}
-        ${group.sessions.length > 1 && html`<small class="count" title=${sayCount(tab, group)}>×${group.sessions.length}</small>`}
+        ${group.sessions.length > 1 && html`<small class="count" title=${countTooltip(tab, group)}>×${group.sessions.length}</small>`}
       </div>
     </th>
-    ${beside(from)}
+    ${skippedCells(from)}
     ${cells}
-    ${beside(columns.length - to)}
+    ${skippedCells(columns.length - to)}
     <td></td>
   </tr>`;
 }
 
-/** @param {import("./tab.js").Tab} tab @param {import("./types.js").Group} group */
-function sayCount(tab, { sessions }) {
+/** The tooltip of a row's number of sessions. @param {import("./tab.js").Tab} tab @param {import("./types.js").Group} group */
+function countTooltip(tab, { sessions }) {
   const numUnchecked = sessions.filter(({ name }) => !tab.runColors.has(name)).length;
-  return `sessions with these hyperparameters${numUnchecked > 0 ? `; ${numUnchecked} not checked in the list of runs, and counted as well` : ""}`;
+  return `sessions with these hyperparameters${numUnchecked > 0 ? `; ${numUnchecked} of them not selected in the list of runs, but included` : ""}`;
 }
 
 /**
- * How far the sessions of a row are apart: another line of the title.
+ * The range of values among the sessions of a row, as another line of the tooltip.
  * @param {import("./tab.js").Tab} tab
  * @param {Column} column
  * @param {import("./types.js").Group} group
@@ -324,11 +326,11 @@ function spreadText(tab, column, { sessions }) {
   if (column.kind !== "metric" || sessions.length === 1) return "";
   const measured = sessions.filter((session) => tab.hasMetric(column, session));
   if (measured.length === 0) return "";
-  const values = measured.map(({ index }) => tab.sweep.ofSessions[column.index].value[index]);
+  const values = measured.map(({ index }) => tab.sweep.sessionValues[column.index].value[index]);
   return `\n${tab.aggregationName} of ${plural(measured.length, "session")}, ${formatValue(Math.min(...values))} to ${formatValue(Math.max(...values))}`;
 }
 
-/** @param {Column} column @param {import("./types.js").Cell} cell */
+/** The CSS class of a cell. @param {Column} column @param {import("./types.js").Cell} cell */
 function classOf(column, cell) {
   if (cell === null) return isNumeric(column) ? "number missing" : "missing";
   if (typeof cell !== "number") return column.type === "mixed" ? `mixed ${typeof cell}` : "";
@@ -336,6 +338,7 @@ function classOf(column, cell) {
 }
 
 /**
+ * The details below an open row.
  * @param {object} props
  * @param {import("./tab.js").Tab} props.tab
  * @param {number} props.row
@@ -357,7 +360,7 @@ function Details({ tab, row, numColumns, onHeight }) {
   </tr>`;
 }
 
-/** For other tables. @param {{ column: Column, cell: import("./types.js").Cell }} props */
+/** A cell for other tables. @param {{ column: Column, cell: import("./types.js").Cell }} props */
 export function Cell({ column, cell }) {
   return html`<td class=${classOf(column, cell)} title=${exactText(column, cell)}>${shortText(column, cell)}</td>`;
 }

@@ -1,5 +1,5 @@
 /**
- * Types of the tab of hyperparameters. Nothing is here at run time, so that pages do not load it.
+ * Types of the hyperparameters tab. The module is empty at run time, and pages do not load it.
  */
 
 export {};
@@ -8,57 +8,57 @@ export {};
  * @typedef {import("tbcore/host.js").Host} Host
  * @typedef {import("tbcore/host.js").Run} Run
  *
- * @typedef {string | number | boolean | null} Cell  null: missing
- * @typedef {"min" | "max"} Goal  which values of a metric are better: the smallest, the greatest
- * @typedef {"avg" | "min" | "max" | "median"} Aggregation  of the sessions of a group
+ * @typedef {string | number | boolean | null} Cell  null if missing
+ * @typedef {"min" | "max"} Goal  whether small or large values of a metric are better
+ * @typedef {"avg" | "min" | "max" | "median"} Aggregation  how the sessions of a group are combined into one value
  *
- * @typedef {object} Column  of the table: a row each for the groups of the sweep
- * @property {string} key  short and readable: stands in the address
+ * @typedef {object} Column  a column of the table, with a cell for each group of the sweep
+ * @property {string} key  short and readable, for the page address
  * @property {"info" | "hparam" | "metric"} kind
- * @property {number} index  among its kind
+ * @property {number} index  among the columns of its kind
  * @property {string} label
  * @property {string} description
  * @property {"number" | "string" | "bool" | "mixed" | "time" | "duration"} type  time and duration are numbers of seconds
- * @property {boolean} differs  has more than one value, a missing one included
- * @property {boolean} isExtra  sessions have it, and the experiment declares others: shown where it is asked for
+ * @property {boolean} differs  whether it has more than one value; a missing value counts
+ * @property {boolean} isUndeclared  whether the experiment declares others of its kind but not this; hidden by default
  * @property {readonly Cell[]} cells
- * @property {readonly string[]} [texts]  what patterns are matched with, where these are not the cells
+ * @property {readonly string[]} [texts]  what regular expressions are matched with; the cells by default
  * @property {{ group: string, tag: string } | null} metric
- * @property {"lowest" | "highest"} [of]  a metric's values over the steps, whose cells these are; the last one where it is not there
- * @property {string} [title]  of the curve of a metric, where that is not the label
+ * @property {"lowest" | "highest"} [extreme]  which value over the steps the cells of a metric are; the last one by default
+ * @property {string} [title]  of the metric's curve; the label by default
  *
- * @typedef {object} Session  one training run, with the runs below it
+ * @typedef {object} Session  one training, with its run and the runs below it
  * @property {string} name  of its run
  * @property {number} index
  * @property {string} status
- * @property {number} start  seconds since the epoch; NaN: unknown
+ * @property {number} start  seconds since the epoch; NaN if unknown
  * @property {number} end
  * @property {string} modelUri
  * @property {string} monitorUrl
  *
  * @typedef {object} Group  sessions with the same hyperparameters: a row of the table
  * @property {string} name
- * @property {string} label  what is shown: the session's name where there is one only
+ * @property {string} label  the name to show: that of the session if there is only one
  * @property {readonly Session[]} sessions
  *
- * @typedef {object} SessionMetric  columns with a row for each session
+ * @typedef {object} SessionMetric  values of a metric, as columns with a row for each session
  * @property {Float64Array} value
  * @property {Float64Array} step
  * @property {Float64Array} wallTime
  *
- * @typedef {{ cells: readonly Cell[], ofSessions: SessionMetric }} MetricValues  of one metric, in groups and in sessions
+ * @typedef {{ cells: readonly Cell[], sessionValues: SessionMetric }} MetricValues  values of a metric, by group and by session
  *
  * @typedef {object} Sweep
- * @property {readonly Column[]} columns  in their natural order: information, hyperparameters that differ, others, metrics
+ * @property {readonly Column[]} columns  in default order: information, hyperparameters that differ, other ones, metrics
  * @property {ReadonlyMap<string, Column>} byKey
  * @property {readonly Column[]} metrics
  * @property {readonly Group[]} groups
  * @property {readonly Session[]} sessions
- * @property {readonly SessionMetric[]} ofSessions  for each metric
- * @property {readonly { lowest: MetricValues, highest: MetricValues }[] | null} extremes  likewise; null: nobody asked for them
+ * @property {readonly SessionMetric[]} sessionValues  one per metric
+ * @property {readonly { lowest: MetricValues, highest: MetricValues }[] | null} extremes  one per metric; null if they were not requested
  * @property {string} description  of the experiment
  *
- * @typedef {{ key: string, min: number | null, max: number | null }} IntervalFilter  closed; null: no bound
+ * @typedef {{ key: string, min: number | null, max: number | null }} IntervalFilter  a closed interval; null for no bound
  * @typedef {{ key: string, values: readonly Cell[] }} ValuesFilter
  * @typedef {{ key: string, text: string }} TextFilter  a regular expression
  * @typedef {IntervalFilter | ValuesFilter | TextFilter} ColumnFilter
@@ -69,13 +69,14 @@ export {};
  * @property {number} share  of the axis, 0 to 1
  * @property {string} label
  *
- * @typedef {object} Scale  places a column's cells on an axis
+ * @typedef {object} Scale  maps a column's cells to positions on an axis
  * @property {"linear" | "log" | "ordinal"} kind
- * @property {readonly Cell[]} categories  of an ordinal one, in their order
- * @property {(cell: Cell) => number} place  0 to 1; NaN: has no place
- * @property {(most: number) => Tick[]} ticks  at most about so many
- * @property {(from: number, to: number) => { min: number | null, max: number | null } | { values: Cell[] } | null} part  what
- *   lies between two shares, as a filter; null: everything
- * @property {(filter: ColumnFilter) => [number, number] | null} span  of a filter, as shares; null: it is no interval there
- * @property {string} unplaced  what to say of cells without a place; "": there are none
+ * @property {readonly Cell[]} categories  the values of an ordinal scale, in order
+ * @property {(cell: Cell) => number} position  0 to 1; NaN if the cell has no position on the axis
+ * @property {(maxTicks: number) => Tick[]} ticks  at most about this many
+ * @property {(from: number, to: number) => { min: number | null, max: number | null } | { values: Cell[] } | null} filterBetween
+ *   the filter for cells between two positions; null if it includes everything
+ * @property {(filter: ColumnFilter) => [number, number] | null} intervalOf  the positions between which a filter's cells
+ *   are; null if they are not an interval of the axis
+ * @property {string} unplacedLabel  label for cells without a position; "" if there are none
  */

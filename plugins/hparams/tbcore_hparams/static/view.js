@@ -1,12 +1,12 @@
 /**
- * What is looked at, and how: the texts of the address as columns of the sweep. Pure.
+ * The view: what the tab shows and how, from the settings in the page address. Pure functions.
  */
 
 import { formatLists, parseLists } from "tbcore/lib/name-lists.js";
 import { parseFilters } from "./filters.js";
-import { guessGoal, likelyMetric } from "./goals.js";
+import { guessGoal, defaultMetric } from "./goals.js";
 import { importanceOf } from "./importance.js";
-import { isLogAtFirst, isNumeric } from "./scales.js";
+import { isLogByDefault, isNumeric } from "./scales.js";
 
 /**
  * @typedef {import("./types.js").Aggregation} Aggregation
@@ -17,62 +17,63 @@ import { isLogAtFirst, isNumeric } from "./scales.js";
  * @typedef {import("./types.js").Sweep} Sweep
  */
 
-/** @typedef {"table" | "parallel" | "scatter"} Part */
-/** @typedef {"last" | "best"} Values  which of those that a session logged */
-/** @type {readonly Part[]} */
-export const PARTS = ["parallel", "scatter", "table"];
+/** @typedef {"table" | "parallel" | "scatter"} Panel */
+/** @typedef {"last" | "best"} Values  which of a session's values of a metric counts */
+/** @type {readonly Panel[]} */
+export const PANELS = ["parallel", "scatter", "table"];
 /** @type {readonly Aggregation[]} */
 export const AGGREGATIONS = ["avg", "min", "max", "median"];
 /** @type {readonly Values[]} */
-export const VALUES = ["last", "best"];
-/** Of more axes the names are hard to read; the reader may choose more. */
-const MOST_AXES = 9;
+export const VALUE_CHOICES = ["last", "best"];
+/** Most axes that are shown by default, since names of more are hard to read. */
+const MAX_DEFAULT_AXES = 9;
 
 /**
  * @typedef {object} View
- * @property {Column | null} metric  that is optimised
+ * @property {Column | null} metric  the one being optimised
  * @property {Goal} goal
- * @property {ReadonlySet<Part>} parts
+ * @property {ReadonlySet<Panel>} panels
  * @property {readonly Column[]} columns  of the table, in order
  * @property {readonly Column[]} axes  of the parallel coordinates, in order
  * @property {readonly ColumnFilter[]} filters
  * @property {readonly Sort[]} sorts
- * @property {boolean} isSorted  by the reader; else the best comes first
+ * @property {boolean} isSorted  whether the reader chose an order; by default the best row comes first
  * @property {(column: Column) => boolean} isLog
  * @property {Column | null} x  of the scatter plot
  * @property {Column | null} y
- * @property {ReadonlySet<string>} picked  names of groups
- * @property {ReadonlySet<string>} open
+ * @property {ReadonlySet<string>} picked  names of groups that are checked for comparison
+ * @property {ReadonlySet<string>} open  names of groups whose details are open
  */
 
 /**
+ * Parses the settings. Those that are missing or invalid have defaults that depend on the sweep.
  * @param {Readonly<Record<string, string>>} settings
  * @param {Sweep} sweep
  * @returns {View}
  */
 export function parseView(settings, sweep) {
   const { byKey } = sweep;
-  const metric = sweep.metrics.find(({ key }) => key === settings.metric) ?? likelyMetric(sweep.metrics);
+  const metric = sweep.metrics.find(({ key }) => key === settings.metric) ?? defaultMetric(sweep.metrics);
   const goal = settings.goal === "min" || settings.goal === "max" ? settings.goal : (metric && goalOf(metric)) ?? "max";
   /** @param {string | undefined} text */
   const columnsOf = (text) => parseLists(text).flat().flatMap((key) => byKey.get(key) ?? []);
-  const columns = columnsOf(settings.columns).filter(({ key }) => key !== "name"); // which is always there, at the left
+  const columns = columnsOf(settings.columns).filter(({ key }) => key !== "name"); // the name is always the first column
   const axes = columnsOf(settings.axes);
   const scales = new Map(parseLists(settings.scale).map(([key, kind]) => [key, kind]));
   const sorts = parseLists(settings.sort).flatMap(([key, order]) => (byKey.has(key) ? [{ key, descending: order === "desc" }] : []));
   const bestFirst = metric ? [{ key: metric.key, descending: goal === "max" }] : [];
-  const chosenAxes = axes.length > 0 ? axes : likelyAxes(sweep, metric);
-  const x = byKey.get(settings.x) ?? strongest(sweep, metric) ?? null;
+  const chosenAxes = axes.length > 0 ? axes : defaultAxes(sweep, metric);
+  const x = byKey.get(settings.x) ?? mostImportant(sweep, metric) ?? null;
   return {
     metric,
     goal,
-    parts: parseParts(settings.show, sweep),
-    columns: columns.length > 0 ? columns : likelyColumns(sweep, metric),
+    panels: parsePanels(settings.show, sweep),
+    columns: columns.length > 0 ? columns : defaultColumns(sweep, metric),
     axes: chosenAxes,
     filters: parseFilters(settings.filter).filter(({ key }) => byKey.has(key)),
     sorts: sorts.length > 0 ? sorts : bestFirst,
     isSorted: sorts.length > 0,
-    isLog: (column) => (scales.has(column.key) ? scales.get(column.key) === "log" : isLogAtFirst(column)),
+    isLog: (column) => (scales.has(column.key) ? scales.get(column.key) === "log" : isLogByDefault(column)),
     x,
     y: byKey.get(settings.y) ?? metric ?? null,
     picked: new Set(parseLists(settings.pick).flat()),
@@ -80,26 +81,26 @@ export function parseView(settings, sweep) {
   };
 }
 
-/** Which values of a metric are better, as its name says. @param {Column} metric */
+/** Which values of a metric are better, guessed from its name. @param {Column} metric */
 export function goalOf(metric) {
   return guessGoal(metric.metric?.tag ?? "") ?? guessGoal(metric.label);
 }
 
-/** @param {string | undefined} text @param {Sweep} sweep @returns {Set<Part>} */
-function parseParts(text, sweep) {
-  const parts = new Set(PARTS.filter((part) => parseLists(text).flat().includes(part)));
-  if (parts.size > 0) return parts;
-  const differing = sweep.columns.filter(({ kind, differs, isExtra }) => kind === "hparam" && differs && !isExtra);
+/** The panels to show. @param {string | undefined} text @param {Sweep} sweep @returns {Set<Panel>} */
+function parsePanels(text, sweep) {
+  const panels = new Set(PANELS.filter((panel) => parseLists(text).flat().includes(panel)));
+  if (panels.size > 0) return panels;
+  const differing = sweep.columns.filter(({ kind, differs, isUndeclared }) => kind === "hparam" && differs && !isUndeclared);
   return new Set(differing.length >= 2 && sweep.groups.length >= 3 ? ["parallel", "table"] : ["table"]);
 }
 
 /**
- * The answer first, then what was varied, then everything else that says something.
+ * The columns shown by default: the metric, all hyperparameters, the other metrics, and information that differs.
  * @param {Sweep} sweep
  * @param {Column | null} metric
  */
-function likelyColumns({ columns }, metric) {
-  const others = columns.filter((column) => column.kind !== "info" && !column.isExtra && column !== metric);
+function defaultColumns({ columns }, metric) {
+  const others = columns.filter((column) => column.kind !== "info" && !column.isUndeclared && column !== metric);
   const infos = columns.filter(
     ({ key, differs, cells }) => (key === "sessions" && cells.some((count) => Number(count) > 1)) || (key === "status" && differs),
   );
@@ -107,32 +108,33 @@ function likelyColumns({ columns }, metric) {
 }
 
 /**
- * The hyperparameters that differ, and the metric at the end. Of many those that go with the metric most.
+ * The axes shown by default: hyperparameters that differ, and the metric at the end. If there are too many, the most
+ * important ones are chosen.
  * @param {Sweep} sweep
  * @param {Column | null} metric
  */
-function likelyAxes(sweep, metric) {
+function defaultAxes(sweep, metric) {
   const candidates = candidatesOf(sweep);
-  if (candidates.length > MOST_AXES) {
+  if (candidates.length > MAX_DEFAULT_AXES) {
     const known = sharesOf(sweep, metric);
-    candidates.sort((a, b) => (known.get(b) ?? 0) - (known.get(a) ?? 0)).splice(MOST_AXES);
+    candidates.sort((a, b) => (known.get(b) ?? 0) - (known.get(a) ?? 0)).splice(MAX_DEFAULT_AXES);
     candidates.sort((a, b) => a.index - b.index);
   }
   return metric ? [...candidates, metric] : candidates;
 }
 
-/** Hyperparameters that differ; names of files and the like, another in each row, say nothing on an axis. @param {Sweep} sweep */
+/** Hyperparameters that differ. Texts with a different value in almost each row, such as file names, are left out. @param {Sweep} sweep */
 function candidatesOf({ columns, groups }) {
   return columns.filter((column) => {
-    if (column.kind !== "hparam" || !column.differs || column.isExtra) return false;
+    if (column.kind !== "hparam" || !column.differs || column.isUndeclared) return false;
     return isNumeric(column) || groups.length <= 12 || new Set(column.cells).size <= groups.length / 2;
   });
 }
 
-/** Of each metric, what hyperparameters account for in all rows: asked with every change of the address. @type {WeakMap<Column, Map<Column, number>>} */
+/** A cache, by metric: the importance of hyperparameters over all rows. Needed with every change of the address. @type {WeakMap<Column, Map<Column, number>>} */
 const shares = new WeakMap();
 
-/** @param {Sweep} sweep @param {Column | null} metric @returns {ReadonlyMap<Column, number>} */
+/** The importance of each hyperparameter, 0 to 1. @param {Sweep} sweep @param {Column | null} metric @returns {ReadonlyMap<Column, number>} */
 function sharesOf(sweep, metric) {
   if (!metric) return new Map();
   let known = shares.get(metric);
@@ -144,8 +146,8 @@ function sharesOf(sweep, metric) {
   return known;
 }
 
-/** The hyperparameter that goes with the metric most. @param {Sweep} sweep @param {Column | null} metric */
-function strongest(sweep, metric) {
+/** The most important hyperparameter. @param {Sweep} sweep @param {Column | null} metric */
+function mostImportant(sweep, metric) {
   const candidates = candidatesOf(sweep);
   const known = sharesOf(sweep, metric);
   /** @type {Column | undefined} */
@@ -154,27 +156,27 @@ function strongest(sweep, metric) {
   return best;
 }
 
-/** @param {readonly Sort[]} sorts @returns {string | null} for the address */
+/** The order as text. @param {readonly Sort[]} sorts @returns {string | null} for the page address */
 export function formatSorts(sorts) {
   return formatLists(sorts.map(({ key, descending }) => (descending ? [key, "desc"] : [key])));
 }
 
 /**
- * The settings of axes with one of them changed.
- * @param {string | undefined} text  of the address
+ * The setting of scales with one of them changed.
+ * @param {string | undefined} text  from the page address
  * @param {Column} column
  * @param {boolean} log
  */
 export function withScale(text, column, log) {
   const others = parseLists(text).filter(([key]) => key !== column.key);
-  return formatLists(log === isLogAtFirst(column) ? others : [...others, [column.key, log ? "log" : "linear"]]);
+  return formatLists(log === isLogByDefault(column) ? others : [...others, [column.key, log ? "log" : "linear"]]);
 }
 
 /**
- * Names with one of them put in or taken out.
+ * Names with one of them added if it is missing, otherwise removed.
  * @param {ReadonlySet<string>} names
  * @param {string} name
- * @returns {string | null} for the address
+ * @returns {string | null} for the page address
  */
 export function toggled(names, name) {
   const next = new Set(names);

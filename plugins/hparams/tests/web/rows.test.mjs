@@ -1,11 +1,11 @@
-// Rows: their order, which of them pass, and how they are written into files.
+// Rows: their order, filters, and files.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { csvOf, jsonOf, latexOf } from "../../tbcore_hparams/static/export.js";
 import { describeFilter, filterRows, formatFilters, parseFilters, replaceFilter } from "../../tbcore_hparams/static/filters.js";
-import { countCells, moveKey, nextSort, sortRows } from "../../tbcore_hparams/static/order.js";
-import { shortText, writerOf } from "../../tbcore_hparams/static/texts.js";
+import { countCells, moveKey, nextSort, sortRows } from "../../tbcore_hparams/static/sorting.js";
+import { shortText, writerOf } from "../../tbcore_hparams/static/cell-text.js";
 
 /** @typedef {import("../../tbcore_hparams/static/types.js").Cell} Cell */
 /** @typedef {import("../../tbcore_hparams/static/types.js").Column} Column */
@@ -19,25 +19,25 @@ const byKey = (...columns) => new Map(columns.map((one) => [one.key, one]));
 /** A filter that knows texts only. @param {string} text */
 const compile = (text) => ({ matches: (/** @type {string} */ name) => name.includes(text) });
 
-test("NaN and then what is missing comes last, rising and falling", () => {
+test("NaN and then missing cells come last, in ascending and descending order", () => {
   const columns = byKey(column("m.a", [NaN, 2, null, 1, Infinity]));
   const rows = [0, 1, 2, 3, 4];
   assert.deepEqual(sortRows(rows, [{ key: "m.a", descending: false }], columns), [3, 1, 4, 0, 2]);
   assert.deepEqual(sortRows(rows, [{ key: "m.a", descending: true }], columns), [4, 1, 3, 0, 2]);
 });
 
-test("equal rows go by the next column, and then stay as they were", () => {
+test("equal rows are sorted by the next column, and then stay in their order", () => {
   const columns = byKey(column("h.a", [1, 1, 0, 1]), column("h.b", ["run10", "run2", "x", "run2"]));
   const sorts = [{ key: "h.a", descending: true }, { key: "h.b", descending: false }];
   assert.deepEqual(sortRows([0, 1, 2, 3], sorts, columns), [1, 3, 0, 2]);
 });
 
-test("mixed types have an order: booleans, numbers, texts", () => {
+test("mixed types are sorted as booleans, numbers, texts", () => {
   const columns = byKey(column("h.a", ["b", 2, true, "a", -1, false]));
   assert.deepEqual(sortRows([0, 1, 2, 3, 4, 5], [{ key: "h.a", descending: false }], columns), [5, 2, 4, 1, 3, 0]);
 });
 
-test("a heading sorts rising, falling, not at all; with shift beside other columns", () => {
+test("clicks on a heading sort ascending, descending, not at all; with Shift, other columns stay", () => {
   const rising = nextSort([], "a", false);
   const falling = nextSort(rising, "a", false);
   assert.deepEqual([rising, falling, nextSort(falling, "a", false)], [[{ key: "a", descending: false }], [{ key: "a", descending: true }], []]);
@@ -46,31 +46,31 @@ test("a heading sorts rising, falling, not at all; with shift beside other colum
   assert.deepEqual(nextSort(falling, "b", false), [{ key: "b", descending: false }]);
 });
 
-test("a column is moved to where another one is", () => {
+test("a column is moved to the position of another one", () => {
   assert.deepEqual(moveKey(["a", "b", "c"], "a", "c"), ["b", "c", "a"]);
   assert.deepEqual(moveKey(["a", "b", "c"], "c", "a"), ["c", "a", "b"]);
   assert.deepEqual(moveKey(["a"], "x", "a"), ["a"]);
 });
 
-test("an interval is closed and lets numbers through only", () => {
+test("an interval is closed, and only numbers pass", () => {
   const columns = byKey(column("h.a", [1, 2, 3, NaN, null, "2", true]));
   assert.deepEqual(filterRows([0, 1, 2, 3, 4, 5, 6], [{ key: "h.a", min: 1, max: 2 }], columns, compile), [0, 1]);
   assert.deepEqual(filterRows([0, 1, 2, 3, 4, 5, 6], [{ key: "h.a", min: null, max: 1 }], columns, compile), [0]);
 });
 
-test("a list lets its values through, of their own type, and the missing one where it is in it", () => {
+test("only listed values of the same type pass, and missing cells only if listed", () => {
   const columns = byKey(column("h.a", [1, "1", true, null]));
   assert.deepEqual(filterRows([0, 1, 2, 3], [{ key: "h.a", values: [1] }], columns, compile), [0]);
   assert.deepEqual(filterRows([0, 1, 2, 3], [{ key: "h.a", values: ["1", null] }], columns, compile), [1, 3]);
 });
 
-test("rows pass when all filters let them through", () => {
+test("rows must pass all filters", () => {
   const columns = byKey(column("h.a", [1, 2, 3]), column("h.b", ["adam", "sgd", "adamw"]));
   const filters = [{ key: "h.a", min: 2, max: null }, { key: "h.b", text: "adam" }];
   assert.deepEqual(filterRows([0, 1, 2], filters, columns, compile), [2]);
 });
 
-test("filters come back from the address as they were, whatever the values are", () => {
+test("filters with any values survive a round trip through the address", () => {
   const filters = [
     { key: "h.a,b", min: 1e-5, max: null },
     { key: "h.b", values: ["adam", "1", 1, true, "true", null, "null", "", "*", "a;b", '"q"', "#x", NaN, Infinity] },
@@ -80,7 +80,7 @@ test("filters come back from the address as they were, whatever the values are",
   assert.equal(formatFilters([]), null);
 });
 
-test("a filter is replaced in its place, and said in words", () => {
+test("a replaced filter keeps its position, and filters are described in words", () => {
   const filters = [{ key: "a", min: 1, max: 2 }, { key: "b", text: "x" }];
   assert.deepEqual(replaceFilter(filters, "a", { key: "a", min: 3, max: null }), [{ key: "a", min: 3, max: null }, filters[1]]);
   assert.deepEqual(replaceFilter(filters, "b", null), [filters[0]]);
@@ -89,7 +89,7 @@ test("a filter is replaced in its place, and said in words", () => {
   assert.equal(describeFilter({ key: "a", values: ["x", null] }), "x, —");
 });
 
-test("values are counted in order, the missing one last", () => {
+test("distinct values are counted in order, the missing one last", () => {
   assert.deepEqual(countCells([2, null, 1, 2]), [{ value: 1, count: 1 }, { value: 2, count: 2 }, { value: null, count: 1 }]);
 });
 
@@ -99,26 +99,26 @@ const shown = {
   rows: [2, 0, 1],
 };
 
-test("CSV has the rows as they are shown, exact, and an empty cell where there is nothing", () => {
+test("CSV has the rows as shown, with exact values and empty missing cells", () => {
   assert.equal(
     csvOf(shown),
     'name,lr_0,name,loss\r\n=run,12,true,1.5e-9\r\nrun/1,0.001,"a,""b""",0.123456\r\ng,,x & y,nan\r\n',
   );
 });
 
-test("JSON keeps types, and leaves out what is missing", () => {
+test("JSON keeps types, and leaves out missing cells", () => {
   assert.deepEqual(JSON.parse(jsonOf(shown))[0], { name: "=run", sessions: ["=run"], hparams: { lr_0: 12, name: true }, metrics: { loss: 1.5e-9 } });
   assert.deepEqual(JSON.parse(jsonOf(shown))[2], { name: "g", sessions: ["r2", "r3"], hparams: { name: "x & y" }, metrics: { loss: "NaN" } });
 });
 
-test("LaTeX escapes what would be markup", () => {
+test("LaTeX escapes special characters", () => {
   assert.equal(
     latexOf(shown),
     "\\begin{tabular}{lrlr}\nname & lr\\_0 & name & loss \\\\\n\\hline\n=run & $12$ & true & $1.5 \\cdot 10^{-9}$ \\\\\nrun/1 & $0.001$ & a,\"b\" & $0.123$ \\\\\ng & - & x \\& y & $\\mathrm{NaN}$ \\\\\n\\end{tabular}\n",
   );
 });
 
-test("metrics have a common number of decimals while that keeps their digits", () => {
+test("cells of a metric have a common number of decimals unless that would lose digits", () => {
   assert.equal(writerOf(column("m.a", [0.5, 0.25, 0.98765]))(0.5), "0.50000");
   assert.equal(writerOf(column("m.a", [0.00001, 10]))(0.00001), "1e-5");
   assert.equal(writerOf(column("m.a", [12, 300]))(300), "300");

@@ -1,9 +1,9 @@
-// The answer of the route `table` as columns, and what belongs to whom in it.
+// A response of the route `table` becomes a sweep and a view.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { formatLists, parseLists } from "../../../../tbcore/web/lib/name-lists.js";
-import { bestRow, guessGoal, likelyMetric } from "../../tbcore_hparams/static/goals.js";
+import { bestRow, guessGoal, defaultMetric } from "../../tbcore_hparams/static/goals.js";
 import { colorsOfRuns, readSweep, runOf, sessionOf, withBestValues } from "../../tbcore_hparams/static/sweep.js";
 import { parseView, toggled, withScale } from "../../tbcore_hparams/static/view.js";
 
@@ -58,7 +58,7 @@ const sweep = readSweep(ANSWER);
 /** @param {string} key */
 const cells = (key) => [.../** @type {any} */ (sweep.byKey.get(key)).cells];
 
-test("cells are what was logged: numbers, texts, booleans, NaN, and nothing where nothing was", () => {
+test("cells have the logged numbers, texts, booleans and NaN, and are null if nothing was logged", () => {
   assert.deepEqual(cells("h.lr"), [0.1, 0.001, NaN]); // logged as NaN
   assert.deepEqual(cells("h.seed"), [0, 0, null]);
   assert.deepEqual(cells("h.act"), ["relu", true, null]);
@@ -66,30 +66,30 @@ test("cells are what was logged: numbers, texts, booleans, NaN, and nothing wher
   assert.deepEqual(cells("m..loss"), [1, 2, null]);
 });
 
-test("hyperparameters that differ come first, in the order of the experiment", () => {
+test("hyperparameters that differ come first, in the experiment's order", () => {
   const hparams = sweep.columns.filter(({ kind }) => kind === "hparam");
   assert.deepEqual(hparams.map(({ label }) => label), ["lr", "Activation", "seed"]);
 });
 
-test("a row is named after its session where it has one, and a group by a short form of its hash", () => {
+test("a row with one session has its name, and a group the beginning of its hash", () => {
   assert.deepEqual(sweep.groups.map(({ label }) => label), ["f54fb9b9", "b", "c"]);
   assert.deepEqual(sweep.groups[0].sessions.map(({ name }) => name), ["a/0", "a/1"]);
 });
 
-test("status, start and duration of a row are of all its sessions", () => {
+test("status, start and duration of a row combine all its sessions", () => {
   assert.deepEqual(cells("status"), ["1 success, 1 failure", "no end logged", "running"]);
   assert.deepEqual(cells("start"), [50, null, 10]);
-  assert.deepEqual(cells("duration"), [40, null, null]); // of 60 and 20; the last has no end yet
+  assert.deepEqual(cells("duration"), [40, null, null]); // the mean of 60 and 20; the last has not ended
 });
 
-test("the run of a metric is the session's, or one below it", () => {
+test("the run of a metric is that of the session, or one below it", () => {
   assert.equal(runOf("exp/a", ""), "exp/a");
   assert.equal(runOf("exp/a", "eval"), "exp/a/eval");
   assert.equal(runOf(".", "eval/x"), "eval/x");
   assert.equal(runOf("exp", "/val/"), "exp/val");
 });
 
-test("a run belongs to the nearest session at it or above it", () => {
+test("a run belongs to the nearest session, itself or above it", () => {
   const sessions = new Map([["a", 0], ["a/b", 0]]);
   assert.equal(sessionOf("a/b/train", sessions), "a/b");
   assert.equal(sessionOf("a/c", sessions), "a");
@@ -97,7 +97,7 @@ test("a run belongs to the nearest session at it or above it", () => {
   assert.equal(sessionOf("ab", new Map([[".", 0]])), ".");
 });
 
-test("a session is shown, in the colour of its own run, when it or a run below it is", () => {
+test("a session is shown if its run or a run below it is selected, preferably in its own colour", () => {
   const colors = colorsOfRuns([
     { name: "a/b/train", color: "red" },
     { name: "a/b", color: "blue" },
@@ -109,18 +109,18 @@ test("a session is shown, in the colour of its own run, when it or a run below i
   });
 });
 
-test("names say whether little or much is good; the last word decides", () => {
+test("the goal is guessed from names, and the last known word decides", () => {
   for (const name of ["loss", "val_loss", "epoch_loss", "test/mse", "score_error", "valLoss", "perplexity"]) assert.equal(guessGoal(name), "min", name);
   for (const name of ["hparam/accuracy", "val_acc", "mean_reward", "loss/top1", "F1", "ROC-AUC"]) assert.equal(guessGoal(name), "max", name);
   for (const name of ["epoch", "lossless", "weights/norm"]) assert.equal(guessGoal(name), null, name);
 });
 
-test("the metric to begin with has a goal and is measured on data held out", () => {
-  assert.equal(likelyMetric(sweep.metrics)?.label, "loss"); // the other one is NaN in one of two rows
-  assert.equal(likelyMetric([]), null);
+test("the default metric has a known goal and is measured on held-out data", () => {
+  assert.equal(defaultMetric(sweep.metrics)?.label, "loss"); // the other metric is NaN in one of two rows
+  assert.equal(defaultMetric([]), null);
 });
 
-test("NaN and what is missing is never the best, and a single value is not the best of anything", () => {
+test("NaN and missing cells are never best, and a single value does not count as best", () => {
   const metric = /** @type {any} */ ({ cells: [0.5, NaN, null, 0.25, 0.75] });
   assert.equal(bestRow([0, 1, 2, 3, 4], metric, "min"), 3);
   assert.equal(bestRow([0, 1, 2, 3, 4], metric, "max"), 4);
@@ -128,16 +128,16 @@ test("NaN and what is missing is never the best, and a single value is not the b
   assert.equal(bestRow([0, 1], sweep.metrics[1], "max"), 1);
 });
 
-test("without settings the best row comes first, and the metric stands before what was varied", () => {
+test("by default the best row comes first, and the metric comes before the hyperparameters", () => {
   const view = parseView({}, sweep);
   assert.deepEqual(view.sorts, [{ key: "m..loss", descending: false }]);
   assert.equal(view.isSorted, false);
   assert.deepEqual(view.columns.map(({ key }) => key).slice(0, 3), ["m..loss", "h.lr", "h.act"]);
   assert.deepEqual(view.axes.map(({ key }) => key), ["h.lr", "h.act", "m..loss"]);
-  assert.deepEqual([...view.parts], ["parallel", "table"]);
+  assert.deepEqual([...view.panels], ["parallel", "table"]);
 });
 
-test("settings that name what there is not are as if they were not there", () => {
+test("settings that name unknown columns are ignored", () => {
   const view = parseView({ metric: "m..gone", sort: "h.gone,desc;h.lr", columns: "h.gone,h.lr", filter: "h.gone,in,1,2;h.lr,in,x,2", show: "pie" }, sweep);
   assert.equal(view.metric?.key, "m..loss");
   assert.deepEqual(view.sorts, [{ key: "h.lr", descending: false }]);
@@ -145,49 +145,49 @@ test("settings that name what there is not are as if they were not there", () =>
   assert.deepEqual(view.filters, []);
 });
 
-test("an axis is written into the address only when it is not as it would be anyway", () => {
+test("a scale is in the address only if it is not the default", () => {
   const lr = /** @type {any} */ (sweep.byKey.get("h.lr")); // 0.001 to 0.1: logarithmic
   assert.equal(withScale(undefined, lr, false), "h.lr,linear");
   assert.equal(withScale("h.lr,linear", lr, true), null);
 });
 
-test("a name is put in or taken out", () => {
+test("a name is added or removed", () => {
   assert.deepEqual(parseLists(toggled(new Set(["a,b"]), "c") ?? ""), [["a,b", "c"]]);
   assert.equal(toggled(new Set(["c"]), "c"), null);
 });
 
-test("what the experiment does not declare is there, and stands back", () => {
+test("undeclared hyperparameters and metrics exist, but are hidden by default", () => {
   const extra = structuredClone(ANSWER);
   Object.assign(extra.header.hparams[0], { declared: false });
   Object.assign(extra.header.metrics[0], { declared: false });
   const beside = readSweep(extra);
   const keys = ["h.lr", "m.eval\\.1.acc"];
-  assert.deepEqual(beside.columns.filter(({ isExtra }) => isExtra).map(({ key }) => key), keys);
+  assert.deepEqual(beside.columns.filter(({ isUndeclared }) => isUndeclared).map(({ key }) => key), keys);
 
   const { columns, axes, metric } = parseView({}, beside);
   assert.equal(metric?.key, "m..loss");
-  for (const shown of [columns, axes]) assert.ok(shown.every(({ isExtra }) => !isExtra));
+  for (const shown of [columns, axes]) assert.ok(shown.every(({ isUndeclared }) => !isUndeclared));
   assert.deepEqual(parseView({ columns: formatLists([keys]) ?? "" }, beside).columns.map(({ key }) => key), keys);
   assert.equal(parseView({ metric: keys[1] }, beside).columns[0].key, keys[1]);
 
-  // One that declares no metrics says nothing of which to show.
+  // An experiment that declares no metrics hides none.
   extra.header.metrics.forEach((info) => Object.assign(info, { declared: false }));
-  assert.ok(readSweep(extra).metrics.every(({ isExtra }) => !isExtra));
+  assert.ok(readSweep(extra).metrics.every(({ isUndeclared }) => !isUndeclared));
 });
 
-test("a metric that is the same everywhere is not what a sweep is about", () => {
-  /** @param {string} tag @param {number[]} values @param {boolean} isExtra */
-  const metric = (tag, values, isExtra) => /** @type {any} */ ({ label: tag, cells: values, isExtra, metric: { group: "", tag } });
+test("a constant metric is not the default", () => {
+  /** @param {string} tag @param {number[]} values @param {boolean} isUndeclared */
+  const metric = (tag, values, isUndeclared) => /** @type {any} */ ({ label: tag, cells: values, isUndeclared, metric: { group: "", tag } });
   const unused = metric("hp_metric", [-1, -1, -1], false);
   const loss = metric("val_loss", [0.3, 0.1, 0.2], true);
-  assert.equal(likelyMetric([unused, loss]), loss);
-  assert.equal(likelyMetric([metric("hp_metric", [0.3, 0.2, 0.1], false), loss])?.label, "hp_metric");
-  assert.equal(likelyMetric([unused]), unused);
+  assert.equal(defaultMetric([unused, loss]), loss);
+  assert.equal(defaultMetric([metric("hp_metric", [0.3, 0.2, 0.1], false), loss])?.label, "hp_metric");
+  assert.equal(defaultMetric([unused]), unused);
 });
 
-test("the best value over the steps stands for the last one where it is known what is better", () => {
+test("best values over the steps replace last values for metrics with a known goal", () => {
   const answer = structuredClone(ANSWER);
-  assert.equal(withBestValues(sweep, () => "min"), sweep); // nobody has asked for these values
+  assert.equal(withBestValues(sweep, () => "min"), sweep); // best values were not requested
   const none = Float64Array.of(NaN, NaN, NaN, NaN);
   for (const [i, lowest, highest] of /** @type {const} */ ([[0, [0.25, NaN, NaN], [0.75, NaN, NaN]], [1, [0.5, 1.5, NaN], [2, 3, NaN]]])) {
     Object.assign(answer.tables[0], { [`m${i}.lowest`]: Float64Array.from(lowest), [`m${i}.highest`]: Float64Array.from(highest) });
@@ -197,20 +197,20 @@ test("the best value over the steps stands for the last one where it is known wh
   assert.deepEqual(asked.metrics.map(({ cells }) => cells), sweep.metrics.map(({ cells }) => cells));
 
   const best = withBestValues(asked, ({ label }) => (label === "loss" ? "max" : null));
-  assert.deepEqual(best.metrics.map(({ key, label, of, title }) => [key, label, of, title]), [
+  assert.deepEqual(best.metrics.map(({ key, label, extreme, title }) => [key, label, extreme, title]), [
     [asked.metrics[0].key, asked.metrics[0].label, undefined, undefined],
     ["m..loss", "loss (max)", "highest", "loss"],
   ]);
   assert.deepEqual(best.metrics[0].cells, asked.metrics[0].cells);
   assert.deepEqual(best.metrics[1].cells, [2, 3, null]);
-  assert.deepEqual([...best.ofSessions[1].step], [7, NaN, 8, NaN]);
-  assert.equal(best.ofSessions[0], asked.ofSessions[0]);
+  assert.deepEqual([...best.sessionValues[1].step], [7, NaN, 8, NaN]);
+  assert.equal(best.sessionValues[0], asked.sessionValues[0]);
   assert.equal(best.columns.at(-1), best.byKey.get("m..loss"));
   assert.equal(best.columns.length, asked.columns.length);
   assert.equal(withBestValues(asked, () => "min").metrics[1].label, "loss (min)");
 });
 
-test("a column of mixed types has numbers beside texts", () => {
+test("a column of mixed types has numbers and texts", () => {
   const mixed = structuredClone(ANSWER);
   mixed.header.hparams[2].nan = [1];
   mixed.header.strings[2] = ["NaN", null, null];
@@ -218,7 +218,7 @@ test("a column of mixed types has numbers beside texts", () => {
   assert.deepEqual(readSweep(mixed).byKey.get("h.act")?.cells, ["NaN", NaN, Infinity]);
 });
 
-test("what is called the same is told apart", () => {
+test("labels of columns with the same display name are unique", () => {
   const alike = structuredClone(ANSWER);
   for (const metric of alike.header.metrics) metric.display_name = "score";
   alike.header.hparams[0].display_name = "score";

@@ -1,5 +1,5 @@
 /**
- * Cells as text: short in the table, exact in the title. Pure.
+ * Cells as text: short in the table, exact in the tooltip. Pure functions.
  */
 
 import { formatValue } from "tbcore/lib/format.js";
@@ -11,21 +11,21 @@ import { extentOf, isNumeric, labelOf } from "./scales.js";
  * @typedef {import("./types.js").Column} Column
  */
 
-/** What a metric's cell is of what was logged. */
-export const VALUE_OF = { last: "its last value", lowest: "its lowest value", highest: "its highest value" };
+/** What the cells of a metric are, in words. */
+export const VALUE_NAMES = { last: "its last value", lowest: "its lowest value", highest: "its highest value" };
 /** Significant digits of a metric. */
 const DIGITS = 5;
-/** A column that needs more decimals than this for its smallest value is written without a common number of them. */
-const MOST_DECIMALS = 6;
+/** A metric that needs more decimals than this is written without a common number of decimals. */
+const MAX_DECIMALS = 6;
 
-/** @param {Column} column @param {Cell} cell */
+/** The short text of a cell. @param {Column} column @param {Cell} cell */
 export function shortText(column, cell) {
   if (cell === null) return "—";
   if (typeof cell !== "number") return cell === "" ? "“”" : String(cell);
   return isNumeric(column) ? labelOf(column, cell) : formatValue(cell);
 }
 
-/** All digits, for the title; "" where the short text says it all. @param {Column} column @param {Cell} cell */
+/** The exact text of a cell, for the tooltip. @param {Column} column @param {Cell} cell */
 export function exactText(column, cell) {
   if (cell === null) return "not logged";
   const exact = column.type === "time" || column.type === "duration" ? shortText(column, cell) : textOf(cell);
@@ -33,8 +33,8 @@ export function exactText(column, cell) {
 }
 
 /**
- * Writes the cells of a column: numbers of a metric with as many decimals each, so that their points stand one below
- * the other.
+ * A function that formats the cells of a column. Numbers of a metric have a common number of decimals, so that decimal
+ * points are aligned.
  * @param {Column} column
  * @returns {(cell: Cell) => string}
  */
@@ -42,10 +42,10 @@ export function writerOf(column) {
   const plain = (/** @type {Cell} */ cell) => shortText(column, cell);
   if (column.kind !== "metric") return plain;
   const sizes = column.cells.filter((cell) => cell !== null && cell !== 0).map((cell) => Math.abs(Number(cell)));
-  const [least, most] = extentOf(sizes);
-  if (sizes.length === 0 || most >= 1e9) return plain;
-  const decimals = Math.max(0, DIGITS - 1 - Math.floor(Math.log10(most)));
+  const [smallest, largest] = extentOf(sizes);
+  if (sizes.length === 0 || largest >= 1e9) return plain;
+  const decimals = Math.max(0, DIGITS - 1 - Math.floor(Math.log10(largest)));
   const isWhole = sizes.every((size) => Number.isInteger(size) || !Number.isFinite(size));
-  if (isWhole || decimals > MOST_DECIMALS || least < 10 ** (1 - decimals)) return plain;
+  if (isWhole || decimals > MAX_DECIMALS || smallest < 10 ** (1 - decimals)) return plain;
   return (cell) => (typeof cell === "number" && Number.isFinite(cell) ? cell.toFixed(decimals).replace("-", "−") : plain(cell));
 }

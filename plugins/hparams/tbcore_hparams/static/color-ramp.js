@@ -1,5 +1,5 @@
 /**
- * Colours of a metric's values, from the worst to the best. Pure.
+ * Colours for the values of a metric, from the worst to the best. Pure functions.
  */
 
 import { oklchToHex } from "tbcore/lib/colors.js";
@@ -10,8 +10,8 @@ import { ranks } from "./importance.js";
 export const NUM_COLORS = 48;
 
 /**
- * The best is what stands out: dark on a light ground, bright on a dark one. Lightness alone orders them, so that they
- * can be told apart with any kind of colour vision. Each stop is lightness, chroma, hue.
+ * Stops of the ramp, each with lightness, chroma and hue. The best value has the strongest contrast: dark on a light
+ * background, bright on a dark one. Lightness is monotonic, so that all kinds of colour vision can distinguish values.
  * @type {Record<"light" | "dark", [l: number, c: number, h: number][]>}
  */
 const STOPS = {
@@ -20,6 +20,7 @@ const STOPS = {
 };
 
 /**
+ * The colours of the ramp.
  * @param {"light" | "dark"} theme
  * @returns {string[]} `#rrggbb`, the worst first
  */
@@ -34,22 +35,22 @@ export function rampOf(theme) {
 }
 
 /**
- * Where a value stands among all: 0 is the worst, 1 the best. By rank, so that one diverged run does not make all others
- * look equal.
- * @param {readonly Cell[]} cells  all that are compared
+ * The grade of each value among all: 0 for the worst, 1 for the best. Grades depend on ranks, so that one diverged run
+ * does not make all others look equal.
+ * @param {readonly Cell[]} cells
  * @param {"min" | "max"} goal
- * @returns {ReadonlyMap<Cell, number>} of each value; what is missing and NaN have no place, nor has one that is the same everywhere
+ * @returns {ReadonlyMap<Cell, number>} value to grade; missing cells and NaN have none, and no value has one if all are equal
  */
 export function gradesOf(cells, goal) {
   const numbers = cells.filter((cell) => typeof cell === "number" && !Number.isNaN(cell)).map(Number);
   if (numbers.every((value) => value === numbers[0])) return new Map();
-  const places = ranks(numbers);
+  const valueRanks = ranks(numbers);
   /** @type {Map<Cell, number>} */
   const grades = new Map();
-  // Ranks of equal values are their mean, so that the ends are brought to 0 and 1 here.
-  const [low, high] = places.reduce(([a, b], place) => [Math.min(a, place), Math.max(b, place)], [Infinity, -Infinity]);
+  // Equal values share their mean rank, so the lowest and highest ranks are scaled to 0 and 1.
+  const [low, high] = valueRanks.reduce(([a, b], rank) => [Math.min(a, rank), Math.max(b, rank)], [Infinity, -Infinity]);
   numbers.forEach((value, i) => {
-    const share = (places[i] - low) / (high - low);
+    const share = (valueRanks[i] - low) / (high - low);
     grades.set(value, goal === "min" ? 1 - share : share);
   });
   return grades;

@@ -1,14 +1,14 @@
 /**
- * What the two plots share: canvases as sharp as the screen, their size, and the colours of the theme.
+ * Shared by both plots: canvases at the resolution of the screen, their size, and the colours of the theme.
  */
 
 import { useLayoutEffect, useState } from "preact/hooks";
 
-/** Pixels of a picture in a CSS pixel. */
+/** Pixels of a downloaded image per CSS pixel. */
 const SCALE = 2;
 
 /**
- * The size of an element, CSS pixels; 0 at first.
+ * The size of an element in CSS pixels; 0 before layout.
  * @param {{ current: HTMLElement | null }} ref
  */
 export function useSize(ref) {
@@ -29,7 +29,7 @@ export function useSize(ref) {
 }
 
 /**
- * An empty canvas of this size, whose units are CSS pixels.
+ * Resizes and clears a canvas; returns its context, whose units are CSS pixels.
  * @param {HTMLCanvasElement | null} canvas
  * @param {number} width
  * @param {number} height
@@ -47,33 +47,33 @@ export function contextOf(canvas, width, height) {
 }
 
 /**
- * A drawing as a picture to keep, at twice the size of the screen's pixels.
+ * Draws a PNG image, at SCALE pixels per CSS pixel.
  * @param {number} width  CSS pixels
  * @param {number} height
- * @param {string} ground
+ * @param {string} background
  * @param {(context: CanvasRenderingContext2D) => void} paint
  * @returns {Promise<Blob>} image/png
  */
-export function pictureOf(width, height, ground, paint) {
+export function renderPNG(width, height, background, paint) {
   const canvas = Object.assign(document.createElement("canvas"), { width: width * SCALE, height: height * SCALE });
   const context = canvas.getContext("2d");
   if (context) {
     context.scale(SCALE, SCALE);
-    context.fillStyle = ground;
+    context.fillStyle = background;
     context.fillRect(0, 0, width, height);
     paint(context);
   }
   return new Promise((done, fail) => {
-    canvas.toBlob((blob) => (blob ? done(blob) : fail(new Error("the browser makes no PNG of this size"))), "image/png");
+    canvas.toBlob((blob) => (blob ? done(blob) : fail(new Error("the browser cannot create a PNG of this size"))), "image/png");
   });
 }
 
 /**
- * The colours of the theme in force.
+ * The colours of the current theme.
  * @param {HTMLElement} element
- * @returns {import("./parallel-paint.js").Paints}
+ * @returns {import("./parallel-paint.js").PlotColors}
  */
-export function paintsOf(element) {
+export function readColors(element) {
   const style = getComputedStyle(element);
   /** @param {string} name */
   const read = (name) => style.getPropertyValue(`--tb-${name}`).trim();

@@ -1,5 +1,5 @@
 /**
- * The order of cells and of rows. Pure.
+ * The order of cells, rows and columns. Pure functions.
  */
 
 import { compareNames } from "tbcore/lib/names.js";
@@ -11,7 +11,7 @@ import { compareNames } from "tbcore/lib/names.js";
  */
 
 /**
- * Booleans before numbers before texts, as they are in a column of mixed types; false first, texts in natural order.
+ * Compares cells, also of mixed types: booleans before numbers before texts; false before true; texts in natural order.
  * @param {NonNullable<Cell>} a  no NaN
  * @param {NonNullable<Cell>} b
  */
@@ -21,14 +21,14 @@ function compareCells(a, b) {
   return Number(a) - Number(b);
 }
 
-/** @param {NonNullable<Cell>} cell */
+/** The rank of a cell's type. @param {NonNullable<Cell>} cell */
 function rankOf(cell) {
   return { boolean: 0, number: 1, string: 2 }[/** @type {"boolean" | "number" | "string"} */ (typeof cell)];
 }
 
 /**
- * Rows in order: by the first column, where that is equal by the second, and so on; else as they were. NaN and then what
- * is missing comes last either way: neither is ever the best.
+ * Sorts rows by several columns; equal rows stay in their order. NaN and then missing cells come last in both
+ * directions, since neither is ever the best.
  * @param {readonly number[]} rows
  * @param {readonly Sort[]} sorts
  * @param {ReadonlyMap<string, Column>} byKey
@@ -43,9 +43,9 @@ export function sortRows(rows, sorts, byKey) {
     for (const { cells, sign } of keys) {
       const a = cells[one];
       const b = cells[other];
-      const byPlace = lastness(a) - lastness(b);
-      if (byPlace !== 0) return byPlace;
-      if (a === null || b === null || lastness(a) > 0) continue;
+      const byGroup = sortGroup(a) - sortGroup(b);
+      if (byGroup !== 0) return byGroup;
+      if (a === null || b === null || sortGroup(a) > 0) continue;
       const order = compareCells(a, b);
       if (order !== 0) return sign * order;
     }
@@ -53,13 +53,13 @@ export function sortRows(rows, sorts, byKey) {
   });
 }
 
-/** @param {Cell} cell */
-function lastness(cell) {
+/** 0 for values, 1 for NaN, 2 for missing cells: groups that are sorted in this order. @param {Cell} cell */
+function sortGroup(cell) {
   return cell === null ? 2 : Number.isNaN(cell) ? 1 : 0;
 }
 
 /**
- * The sorting after a heading was clicked: rising, falling, not at all. A click with shift adds to what there is.
+ * The order after a click on a heading: ascending, then descending, then none. With Shift, other columns stay.
  * @param {readonly Sort[]} sorts
  * @param {string} key
  * @param {boolean} isAdded
@@ -73,7 +73,7 @@ export function nextSort(sorts, key, isAdded) {
 }
 
 /**
- * Distinct cells in order, a missing one last.
+ * Distinct cells with their counts, in order; a missing cell comes last.
  * @param {Iterable<Cell>} cells
  * @returns {{ value: Cell, count: number }[]}
  */
@@ -82,13 +82,13 @@ export function countCells(cells) {
   const counts = new Map();
   for (const cell of cells) counts.set(cell, (counts.get(cell) ?? 0) + 1);
   return Array.from(counts, ([value, count]) => ({ value, count })).sort(({ value: a }, { value: b }) => {
-    const byPlace = lastness(a) - lastness(b);
-    return byPlace !== 0 || a === null || b === null ? byPlace : compareCells(a, b);
+    const byGroup = sortGroup(a) - sortGroup(b);
+    return byGroup !== 0 || a === null || b === null ? byGroup : compareCells(a, b);
   });
 }
 
 /**
- * The keys with one of them moved to where another one is.
+ * The keys with one of them moved to the position of another one.
  * @param {readonly string[]} keys
  * @param {string} key
  * @param {string} target
