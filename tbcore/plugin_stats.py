@@ -89,8 +89,8 @@ class PluginStats:
         log_window_seconds: float = 10.0,
         traceback_of: Callable[[BaseException], str] | None = None,
     ) -> None:
-        """With `dev`, log lines are not limited, and `as_json` has whole paths and the tracebacks
-        that `traceback_of` makes."""
+        """With `dev`, log lines are not limited, and `as_json` includes whole paths and what
+        `traceback_of` returns for exceptions."""
         self.name = name
         self.dev = dev
         self._traceback_of = traceback_of if dev else None
@@ -150,7 +150,7 @@ class PluginStats:
                 del self._faults[next(iter(self._faults))]
             self._faults[key] = fault
 
-    def uses_deprecated(self, name: str, instead: str) -> bool:
+    def count_deprecated_use(self, name: str, instead: str) -> bool:
         """Counts one use of a deprecated name; returns whether it is the first."""
         with self._lock:
             deprecation = self._deprecations.setdefault(name, Deprecation(name, instead))
@@ -206,15 +206,15 @@ class PluginStats:
             }
 
     def _fault_as_json(self, fault: Fault) -> dict[str, Any]:
-        found = {
+        entry = {
             "what": fault.what,
             "message": fault.message if self.dev else without_paths(fault.message),
             "count": fault.count,
             "last": round(fault.last, 3),
         }
         if fault.traceback:
-            found["traceback"] = fault.traceback
-        return found
+            entry["traceback"] = fault.traceback
+        return entry
 
     def _add_duration(self, what: str, seconds: float) -> None:
         timing = self._timings.setdefault(what, Timing())
@@ -245,7 +245,7 @@ def warn_deprecated(name: str, instead: str) -> None:
     plugin = CURRENT_PLUGIN.get()
     if plugin is None:
         logger.warning("module %s uses %s, which is deprecated: %s", _caller(), name, instead)
-    elif plugin.uses_deprecated(name, instead):
+    elif plugin.count_deprecated_use(name, instead):
         logger.warning("plugin %r uses %s, which is deprecated: %s", plugin.name, name, instead)
 
 

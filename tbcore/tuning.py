@@ -86,20 +86,21 @@ class Tuning:
     # Serving --------------------------------------------------------------------------------------
 
     request_timeout_seconds: float = 20.0
-    """For the headers of a request to arrive, and as long again for its body."""
+    """Timeout for receiving the headers of a request, and as much again for its body."""
     stall_timeout_seconds: float = 30.0
-    """A connection is closed when its client has taken nothing of a response for this long."""
+    """A connection is closed if its client has read nothing of a response for this long."""
     min_update_interval_seconds: float = 1.0
-    """Between two messages of one stream of updates."""
+    """Least time between two messages of one stream of updates."""
     heartbeat_seconds: float = 15.0
-    """Between two comments in a stream of updates without messages, so that no proxy closes it."""
+    """A stream of updates sends a comment if it has had no message for this long, so that no proxy
+    closes it."""
 
     queue_timeout_seconds: float = 30.0
-    """How long a request waits for a free thread, or for the event loop, of its plugin before the
-    response is 503."""
+    """A request gets a 503 if it has waited for this long for a free thread, or for the event loop,
+    of its plugin."""
     plugin_timeout_seconds: float = 1.0
-    """How long a request that concerns all plugins, such as the list of tabs, waits for one of
-    them."""
+    """A request that concerns all plugins, such as one for the list of tabs, waits for each of them
+    for at most this long."""
     slow_call_seconds: float = 5.0
     """A route, or the start of a plugin, that takes longer is logged."""
     slow_is_active_seconds: float = 0.1

@@ -1,1 +1,1 @@
-"""Questions over HTTP, answered from the store and by plugins."""
+"""The HTTP server: the page, the data of the store, and the routes of plugins."""

@@ -77,7 +77,7 @@ class App:
         self._pool = ThreadPool("tbcore", max_threads=4)
         self._updates = Updates(multiplexer, config.tuning)
         self._files = StaticFiles(dev=config.dev)
-        self._served = self._serving(mounted, off)
+        self._served = self._build_served(mounted, off)
         self._policy = b""
         self._read_index_page()
         # Not the pool of the page: a plugin's response may take seconds to compress.
@@ -106,10 +106,10 @@ class App:
     def replace(self, mounted: Sequence[MountedPlugin], off: Sequence[LoadedPlugin] = ()) -> None:
         """Serves other plugins from the next request on, and notifies open pages.
 
-        May be called in any thread. Requests in progress are finished by the plugins of before.
+        May be called in any thread. Requests in progress are finished by the previous plugins.
         """
         # A single assignment: a request uses either all of the old plugins or all of the new ones.
-        self._served = self._serving(mounted, off, self._served)
+        self._served = self._build_served(mounted, off, self._served)
         self._updates.plugins_changed()
 
     def close_streams(self) -> None:
@@ -119,7 +119,7 @@ class App:
         """
         self._updates.close()
 
-    def _serving(
+    def _build_served(
         self,
         mounted: Sequence[MountedPlugin],
         off: Sequence[LoadedPlugin],
@@ -173,8 +173,8 @@ class App:
                 await _not_found(path)(scope, receive, send)
                 return
             path = path[len(self._prefix) :]
-        # One trailing slash is ignored. Not two: the page's relative addresses would be wrong at
-        # `//`.
+        # One trailing slash is ignored, but `//` is not `/`: the page's relative addresses would be
+        # wrong there.
         if len(path) > 2 and path.endswith("/"):
             path = path[:-1]
         response = await self._dispatch(path, scope, receive, send)
@@ -231,7 +231,7 @@ class App:
         receive: Receive,
         send: Send,
     ) -> bool:
-        """Passes a path below one of its addresses to a plugin; False if it has no such route."""
+        """Passes a request for `below` + `path` to a plugin; False if no route matches."""
         root = self._prefix + below
         child = {**scope, "root_path": root, "path": root + (path or "/")}
         return await guard.handle(routes, child, receive, send)
@@ -294,12 +294,12 @@ class _Served(NamedTuple):
 
     mounted: Sequence[MountedPlugin]
     plugins: Mapping[str, MountedPlugin]
-    """Name to plugin, as in the next three fields."""
+    """Name of a plugin to the plugin; the next three fields are by name, too."""
     pools: Mapping[str, ThreadPool]
     guards: Mapping[str, Guard]
     activities: Mapping[str, Activity]
     data: Mapping[str, Data]
-    """The core's own addresses to what makes their data."""
+    """Each of the core's own addresses to the function that makes its data."""
 
 
 def _not_found(path: str) -> Response:

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.logdir import EventFile, LogdirSpec, one_line, scan
-from tbcore.eventfiles.tail import FileReplacedError, FileReader
+from tbcore.eventfiles.tail import FileReader, FileReplacedError
 from tbcore.plugins import LoadedPlugin
 from tbcore.server.report import plural, size
 from tbcore.server.unclaimed import Unclaimed, find_unclaimed
@@ -129,11 +129,11 @@ def _read(run: str, file: EventFile, data: RunData, decoder: Decoder) -> Iterato
     if not file.size:
         yield finding("empty", "the file is empty", is_damage=False)
         return
-    tail = FileReader(file.path, data.add_file(file.path), decoder)
+    reader = FileReader(file.path, data.add_file(file.path), decoder)
     try:
-        while not tail.caught_up:
-            for item in tail.read():
-                data.add_item(item, tail.file_index)
+        while not reader.caught_up:
+            for item in reader.read():
+                data.add_item(item, reader.file_index)
     except FileReplacedError:
         line = "was replaced while it was read; run the check again"
         yield finding("changed", line, is_damage=False)
@@ -141,13 +141,13 @@ def _read(run: str, file: EventFile, data: RunData, decoder: Decoder) -> Iterato
     except OSError as error:
         yield finding("unreadable", f"cannot be read: {error.strerror or error}")
         return
-    for damage in tail.problems:
+    for damage in reader.problems:
         yield finding("corrupt", str(damage), offset=damage.offset)
-    left = tail.opened.size - tail.offset
-    if left > 0 and not (tail.problems and tail.problems[-1].offset == tail.offset):
-        line = f"ends within the record at offset {tail.offset}, after {left} of its bytes"
+    left = reader.opened.size - reader.offset
+    if left > 0 and not (reader.problems and reader.problems[-1].offset == reader.offset):
+        line = f"ends within the record at offset {reader.offset}, after {left} of its bytes"
         if time.time() - file.mtime_ns / 1e9 < RECENT_SECONDS:
             line += "; the rest may still be written"
-            yield finding("being written", line, offset=tail.offset, is_damage=False)
+            yield finding("being written", line, offset=reader.offset, is_damage=False)
         else:
-            yield finding("cut off", f"{line}; the file was cut off", offset=tail.offset)
+            yield finding("cut off", f"{line}; the file was cut off", offset=reader.offset)

@@ -47,6 +47,7 @@ MAX_BODY_BYTES = 1 << 20
 """Size of the largest request body that is accepted."""
 
 BUSY = "all of its threads, or its event loop, are in use"
+"""The reason in messages about calls of a plugin that were not started in time."""
 
 STATUSES_WITHOUT_BODY = (204, 304)
 """A response with one of these statuses ends with its headers."""
@@ -262,7 +263,7 @@ class Guard:
                     return
                 yield _value(what, outcome)
         finally:
-            # Otherwise the generator would be closed here, by the garbage collector.
+            # Otherwise the garbage collector would close the generator in the server's thread.
             if isinstance(parts, Generator):
                 attempt(self._pool.submit, attempt, parts.close)
 
@@ -329,7 +330,7 @@ class _CheckedSender:
         """Bytes of the body that have not been sent yet; None if any length is valid."""
 
     def check(self, response: Response) -> None:
-        """Raises for a response whose body is complete, and differs from its Content-Length."""
+        """Raises if the body is known in advance, and its length is not the Content-Length."""
         if type(response).__call__ is not Response.__call__:
             # The body is made while it is sent.
             return
@@ -357,7 +358,7 @@ class _CheckedSender:
 
 
 def _body_size(status: int, headers: list[tuple[bytes, bytes]], method: str) -> int | None:
-    """Bytes that the body must have; None for any number. Raises if the head is not valid HTTP."""
+    """Bytes that the body must have; None for any number. Raises if the headers are not valid."""
     head = h11.Response(status_code=status, headers=headers)
     if status > 599:
         raise ValueError(f"{status} is not a valid HTTP status")

@@ -1,4 +1,4 @@
-"""HttpServer: uvicorn's server, which ends within a second although pages are connected."""
+"""HttpServer: uvicorn's server, which ends within a second even if clients are connected."""
 
 from __future__ import annotations
 

@@ -44,6 +44,7 @@ TagsByType = dict[str, dict[str, Any]]
 """Run to tag type to its tags, or to whether the run has data of the type."""
 
 TagType = Callable[[str], Any]
+"""Returns a run's tags of one type, or whether the run has data of the type."""
 
 
 class LegacyIndex:

@@ -70,12 +70,12 @@ class _Address(NamedTuple):
     family: socket.AddressFamily
     host: str
     required: bool = True
-    """Whether an error on this address is an error of the server."""
+    """Whether the server fails if it cannot listen on this address."""
 
 
 def _addresses(host: str) -> list[_Address]:
     if host == LOCALHOST:
-        # Browsers try both addresses. A machine may be without IPv6.
+        # Browsers try both addresses. A machine may lack IPv6.
         return [
             _Address(socket.AF_INET, "127.0.0.1"),
             _Address(socket.AF_INET6, "::1", required=False),

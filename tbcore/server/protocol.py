@@ -101,7 +101,8 @@ class _TimeoutProtocol(H11Protocol):
         raise NotImplementedError
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(_CoalescingTransport(transport, self.loop))  # type: ignore[arg-type]
+        coalescing = _CoalescingTransport(transport, self.loop)
+        super().connection_made(coalescing)  # type: ignore[arg-type]
         # asyncio sets TCP_NODELAY only for sockets that were created with IPPROTO_TCP. Without it
         # each response on a kept connection waits 40 ms for the client's delayed acknowledgement.
         connection = transport.get_extra_info("socket")

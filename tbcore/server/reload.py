@@ -1,7 +1,7 @@
 """Reloader: reloads plugins whose files were edited while the server runs, for their authors.
 
-No request waits for this. A request in progress is finished by the old code, and each new one is
-handled by the old code until the new code replaces it in one step.
+Requests never wait for a reload. Those in progress are finished by the old code, and new ones use
+the new code as soon as it has replaced the old code in one step.
 """
 
 from __future__ import annotations
@@ -91,8 +91,8 @@ class Reloader:
     def _reload(self, app: App, names: set[str], names_of_tabs: set[str]) -> None:
         """Imports the plugins in `names` again; makes open pages reload the tabs of the others."""
         config = self._config
-        _forget_modules([plugin.source for plugin in self._plugins
-                 if plugin.source and plugin.name in names])  # fmt: skip
+        old_sources = [p.source for p in self._plugins if p.source and p.name in names]
+        _forget_modules(old_sources)
         sources = find(without=config.without_plugins, folders=config.plugins_dirs)
         _forget_modules([source for source in sources if source.name in names and not source.off])
         keep = [plugin for plugin in self._plugins if plugin.name not in names]
@@ -151,12 +151,12 @@ def _stamp(source: Source) -> dict[str, int]:
 def _forget_modules(sources: Sequence[Source]) -> None:
     """Removes the Python modules of plugins from `sys.modules`, so that they are imported again."""
     importlib.invalidate_caches()
-    places = [str(place.absolute()) for source in sources for place in source.code_paths()]
+    paths = [str(path.absolute()) for source in sources for path in source.code_paths()]
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None) or next(iter(getattr(module, "__path__", [])), "")
         # Compiled modules are kept: most cannot be loaded twice.
         is_python = not file.endswith((".so", ".pyd"))
-        if is_python and any(file == place or file.startswith(place + os.sep) for place in places):
+        if is_python and any(file == path or file.startswith(path + os.sep) for path in paths):
             sys.modules.pop(name, None)
 
 

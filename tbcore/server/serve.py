@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _LOADER_START_SECONDS = 0.2
-"""At most this long the rest of the server's imports wait for the loader to start."""
+"""The longest time that importing the rest of the server waits for the loader to start."""
 _FIRST_PUBLICATION_SECONDS = 0.2
-"""At most this long the first request waits for the loader's first publication."""
+"""The longest time that the first request waits for the loader's first publication."""
 _GC_THRESHOLD_OBJECTS = 20_000
 """New objects between two collections. The server makes few reference cycles, and with Python's
 default of 700 the loader's permanent objects would be scanned often, in vain."""
@@ -60,11 +60,11 @@ class ServeOptions:
 def serve(config: Config, options: ServeOptions) -> int:
     """Serves until SIGINT or SIGTERM, and returns the exit status.
 
-    Raises TbcoreError with one line when it cannot listen.
+    Raises TbcoreError with one line if it cannot listen.
     """
     log = set_up_logging(dev=config.dev)
-    # First of all: an error about the port comes at once, and early clients wait instead of
-    # failing.
+    # Done first, so that an error about the port is printed at once, and early clients wait instead
+    # of failing.
     listening = listen(options.host, options.port, bind_all=options.bind_all)
     config = replace(
         config,
@@ -102,8 +102,8 @@ def _run_server(
     loader: Loader,
 ) -> int:
     """Serves requests until a signal ends the server; returns the exit status."""
-    # These imports take as long as reading many a logdir, so the loader reads while they run. The
-    # module's own imports, and those of the loader, are only what the loader needs.
+    # These imports take as long as reading a small logdir, so the loader reads while they run. What
+    # this module and the loader import at their top is only what the loader needs.
     from tbcore.plugins import attempt
     from tbcore.server.http_server import HttpServer
     from tbcore.server.reload import Reloader
@@ -138,7 +138,7 @@ def _run_server(
 
 
 def _build(config: Config, multiplexer: Multiplexer) -> tuple[Plugins, App]:
-    """The plugins and the application. Runs everything of the plugins that precedes requests."""
+    """The plugins and the application. Runs all code of plugins that runs before any request."""
     from tbcore.plugins import load_plugins
     from tbcore.server.app import create_app
 
