@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 from tbcore.eventfiles.batch import BareEvent, Positions
 
 _EVENT_GAP_BYTES = 17
-"""Positions in different events differ by at least this much: the framing of a record takes 16
-bytes. Positions in one event differ by less: each value takes more bytes than the 1 by which its
-position is higher."""
+"""From the last position in one event to the first in the next it is at least this far: the framing
+of a record takes 16 bytes, and each value takes more than the 1 by which it raises the position."""
 
 
 class SummaryRows(NamedTuple):
@@ -32,11 +31,11 @@ class SummaryRows(NamedTuple):
 
 
 class OrphanedRows(NamedTuple):
-    """The rows that restarts have orphaned, as a result of `find_orphaned_rows`."""
+    """The result of `find_orphaned_rows`: which rows in a batch, and before it, are orphaned."""
 
     limits: dict[str, int]
-    """For each tag with orphaned rows, the lowest step at which it restarted. Rows from before the
-    batch at this step and above are orphaned."""
+    """The lowest step at which each tag restarted, by tag. Rows from before the batch are orphaned at
+    this step and above."""
     kept: list[NDArray[np.bool_] | None]
     """For each column, a mask of its rows that are not orphaned; None if it keeps all rows."""
     most_recent_step: int
@@ -46,7 +45,7 @@ class OrphanedRows(NamedTuple):
 def find_orphaned_rows(
     columns: Sequence[SummaryRows], bare_events: Sequence[BareEvent], most_recent_step: int
 ) -> OrphanedRows:
-    """Finds the rows that are orphaned by the summaries of a batch, in it and before it.
+    """Finds the rows that the summaries of a batch orphan, in the batch and before it.
 
     A summary whose step is below the most recent step orphans rows. Any other event sets the most
     recent step. An event that is not a summary may lower it.

@@ -114,7 +114,7 @@ class Sampler:
     def sampled_rows(self, n: int, k: int, ordinals_of: Callable[[int, int], Rows]) -> Rows:
         """A sample of k of the first n rows, as ascending row indexes; read-only.
 
-        `ordinals_of(start, stop)` returns the ordinals of rows `start` to `stop`, without `stop`,
+        `ordinals_of(start, stop)` returns the ordinals of rows in `range(start, stop)`,
         and always returns the same ones.
         """
         if _keeps_all(n, k):
@@ -160,7 +160,7 @@ def _extended(
 
 
 def _same_ordinals(start: int, stop: int) -> Rows:
-    """The ordinals of rows `start` to `stop` in a series that has all its rows."""
+    """The ordinals of the rows in `range(start, stop)` of a series that has all its rows."""
     return np.arange(start, stop, dtype=np.int64)
 
 

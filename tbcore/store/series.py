@@ -53,7 +53,7 @@ class ScalarSeries:
     """Shape (n,), ascending: number of the point among all that were written to its tag, from 0.
     It never changes."""
     step: NDArray[np.int64]
-    """Shape (n,), in any order."""
+    """Shape (n,), not necessarily ascending."""
     wall_time: NDArray[np.float64]
     """Shape (n,), seconds since the epoch."""
     value: NDArray[np.floating[Any]]
@@ -85,7 +85,7 @@ class UnsampledSeries(ScalarSeries):
 
     @cached_property
     def step(self) -> NDArray[np.int64]:
-        """Shape (n,), in any order."""
+        """Shape (n,), not necessarily ascending."""
         steps: Rows = self._series.column(STEP)
         return steps
 
@@ -111,7 +111,7 @@ class ItemSeries:
     """Shape (n,), ascending: number of the item among all that were written to its tag, from 0.
     It never changes."""
     step: NDArray[np.int64]
-    """Shape (n,), in any order."""
+    """Shape (n,), not necessarily ascending."""
     wall_time: NDArray[np.float64]
     """Shape (n,), seconds since the epoch."""
 
@@ -125,7 +125,10 @@ class BlockLayout:
     __slots__ = ("columns", "row_bytes")
 
     def __init__(self, *types: str, has_steps: bool = True) -> None:
-        """`types` are dtypes, that of the steps first; with `has_steps` false it has no bytes."""
+        """`types` are dtypes, the first one that of the steps.
+
+        With `has_steps` false, the block has no column of steps.
+        """
         self.columns: list[tuple[np.dtype[Any], int, int]] = []
         """Dtype, bytes per row and start of each column. The start is a number of bytes per row of
         capacity. Columns of 8 bytes come first, so that all columns are aligned."""
@@ -145,21 +148,18 @@ class ArithmeticSteps(NamedTuple):
     """At least 0."""
 
     def at(self, start: int, stop: int) -> Rows:
-        """The steps of rows `start` to `stop`, without `stop`."""
+        """The steps of the rows in `range(start, stop)`."""
         if stop - start >= _MIN_ROWS_TO_CACHE:
             return _cached_steps(self, start, stop)
         return np.arange(start, stop, dtype=np.int64) * self.stride + self.first
 
     @classmethod
     def of(cls, step: Rows) -> ArithmeticSteps | None:
-        """The first step and stride of at least one step; None if the stride is not constant."""
+        """These steps, at least one; None if the stride varies."""
         return cls(int(step[0]), 0).extended_by(1, step[1:])
 
     def extended_by(self, length: int, step: Rows) -> ArithmeticSteps | None:
-        """First step and stride of `length` steps of these and `step` after them.
-
-        None if the stride is not constant.
-        """
+        """The first `length` of these steps followed by `step`; None if the stride varies."""
         count = len(step)
         if not count:
             return self
@@ -182,7 +182,7 @@ class ArithmeticSteps(NamedTuple):
 
 @lru_cache(maxsize=1)
 def _cached_steps(arithmetic_steps: ArithmeticSteps, start: int, stop: int) -> Rows:
-    """The steps of rows `start` to `stop`, read-only.
+    """The steps of the rows in `range(start, stop)`, read-only.
 
     One result is cached: a page requests the same steps again and again, and all tags of a run may
     have the same ones.
@@ -256,15 +256,15 @@ class OrdinalRanges:
         return self._firsts[ranges] + (rows - self._rows[ranges])
 
     def row_of(self, ordinal: int) -> int:
-        """The row with this ordinal, -1 if it is too low.
+        """The row with this ordinal, -1 if the ordinal is below all others.
 
-        For an ordinal between two ranges it is a row of the second range, with another ordinal.
+        If its row was dropped, this is a later row, which has another ordinal.
         """
         number = int(np.searchsorted(self._firsts, ordinal, side="right")) - 1
         return -1 if number < 0 else int(self._rows[number] + (ordinal - self._firsts[number]))
 
     def extended_by(self, length: int, ordinals: Rows) -> OrdinalRanges:
-        """The ranges of `length` rows of these and of further rows with these ordinals."""
+        """The ranges of the first `length` rows followed by rows with these ordinals."""
         if not len(ordinals):
             return self
         rows = _range_starts(ordinals)
@@ -279,7 +279,7 @@ class OrdinalRanges:
         )
 
     def truncated(self, length: int) -> OrdinalRanges:
-        """The ranges of the first `length` rows. Other rows may follow than before."""
+        """The ranges of the first `length` rows, to which other rows can be appended."""
         num_ranges = int(np.searchsorted(self._rows, length))
         return OrdinalRanges(self._rows[:num_ranges], self._firsts[:num_ranges], sampling.Sampler())
 
@@ -314,7 +314,10 @@ class Series:
         self.kind = kind
         self.layout = layout
         self.block = block
+        """The memory of all columns. Other series may use the same block, with fewer or more rows.
+        Rows are appended to each series at most once, so these never overwrite each other."""
         self.capacity = capacity
+        """Number of rows that fit into the block."""
         self.length = length
         self.arithmetic_steps = arithmetic_steps
         """The steps, if the block has no column of steps."""
@@ -323,7 +326,7 @@ class Series:
         self.num_nonfinite = num_nonfinite
         """How many values are NaN or infinite; 0 for references."""
         self._num_sorted = num_sorted
-        """At least the first this many steps are ascending. Grows in `_count_sorted`."""
+        """So many first rows are known to have ascending steps. `_count_sorted` updates it."""
 
     @classmethod
     def empty(cls, kind: Kind) -> Series:
@@ -377,7 +380,7 @@ class Series:
         return rows if self.ordinal_ranges is None else self.ordinal_ranges.at(rows)
 
     def ordinals_between(self, start: int, stop: int) -> Rows:
-        """The ordinals of rows `start` to `stop`, without `stop`."""
+        """The ordinals of the rows in `range(start, stop)`."""
         return self.ordinals_at(np.arange(start, stop, dtype=np.int64))
 
     def row_of(self, ordinal: int) -> int | None:
@@ -438,8 +441,8 @@ class Series:
         arithmetic_steps = None
         if layout is not REFERENCE:
             arithmetic_steps = self._steps_with(columns[STEP])
-            is_single = layout is FLOAT32 or layout is FLOAT32_NO_STEPS
-            value = _as_float32(columns[VALUE]) if is_single else None
+            is_float32 = layout is FLOAT32 or layout is FLOAT32_NO_STEPS
+            value = _as_float32(columns[VALUE]) if is_float32 else None
             if value is None:
                 layout = FLOAT64_NO_STEPS if arithmetic_steps else FLOAT64
             else:
@@ -731,7 +734,7 @@ def _slice_bytes(layout: BlockLayout, capacity: int) -> int:
 def _column_view(
     block: NDArray[np.uint8], layout: BlockLayout, capacity: int, number: int, start: int, stop: int
 ) -> NDArray[Any]:
-    """Rows `start` to `stop` of a column, as a writable view of the block."""
+    """The rows in `range(start, stop)` of a column, as a writable view of the block."""
     dtype, size, at = layout.columns[number]
     return np.ndarray((stop - start,), dtype, block, capacity * at + start * size)
 
@@ -753,9 +756,9 @@ def _as_float32(value: NDArray[Any]) -> NDArray[Any] | None:
     if value.dtype.itemsize <= 4:
         return value
     with np.errstate(over="ignore", invalid="ignore"):
-        single = value.astype(np.float32)
-        is_exact = (single == value) | np.isnan(value)
-    return single if is_exact.all() else None
+        narrowed = value.astype(np.float32)
+        is_exact = (narrowed == value) | np.isnan(value)
+    return narrowed if is_exact.all() else None
 
 
 def _range_starts(ordinals: Rows) -> Rows:
