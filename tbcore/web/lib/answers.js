@@ -22,16 +22,17 @@ const MAX_CACHED_CHARS = 60_000_000;
 
 /**
  * @template T
- * @typedef {{ generation: string, etag: string | null, value: T, length: number }} Answer
+ * @typedef {{ generation: string, etag: string | null, value: T, numChars: number }} Answer
+ *   a cached response; `generation` is that of its run when it was requested
  */
 
-/** @template T */
+/** The cached responses of one route. @template T */
 export class Answers {
   /** @type {Map<string, Answer<T>>} by query string, least recently used first */
   #answers = new Map();
   #queue = new Queue(MAX_CONCURRENT_REQUESTS);
-  /** Characters in the cache. */
-  #length = 0;
+  /** Characters of all cached responses. */
+  #numChars = 0;
   #host;
   #path;
   #read;
@@ -77,15 +78,16 @@ export class Answers {
     const answer = await this.#queue.add((aborted) => this.#fetch(query, cached, aborted), signal);
     this.#evict(query);
     this.#answers.set(query, { ...answer, generation });
-    this.#length += answer.length;
+    this.#numChars += answer.numChars;
     for (const oldest of this.#answers.keys()) {
-      if (this.#length <= MAX_CACHED_CHARS || oldest === query) break;
+      if (this.#numChars <= MAX_CACHED_CHARS || oldest === query) break;
       this.#evict(oldest);
     }
     return answer.value;
   }
 
   /**
+   * Sends a request. Returns the cached response if the server's has the same ETag.
    * @param {string} query
    * @param {Answer<T> | undefined} cached
    * @param {AbortSignal} signal
@@ -97,12 +99,12 @@ export class Answers {
     const text = await response.text();
     if (!response.ok) throw new Error(text.trim() || `status ${response.status}`);
     if (cached && etag !== null && etag === cached.etag) return cached;
-    return { etag, value: this.#read(JSON.parse(text)), length: text.length };
+    return { etag, value: this.#read(JSON.parse(text)), numChars: text.length };
   }
 
   /** Removes a response from the cache. @param {string} query */
   #evict(query) {
-    this.#length -= this.#answers.get(query)?.length ?? 0;
+    this.#numChars -= this.#answers.get(query)?.numChars ?? 0;
     this.#answers.delete(query);
   }
 }
@@ -149,12 +151,12 @@ export function useAsking(send, params, generation) {
   useEffect(() => refetch.current(), [generation]);
   useEffect(() => {
     if (!send) return undefined;
-    const abort = new AbortController();
-    const load = takingTurns(abort.signal, async () => latestSend.current?.(abort.signal));
+    const controller = new AbortController();
+    const load = takingTurns(controller.signal, async () => latestSend.current?.(controller.signal));
     refetch.current = () => void load();
     load();
     return () => {
-      abort.abort();
+      controller.abort();
       refetch.current = () => {};
     };
   }, [send === null, ...params]);

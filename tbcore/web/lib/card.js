@@ -35,7 +35,7 @@ export function Card({ title, label = title, group = "", dimmed = groupPrefixLen
   const [isTarget, setTarget] = useState(false);
   const wasExpanded = useRef(expanded);
   useEffect(() => {
-    // Do not center a card taller than the window: only its middle would be visible.
+    // Do not centre a card taller than the window: only its middle would be visible.
     const fits = article.current && article.current.offsetHeight <= innerHeight;
     if (fits && expanded !== wasExpanded.current) article.current?.scrollIntoView({ block: "center" });
     wasExpanded.current = expanded;

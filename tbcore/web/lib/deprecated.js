@@ -40,6 +40,6 @@ export function deprecationsOf(plugin) {
  * @param {string} stack
  */
 function pluginOf(stack) {
-  const found = /\/static\/plugins\/([^/\s]+)\//.exec(stack);
-  return found && decodeURIComponent(found[1]);
+  const match = /\/static\/plugins\/([^/\s]+)\//.exec(stack);
+  return match && decodeURIComponent(match[1]);
 }

@@ -131,17 +131,17 @@ export function addGestures(element, plot, target, signal) {
     }
     if (event.cancelable) event.preventDefault(); // the browser would zoom the page
     const { left, width } = plot.getBoundingClientRect();
-    const [one, other] = [...event.touches].map(({ clientX }) => (clientX - left) / width).sort((a, b) => a - b);
+    const [leftFinger, rightFinger] = [...event.touches].map(({ clientX }) => (clientX - left) / width).sort((a, b) => a - b);
     if (!pinch) {
       target.point(null);
-      pinch = { range, low: at(range, one), high: at(range, other) };
+      pinch = { range, low: at(range, leftFinger), high: at(range, rightFinger) };
       return;
     }
     // What was under the fingers stays under them. The lower limits make fingers that are one above
     // the other pan without zooming.
-    const distance = Math.max(other - one, 0.02);
+    const distance = Math.max(rightFinger - leftFinger, 0.02);
     const span = Math.max(pinch.high - pinch.low, 0.02 * (range[1] - range[0])) / distance;
-    const from = (pinch.low + pinch.high) / 2 - ((one + other) / 2) * span;
+    const from = (pinch.low + pinch.high) / 2 - ((leftFinger + rightFinger) / 2) * span;
     pinch.range = [from, from + span];
     target.show(pinch.range, false);
   };
@@ -217,7 +217,7 @@ export function zoomed(range, factor, share) {
  * A range moved inside the full range, and widened if it is too short for the precision of doubles.
  * @param {Range} range
  * @param {Range | null} full  null if not known
- * @returns {Range | null} null if it is the full range, or longer
+ * @returns {Range | null} null if it is the full range, longer, or not valid
  */
 export function limited([min, max], full) {
   const minLength = Math.max(Math.abs(min), Math.abs(max)) * 1e-12;

@@ -96,11 +96,10 @@ export class LineChart {
   #tooltip = null;
   /** @type {ResizeObserver} */ #resizes;
   /** Aborted when the chart is destroyed. */
-  #abort = new AbortController();
+  #controller = new AbortController();
   #leaveCursor = () => {};
   /**
-   * @type {{ name: string, index: number } | null} the point selected by keyboard: key of its item,
-   *   and row
+   * @type {{ key: string, index: number } | null} item and row of the point selected by keyboard
    */
   #selected = null;
   /** @type {import("./chart-types.js").Pointed | null} */ #pointer = null;
@@ -109,10 +108,7 @@ export class LineChart {
   #pin = null;
   /** Whether a call of the option `nextX` is pending. */
   #isFetchingNext = false;
-  /**
-   * @type {{ x: number, run: string | null } | null} the pointer in another chart with the same
-   *   cursor
-   */
+  /** @type {{ x: number, run: string | null } | null} the pointer, if it is in another chart */
   #remotePointer = null;
   /** @type {string | null} name of a run */ #highlighted = null;
   #wasHovering = false;
@@ -186,12 +182,12 @@ export class LineChart {
    * @param {boolean} [settled]  false during a gesture, to freeze the y axis
    */
   setView(view, settled = true) {
-    const was = this.isZoomed;
+    const wasZoomed = this.isZoomed;
     this.#view = view;
     this.#isInGesture = !settled;
     this.#scheduleDraw();
     if (settled) this.#updateAria();
-    if (was !== this.isZoomed) this.#options.onZoom?.(this.isZoomed);
+    if (wasZoomed !== this.isZoomed) this.#options.onZoom?.(this.isZoomed);
   }
 
   /** Approximate width of the plot in device pixels, independent of its labels; 0 before layout. */
@@ -244,7 +240,7 @@ export class LineChart {
   /** Removes the chart from its element. */
   destroy() {
     this.#notifyHover(null);
-    this.#abort.abort();
+    this.#controller.abort();
     this.#leaveCursor();
     this.#resizes.disconnect();
     this.#tooltip?.destroy();
@@ -277,9 +273,9 @@ export class LineChart {
       const line = source.value ? source : null;
       const band = line ? null : source;
       const item = old.get(source.value ?? source.mean);
-      const was = /** @type {any} */ (item?.line ?? item?.band);
+      const oldSource = /** @type {any} */ (item?.line ?? item?.band);
       const { name, color, run = name } = source;
-      return item && ITEM_INPUTS.every((key) => was[key] === source[key]) ? { ...item, line, band, name, run, color } : this.#makeItem(line, band);
+      return item && ITEM_INPUTS.every((key) => oldSource[key] === source[key]) ? { ...item, line, band, name, run, color } : this.#makeItem(line, band);
     };
     const faint = this.#lines.filter((line) => line.faint);
     const others = this.#lines.filter((line) => !line.faint);
@@ -645,7 +641,7 @@ export class LineChart {
   // --- hover, zoom, keys ------------------------------------------------------------------------
 
   #addListeners() {
-    const { signal } = this.#abort;
+    const { signal } = this.#controller;
     addGestures(
       this.#element,
       this.#plot,
@@ -746,7 +742,7 @@ export class LineChart {
       next = await fetched.catch(() => next);
       this.#isFetchingNext = false;
     }
-    if (next !== null && this.#pinned === from && !this.#abort.signal.aborted) this.#movePin(next, true);
+    if (next !== null && this.#pinned === from && !this.#controller.signal.aborted) this.#movePin(next, true);
   }
 
   /**
@@ -856,11 +852,11 @@ export class LineChart {
       // Start at the pointer, or else at an edge of the view.
       const hit = this.#hits()[0];
       const pointed = hit && this.#items.find((item) => isHitOf(hit, item));
-      if (pointed) return this.#select({ name: itemKey(pointed), index: hit.index });
+      if (pointed) return this.#select({ key: itemKey(pointed), index: hit.index });
       if (this.#view && count !== Infinity) {
         const item = this.#items[this.#items.length - 1];
         const index = nearestIndex(item.xs, this.#xRange[direction > 0 ? 0 : 1], item.segments);
-        return this.#select({ name: itemKey(item), index: Math.max(0, index) });
+        return this.#select({ key: itemKey(item), index: Math.max(0, index) });
       }
     }
     const item = this.#selectedItem() ?? this.#items[this.#items.length - 1];
@@ -869,7 +865,7 @@ export class LineChart {
     // theirs.
     const startsAtLast = direction < 0 !== (count === Infinity);
     const index = this.#selected ? this.#selected.index + direction * count : startsAtLast ? last : 0;
-    this.#select({ name: itemKey(item), index: Math.min(last, Math.max(0, index)) });
+    this.#select({ key: itemKey(item), index: Math.min(last, Math.max(0, index)) });
   }
 
   /** Moves the selection to the next line, near the same x. @param {-1 | 1} direction */
@@ -878,15 +874,15 @@ export class LineChart {
     const index = current ? this.#items.indexOf(current) : -1;
     const next = this.#items[(index + direction + this.#items.length) % this.#items.length];
     const x = current && this.#selected ? current.xs[this.#selected.index] : Number.MAX_VALUE;
-    this.#select({ name: itemKey(next), index: Math.max(0, nearestIndex(next.xs, x, next.segments)) });
+    this.#select({ key: itemKey(next), index: Math.max(0, nearestIndex(next.xs, x, next.segments)) });
   }
 
   /** The item of the selected point. */
   #selectedItem() {
-    return this.#items.find((item) => itemKey(item) === this.#selected?.name);
+    return this.#items.find((item) => itemKey(item) === this.#selected?.key);
   }
 
-  /** Selects a point, or none. @param {{ name: string, index: number } | null} point */
+  /** Selects a point, or none. @param {{ key: string, index: number } | null} point */
   #select(point) {
     this.#pointer = null;
     this.#selected = point;
@@ -907,7 +903,7 @@ export class LineChart {
     if (!this.#tooltip) {
       const { ChartTooltip } = await import("./chart-tooltip.js");
       hits = this.#hits(); // the pointer may have moved during the import
-      if (hits.length === 0 || this.#abort.signal.aborted) return;
+      if (hits.length === 0 || this.#controller.signal.aborted) return;
       this.#tooltip ??= new ChartTooltip(this.#element);
     }
     const plot = this.#plot.getBoundingClientRect();

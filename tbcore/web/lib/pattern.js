@@ -108,11 +108,11 @@ function parse(text) {
       return [char === "+" ? 1 : 0, char === "?" ? 1 : Infinity];
     }
     if (char !== "{") return null;
-    const found = /^\{(\d+)(,(\d*))?\}/.exec(chars.slice(at, at + 16).join(""));
-    if (!found) return null;
-    at += found[0].length;
-    const min = Number(found[1]);
-    const max = found[2] === undefined ? min : found[3] === "" ? Infinity : Number(found[3]);
+    const match = /^\{(\d+)(,(\d*))?\}/.exec(chars.slice(at, at + 16).join(""));
+    if (!match) return null;
+    at += match[0].length;
+    const min = Number(match[1]);
+    const max = match[2] === undefined ? min : match[3] === "" ? Infinity : Number(match[3]);
     if (max < min) throw new SyntaxError("numbers out of order in {}");
     return [min, max];
   }
@@ -187,10 +187,10 @@ function parse(text) {
     const control = { n: 10, r: 13, t: 9, v: 11, f: 12, 0: 0 }[char];
     if (control !== undefined) return control;
     if (char === "x" || char === "u") {
-      const found = /^(?:\{([0-9a-f]{1,6})\}|([0-9a-f]{2,4}))/i.exec(chars.slice(at, at + 8).join(""));
-      const digits = found && (char === "u" ? found[1] ?? (found[2]?.length === 4 ? found[2] : null) : found[2]?.slice(0, 2));
-      if (!found || !digits) return code(char);
-      at += found[1] !== undefined && char === "u" ? found[0].length : digits.length;
+      const match = /^(?:\{([0-9a-f]{1,6})\}|([0-9a-f]{2,4}))/i.exec(chars.slice(at, at + 8).join(""));
+      const digits = match && (char === "u" ? match[1] ?? (match[2]?.length === 4 ? match[2] : null) : match[2]?.slice(0, 2));
+      if (!match || !digits) return code(char);
+      at += match[1] !== undefined && char === "u" ? match[0].length : digits.length;
       return parseInt(digits, 16);
     }
     return code(char);
@@ -231,9 +231,8 @@ function parse(text) {
     /** @type {CharTest} */
     const inRanges = (code) => ranges.some(([low, high]) => code >= low && code <= high);
     return (code) => {
-      const other = caseVariants(code);
-      const found = inRanges(code) || other.some(inRanges) || tests.some((test) => test(code));
-      return found !== negated;
+      const isMember = inRanges(code) || caseVariants(code).some(inRanges) || tests.some((test) => test(code));
+      return isMember !== negated;
     };
   }
 

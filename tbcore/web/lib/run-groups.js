@@ -128,13 +128,13 @@ function byPattern(text) {
 function parseSegment(text) {
   /** @type {Part[]} */
   const parts = [];
-  for (const [found] of text.matchAll(/\{[^{}]*\}|\*+|[^{}*]+|[{}]/g)) {
-    if (found === "{" || found === "}") throw new SyntaxError(found === "{" ? "unclosed {" : "unmatched }");
-    const kind = found[0] === "{" ? "braces" : found[0] === "*" ? "any" : "plain";
+  for (const [token] of text.matchAll(/\{[^{}]*\}|\*+|[^{}*]+|[{}]/g)) {
+    if (token === "{" || token === "}") throw new SyntaxError(token === "{" ? "unclosed {" : "unmatched }");
+    const kind = token[0] === "{" ? "braces" : token[0] === "*" ? "any" : "plain";
     if (kind !== "plain" && parts.length > 0 && parts[parts.length - 1].kind !== "plain") {
       throw new SyntaxError("{} and * need text between them");
     }
-    parts.push({ kind, text: found === "{}" ? "{}" : found });
+    parts.push({ kind, text: token });
   }
   return parts;
 }
@@ -194,32 +194,36 @@ export function matchGroups(program, subject) {
   const codes = chars.map((char) => /** @type {number} */ (char.codePointAt(0)));
   const numSlots = program.reduce((max, { op, ...rest }) => Math.max(max, "slot" in rest ? rest.slot + 1 : 0), 0);
   const seen = new Int32Array(program.length).fill(-1);
-  /** @typedef {{ position: number, saves: readonly number[] }} Thread */
+  /**
+   * One of the alternatives that are followed: its position in the program, and where the groups
+   * begin and end so far (-1 if they do not yet).
+   * @typedef {{ position: number, saves: readonly number[] }} Thread
+   */
   /** @type {Thread[]} */
   let threads = [];
-  /** @type {readonly number[] | null} */
-  let found = null;
+  /** @type {readonly number[] | null} the groups of the best match so far */
+  let best = null;
   for (let at = 0; at <= codes.length; at++) {
     /** @type {Thread[]} */
     const ready = [];
     for (const thread of threads) follow(thread, at, ready);
     // A match may begin at any character.
-    if (!found) follow({ position: 0, saves: Array(numSlots).fill(-1) }, at, ready);
+    if (!best) follow({ position: 0, saves: Array(numSlots).fill(-1) }, at, ready);
     threads = [];
     for (const { position, saves } of ready) {
       const instruction = program[position];
       if (instruction.op === "match") {
-        found = saves; // the remaining threads have lower priority
+        best = saves; // the remaining threads have lower priority
         break;
       }
       if (instruction.op === "char" && at < codes.length && instruction.test(codes[at])) {
         threads.push({ position: position + 1, saves });
       }
     }
-    if (found && threads.length === 0) break;
+    if (best && threads.length === 0) break;
   }
-  if (!found) return null;
-  const slots = found;
+  if (!best) return null;
+  const slots = best;
   return Array.from({ length: numSlots / 2 }, (_, i) => {
     const [from, to] = [slots[2 * i], slots[2 * i + 1]];
     return from < 0 || to < 0 ? "" : chars.slice(from, to).join("");

@@ -277,9 +277,9 @@ export function tracePath(path, xs, values, toX, toY, from = 0, to = xs.length) 
   return numPoints;
 
   function addColumn() {
-    const [one, other] = lowestCameLast ? [highest, lowest] : [lowest, highest];
-    if (one !== first && one !== last) add(one);
-    if (other !== first && other !== last) add(other);
+    const [earlier, later] = lowestCameLast ? [highest, lowest] : [lowest, highest];
+    if (earlier !== first && earlier !== last) add(earlier);
+    if (later !== first && later !== last) add(later);
     add(last);
   }
 

@@ -281,34 +281,46 @@ function Cell({ tab, run, tag, place, next, expanded }) {
   const height = useHeight(body, isDrawn);
   const [numShown, setNumShown] = useState(MAX_SAMPLES);
   const [broken, setBroken] = useState({ of: /** @type {StepResponse | undefined} */ (undefined), error: "" });
-  /** @param {Place | null} at */
+  /** The parameters of the route `step`. @param {Place | null} at */
   const paramsOf = (at) => ({ run: run.name, tag, step: at?.step, nth: at?.nth || undefined });
   const settled = useSettled(place);
   const { value: found, error } = useAnswer(answers, paramsOf(settled), isNear);
+  /** The place at which a sample started to play; null while none plays. */
   const [busy, setBusy] = useState(/** @type {{ place: Place | null } | null} */ (null));
   const keepsShown = busy !== null && isSame(busy.place, place);
   const last = useRef(found);
   if (found && !keepsShown) last.current = found;
+  /**
+   * What is on screen: an older response while the next one is loading, or while a sample plays.
+   */
   const shown = error && !found ? undefined : last.current;
   const isOutdated = shown !== undefined && (found === undefined || settled !== place);
 
   useEffect(() => {
     if (!isNear || !found || !next || !kind.fetchAhead) return undefined;
-    const abort = new AbortController();
-    answers.load(paramsOf(next), abort.signal).then(
+    const controller = new AbortController();
+    answers.load(paramsOf(next), controller.signal).then(
       (response) => response.samples.slice(0, numShown).forEach((_, sample) => kind.fetchAhead?.(urlOf(response, sample))),
       () => {}, // if it fails again when the step is selected, that error is shown
     );
-    return () => abort.abort();
+    return () => controller.abort();
   }, [isNear, found, next]);
 
-  // The server ignores `time`. It keeps the browser's cache from serving the bytes of a file that
-  // was replaced.
-  /** @param {StepResponse} of @param {number} sample */
+  /**
+   * The URL of a sample's bytes. The server ignores `time`; it keeps the browser's cache from
+   * serving the bytes of a file that was replaced.
+   * @param {StepResponse} of
+   * @param {number} sample
+   */
   const urlOf = ({ index, wall_time }, sample) =>
     kind.bytes ? host.url(kind.bytes, { run: run.name, tag, index: String(index), sample, time: wall_time }) : "";
 
-  /** @param {StepResponse} of @param {Entry} entry @param {number} sample */
+  /**
+   * Shows why a sample cannot be shown.
+   * @param {StepResponse} of
+   * @param {Entry} entry
+   * @param {number} sample
+   */
   const onBroken = async (of, entry, sample) => {
     const serverError = kind.bytes && (await serverErrorOf(urlOf(of, sample), host.signal));
     const which = of.samples.length > 1 ? `${sample + 1} of ${of.samples.length}: ` : "";

@@ -18,7 +18,7 @@
  * @returns {Place[]}
  */
 export function expandPlaces({ step, count }) {
-  return step.flatMap((one, i) => Array.from({ length: count[i] }, (_, nth) => ({ step: one, nth })));
+  return step.flatMap((value, i) => Array.from({ length: count[i] }, (_, nth) => ({ step: value, nth })));
 }
 
 /**
@@ -64,8 +64,8 @@ export function formatPlace(place) {
  * @returns {Place | null} null for the latest; also if the text is not valid
  */
 export function parsePlace(text) {
-  const found = /^(-?\d+(?:e\+?\d+)?)(?:~(\d+))?$/.exec(text ?? "");
-  return found && { step: Number(found[1]), nth: Number(found[2] ?? 0) };
+  const match = /^(-?\d+(?:e\+?\d+)?)(?:~(\d+))?$/.exec(text ?? "");
+  return match && { step: Number(match[1]), nth: Number(match[2] ?? 0) };
 }
 
 /**
