@@ -1,7 +1,7 @@
-"""tbcore: a log viewer for people who train models, and a framework for its dashboards.
+"""tbcore: a viewer for the logs of training runs, in which every dashboard is a plugin.
 
-These names, and the modules `tbcore.http`, `tbcore.values` and `tbcore.testing`, are what plugins
-may use. Everything else is private.
+Plugins may use the names in `__all__` here, and the modules `tbcore.http`, `tbcore.media`,
+`tbcore.patterns`, `tbcore.values` and `tbcore.testing`. Everything else is private.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ __all__ = [
     "hookimpl",
 ]
 
-_HOMES = {
+_NAMES_BY_MODULE = {
     "errors": (
         "BadRequestError",
         "DataError",
@@ -68,11 +68,11 @@ _HOMES = {
     "store.multiplexer": ("Multiplexer",),
     "store.series": ("ItemSeries", "LastPoints", "ScalarSeries"),
 }
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+_MODULE_OF = {name: module for module, names in _NAMES_BY_MODULE.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name when it is asked for: `tbcore --help` needs none of them."""
-    if name not in _HOME_OF:
+    """Imports a public name when it is first used, to keep `tbcore --help` fast."""
+    if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)
+    return getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)

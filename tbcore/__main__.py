@@ -5,8 +5,8 @@ from __future__ import annotations
 import signal
 import sys
 
-# Until a server has a handler of its own, Ctrl-C ends the process without a word. As an exception
-# it would end some import with a traceback, or be lost in one that goes on in spite of it.
+# Until a server installs its own handler, Ctrl-C ends the process silently. A KeyboardInterrupt
+# would print a traceback from some import, or get lost in an import that catches it.
 if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 

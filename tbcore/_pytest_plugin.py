@@ -1,8 +1,7 @@
-"""Fixtures for tests of plugins, and the options of the conformance suite; pytest finds them when
-tbcore is installed.
+"""Fixtures for tests of plugins, and the options of the conformance suite.
 
-Each pytest run on the machine loads this module, so it imports nothing of tbcore until a fixture
-is used.
+pytest loads this module in every run once tbcore is installed. So the module imports nothing else
+of tbcore until a fixture is used.
 """
 
 from __future__ import annotations
@@ -22,9 +21,9 @@ SUITE = "tbcore.testing.conformance"
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(parser: pytest.Parser, args: list[str]) -> None:
-    """Adds the options of the conformance suite, where it is what pytest is asked to run.
+    """Adds the options of the conformance suite if pytest is started for it.
 
-    Not always: another plugin of pytest may want an option of the same name.
+    Otherwise they could clash with options of other pytest plugins.
     """
     if not any(argument.startswith(SUITE) for argument in args):
         return
@@ -35,14 +34,14 @@ def pytest_load_initial_conftests(parser: pytest.Parser, args: list[str]) -> Non
         metavar="NAME",
         action="append",
         default=[],
-        help="name of an installed tbcore plugin, or path of a folder with one; may be repeated",
+        help="name of an installed tbcore plugin, or path of a folder with one; repeatable",
     )
     group.addoption(
         "--plugin-logs",
         dest="tbcore_plugin_logs",
         metavar="DIR",
         default=None,
-        help="event files of data that the plugin is for, written beside all usual kinds",
+        help="event files with data of the plugin's own, added to data of all usual kinds",
     )
 
 
@@ -56,7 +55,7 @@ def tbcore_logdir(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def tbcore_client() -> Iterator[Callable[..., TbcoreClient]]:
-    """`tbcore.testing.make_client`; what it made is closed when the test ends.
+    """`tbcore.testing.make_client`, whose clients are closed when the test ends.
 
     `tbcore_client(logdir, plugins=["hello"])` serves the logdir with this one plugin.
     """

@@ -1,4 +1,4 @@
-"""The command line. Options have TensorBoard's names, because its users' hands know them."""
+"""The command line. Options have the names that TensorBoard's users are used to."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from tbcore.eventfiles.logdir import LogdirSpec
     from tbcore.plugins import MountedPlugin
 
-# Rooms are imported when a command needs them: `tbcore --help` should not take half a second.
+# Other modules are imported when a command needs them, to keep `tbcore --help` fast.
 
-IGNORED_FLAGS = {
+IGNORED_OPTIONS = {
     "--db": r"[^-].*",
     "--db_import": None,
     "--detect_file_replacement": r"(?i)true|false",
@@ -40,46 +40,49 @@ IGNORED_FLAGS = {
     "--reuse_port": r"(?i)true|false",
     "--verbosity": r"-?\d+",
 }
-"""TensorBoard's options without meaning here, and what may stand behind them as a value."""
+"""TensorBoard's options that are accepted without effect, with a pattern for the argument after
+each that is its value; None if there is never one."""
 
-UNSUPPORTED_FLAGS = {
-    "--inspect": "`tbcore check LOGDIR` says what is wrong in it; the page shows what is there",
+UNSUPPORTED_OPTIONS = {
+    "--inspect": "use `tbcore check LOGDIR` to find damage, and the page to look at the data",
 }
-"""TensorBoard's options that ask for something else than a server, and what to do instead."""
+"""TensorBoard's options that are rejected, and what to do instead."""
 
 TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{1,200}")
-PREFIX = re.compile(r"(/[A-Za-z0-9._~-]+)*")
+PATH_PREFIX = re.compile(r"(/[A-Za-z0-9._~-]+)*")
+
+_Number = TypeVar("_Number", int, float)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command line and returns the exit status: 2 for what cannot be understood."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    threads = threading.enumerate()
+    """Runs a command and returns the exit status: 2 if the command line is not valid."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    threads_before = threading.enumerate()
     try:
-        status = _run(given)
+        status = _run(arguments)
     except click.UsageError as error:
-        context = f"; see `{error.ctx.command_path} --help`" if error.ctx else ""
-        click.echo(f"tbcore: {_line(error.format_message())}{context}", err=True)
+        _print_error(error.format_message(), error.ctx)
         return 2
     except click.ClickException as error:
-        click.echo(f"tbcore: {_line(error.format_message())}", err=True)
+        _print_error(error.format_message())
         return error.exit_code
     except OptionError as error:
-        click.echo(f"tbcore: {_line(str(error))}", err=True)
+        _print_error(str(error))
         return 2
     except TbcoreError as error:
-        click.echo(f"tbcore: {_line(str(error))}", err=True)
+        _print_error(str(error))
         return 1
     except OSError as error:
-        # A disk that is full, mostly: what is known to fail has been told in better words.
+        # Mostly a full disk. Errors that are expected became a TbcoreError with a better message.
         with contextlib.suppress(OSError):
-            click.echo(f"tbcore: {_line(str(error))}", err=True)
+            _print_error(str(error))
         return 1
     except (KeyboardInterrupt, click.Abort):
         status = 130
     _flush()
-    if any(not thread.daemon and thread not in threads for thread in threading.enumerate()):
-        # Python would wait for threads that plugins or their libraries left behind.
+    new_threads = set(threading.enumerate()).difference(threads_before)
+    if any(not thread.daemon for thread in new_threads):
+        # Python would wait for threads of plugins or their libraries that never end.
         os._exit(status)
     return status
 
@@ -89,26 +92,84 @@ def _run(arguments: list[str]) -> int:
     return result if isinstance(result, int) else 0
 
 
-def _line(message: str) -> str:
+def _print_error(message: str, context: click.Context | None = None) -> None:
+    """Prints a message as one line; with a context it ends with the command that prints help."""
     from tbcore.eventfiles.logdir import one_line
 
-    return one_line(" ".join(message.split())).rstrip(".")
+    line = one_line(" ".join(message.split())).rstrip(".")
+    if context is not None:
+        if line[1:2].islower():
+            # click's own messages begin with a capital letter, all others do not.
+            line = line[0].lower() + line[1:]
+        line += f"{' See' if line.endswith('?') else '; see'} `{context.command_path} --help`"
+    click.echo(f"tbcore: {line}", err=True)
 
 
 def _flush() -> None:
     for stream in (sys.stdout, sys.stderr):
-        # A process may be started without them.
+        # The streams are None or closed in some processes.
         with contextlib.suppress(OSError, ValueError, AttributeError):
             stream.flush()
 
 
 def _warn(message: str) -> None:
-    """Says it as the log of the server says its warnings."""
+    """Prints a message in the format of the server's log."""
     click.echo(f"tbcore: warning: {message}", err=True)
 
 
-class _Commands(click.Group):
-    """Takes a directory, or an option of `serve`, in place of a command; `help` is `--help`."""
+def _underscored(option: str) -> str:
+    """The spelling of an option in this module: `--path_prefix` for `--path-prefix`."""
+    return option.replace("-", "_").replace("__", "--", 1)
+
+
+_TYPED_OPTIONS = "tbcore.typed_options"
+"""Key in `click.Context.meta`: maps options to their spelling on the command line."""
+
+
+def _as_typed(context: click.Context, option: str) -> str:
+    """The option as it was typed, with `-` or with `_`; messages name it like this."""
+    spelling: str = context.meta.get(_TYPED_OPTIONS, {}).get(option, option)
+    return spelling
+
+
+class _Command(click.Command):
+    """A command whose error messages name options as they were typed."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        typed = [argument.partition("=")[0] for argument in args if argument.startswith("--")]
+        ctx.meta[_TYPED_OPTIONS] = {_underscored(option): option for option in typed}
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            known = [option for parameter in self.get_params(ctx) for option in parameter.opts]
+            raise click.UsageError(
+                f"no such option {_as_typed(ctx, error.option_name)!r}"
+                f"{did_you_mean(error.option_name, known)}",
+                ctx,
+            ) from None
+        except click.BadOptionUsage as error:
+            # A value that is missing, or one for an option that takes none.
+            option = error.option_name
+            message = error.format_message().replace(option, _as_typed(ctx, option))
+            raise click.UsageError(message, ctx) from None
+        except click.BadParameter as error:
+            parameter = error.param
+            if not isinstance(parameter, click.Option):
+                raise
+            option = _as_typed(ctx, parameter.opts[0])
+            if ctx.get_parameter_source(parameter.name or "") is _ENVIRONMENT:
+                option = str(parameter.envvar)
+            raise click.UsageError(f"{option}: {error.message}", ctx) from None
+
+
+class _Group(_Command, click.Group):
+    """A group of commands whose error messages name options as they were typed."""
+
+    command_class = _Command
+
+
+class _CommandOrLogdir(_Group):
+    """Accepts a directory or an option of `serve` in place of a command, and `help` as `--help`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and args[0] == "help":
@@ -126,45 +187,46 @@ class _Commands(click.Group):
 
 
 def _plugins_dir(command: Callable[..., int]) -> Callable[..., int]:
-    """The option of all commands that load plugins for their user."""
+    """Adds the option `--plugins_dir` to a command."""
     return click.option(
         "--plugins_dir",
         "plugins_dirs",
         metavar="DIR",
         multiple=True,
         callback=lambda context, parameter, folders: _plugins_dirs(folders),
-        help="Load the plugins in this folder, too, as files, packages or distributions that are "
-        "not installed. May be given more than once.",
+        help="Also load plugins from this folder, where they need not be installed. Repeatable.",
     )(command)
 
 
-class _ServeCommand(click.Command):
-    """Takes TensorBoard's options that mean nothing here, and says so."""
+class _ServeCommand(_Command):
+    """Accepts TensorBoard's options that have no effect here, with a warning for each."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         kept: list[str] = []
-        waiting = list(args)
-        while waiting:
-            argument = waiting.pop(0)
+        queue = list(args)
+        while queue:
+            argument = queue.pop(0)
             if argument == "--":
-                kept += [argument, *waiting]
+                kept += [argument, *queue]
                 break
-            flag, has_value, _ = argument.partition("=")
-            flag = flag.replace("-", "_").replace("__", "--", 1)
-            if flag in UNSUPPORTED_FLAGS:
-                raise click.UsageError(f"{flag} is not supported; {UNSUPPORTED_FLAGS[flag]}", ctx)
-            if flag not in IGNORED_FLAGS:
+            typed, has_value, _ = argument.partition("=")
+            option = _underscored(typed)
+            if option in UNSUPPORTED_OPTIONS:
+                raise click.UsageError(
+                    f"{typed} is not supported; {UNSUPPORTED_OPTIONS[option]}", ctx
+                )
+            if option not in IGNORED_OPTIONS:
                 kept.append(argument)
                 continue
-            values = IGNORED_FLAGS[flag]
-            if values and not has_value and waiting and re.fullmatch(values, waiting[0]):
-                waiting.pop(0)
-            _warn(f"{flag} has no meaning here and is ignored")
+            values = IGNORED_OPTIONS[option]
+            if values and not has_value and queue and re.fullmatch(values, queue[0]):
+                queue.pop(0)
+            _warn(f"{typed} has no effect in tbcore and is ignored")
         return super().parse_args(ctx, kept)
 
 
 @click.group(
-    cls=_Commands,
+    cls=_CommandOrLogdir,
     invoke_without_command=True,
     context_settings={
         "token_normalize_func": lambda name: name.replace("-", "_"),
@@ -175,13 +237,13 @@ class _ServeCommand(click.Command):
 @click.version_option(__version__, message="tbcore %(version)s")
 @click.pass_context
 def cli(context: click.Context) -> int:
-    """See what your training runs log, while they run.
+    """View the logs of training runs in a browser, while the runs go on.
 
     \b
-    tbcore runs/             show the event files below runs/ in a browser
-    tbcore serve --help      all options
-    tbcore plugins           what is installed, and what does not work
-    tbcore plugin new NAME   start a plugin of your own
+    tbcore runs/             serve the event files below runs/
+    tbcore serve --help      list all options
+    tbcore plugins           list the installed plugins and their errors
+    tbcore plugin new NAME   create a plugin of your own
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
@@ -191,28 +253,26 @@ def cli(context: click.Context) -> int:
 
 @cli.command(cls=_ServeCommand, short_help="Serve the runs below a directory to a browser.")
 @click.argument("directories", nargs=-1, metavar="[LOGDIR]")
-@click.option(
-    "--logdir", metavar="PATH", help="Directory that holds the event files, at any depth."
-)
+@click.option("--logdir", metavar="PATH", help="Directory with event files, at any depth.")
 @click.option(
     "--logdir_spec",
     metavar="SPEC",
-    help="Several directories, as name:path,name:path; names come before those of the runs.",
+    help="Several directories, as name:path,name:path. The names are put before those of the runs.",
 )
 @click.option("--host", metavar="ADDR", help="Address to listen on.  [default: localhost]")
-@click.option("--bind_all", is_flag=True, help="Listen on all addresses; a token is needed then.")
+@click.option("--bind_all", is_flag=True, help="Listen on all addresses; requires a token.")
 @click.option(
     "--port",
     metavar="PORT",
     callback=lambda context, parameter, text: _port(text),
-    help="Port to listen on, 0 for any.  [default: 6006, or the next that is free]",
+    help="Port to listen on; 0 for any free port.  [default: 6006, or the next free port]",
 )
 @click.option(
     "--path_prefix",
     metavar="PATH",
     default="",
     callback=lambda context, parameter, text: _path_prefix(text),
-    help="Serve below this path, such as /runs.",
+    help="Path at which the server is reached, such as /runs.",
 )
 @click.option(
     "--allowed_host",
@@ -220,30 +280,29 @@ def cli(context: click.Context) -> int:
     metavar="NAME",
     multiple=True,
     callback=lambda context, parameter, names: _allowed_hosts(names),
-    help="Also answer to this name, such as that of a proxy. May be given more than once.",
+    help="Additional host name of the server, such as that of a proxy. Repeatable.",
 )
 @click.option(
     "--token",
     metavar="TOKEN",
     envvar="TBCORE_TOKEN",
     callback=lambda context, parameter, token: _token(token),
-    help="Secret that every request needs, in place of a random one.",
+    help="Secret that every request must have, instead of a random one.",
 )
-@click.option("--no_token", is_flag=True, help="Let in everybody who can connect.")
+@click.option("--no_token", is_flag=True, help="Allow all requests without a token.")
 @click.option(
     "--reload_interval",
-    type=click.FloatRange(min=0),
-    default=5.0,
-    show_default=True,
     metavar="SECONDS",
-    help="Pause between two looks for new data; 0 loads once.",
+    default="5",
+    callback=lambda context, parameter, text: _number(text, float, "a number of seconds"),
+    help="Pause between two scans for new data; 0 to scan only once.  [default: 5]",
 )
 @click.option(
     "--samples_per_plugin",
     metavar="NAME=N,...",
     default="",
     callback=lambda context, parameter, text: _samples_per_plugin(text),
-    help="Most items of a tag in an answer, by plugin; 0 for all.",
+    help="Maximum items of a tag in a response, by plugin; 0 for all.",
 )
 @click.option(
     "--set",
@@ -251,28 +310,28 @@ def cli(context: click.Context) -> int:
     metavar="NAME.KEY=VALUE",
     multiple=True,
     callback=lambda context, parameter, texts: _plugin_values(texts),
-    help="Set an option of a plugin, one of those that `tbcore plugins NAME` lists.",
+    help="Set an option of a plugin; `tbcore plugins NAME` lists its options. Repeatable.",
 )
 @click.option(
     "--no_plugin",
     "without_plugins",
     metavar="NAME",
     multiple=True,
-    help="Leave out a plugin. May be given more than once.",
+    help="Do not load this plugin. Repeatable.",
 )
 @click.option(
     "--max_points",
-    type=click.IntRange(min=0),
-    default=0,
     metavar="N",
-    help="Most points of a scalar tag to keep in memory; 0 for all.",
+    default="0",
+    callback=lambda context, parameter, text: _number(text, int, "an int"),
+    help="Maximum points of a scalar tag in memory; 0 for all.",
 )
 @click.option(
     "--purge_orphaned_data",
     default="true",
     metavar="BOOL",
     callback=lambda context, parameter, text: _true_or_false(text),
-    help="Drop what was logged after the checkpoint that a restarted job went on from."
+    help="When a job restarts from a checkpoint, drop the old data of the steps that it repeats."
     "  [default: true]",
 )
 @click.option("--window_title", metavar="TEXT", default="", help="Title of the browser window.")
@@ -280,12 +339,13 @@ def cli(context: click.Context) -> int:
     "--api",
     type=click.Choice(["plugin", "legacy"]),
     default="plugin",
-    help="What data/runs is: a list of names, or the index that pages up to TensorFlow 1.2 need.",
+    help="Content of data/runs: a list of names, or the index for clients of TensorFlow 1.2 and "
+    "older.  [default: plugin]",
 )
 @click.option("--open", "open_browser", is_flag=True, help="Open the page in a browser.")
 @_plugins_dir
 @click.option(
-    "--dev", is_flag=True, help="For plugin authors: take up edited plugins, show tracebacks."
+    "--dev", is_flag=True, help="For plugin authors: reload edited plugins, show tracebacks."
 )
 @click.pass_context
 def serve(
@@ -319,26 +379,27 @@ def serve(
     """
     if len(directories) > 1:
         raise click.UsageError(
-            f"give one directory, not {len(directories)}; "
-            f"several go into one option, as in --logdir_spec {','.join(directories)}",
+            f"expected one log directory, got {len(directories)}; "
+            f"to serve several, use --logdir_spec {','.join(directories)}",
             context,
         )
-    given = [text for text in (*directories, logdir, logdir_spec) if text is not None]
-    if len(given) != 1 or not given[0]:
-        raise click.UsageError(
-            "which directory? give one, as in `tbcore runs/`"
-            if not "".join(given)
-            else "give one of LOGDIR, --logdir and --logdir_spec",
-            context,
-        )
+    sources = [text for text in (*directories, logdir, logdir_spec) if text is not None]
+    if not "".join(sources):
+        raise click.UsageError("no log directory given; try `tbcore runs/`", context)
+    if len(sources) > 1:
+        raise click.UsageError("LOGDIR, --logdir and --logdir_spec cannot be combined", context)
     if bind_all and host:
-        raise click.UsageError("give either --host or --bind_all", context)
+        raise click.UsageError(
+            f"--host and {_as_typed(context, '--bind_all')} cannot be combined", context
+        )
     if no_token and token and context.get_parameter_source("token") is _COMMAND_LINE:
-        raise click.UsageError("give either --token or --no_token", context)
-    text = os.path.expanduser(given[0])
-    specs = _specs(text, is_spec=logdir_spec is not None)
+        raise click.UsageError(
+            f"--token and {_as_typed(context, '--no_token')} cannot be combined", context
+        )
+    text = os.path.expanduser(sources[0])
+    specs = _logdir_specs(text, context, is_spec=logdir_spec is not None)
 
-    with _without_collector():
+    with _collector_off():
         _import_numpy()
         from tbcore.config import Config
         from tbcore.server.serve import ServeOptions
@@ -373,24 +434,26 @@ def serve(
 
 
 _COMMAND_LINE = click.core.ParameterSource.COMMANDLINE
+_ENVIRONMENT = click.core.ParameterSource.ENVIRONMENT
 
 
-@cli.command(short_help="Say what is wrong in a log directory, and where.")
+@cli.command(short_help="Check the event files of a log directory for damage.")
 @click.argument("logdir", metavar="LOGDIR")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def check(*, logdir: str, as_json: bool) -> int:
-    """Read all event files below LOGDIR, and say what is wrong with them.
+@click.pass_context
+def check(context: click.Context, *, logdir: str, as_json: bool) -> int:
+    """Read all event files below LOGDIR and report what is wrong with them.
 
-    Damaged records with their offsets, files that are cut off, empty or unreadable, and data that
-    no installed plugin shows. The exit status is 1 if something is damaged or cannot be read.
+    Reports damaged records with their offsets; files that are cut off, empty or unreadable; and
+    data that no installed plugin shows. The exit status is 1 if something is damaged or unreadable.
     """
     from tbcore.plugins import load_plugins
     from tbcore.server.check import check as check_logdir
 
     if not logdir:
-        raise click.UsageError("which directory? give one, as in `tbcore check runs/`")
-    specs = _specs(logdir, is_spec=False)
-    with _quiet():
+        raise click.UsageError("no log directory given; try `tbcore check runs/`", context)
+    specs = _logdir_specs(logdir, context, is_spec=False)
+    with _log_off():
         report = check_logdir(specs, load_plugins())
     if as_json:
         _print_json(report.as_json())
@@ -400,7 +463,7 @@ def check(*, logdir: str, as_json: bool) -> int:
     return 1 if report.num_damaged else 0
 
 
-@cli.command(short_help="List the installed plugins, and what is wrong with them.")
+@cli.command(short_help="List the installed plugins and their errors.")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @_plugins_dir
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -408,15 +471,15 @@ def check(*, logdir: str, as_json: bool) -> int:
 def plugins(
     context: click.Context, *, names: tuple[str, ...], plugins_dirs: tuple[str, ...], as_json: bool
 ) -> int:
-    """List the installed plugins: where they come from, their addresses, what is wrong.
+    """List the installed plugins with their distributions, routes and errors.
 
-    Of those that are named, with the options that `tbcore serve --set` takes.
+    With NAME, list only that plugin, and its options for `tbcore serve --set`.
     """
     from tbcore.config import Config
     from tbcore.plugins import check_settings, load_plugins, mount
     from tbcore.store.multiplexer import Multiplexer
 
-    with _quiet():
+    with _log_off():
         multiplexer, config = Multiplexer(), Config(logdir="")
         loaded = load_plugins(folders=plugins_dirs)
         check_settings(loaded, config)
@@ -425,7 +488,7 @@ def plugins(
     for name in names:
         if name not in known:
             raise click.UsageError(
-                f"there is no plugin {name!r}{did_you_mean(name, known)}; "
+                f"no plugin {name!r} is installed{did_you_mean(name, known)}; "
                 f"installed: {', '.join(known) or 'none'}",
                 context,
             )
@@ -443,35 +506,35 @@ def plugins(
     return 0
 
 
-@cli.group(short_help="Start a plugin of your own.", invoke_without_command=True)
+@cli.group(cls=_Group, short_help="Create a plugin of your own.", invoke_without_command=True)
 @click.pass_context
 def plugin(context: click.Context) -> int:
-    """Start a plugin of your own: `tbcore plugin new NAME`."""
+    """Create a plugin of your own: `tbcore plugin new NAME`."""
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
         return 2
     return 0
 
 
-@plugin.command(short_help="Write a plugin that works at once, to be edited.")
+@plugin.command(short_help="Create a small plugin that works, as a starting point.")
 @click.argument("name", metavar="NAME")
 def new(*, name: str) -> int:
-    """Write the folder tbcore-NAME with a plugin that works at once, to be edited from there.
+    """Create the folder tbcore-NAME with a small plugin that works, as a starting point.
 
-    NAME has _ between its words, and the folder -, as names of distributions have.
-    It is a whole distribution: a package with an entry point, a tab, tests and a README.
+    The folder is a complete distribution: a package with an entry point, a tab, tests and a README.
+    Words in NAME are separated by _, which becomes - in the name of the folder.
     """
     from tbcore.new_plugin import new_plugin
 
     folder = new_plugin(name, Path())
-    click.echo(f"{folder}/ has a plugin that shows the newest values. Open its tab, edit, save:")
+    click.echo(f"Created {folder}/ with a plugin that shows the newest values. To work on it:")
     click.echo(f"    tbcore serve --logdir DIR --plugins_dir {folder} --dev")
-    click.echo(f"{folder / 'README.md'} has the rest.")
+    click.echo(f"See {folder / 'README.md'} for the next steps.")
     return 0
 
 
 def _lines_of(listed: dict[str, Any], *, with_options: bool) -> Iterator[str]:
-    """What `tbcore plugins` says of one plugin."""
+    """Yields the lines that `tbcore plugins` prints for one plugin."""
     source = f"{listed['distribution']} {listed['version']}".strip()
     yield f"{listed['name']}  {listed['state']}  ({source or 'unknown'})"
     for line in (listed["description"], listed["reason"]):
@@ -493,24 +556,24 @@ def _lines_of(listed: dict[str, Any], *, with_options: bool) -> Iterator[str]:
 
 
 def _import_numpy() -> None:
-    """Imports numpy with one thread for linear algebra, unless the environment says how many.
+    """Imports numpy with one thread for linear algebra, unless the environment sets the number.
 
-    Otherwise it starts one for each processor, which are busy for a while with waiting.
+    By default OpenBLAS starts a thread for each processor, and these spin for a while at the start.
     """
     variable = "OPENBLAS_NUM_THREADS"
-    is_given = variable in os.environ
+    is_set = variable in os.environ
     os.environ.setdefault(variable, "1")
     import numpy  # noqa: F401
 
-    if not is_given:
+    if not is_set:
         del os.environ[variable]
 
 
 @contextlib.contextmanager
-def _without_collector() -> Iterator[None]:
-    """What a start makes is there to stay: `serve` has the collector leave it alone for good.
+def _collector_off() -> Iterator[None]:
+    """Disables the garbage collector while a server starts: what it allocates then is permanent.
 
-    Afterwards the collector is as it was: a program may call `main`, and go on.
+    Afterwards the collector is as it was before, for programs that call `main` and continue.
     """
     was_enabled, thresholds = gc.isenabled(), gc.get_threshold()
     gc.disable()
@@ -523,23 +586,24 @@ def _without_collector() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """For commands that say themselves what the log would: it goes nowhere meanwhile.
+def _log_off() -> Iterator[None]:
+    """Discards log lines, for commands that print the same facts themselves.
 
-    What a plugin prints while it is imported must not get into what a program reads.
+    Text that plugins print while they are imported goes to stderr, so that stdout has nothing but
+    the command's own output.
     """
     import logging
 
     core = logging.getLogger("tbcore")
-    nowhere, propagates = logging.NullHandler(), core.propagate
-    core.addHandler(nowhere)
+    discard, propagates = logging.NullHandler(), core.propagate
+    core.addHandler(discard)
     core.propagate = False
     try:
         with contextlib.redirect_stdout(sys.stderr):
             yield
     finally:
         core.propagate = propagates
-        core.removeHandler(nowhere)
+        core.removeHandler(discard)
 
 
 def _print_json(data: Any) -> None:
@@ -551,7 +615,7 @@ def _print_json(data: Any) -> None:
 
 
 def _listed(mounted: MountedPlugin) -> dict[str, Any]:
-    """One plugin, as `tbcore plugins --json` prints it."""
+    """The object that `tbcore plugins --json` prints for one plugin."""
     from tbcore.plugins import listed_options
 
     plugin = mounted.plugin
@@ -579,31 +643,36 @@ def _listed(mounted: MountedPlugin) -> dict[str, Any]:
     }
 
 
-def _specs(text: str, *, is_spec: bool) -> list[LogdirSpec]:
-    """The directories to look in; raises UsageError for what can never be one."""
+def _logdir_specs(text: str, context: click.Context, *, is_spec: bool) -> list[LogdirSpec]:
+    """The directories to scan; raises UsageError for a path that can never be a directory."""
     from tbcore.eventfiles.logdir import LogdirSpec, parse_logdir_spec
 
     specs = parse_logdir_spec(text) if is_spec else [LogdirSpec(None, text)]
     if not specs:
-        raise click.UsageError(f"--logdir_spec {text!r} names no directory")
+        option = _as_typed(context, "--logdir_spec")
+        raise click.UsageError(
+            f"no directory in {option} {text!r}; expected name:path,name:path", context
+        )
     for spec in specs:
         if re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", spec.path):
             raise click.UsageError(
-                f"{spec.path!r} is not a local directory; tbcore reads files of this machine, "
-                f"so mount or copy it"
+                f"{spec.path!r} is not a local directory; tbcore reads local files only, "
+                f"so mount or copy the directory first",
+                context,
             )
         if "\0" in spec.path:
-            raise click.UsageError(f"{spec.path!r} is no path")
+            raise click.UsageError(f"{spec.path!r} is not a valid path", context)
         if os.path.lexists(spec.path) and os.path.exists(spec.path):
             if not os.path.isdir(spec.path):
                 raise click.UsageError(
-                    f"{spec.path!r} is a file, not a directory; give the directory it lies in, "
-                    f"{os.path.dirname(spec.path) or '.'!r}"
+                    f"{spec.path!r} is a file; expected the directory that contains it, "
+                    f"{os.path.dirname(spec.path) or '.'!r}",
+                    context,
                 )
         elif not is_spec and re.search("[,:]", os.path.splitdrive(spec.path)[1]):
             _warn(
                 f"{spec.path!r} does not exist; "
-                f"several directories, or names for them, are given with --logdir_spec"
+                f"for several directories, or to name them, use --logdir_spec"
             )
     return specs
 
@@ -612,8 +681,16 @@ def _port(text: str | None) -> int | None:
     if text is None or text == "default":
         return None
     if not re.fullmatch(r"\d{1,5}", text, re.ASCII) or int(text) > 65535:
-        raise click.BadParameter(f"{text!r} is no port, which is a number from 0 to 65535")
+        raise click.BadParameter(f"{text!r} is not a valid port; expected 0 to 65535")
     return int(text)
+
+
+def _number(text: str, convert: Callable[[str], _Number], expected: str) -> _Number:
+    """The number that a text means; raises BadParameter if it is negative or not a number."""
+    with contextlib.suppress(ValueError):
+        if (number := convert(text)) >= 0:
+            return number
+    raise click.BadParameter(f"{text!r} is not valid; expected {expected}, 0 or more")
 
 
 def _true_or_false(text: str) -> bool:
@@ -622,13 +699,15 @@ def _true_or_false(text: str) -> bool:
     try:
         return truth(text)
     except ValueError:
-        raise click.BadParameter(f"{text!r} is neither true nor false") from None
+        raise click.BadParameter(f"{text!r} is not valid; expected true or false") from None
 
 
 def _path_prefix(text: str) -> str:
     prefix = "/" + text.strip("/") if text.strip("/") else ""
-    if not PREFIX.fullmatch(prefix) or {".", ".."} & set(prefix.split("/")):
-        raise click.BadParameter(f"{text!r} is no path of letters, digits and -._~, such as /runs")
+    if not PATH_PREFIX.fullmatch(prefix) or {".", ".."} & set(prefix.split("/")):
+        raise click.BadParameter(
+            f"{text!r} is not a valid path; expected names of letters, digits and -._~, as in /runs"
+        )
     return prefix
 
 
@@ -636,12 +715,12 @@ def _plugins_dirs(folders: tuple[str, ...]) -> tuple[str, ...]:
     expanded = tuple(os.path.expanduser(folder) for folder in folders)
     for folder in expanded:
         if not os.path.isdir(folder):
-            wrong = (
-                "is a file; give the folder it lies in"
+            reason = (
+                "is a file; expected the folder that contains it"
                 if os.path.exists(folder)
-                else "is not there"
+                else "does not exist"
             )
-            raise click.BadParameter(f"{folder!r} {wrong}")
+            raise click.BadParameter(f"{folder!r} {reason}")
     return expanded
 
 
@@ -653,37 +732,48 @@ def _allowed_hosts(names: tuple[str, ...]) -> tuple[str, ...]:
     for name in names:
         if not is_host(name):
             raise click.BadParameter(
-                f"{name!r} is no host; write it as in an address, without http:// and path"
+                f"{name!r} is not a valid host name; expected the host of an address, "
+                f"without http:// and path"
             )
     return names
 
 
 def _token(token: str | None) -> str | None:
     if token and not TOKEN.fullmatch(token):
-        raise click.BadParameter("a token is made of letters, digits and ._~+/=-")
+        raise click.BadParameter(
+            "the token is not valid; expected up to 200 letters, digits and ._~+/=-"
+        )
     return token or None
 
 
 def _samples_per_plugin(text: str) -> dict[str, int]:
-    """`name=number` separated by commas; the last one of a name counts."""
+    """Plugin name to number of samples, from `name=N,name=N`; the last one of a name wins."""
     samples = {}
     for pair in text.split(","):
         name, separator, number = (part.strip() for part in pair.partition("="))
         if not pair.strip():
             continue
         if not separator or not name or not re.fullmatch(r"\d{1,18}", number, re.ASCII):
-            raise click.BadParameter(f"{pair.strip()!r} is not name=number, such as images=20")
+            raise click.BadParameter(
+                f"{pair.strip()!r} is not valid; expected NAME=N, as in images=20"
+            )
         samples[name] = int(number)
     return samples
 
 
 def _plugin_values(texts: tuple[str, ...]) -> dict[str, dict[str, str]]:
-    """Plugin name to key to text; the last one of a key counts. Only names may have dots."""
+    """Plugin name to key to text, from `name.key=value`; the last one of a key wins.
+
+    The last dot separates name and key, because names may have dots.
+    """
     values: dict[str, dict[str, str]] = {}
     for text in texts:
         left, separator, value = text.partition("=")
         name, dot, key = (part.strip() for part in left.rpartition("."))
         if not separator or not dot or not name or not key:
-            raise click.BadParameter(f"{text!r} is not name.key=value, as in `tbcore plugins NAME`")
+            raise click.BadParameter(
+                f"{text!r} is not valid; expected NAME.KEY=VALUE, with a key that "
+                f"`tbcore plugins NAME` lists"
+            )
         values.setdefault(name, {})[key.replace("-", "_")] = value
     return values

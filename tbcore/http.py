@@ -1,4 +1,4 @@
-"""What a route reads from a request and answers with: one style of parameters, answers and errors.
+"""Functions for routes: reading parameters and bodies of requests, and making responses.
 
     from tbcore.http import json_response, required
 
@@ -6,8 +6,8 @@
         run, tag = required(request, "run", "tag")
         return json_response(multiplexer.scalars(run, tag).step)
 
-Nothing that a client or a log contains makes these functions fail: text that is no valid Unicode is
-replaced, and numbers that JSON cannot express become strings.
+Functions that make responses accept any text and number that a log may contain: text that is not
+valid Unicode is replaced, and numbers that JSON does not have become strings.
 """
 
 from __future__ import annotations
@@ -107,39 +107,41 @@ SAFE_CONTENT_TYPES = frozenset(
         "video/webm",
     }
 )
-"""Types that no browser runs anything in. HTML, SVG and PDF are not among them: the bytes, and
-often the type, come from a log that anybody may have written."""
+"""Content types in which browsers run no scripts. HTML, SVG and PDF are left out: the bytes, and
+often the type, come from a log that cannot be trusted."""
 
 MAX_INT = 2**63 - 1
 
-WHOLE_BYTES = 1 << 20
-"""An answer in pieces that has no more is sent at once."""
+MIN_BYTES_TO_STREAM = 1 << 20
+"""`pieces_response` streams a body that is longer than this."""
 
 BODY_KEY = "tbcore.body"
-"""Where the guard puts a request's body in the ASGI scope."""
+"""Key in the ASGI scope under which the guard stores the request's body."""
 _QUERY_KEY = "tbcore.query"
+"""Key in the ASGI scope under which `query_of` caches the parameters."""
 MAX_UNPACKED_BYTES = 16 << 20
-"""Of a body that was sent compressed."""
+"""Length of the longest compressed body after it is decompressed."""
 
 
 def json_response(data: Any, *, status: int = 200, etag: str | None = None) -> Response:
-    """JSON of anything made of mappings, iterables, numpy arrays and scalars, texts and numbers.
+    """A response with JSON of mappings, iterables, numpy arrays and scalars, strings and numbers.
 
-    Dataclasses become mappings, enumerated values what they stand for, and times text. Non-finite
+    Dataclasses become objects, enum members their values, and dates and times strings. Non-finite
     numbers at any depth become the strings "NaN", "Infinity" and "-Infinity". float32 is widened to
-    float64, so 0.1 is 0.10000000149011612. Keys of mappings are texts. With an `etag` the client
-    asks the next time whether what it has is still good, which `unchanged` answers.
+    float64, so 0.1 becomes 0.10000000149011612. Keys of mappings must be strings.
+
+    With an `etag` the client keeps the response and validates it the next time; see `unchanged`.
     """
     headers = {} if etag is None else {"etag": _entity_tag(etag)}
     return Response(to_json(data), status, headers, media_type="application/json")
 
 
 def unchanged(request: Request, etag: str) -> Response | None:
-    """The answer 304 for a client that has what `etag` names; None for all others.
+    """A response with status 304 if the client has the version that `etag` names, else None.
 
-    if answer := unchanged(request, etag):
-        return answer
-    return json_response(slowly_worked_out(), etag=etag)
+    if response := unchanged(request, etag):
+        return response
+    return json_response(slow_computation(), etag=etag)
     """
     tag = _entity_tag(etag)
     if not etag_matches(request.headers.get("if-none-match"), tag):
@@ -155,59 +157,64 @@ def series_response(
     *,
     samples: int,
 ) -> Response:
-    """As much of a series of items as a page draws, and how much there is.
+    """A response with rows of a sampled series of items, and the number of all its steps.
 
-    `read(run, tag, samples)` gives a row for each item that can be read, of at most so many (0:
-    all). It is not called for a client that has them already. The request has `run` and `tag`, and
-    may have `samples` in place of the default here.
+    The request has the parameters `run` and `tag`, and may have `samples` to override the argument
+    of this name. `read(run, tag, samples)` returns a row for each item that can be read, of at most
+    `samples` items (0: all). It is not called if the client has the current response.
     """
     run, tag = required(request, "run", "tag")
-    wanted = optional_int(request, "samples", samples, minimum=0)
-    etag = f"{wanted} {multiplexer.items_etag(run, tag, claims)}"
-    if answer := unchanged(request, etag):
-        return answer
+    num_samples = optional_int(request, "samples", samples, minimum=0)
+    etag = f"{num_samples} {multiplexer.items_etag(run, tag, claims)}"
+    if not_modified := unchanged(request, etag):
+        return not_modified
     num_steps = len(multiplexer.item_series(run, tag, claims))
-    rows = read(run, tag, wanted)
-    # Items that could not be read may be readable the next time.
-    is_whole = len(rows) >= min(wanted or num_steps, num_steps)
-    return json_response({"num_steps": num_steps, "rows": rows}, etag=etag if is_whole else None)
+    rows = read(run, tag, num_samples)
+    # Without an etag if rows are missing: their items may be readable the next time.
+    is_complete = len(rows) >= min(num_samples or num_steps, num_steps)
+    return json_response({"num_steps": num_steps, "rows": rows}, etag=etag if is_complete else None)
 
 
 def _entity_tag(etag: str) -> str:
-    # Texts of any kind make one: its characters are limited, and so is its length. A plugin that is
-    # edited, upgraded or set otherwise makes something else of the same data.
+    """The value of an ETag header for any text.
+
+    It is a hash, because headers allow few characters. The hash includes when the running plugin
+    was loaded: after an edit, an upgrade or new options its response may differ for the same data.
+    """
     plugin = CURRENT_PLUGIN.get()
-    named = f"{plugin.since if plugin else ''} {etag}"
-    return f'"{hashlib.sha256(named.encode("utf-8", "surrogatepass")).hexdigest()[:32]}"'
+    text = f"{plugin.since if plugin else ''} {etag}"
+    return f'"{hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]}"'
 
 
 def to_json(data: Any) -> bytes:
     """The body of `json_response`, in UTF-8."""
     try:
-        encoded = orjson.dumps(data, default=_plain_again, option=orjson.OPT_PASSTHROUGH_DATACLASS)
-        # orjson writes null for what is not finite, so without a null there was no such number and
-        # nothing has to be looked at one by one. A null that is really None costs the second look.
-        # Numbers alone have no n, which is found in a tenth of the time.
+        encoded = orjson.dumps(
+            data, default=_plain_if_repeatable, option=orjson.OPT_PASSTHROUGH_DATACLASS
+        )
+        # orjson writes null for a non-finite number, so without a null this is the result. If a
+        # None is in the data, the slow way below is taken for nothing. The search for "n" comes
+        # first because it is ten times faster, and numbers alone have none.
         if b"n" not in encoded or b"null" not in encoded:
             return encoded
     except TypeError:
-        # A text with a lone surrogate, as names of files in another encoding have, or what can be
-        # looked at only once; anything else fails again below.
+        # A string with a lone surrogate, such as a file name in another encoding, or an iterator.
+        # Any other cause raises TypeError again below.
         pass
     return orjson.dumps(_strict(data))
 
 
-def _plain_again(value: Any) -> Any:
-    """`_plain` for a first look that leaves everything as it is for a second one."""
+def _plain_if_repeatable(value: Any) -> Any:
+    """`_plain(value)`; raises TypeError for an iterator, which could not be encoded twice."""
     if isinstance(value, TagsByRun):
         return orjson.Fragment(value.as_json())
     if isinstance(value, Iterable) and not isinstance(value, Collection):
-        raise TypeError("this may be an iterator, which the first look would use up")
+        raise TypeError("an iterator can be encoded only once")
     return _plain(value)
 
 
 def _plain(value: Any) -> Any:
-    """What orjson does not write, or not exactly, as what it does."""
+    """Converts an object that orjson cannot encode, or not exactly, to one that it can."""
     if isinstance(value, np.ndarray):
         return value.tolist()
     if isinstance(value, np.generic):
@@ -230,7 +237,7 @@ def _plain(value: Any) -> Any:
 
 
 def _strict(value: Any) -> Any:
-    """The same data with texts for numbers that are not finite, and without lone surrogates."""
+    """The data with strings for non-finite numbers, and without lone surrogates."""
     kind = type(value)
     if kind is float:
         return value if math.isfinite(value) else _name_of(value)
@@ -260,14 +267,14 @@ def _strict(value: Any) -> Any:
 
 
 def _strict_sequence(values: Sequence[Any]) -> Sequence[Any]:
-    """`_strict` for all elements of a list, which may hold a million numbers or rows of them."""
+    """`_strict` for all elements of a list, fast for a million numbers or rows of numbers."""
     types = set(map(type, values))
     if types == {float}:
-        bad = np.flatnonzero(~np.isfinite(np.array(values)))
-        if not bad.size:
+        non_finite = np.flatnonzero(~np.isfinite(np.array(values)))
+        if not non_finite.size:
             return values
         strict: list[Any] = list(values)
-        for index in bad.tolist():
+        for index in non_finite.tolist():
             strict[index] = _name_of(strict[index])
         return strict
     if types <= {int, bool, type(None)}:
@@ -275,7 +282,7 @@ def _strict_sequence(values: Sequence[Any]) -> Sequence[Any]:
     if types <= {list, tuple}:
         widths = set(map(len, values))
         if len(widths) == 1 and 0 not in widths and len(values) > max(widths):
-            # Rows of one length: columns have one type each, and are looked at as a whole.
+            # Rows of equal length: each column has mostly one type, which is the fast case above.
             columns = map(_strict_sequence, zip(*values, strict=True))
             return list(zip(*columns, strict=True))
     return [_strict(value) for value in values]
@@ -288,7 +295,7 @@ def _name_of(value: float) -> str:
 
 
 def printable(text: str) -> str:
-    r"""The text with lone surrogates replaced: bytes of file names as `\xNN`, others as U+FFFD."""
+    r"""The text with lone surrogates replaced by U+FFFD, or by `\xNN` for a byte of a file name."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -304,15 +311,15 @@ def printable(text: str) -> str:
 
 
 def printable_line(text: str) -> str:
-    """The text in one line, with a space for each line end, and escapes for what has no shape."""
+    """The text as one line: spaces for line ends, and escapes for invisible characters."""
     return one_line(" ".join(printable(text).splitlines()))
 
 
 def csv_response(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Response:
-    """CSV with CRLF after every row, the last too, and quotes only where they are needed.
+    """A response with CSV: CRLF after every row, also the last, and quotes only where necessary.
 
-    Floats have the fewest digits that give the same number back; non-finite ones are `nan`, `inf`
-    and `-inf`. Rows hold Python values: use `.tolist()` of an array.
+    Floats are written with the fewest digits that represent them exactly; non-finite ones as `nan`,
+    `inf` and `-inf`. Rows must hold Python values: pass `array.tolist()`.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\r\n")
@@ -323,21 +330,24 @@ def csv_response(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Respon
 
 
 def columns_response(header: Any, tables: Sequence[Mapping[str, Any]]) -> Response:
-    """Tables of numbers as float64, which `tbcore/lib/columns.js` reads without parsing.
+    """A response with tables of float64, which `tbcore/lib/columns.js` reads without parsing.
 
-    `header` is anything that `json_response` takes. A table maps names to arrays or sequences of
-    numbers of one length; integers beyond 2**53 are rounded.
+    `header` is anything that `json_response` accepts. Each table maps column names to arrays or
+    sequences of numbers, all of the same length. Integers beyond 2**53 are rounded.
 
-    The body is little-endian: the length of a JSON text as uint32, the text, padded with spaces so
-    that it ends at a multiple of 8 bytes, and the columns one after the other. The text is
-    `{"header": header, "tables": [{"rows": 3, "columns": ["x", "y"]}, ...]}`.
+    The body is little-endian:
+
+    1. The length of the JSON text as uint32.
+    2. The JSON text `{"header": header, "tables": [{"rows": 3, "columns": ["x", "y"]}, ...]}`,
+       padded with spaces so that it ends at a multiple of 8 bytes.
+    3. The columns of all tables, one after the other.
     """
     shapes, parts = [], []
     for table in tables:
         columns = [np.asarray(column, "<f8") for column in table.values()]
         rows = len(columns[0]) if columns else 0
         if any(column.shape != (rows,) for column in columns):
-            raise ValueError(f"columns of one length are needed, got {list(map(len, columns))}")
+            raise ValueError(f"expected columns of one length, got {list(map(len, columns))}")
         shapes.append({"rows": rows, "columns": list(table)})
         parts += [column.tobytes() for column in columns]
     text = to_json({"header": header, "tables": shapes})
@@ -347,22 +357,22 @@ def columns_response(header: Any, tables: Sequence[Mapping[str, Any]]) -> Respon
 
 
 def pieces_response(request: Request, pieces: Iterable[bytes], content_type: str) -> Response:
-    """An answer that is made while it is sent, so that a long one is never in memory as a whole.
+    """A response whose body is generated while it is sent, to keep a long one out of memory.
 
-    Up to a megabyte it is made at once and has a length, as other answers have. What is raised
-    until then is answered as an error; later the status is on its way, and the answer breaks off.
-    HEAD makes no more than that of it.
+    The first megabyte is generated before the response starts, and for HEAD nothing more. If that
+    is the whole body, the response has a length, like any other. An exception in the first megabyte
+    becomes an error response; a later one aborts the response, since its status has been sent.
     """
-    left = iter(pieces)
-    start, size = [], 0
+    remaining = iter(pieces)
+    first, size = [], 0
     headers = {"content-type": content_type}
-    for piece in left:
-        start.append(piece)
+    for piece in remaining:
+        first.append(piece)
         size += len(piece)
-        if size > WHOLE_BYTES:
-            rest: Iterable[bytes] = () if request.method == "HEAD" else chain(start, left)
-            return StreamingResponse(rest, headers=headers)
-    return Response(b"".join(start), headers=headers)
+        if size > MIN_BYTES_TO_STREAM:
+            body: Iterable[bytes] = () if request.method == "HEAD" else chain(first, remaining)
+            return StreamingResponse(body, headers=headers)
+    return Response(b"".join(first), headers=headers)
 
 
 def bytes_response(
@@ -372,11 +382,11 @@ def bytes_response(
     etag: str | None = None,
     request: Request | None = None,
 ) -> Response:
-    """Bytes as they are, such as an image or a sound.
+    """A response with bytes as they are, such as an image or a sound.
 
-    A type that could run something in a browser, and any unknown one, becomes
-    application/octet-stream. With an `etag` the client keeps a copy and asks whether it is still
-    good; that, and parts of a sound that a player asks for, need the `request`.
+    A content type in which a browser could run scripts, and any unknown one, is replaced by
+    application/octet-stream. With an `etag` the client keeps the response and validates it the next
+    time. Validation, and Range headers such as audio players send, need the `request`.
     """
     kind = safe_content_type(content_type)
     if kind.startswith("text/"):
@@ -402,39 +412,39 @@ def bytes_response(
         return Response(data, headers=headers)
     start, end = part
     if start >= end:
-        answer = text_error(416, f"there is no such part; the content has {len(data)} bytes")
-        answer.headers["content-range"] = f"bytes */{len(data)}"
-        return answer
+        error = text_error(416, f"the range is outside of the content, which has {len(data)} bytes")
+        error.headers["content-range"] = f"bytes */{len(data)}"
+        return error
     headers["content-range"] = f"bytes {start}-{end - 1}/{len(data)}"
     return Response(data[start:end], status_code=206, headers=headers)
 
 
 def safe_content_type(content_type: str) -> str:
-    """The type that `bytes_response` answers with: without parameters, in small letters.
+    """The content type that `bytes_response` sends: in lower case, without parameters.
 
-    That is application/octet-stream for what could run something in a browser and for any unknown
-    type. A listing that names the types of its items should say the same.
+    It is application/octet-stream for a type in which a browser could run scripts, and for any
+    unknown one. Use it where a listing names the types of its items, too.
     """
     kind = content_type.partition(";")[0].strip().lower()
     return kind if kind in SAFE_CONTENT_TYPES else "application/octet-stream"
 
 
 def etag_matches(header: str | None, etag: str) -> bool:
-    """Whether an If-None-Match header names this entity tag; weak ones count as what they mark."""
+    """Whether an If-None-Match header has this entity tag, compared without `W/`."""
     if header is None:
         return False
-    wanted = etag.removeprefix("W/")
+    opaque = etag.removeprefix("W/")
     return any(
-        candidate.strip() == "*" or candidate.strip().removeprefix("W/") == wanted
+        candidate.strip() == "*" or candidate.strip().removeprefix("W/") == opaque
         for candidate in header.split(",")
     )
 
 
 def _byte_range(header: str, size: int) -> tuple[int, int] | None:
-    """Start and end (exclusive) of the one part that a Range header asks for.
+    """Start and end (exclusive) of the range that a Range header requests, cut to the size.
 
-    None for anything but one range of bytes, which a server may ignore; an empty range when it lies
-    outside.
+    None for a header that is not one range of bytes, which a server may ignore. An empty range if
+    the requested one is outside of the content.
     """
     match = re.fullmatch(r"\s*bytes\s*=\s*(\d{0,18})\s*-\s*(\d{0,18})\s*", header, re.ASCII)
     if match is None:
@@ -450,7 +460,7 @@ def _byte_range(header: str, size: int) -> tuple[int, int] | None:
 
 
 def text_error(status: int, message: str, *, headers: Mapping[str, str] | None = None) -> Response:
-    """An error as plain text in one line."""
+    """An error response with one line of plain text."""
     return Response(
         printable_line(message),
         status_code=status,
@@ -467,15 +477,15 @@ def required(request: Request, name: str, second: str, /, *names: str) -> tuple[
 
 
 def required(request: Request, name: str, /, *names: str) -> str | tuple[str, ...]:
-    """The value of a query parameter, or a tuple with those of several.
+    """The value of a query parameter, or a tuple with the values of several.
 
-    A blank value is an empty text; of several values of one parameter the first counts. Raises
-    BadRequestError for one that is not there.
+    A blank value is an empty string. If a parameter occurs more than once, its first value is used.
+    Raises BadRequestError for a missing one.
     """
     query = query_of(request)
-    for wanted in (name, *names):
-        if wanted not in query:
-            raise BadRequestError(f'query parameter "{wanted}" is required')
+    for parameter in (name, *names):
+        if parameter not in query:
+            raise BadRequestError(f'query parameter "{parameter}" is required')
     if not names:
         return query[name]
     return (query[name], *(query[other] for other in names))
@@ -490,7 +500,7 @@ def optional(request: Request, name: str, default: None = None) -> str | None: .
 
 
 def optional(request: Request, name: str, default: str | None = None) -> str | None:
-    """The value of a query parameter, or the default where it is not there."""
+    """The value of a query parameter, or the default if it is missing."""
     return query_of(request).get(name, default)
 
 
@@ -509,41 +519,41 @@ def optional_int(
 def optional_int(
     request: Request, name: str, default: int | None = None, *, minimum: int | None = None
 ) -> int | None:
-    """The value of a query parameter as an int, or the default where it is not there.
+    """The value of a query parameter as an int, or the default if it is missing.
 
-    Numbers beyond int64 become its largest or smallest, which exceed whatever they are compared
-    with. Raises BadRequestError for what is no integer, or is below the minimum.
+    Numbers outside of int64 are clamped to its range. Raises BadRequestError for a value that is
+    not an integer, or is below the minimum.
     """
     text = query_of(request).get(name)
     if text is None:
         return default
     bound = "" if minimum is None else f" >= {minimum}"
-    complaint = f'query parameter "{name}" must be an integer{bound}, got {text[:100]!r}'
+    message = f'query parameter "{name}" must be an integer{bound}, got {text[:100]!r}'
     match = re.fullmatch(r"\s*([+-]?)0*(\d+)\s*", text, re.ASCII)
     if match is None:
-        raise BadRequestError(complaint)
+        raise BadRequestError(message)
     sign, digits = match.groups()
     value = MAX_INT if len(digits) > 19 else min(int(digits), MAX_INT)
     if sign == "-":
         value = -value
     if minimum is not None and value < minimum:
-        raise BadRequestError(complaint)
+        raise BadRequestError(message)
     return value
 
 
 class ItemAddress(NamedTuple):
-    """Names one item of a log, and one of the samples in it."""
+    """Identifies one item of a log, and one of the samples in it."""
 
     run: str
     tag: str
     ordinal: int
-    """The item's, so that an address means the same for ever."""
+    """Position of the item in its series as written. It never changes, so addresses stay valid."""
     sample: int = 0
-    """Which of the pictures or clips that were logged together."""
+    """Index of one of the pictures or clips that were logged together in the item."""
 
     @property
     def query(self) -> str:
-        """What stands behind the `?` of an address, encoded: pages use it as it is."""
+        """The encoded query string of the item's address, without `?`; pages use it as it is."""
         fields = [("index", str(self.ordinal)), ("tagname", self.tag), ("run", self.run)]
         if self.sample:
             fields.append(("sample", str(self.sample)))
@@ -551,10 +561,10 @@ class ItemAddress(NamedTuple):
 
 
 def item_address(request: Request) -> ItemAddress:
-    """The item that a request names, in the words of `ItemAddress.query`.
+    """The item that a request names by the parameters of `ItemAddress.query`.
 
-    The tag may be called `tag` or `tagname`, since servers before this one used both. Raises
-    BadRequestError for what is missing or is no number.
+    The parameter of the tag is `tagname` or `tag`, since TensorBoard used both. Raises
+    BadRequestError if a parameter is missing, or is not a number where it must be one.
     """
     run = required(request, "run")
     tag = optional(request, "tagname")
@@ -566,7 +576,7 @@ def item_address(request: Request) -> ItemAddress:
 
 
 def query_of(request: Request) -> dict[str, str]:
-    """All query parameters, of each the first value; bytes that are no UTF-8 become U+FFFD."""
+    """The first value of each query parameter, by name; bytes that are not UTF-8 become U+FFFD."""
     query: dict[str, str] | None = request.scope.get(_QUERY_KEY)
     if query is None:
         query = {}
@@ -578,24 +588,24 @@ def query_of(request: Request) -> dict[str, str]:
 
 
 def request_body(request: Request) -> bytes:
-    """The body of the request; it was read before the handler was called.
+    """The body of the request, at most 1 MB; the server read it before it called the handler.
 
-    A body has at most 1 MB. One with `Content-Encoding: gzip` is unpacked, to at most 16 MB; raises
-    BadRequestError where that cannot be done.
+    With `Content-Encoding: gzip` the body is decompressed, to at most 16 MB. Raises BadRequestError
+    if that fails, and for any other encoding.
     """
     body: bytes = request.scope.get(BODY_KEY, b"")
     encoding = request.headers.get("content-encoding", "identity").strip().lower()
     if encoding == "identity":
         return body
     if encoding != "gzip":
-        raise BadRequestError(f"the body must be plain or gzip, got {encoding[:100]!r}")
-    return _unpacked(body)
+        raise BadRequestError(f"the body's encoding must be gzip or none, got {encoding[:100]!r}")
+    return _decompressed(body)
 
 
 def json_body(request: Request) -> dict[str, Any]:
     """The body of the request, a JSON object, as `post` of `tbcore/lib/post.js` sends it.
 
-    Raises BadRequestError for anything else. What the fields hold is still to be checked: a client
+    Raises BadRequestError for any other body. The caller must check the object's fields: a client
     can send anything.
     """
     try:
@@ -608,40 +618,43 @@ def json_body(request: Request) -> dict[str, Any]:
 
 
 def names_in(body: Mapping[str, Any], field: str) -> list[str]:
-    """A field of a `json_body` that has to be a list of texts, such as the names of runs.
+    """A field of a `json_body` that is a list of strings, such as the names of runs.
 
-    Raises BadRequestError for one that is missing or is something else.
+    Raises BadRequestError if the field is missing or is anything else.
     """
     names = body.get(field)
     if isinstance(names, list) and all(isinstance(name, str) for name in names):
         return names
-    raise BadRequestError(f'"{field}" must be an array of texts, got {_shown(names)}')
+    raise BadRequestError(f'"{field}" must be an array of strings, got {_shown(names)}')
 
 
 def text_in(body: Mapping[str, Any], field: str) -> str:
-    """A field of a `json_body` that has to be a text, such as a tag.
+    """A field of a `json_body` that is a string, such as a tag.
 
-    Raises BadRequestError for one that is missing or is something else.
+    Raises BadRequestError if the field is missing or is anything else.
     """
     text = body.get(field)
     if isinstance(text, str):
         return text
-    raise BadRequestError(f'"{field}" must be a text, got {_shown(text)}')
+    raise BadRequestError(f'"{field}" must be a string, got {_shown(text)}')
 
 
-def _shown(given: Any) -> str:
-    return orjson.dumps(given)[:100].decode(errors="replace")
+def _shown(value: Any) -> str:
+    return orjson.dumps(value)[:100].decode(errors="replace")
 
 
-def _unpacked(body: bytes) -> bytes:
-    # Never more than that is made, whatever the body claims to be.
-    unpacker = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
+def _decompressed(body: bytes) -> bytes:
+    """The content of a gzip body; raises BadRequestError if it is damaged or too long."""
+    decompressor = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
     try:
-        data = unpacker.decompress(body, MAX_UNPACKED_BYTES + 1)
+        # One byte more than allowed, to notice a body that is too long without decompressing it.
+        data = decompressor.decompress(body, MAX_UNPACKED_BYTES + 1)
     except zlib.error as error:
-        raise BadRequestError(f"the body is no gzip: {error}") from None
+        raise BadRequestError(f"the body is not valid gzip: {error}") from None
     if len(data) > MAX_UNPACKED_BYTES:
-        raise BadRequestError(f"the body has more than {MAX_UNPACKED_BYTES} bytes when unpacked")
-    if not unpacker.eof or unpacker.unused_data:
-        raise BadRequestError("the body is no gzip: it does not end where it should")
+        raise BadRequestError(
+            f"the body has more than {MAX_UNPACKED_BYTES} bytes after decompression"
+        )
+    if not decompressor.eof or decompressor.unused_data:
+        raise BadRequestError("the body is not valid gzip: its end is missing, or data follows it")
     return data

@@ -1,4 +1,4 @@
-"""Option: one setting that a plugin declares, and how a user's text becomes its value."""
+"""Option: one setting that a plugin declares, and how a user's text is converted to its value."""
 
 from __future__ import annotations
 
@@ -11,16 +11,18 @@ from typing import Any
 OptionValue = bool | int | float | str
 
 OPTION_NAME = re.compile(r"[a-z][a-z0-9_]*")
-"""Without dots: in `--set NAME.key=value` the last one ends the plugin's name."""
+"""What an option's name must match. In `--set NAME.key=value` the last dot is before the key, so
+the key has none."""
 TYPE_NAMES: dict[type, str] = {
     bool: "true or false",
     int: "an int",
     float: "a number",
-    str: "a text",
+    str: "a string",
 }
+"""What a value of each type is called in messages."""
 VARIABLE_PREFIX = "TBCORE_SET_"
 MAX_INT = 2**53 - 1
-"""Numbers of a page are doubles, which have every int up to here."""
+"""The largest int of an option. JavaScript's numbers are doubles, exact for all ints up to here."""
 
 _TRUTH = {
     **dict.fromkeys(("true", "t", "yes", "y", "on", "1"), True),
@@ -30,18 +32,18 @@ _TRUTH = {
 
 @dataclass(frozen=True)
 class Option:
-    """A setting of a plugin. Users give it with `--set NAME.key=value`."""
+    """A setting of a plugin, which users change with `--set NAME.key=value`."""
 
     name: str
-    """The key: lower-case letters, digits and `_`."""
+    """The key: a lower-case letter, then lower-case letters, digits and `_`."""
     default: OptionValue
-    """Its type, one of bool, int, float and str, is the type of the option."""
+    """The value if the user sets none. Its type (bool, int, float or str) is the option's type."""
     help: str = ""
-    """One line, with the unit if there is one."""
+    """What the option does, in one line, with the unit if it has one."""
     minimum: float | None = None
-    """The lowest int or float that makes sense."""
+    """The lowest valid int or float; None for no limit."""
     choices: Sequence[OptionValue] = ()
-    """All values that make sense; empty for any."""
+    """All valid values; empty if any value of the type is valid."""
 
     @property
     def type(self) -> type:
@@ -49,28 +51,29 @@ class Option:
 
     @property
     def wanted(self) -> str:
-        """What a value is, such as `an int, 1 or more`."""
+        """Which values are valid, in words, such as `an int, 1 or more`."""
         if self.choices:
             return f"one of {', '.join(str(choice) for choice in self.choices)}"
         bound = "" if self.minimum is None else f", {self.minimum:g} or more"
         return f"{TYPE_NAMES[self.type]}{bound}"
 
     def value(self, given: str | OptionValue) -> OptionValue:
-        """The value that a text stands for, or that is one already.
+        """Converts a text to a value of the option; returns a value that has its type already.
 
-        Raises ValueError for one that will not do.
+        An int is also a valid value of a float option. Raises ValueError or OverflowError if the
+        value is not valid.
         """
         value: Any = given
         if isinstance(given, str):
             value = truth(given) if self.type is bool else self.type(given)
         elif self.type is float and type(given) is int:
             value = float(given)
-        is_wrong = (
+        is_invalid = (
             type(value) is not self.type
             or (isinstance(value, float) and not math.isfinite(value))
             or (isinstance(value, int) and abs(value) > MAX_INT)
         )
-        if is_wrong or (self.choices and value not in self.choices):
+        if is_invalid or (self.choices and value not in self.choices):
             raise ValueError(given)
         if self.minimum is not None and value < self.minimum:
             raise ValueError(given)
@@ -82,33 +85,36 @@ class Option:
 
 
 def variable_prefix(plugin: str) -> str:
-    """How the names of the environment variables for a plugin's options start."""
+    """The start of the names of all environment variables for a plugin's options."""
     return f"{VARIABLE_PREFIX}{re.sub('[-.]', '_', plugin).upper()}_"
 
 
 def truth(text: str) -> bool:
-    """What a text such as `yes` or `false` says; raises ValueError for one that says neither."""
+    """The bool that a text such as `yes` or `false` means; raises ValueError for any other text."""
     try:
         return _TRUTH[text.strip().lower()]
     except KeyError:
         raise ValueError(text) from None
 
 
-def fault_of(option: object) -> str | None:
-    """What is wrong with what a plugin declares as an option; None when nothing is."""
+def validate(option: object) -> str | None:
+    """What the elements of `PluginInfo.options` must be, if this one is not valid; else None.
+
+    The text continues the sentence `PluginInfo.options must be ...`.
+    """
     if not isinstance(option, Option):
-        return f"a sequence of Option, and {option!r} is none"
+        return f"a sequence of Option, which {option!r} is not"
     if not isinstance(option.name, str) or not OPTION_NAME.fullmatch(option.name):
         return f"options named with a-z, 0-9 and '_', got {option.name!r}"
     if option.type not in TYPE_NAMES:
         return f"options whose defaults are bool, int, float or str, got {option.default!r}"
     if not isinstance(option.help, str):
-        return f"options whose help is a text, got {option.help!r}"
+        return f"options whose help is a string, got {option.help!r}"
     if isinstance(option.choices, str) or not isinstance(option.choices, Sequence):
         return f"options whose choices are a sequence, got {option.choices!r}"
     try:
         for value in (option.default, *option.choices):
             option.value(value)
     except (ValueError, TypeError, OverflowError):
-        return f"options whose defaults and choices they allow, got {option!r}"
+        return f"options whose defaults and choices are valid values, got {option!r}"
     return None

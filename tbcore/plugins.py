@@ -1,9 +1,9 @@
-"""Plugins: imported, checked, and called so that a fault of one stays its own.
+"""Plugins: how they are found, imported and checked, and called so that an error stays isolated.
 
-`find` says which there are, `load` imports each and asks it who it is, `mount` asks one for its
-routes. Both return plugins that failed along with the good ones: the reason is one line in `error`.
-Nothing that a plugin raises while it is imported or called gets past this module, unless `strict`
-asks for it; Ctrl-C does.
+`find` lists the sources of plugins, `load` imports each and calls its `plugin_info`, and `mount`
+calls `routes` for one server. `load` and `mount` return failed plugins along with the good ones;
+the reason is one line in `error`. An exception of a plugin never leaves this module, except Ctrl-C,
+or if `strict` is set.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from tbcore.errors import OptionError, PluginError, did_you_mean
 from tbcore.eventfiles.proto.summary_pb2 import Summary
 from tbcore.hookspecs import PLUGIN_API, LegacyApi, PluginInfo
 from tbcore.kinds import Claim
-from tbcore.options import MAX_INT, VARIABLE_PREFIX, OptionValue, fault_of, variable_prefix
+from tbcore.options import MAX_INT, VARIABLE_PREFIX, OptionValue, validate, variable_prefix
 from tbcore.plugin_stats import PluginStats, without_paths
-from tbcore.sources import Source, in_folder, installed, one_spelling
+from tbcore.sources import Source, canonical_name, in_folder, installed
 from tbcore.tuning import Tuning, default_tuning
 
 if TYPE_CHECKING:
@@ -47,39 +47,39 @@ logger = logging.getLogger(__name__)
 
 HOOKS = ("plugin_info", "is_active", "routes", "legacy_api")
 NAME = re.compile(r"[a-z0-9_-][a-z0-9_.-]*")
-"""Names are parts of addresses; `.` in front would make some of them special."""
+"""What a plugin's name must match. It is part of addresses, where a leading `.` has a meaning."""
 RESERVED_NAME = "plugins"
-"""In the address of the page this is the page about all plugins."""
+"""A name that no plugin may have: in the page's address it is the page about all plugins."""
 
-OWN_FOLDER = str(Path(__file__).parent) + os.sep
+CORE_FOLDER = str(Path(__file__).parent) + os.sep
 ONLY_VARIABLE = "TBCORE_PLUGINS"
 TRACE_VARIABLE = "TBCORE_TRACE_HOOKS"
 _UNKNOWN_FIELD = "got an unexpected keyword argument"
-"""What Python says of a field of `PluginInfo` that does not exist here."""
+"""Part of Python's message about a field that this version of `PluginInfo` does not have."""
 VERSION_MARK = "~"
-"""Before a version, as a part of an address."""
+"""First character of the part of an address that is a version."""
 FIELDS = frozenset(
     {
         *(field.name for field in Summary.Value.DESCRIPTOR.oneofs_by_name["value"].fields),
         *("", "graph_def", "meta_graph_def", "tagged_run_metadata"),
     }
 )
-"""What a kind can have as its field: a claim for another would never match anything."""
+"""All values of `Kind.field`; a claim with any other field could never match."""
 
-MAX_TITLE = 100
-MAX_REASON = 500
-"""Characters of somebody else's message that are repeated in one of ours."""
+MAX_TITLE_CHARACTERS = 100
+MAX_REASON_CHARACTERS = 500
+"""Length at which the message of a plugin's exception is cut when a message of ours quotes it."""
 
 
 class Outcome(NamedTuple):
-    """What a call of somebody else's code came to: a value, or what it raised."""
+    """The result of calling a plugin's code: its value, or the exception it raised."""
 
     value: Any = None
     error: BaseException | None = None
 
 
 def attempt(function: Callable[..., Any], *arguments: Any, **options: Any) -> Outcome:
-    """Calls code of a plugin and returns what it raised instead of raising it, SystemExit too."""
+    """Calls a plugin's code and returns any exception it raises, even SystemExit."""
     try:
         return Outcome(value=function(*arguments, **options))
     except BaseException as error:
@@ -87,43 +87,43 @@ def attempt(function: Callable[..., Any], *arguments: Any, **options: Any) -> Ou
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C. A KeyboardInterrupt that is not this one, code of a plugin has raised by itself."""
+    """Ctrl-C, as opposed to a KeyboardInterrupt that a plugin's own code raises."""
 
 
 @contextmanager
-def _starting(plugin: LoadedPlugin) -> Iterator[None]:
-    """Code of a plugin runs inside, and the start of the server waits for it."""
-    timer = threading.Timer(plugin.tuning.slow_call_seconds, _tell_slow, [plugin])
+def _startup_watchdog(plugin: LoadedPlugin) -> Iterator[None]:
+    """Logs a warning if the plugin's code inside the `with` block delays the start for long."""
+    timer = threading.Timer(plugin.tuning.slow_call_seconds, _warn_slow, [plugin])
     timer.daemon = True
-    # Without a thread to spare there is no such line.
+    # The warning is left out where the system allows no more threads.
     attempt(timer.start)
     try:
-        with _telling_interrupts():
+        with _ctrl_c_as_interrupted():
             yield
     finally:
         timer.cancel()
 
 
-def _tell_slow(plugin: LoadedPlugin) -> None:
+def _warn_slow(plugin: LoadedPlugin) -> None:
     logger.warning(
-        "plugin %r has been starting for %.0f s, and everything waits for it; "
-        "--no_plugin %s leaves it out",
+        "plugin %r has been starting for %.0f s and delays the server; "
+        "use --no_plugin %s to start without it",
         plugin.name, plugin.tuning.slow_call_seconds, plugin.name,
     )  # fmt: skip
 
 
 @contextmanager
-def _telling_interrupts() -> Iterator[None]:
-    """Makes Ctrl-C raise Interrupted, where it raises KeyboardInterrupt."""
-    before = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(before):
-        # Ctrl-C reaches the main thread only, and without a handler it is no exception.
+def _ctrl_c_as_interrupted() -> Iterator[None]:
+    """Makes Ctrl-C raise Interrupted inside the `with` block instead of KeyboardInterrupt."""
+    previous_handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(previous_handler):
+        # Only the main thread receives Ctrl-C, and only a handler turns it into an exception.
         yield
         return
 
     def handle(sig: int, frame: FrameType | None) -> None:
         try:
-            before(sig, frame)
+            previous_handler(sig, frame)
         except KeyboardInterrupt as error:
             raise Interrupted from error
 
@@ -131,12 +131,12 @@ def _telling_interrupts() -> Iterator[None]:
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGINT, previous_handler)
 
 
 def describe(error: BaseException) -> str:
-    """An exception in one line, such as `ImportError: no module named 'x'`."""
-    # Not at the top: most that is asked of plugins needs nothing of HTTP.
+    """An exception as one line, such as `ImportError: no module named 'x'`."""
+    # Not at the top: few uses of this module need anything of HTTP.
     from tbcore.http import printable_line
 
     text = attempt(str, error).value or ""
@@ -144,37 +144,37 @@ def describe(error: BaseException) -> str:
     return f"{type(error).__name__}: {_shortened(line)}" if line else type(error).__name__
 
 
-def _shortened(line: str, length: int = MAX_REASON) -> str:
+def _shortened(line: str, length: int = MAX_REASON_CHARACTERS) -> str:
     return line if len(line) <= length else f"{line[:length]}..."
 
 
 @dataclass(eq=False)
 class LoadedPlugin:
-    """One plugin after its import, good or failed."""
+    """One plugin after its import, whether it works or failed."""
 
     name: str
     distribution: str
-    """Name and version of what was installed, such as `tbcore-hello 0.1.0`; the path of a plugin
-    in a folder; "" for one that was given to `load_plugins` in the process."""
+    """Name and version of an installed plugin, such as `tbcore-hello 0.1.0`; the path of a plugin
+    in a folder; "" for an object that was passed to `load_plugins`."""
     info: PluginInfo | None = None
-    """None when the plugin failed before it could say."""
+    """The result of `plugin_info`; None if the plugin failed before or in that hook."""
     error: str | None = None
-    """One line that names the plugin, when it failed."""
+    """Why the plugin failed, in one line that names it; None if it works."""
     off: str | None = None
-    """What the user said so that the plugin was not imported, such as `--no_plugin`."""
+    """The setting that disabled the plugin, such as `--no_plugin`; None if it is enabled."""
     traceback: str = ""
-    """Where the error was raised, from the plugin's own code on, for whoever writes it."""
+    """The traceback of the error, starting in the plugin's own code, for its author."""
     package: str = ""
-    """The first part of the name of the plugin's module."""
+    """Name of the plugin's top-level package or module."""
     folder: Path | None = None
-    """Where the plugin's package lies; None when it has no place on disk."""
+    """The folder of the plugin's package; None if the plugin is not on disk."""
     source: Source | None = field(default=None, repr=False)
     version: str = ""
-    """Part of the address of its files where they may change while a page is open; "" elsewhere."""
+    """Part of the address of the plugin's files, which may change while a page is open; or ""."""
     dev: bool = False
-    """Whether somebody works on it, who wants to see tracebacks."""
+    """Whether the server runs with `--dev`, which shows tracebacks to the plugin's author."""
     strict: bool = False
-    """Whether its faults are raised instead of being recorded, as tests want it."""
+    """Whether its exceptions are raised instead of recorded, as in tests."""
     tuning: Tuning = field(default_factory=default_tuning, repr=False)
     stats: PluginStats = field(init=False, repr=False)
     _hooks: pluggy.HookRelay | None = field(default=None, repr=False)
@@ -190,18 +190,22 @@ class LoadedPlugin:
 
     @property
     def distribution_name(self) -> str:
-        """The name alone, in the one spelling that all of its spellings stand for."""
-        return one_spelling(self.distribution.partition(" ")[0])
+        """The name of the distribution without its version, normalized as in PEP 503."""
+        return canonical_name(self.distribution.partition(" ")[0])
 
     def source_label(self, *, whole_path: bool) -> tuple[str, str]:
-        """Distribution and version of an installed plugin; of another where it lies, and ""."""
+        """Where the plugin comes from, as two texts.
+
+        Distribution and version of an installed plugin; for any other its path, or the last part
+        of it, and "".
+        """
         if self.source is None or self.source.is_installed:
             distribution, _, version = self.distribution.rpartition(" ")
             return distribution, version
         return self.distribution if whole_path else Path(self.distribution).name, ""
 
     def redact_paths(self, line: str) -> str:
-        """A line for who looks at the page, which tells authors only where files lie."""
+        """The line as readers of the page may see it: only with `--dev` it keeps paths."""
         return line if self.dev else without_paths(line)
 
     @property
@@ -214,7 +218,7 @@ class LoadedPlugin:
 
     @property
     def module(self) -> PurePosixPath | None:
-        """The ES module, below the plugin's folder; None for a plugin without a tab."""
+        """Path of the ES module relative to the plugin's folder; None if it has no tab."""
         if self.info is None or self.info.module is None:
             return None
         if self._is_one_file:
@@ -223,71 +227,78 @@ class LoadedPlugin:
 
     @property
     def _is_one_file(self) -> bool:
-        """Whether the ES module lies beside a file that is all of the plugin's Python."""
+        """Whether the plugin is a single Python file, with its ES module in the same folder."""
         is_default = self.info is not None and self.info.module == PluginInfo(title="").module
         return is_default and self.source is not None and bool(self.source.front_end)
 
     @property
     def static_folder(self) -> Path | None:
-        """The folder of the plugin's ES module, whose files are served; None without a module."""
+        """The folder of the ES module, whose files are all served; None without a module."""
         if self.module is None or self.folder is None:
             return None
         return self.folder / self.module.parent
 
     @property
     def module_address(self) -> str | None:
-        """Where the ES module is served, relative to the server's root."""
+        """Address of the ES module relative to the server's root; None if there is none to load."""
         if self.error or self.module is None:
             return None
-        # Modules import each other by relative addresses, so all of a version are loaded anew.
+        # Modules import each other by relative addresses, so a new version reloads all of them.
         folder = f"{VERSION_MARK}{self.version}/" if self.version else ""
         return f"static/plugins/{self.name}/{folder}{self.module.name}"
 
     def serves(self, path: str) -> bool:
-        """Whether a file below the static folder is this plugin's: others may lie beside it."""
+        """Whether a path below the static folder belongs to this plugin.
+
+        A plugin that is a single file shares its folder with others: only files that are named
+        after it are its own.
+        """
         if not self._is_one_file or self.module is None:
             return True
         return path.startswith(f"{self.module.stem}.") and "/" not in path
 
     def has_module_file(self) -> bool:
-        """Whether the ES module is there on disk."""
+        """Whether the file of the ES module exists."""
         return bool(self.folder and self.module and (self.folder / self.module).is_file())
 
     def implements(self, hook: str) -> bool:
         return hook in self._implemented
 
     def call(self, hook: str, **arguments: Any) -> Any:
-        """Calls this plugin's implementation of a hook and lets through what it raises.
+        """Calls this plugin's implementation of a hook and returns its result.
 
-        None when the plugin does not implement it.
+        None if the plugin does not implement the hook. Raises what the hook raises.
         """
-        # A registry holds one plugin: a call cannot reach another one's implementation.
+        # Each plugin has a registry of its own, so a call cannot reach another plugin.
         caller = getattr(self._hooks, hook)
         with self.stats.measure(hook) as call:
             outcome = attempt(caller, **arguments)
         if TRACE_VARIABLE in os.environ:
             result = describe(outcome.error) if outcome.error else repr(outcome.value)
-            took = f"({1000 * call.seconds:.1f} ms)"
-            print(f"{self.name}.{hook}: {result[:200]} {took}", file=sys.stderr, flush=True)
+            duration = f"({1000 * call.seconds:.1f} ms)"
+            print(f"{self.name}.{hook}: {result[:200]} {duration}", file=sys.stderr, flush=True)
         if outcome.error is not None:
             raise outcome.error
         return outcome.value
 
 
 Plugins = list[LoadedPlugin]
-"""All plugins, good, failed and off, sorted by name. Of two with one name the first is in use."""
+"""All plugins, sorted by name: working, failed and disabled ones. If several have the same name,
+only the first is used."""
 
 
 @dataclass(frozen=True)
 class MountedPlugin:
-    """A plugin as part of one server."""
+    """A plugin with its options and routes on one server."""
 
     plugin: LoadedPlugin
     options: PluginOptions = field(default_factory=PluginOptions)
     routes: Sequence[Route] = ()
     legacy: LegacyApi = field(default_factory=LegacyApi)
     error: str | None = None
+    """Why the plugin failed while it was loaded or mounted, in one line; None if it works."""
     traceback: str = ""
+    """The traceback of the error, starting in the plugin's own code."""
 
 
 def load_plugins(
@@ -300,13 +311,15 @@ def load_plugins(
     strict: bool = False,
     tuning: Tuning | None = None,
 ) -> Plugins:
-    """Imports the installed plugins named by `only` and all that are in `folders`, and checks them.
+    """Imports and checks the installed plugins in `only`, and all plugins in `folders`.
 
-    None means those that the environment variable TBCORE_PLUGINS names, or all where it is not
-    set. Those named by `without`, those that the variable leaves out, and installed ones whose name
-    one in a folder has, are there as `off`, and are not imported. `extra` holds plugins that are
-    neither, by name: modules or objects. With `strict` the first fault is raised instead of being
-    recorded, now and later.
+    If `only` is None, the environment variable TBCORE_PLUGINS names the installed plugins; if it is
+    not set, all are imported. `extra` maps names to further plugins, which are modules or objects.
+
+    These plugins are not imported, but returned with the reason in `off`: those in `without`, those
+    that TBCORE_PLUGINS leaves out, and installed ones that have the name of a plugin in a folder.
+
+    With `strict` the first error is raised instead of recorded, also in later calls of hooks.
     """
     sources = find(only=only, without=without, extra=extra, folders=folders, strict=strict)
     return load(sources, dev=dev, strict=strict, tuning=tuning)
@@ -320,29 +333,29 @@ def find(
     folders: Sequence[str] = (),
     strict: bool = False,
 ) -> list[Source]:
-    """Where the plugins come from that `load_plugins` imports or leaves out; imports nothing."""
-    asked = only
+    """Sources of the plugins that `load_plugins` returns for these arguments; imports nothing."""
+    names_in_call = only
     if only is None and ONLY_VARIABLE in os.environ:
         only = [name.strip() for name in os.environ[ONLY_VARIABLE].split(",") if name.strip()]
     found: list[Source] = [
-        Source(name, "", partial(_itself, subject)) for name, subject in (extra or {}).items()
+        Source(name, "", partial(_identity, subject)) for name, subject in (extra or {}).items()
     ]
-    # Whoever names a folder wants what is in it.
-    in_folders = [source for folder in folders for source in in_folder(Path(folder))]
-    found += in_folders
-    if asked is None or asked:
-        owners = {source.name: source for source in reversed(in_folders)}
-        there = installed(strict=strict)
-        for source in there:
+    # TBCORE_PLUGINS limits installed plugins only: what is in a given folder is always loaded.
+    from_folders = [source for folder in folders for source in in_folder(Path(folder))]
+    found += from_folders
+    if names_in_call is None or names_in_call:
+        owners = {source.name: source for source in reversed(from_folders)}
+        all_installed = installed(strict=strict)
+        for source in all_installed:
             owner = owners.get(source.name)
             if owner is not None:
-                off = f"{owner} has its name, and --plugins_dir comes first"
+                off = f"replaced by {owner}, which has the same name and is in --plugins_dir"
                 found.append(source._replace(off=off))
             elif only is None or source.name in only:
                 found.append(source)
-            elif asked is None:
-                found.append(source._replace(off=f"{ONLY_VARIABLE} does not name it"))
-        found += _not_there(only or (), [*in_folders, *there])
+            elif names_in_call is None:
+                found.append(source._replace(off=f"not in the variable {ONLY_VARIABLE}"))
+        found += _not_installed(only or (), [*from_folders, *all_installed])
     return [source._replace(off="--no_plugin") if source.name in without else source
             for source in found]  # fmt: skip
 
@@ -355,7 +368,10 @@ def load(
     strict: bool = False,
     tuning: Tuning | None = None,
 ) -> Plugins:
-    """Imports plugins and checks them, all but those to `keep`, which have been loaded before."""
+    """Imports and checks the plugins of all sources.
+
+    A plugin in `keep` was loaded before, and is returned as it is instead of imported again.
+    """
     loaded = {plugin.source.key: plugin for plugin in keep if plugin.source}
     owners: dict[str, Source] = {}
     plugins: Plugins = []
@@ -376,24 +392,25 @@ def load(
             try:
                 if first is not source:
                     raise PluginError(
-                        f"plugin {source.name!r} is offered by {first} and by {source}; "
-                        f"the first is used, "
+                        f"plugin {source.name!r} is defined by {first} and by {source}; "
+                        f"the first is used; "
                         f"{'uninstall' if source.is_installed else 'remove'} one of them"
                     )
-                with _starting(plugin):
+                with _startup_watchdog(plugin):
                     _load(plugin, source)
             except BaseException as error:
-                # SystemExit at import, too.
+                # Not Exception: an import may raise SystemExit.
                 where = " in plugin_info" if plugin._hooks is not None else ""
-                plugin.error, plugin.traceback = _record(plugin, error, where)
+                plugin.error, plugin.traceback = _record_failure(plugin, error, where)
         plugins.append(plugin)
     return sorted(plugins, key=lambda plugin: plugin.name)
 
 
 def mount(plugin: LoadedPlugin, multiplexer: Multiplexer, config: Config) -> MountedPlugin:
-    """Asks a plugin for its routes, for one server.
+    """Returns a plugin with its options and its routes for one server.
 
-    Raises OptionError for options of this plugin that make no sense.
+    Raises OptionError if the user set an option that the plugin does not have, or a value that is
+    not valid.
     """
     if plugin.error or plugin.info is None:
         return MountedPlugin(plugin, error=plugin.error, traceback=plugin.traceback)
@@ -405,7 +422,7 @@ def mount(plugin: LoadedPlugin, multiplexer: Multiplexer, config: Config) -> Mou
     try:
         routes: Sequence[Route] = ()
         legacy = LegacyApi()
-        with _starting(plugin):
+        with _startup_watchdog(plugin):
             if plugin.implements(hook := "routes"):
                 routes = _checked_routes(
                     plugin.name, hook, plugin.call(hook, multiplexer=multiplexer, options=options)
@@ -415,7 +432,7 @@ def mount(plugin: LoadedPlugin, multiplexer: Multiplexer, config: Config) -> Mou
                     plugin.name, plugin.call(hook, multiplexer=multiplexer, options=options)
                 )
     except BaseException as error:
-        line, where = _record(plugin, error, f" in {hook}")
+        line, where = _record_failure(plugin, error, f" in {hook}")
         return MountedPlugin(plugin, options, error=line, traceback=where)
     return MountedPlugin(plugin, options, routes, legacy)
 
@@ -427,17 +444,18 @@ def mount_all(
     *,
     keep: Sequence[MountedPlugin] = (),
 ) -> list[MountedPlugin]:
-    """All plugins that are in use, sorted by name; those to `keep` have been mounted before.
+    """Mounts all enabled plugins and returns them, sorted by name.
 
-    Options that make no sense any more cost their plugin only, where others are kept.
+    Plugins in `keep` were mounted before, and are returned as they are. If there are any, an option
+    that is not valid makes its plugin fail; otherwise OptionError is raised.
     """
     in_use = {plugin.name: plugin for plugin in reversed(plugins) if plugin.off is None}
-    before = {m.plugin.name: m for m in keep}
+    kept = {m.plugin.name: m for m in keep}
     mounted = []
     for name in sorted(in_use):
-        plugin, known = in_use[name], before.get(name)
-        if known is not None and known.plugin is plugin:
-            mounted.append(known)
+        plugin, mounted_before = in_use[name], kept.get(name)
+        if mounted_before is not None and mounted_before.plugin is plugin:
+            mounted.append(mounted_before)
             continue
         try:
             mounted.append(mount(plugin, multiplexer, config))
@@ -451,18 +469,19 @@ def mount_all(
 
 
 def check_settings(plugins: Plugins, config: Config) -> None:
-    """Raises OptionError where the user set options of plugins or names that do not exist.
+    """Raises OptionError if `--set` names a plugin that does not exist.
 
-    What is set for a plugin that failed, or is off, may well be right. The environment may be meant
-    for another installation, so a name that does not exist is a warning there.
+    Logs a warning for an environment variable that names no option: it may be meant for another
+    installation. Variables of plugins that failed or are disabled are not checked, since their
+    options are unknown.
     """
     names = {plugin.name for plugin in plugins}
     for name, values in config.plugin_values.items():
         if name not in names:
             key = next(iter(values), "key")
             raise OptionError(
-                f"--set {name}.{key}: there is no plugin {name!r}{did_you_mean(name, names)}"
-                f"{_those_are('installed', sorted(names))}"
+                f"--set {name}.{key}: no plugin {name!r} is installed{did_you_mean(name, names)}"
+                f"{_list_of('installed', sorted(names))}"
             )
     known = {
         option.variable(plugin.name): plugin
@@ -470,28 +489,28 @@ def check_settings(plugins: Plugins, config: Config) -> None:
         if plugin.info
         for option in plugin.info.options
     }
-    unknowable = tuple(variable_prefix(plugin.name) for plugin in plugins if not plugin.info)
+    unchecked = tuple(variable_prefix(plugin.name) for plugin in plugins if not plugin.info)
     for variable in sorted(os.environ):
         if not variable.startswith(VARIABLE_PREFIX) or variable in known:
             continue
-        if not variable.startswith(unknowable):
+        if not variable.startswith(unchecked):
             logger.warning(
-                "the environment variable %s sets no option of an installed plugin%s%s",
+                "the environment variable %s matches no option of an installed plugin%s%s",
                 variable,
                 did_you_mean(variable, known),
-                _those_are("there are", sorted(known)),
+                _list_of("available", sorted(known)),
             )
 
 
 def _option_values(plugin: LoadedPlugin, config: Config) -> dict[str, OptionValue]:
-    """All options of a plugin: from the command line, else from the environment, else defaults."""
+    """All options of a plugin by name: from `--set`, else from the environment, else defaults."""
     declared = {option.name: option for option in plugin.info.options} if plugin.info else {}
     given = config.plugin_values.get(plugin.name, {})
     for key in given:
         if key not in declared:
             raise OptionError(
                 f"--set {plugin.name}.{key}: plugin {plugin.name!r} has no option {key!r}"
-                f"{did_you_mean(key, declared)}{_those_are('it has', list(declared))}"
+                f"{did_you_mean(key, declared)}{_list_of('options', list(declared))}"
             )
     values: dict[str, OptionValue] = {}
     for key, option in declared.items():
@@ -506,12 +525,12 @@ def _option_values(plugin: LoadedPlugin, config: Config) -> dict[str, OptionValu
         try:
             values[key] = option.value(text)
         except (ValueError, OverflowError):
-            raise OptionError(f"{where}: {text!r} will not do; needed: {option.wanted}") from None
+            raise OptionError(f"{where}: {text!r} is not valid; expected {option.wanted}") from None
     return values
 
 
 def listed_options(mounted: MountedPlugin) -> list[dict[str, Any]]:
-    """The options of a plugin for those who look at what is installed, as data for JSON."""
+    """The options of a plugin as JSON data, for lists of the installed plugins."""
     info = mounted.plugin.info
     return [
         {
@@ -527,19 +546,19 @@ def listed_options(mounted: MountedPlugin) -> list[dict[str, Any]]:
     ]
 
 
-def _those_are(what: str, names: Sequence[str]) -> str:
-    return f"; {what}: {', '.join(names) or 'none'}"
+def _list_of(label: str, names: Sequence[str]) -> str:
+    return f"; {label}: {', '.join(names) or 'none'}"
 
 
-def _record(plugin: LoadedPlugin, error: BaseException, where: str) -> tuple[str, str]:
-    """Logs a failure and returns it as one line and as a traceback.
+def _record_failure(plugin: LoadedPlugin, error: BaseException, where: str) -> tuple[str, str]:
+    """Logs an exception of a plugin, and returns it as one line and as a traceback.
 
-    Raises it again where it must not be recorded.
+    Raises it again if the plugin is strict, or if it is Ctrl-C.
     """
     if plugin.strict or isinstance(error, Interrupted):
         raise error
     if isinstance(error, PluginError):
-        # Our own words about what the plugin did: where it was found out does not matter.
+        # The core raised it, with a complete message, so neither hook nor traceback adds anything.
         line = str(error)
         logger.error("%s", line)
     else:
@@ -550,20 +569,21 @@ def _record(plugin: LoadedPlugin, error: BaseException, where: str) -> tuple[str
 
 
 def traceback_of(error: BaseException) -> str:
-    """The traceback without the frames of this package that led to the plugin."""
+    """The traceback as text, without the core's frames that called the plugin."""
     frames = error.__traceback__
-    while frames is not None and _is_ours(frames.tb_frame.f_code.co_filename):
+    while frames is not None and _calls_plugins(frames.tb_frame.f_code.co_filename):
         frames = frames.tb_next
-    told = traceback.TracebackException(type(error), error, frames)
-    return "".join(attempt(told.format).value or ()).rstrip()
+    shown = traceback.TracebackException(type(error), error, frames)
+    return "".join(attempt(shown.format).value or ()).rstrip()
 
 
-def _is_ours(file: str) -> bool:
-    return file.startswith((OWN_FOLDER, "<frozen importlib")) or f"{os.sep}pluggy{os.sep}" in file
+def _calls_plugins(file: str) -> bool:
+    return file.startswith((CORE_FOLDER, "<frozen importlib")) or f"{os.sep}pluggy{os.sep}" in file
 
 
-def _not_there(only: Sequence[str], there: Sequence[Source]) -> Iterator[Source]:
-    names = sorted({source.name for source in there})
+def _not_installed(only: Sequence[str], available: Sequence[Source]) -> Iterator[Source]:
+    """Yields a source that fails to load for each name in `only` that is not available."""
+    names = sorted({source.name for source in available})
     for name in dict.fromkeys(only):
         if name not in names:
 
@@ -577,15 +597,15 @@ def _not_there(only: Sequence[str], there: Sequence[Source]) -> Iterator[Source]
 
 
 def _load(plugin: LoadedPlugin, source: Source) -> None:
-    """Fills in a plugin, step by step; raises where one of them fails."""
+    """Imports a plugin and fills in its fields one after the other; raises at the first error."""
     name = plugin.name
     if not NAME.fullmatch(name):
         raise PluginError(
-            f"plugin {name!r} has a name that cannot be part of an address; "
-            f"names are made of a-z, 0-9, '_', '-' and '.', and do not start with '.'"
+            f"plugin {name!r}: the name is not valid, since it is part of addresses; "
+            f"expected a-z, 0-9, '_', '-' and '.', and no '.' at the start"
         )
     if name == RESERVED_NAME:
-        raise PluginError(f"no plugin can be named {name!r}: the page about all plugins is")
+        raise PluginError(f"plugin {name!r}: the name is reserved for the page about all plugins")
     with plugin.stats.measure("import"):
         subject = source.load()
     manager = pluggy.PluginManager("tbcore")
@@ -593,16 +613,16 @@ def _load(plugin: LoadedPlugin, source: Source) -> None:
     try:
         plugin._implemented = frozenset(_checked_hooks(name, subject, manager))
     except PluginError as error:
-        # Hooks that are not known here may be those of another version.
+        # An unknown hook may belong to another version of the plugin API.
         info = attempt(lambda: subject.plugin_info()).value  # type: ignore[attr-defined]
-        raise _another_api(plugin, info) or error from None
+        raise _api_error(plugin, info) or error from None
     manager.register(subject, name)
     plugin._hooks = manager.hook
     described = attempt(plugin.call, "plugin_info")
     if isinstance(described.error, TypeError) and _UNKNOWN_FIELD in str(described.error):
         raise PluginError(
-            f"plugin {name!r} failed in plugin_info: {describe(described.error)}; if that is a "
-            f"field of a newer tbcore than this {__version__}, upgrade tbcore-server"
+            f"plugin {name!r} failed in plugin_info: {describe(described.error)}; if the plugin "
+            f"needs a newer version than tbcore {__version__}, upgrade tbcore-server"
         ) from described.error
     if described.error is not None:
         raise described.error
@@ -612,21 +632,21 @@ def _load(plugin: LoadedPlugin, source: Source) -> None:
     plugin.folder = _folder(subject, module)
     if plugin.static_folder and not plugin.has_module_file():
         logger.warning(
-            "plugin %r: its module %r is not there, so its tab will show an error",
+            "plugin %r: the module %r does not exist, so the plugin's tab will show an error",
             name,
             str(plugin.module),
         )
 
 
-def _itself(subject: object) -> object:
+def _identity(subject: object) -> object:
     return subject
 
 
 def _checked_hooks(name: str, subject: object, manager: pluggy.PluginManager) -> Iterator[str]:
-    """Yields the hooks that a plugin implements; raises when one could never be called.
+    """Yields the hooks that a plugin implements; raises PluginError for one that cannot be called.
 
-    pluggy would find this out too, but an unknown hook for all plugins together, and without
-    saying what is allowed.
+    pluggy checks this as well. But it finds unknown hooks only after all plugins are registered,
+    and its messages do not list what is allowed.
     """
     implemented = []
     for attribute in dir(subject):
@@ -636,13 +656,13 @@ def _checked_hooks(name: str, subject: object, manager: pluggy.PluginManager) ->
         hook = marker.get("specname") or attribute
         if hook not in HOOKS:
             raise PluginError(
-                f"plugin {name!r} implements a hook {hook!r}, which does not exist; "
+                f"plugin {name!r}: there is no hook {hook!r}; "
                 f"the hooks are {', '.join(HOOKS)}{did_you_mean(hook, HOOKS)}"
             )
         if inspect.iscoroutinefunction(getattr(subject, attribute)):
-            # What it returns would be taken for an answer, and that of is_active for true.
+            # The coroutine would be taken for the result, which makes is_active always true.
             raise PluginError(
-                f"plugin {name!r}: hook {hook!r} is async; hooks are plain functions, and only "
+                f"plugin {name!r}: hook {hook!r} is async; hooks must be plain functions, only "
                 f"handlers of routes may be async"
             )
         allowed = list(inspect.signature(getattr(hookspecs, hook)).parameters)
@@ -653,7 +673,7 @@ def _checked_hooks(name: str, subject: object, manager: pluggy.PluginManager) ->
             if known and has_default:
                 raise PluginError(
                     f"plugin {name!r}: argument {parameter.name!r} of hook {hook!r} must not have "
-                    f"a default, which would be used in place of what tbcore passes"
+                    f"a default, which would replace the value that tbcore passes"
                 )
             if not known and not has_default:
                 close = did_you_mean(parameter.name, allowed)
@@ -665,70 +685,72 @@ def _checked_hooks(name: str, subject: object, manager: pluggy.PluginManager) ->
     if "plugin_info" not in implemented:
         raise PluginError(
             f"plugin {name!r} does not implement the hook 'plugin_info'; "
-            f"is it there, and marked with @tbcore.hookimpl?"
+            f"define it and mark it with @tbcore.hookimpl"
         )
     return iter(implemented)
 
 
-def _another_api(plugin: LoadedPlugin, info: object) -> PluginError | None:
-    """Why a plugin for another version of the API is refused; None when it is for this one."""
+def _api_error(plugin: LoadedPlugin, info: object) -> PluginError | None:
+    """The error for a plugin that needs another version of the API; None if it needs this one."""
     if not isinstance(info, PluginInfo) or info.api == PLUGIN_API:
         return None
     if type(info.api) is not int:
         return PluginError(
-            f"plugin {plugin.name!r}: PluginInfo.api must be an int, as {PLUGIN_API}, "
+            f"plugin {plugin.name!r}: PluginInfo.api must be an int, such as {PLUGIN_API}, "
             f"got {_shortened(repr(info.api), 100)}"
         )
     is_newer = info.api > PLUGIN_API
     source = f" ({plugin.distribution})" if plugin.distribution else ""
     return PluginError(
-        f"plugin {plugin.name!r}{source} is written for plugin API {info.api!r}, and "
-        f"tbcore {__version__} has {PLUGIN_API}: upgrade "
+        f"plugin {plugin.name!r}{source} needs plugin API {info.api!r}, but "
+        f"tbcore {__version__} has {PLUGIN_API}; upgrade "
         f"{'tbcore-server' if is_newer else plugin.distribution.partition(' ')[0] or plugin.name}"
     )
 
 
 def _checked_info(plugin: LoadedPlugin, info: object) -> PluginInfo:
+    """The result of `plugin_info`; raises PluginError for the first field that is not valid."""
     name = plugin.name
     if not isinstance(info, PluginInfo):
         raise PluginError(
             f"plugin {name!r}: plugin_info returned {type(info).__name__}, not a PluginInfo"
         )
-    for_another = _another_api(plugin, info)
-    if for_another is not None:
-        # Before anything else: the other fields may mean something else in another version.
-        raise for_another
-    claims_are_claims = isinstance(info.claims, Sequence) and all(
+    wrong_api = _api_error(plugin, info)
+    if wrong_api is not None:
+        # First of all, because the other fields may differ in another version.
+        raise wrong_api
+    are_claims = isinstance(info.claims, Sequence) and all(
         isinstance(claim, Claim) for claim in info.claims
     )
-    for field_name, is_good, wanted in (
-        ("title", _is_title(info.title), f"a text of one line, {MAX_TITLE} characters at most"),
-        ("claims", claims_are_claims, "a sequence of Claim"),
+    for field_name, is_valid, expected in (
+        ("title", _is_title(info.title),
+         f"one line of text, at most {MAX_TITLE_CHARACTERS} characters"),
+        ("claims", are_claims, "a sequence of Claim"),
         ("samples", _is_int(info.samples) and info.samples >= 0, "an int, 0 or more"),
         ("order", _is_int(info.order), "an int"),
-        ("description", isinstance(info.description, str), "a text"),
-        ("how_to_log", _are_texts(info.how_to_log), "a mapping of texts to texts"),
+        ("description", isinstance(info.description, str), "a string"),
+        ("how_to_log", _are_texts(info.how_to_log), "a mapping of strings to strings"),
         ("options", isinstance(info.options, Sequence), "a sequence of Option"),
         ("module", info.module is None or _is_module_path(info.module),
          "None, or a path such as 'static/index.js': inside the package, in a folder of its own"),
     ):  # fmt: skip
-        if not is_good:
+        if not is_valid:
             raise PluginError(
-                f"plugin {name!r}: PluginInfo.{field_name} must be {wanted}, "
+                f"plugin {name!r}: PluginInfo.{field_name} must be {expected}, "
                 f"got {_shortened(repr(getattr(info, field_name)), 100)}"
             )
     for claim in info.claims:
         if claim.field is not None and claim.field not in FIELDS:
             raise PluginError(
-                f"plugin {name!r}: PluginInfo.claims has the field {str(claim.field)[:100]!r}, "
-                f"which no value has{did_you_mean(str(claim.field), FIELDS)}; "
+                f"plugin {name!r}: PluginInfo.claims has the unknown field "
+                f"{str(claim.field)[:100]!r}{did_you_mean(str(claim.field), FIELDS)}; "
                 f"the fields are {', '.join(sorted(FIELDS - {''}))}"
             )
     names: set[str] = set()
     for option in info.options:
-        if fault := fault_of(option):
+        if wrong := validate(option):
             raise PluginError(
-                f"plugin {name!r}: PluginInfo.options must be {_shortened(fault, 200)}"
+                f"plugin {name!r}: PluginInfo.options must be {_shortened(wrong, 200)}"
             )
         if option.name in names:
             raise PluginError(f"plugin {name!r}: PluginInfo.options has {option.name!r} twice")
@@ -737,13 +759,13 @@ def _checked_info(plugin: LoadedPlugin, info: object) -> PluginInfo:
 
 
 def _is_title(title: object) -> bool:
-    if not isinstance(title, str) or not title.strip() or len(title) > MAX_TITLE:
+    if not isinstance(title, str) or not title.strip() or len(title) > MAX_TITLE_CHARACTERS:
         return False
     return not any(unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") for c in title)
 
 
 def _is_int(number: object) -> bool:
-    """Whether it is an int, and one that the page has, too."""
+    """Whether it is an int that a page, whose numbers are doubles, represents exactly."""
     return type(number) is int and abs(number) <= MAX_INT
 
 
@@ -754,9 +776,9 @@ def _are_texts(texts: object) -> bool:
 
 
 def _is_module_path(module: object) -> bool:
-    """Whether a path names a file in a folder below the package.
+    """Whether it is a path of a file in a folder below the package.
 
-    A file beside `__init__.py` does not do: its whole folder is served.
+    A file next to `__init__.py` is not valid: its folder is served, with the plugin's Python code.
     """
     if not isinstance(module, str) or "\\" in module:
         return False
@@ -765,14 +787,14 @@ def _is_module_path(module: object) -> bool:
 
 
 def _module_name(subject: object, module_name: str) -> str:
-    """Of the module that holds a plugin; an object tells by where its hook was defined."""
+    """Name of the plugin's module; for an object, the module that defines its `plugin_info`."""
     if isinstance(subject, ModuleType):
         return subject.__name__
     return module_name or getattr(getattr(subject, "plugin_info", None), "__module__", "")
 
 
 def _folder(subject: object, module_name: str) -> Path | None:
-    """Where the package of a plugin lies."""
+    """The folder of a plugin's package; None if it is not on disk."""
     module = subject if isinstance(subject, ModuleType) else sys.modules.get(module_name)
     paths = list(getattr(module, "__path__", []))
     file = getattr(module, "__file__", None)
@@ -782,6 +804,7 @@ def _folder(subject: object, module_name: str) -> Path | None:
 
 
 def _checked_routes(name: str, where: str, routes: Any) -> list[Route]:
+    """The routes that a hook returned; raises PluginError for one that cannot be served."""
     from starlette.routing import Route
 
     if isinstance(routes, str) or not isinstance(routes, Iterable):
@@ -792,32 +815,33 @@ def _checked_routes(name: str, where: str, routes: Any) -> list[Route]:
     for route in routes:
         if not isinstance(route, Route):
             raise PluginError(
-                f"plugin {name!r}: {where} has {type(route).__name__} among its routes, "
-                f"and only starlette.routing.Route will do"
+                f"plugin {name!r}: {where} returned {type(route).__name__} among its routes; "
+                f"expected starlette.routing.Route only"
             )
         path = route.path
         if not path.startswith("/") or "//" in path or (path.endswith("/") and path != "/"):
             raise PluginError(
-                f"plugin {name!r}: {where} has a bad path {path!r}; a path starts with '/', "
-                f"and neither ends with one nor has two in a row"
+                f"plugin {name!r}: {where} has the path {path!r}, which is not valid; expected "
+                f"'/' at the start, none at the end, and no two in a row"
             )
-        # Starlette wraps the endpoint that is a function, and nothing around it, in a function.
+        # `app` is a function only if the endpoint is one and no middleware is around it.
         if not inspect.isfunction(route.app):
             raise PluginError(
                 f"plugin {name!r}: the endpoint of route {path!r} must be a function, "
-                f"without middleware around it"
+                f"and the route must have no middleware"
             )
         for earlier in checked:
             if route.path == earlier.path and (route.methods or set()) & (earlier.methods or set()):
                 raise PluginError(
-                    f"plugin {name!r}: {where} has the route {path!r} twice, and the second would "
-                    f"never be asked"
+                    f"plugin {name!r}: {where} has the route {path!r} twice; the second would "
+                    f"never be called"
                 )
         checked.append(route)
     return checked
 
 
 def _checked_legacy_api(name: str, legacy: Any) -> LegacyApi:
+    """The result of `legacy_api`; raises PluginError if it is not valid."""
     if not isinstance(legacy, LegacyApi):
         raise PluginError(
             f"plugin {name!r}: legacy_api returned {type(legacy).__name__}, not a LegacyApi"

@@ -1,8 +1,8 @@
 """Sources: where plugins come from, found without importing any of them.
 
-An installed plugin is an entry point of its distribution. One in a folder that the user names is a
-file, a package, or the folder of a distribution that nobody has installed; it is imported from
-where it lies, and nothing is put on Python's path for it.
+An installed plugin is an entry point of its distribution. A plugin in a folder of `--plugins_dir`
+is a file, a package, or the folder of a distribution that is not installed. It is imported from
+there, and Python's path stays as it is.
 """
 
 from __future__ import annotations
@@ -26,60 +26,61 @@ from tbcore.errors import PluginError
 logger = logging.getLogger(__name__)
 
 ENTRY_POINT_GROUP = "tbcore.plugins"
-PREFIX = "tbcore_"
-"""Of modules of plugins, by habit; the names of the plugins go without."""
+MODULE_PREFIX = "tbcore_"
+"""Usual start of the names of plugins' modules, which is not part of the plugins' names."""
 SKIPPED_FOLDERS = {"__pycache__", "node_modules"}
-"""Large, and nothing that a plugin's author edits."""
-NO_PLUGINS = re.compile(r"[._].*|test_.*|conftest\.py|setup\.py")
-"""Names in a folder of plugins that are there for something else."""
+"""Folders that are not watched for changes: they are large, and no author edits them."""
+NOT_PLUGINS = re.compile(r"[._].*|test_.*|conftest\.py|setup\.py")
+"""Names of files and folders that are never taken for plugins."""
 
 
 class Source(NamedTuple):
-    """Where a plugin comes from."""
+    """Where a plugin comes from, and how it is loaded."""
 
     name: str
     distribution: str
-    """Name and version of what was installed, or the path in a folder of plugins."""
+    """Name and version of an installed distribution, or the path of a plugin in a folder."""
     load: Callable[[], object]
+    """Imports the plugin and returns the module or object that has its hooks."""
     module: str = ""
-    """Of the entry point; "" for an object that is there already."""
+    """Dotted name of the plugin's module; "" for an object that was passed in."""
     front_end: str = ""
-    """The ES module of a plugin that is a single file, which lies beside it; "" for any other."""
+    """File name of the ES module of a single-file plugin, in the same folder; "" for any other."""
     code: tuple[Path, ...] = ()
-    """In a folder: the files and folders that the plugin is made of."""
+    """Files and folders with the code of a plugin in a folder; empty for any other."""
     off: str = ""
-    """Why it is not to be imported, in the words of whoever asked for that."""
+    """The reason for not importing the plugin, shown to users; "" if it is imported."""
 
     def __str__(self) -> str:
         return self.distribution or "this process"
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """What stays the same when it is found again."""
+        """An identifier that is the same each time this source is found."""
         return (self.name, self.distribution, self.off)
 
     @property
     def is_installed(self) -> bool:
         return bool(self.distribution) and not self.code
 
-    def places(self) -> tuple[Path, ...]:
-        """The files and folders whose changes are changes of this plugin; imports nothing of it."""
+    def code_paths(self) -> tuple[Path, ...]:
+        """The files and folders with the plugin's code, found without importing it."""
         if self.code or not self.module:
             return self.code
         try:
-            place = _place(self.module)
+            path = _package_path(self.module)
         except Exception as error:
-            # Finding a module may run code of packages that are broken.
-            logger.debug("the code of plugin %r is not found: %r", self.name, error)
-            place = None
-        return (place,) if place else ()
+            # Finding a module imports its parent packages, which may be broken.
+            logger.debug("cannot find the code of plugin %r: %r", self.name, error)
+            path = None
+        return (path,) if path else ()
 
     def files(self) -> Iterator[str]:
-        """The paths of all files at its places."""
-        for place in self.places():
-            if not place.is_dir():
-                yield str(place)
-            for folder, folders, names in os.walk(place):
+        """Yields the paths of all files of the plugin, its front end included."""
+        for path in self.code_paths():
+            if not path.is_dir():
+                yield str(path)
+            for folder, folders, names in os.walk(path):
                 folders[:] = [f for f in folders if f not in SKIPPED_FOLDERS and f[0] != "."]
                 yield from (os.path.join(folder, name) for name in names)
         if self.front_end:
@@ -89,10 +90,10 @@ class Source(NamedTuple):
 
 
 def installed(*, strict: bool = False) -> list[Source]:
-    """The entry points of all distributions, sorted by name and then by distribution.
+    """Sources of all installed plugins, sorted by name and then by distribution.
 
-    importlib.metadata.entry_points() gives up at the first distribution that has malformed entry
-    points, whosoever they are; here such a distribution costs its own, unless `strict`.
+    A distribution with malformed entry points is skipped, or raises its error if `strict`. (With
+    importlib.metadata.entry_points() one such distribution would hide the plugins of all others.)
     """
     sources: dict[str, list[Source]] = {}
     for distribution in importlib.metadata.distributions():
@@ -109,9 +110,10 @@ def installed(*, strict: bool = False) -> list[Source]:
                 raise
             logger.debug("entry points of %s cannot be read: %r", distribution, error)
             continue
-        # The first on the path hides older copies of the same distribution.
+        # Python imports from the first copy of a distribution on its path, so the others are
+        # ignored.
         sources.setdefault(
-            one_spelling(name),
+            canonical_name(name),
             [
                 Source(point.name, label, point.load, point.value.partition(":")[0].strip())
                 for point in entry_points
@@ -121,59 +123,61 @@ def installed(*, strict: bool = False) -> list[Source]:
     return sorted(ordered, key=lambda source: source.name)
 
 
-def one_spelling(distribution: str) -> str:
-    """The name of a distribution as PEP 503 compares it."""
+def canonical_name(distribution: str) -> str:
+    """The name of a distribution, normalized as in PEP 503."""
     return re.sub(r"[-_.]+", "-", distribution).lower()
 
 
 def in_folder(folder: Path) -> list[Source]:
-    """The plugins in a folder, by name: `name.py`, packages, and folders of distributions.
+    """Sources of the plugins in a folder, sorted by name.
 
-    The folder of one distribution, or a package, will do as well. What cannot be understood is a
-    source that raises PluginError when it is loaded.
+    Each file `name.py`, each package and each folder of a distribution in it may be a plugin. The
+    folder may also be a package or a distribution itself. A distribution whose pyproject.toml
+    cannot be read is a source that raises PluginError when it is loaded.
     """
-    found = _in_one(folder)
+    found = _at_path(folder)
     if not found:
         try:
             paths = sorted(folder.iterdir())
         except OSError as error:
-            # It was there at the start; it may come back.
-            logger.debug("plugins in %s cannot be looked for: %s", folder, error)
+            # The folder existed when the server started, and may come back.
+            logger.debug("cannot list the plugins in %s: %s", folder, error)
             paths = []
         for path in paths:
-            if not NO_PLUGINS.fullmatch(path.name):
-                found += _in_one(path)
+            if not NOT_PLUGINS.fullmatch(path.name):
+                found += _at_path(path)
     return sorted(found, key=lambda source: source.name)
 
 
-def _in_one(path: Path) -> list[Source]:
-    """The plugins of one file or folder, without a look into its other folders."""
+def _at_path(path: Path) -> list[Source]:
+    """Sources of the plugins that one file, package or distribution has; subfolders are ignored."""
     if path.suffix == ".py" and path.is_file():
-        name = path.stem.removeprefix(PREFIX)
-        # Of its own, so that a file may be called `profile.py` without being taken for another.
+        name = path.stem.removeprefix(MODULE_PREFIX)
+        # Not the file's own name, so that a file `profile.py` does not hide Python's module.
         module = f"tbcore_file_{re.sub(r'[^0-9A-Za-z_]', '_', path.stem)}"
         load = partial(_import_from, module, path)
         return [Source(name, str(path), load, module, f"{path.stem}.js", (path,))]
     project = path / "pyproject.toml"
     if project.is_file():
-        found = _in_distribution(path, project)
+        found = _declared_in(path, project)
         if found:
             return found
     if (path / "__init__.py").is_file():
         load = partial(_import_from, path.name, path / "__init__.py")
-        return [Source(path.name.removeprefix(PREFIX), str(path), load, path.name, "", (path,))]
+        name = path.name.removeprefix(MODULE_PREFIX)
+        return [Source(name, str(path), load, path.name, "", (path,))]
     return []
 
 
-def _in_distribution(folder: Path, project: Path) -> list[Source]:
-    """The entry points that a pyproject.toml names."""
+def _declared_in(folder: Path, project: Path) -> list[Source]:
+    """Sources of the plugins whose entry points are in the distribution's pyproject.toml."""
     try:
         with project.open("rb") as file:
             tables = tomllib.load(file)
         points = tables.get("project", {}).get("entry-points", {}).get(ENTRY_POINT_GROUP, {})
         values = {str(name): str(value) for name, value in points.items()}
     except (OSError, ValueError, AttributeError) as error:
-        name = one_spelling(folder.name).removeprefix("tbcore-")
+        name = canonical_name(folder.name).removeprefix("tbcore-")
         load = partial(_fail, f"plugin {name!r}: {project} cannot be read: {error}")
         return [Source(name, str(folder), load, code=(project,))]
     return [
@@ -193,7 +197,7 @@ def _fail(message: str) -> object:
 
 
 def _top_level(folder: Path, value: str) -> Path | None:
-    """The package, or the module outside of any, that an entry point begins in."""
+    """Path of the top-level package or module that an entry point names; None if it is missing."""
     name = re.split(r"[.:\s]", value.strip(), maxsplit=1)[0]
     for root in (folder, folder / "src"):
         if (root / name / "__init__.py").is_file():
@@ -204,19 +208,23 @@ def _top_level(folder: Path, value: str) -> Path | None:
 
 
 def _load_entry_point(name: str, folder: Path, value: str) -> object:
+    """Imports the top-level package from the folder, then loads the entry point as usual."""
     point = importlib.metadata.EntryPoint(name, value, ENTRY_POINT_GROUP)
-    place = _top_level(folder, value)
-    if place is None:
+    path = _top_level(folder, value)
+    if path is None:
         raise PluginError(
             f"plugin {name!r}: {folder / 'pyproject.toml'} has the entry point {value!r}, "
-            f"and neither that folder nor its src/ has such a module"
+            f"but neither that folder nor its src/ has the module"
         )
-    _import_from(place.stem, place / "__init__.py" if place.is_dir() else place)
+    _import_from(path.stem, path / "__init__.py" if path.is_dir() else path)
     return point.load()
 
 
 def _import_from(name: str, file: Path) -> ModuleType:
-    """Imports a module, or a package by its `__init__.py`, from where it lies."""
+    """Imports a module from a file, or a package from its `__init__.py`.
+
+    Python's path stays as it is. Raises PluginError if another module has the name.
+    """
     file = file.absolute()
     known = sys.modules.get(name)
     if known is not None and getattr(known, "__file__", None) == str(file):
@@ -225,7 +233,7 @@ def _import_from(name: str, file: Path) -> ModuleType:
     folders = [str(file.parent)] if file.name == "__init__.py" else None
     spec = importlib.util.spec_from_file_location(name, file, submodule_search_locations=folders)
     if spec is None or spec.loader is None:
-        raise PluginError(f"{file} is no Python module")
+        raise PluginError(f"{file} is not a Python module")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
@@ -237,23 +245,26 @@ def _import_from(name: str, file: Path) -> ModuleType:
 
 
 def _refuse_taken_name(name: str, known: ModuleType | None, file: Path) -> None:
-    """A folder may take the place of an installed plugin, and of no other module."""
+    """Raises PluginError if the name belongs to a module that is not an installed plugin."""
     taken_by = getattr(known, "__file__", None) or name if known else None
     if taken_by is None and name in sys.stdlib_module_names:
         taken_by = "Python itself"
     if taken_by is None and all(source.module.split(".")[0] != name for source in installed()):
         spec = importlib.util.find_spec(name)
-        # Whoever starts Python in the folder of a plugin has it on the path.
+        # The file itself is on Python's path if Python was started in its folder.
         taken_by = (spec.origin or name) if spec and spec.origin != str(file) else None
     if taken_by is not None:
         raise PluginError(
-            f"the module {name!r} of {file} has a name that is taken by {taken_by}; "
-            f"rename the folder, as in {PREFIX}{name.removeprefix(PREFIX)}"
+            f"the module {name!r} of {file} has the name of {taken_by}; "
+            f"rename the folder, for example to {MODULE_PREFIX}{name.removeprefix(MODULE_PREFIX)}"
         )
 
 
-def _place(module: str) -> Path | None:
-    """Of the outermost package that is more than a namespace, without importing it."""
+def _package_path(module: str) -> Path | None:
+    """Path of the outermost package or module that is not a namespace package; None if not found.
+
+    Imports only the namespace packages around it.
+    """
     name, _, rest = module.partition(".")
     while (spec := importlib.util.find_spec(name)) is not None and spec.origin is None and rest:
         part, _, rest = rest.partition(".")

@@ -68,20 +68,22 @@ class Tuning:
     # Loading runs ---------------------------------------------------------------------------------
 
     time_slice_bytes: int = 1 << 24
-    """Read of one run before the next run's time slice."""
+    """Bytes that are read of one run before the next run has its time slice."""
     time_slice_seconds: float = 0.5
-    """A time slice ends after this long, since some bytes take longer than others."""
+    """A time slice ends after this time even if it read fewer bytes: some records are slow to
+    decode."""
     publish_interval_seconds: float = 0.1
-    """Between two publications of loaded rows while there is more to read."""
+    """Minimum time between two publications of loaded rows while there is more to read."""
     min_pause_seconds: float = 0.1
-    """Between two passes, however often files change."""
+    """Minimum pause between two passes, however often files change."""
     min_bytes_for_helper: int = 1 << 24
-    """With less to read, all is read before a helper process could start."""
+    """A helper process is started if there are at least this many bytes to read. Fewer are read
+    before it would be ready."""
     scan_timeout_seconds: float = 1.0
-    """How long the start of the server waits for storage that does not answer."""
+    """How long the start of the server waits for storage that does not respond."""
     clock_resolution_seconds: float = 3.0
-    """A file that changed so shortly before it was read may have changed again at the same time,
-    as far as the clock of the file system can tell."""
+    """A file that changed less than this before it was opened is opened again: it may have changed
+    once more within the same tick of the file system's clock."""
 
     # Serving --------------------------------------------------------------------------------------
 

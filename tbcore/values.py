@@ -1,10 +1,10 @@
-"""Decoders of the formats that summaries hold, for plugins: what `Item.read` returns, as values.
+"""Decoders that plugins use to convert what `Item.read` returns to numbers, arrays and texts.
 
-Most formats have two forms on disk, a field of their own and a tensor; the functions here take
-both. They raise DecodeError for anything else, with what was found.
+Most data has two forms on disk, a protobuf field of its own and a tensor; the functions here accept
+both. For anything else they raise DecodeError with what they found.
 
-A tag's metadata often comes with its first value only. Where the meaning depends on it, the
-function takes it as an argument: pass `multiplexer.metadata(run, tag)`.
+Often only the first value of a tag has its metadata. A function that needs the metadata takes it as
+an argument: pass `multiplexer.metadata(run, tag)`.
 """
 
 from __future__ import annotations
@@ -36,74 +36,78 @@ __all__ = [
 
 
 Value = Summary.Value | bytes
-"""What `Item.read` returns. The bytes are graphs and the like, which nothing here decodes."""
+"""What `Item.read` returns: a summary, or the bytes of a graph or the like, which nothing here
+decodes."""
 
 
 class HistogramValue(NamedTuple):
-    """A histogram as the HTTP API documents describe it."""
+    """A histogram with the fields that the HTTP API has for it."""
 
     min: float
     max: float
     num: float
     """Number of samples."""
     sum: float
-    """Of the samples; estimated from the middles of the buckets where the writer stored none."""
+    """Sum of the samples; if the writer stored none, an estimate from the buckets' centres."""
     sum_squares: float
-    """Likewise of their squares."""
+    """Sum of the squares of the samples; if the writer stored none, an estimate like `sum`."""
     bucket_limit: NDArray[np.float64]
-    """Shape (num_buckets,): right edges, ascending; the last may be the largest double."""
+    """Right edges of the buckets, ascending, of shape (num_buckets,). The last one may be the
+    largest double."""
     bucket: NDArray[np.float64]
-    """Shape (num_buckets,): number of samples in each."""
+    """Number of samples in each bucket, of shape (num_buckets,)."""
 
 
 class ImageValue(NamedTuple):
-    """The images of one step, all of one size."""
+    """The images of one step, which all have the same size."""
 
     width: int
-    """In pixels, as logged."""
+    """Width in pixels, as logged."""
     height: int
-    """In pixels, as logged."""
+    """Height in pixels, as logged."""
     encoded: list[bytes]
-    """Each a whole image file, of whatever type the writer chose."""
+    """The images, each as the content of an image file, of any type."""
 
 
 class AudioClip(NamedTuple):
     """One encoded clip."""
 
     encoded: bytes
+    """The content of an audio file."""
     label: str
-    """"" if the writer gave none."""
+    """The text that was logged with the clip; "" if there was none."""
 
 
 class AudioValue(NamedTuple):
     """The clips of one step."""
 
     content_type: str
-    """As logged, so any text; `audio/wav` for a tensor whose metadata says so, else
-    `application/octet-stream`. Check it against a list before it becomes a header."""
+    """The content type as logged; for a tensor `audio/wav` if the metadata says that the clips are
+    WAV, else `application/octet-stream`. It may be any text, so check it against a list of safe
+    types before it becomes a header."""
     clips: list[AudioClip]
 
 
 def scalar(value: Value) -> float:
-    """The number: a float, or an int where the tensor holds integers.
+    """The number in a value: a float, or an int if it is a tensor of integers.
 
-    Takes `simple_value` and a tensor of real numbers with exactly one element, of any rank.
+    Accepts `simple_value`, and a tensor of real numbers with exactly one element and any rank.
     """
     value = _summary(value, "a scalar")
     if value.WhichOneof("value") == "simple_value":
         return value.simple_value
     array = _tensor(value, "a scalar")
     if array.size != 1 or array.dtype.kind not in "fiu":
-        raise DecodeError(f"{_name(value)} is no scalar: {_describe(array)}")
+        raise DecodeError(f"{_name(value)} is not a scalar: {_describe(array)}")
     number: float = array.item()
     return number
 
 
 def histogram(value: Value) -> HistogramValue:
-    """The histogram with what the writer stored, or what follows from its buckets.
+    """The histogram in a value.
 
-    A `histo` is returned as it is stored. A tensor of shape (num_buckets, 3) holds no sums: they
-    are estimated from the middles of the buckets. Without rows everything is zero.
+    A `histo` is returned as it is stored. A tensor of shape (num_buckets, 3) has no sums: they are
+    estimated from the centres of the buckets. If the tensor has no rows, all numbers are zero.
     """
     value = _summary(value, "a histogram")
     if value.WhichOneof("value") == "histo":
@@ -122,15 +126,15 @@ def histogram(value: Value) -> HistogramValue:
     if not len(rows):
         return HistogramValue(0.0, 0.0, 0.0, 0.0, 0.0, rows[:, 1], rows[:, 2])
     left, right, count = rows.T
-    # Estimates beyond all numbers are infinite, or NaN; what is stored may be so, too.
+    # An estimate may overflow to infinity or NaN, which stored sums may be, too.
     with np.errstate(over="ignore", invalid="ignore"):
-        middle = (left + right) / 2
+        centre = (left + right) / 2
         return HistogramValue(
             min=float(left[0]),
             max=float(right[-1]),
             num=float(count.sum()),
-            sum=float((count * middle).sum()),
-            sum_squares=float((count * middle * middle).sum()),
+            sum=float((count * centre).sum()),
+            sum_squares=float((count * centre * centre).sum()),
             bucket_limit=np.ascontiguousarray(right),
             bucket=np.ascontiguousarray(count),
         )
@@ -139,9 +143,9 @@ def histogram(value: Value) -> HistogramValue:
 def bucket_table(value: Value) -> NDArray[np.float64]:
     """Histogram buckets as an array of shape (num_buckets, 3): left edge, right edge, count.
 
-    Buckets are in ascending order. A tensor is returned as it is stored. Of a `histo`, empty
-    buckets at both ends are left out and the outermost edges are the smallest and the largest
-    sample, never +-1.8e308; when all are empty there are no rows.
+    Buckets are in ascending order. A tensor is returned as it is stored. For a `histo`, empty
+    buckets at both ends are left out, and the outermost edges are the smallest and the largest
+    sample, never +-1.8e308. If all its buckets are empty there are no rows.
     """
     value = _summary(value, "a histogram")
     if value.WhichOneof("value") == "histo":
@@ -157,15 +161,15 @@ def bucket_table(value: Value) -> NDArray[np.float64]:
     array = _tensor(value, "a histogram")
     if array.ndim != 2 or array.shape[1] != 3 or array.dtype.kind not in "fiu":
         raise DecodeError(
-            f"{_name(value)} is no histogram: {_describe(array)}, not numbers of shape (k, 3)"
+            f"{_name(value)} is not a histogram: {_describe(array)}, not numbers of shape (k, 3)"
         )
     return array.astype(np.float64)
 
 
 def image(value: Value) -> ImageValue:
-    """The images of one step: one from an `image`, any number from a tensor.
+    """The images in a value: one in an `image`, any number in a tensor.
 
-    The tensor holds the strings width, height, first image, second image and so on.
+    The tensor has the strings width, height, first image, second image and so on.
     """
     value = _summary(value, "an image")
     if value.WhichOneof("value") == "image":
@@ -174,22 +178,23 @@ def image(value: Value) -> ImageValue:
     strings = _strings(value, "an image")
     if strings.ndim != 1 or len(strings) < 2:
         raise DecodeError(
-            f"{_name(value)} is no image: {_describe(strings)}, not width, height and images"
+            f"{_name(value)} is not an image: {_describe(strings)}, not width, height and images"
         )
     width, height, *encoded = strings.tolist()
-    # As in the field: an int32. Longer numbers fit into nothing that is done with them.
+    # At most nine digits, which fit in an int32, the type of the sizes in an `image`.
     if not all(re.fullmatch(rb"\s*[+-]?\d{1,9}\s*", size) for size in (width, height)):
         raise DecodeError(
-            f"{_name(value)} is no image: its size is given as {width[:20]!r} x {height[:20]!r}"
+            f"{_name(value)} is not an image: its size is {width[:20]!r} x {height[:20]!r}"
         )
     return ImageValue(int(width), int(height), encoded)
 
 
 def audio(value: Value, metadata: SummaryMetadata | None = None) -> AudioValue:
-    """The clips of one step: one from an `audio`, any number from a tensor.
+    """The clips in a value: one in an `audio`, any number in a tensor.
 
-    The tensor has the shape (num_clips, 2), rows of clip and label, or (num_clips,). Its metadata,
-    the value's own when none is given, says whether the clips are WAV.
+    The tensor has rows of clip and label, of shape (num_clips, 2), or clips only, of shape
+    (num_clips,). Whether its clips are WAV is in the metadata of the tag; without the argument, the
+    metadata in the value is used.
     """
     value = _summary(value, "audio")
     if value.WhichOneof("value") == "audio":
@@ -202,7 +207,7 @@ def audio(value: Value, metadata: SummaryMetadata | None = None) -> AudioValue:
         rows = [(clip, b"") for clip in strings.tolist()]
     else:
         raise DecodeError(
-            f"{_name(value)} is no audio: {_describe(strings)}, not rows of clip and label"
+            f"{_name(value)} is not audio: {_describe(strings)}, not rows of clip and label"
         )
     content = (metadata or value.metadata).plugin_data.content
     return AudioValue(
@@ -212,18 +217,18 @@ def audio(value: Value, metadata: SummaryMetadata | None = None) -> AudioValue:
 
 
 def tensor(value: Value) -> NDArray[Any]:
-    """The array of a tensor: dtype and shape as logged, bfloat16 and the like as float32.
+    """The array in a tensor, with dtype and shape as logged; bfloat16 and the like become float32.
 
-    Strings are an object array of `bytes`. It is for formats of a plugin's own, whose shape and
-    dtype the plugin has to check: anything may be logged under its name.
+    Strings become an object array of `bytes`. Use this for a plugin's own format, and check dtype
+    and shape: anything may be logged with the plugin's name.
     """
     return _tensor(_summary(value, "a tensor"), "a tensor")
 
 
 def text(value: Value) -> NDArray[np.object_]:
-    """Strings of any shape, as logged: a table, a list, or shape () for one string.
+    """The strings in a tensor as an object array of str.
 
-    Bytes that are no UTF-8 become U+FFFD.
+    It has the shape as logged, which is () for one string. Bytes that are not UTF-8 become U+FFFD.
     """
     value = _summary(value, "text")
     strings = _strings(value, "text")
@@ -236,18 +241,22 @@ def text(value: Value) -> NDArray[np.object_]:
 _WAV = 11
 """AudioPluginData.Encoding.WAV. Source: tensorboard/plugins/audio/plugin_data.proto."""
 
-_MAX_REPEATED = 1 << 16
-"""Elements that a single stored one may stand for: tables of empty buckets are written so."""
+_MAX_REPEATED_ELEMENTS = 1 << 16
+"""Size of the largest array for which a tensor may store one element only, to be repeated. Writers
+store tables of empty buckets like this."""
 
-
-_MAX_ENCODING_BYTES = 1000
+_MAX_AUDIO_METADATA_BYTES = 1000
+"""Length of the longest AudioPluginData that is parsed. A valid one is far shorter, and a varint of
+a million bytes would take minutes."""
 
 
 def _encoding(content: bytes) -> int:
-    # AudioPluginData has three varint fields: version (1), encoding (2), converted_to_tensor (3).
-    # Too little to deserve a generated module; what does not parse says nothing. Anything longer is
-    # something else, and a number of a million bytes would take minutes.
-    if len(content) > _MAX_ENCODING_BYTES:
+    """The field `encoding` of an AudioPluginData message; 0 if it is missing or cannot be parsed.
+
+    The message has three varint fields: version (1), encoding (2), converted_to_tensor (3). They
+    are parsed by hand, because that is shorter than a generated module.
+    """
+    if len(content) > _MAX_AUDIO_METADATA_BYTES:
         return 0
     fields: dict[int, int] = {}
     numbers: list[int] = []
@@ -265,29 +274,31 @@ def _encoding(content: bytes) -> int:
     return fields.get(2, 0)
 
 
-def _summary(value: Value, wanted: str) -> Summary.Value:
+def _summary(value: Value, expected: str) -> Summary.Value:
     if isinstance(value, bytes):
-        raise DecodeError(f"{len(value)} bytes that belong to no summary are not {wanted}")
+        raise DecodeError(f"expected {expected}, got {len(value)} bytes that are not a summary")
     return value
 
 
-def _tensor(value: Summary.Value, wanted: str) -> NDArray[Any]:
+def _tensor(value: Summary.Value, expected: str) -> NDArray[Any]:
     field = value.WhichOneof("value")
     if field != "tensor":
         found = f"its field is {field}" if field else "it has no value"
-        raise DecodeError(f"{_name(value)} is not {wanted}: {found}")
+        raise DecodeError(f"{_name(value)} is not {expected}: {found}")
     array = tensor_to_numpy(value.tensor)
-    # One element may stand for a tensor full of it, of any size. What is decoded further should
-    # need memory by the bytes that are in the file, not by what a shape claims.
-    if array.size > max(_MAX_REPEATED, value.tensor.ByteSize()):
-        raise DecodeError(f"{_name(value)} is not {wanted}: one element repeated to {array.shape}")
+    # A few stored bytes may claim a huge array of one repeated element. The bound keeps the memory
+    # for decoding in proportion to the bytes in the file.
+    if array.size > max(_MAX_REPEATED_ELEMENTS, value.tensor.ByteSize()):
+        raise DecodeError(
+            f"{_name(value)} is not {expected}: one element repeated to {array.shape}"
+        )
     return array
 
 
-def _strings(value: Summary.Value, wanted: str) -> NDArray[np.object_]:
-    array = _tensor(value, wanted)
+def _strings(value: Summary.Value, expected: str) -> NDArray[np.object_]:
+    array = _tensor(value, expected)
     if array.dtype.kind != "O":
-        raise DecodeError(f"{_name(value)} is not {wanted}: {_describe(array)}, not strings")
+        raise DecodeError(f"{_name(value)} is not {expected}: {_describe(array)}, not strings")
     return array
 
 
@@ -295,7 +306,7 @@ def _check_lengths(value: Summary.Value) -> None:
     num_limits, num_counts = len(value.histo.bucket_limit), len(value.histo.bucket)
     if num_limits != num_counts:
         raise DecodeError(
-            f"{_name(value)} is no histogram: {num_limits} bucket limits, {num_counts} counts"
+            f"{_name(value)} is not a histogram: {num_limits} bucket limits, {num_counts} counts"
         )
 
 

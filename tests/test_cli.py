@@ -226,61 +226,69 @@ def test_options_of_tensorboard_without_meaning(
     seen = served("serve", *order)
 
     assert seen.config.logdir == "runs"
-    name = arguments[0].partition("=")[0].replace("-", "_").replace("__", "--", 1)
+    name = arguments[0].partition("=")[0]
     assert capsys.readouterr().err == (
-        f"tbcore: warning: {name} has no meaning here and is ignored\n"
+        f"tbcore: warning: {name} has no effect in tbcore and is ignored\n"
     )
 
 
 @pytest.mark.parametrize(
     ("arguments", "parts"),
     [
-        (["serve"], ["which directory?", "tbcore runs/"]),
-        (["serve", ""], ["which directory?"]),
-        (["serve", "--logdir="], ["which directory?"]),
-        (["serve", "runs", "--logdir", "runs"], ["one of LOGDIR, --logdir and --logdir_spec"]),
-        (["serve", "--logdir", "runs", "--logdir_spec", "a:runs"], ["one of LOGDIR"]),
-        (["file"], ["'file' is a file, not a directory", "give the directory it lies in, '.'"]),
-        (["gs://bucket/runs"], ["'gs://bucket/runs' is not a local directory", "mount or copy it"]),
+        (["serve"], ["no log directory given; try `tbcore runs/`"]),
+        (["serve", ""], ["no log directory given"]),
+        (["serve", "--logdir="], ["no log directory given"]),
+        (["serve", "runs", "--logdir", "runs"],
+         ["LOGDIR, --logdir and --logdir_spec cannot be combined"]),
+        (["serve", "--logdir", "runs", "--logdir_spec", "a:runs"],
+         ["LOGDIR, --logdir and --logdir_spec cannot be combined"]),
+        (["file"], ["'file' is a file; expected the directory that contains it, '.'"]),
+        (["gs://bucket/runs"], ["'gs://bucket/runs' is not a local directory", "mount or copy"]),
         (["--logdir", "s3://bucket"], ["'s3://bucket' is not a local directory"]),
         (["--logdir_spec", "a:runs,b:s3://x"], ["'s3://x' is not a local directory"]),
-        (["--logdir_spec", "a:file"], ["is a file, not a directory"]),
-        (["--logdir_spec", ",,"], ["',,' names no directory"]),
+        (["--logdir_spec", "a:file"], ["is a file; expected the directory that contains it"]),
+        (["--logdir_spec", ",,"], ["no directory in --logdir_spec ',,'; expected name:path"]),
         (["plugns"], ["'plugns' is neither a command nor a directory; did you mean 'plugins'?"]),
-        (["runs", "--prot", "1"], ["No such option", "--prot", "--port"]),
-        (["runs", "--port"], ["--port", "requires an argument"]),
-        (["runs", "--port", "x"], ["--port", "'x' is no port, which is a number from 0 to 65535"]),
-        (["runs", "--port", "65536"], ["'65536' is no port"]),
-        (["runs", "--port", "-1"], ["'-1' is no port"]),
-        (["runs", "--port", "\u0663"], ["is no port"]),
-        (["runs", "--host", "::1", "--bind_all"], ["either --host or --bind_all"]),
-        (["runs", "--token", "a", "--no_token"], ["either --token or --no_token"]),
-        (["runs", "--token", "a b"], ["a token is made of letters"]),
-        (["runs", "--token", "a;b"], ["a token is made of letters"]),
-        (["runs", "--path_prefix", "/a/../b"], ["'/a/../b' is no path of letters"]),
-        (["runs", "--path_prefix", "/a b"], ["is no path of letters"]),
-        (["runs", "--path_prefix", "//a//b"], ["is no path of letters"]),
-        (["runs", "--path_prefix", "/\u00e9"], ["is no path of letters"]),
-        (["runs", "--allowed_host", "http://x"], ["'http://x' is no host"]),
-        (["runs", "--allowed_host", "*"], ["'*' is no host"]),
-        (["runs", "--samples_per_plugin", "images"], ["'images' is not name=number"]),
-        (["runs", "--samples_per_plugin", "a=1,b=x"], ["'b=x' is not name=number"]),
-        (["runs", "--samples_per_plugin", "a=-1"], ["'a=-1' is not name=number"]),
-        (["runs", "--samples_per_plugin", "=1"], ["'=1' is not name=number"]),
-        (["runs", "--set", "images.size"], ["'images.size' is not name.key=value"]),
-        (["runs", "--set", "size=1"], ["'size=1' is not name.key=value"]),
-        (["runs", "--set", ".size=1"], ["'.size=1' is not name.key=value"]),
-        (["plugins", "no-such"], ["there is no plugin 'no-such'; ", "installed: "]),
+        (["runs", "--prot", "1"], ["no such option '--prot'; did you mean '--port'?"]),
+        (["runs", "--port"], ["option '--port' requires an argument"]),
+        (["runs", "--port", "x"], ["--port: 'x' is not a valid port; expected 0 to 65535"]),
+        (["runs", "--port", "65536"], ["'65536' is not a valid port"]),
+        (["runs", "--port", "-1"], ["'-1' is not a valid port"]),
+        (["runs", "--port", "\u0663"], ["is not a valid port"]),
+        (["runs", "--host", "::1", "--bind_all"], ["--host and --bind_all cannot be combined"]),
+        (["runs", "--token", "a", "--no_token"], ["--token and --no_token cannot be combined"]),
+        (["runs", "--token", "a b"], ["--token: the token is not valid; expected up to 200"]),
+        (["runs", "--token", "a;b"], ["the token is not valid"]),
+        (["runs", "--path_prefix", "/a/../b"], ["'/a/../b' is not a valid path"]),
+        (["runs", "--path_prefix", "/a b"], ["is not a valid path"]),
+        (["runs", "--path_prefix", "//a//b"], ["is not a valid path"]),
+        (["runs", "--path_prefix", "/\u00e9"], ["is not a valid path"]),
+        (["runs", "--allowed_host", "http://x"], ["'http://x' is not a valid host name"]),
+        (["runs", "--allowed_host", "*"], ["'*' is not a valid host name"]),
+        (["runs", "--samples_per_plugin", "images"], ["'images' is not valid; expected NAME=N"]),
+        (["runs", "--samples_per_plugin", "a=1,b=x"], ["'b=x' is not valid; expected NAME=N"]),
+        (["runs", "--samples_per_plugin", "a=-1"], ["'a=-1' is not valid; expected NAME=N"]),
+        (["runs", "--samples_per_plugin", "=1"], ["'=1' is not valid; expected NAME=N"]),
+        (["runs", "--set", "images.size"], ["'images.size' is not valid; expected NAME.KEY=VALUE"]),
+        (["runs", "--set", "size=1"], ["'size=1' is not valid; expected NAME.KEY=VALUE"]),
+        (["runs", "--set", ".size=1"], ["'.size=1' is not valid; expected NAME.KEY=VALUE"]),
+        (["plugins", "no-such"], ["no plugin 'no-such' is installed; ", "installed: "]),
         (["runs", "--purge_orphaned_data=maybe"],
-         ["--purge_orphaned_data", "'maybe' is neither true nor false"]),
-        (["runs", "--purge_orphaned_data="], ["'' is neither true nor false"]),
-        (["--inspect", "--logdir", "runs"], ["--inspect is not supported; `tbcore check LOGDIR`"]),
-        (["runs", "--reload_interval=-1"], ["--reload_interval", "-1"]),
-        (["runs", "--max_points=x"], ["--max_points", "'x'"]),
-        (["runs", "--api", "new"], ["--api", "plugin", "legacy"]),
-        (["runs", "more"], ["give one directory, not 2", "--logdir_spec runs,more"]),
-        (["plugins", "--xml"], ["No such option", "--xml"]),
-        (["check", ""], ["which directory?", "tbcore check runs/"]),
+         ["--purge_orphaned_data: 'maybe' is not valid; expected true or false"]),
+        (["runs", "--purge_orphaned_data="], ["'' is not valid; expected true or false"]),
+        (["--inspect", "--logdir", "runs"],
+         ["--inspect is not supported; use `tbcore check LOGDIR`"]),
+        (["runs", "--reload_interval=-1"],
+         ["--reload_interval: '-1' is not valid; expected a number of seconds, 0 or more"]),
+        (["runs", "--reload_interval=nan"], ["'nan' is not valid; expected a number of seconds"]),
+        (["runs", "--max_points=-1"], ["--max_points: '-1' is not valid; expected an int"]),
+        (["runs", "--max_points=x"],
+         ["--max_points: 'x' is not valid; expected an int, 0 or more"]),
+        (["runs", "--api", "new"], ["--api: 'new' is not one of 'plugin', 'legacy'"]),
+        (["runs", "more"], ["expected one log directory, got 2", "--logdir_spec runs,more"]),
+        (["plugins", "--xml"], ["no such option '--xml'"]),
+        (["check"], ["missing argument 'LOGDIR'"]),
+        (["check", ""], ["no log directory given; try `tbcore check runs/`"]),
     ],
 )  # fmt: skip
 def test_what_cannot_be_understood(refused: Any, arguments: list[str], parts: list[str]) -> None:
@@ -289,6 +297,52 @@ def test_what_cannot_be_understood(refused: Any, arguments: list[str], parts: li
 
     for part in parts:
         assert part in line
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["serve", "--no-such-option"], "no such option '--no-such-option'; did you mean"),
+        (["serve", "--no_such_option"], "no such option '--no_such_option'; did you mean"),
+        (["serve", "--no_such-option=1"], "no such option '--no_such-option'; did you mean"),
+        (["--no-such-option"], "no such option '--no-such-option'; did you mean '--no_token'?"),
+        (["plugins", "--as-json"], "no such option '--as-json'"),
+        (["check", "--as-json", "runs"], "no such option '--as-json'"),
+        (["plugin", "--as-json"], "no such option '--as-json'"),
+        (["plugin", "new", "--as-json", "x"], "no such option '--as-json'"),
+        (["runs", "--path-prefix"], "option '--path-prefix' requires an argument"),
+        (["runs", "--path_prefix"], "option '--path_prefix' requires an argument"),
+        (["runs", "--no-token=1"], "option '--no-token' does not take a value"),
+        (["runs", "--max-points", "x"], "--max-points: 'x' is not valid"),
+        (["runs", "--max_points", "x"], "--max_points: 'x' is not valid"),
+        (["runs", "--plugins-dir", "no"], "--plugins-dir: 'no' does not exist"),
+        (["plugins", "--plugins-dir=no"], "--plugins-dir: 'no' does not exist"),
+        (["runs", "--bind-all", "--host=x"], "--host and --bind-all cannot be combined"),
+        (["runs", "--token=a", "--no-token"], "--token and --no-token cannot be combined"),
+        (["--logdir-spec", ","], "no directory in --logdir-spec ','"),
+    ],
+)
+def test_options_are_named_as_they_were_typed(
+    refused: Any, arguments: list[str], message: str
+) -> None:
+    """With `-` or with `_`; only suggestions have the usual spelling."""
+    assert refused(*arguments).startswith(f"tbcore: {message}")
+
+
+def test_a_bad_value_from_the_environment(refused: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The message names the variable, and does not repeat the secret."""
+    monkeypatch.setenv("TBCORE_TOKEN", "a;b")
+
+    line = refused("runs")
+
+    assert line.startswith("tbcore: TBCORE_TOKEN: the token is not valid; ")
+    assert "a;b" not in line
+
+
+def test_messages_end_with_the_help_of_their_command(refused: Any) -> None:
+    """After a question as a sentence of its own."""
+    assert refused("check").endswith("'LOGDIR'; see `tbcore check --help`")
+    assert refused("runs", "--prot=1").endswith("'--port'? See `tbcore serve --help`")
 
 
 def test_a_directory_that_does_not_exist_is_no_error(served: Any) -> None:
@@ -345,7 +399,7 @@ def test_a_server_with_options_that_make_no_sense_does_not_start(
         assert main([str(tmp_path), "--port", "0", "--set", "no-such.size=1", *more]) == 2
         [line] = capsys.readouterr().err.splitlines()
         assert line.startswith(
-            "tbcore: --set no-such.size: there is no plugin 'no-such'; installed:"
+            "tbcore: --set no-such.size: no plugin 'no-such' is installed; installed:"
         )
 
 

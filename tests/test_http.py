@@ -394,12 +394,12 @@ def test_a_body_is_unpacked_within_bounds() -> None:
     assert read(b"hello", "identity") == b"hello"
     assert read(gzip.compress(bytes(16 << 20))) == bytes(16 << 20)
     for body, encoding, message in [
-        (b"hello", "gzip", "the body is no gzip: "),
-        (b"", "gzip", "the body is no gzip: it does not end"),
-        (packed[:-1], "gzip", "the body is no gzip: it does not end"),
-        (packed + b"x", "gzip", "the body is no gzip: it does not end"),
+        (b"hello", "gzip", "the body is not valid gzip: "),
+        (b"", "gzip", "the body is not valid gzip: its end is missing"),
+        (packed[:-1], "gzip", "the body is not valid gzip: its end is missing"),
+        (packed + b"x", "gzip", "the body is not valid gzip: its end is missing"),
         (gzip.compress(bytes((16 << 20) + 1)), "gzip", "the body has more than 16777216 bytes"),
-        (packed, "br", "the body must be plain or gzip, got 'br'"),
+        (packed, "br", "the body's encoding must be gzip or none, got 'br'"),
     ]:
         with pytest.raises(BadRequestError, match=f"^{message}") as raised:
             read(body, encoding)
@@ -419,13 +419,13 @@ def test_the_json_of_a_body_is_an_object() -> None:
     for field, shown in [("tag", '"b"'), ("n", "[1]"), ("gone", "null"), ("deep", "[[0,")]:
         with pytest.raises(BadRequestError) as raised:
             names_in(body, field)
-        assert str(raised.value).startswith(f'"{field}" must be an array of texts, got {shown}')
+        assert str(raised.value).startswith(f'"{field}" must be an array of strings, got {shown}')
         assert len(str(raised.value)) < 200
     assert text_in(body, "tag") == "b"
     for field, shown in [("runs", '["a",""]'), ("gone", "null")]:
         with pytest.raises(BadRequestError) as raised:
             text_in(body, field)
-        assert str(raised.value) == f'"{field}" must be a text, got {shown}'
+        assert str(raised.value) == f'"{field}" must be a string, got {shown}'
     for wrong in (b"", b"[]", b"null", b"7", b"\xff", b"{", b"[" * 100_000, b'{"a": NaN}'):
         with pytest.raises(BadRequestError, match=r"^the body must be ") as raised:
             read(wrong)

@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from tbcore import BadRequestError, Claim
 from tbcore.http import BODY_KEY, query_of
-from tbcore.media import Media, Metadata, Sample, sort_by_step, index_at_or_before, union_of_steps
+from tbcore.media import Media, Metadata, Sample, index_at_or_before, sort_by_step, union_of_steps
 from tbcore.testing import EventFileWriter, TbcoreClient, make_client, summaries, write_run
 from tbcore.values import Value, image
 

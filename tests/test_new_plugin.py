@@ -80,18 +80,18 @@ def test_its_python_is_as_ours(made: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("Loss-Table", "no name for a plugin: .*; 'loss_table' would do"),
-        ("tbcore_hello", "no name for a plugin: .*; 'hello' would do"),
-        ("../hello", "no name for a plugin"),
-        ("hello_", "no name for a plugin: .*; 'hello' would do"),
-        ("hello__world", "no name for a plugin: .*; 'hello_world' would do"),
-        ("tbcore-hello-world", "no name for a plugin: .*; 'hello_world' would do"),
-        ("9lives", "no name for a plugin"),
-        ("é", "no name for a plugin"),
-        ("", "no name for a plugin"),
-        ("a" * 200, "no name for a plugin"),
-        ("class", "'class' is a word of Python"),
-        ("plugins", "the page of the plugins has this name"),
+        ("Loss-Table", "not a valid name of a plugin; .*; try 'loss_table'"),
+        ("tbcore_hello", "not a valid name of a plugin; .*; try 'hello'"),
+        ("../hello", "not a valid name of a plugin"),
+        ("hello_", "not a valid name of a plugin; .*; try 'hello'"),
+        ("hello__world", "not a valid name of a plugin; .*; try 'hello_world'"),
+        ("tbcore-hello-world", "not a valid name of a plugin; .*; try 'hello_world'"),
+        ("9lives", "not a valid name of a plugin"),
+        ("é", "not a valid name of a plugin"),
+        ("", "not a valid name of a plugin"),
+        ("a" * 200, "not a valid name of a plugin"),
+        ("class", "'class' is a keyword of Python"),
+        ("plugins", "it is reserved for the page about all plugins"),
         ("server", "tbcore-server is the distribution of tbcore itself"),
     ],
 )
@@ -111,9 +111,10 @@ def test_names_that_are_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     (info / "entry_points.txt").write_text("[tbcore.plugins]\ntaken = anything\n")
     (tmp_path / "tbcore_module.py").write_text("")
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(TbcoreError, match=r"plugin 'taken' already, of tbcore-taken 1\.0"):
+    taken = r"plugin 'taken' is installed already, by tbcore-taken 1\.0"
+    with pytest.raises(TbcoreError, match=taken):
         new_plugin("taken", tmp_path)
-    with pytest.raises(TbcoreError, match="module 'tbcore_module' already"):
+    with pytest.raises(TbcoreError, match="module 'tbcore_module' exists already"):
         new_plugin("module", tmp_path)
 
 
@@ -130,7 +131,7 @@ def test_nothing_is_written_over(
     for name in ("mine", "file"):
         assert main(["plugin", "new", name]) == 1
         error = capsys.readouterr().err
-        assert error.startswith(f"tbcore: 'tbcore-{name}' is there already")
+        assert error.startswith(f"tbcore: 'tbcore-{name}' already exists")
         assert error.count("\n") == 1
     assert readme.read_text() == "mine"
     assert main(["plugin"]) == 2

@@ -10,7 +10,7 @@ from itertools import repeat
 import pytest
 
 from tbcore import BadRequestError
-from tbcore.patterns import MAX_LENGTH, InvalidPatternError, Matcher
+from tbcore.patterns import MAX_PATTERN_CHARACTERS, InvalidPatternError, Matcher
 
 TEXTS = ["loss", "my/loss", "Loss", "", "größe", "a\nloss"]
 
@@ -48,7 +48,7 @@ def test_texts_match_anywhere_or_from_their_beginning(
         (r"(a)\1", r"invalid escape sequence: \1"),
         ("(?=a)", "invalid perl operator: (?="),
         ("((a{1,100}){1,100}){1,100}", "invalid repetition size: {1,100}"),
-        ("x" * (MAX_LENGTH + 1), "it may have 10000 characters, and has 10001"),
+        ("x" * (MAX_PATTERN_CHARACTERS + 1), "expected at most 10000 characters, got 10001"),
     ],
 )
 def test_what_is_no_expression_is_said_to_be(pattern: str, reason: str) -> None:

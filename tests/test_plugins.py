@@ -260,8 +260,8 @@ def test_a_plugin_that_keeps_the_start_waiting_is_named(
     mount(plugin, Multiplexer(), Config(logdir="logs"))
 
     assert caplog.messages == [
-        "plugin 'made' has been starting for 0 s, and everything waits for it; "
-        "--no_plugin made leaves it out"
+        "plugin 'made' has been starting for 0 s and delays the server; "
+        "use --no_plugin made to start without it"
     ]
 
 
@@ -299,8 +299,8 @@ def test_of_two_plugins_with_one_name_the_first_by_distribution_is_used(
     assert (first.distribution, first.error) == ("A-dist 7", None)
     assert second.distribution == "b-dist 1.0"
     assert second.error == (
-        "plugin 'same' is offered by A-dist 7 and by b-dist 1.0; "
-        "the first is used, uninstall one of them"
+        "plugin 'same' is defined by A-dist 7 and by b-dist 1.0; "
+        "the first is used; uninstall one of them"
     )
 
 
@@ -319,14 +319,16 @@ def test_names_that_cannot_be_part_of_an_address(name: str) -> None:
     """The message says which characters can."""
     error = str(load_one(make_plugin(), name).error)
 
-    assert error.startswith(f"plugin {name!r} has a name that cannot be part of an address")
+    assert error.startswith(
+        f"plugin {name!r}: the name is not valid, since it is part of addresses"
+    )
     assert "a-z, 0-9" in error
 
 
 def test_one_name_is_taken() -> None:
     """By the page's own tab."""
     error = load_one(make_plugin(), "plugins").error
-    assert error == "no plugin can be named 'plugins': the page about all plugins is"
+    assert error == "plugin 'plugins': the name is reserved for the page about all plugins"
 
 
 def test_names_with_all_allowed_characters() -> None:
@@ -347,7 +349,7 @@ def test_only_the_named_plugins_are_loaded(
     assert [plugin.name for plugin in load_plugins(only=["good"])] == ["good"]
     assert load_plugins(only=()) == []
     monkeypatch.setenv("TBCORE_PLUGINS", "")
-    assert [plugin.off for plugin in load_plugins()] == ["TBCORE_PLUGINS does not name it"] * 2
+    assert [plugin.off for plugin in load_plugins()] == ["not in the variable TBCORE_PLUGINS"] * 2
     monkeypatch.setenv("TBCORE_PLUGINS", " good , goof")
     plugins = by_name(load_plugins())
     assert {name: plugin.off is None for name, plugin in plugins.items()} == {
@@ -427,21 +429,24 @@ def test_options_come_from_the_environment_too(monkeypatch: pytest.MonkeyPatch) 
     ("name", "key", "value", "line"),
     [
         ("a-b.d", "size", "1",
-         "--set a-b.d.size: there is no plugin 'a-b.d'; did you mean 'a-b.c'?; installed: a-b.c"),
+         "--set a-b.d.size: no plugin 'a-b.d' is installed; did you mean 'a-b.c'?; "
+         "installed: a-b.c"),
         ("a-b.c", "siez", "1",
          "--set a-b.c.siez: plugin 'a-b.c' has no option 'siez'; did you mean 'size'?; "
-         "it has: size, ratio, is_fast, mode, note"),
-        ("a-b.c", "size", "x", "--set a-b.c.size: 'x' will not do; needed: an int, 1 or more"),
-        ("a-b.c", "size", "0", "--set a-b.c.size: '0' will not do; needed: an int, 1 or more"),
-        ("a-b.c", "size", "1.5", "--set a-b.c.size: '1.5' will not do; needed: an int, 1 or more"),
-        ("a-b.c", "size", True, "--set a-b.c.size: True will not do; needed: an int, 1 or more"),
+         "options: size, ratio, is_fast, mode, note"),
+        ("a-b.c", "size", "x", "--set a-b.c.size: 'x' is not valid; expected an int, 1 or more"),
+        ("a-b.c", "size", "0", "--set a-b.c.size: '0' is not valid; expected an int, 1 or more"),
+        ("a-b.c", "size", "1.5",
+         "--set a-b.c.size: '1.5' is not valid; expected an int, 1 or more"),
+        ("a-b.c", "size", True, "--set a-b.c.size: True is not valid; expected an int, 1 or more"),
         ("a-b.c", "size", "9" * 5000, None),
-        ("a-b.c", "size", "9" * 20, f"--set a-b.c.size: '{'9' * 20}' will not do; "
-         "needed: an int, 1 or more"),
-        ("a-b.c", "ratio", "nan", "--set a-b.c.ratio: 'nan' will not do; needed: a number"),
+        ("a-b.c", "size", "9" * 20, f"--set a-b.c.size: '{'9' * 20}' is not valid; "
+         "expected an int, 1 or more"),
+        ("a-b.c", "ratio", "nan", "--set a-b.c.ratio: 'nan' is not valid; expected a number"),
         ("a-b.c", "is_fast", "maybe",
-         "--set a-b.c.is_fast: 'maybe' will not do; needed: true or false"),
-        ("a-b.c", "mode", "most", "--set a-b.c.mode: 'most' will not do; needed: one of all, some"),
+         "--set a-b.c.is_fast: 'maybe' is not valid; expected true or false"),
+        ("a-b.c", "mode", "most",
+         "--set a-b.c.mode: 'most' is not valid; expected one of all, some"),
     ],
 )  # fmt: skip
 def test_options_that_make_no_sense_are_told_in_one_line(
@@ -467,14 +472,14 @@ def test_variables_that_make_no_sense_are_told_in_one_line(
     create_app(Config(logdir=""), multiplexer=Multiplexer(), plugins=[load_one(plugin)])
     [line] = caplog.messages
     assert line.startswith(
-        "the environment variable TBCORE_SET_MADE_SIEZ sets no option of an installed plugin; "
-        "did you mean 'TBCORE_SET_MADE_SIZE'?; there are: TBCORE_SET_MADE_IS_FAST, "
+        "the environment variable TBCORE_SET_MADE_SIEZ matches no option of an installed plugin; "
+        "did you mean 'TBCORE_SET_MADE_SIZE'?; available: TBCORE_SET_MADE_IS_FAST, "
     )
 
     monkeypatch.setenv("TBCORE_SET_MADE_SIZE", "x")
     with pytest.raises(OptionError) as caught:
         create_app(Config(logdir=""), multiplexer=Multiplexer(), plugins=[load_one(plugin)])
-    assert str(caught.value) == "TBCORE_SET_MADE_SIZE: 'x' will not do; needed: an int, 1 or more"
+    assert str(caught.value) == "TBCORE_SET_MADE_SIZE: 'x' is not valid; expected an int, 1 or more"
 
 
 def test_options_of_plugins_that_failed_or_are_off_are_not_judged(
@@ -500,17 +505,20 @@ def test_options_of_plugins_that_failed_or_are_off_are_not_judged(
     ("options", "reason"),
     [
         (3, "must be a sequence of Option, got 3"),
-        ([3], "must be a sequence of Option, and 3 is none"),
+        ([3], "must be a sequence of Option, which 3 is not"),
         ([Option("a.b", 1)], "must be options named with a-z, 0-9 and '_', got 'a.b'"),
         ([Option("a", [])], "must be options whose defaults are bool, int, float or str, got []"),
-        ([Option("a", 0, minimum=1)], "must be options whose defaults and choices they allow"),
+        (
+            [Option("a", 0, minimum=1)],
+            "must be options whose defaults and choices are valid values",
+        ),
         ([Option("a", "x", choices=("y",))], "must be options whose defaults and choices"),
         (
             [Option("a", "x", choices="xy")],
             "must be options whose choices are a sequence, got 'xy'",
         ),
         ([Option("a", 1, choices=(n for n in (1, 2)))], "must be options whose choices are a"),
-        ([Option("a", 10**30)], "must be options whose defaults and choices they allow"),
+        ([Option("a", 10**30)], "must be options whose defaults and choices are valid values"),
         ([Option("a", 1.0, choices=(1.0, 10**400))], "must be options whose defaults and choices"),
         ([Option("a", 1), Option("a", 2)], "has 'a' twice"),
     ],
@@ -531,7 +539,7 @@ def test_a_misspelt_hook_is_found_and_the_right_names_are_told() -> None:
     plugin = make_plugin(is_activ=lambda: True, routes=lambda: called.append(1))
 
     assert load_one(plugin).error == (
-        "plugin 'made' implements a hook 'is_activ', which does not exist; the hooks are "
+        "plugin 'made': there is no hook 'is_activ'; the hooks are "
         "plugin_info, is_active, routes, legacy_api; did you mean 'is_active'?"
     )
     assert called == []
@@ -567,7 +575,7 @@ def test_a_hook_that_is_async_is_told(hook: str) -> None:
 
     error = load_one(make_plugin(**{hook: asynchronous})).error or ""
 
-    assert error.startswith(f"plugin 'made': hook '{hook}' is async; hooks are plain functions")
+    assert error.startswith(f"plugin 'made': hook '{hook}' is async; hooks must be plain functions")
 
 
 def test_methods_can_be_hooks() -> None:
@@ -597,7 +605,7 @@ def test_methods_can_be_hooks() -> None:
         (SimpleNamespace(), "does not implement the hook 'plugin_info'"),
         (
             SimpleNamespace(plugin_info=lambda: PluginInfo(title="x")),
-            "marked with @tbcore.hookimpl",
+            "mark it with @tbcore.hookimpl",
         ),
         (
             make_plugin(plugin_info=lambda: {"title": "x"}),
@@ -627,9 +635,7 @@ def test_a_plugin_for_another_api_is_told_in_one_line() -> None:
         plugin_info=lambda: PluginInfo(title="x", api=PLUGIN_API + 1), draws=lambda: 1
     )
     older = make_plugin(plugin_info=lambda: PluginInfo(title="x", api=PLUGIN_API - 1))
-    starts = (
-        f"plugin 'x' is written for plugin API {{}}, and tbcore {__version__} has {PLUGIN_API}: "
-    )
+    starts = f"plugin 'x' needs plugin API {{}}, but tbcore {__version__} has {PLUGIN_API}; "
 
     wanted = starts.format(PLUGIN_API + 1) + "upgrade tbcore-server"
     assert load_one(newer, "x").error == wanted
@@ -644,7 +650,7 @@ def test_a_field_of_a_newer_tbcore_is_told(distributions: Distributions) -> None
     error = load_one(plugin).error or ""
 
     assert error.startswith("plugin 'made' failed in plugin_info: TypeError: ")
-    assert "'colour'; if that is a field of a newer tbcore than this" in error
+    assert "'colour'; if the plugin needs a newer version than" in error
     assert error.endswith("upgrade tbcore-server")
 
 
@@ -674,20 +680,20 @@ def test_a_plugin_written_for_the_first_version_runs(
     [
         (
             {"title": ""},
-            "PluginInfo.title must be a text of one line, 100 characters at most, got ''",
+            "PluginInfo.title must be one line of text, at most 100 characters, got ''",
         ),
         (
             {"title": 3},
-            "PluginInfo.title must be a text of one line, 100 characters at most, got 3",
+            "PluginInfo.title must be one line of text, at most 100 characters, got 3",
         ),
-        ({"title": "a\nb"}, r"PluginInfo.title must be a text of one line"),
-        ({"title": "\ud800"}, r"PluginInfo.title must be a text of one line"),
-        ({"title": "x" * 101}, "PluginInfo.title must be a text of one line, 100 characters"),
+        ({"title": "a\nb"}, r"PluginInfo.title must be one line of text"),
+        ({"title": "\ud800"}, r"PluginInfo.title must be one line of text"),
+        ({"title": "x" * 101}, "PluginInfo.title must be one line of text, at most 100 characters"),
         ({"claims": Claim("histo")}, "PluginInfo.claims must be a sequence of Claim"),
         ({"claims": ("histo",)}, "PluginInfo.claims must be a sequence of Claim"),
         (
             {"claims": [Claim(""), Claim("tensor"), Claim("simplevalue")]},
-            "PluginInfo.claims has the field 'simplevalue', which no value has; "
+            "PluginInfo.claims has the unknown field 'simplevalue'; "
             "did you mean 'simple_value'?; the fields are audio, graph_def, histo, image, ",
         ),
         ({"samples": -1}, "PluginInfo.samples must be an int, 0 or more, got -1"),
@@ -695,9 +701,12 @@ def test_a_plugin_written_for_the_first_version_runs(
         ({"samples": 10**30}, "PluginInfo.samples must be an int, 0 or more, got 1000"),
         ({"order": "first"}, "PluginInfo.order must be an int, got 'first'"),
         ({"order": -(10**30)}, "PluginInfo.order must be an int, got -1000"),
-        ({"api": "1"}, "PluginInfo.api must be an int, as 1, got '1'"),
-        ({"description": None}, "PluginInfo.description must be a text, got None"),
-        ({"how_to_log": {"a": 1}}, "how_to_log must be a mapping of texts to texts, got {'a': 1}"),
+        ({"api": "1"}, "PluginInfo.api must be an int, such as 1, got '1'"),
+        ({"description": None}, "PluginInfo.description must be a string, got None"),
+        (
+            {"how_to_log": {"a": 1}},
+            "how_to_log must be a mapping of strings to strings, got {'a': 1}",
+        ),
         ({"module": "index.js"}, "in a folder of its own, got 'index.js'"),
         ({"module": "../static/index.js"}, "inside the package"),
         ({"module": "/static/index.js"}, "inside the package"),
@@ -771,13 +780,13 @@ def test_hooks_get_what_they_ask_for() -> None:
         (lambda: [hello], "routes has function among its routes"),
         (lambda: [Mount("/x", routes=[])], "routes has Mount among its routes"),
         (lambda: [Route("x", hello)], "Routed paths must start with '/'"),
-        (lambda: [Route("/x/", hello)], "bad path '/x/'"),
-        (lambda: [Route("//x", hello)], "bad path '//x'"),
+        (lambda: [Route("/x/", hello)], "has the path '/x/', which is not valid"),
+        (lambda: [Route("//x", hello)], "has the path '//x', which is not valid"),
         (lambda: 2 * [Route("/x", hello)], "routes has the route '/x' twice"),
         (lambda: [Route("/x", HTTPEndpoint)], "the endpoint of route '/x' must be a function"),
         (
             lambda: [Route("/x", hello, middleware=[Middleware(GZipMiddleware)])],
-            "without middleware",
+            "must have no middleware",
         ),
         (lambda: (Route("/x", hello) if i else 1 / 0 for i in range(2)), "ZeroDivisionError"),
     ],
@@ -800,7 +809,7 @@ def test_a_plugin_without_usable_routes_has_failed(
     [
         (lambda: 1 / 0, "failed in legacy_api: ZeroDivisionError"),
         (lambda: [Route("/x", hello)], "legacy_api returned list, not a LegacyApi"),
-        (lambda: LegacyApi(routes=[Route("/x/", hello)]), "bad path '/x/'"),
+        (lambda: LegacyApi(routes=[Route("/x/", hello)]), "has the path '/x/', which is not valid"),
         (lambda: LegacyApi(bare_routes=[hello]), "function among its routes"),  # type: ignore[list-item]
         (lambda: LegacyApi(tag_types={"x": ["a"]}), "tag_types of legacy_api must map names"),  # type: ignore[dict-item]
     ],
@@ -926,7 +935,7 @@ def test_of_a_named_plugin_the_options_are_shown(distributions: Distributions) -
     assert text.endswith("    --set good.size=12  (default: 10)\n        Rows. [an int]\n")
     assert not text.startswith("bad")
     assert refused.returncode == 2
-    assert refused.stderr == ("tbcore: TBCORE_SET_GOOD_SIZE: 'x' will not do; needed: an int\n")
+    assert refused.stderr == ("tbcore: TBCORE_SET_GOOD_SIZE: 'x' is not valid; expected an int\n")
 
 
 def test_an_empty_list_says_that_none_was_asked_for(distributions: Distributions) -> None:
@@ -936,9 +945,9 @@ def test_an_empty_list_says_that_none_was_asked_for(distributions: Distributions
     listing = run_plugins_command(distributions.folder, only="")
 
     first, *others = listing.stdout.splitlines()
-    assert first == "the variable TBCORE_PLUGINS names no plugin, so none is loaded"
+    assert first == "no plugins are loaded, because the variable TBCORE_PLUGINS names none"
     assert "good  off  (tbcore-good 1.0)" in others
-    assert "    TBCORE_PLUGINS does not name it" in others
+    assert "    not in the variable TBCORE_PLUGINS" in others
 
 
 def test_without_any_plugin_the_list_says_how_to_get_one(

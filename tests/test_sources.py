@@ -127,14 +127,14 @@ def test_a_file_may_be_called_as_a_module_of_python(tmp_path: Path) -> None:
         ({"bad.py": "import nowhere"}, "plugin 'bad' failed: ModuleNotFoundError: .*'nowhere'"),
         ({"bad.py": "raise SystemExit(3)"}, "plugin 'bad' failed: SystemExit: 3"),
         ({"bad.py": ""}, "plugin 'bad' does not implement the hook 'plugin_info'"),
-        ({"Bad.py": PLUGIN}, "plugin 'Bad' has a name that cannot be part of an address"),
+        ({"Bad.py": PLUGIN}, "plugin 'Bad': the name is not valid, since it is part of addresses"),
         ({"bad/pyproject.toml": "[project"}, "plugin 'bad': .*pyproject.toml cannot be read"),
         ({"bad/pyproject.toml": PROJECT},
-         "plugin 'mine': .*pyproject.toml has the entry point 'tbcore_mine', and neither"),
+         "plugin 'mine': .*pyproject.toml has the entry point 'tbcore_mine', but neither"),
         ({"json/__init__.py": PLUGIN},
-         "the module 'json' of .* has a name that is taken by .*; rename the folder, as in "
+         "the module 'json' of .* has the name of .*; rename the folder, for example to "
          "tbcore_json"),
-        ({"click/__init__.py": PLUGIN}, "the module 'click' of .* has a name that is taken by"),
+        ({"click/__init__.py": PLUGIN}, "the module 'click' of .* has the name of"),
     ],
 )  # fmt: skip
 def test_a_broken_one_costs_only_itself(tmp_path: Path, files: dict[str, str], reason: str) -> None:
@@ -145,7 +145,9 @@ def test_a_broken_one_costs_only_itself(tmp_path: Path, files: dict[str, str], r
     broken = [plugin for plugin in plugins.values() if plugin.error]
     if reason.startswith("plugin 'mine'"):
         # Both have the name; the one that comes first is told of the other.
-        assert any(re.match(reason, str(p.error)) or "offered by" in str(p.error) for p in broken)
+        assert any(
+            re.match(reason, str(p.error)) or "is defined by" in str(p.error) for p in broken
+        )
         return
     [plugin] = broken
     assert re.match(reason, str(plugin.error)), plugin.error
@@ -166,7 +168,7 @@ def test_a_folder_wins_over_what_is_installed(tmp_path: Path) -> None:
     plugins = load_plugins(folders=[str(write(tmp_path, files))])
     [first, second] = [p for p in plugins if p.name == "mine"]
     assert {first.error is None, second.error is None} == {True, False}
-    assert "offered by" in f"{first.error}{second.error}"
+    assert "is defined by" in f"{first.error}{second.error}"
 
     installed = [p.name for p in plugins if p.source and p.source.is_installed]
     if not installed:
@@ -176,7 +178,9 @@ def test_a_folder_wins_over_what_is_installed(tmp_path: Path) -> None:
     [used] = [p for p in both if not p.off]
     [other] = [p for p in both if p.off]
     assert (used.title, used.error) == ("Mine", None)
-    assert other.off == f"{folder}/{installed[0]}.py has its name, and --plugins_dir comes first"
+    assert other.off == (
+        f"replaced by {folder}/{installed[0]}.py, which has the same name and is in --plugins_dir"
+    )
 
 
 def test_the_command_line_loads_and_lists_them(tmp_path: Path) -> None:
@@ -194,8 +198,8 @@ def test_the_command_line_loads_and_lists_them(tmp_path: Path) -> None:
     assert "mine  ok  (here/mine.py)\n" in listing
     assert "bad  failed  (here/bad.py)\n    plugin 'bad' failed: ZeroDivisionError" in listing
     for wrong, words in (
-        ("nowhere", "is not there"),
-        ("here/mine.py", "is a file; give the folder"),
+        ("nowhere", "does not exist"),
+        ("here/mine.py", "is a file; expected the folder"),
     ):
         assert words in tbcore("serve", "--logdir", ".", "--plugins-dir", wrong)[1]
 

@@ -33,7 +33,7 @@ Column = TypeVar("Column", ScalarColumn, ReferenceColumn)
 
 
 def control_event(event: Event) -> FileVersion | SessionStart | None:
-    """The item for an event that carries no data but controls how the file is read, if it is one."""
+    """The item for an event that says how to read others; None for an event with data."""
     what = event.WhichOneof("what")
     if what == "file_version":
         return FileVersion.of(event.file_version, event.step, event.wall_time)
@@ -65,7 +65,7 @@ def value_field(value: Summary.Value) -> tuple[str, str, np.float32 | np.float64
 
 
 class BatchBuilder:
-    """Collects events and columns of consecutive records, in any order, and makes a batch of them."""
+    """Collects events and columns of consecutive records, and makes one batch of them."""
 
     def __init__(self) -> None:
         self._scalar_columns: dict[tuple[str, str], list[ScalarColumn]] = {}

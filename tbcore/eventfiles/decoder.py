@@ -1,14 +1,14 @@
-"""Decoding: a piece of an event file becomes columns.
+"""Decoder: turns a piece of an event file into columns.
 
-Four ways lead to the same rows, from the fastest to the most general, and each record takes the
-first that is proven to fit it, byte by byte:
+There are four ways to decode a record, all with the same result. Each record takes the first one
+that is proven to fit it, byte by byte:
 
-  periods   rows of the same records again and again: compared and sliced as one matrix
-  layouts   scalars walked one by one, then matched and gathered by the million
-  heads     pictures, histograms and texts: what stands before the bulk, for many at once
-  protobuf  whatever is left: graphs, sounds, restarts, unusual writers
+  row templates   a cycle of records that repeats: compared and sliced as one matrix
+  layouts         scalars in any order: walked one by one, then matched and gathered in bulk
+  value headers   images, histograms and texts: what precedes the payload, for many at once
+  protobuf        everything else: graphs, audio, restarts, unusual writers
 
-Checksums are verified on all four. Short files are decoded many at once, by `piles`.
+Checksums are verified on all four. Small files are decoded many at once, by `read_ahead`.
 """
 
 from __future__ import annotations
@@ -38,42 +38,43 @@ from tbcore.eventfiles.row_templates import RowTemplate, find_cycle
 from tbcore.tuning import Tuning, default_tuning
 
 _GROWTH = 4
-"""How much larger pieces are of files with many tags, in no order or with long records: there is a
-cost to each column, and from such a piece come many with a row or two."""
+"""Factor by which pieces get larger if they yield many columns of a few rows each: every column has
+a fixed cost."""
 SLACK_BYTES = 64
-"""Behind the data in the buffer, so that words may be read at any of its bytes."""
+"""Bytes in the buffer after its data, so that a word can be read at any offset of the data."""
 
-_SMALL_BLOCKS = 4
-"""Taken of a file in which no large one came since."""
+_MAX_SMALL_BLOCKS = 4
+"""Small blocks that are accepted in a file since its last large one."""
 _MAX_ATTEMPTS = 4
-"""To go on with a known period, in each round."""
-_MAX_PERIODS = 256
+"""Attempts to continue with a known cycle, in each round."""
+_MAX_ROW_TEMPLATES = 256
+"""Row templates that are cached."""
 
 
 class PieceEnd(NamedTuple):
-    """How far a piece of a file was decoded, and why not further."""
+    """Where the decoding of a piece ended, and why."""
 
     consumed: int
-    """Bytes, a whole number of records."""
+    """Bytes decoded: a whole number of records."""
     stop: Literal["paused", "incomplete", "bad_length", "torn_last_record"]
-    """`paused`: as was asked for. `incomplete`: what is left is no whole record. `bad_length`:
-    what follows cannot be framed. `torn_last_record`: the last record of the file has a wrong
-    checksum, perhaps because some of its bytes have yet to be written."""
+    """`paused`: `is_enough` returned true. `incomplete`: the remaining bytes are no whole record.
+    `bad_length`: the next record has a damaged length. `torn_last_record`: the last record of the
+    file has a wrong checksum, perhaps because some of its bytes have yet to be written."""
 
 
-class _RowsPerColumn:
-    """Over how many columns rows are spread."""
+class _ColumnCounter:
+    """Counts the rows and the columns that come from a piece."""
 
     def __init__(self) -> None:
         self.num_rows = self.num_columns = 0
 
-    def is_wide(self, many: int, rows_per_column: int) -> bool:
-        """Whether there are so many rows, and few of them in each column."""
-        return many <= self.num_rows < rows_per_column * self.num_columns
+    def is_wide(self, min_rows: int, rows_per_column: int) -> bool:
+        """Whether there are at least `min_rows`, but too few for each column on average."""
+        return min_rows <= self.num_rows < rows_per_column * self.num_columns
 
 
 class Decoder:
-    """Decodes pieces of files; what it learns of one serves the next.
+    """Decodes pieces of files. What it learns from one file makes the next one faster.
 
     `blocks=False` sends every record through protobuf: slow, and the reference for tests.
     """
@@ -81,23 +82,23 @@ class Decoder:
     def __init__(self, *, blocks: bool = True, tuning: Tuning | None = None) -> None:
         self.tuning = tuning = tuning or default_tuning()
         self.buffer = bytearray(tuning.piece_bytes + SLACK_BYTES)
-        """Filled by the caller before `decode`, with at least SLACK_BYTES to spare."""
+        """Filled by the caller before `decode`, except for the last SLACK_BYTES."""
         self._growth = 1
-        self._references, self._scalars = _RowsPerColumn(), _RowsPerColumn()
-        """Those of the last piece, but for what was taken in periods."""
+        self._references, self._scalars = _ColumnCounter(), _ColumnCounter()
+        """Rows of the current piece, except those decoded by row templates."""
         self._blocks = blocks
         self._layout_cache = LayoutCache()
         self._row_templates: dict[bytes, RowTemplate] = {}
         self._row_template: RowTemplate | None = None
         self._num_small = 0
-        """Blocks of this file since the last large one."""
+        """Small blocks accepted in this file since the last large one."""
         self._first_round = tuning.first_round_records
-        """Records walked at first: more after files in which no period was found."""
+        """Records in the first round: more after files in which no cycle was found."""
         self._cycles: dict[int, tuple[NDArray[np.int64], int]] = {}
-        """For the number of a layout the cycle it was last seen in, and its place there."""
+        """Layout number to the cycle in which the layout was last seen, and its index there."""
 
     def next_piece_bytes(self) -> int:
-        """How long the next piece may be; the buffer may be another one from then on."""
+        """The maximum size of the next piece, in bytes. May replace the buffer by a larger one."""
         tuning = self.tuning
         if self._references.is_wide(tuning.min_reference_rows, tuning.rows_per_column) or (
             self._scalars.is_wide(tuning.min_scalar_rows, tuning.rows_per_column)
@@ -106,11 +107,11 @@ class Decoder:
         piece_bytes = tuning.piece_bytes * self._growth
         if len(self.buffer) < piece_bytes + SLACK_BYTES:
             self.buffer = bytearray(piece_bytes + SLACK_BYTES)
-        self._references, self._scalars = _RowsPerColumn(), _RowsPerColumn()
+        self._references, self._scalars = _ColumnCounter(), _ColumnCounter()
         return piece_bytes
 
     def release_buffers(self) -> None:
-        """Gives back what is large, until there is something to decode again."""
+        """Frees the buffer. The next call of `next_piece_bytes` allocates it again."""
         self.buffer = bytearray()
 
     def decode(
@@ -122,33 +123,40 @@ class Decoder:
         problems: list[Damage],
         is_enough: Callable[[], bool] = lambda: False,
     ) -> Generator[DecodedItem, None, PieceEnd]:
-        """Decode `buffer[:size]`, which stands at `base` in its file; returns where it ended.
+        """Decodes `buffer[:size]`, which is at offset `base` of its file; returns where it ended.
 
-        `at_end`: the file ends with the piece. Damaged records are left out and described in
-        `problems`. Where records have to be taken one by one, decoding pauses when `is_enough`
-        says so. Arrays handed out are valid until the next item is taken.
+        `at_end` says that the file ends with the piece. Damaged records are skipped and added to
+        `problems`. Decoding pauses when `is_enough` returns true, which is only checked where
+        records are decoded one by one. Arrays are valid until the next item is requested.
         """
+        # Until the piece ends:
+        # 1. If a row template is known, decode all rows that match it as one block.
+        # 2. Walk one round of records. It ends early where a cycle that is known begins.
+        # 3. Verify the records of the round and decode them by the other three ways.
+        # 4. Look for a cycle at the end of the round; without one, the next round is larger.
         position, limit = 0, self._first_round
         if base == 0:
             self._num_small = 0
         num_rows = self._count_rows(position, size)
         while True:
-            period = self._row_template
-            if period is not None and num_rows:
-                yield period.batch(self.buffer, position, num_rows, base)
-                position += num_rows * period.row_bytes
-                is_large = num_rows * period.num_records >= self.tuning.large_block_records
+            template = self._row_template
+            if template is not None and num_rows:  # 1
+                yield template.batch(self.buffer, position, num_rows, base)
+                position += num_rows * template.row_bytes
+                is_large = num_rows * template.num_records >= self.tuning.large_block_records
                 self._num_small = 0 if is_large else self._num_small + 1
                 if num_rows >= self.tuning.regular_block_rows:
                     limit = self._first_round = self.tuning.first_round_records
-                if not at_end and size - position < period.row_bytes:
-                    # The next piece begins with a row, so that the period goes on there.
+                if not at_end and size - position < template.row_bytes:
+                    # Then the next piece begins with a row, and continues with this template.
                     return PieceEnd(position, "incomplete")
-            frames = find_frames(
+            frames = find_frames(  # 2
                 self.buffer, position, size, limit, num_probed=self.tuning.probe_records
             )
             frames, num_rows = self._until_known_cycle(frames, size)
-            damaged = find_damaged(self.buffer, frames, slice_bytes=self.tuning.check_slice_bytes)
+            damaged = find_damaged(  # 3
+                self.buffer, frames, slice_bytes=self.tuning.check_slice_bytes
+            )
             has_torn_last_record = (
                 at_end and frames.end == size and len(frames.starts) - 1 in damaged
             )
@@ -167,16 +175,16 @@ class Decoder:
                 return PieceEnd(position, "torn_last_record")
             if frames.stop != "limit":
                 return PieceEnd(position, frames.stop)
-            self._row_template = self._find_row_template(numbers)
+            self._row_template = self._find_row_template(numbers)  # 4
             num_rows = self._count_rows(position, size)
             limit = min(limit * 4, self.tuning.last_round_records * self._growth)
-            # What comes next is probably as irregular, be it of another file.
+            # What follows is probably as irregular, even in another file.
             self._first_round = limit
 
     def decode_one(
         self, event: Event, *, offset: int, length: int, crc: int
     ) -> Iterator[DecodedItem]:
-        """The items of an event by itself, whose record stands at `offset` in its file."""
+        """Decodes a single event, whose record is at `offset` of its file."""
         control = control_event(event)
         if control is not None:
             yield control
@@ -188,15 +196,16 @@ class Decoder:
     def _count_rows(self, position: int, size: int) -> int:
         if self._row_template is None:
             return 0
-        least = self._min_block() // self._row_template.num_records
-        return self._row_template.count_rows(self.buffer, position, size, least=least)
+        min_rows = self._min_block() // self._row_template.num_records
+        return self._row_template.count_rows(self.buffer, position, size, min_rows=min_rows)
 
     def _min_block(self) -> int:
-        """How many records a block needs to be worth its while."""
-        return self.tuning.large_block_records if self._num_small >= _SMALL_BLOCKS else 0
+        """Records that a block must have at least. A block has a fixed cost, so small ones, if they
+        come again and again, are slower than rounds."""
+        return self.tuning.large_block_records if self._num_small >= _MAX_SMALL_BLOCKS else 0
 
     def _find_row_template(self, numbers: NDArray[np.int64]) -> RowTemplate | None:
-        """The cycle in which the records with these layouts came, if they did."""
+        """The template of the cycle that records with these layouts end with, if there is one."""
         length = find_cycle(numbers) if self._blocks else 0
         if not length:
             return None
@@ -207,7 +216,7 @@ class Decoder:
     def _row_template_for(self, cycle: NDArray[np.int64]) -> RowTemplate:
         key = cycle.tobytes()
         if key not in self._row_templates:
-            if len(self._row_templates) >= _MAX_PERIODS:
+            if len(self._row_templates) >= _MAX_ROW_TEMPLATES:
                 self._row_templates.clear()
             self._row_templates[key] = RowTemplate(
                 [self._layout_cache.layouts[n] for n in cycle.tolist()], self.tuning
@@ -215,9 +224,10 @@ class Decoder:
         return self._row_templates[key]
 
     def _until_known_cycle(self, frames: Frames, size: int) -> tuple[Frames, int]:
-        """The frames before a cycle that is known (of another run, say), and its rows.
+        """Cuts the frames before a cycle that is known already, from another run for example.
 
-        Makes it the current period. Without one: all frames, and 0.
+        Returns the frames before it and the number of its rows, and makes it the current template.
+        Returns all frames and 0 if there is no such cycle.
         """
         self._row_template = None
         attempts = 0
@@ -231,13 +241,13 @@ class Decoder:
             )
             if number is None or number not in self._cycles:
                 continue
-            cycle, place = self._cycles[number]
-            period = self._row_template_for(np.roll(cycle, -place))
-            # The frames behind it are walked once more, so about half of them should be in it.
-            least = max(self._min_block(), (len(frames.starts) - i) // 2) // len(cycle)
-            num_rows = period.count_rows(self.buffer, start, size, least=least)
+            cycle, index = self._cycles[number]
+            template = self._row_template_for(np.roll(cycle, -index))
+            # The frames after the block are walked again, so about half of them must be in it.
+            min_rows = max(self._min_block(), (len(frames.starts) - i) // 2) // len(cycle)
+            num_rows = template.count_rows(self.buffer, start, size, min_rows=min_rows)
             if num_rows:
-                self._row_template = period
+                self._row_template = template
                 return frames.first(i), num_rows
             attempts += 1
             if attempts == _MAX_ATTEMPTS:
@@ -253,50 +263,55 @@ class Decoder:
         problems: list[Damage],
         is_enough: Callable[[], bool],
     ) -> Generator[DecodedItem, None, int]:
-        """Batches of the frames, cut at the events that are items of their own.
+        """Decodes frames into batches, and into the control events between them.
 
-        Writes the layouts' numbers into `numbers`. Returns the end of the last one that it got to.
+        Writes the layout number of each frame into `numbers`, -1 where there is none. Returns the
+        end of the last frame that was decoded.
         """
+        # 1. Match known layouts.
+        # 2. Decode references by their value headers.
+        # 3. Learn layouts from the rest, and match these.
+        # 4. Decode what is left by protobuf, one by one. Each control event ends a batch.
         matched: list[MatchedRecords] = []
         payloads = self.buffer, frames.starts + HEADER_BYTES, frames.lengths
         are_many = self._blocks and len(frames.starts) >= self.tuning.min_records_to_batch
-        if are_many:
+        if are_many:  # 1
             if self._layout_cache.is_full():
                 self._layout_cache, self._row_templates, self._cycles = LayoutCache(), {}, {}
             matched = self._layout_cache.match(*payloads)
             for group in matched:
                 numbers[group.indices] = group.numbers
         numbers[damaged] = -1
-        found = [
+        problems_found = [
             Damage(base + start, "payload checksum wrong")
             for start in frames.starts[damaged].tolist()
         ]
         rows = BatchBuilder()
         buffer = memoryview(self.buffer)
         begin, end = 0, len(numbers)
-        general = np.setdiff1d(np.flatnonzero(numbers < 0), damaged, assume_unique=True)
+        undecoded = np.setdiff1d(np.flatnonzero(numbers < 0), damaged, assume_unique=True)
         references: References | None = None
-        if self._blocks and len(general) >= self.tuning.min_records_to_batch:
-            references = References.of(self.buffer, frames, general, base)
-            general = np.setdiff1d(general, references.indices, assume_unique=True)
-        if are_many:
-            learnt = self._layout_cache.learn(*payloads, general)
+        if self._blocks and len(undecoded) >= self.tuning.min_records_to_batch:  # 2
+            references = References.of(self.buffer, frames, undecoded, base)
+            undecoded = np.setdiff1d(undecoded, references.indices, assume_unique=True)
+        if are_many:  # 3
+            learnt = self._layout_cache.learn(*payloads, undecoded)
             for group in learnt:
                 numbers[group.indices] = group.numbers
             matched += learnt
-            general = general[numbers[general] < 0]
-        for i in general.tolist():
+            undecoded = undecoded[numbers[undecoded] < 0]
+        for i in undecoded.tolist():  # 4
             start, length = int(frames.starts[i]), int(frames.lengths[i])
-            behind = start + HEADER_BYTES + length
+            payload_end = start + HEADER_BYTES + length
             control = None
             try:
-                event = Event.FromString(bytes(buffer[start + HEADER_BYTES : behind]))
+                event = Event.FromString(bytes(buffer[start + HEADER_BYTES : payload_end]))
             except ProtobufDecodeError:
-                found.append(Damage(base + start, "no valid event"))
+                problems_found.append(Damage(base + start, "no valid event"))
             else:
                 control = control_event(event)
                 if control is None:
-                    crc = int.from_bytes(self.buffer[behind : behind + 4], "little")
+                    crc = int.from_bytes(self.buffer[payload_end : payload_end + 4], "little")
                     rows.add(event, base + start, length, crc)
             if control is not None:
                 for group in matched:
@@ -317,13 +332,13 @@ class Decoder:
             self._references.num_rows += len(references.indices)
         yield from rows.batch()
         position = int(frames.starts[end]) if end < len(numbers) else frames.end
-        problems.extend(d for d in sorted(found) if d.offset < base + position)
+        problems.extend(d for d in sorted(problems_found) if d.offset < base + position)
         return position
 
     def _add_references(
         self, rows: BatchBuilder, references: References, begin: int, end: int
     ) -> None:
-        """Add those whose frame is in begin..end."""
+        """Adds the references of the frames from `begin` to before `end`."""
         for column in references.columns(begin, end):
             rows.add_references(column)
             self._references.num_columns += 1
@@ -337,28 +352,31 @@ class Decoder:
         begin: int,
         end: int,
     ) -> None:
-        """Add the matched records whose index is in begin..end and whose checksum is right."""
-        first, behind = np.searchsorted(group.indices, (begin, end)).tolist()
+        """Adds those matched records from frame `begin` to before `end` that are not damaged."""
+        # 1. Pick the records, by frame index. Damaged ones have lost their layout number.
+        # 2. Sort them by layout, so that the rows of a layout are a slice, in file order.
+        # 3. Decode wall times, steps and values of all of them at once.
+        # 4. Add a column for each value of each layout.
+        first, after = np.searchsorted(group.indices, (begin, end)).tolist()  # 1
         picked: NDArray[np.int64] | slice
-        picked = np.arange(first, behind)[numbers[group.indices[first:behind]] >= 0]
+        picked = np.arange(first, after)[numbers[group.indices[first:after]] >= 0]
         if not len(picked):
             return
-        # Sorted by layout, so that each layout's rows are a slice, and inside it in file order.
-        # In 16 bits, which numpy sorts in linear time.
+        # 2, in 16 bits: numpy sorts such numbers in linear time.
         layout_numbers = group.numbers[picked].astype(np.uint16)
         if (layout_numbers != layout_numbers[0]).any():
             order = np.argsort(layout_numbers, kind="stable")
             picked, layout_numbers = picked[order], layout_numbers[order]
         elif len(picked) == len(group.rows):
             picked = slice(None)
-        wall_times, steps, values = group.columns(picked)
+        wall_times, steps, values = group.columns(picked)  # 3
         positions = offsets[group.indices[picked]]
         cuts = np.flatnonzero(np.diff(layout_numbers)) + 1
         self._scalars.num_rows += len(steps) * len(values)
         self._scalars.num_columns += (len(cuts) + 1) * len(values)
-        for first, behind in pairwise([0, *cuts.tolist(), len(steps)]):
+        for first, after in pairwise([0, *cuts.tolist(), len(steps)]):
             layout = self._layout_cache.layouts[int(layout_numbers[first])]
-            piece = slice(first, behind)
+            piece = slice(first, after)  # 4
             for index, slot in enumerate(layout.slots):
                 metadata = None
                 if slot.metadata is not None:

@@ -39,7 +39,7 @@ from tbcore.eventfiles.layouts import (
     as_value_column,
     decode_steps,
     learn,
-    variable_mask,
+    constant_mask,
 )
 from tbcore.eventfiles.proto.event_pb2 import Event
 
@@ -83,7 +83,7 @@ class RecordSequence:
         """With a `version` the first layout is that of its event, and has no values."""
         self.layouts = layouts
         self.version = version
-        lengths = np.array([layout.shape.length for layout in layouts], np.int64)
+        lengths = np.array([layout.offsets.length for layout in layouts], np.int64)
         ends = np.cumsum(lengths + FRAME_BYTES)
         self.first_length = int(lengths[0])
         """Of the first record's payload."""
@@ -100,11 +100,11 @@ class RecordSequence:
         for layout in layouts:
             if layout in parts:
                 continue
-            length = layout.shape.length
+            length = layout.offsets.length
             header = length.to_bytes(8, "little") + masked_length_crc(length).to_bytes(4, "little")
             parts[layout] = (
                 header + layout.payload + bytes(4),
-                b"\xff" * HEADER_BYTES + variable_mask(layout.shape).tobytes() + bytes(4),
+                b"\xff" * HEADER_BYTES + constant_mask(layout.offsets).tobytes() + bytes(4),
             )
         padding = bytes(-self.num_bytes % 8)
         texts = [b"".join([*text, padding]) for text in zip(*map(parts.get, layouts), strict=True)]
@@ -116,14 +116,14 @@ class RecordSequence:
         """By column, with the number of the value."""
         rows: list[tuple[int, int, int, int, int]] = []
         for layout, start in zip(layouts, starts, strict=True):
-            payload, width = start + HEADER_BYTES, layout.shape.step_width
-            pairs = zip(layout.slots, layout.shape.values, strict=True)
+            payload, width = start + HEADER_BYTES, layout.offsets.step_width
+            pairs = zip(layout.slots, layout.offsets.values, strict=True)
             for index, (slot, (offset, _)) in enumerate(pairs):
                 column = numbers.setdefault((slot.tag, slot.field, True), len(numbers))
                 if slot.metadata is not None:
                     self._metadata.setdefault(column, (len(rows), slot.metadata))
                 rows.append((column, start + index, payload, width, payload + offset))
-        [self._form] = {form for layout in layouts for _, form in layout.shape.values}
+        [self._form] = {form for layout in layouts for _, form in layout.offsets.values}
         self._keys = list(numbers)
         """Of each column, as of TableLayout, in the order of their first values."""
         column, position, payload, width, number = np.array(rows, np.int64).T.copy()
@@ -361,7 +361,7 @@ def _learn(
     if len(layouts) < _MIN_RECORDS:
         return None
     # Writers do not mix types, or fields in a tag; one that does is read in another way.
-    num_forms = len({form for layout in layouts for _, form in layout.shape.values})
+    num_forms = len({form for layout in layouts for _, form in layout.offsets.values})
     keys = {(slot.tag, slot.field) for layout in layouts for slot in layout.slots}
     num_tags = len({tag for tag, _ in keys})
     return RecordSequence(layouts, version) if num_forms == 1 and num_tags == len(keys) else None
@@ -375,5 +375,5 @@ def _learn_version(payload: bytes) -> tuple[FileVersion, Layout] | tuple[None, N
     if not event.file_version or payload != plain.SerializeToString():
         return None, None
     shape = FieldOffsets(len(payload), 0, ())
-    constant = np.frombuffer(payload, np.uint8) & variable_mask(shape)
+    constant = np.frombuffer(payload, np.uint8) & constant_mask(shape)
     return version, Layout(shape, constant.tobytes(), ())

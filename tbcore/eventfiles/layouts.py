@@ -1,13 +1,14 @@
-"""Layouts: the bytes that all events of one tag share, learnt from the file itself.
+"""Layouts: learns the bytes that all events of one tag share, and matches records with them.
 
-A trainer that logs a scalar again and again writes the same bytes each time, but for the wall time,
-the step and the value:
+A trainer that logs a scalar again and again writes the same bytes each time, except for the wall
+time, the step and the value:
 
     09 <wall time: 8> 10 <step: varint> 2a <length> 0a <length> 0a <length> <tag> 15 <value: 4>
        ^^^^^^^^^^^^^^    ^^^^^^^^^^^^                                               ^^^^^^^^^^
-A *shape* says where the variable bytes lie, a *layout* adds all other bytes and what they mean.
-Nothing is taken on trust: a record has a layout when every constant bit is equal, and then the
-variable bits are its data. What has no layout goes through protobuf. Both ways give the same rows.
+
+The *field offsets* of such a payload say where its variable bytes are. A *layout* adds all other
+bytes and their meaning. A record has a layout if all constant bits are equal; then the variable
+bits are its data. Records without a layout are decoded by protobuf, with the same result.
 """
 
 from __future__ import annotations
@@ -27,24 +28,26 @@ from tbcore.eventfiles.proto.event_pb2 import Event
 WALL_TIME_OFFSET = 1
 STEP_OFFSET = 10
 MAX_STEP_WIDTH = 8
-"""In bytes: a step and what lies behind it can then be read as one word. Longer steps are rare."""
+"""Bytes of the longest step in a layout: so long a step can be read as one word. Longer ones are
+rare."""
 MAX_LENGTH = 4088
-"""Of a payload with a layout, in bytes; a merged summary of a hundred scalars has some 3,000."""
+"""Bytes of the longest payload with a layout. A merged summary of a hundred scalars has 3,000."""
 MAX_LAYOUTS = 1 << 14
-"""What is known is forgotten when there are more: such a log has no repeating records."""
+"""With more layouts all are dropped: the records of such a log do not repeat."""
 FIRST_BYTES = np.array([(1 << 8 * n) - 1 for n in range(9)], np.uint64)
-"""FieldOffsets (9,): masks of a little-endian word, by how many of its bytes are kept."""
+"""Shape (9,). Item n is a mask that keeps the first n bytes of a little-endian word."""
 
 _MIN_LENGTH = 20
+"""Bytes of the shortest payload with a layout."""
 _MIN_REPEATS = 2
-"""Rows that must agree before their layout is worth learning."""
+"""Records that must agree before their layout is learnt."""
 _MAX_ATTEMPTS = 8
-"""Rows of one length and step width that may turn out to have no layout before no more are tried:
-they are histograms, say."""
-_MAX_FAMILIES = 32
-"""Shapes of one length and step width. Writers produce one or two; a file with more of them is
-made to be slow, and no more are learnt."""
-_NUMBER_FORMS = {  # DataType of a tensor: form of one element in tensor_content
+"""Records of one length and step width that may turn out to have no layout. Then no more are tried:
+they are probably histograms."""
+_MAX_GROUPS = 32
+"""Field offsets that are learnt for one length and step width. Writers produce one or two; a file with
+more of them is made to be slow."""
+_NUMBER_DTYPES = {  # DataType of a tensor: numpy dtype of one element in tensor_content
     1: "<f4",
     2: "<f8",
     3: "<i4",
@@ -67,21 +70,21 @@ def _odd_numbers(count: int) -> NDArray[np.uint64]:
 
 
 _ODD = _odd_numbers(MAX_LENGTH // 8)
-"""Factors of the hash by which layouts are looked up (and then compared in full)."""
+"""Factors of the hash that finds the layout of a record, which is then compared in full."""
 
 
 class FieldOffsets(NamedTuple):
-    """Where the variable bytes of a payload lie."""
+    """Where the variable bytes of a payload are."""
 
     length: int
     step_width: int
-    """Bytes of the step's varint, 0 when there is none and the step is 0."""
+    """Bytes of the step's varint; 0 if it is missing, since the step is 0."""
     values: tuple[tuple[int, str], ...]
-    """Offset and numpy form of each value."""
+    """Offset and numpy dtype of each value."""
 
 
 class ValueSlot(NamedTuple):
-    """One value of an event with a layout."""
+    """What one value of a layout belongs to."""
 
     tag: str
     field: str
@@ -89,28 +92,28 @@ class ValueSlot(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """All that is constant in the events of one tag (or of one group of tags logged at once)."""
+    """All that is constant in the events of one tag, or of one set of tags logged together."""
 
-    shape: FieldOffsets
+    offsets: FieldOffsets
     payload: bytes
-    """Variable bits are 0."""
+    """The payload with all variable bits 0."""
     slots: tuple[ValueSlot, ...]
-    """One for each of `shape.values`."""
+    """One for each of `offsets.values`."""
 
 
-def variable_mask(shape: FieldOffsets) -> NDArray[np.uint8]:
-    """A byte for each of the payload's, its bits 1 where those of the payload are constant."""
-    mask = np.full(shape.length, 0xFF, np.uint8)
+def constant_mask(offsets: FieldOffsets) -> NDArray[np.uint8]:
+    """A mask of the payload's bytes, offsets (length,): its bits are 1 where the payload is constant."""
+    mask = np.full(offsets.length, 0xFF, np.uint8)
     mask[WALL_TIME_OFFSET : WALL_TIME_OFFSET + 8] = 0
-    # The top bit of a varint's byte says whether another one follows: it is part of the shape.
-    mask[STEP_OFFSET : STEP_OFFSET + shape.step_width] = 0x80
-    for offset, form in shape.values:
-        mask[offset : offset + np.dtype(form).itemsize] = 0
+    # The top bit of a varint's byte says whether another byte follows, so it is constant.
+    mask[STEP_OFFSET : STEP_OFFSET + offsets.step_width] = 0x80
+    for offset, dtype in offsets.values:
+        mask[offset : offset + np.dtype(dtype).itemsize] = 0
     return mask
 
 
 def decode_steps(words: NDArray[np.unsignedinteger[Any]], width: int) -> NDArray[np.int64]:
-    """Steps from words whose `width` low bytes are the varints, little-endian."""
+    """Steps from little-endian words, whose `width` low bytes are the varints."""
     kind = words.dtype.type
     steps = words & kind(0x7F)
     for i in range(1, width):
@@ -119,33 +122,33 @@ def decode_steps(words: NDArray[np.unsignedinteger[Any]], width: int) -> NDArray
 
 
 def as_value_column(numbers: NDArray[Any]) -> NDArray[np.floating[Any]]:
-    """Numbers of any real type as float32 where that is what was written, else float64."""
+    """Numbers of any real type as float32 if float32 or float16 was written, else as float64."""
     if numbers.dtype == np.float32 or numbers.dtype == np.float64:
         return numbers
     return numbers.astype(np.float32 if numbers.dtype == np.float16 else np.float64)
 
 
-def _numbers_at(data: NDArray[np.uint8], offset: int, form: str) -> NDArray[Any]:
-    """The numbers at `offset` of each row of bytes."""
-    size = np.dtype(form).itemsize
-    return np.ascontiguousarray(data[:, offset : offset + size]).view(form)[:, 0]
+def _numbers_at(data: NDArray[np.uint8], offset: int, dtype: str) -> NDArray[Any]:
+    """The number at `offset` of each row of bytes."""
+    size = np.dtype(dtype).itemsize
+    return np.ascontiguousarray(data[:, offset : offset + size]).view(dtype)[:, 0]
 
 
 # ------------------------------------------------------------------------------------- learning
 
 
 class _NoLayoutError(Exception):
-    """The payload is well-formed perhaps, but not in a way that a layout can express."""
+    """The payload may be valid, but a layout cannot express it."""
 
 
 def learn(payload: bytes) -> Layout | None:
-    """The layout of a payload, None when it has none and protobuf must decode it.
+    """The layout of a payload; None if it has none, so that protobuf must decode it.
 
-    Takes only what writers of scalars produce, each field once.
+    Accepts only what writers of scalars produce, with each field at most once.
     """
     try:
         layout = _learn(payload)
-        Event.FromString(payload)  # metadata, which is not looked into here, may be malformed
+        Event.FromString(payload)  # Metadata is not parsed above, and may be malformed.
     except (_NoLayoutError, IndexError, UnicodeDecodeError, DecodeError):
         return None
     return layout
@@ -175,13 +178,13 @@ def _learn(payload: bytes) -> Layout:
         slots.append(slot)
     if not slots:
         raise _NoLayoutError
-    shape = FieldOffsets(len(payload), step_width, tuple(values))
-    constant = np.frombuffer(payload, np.uint8) & variable_mask(shape)
-    return Layout(shape, constant.tobytes(), tuple(slots))
+    offsets = FieldOffsets(len(payload), step_width, tuple(values))
+    constant = np.frombuffer(payload, np.uint8) & constant_mask(offsets)
+    return Layout(offsets, constant.tobytes(), tuple(slots))
 
 
 def _learn_value(payload: bytes, begin: int, end: int) -> tuple[tuple[int, str], ValueSlot]:
-    """A Summary.Value: where its number lies, and what it belongs to."""
+    """Offset and dtype of the number of a Summary.Value, and what it belongs to."""
     fields = _once(payload, begin, end)
     tag = payload[slice(*fields.pop((1, 2), (0, 0)))].decode()
     node_name = payload[slice(*fields.pop((7, 2), (0, 0)))].decode()
@@ -199,7 +202,7 @@ def _learn_value(payload: bytes, begin: int, end: int) -> tuple[tuple[int, str],
 
 
 def _learn_tensor(payload: bytes, begin: int, end: int) -> tuple[int, str]:
-    """A TensorProto of one real number: the number's offset and form."""
+    """Offset and dtype of the number of a TensorProto that holds a single one."""
     fields = _once(payload, begin, end)
     if (1, 0) not in fields:
         raise _NoLayoutError
@@ -211,20 +214,20 @@ def _learn_tensor(payload: bytes, begin: int, end: int) -> tuple[int, str]:
     if len(fields) != 1:
         raise _NoLayoutError
     (number, (begin, end)) = fields.popitem()
-    form = {
-        (4, 2): _NUMBER_FORMS.get(dtype),
+    dtype = {
+        (4, 2): _NUMBER_DTYPES.get(dtype),
         (5, 2): "<f4" if dtype == 1 else None,
         (5, 5): "<f4" if dtype == 1 else None,
         (6, 2): "<f8" if dtype == 2 else None,
         (6, 1): "<f8" if dtype == 2 else None,
     }.get(number)
-    if form is None or end - begin != np.dtype(form).itemsize:
+    if dtype is None or end - begin != np.dtype(dtype).itemsize:
         raise _NoLayoutError
-    return begin, form
+    return begin, dtype
 
 
 def _once(payload: bytes, begin: int, end: int) -> dict[tuple[int, int], tuple[int, int]]:
-    """Begin and end of a message's fields by (number, wire type), each of which may occur once."""
+    """Begin and end of each field of a message, by (number, wire type); raises if one repeats."""
     fields: dict[tuple[int, int], tuple[int, int]] = {}
     for field in wire.fields(payload, begin, end):
         if field[:2] in fields:
@@ -237,16 +240,16 @@ def _once(payload: bytes, begin: int, end: int) -> dict[tuple[int, int], tuple[i
 
 
 class _LayoutGroup:
-    """The layouts of one shape, looked up by a hash of their constant bits."""
+    """The layouts of one offsets, looked up by a hash of their constant bits."""
 
-    def __init__(self, shape: FieldOffsets) -> None:
-        self.shape = shape
-        self._words = -(-shape.length // 8)
-        self._mask = _as_words(variable_mask(shape)[np.newaxis])[0]
+    def __init__(self, offsets: FieldOffsets) -> None:
+        self.offsets = offsets
+        self._words = -(-offsets.length // 8)
+        self._mask = _as_words(constant_mask(offsets)[np.newaxis])[0]
         self._constants = np.empty((0, self._words), np.uint64)
         self._hashes = np.empty(0, np.uint64)
         self._numbers = np.empty(0, np.int64)
-        self._mask_bits = int.from_bytes(variable_mask(shape).tobytes(), "little")
+        self._mask_bits = int.from_bytes(constant_mask(offsets).tobytes(), "little")
         self._by_bits: dict[int, int] = {}
 
     def add(self, payloads: Sequence[bytes], first_number: int) -> None:
@@ -267,7 +270,7 @@ class _LayoutGroup:
         return self._by_bits.get(bits & self._mask_bits)
 
     def repeated(self, rows: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """The first of those rows that are the same, if they are of this shape, rising."""
+        """The first of those rows that are the same, if they are of this offsets, rising."""
         hashes = self._hash(rows & self._mask)
         _, first, counts = np.unique(hashes, return_index=True, return_counts=True)
         return np.sort(first[counts >= _MIN_REPEATS])
@@ -302,15 +305,15 @@ def _as_words(rows: NDArray[np.uint8]) -> NDArray[np.uint64]:
 
 
 class MatchedRecords(NamedTuple):
-    """Records of one shape that have a layout."""
+    """Records of one offsets that have a layout."""
 
-    shape: FieldOffsets
+    offsets: FieldOffsets
     indices: NDArray[np.int64]
     """Which of the records given; rising."""
     numbers: NDArray[np.int64]
     """Of their layouts, in `LayoutCache.layouts`."""
     rows: NDArray[np.uint64]
-    """Their payloads as words, of shape (num_records, num_words)."""
+    """Their payloads as words, of offsets (num_records, num_words)."""
 
     def columns(
         self, picked: NDArray[np.int64] | slice
@@ -318,13 +321,13 @@ class MatchedRecords(NamedTuple):
         """Wall times, steps, and of each value a column, of some of the records."""
         words = self.rows[picked]
         data = words.view(np.uint8)
-        if self.shape.step_width:
+        if self.offsets.step_width:
             # The eight bytes from STEP_OFFSET on.
             step_words = (words[:, 1] >> np.uint64(16)) | (words[:, 2] << np.uint64(48))
-            steps = decode_steps(step_words, self.shape.step_width)
+            steps = decode_steps(step_words, self.offsets.step_width)
         else:
             steps = np.zeros(len(words), np.int64)
-        values = [as_value_column(_numbers_at(data, *value)) for value in self.shape.values]
+        values = [as_value_column(_numbers_at(data, *value)) for value in self.offsets.values]
         return _numbers_at(data, WALL_TIME_OFFSET, "<f8"), steps, values
 
 
@@ -388,7 +391,7 @@ class LayoutCache:
         for group, places in self._groups(buffer, begins[picked], lengths[picked]):
             families = self._families.get(group, {})
             is_hopeless = not families and self._failures.get(group, 0) >= _MAX_ATTEMPTS
-            if len(places) < _MIN_REPEATS or is_hopeless or len(families) >= _MAX_FAMILIES:
+            if len(places) < _MIN_REPEATS or is_hopeless or len(families) >= _MAX_GROUPS:
                 continue
             members = picked[places]
             rows = _gathered(buffer, begins[members], group.length)
@@ -435,7 +438,7 @@ class LayoutCache:
         """Learn from records that match nothing yet, and match them.
 
         A layout that occurs more than once is learnt from its first record and filed under its
-        own shape, whichever shape led to it: no record is learnt from again and again.
+        own offsets, whichever offsets led to it: no record is learnt from again and again.
         """
         families = self._families.setdefault(group, {})
         failures = self._failures.get(group, 0)
@@ -443,12 +446,12 @@ class LayoutCache:
         to_try = list(families.values())
         while len(rows) >= _MIN_REPEATS and not self.is_full():
             if not to_try:
-                # What is left may be of a shape that was not seen yet, or of none.
+                # What is left may be of a offsets that was not seen yet, or of none.
                 if failures >= _MAX_ATTEMPTS or not is_unread.any():
                     break
                 first = int(is_unread.argmax())
                 layout = learn(rows[first].tobytes()[: group.length])
-                if layout is None or not _add_group(families, layout.shape, to_try):
+                if layout is None or not _add_group(families, layout.offsets, to_try):
                     is_unread[first] = False
                     failures += 1
                 continue
@@ -459,14 +462,14 @@ class LayoutCache:
             for row in rows[repeated]:
                 layout = learn(row.tobytes()[: group.length])
                 if layout is not None:
-                    _add_group(families, layout.shape, to_try)
-                    learnt.setdefault(layout.shape, []).append(layout)
-            for family in [families[shape] for shape in learnt if shape in families]:
-                family.add([layout.payload for layout in learnt[family.shape]], len(self.layouts))
-                self.layouts += learnt[family.shape]
+                    _add_group(families, layout.offsets, to_try)
+                    learnt.setdefault(layout.offsets, []).append(layout)
+            for family in [families[offsets] for offsets in learnt if offsets in families]:
+                family.add([layout.payload for layout in learnt[family.offsets]], len(self.layouts))
+                self.layouts += learnt[family.offsets]
                 numbers = family.match(rows)
                 hit = numbers >= 0
-                yield MatchedRecords(family.shape, members[hit], numbers[hit], rows[hit])
+                yield MatchedRecords(family.offsets, members[hit], numbers[hit], rows[hit])
                 members, rows, is_unread = members[~hit], rows[~hit], is_unread[~hit]
         self._failures[group] = failures
 
@@ -490,19 +493,19 @@ def _matched(
         numbers = family.match(rows)
         hit = numbers >= 0
         if hit.all():
-            yield MatchedRecords(family.shape, members, numbers, rows)
+            yield MatchedRecords(family.offsets, members, numbers, rows)
             return
         if hit.any():
-            yield MatchedRecords(family.shape, members[hit], numbers[hit], rows[hit])
+            yield MatchedRecords(family.offsets, members[hit], numbers[hit], rows[hit])
             members, rows = members[~hit], rows[~hit]
 
 
 def _add_group(
-    families: dict[FieldOffsets, _LayoutGroup], shape: FieldOffsets, to_try: list[_LayoutGroup]
+    families: dict[FieldOffsets, _LayoutGroup], offsets: FieldOffsets, to_try: list[_LayoutGroup]
 ) -> bool:
     """Add a family, to try it next; False when it is known, or there are too many."""
-    if shape in families or len(families) >= _MAX_FAMILIES:
+    if offsets in families or len(families) >= _MAX_GROUPS:
         return False
-    families[shape] = _LayoutGroup(shape)
-    to_try.append(families[shape])
+    families[offsets] = _LayoutGroup(offsets)
+    to_try.append(families[offsets])
     return True

@@ -1,8 +1,8 @@
-"""Periods: the order in which a trainer logs its tags, step after step.
+"""Row templates: decode the cycle of tags that a trainer logs, step after step, as a matrix.
 
-When the same layouts follow each other again and again, a stretch of the file is a matrix: one row
-for each step, one record for each tag. Then nothing has to be walked: the rows are compared with a
-template all at once, and each column of numbers is a strided view of the buffer.
+When the same layouts repeat in the same order, a stretch of the file is a matrix of bytes, with one
+row for each step and one record for each tag. Its records need not be walked: all rows are compared
+with a template at once, and each column of numbers is a strided view of the buffer.
 """
 
 from __future__ import annotations
@@ -28,25 +28,26 @@ from tbcore.eventfiles.layouts import (
     Layout,
     as_value_column,
     decode_steps,
-    variable_mask,
+    constant_mask,
 )
 from tbcore.tuning import Tuning
 
-MAX_RECORDS = 1 << 12
-"""Of one period."""
+MAX_CYCLE_RECORDS = 1 << 12
+"""Records in a cycle."""
 MIN_ROWS = 2
-"""Fewer rows are not worth the set-up of a block."""
+"""Fewer rows are decoded faster one by one."""
 
 INTACT_BYTES = 64
-"""A file is recognized by the last bytes that were read of it, so these are never changed."""
+"""The last bytes of a block that are left unchanged: the reader takes a fingerprint of them."""
 
 
 def find_cycle(numbers: NDArray[np.int64]) -> int:
-    """Length of the shortest cycle that the last records have gone through twice, 0 if none.
+    """Length of the shortest cycle of layouts that ends with the last record and occurs twice.
 
-    `numbers` are the records' layouts, -1 for a record without one.
+    `numbers` are the layout numbers of the records, -1 for a record without a layout. Returns 0 if
+    there is no such cycle.
     """
-    longest = min(len(numbers) // 2, MAX_RECORDS)
+    longest = min(len(numbers) // 2, MAX_CYCLE_RECORDS)
     if not longest or numbers[-1] < 0:
         return 0
     recent = numbers[-longest - 1 : -1][::-1]
@@ -58,26 +59,32 @@ def find_cycle(numbers: NDArray[np.int64]) -> int:
 
 
 class _ValueLocation(NamedTuple):
-    """Where one value of a row stands, in bytes from the row's start."""
+    """Where one value of a row is, in bytes from the start of the row."""
 
     record: int
+    """Offset of its record."""
     value_index: int
-    """Of the value in its event."""
+    """Index of the value in its event."""
     value: int
-    form: str
+    """Offset of its number."""
+    dtype: str
+    """Type of the number in the file."""
     step_width: int
+    """Bytes of the step's varint; 0 without a step."""
 
 
 class _TemplateColumn(NamedTuple):
+    """The values of one (tag, field) in a row."""
+
     tag: str
     field: str
     metadata: tuple[_ValueLocation, bytes] | None
-    places: list[_ValueLocation]
-    """One for each time that the tag is logged in a row, rising."""
+    locations: list[_ValueLocation]
+    """One for each time that the tag is logged in a row, in file order."""
 
 
 class RowTemplate:
-    """A cycle of layouts."""
+    """A cycle of layouts as bytes: which of them are constant, and where the numbers are."""
 
     def __init__(self, layouts: Sequence[Layout], tuning: Tuning) -> None:
         self._tuning = tuning
@@ -88,26 +95,26 @@ class RowTemplate:
         """Start in the row and payload length of each record."""
         start = 0
         for layout in layouts:
-            length = layout.shape.length
+            length = layout.offsets.length
             header = length.to_bytes(8, "little") + masked_length_crc(length).to_bytes(4, "little")
             pieces.append(np.frombuffer(header + layout.payload + bytes(4), np.uint8))
             mask = np.full(length + FRAME_BYTES, 0xFF, np.uint8)
-            mask[HEADER_BYTES:-4] = variable_mask(layout.shape)
+            mask[HEADER_BYTES:-4] = constant_mask(layout.offsets)
             mask[-4:] = 0
             masks.append(mask)
             self._records.append((start, length))
-            for index, (slot, (offset, form)) in enumerate(
-                zip(layout.slots, layout.shape.values, strict=True)
+            for index, (slot, (offset, dtype)) in enumerate(
+                zip(layout.slots, layout.offsets.values, strict=True)
             ):
                 value = start + HEADER_BYTES + offset
-                place = _ValueLocation(start, index, value, form, layout.shape.step_width)
+                location = _ValueLocation(start, index, value, dtype, layout.offsets.step_width)
                 column = columns.setdefault(
                     (slot.tag, slot.field), _TemplateColumn(slot.tag, slot.field, None, [])
                 )
                 if slot.metadata is not None and column.metadata is None:
-                    column = column._replace(metadata=(place, slot.metadata))
+                    column = column._replace(metadata=(location, slot.metadata))
                     columns[slot.tag, slot.field] = column
-                column.places.append(place)
+                column.locations.append(location)
             start += length + FRAME_BYTES
         self.row_bytes = start
         self.num_records = len(self._records)
@@ -116,27 +123,29 @@ class RowTemplate:
         self._template = np.tile(np.concatenate(pieces), self._tile_rows)
         self._mask = np.tile(np.concatenate(masks), self._tile_rows)
 
-    def count_rows(self, buffer: bytearray, start: int, size: int, *, least: int = MIN_ROWS) -> int:
-        """How many whole rows of `buffer[start:size]` equal the template in all constant bits, and
-        have right payload checksums. 0 if they are fewer than `least`, and others come behind.
+    def count_rows(
+        self, buffer: bytearray, start: int, size: int, *, min_rows: int = MIN_ROWS
+    ) -> int:
+        """Counts the rows at the start of `buffer[start:size]` that match and are undamaged.
 
-        Checksums in these rows may be overwritten, except in the last INTACT_BYTES of them: nobody
-        reads them again. If the number is 0, nothing is changed.
-
+        A row matches if all its constant bits are those of the template. Returns 0 if there are
+        fewer than `min_rows` and then something else. If the result is not 0, the checksums in
+        these rows may have been overwritten, except in their last INTACT_BYTES.
         """
         data = np.frombuffer(buffer, np.uint8)
-        most = (size - start) // self.row_bytes
-        num_rows = self._count_equal(data, start, most)
-        if num_rows < (MIN_ROWS if num_rows == most else max(least, MIN_ROWS)):
+        max_rows = (size - start) // self.row_bytes
+        num_rows = self._count_equal(data, start, max_rows)
+        if num_rows < (MIN_ROWS if num_rows == max_rows else max(min_rows, MIN_ROWS)):
             return 0
         return self._count_intact(buffer, start, num_rows)
 
     def _count_equal(self, data: NDArray[np.uint8], start: int, num_rows: int) -> int:
+        """Counts the rows that match, up to `num_rows`; checksums are not verified."""
         slice_rows = max(1, self._tuning.check_slice_bytes // len(self._template)) * self._tile_rows
         difference = np.empty(slice_rows * self.row_bytes, np.uint8)
         done = 0
         while done < num_rows:
-            # The first row alone tells most of the time that this is no such block.
+            # If the first row matches, others probably do: then compare a slice at a time.
             rows = min(slice_rows if done else 1, num_rows - done)
             if rows > self._tile_rows:
                 rows -= rows % self._tile_rows
@@ -148,7 +157,7 @@ class RowTemplate:
         return done
 
     def _compare(self, rows: NDArray[np.uint8], difference: NDArray[np.uint8]) -> int | None:
-        """Place of the first byte with a constant bit that is not the template's."""
+        """Offset of the first byte in which a constant bit differs from the template, if any."""
         difference = difference[: len(rows)]
         width = min(len(rows), len(self._template))
         tiled = difference.reshape(-1, width)
@@ -157,9 +166,13 @@ class RowTemplate:
         return int((difference != 0).argmax()) if difference.max() else None
 
     def _count_intact(self, buffer: bytearray, start: int, num_rows: int) -> int:
-        """The number of rows before the first one with a damaged payload."""
+        """Counts the rows before the first one with a damaged payload."""
+        # 1. In a large block, verify slices of rows. The fields of each record in the cycle are a
+        #    strided slice of the buffer. Checksums of undamaged rows need not be restored, since
+        #    these rows are not read again.
+        # 2. In a small block, or in the first slice with an error, find the damaged record.
         first = 0
-        if num_rows >= self._tuning.strided_block_rows:
+        if num_rows >= self._tuning.strided_block_rows:  # 1
             row_bytes = self.row_bytes
             end = start + num_rows * row_bytes
             fields = [
@@ -184,55 +197,61 @@ class RowTemplate:
                 some.restore(buffer, crcs)
             first = wrong[0] * slice_rows
             num_rows = min(num_rows, first + slice_rows)
-        frames = self._frames(start, first, num_rows)
+        frames = self._frames(start, first, num_rows)  # 2
         damaged = find_damaged(buffer, frames, slice_bytes=self._tuning.check_slice_bytes)
         return first + int(damaged[0]) // self.num_records if len(damaged) else num_rows
 
-    def _frames(self, start: int, first: int, behind: int) -> Frames:
-        """The records of the rows from `first` to before `behind`."""
+    def _frames(self, start: int, first: int, stop: int) -> Frames:
+        """The records of the rows from `first` to before `stop`."""
         starts, lengths = np.array(self._records, np.int64).T
-        rows = start + np.arange(first, behind, dtype=np.int64)[:, np.newaxis] * self.row_bytes
-        end = start + behind * self.row_bytes
-        return Frames((rows + starts).ravel(), np.tile(lengths, behind - first), end, "limit")
+        rows = start + np.arange(first, stop, dtype=np.int64)[:, np.newaxis] * self.row_bytes
+        end = start + stop * self.row_bytes
+        return Frames((rows + starts).ravel(), np.tile(lengths, stop - first), end, "limit")
 
-    def _strided(self, buffer: bytearray, form: str, offset: int, num_rows: int) -> NDArray[Any]:
-        return np.ndarray((num_rows,), form, buffer, offset, (self.row_bytes,))
+    def _strided(self, buffer: bytearray, dtype: str, offset: int, num_rows: int) -> NDArray[Any]:
+        """A view of the numbers at `offset` and at the same place of the following rows."""
+        return np.ndarray((num_rows,), dtype, buffer, offset, (self.row_bytes,))
 
     def batch(self, buffer: bytearray, start: int, num_rows: int, base: int) -> Batch:
-        """The rows as columns; `base` is the place of the buffer's first byte in the file."""
+        """The rows from `start` on as columns; the buffer begins at offset `base` of the file."""
         return Batch([self._column(c, buffer, start, num_rows, base) for c in self._columns])
 
     def _column(
         self, column: _TemplateColumn, buffer: bytearray, start: int, num_rows: int, base: int
     ) -> ScalarColumn:
         positions: Positions
-        parts = [self._part(place, buffer, start, num_rows) for place in column.places]
-        firsts = [base + start + place.record + place.value_index for place in column.places]
+        parts = [
+            self._columns_at(location, buffer, start, num_rows) for location in column.locations
+        ]
+        firsts = [
+            base + start + location.record + location.value_index for location in column.locations
+        ]
         if len(parts) == 1:
             step, wall_time, value = parts[0]
             positions = range(firsts[0], firsts[0] + num_rows * self.row_bytes, self.row_bytes)
         else:
-            # Logged several times in a row: row by row, and in a row in the order written.
+            # The tag occurs several times in a row. Sort by row, and in a row as written.
             step, wall_time, value = (np.stack(c, axis=1).ravel() for c in zip(*parts, strict=True))
             rows = np.arange(num_rows, dtype=np.int64)[:, np.newaxis] * self.row_bytes
             positions = (rows + np.array(firsts, np.int64)).ravel()
         metadata = None
         if column.metadata:
-            place, data = column.metadata
-            metadata = FirstMetadata(base + start + place.record + place.value_index, data)
+            location, data = column.metadata
+            metadata = FirstMetadata(base + start + location.record + location.value_index, data)
         return ScalarColumn(column.tag, column.field, metadata, positions, step, wall_time, value)
 
-    def _part(
-        self, place: _ValueLocation, buffer: bytearray, start: int, num_rows: int
+    def _columns_at(
+        self, location: _ValueLocation, buffer: bytearray, start: int, num_rows: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.floating[Any]]]:
-        payload = start + place.record + HEADER_BYTES
+        """Steps, wall times and values of one location, of shape (num_rows,) each."""
+        payload = start + location.record + HEADER_BYTES
         wall_time = self._strided(buffer, "<f8", payload + WALL_TIME_OFFSET, num_rows)
-        width = place.step_width
+        width = location.step_width
         if width:
-            form = "|u1" if width == 1 else "<u4" if width <= 4 else "<u8"
-            words = self._strided(buffer, form, payload + STEP_OFFSET, num_rows)
+            word = "|u1" if width == 1 else "<u4" if width <= 4 else "<u8"
+            words = self._strided(buffer, word, payload + STEP_OFFSET, num_rows)
             step = decode_steps(words, width)
         else:
             step = np.zeros(num_rows, np.int64)
-        value = self._strided(buffer, place.form, start + place.value, num_rows)
+        value = self._strided(buffer, location.dtype, start + location.value, num_rows)
         return step, wall_time, as_value_column(value)

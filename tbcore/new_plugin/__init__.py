@@ -1,6 +1,6 @@
-"""new_plugin: writes the distribution of a plugin that works at once, to be edited from there.
+"""new_plugin: creates the distribution of a small plugin that works, as a starting point.
 
-The files beside this one are what it writes, with `{{name}}` and the like in place of the words.
+The files `*.in` in this folder are its templates, with placeholders such as `{{name}}`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 import tbcore
 from tbcore.errors import TbcoreError
 from tbcore.plugins import RESERVED_NAME
-from tbcore.sources import PREFIX, installed
+from tbcore.sources import MODULE_PREFIX, installed
 
 TEMPLATES = Path(__file__).parent
 FILES = {
@@ -23,25 +23,27 @@ FILES = {
     "index.js": "tbcore_{{name}}/static/index.js",
     "test_plugin.py": "tests/test_{{name}}.py",
 }
-"""Template to the path of the file that it becomes."""
+"""Name of a template, without `.in`, to the path of the file that is made from it."""
 
-MAX_NAME = 50
-"""Characters of a name, which is part of names of files."""
-NAME = re.compile(rf"(?=.{{1,{MAX_NAME}}}\Z)[a-z][a-z0-9]*(_[a-z0-9]+)*")
-"""Part of the name of a module, and with `-` in place of `_` of that of a distribution."""
+MAX_NAME_CHARACTERS = 50
+"""Length of the longest name, because file systems limit the names of files."""
+NAME = re.compile(rf"(?=.{{1,{MAX_NAME_CHARACTERS}}}\Z)[a-z][a-z0-9]*(_[a-z0-9]+)*")
+"""What the name of a new plugin must match, as a part of the names of its module and, with `-` in
+place of `_`, of its distribution."""
 
 RESERVED = {
-    RESERVED_NAME: "the page of the plugins has this name",
+    RESERVED_NAME: "it is reserved for the page about all plugins",
     "server": "tbcore-server is the distribution of tbcore itself",
-    "tbcore": "it is that of tbcore itself",
+    "tbcore": "it is reserved for tbcore itself",
 }
+"""Names that no plugin may have, with the reasons."""
 
 
 def new_plugin(name: str, parent: Path) -> Path:
-    """Writes the folder `tbcore-NAME` below another one, and returns it.
+    """Creates the folder `tbcore-NAME` in a parent folder, and returns its path.
 
-    Folder and distribution have `-` where the name has `_`, as those of tbcore's own plugins have.
-    Raises TbcoreError with one line for a name that will not do, or a folder that is there already.
+    Folder and distribution have `-` where the name has `_`. Raises TbcoreError if the name is not
+    valid, or if the folder exists.
     """
     check_name(name)
     dashed = name.replace("_", "-")
@@ -57,11 +59,10 @@ def new_plugin(name: str, parent: Path) -> Path:
         folder.mkdir(parents=True)
     except FileExistsError:
         raise TbcoreError(
-            f"{str(folder)!r} is there already, and nothing is written over it; "
-            f"move it away, or choose another name"
+            f"{str(folder)!r} already exists; move it away, or choose another name"
         ) from None
     except OSError as error:
-        raise TbcoreError(f"{str(folder)!r} cannot be made: {error.strerror}") from None
+        raise TbcoreError(f"{str(folder)!r} cannot be created: {error.strerror}") from None
     for template, path in FILES.items():
         target = folder / _filled(path, words)
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -71,28 +72,28 @@ def new_plugin(name: str, parent: Path) -> Path:
 
 
 def check_name(name: str) -> None:
-    """Raises TbcoreError where a new plugin cannot have this name."""
-    plain = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_").removeprefix(PREFIX)
-    if not NAME.fullmatch(name) or name.startswith(PREFIX):
-        close = f"; {plain!r} would do" if NAME.fullmatch(plain) else ""
+    """Raises TbcoreError if a new plugin cannot have this name."""
+    similar = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_").removeprefix(MODULE_PREFIX)
+    if not NAME.fullmatch(name) or name.startswith(MODULE_PREFIX):
+        suggestion = f"; try {similar!r}" if NAME.fullmatch(similar) else ""
         raise TbcoreError(
-            f"{name[:100]!r} is no name for a plugin: it is made of words of a-z and 0-9 with '_' "
-            f"between them, has {MAX_NAME} characters at most, begins with a letter, and goes "
-            f"without 'tbcore'{close}"
+            f"{name[:100]!r} is not a valid name of a plugin; expected words of a-z and 0-9, "
+            f"separated by '_', with a letter first, without 'tbcore', and with at most "
+            f"{MAX_NAME_CHARACTERS} characters{suggestion}"
         )
     if keyword.iskeyword(name):
-        raise TbcoreError(f"{name!r} is a word of Python, so choose another name")
+        raise TbcoreError(f"{name!r} is a keyword of Python; choose another name")
     if name in RESERVED:
-        raise TbcoreError(f"a plugin cannot be called {name!r}: {RESERVED[name]}")
+        raise TbcoreError(f"a plugin cannot be named {name!r}: {RESERVED[name]}")
     for source in installed():
         if source.name == name:
             raise TbcoreError(
-                f"there is a plugin {name!r} already, of {source}; choose another name, or "
+                f"a plugin {name!r} is installed already, by {source}; choose another name, or "
                 f"uninstall it"
             )
-    if importlib.util.find_spec(f"{PREFIX}{name}") is not None:
+    if importlib.util.find_spec(f"{MODULE_PREFIX}{name}") is not None:
         raise TbcoreError(
-            f"there is a module {PREFIX + name!r} already, so choose another name than {name!r}"
+            f"a module {MODULE_PREFIX + name!r} exists already; choose another name than {name!r}"
         )
 
 

@@ -34,8 +34,8 @@ class OrphanedRows(NamedTuple):
     """The result of `find_orphaned_rows`: which rows in a batch, and before it, are orphaned."""
 
     limits: dict[str, int]
-    """The lowest step at which each tag restarted, by tag. Rows from before the batch are orphaned at
-    this step and above."""
+    """The lowest step at which each tag restarted, by tag. Rows from before the batch are orphaned
+    at this step and above."""
     kept: list[NDArray[np.bool_] | None]
     """For each column, a mask of its rows that are not orphaned; None if it keeps all rows."""
     most_recent_step: int

@@ -155,7 +155,7 @@ class RunReader:
                 # and the file is not read again, which would add them a second time.
                 file.has_failed = True
                 reason = f"{type(error).__name__}: {error}"
-                self._add_read_error(file, f"the rest of this file is left out, as of {reason}")
+                self._add_read_error(file, f"the rest of this file is left out because of {reason}")
                 logger.debug("%s", one_line(file.reader.path), exc_info=True)
             self._collect_problems(file)
             max_bytes -= max(file.reader.offset - offset, MIN_FILE_BYTES)

@@ -1,4 +1,4 @@
-"""For tests of tbcore and of plugins: real event files, and a client that needs no socket.
+"""Helpers for tests of tbcore and of plugins: writers of event files, and an HTTP client.
 
     from tbcore.testing import make_client, write_run
 
@@ -6,8 +6,9 @@
     client = make_client("logdir", plugins=["scalars"])
     client.get("data/plugin/scalars/tags").json()    # {"train": ["loss"]}
 
-With pytest the fixtures `tbcore_logdir` and `tbcore_client` do the same; they come with the
-installed package. Nothing here needs pytest. `make_client` needs httpx, and only when called.
+`make_client` runs the server in the same process, without a socket. The installed package has two
+pytest fixtures for the same purpose, `tbcore_logdir` and `tbcore_client`. Nothing here needs
+pytest; only `make_client` needs httpx.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Imports the client when it is asked for: writing files needs neither httpx nor the server."""
+    """Imports the client on first use: writing files needs neither httpx nor the server."""
     if name in ("TbcoreClient", "make_client"):
         from tbcore.testing import client
 

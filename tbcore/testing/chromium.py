@@ -17,16 +17,16 @@ ARGUMENTS = [
 
 
 def find_chromium() -> str | None:
-    """The browser that TBCORE_CHROMIUM names, or one on the path."""
-    given = os.environ.get("TBCORE_CHROMIUM")
-    if given:
-        return given
+    """Path of the browser that TBCORE_CHROMIUM names, else of one on the PATH; None without any."""
+    path = os.environ.get("TBCORE_CHROMIUM")
+    if path:
+        return path
     names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-    return next((path for name in names if (path := shutil.which(name))), None)
+    return next((found for name in names if (found := shutil.which(name))), None)
 
 
 def launch(playwright: Any, path: str | None, *arguments: str) -> Any:
-    """A browser of the Playwright that was started; without a path the one that it has fetched."""
+    """Starts the browser at a path; if it is None, the one that Playwright has downloaded."""
     # Chromium's sandbox does not work for root, as in most containers.
     sandbox = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
     return playwright.chromium.launch(executable_path=path, args=[*ARGUMENTS, *arguments, *sandbox])

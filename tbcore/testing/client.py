@@ -1,4 +1,4 @@
-"""make_client: the whole server on a log directory, without a socket."""
+"""make_client: an HTTP client of a server in the same process, without a socket."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
 
 with warnings.catch_warnings():
-    # Starlette announces the successor of httpx; either works here, and a plugin's tests should
-    # not be noisy about a choice that is not theirs.
+    # Starlette warns that httpx will be replaced. Both work here, and the choice between them is
+    # none of a plugin's tests.
     warnings.simplefilter("ignore")
     try:
         from starlette.testclient import TestClient
@@ -30,13 +30,14 @@ Plugins = Sequence[Any] | Mapping[str, Any] | None
 
 
 class TbcoreClient(TestClient):
-    """An HTTP client of one server: `get`, `post` and so on, with addresses as a page asks them.
+    """An HTTP client of one server, with the methods of `httpx.Client`: `get`, `post` and so on.
 
-    `client.get("data/runs")` is relative to the server's path prefix. Answers are httpx responses.
+    Addresses are relative to the server's path prefix, as in `client.get("data/runs")`. Responses
+    are those of httpx.
     """
 
     multiplexer: Multiplexer
-    """What the server knows."""
+    """The index of the server's runs and tags, as passed to the hooks of plugins."""
 
     def __init__(self, app: Any, multiplexer: Multiplexer, loader: Loader, base_url: str) -> None:
         super().__init__(app, base_url=base_url)
@@ -44,7 +45,7 @@ class TbcoreClient(TestClient):
         self._loader = loader
 
     def reload(self) -> None:
-        """Reads what is new in the log directory, in this thread."""
+        """Reads new data from the log directory, in the calling thread."""
         self._loader.load_once()
 
 
@@ -58,16 +59,16 @@ def make_client(
     dev: bool = True,
     **config: Any,
 ) -> TbcoreClient:
-    """A client of a server that has read the log directory once.
+    """A client of a new server that has read the log directory once.
 
-    Installed plugins are not looked for unless asked: `plugins` holds names of installed plugins,
-    modules and objects with hooks; of a module the name is its last part without `tbcore_`.
-    A mapping names them itself. None loads everything that is installed.
+    `plugins` are the plugins to load: names of installed ones, and modules or objects with hooks. A
+    module's name, without packages and `tbcore_`, is the name of the plugin; a mapping sets the
+    names explicitly. None loads all installed plugins.
 
-    With `dev` a fault of a plugin is raised where it happens, and `is_active` is waited for also on
-    a busy machine; without, it is answered as a user's server does. `logdir_spec` is read in place
-    of `logdir`. Other options are fields of `tbcore.config.Config`, such as `path_prefix` or
-    `samples_per_plugin`; with `plugins_dirs` the plugins in these folders are loaded as well.
+    With `dev` an exception of a plugin is raised where it happens, and there is no timeout for
+    `is_active`; without, the server behaves as it does for users. If `logdir_spec` is set, it is
+    read instead of `logdir`. Other options are fields of `tbcore.config.Config`, such as
+    `path_prefix` or `samples_per_plugin`; `plugins_dirs` are folders with more plugins to load.
     """
     only, extra = _split(plugins)
     specs = (
@@ -96,6 +97,7 @@ def make_client(
 
 
 def _split(plugins: Plugins) -> tuple[Sequence[str] | None, dict[str, Any]]:
+    """Splits plugins into names of installed ones (None for all), and objects by name."""
     if plugins is None:
         return None, {}
     if isinstance(plugins, Mapping):

@@ -307,7 +307,7 @@ def _write_profile(writer: EventFileWriter, run: DemoRun, step: int, wall_time: 
         size = math.prod(abs(dim) for dim in node.shape or ())
         weight = 30 if "MatMul" in node.op else 0.1 if node.op == "VariableV2" else 2
         duration = int(5 + weight * size / 1000 * pick.uniform(0.8, 1.2))
-        took.append(graphs.Took(node.name, start, duration, 4 * 32 * size))
+        took.append(graphs.NodeStats(node.name, start, duration, 4 * 32 * size))
         start += duration
     metadata = graphs.run_metadata(took)
     writer.add_run_metadata(f"step {step}", metadata, step=step, wall_time=wall_time)

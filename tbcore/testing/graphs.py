@@ -1,4 +1,4 @@
-"""Graphs as TensorFlow logs them, and what running them took."""
+"""Serialized graphs and run metadata, as TensorFlow logs them."""
 
 from __future__ import annotations
 
@@ -12,24 +12,25 @@ class Node(NamedTuple):
     """An operation of a graph."""
 
     name: str
-    """Scopes are in front, with a slash behind each."""
+    """The name with its scopes, separated by slashes."""
     op: str
     inputs: Sequence[str] = ()
-    """Names of nodes; `name:1` is the second output of one, `^name` only waits for it."""
+    """Names of other nodes: `name:1` is the second output of one, `^name` a control dependency."""
     shape: Sequence[int] | None = None
-    """Of what it puts out; -1 for a dimension that is not known."""
+    """Shape of the output, with -1 for an unknown dimension; None to leave it out."""
     device: str = ""
 
 
-class Took(NamedTuple):
-    """What one operation took in one run of the graph."""
+class NodeStats(NamedTuple):
+    """Time and memory that one operation stats in one execution of the graph."""
 
     name: str
     start: int
-    """Microseconds since the epoch."""
+    """When the operation started, in microseconds since the epoch."""
     duration: int
-    """Microseconds."""
+    """Duration in microseconds."""
     num_bytes: int
+    """Memory that the operation allocated."""
 
 
 def graph_def(nodes: Iterable[Node]) -> bytes:
@@ -37,9 +38,9 @@ def graph_def(nodes: Iterable[Node]) -> bytes:
     return b"".join(bytes_field(1, _node(node)) for node in nodes)
 
 
-def run_metadata(took: Iterable[Took], *, device: str = "/device:CPU:0") -> bytes:
+def run_metadata(stats: Iterable[NodeStats], *, device: str = "/device:CPU:0") -> bytes:
     """A serialized RunMetadata, for `EventFileWriter.add_run_metadata`."""
-    stats = b"".join(
+    encoded = b"".join(
         bytes_field(
             2,
             bytes_field(1, one.name)
@@ -48,9 +49,9 @@ def run_metadata(took: Iterable[Took], *, device: str = "/device:CPU:0") -> byte
             + varint_field(5, one.duration)
             + bytes_field(6, bytes_field(1, "cpu") + varint_field(2, one.num_bytes)),
         )
-        for one in took
+        for one in stats
     )
-    return bytes_field(1, bytes_field(1, bytes_field(1, device) + stats))
+    return bytes_field(1, bytes_field(1, bytes_field(1, device) + encoded))
 
 
 def _node(node: Node) -> bytes:
@@ -59,7 +60,7 @@ def _node(node: Node) -> bytes:
     if node.device:
         parts.append(bytes_field(4, node.device))
     if node.shape is not None:
-        # An attribute with a list of shapes, one for each output.
+        # The attribute is a list with a shape for each output.
         dims = [bytes_field(2, varint_field(1, size % (1 << 64))) for size in node.shape]
         shapes = bytes_field(1, bytes_field(7, b"".join(dims)))
         parts.append(bytes_field(5, bytes_field(1, "_output_shapes") + bytes_field(2, shapes)))

@@ -1,4 +1,4 @@
-"""write_run: a run with given data, as an event file on disk."""
+"""write_run: writes an event file with the given data of a run."""
 
 from __future__ import annotations
 
@@ -44,13 +44,15 @@ def write_run(
 ) -> Path:
     """Writes an event file of a run and returns its path.
 
-    The i-th points of all tags are written before any next ones, as a training loop does. Scalars
-    are `simple_value`, or tensors of `dtype`; with `as_tensors` everything is a tensor (scalars
-    of float32 then). `histograms` holds samples, `images` and `audio` hold encoded bytes, `graph`
-    and `run_metadata` serialized messages, `hparams` the content of metadata without a value.
+    Points are written in the order of a training loop: the first points of all tags, then the
+    second ones, and so on. Scalars are written as `simple_value`, or as tensors of `dtype`. With
+    `as_tensors` all values are tensors, and float32 is the default for scalars.
 
-    Each call makes a new file, which is read after the earlier ones of the run; a `filename` that
-    exists is continued. `restart_at` is the step of a START that comes before the points.
+    The values of `histograms` are samples, those of `images` and `audio` encoded bytes. `graph` and
+    `run_metadata` are serialized messages, and `hparams` is the content of metadata without values.
+
+    Each call writes a new file, which is read after the run's earlier ones, or appends to the file
+    `filename` if it exists. `restart_at` is the step of a START event before the points.
     """
     directory = Path(logdir) / run
     directory.mkdir(parents=True, exist_ok=True)

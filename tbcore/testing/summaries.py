@@ -1,8 +1,8 @@
-"""Summary values as writers produce them, in both of their forms.
+"""Functions that make summary values as frameworks log them.
 
-Each function returns one `Summary.Value`. Most formats have two forms on disk: a field of their
-own (`simple_value`, `histo`, `image`, `audio`), and a tensor whose metadata names a plugin.
-Values in the tensor form carry their metadata; `EventFileWriter` says on which records it stays.
+Each returns one `Summary.Value`. Most data has two forms on disk: a field of its own
+(`simple_value`, `histo`, `image`, `audio`), and a tensor whose metadata names a plugin. Here each
+tensor has the metadata; an `EventFileWriter` may remove it from later values of a tag.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ DataClass = Literal["unknown", "scalar", "tensor", "blob_sequence"]
 _DATA_CLASSES: dict[DataClass, int] = {"unknown": 0, "scalar": 1, "tensor": 2, "blob_sequence": 3}
 
 Domain = Sequence[float] | Sequence[str] | Sequence[bool] | tuple[float, float]
-"""What a hyperparameter may be: a list of values, or a tuple (lowest, highest)."""
+"""The valid values of a hyperparameter: a list of them, or a tuple (lowest, highest)."""
 
 WAV_ENCODING = b"\x10\x0b"
-"""Content of audio metadata that says WAV: field 2 (`encoding`), value 11."""
+"""Plugin content of audio metadata for WAV: field 2 (`encoding`) with value 11."""
 
 
 class _DataType(NamedTuple):
     number: int
-    """In the enum DataType."""
+    """Value in the enum DataType."""
     dtype: str
-    """What numpy reads in `tensor_content`."""
+    """dtype of the numbers in `tensor_content`."""
     field: str
-    """The typed list of TensorProto."""
+    """Name of the repeated field of TensorProto for numbers of the type."""
 
 
 DATA_TYPES = {
@@ -60,10 +60,10 @@ DATA_TYPES = {
     "uint32": _DataType(22, "<u4", "uint32_val"),
     "uint64": _DataType(23, "<u8", "uint64_val"),
 }
-"""The numeric types of a tensor by name; `string_tensor` makes those of strings.
+"""The numeric types of a tensor by name. (For strings, see `string_tensor`.)
 
-The quantized ones are given as the integers that are stored. tbcore and TensorBoard keep tensors of
-them, and tbcore decodes none. Source: types.proto and tensor.proto.
+Values of the quantized types `q...` are the integers that are stored. tbcore and TensorBoard keep
+such tensors, but tbcore does not decode them. Source: types.proto and tensor.proto.
 """
 
 
@@ -72,8 +72,8 @@ def scalar(
 ) -> Summary.Value:
     """One number: `simple_value`, or with a `dtype` a tensor of plugin `scalars`.
 
-    `dtype` is a name of DATA_TYPES. A tensor keeps its number in the typed list, or with `content`
-    in `tensor_content`.
+    `dtype` is a name in DATA_TYPES. With `content` the number is in the tensor's `tensor_content`,
+    else in the repeated field for its type.
     """
     if dtype is None:
         return Summary.Value(tag=tag, simple_value=value)
@@ -87,8 +87,8 @@ def histogram(
 ) -> Summary.Value:
     """A histogram of the samples with buckets of equal width.
 
-    As `histo` with right edges and counts, or as a float64 tensor of shape (num_buckets, 3) with
-    rows of left edge, right edge and count. Without samples there are no buckets.
+    It is a `histo` with right edges and counts, or a float64 tensor of shape (num_buckets, 3) with
+    rows of left edge, right edge and count. Without samples it has no buckets.
     """
     data = np.asarray(samples, np.float64).ravel()
     counts, edges = np.histogram(data, num_buckets if data.size else 1)
@@ -118,10 +118,10 @@ def image(
     height: int | None = None,
     as_tensor: bool = False,
 ) -> Summary.Value:
-    """An encoded image, or with `as_tensor` several of one size.
+    """An encoded image, or with `as_tensor` several of the same size.
 
-    Width and height in pixels are read from a PNG's header when they are not given. The tensor
-    holds the strings width, height, first image, second image and so on.
+    `width` and `height` are in pixels; without them, they are read from the header of a PNG. The
+    tensor has the strings width, height, first image, second image and so on.
     """
     images = [encoded] if isinstance(encoded, bytes) else list(encoded)
     if width is None or height is None:
@@ -130,7 +130,9 @@ def image(
         strings = [b"%d" % width, b"%d" % height, *images]
         return string_tensor(tag, strings, plugin_name="images", data_class="blob_sequence")
     if len(images) != 1:
-        raise ValueError(f"the image field holds one image, not {len(images)}; use as_tensor=True")
+        raise ValueError(
+            f"the field `image` holds one image, got {len(images)}; use as_tensor=True"
+        )
     value = Summary.Value(tag=tag)
     value.image.width = width
     value.image.height = height
@@ -149,10 +151,11 @@ def audio(
     content_type: str = "audio/wav",
     as_tensor: bool = False,
 ) -> Summary.Value:
-    """An encoded clip, or with `as_tensor` several with a label each.
+    """An encoded clip, or with `as_tensor` several, each with a label.
 
-    The tensor has the shape (num_clips, 2), rows of clip and label, and metadata that says WAV.
-    `sample_rate` is in hertz; it, `length_frames` and `content_type` are for the audio field.
+    The tensor has rows of clip and label, of shape (num_clips, 2), and metadata for WAV.
+    `sample_rate` in hertz, `length_frames` and `content_type` are written to the field `audio`
+    only.
     """
     clips = [encoded] if isinstance(encoded, bytes) else list(encoded)
     if as_tensor:
@@ -171,7 +174,7 @@ def audio(
             data_class="blob_sequence",
         )
     if len(clips) != 1:
-        raise ValueError(f"the audio field holds one clip, not {len(clips)}; use as_tensor=True")
+        raise ValueError(f"the field `audio` holds one clip, got {len(clips)}; use as_tensor=True")
     value = Summary.Value(tag=tag)
     value.audio.sample_rate = sample_rate
     value.audio.num_channels = 1
@@ -182,7 +185,7 @@ def audio(
 
 
 def text(tag: str, texts: str | Sequence[str] | Sequence[Sequence[str]]) -> Summary.Value:
-    """Text of any rank up to two: one string, a list, or a list of rows."""
+    """A text: one string, a list of strings, or a table as a list of rows."""
     if isinstance(texts, str):
         return string_tensor(
             tag, [texts.encode()], shape=(), plugin_name="text", data_class="tensor"
@@ -193,7 +196,7 @@ def text(tag: str, texts: str | Sequence[str] | Sequence[Sequence[str]]) -> Summ
 
 
 def metadata_only(tag: str, plugin_name: str, plugin_content: bytes = b"") -> Summary.Value:
-    """Metadata and no value at all, as hyperparameters are written."""
+    """Metadata without a value, as hyperparameters are logged."""
     return Summary.Value(tag=tag, metadata=metadata(plugin_name, plugin_content))
 
 
@@ -202,15 +205,19 @@ def pr_curve(
 ) -> Summary.Value:
     """A precision-recall curve, as TensorBoard's plugin `pr_curves` logs it.
 
-    `labels` are true or false, `predictions` in [0, 1], both of one length. The tensor is float32
-    of shape (6, num_thresholds): true positives, false positives, true negatives, false negatives,
-    precision and recall at thresholds that rise from 0 to 1.
+    `labels` are true or false, and `predictions`, of the same length, are in [0, 1]. The tensor is
+    float32 of shape (6, num_thresholds). Its rows are true positives, false positives, true
+    negatives, false negatives, precision and recall, at ascending thresholds from 0 to 1.
     """
+    # 1. Predict true where a prediction is at least the threshold: shape (num_thresholds, n).
+    # 2. Count the four outcomes at each threshold.
+    # 3. Stack them with precision and recall, which are 0 where they would be 0 / 0.
     truth = np.asarray(labels, bool).ravel()
     thresholds = np.linspace(0, 1, num_thresholds)
-    chosen = np.asarray(predictions, np.float64).ravel() >= thresholds[:, None]
-    tp, fp = (chosen & truth).sum(1), (chosen & ~truth).sum(1)
-    tn, fn = (~chosen & ~truth).sum(1), (~chosen & truth).sum(1)
+    predicted = np.asarray(predictions, np.float64).ravel() >= thresholds[:, None]  # 1
+    tp, fp = (predicted & truth).sum(1), (predicted & ~truth).sum(1)  # 2
+    tn, fn = (~predicted & ~truth).sum(1), (~predicted & truth).sum(1)
+    # 3
     rows = np.stack([tp, fp, tn, fn, tp / np.maximum(tp + fp, 1), tp / np.maximum(tp + fn, 1)])
     return tensor(
         tag,
@@ -228,9 +235,10 @@ def experiment(
     description: str = "",
     created: float = 0.0,
 ) -> Summary.Value:
-    """What is varied and measured in all runs: belongs into a run above those of the sessions.
+    """The hyperparameters and metrics of an experiment, for a run above those of its sessions.
 
-    `metrics` are tags of scalars. `created` is in seconds since the epoch.
+    `hparams` maps names to valid values. `metrics` are tags of scalars. `created` is in seconds
+    since the epoch.
     """
     content = bytes_field(1, description) + double_field(3, created)
     for name, domain in hparams.items():
@@ -252,7 +260,7 @@ def experiment(
 def session_start(
     hparams: Mapping[str, float | str | bool], *, group: str = "", start: float = 0.0
 ) -> Summary.Value:
-    """Hyperparameters of a run, as it begins to train; `start` is in seconds since the epoch."""
+    """The hyperparameters of a run, logged at its start; `start` is in seconds since the epoch."""
     fields = [
         bytes_field(1, bytes_field(1, name) + bytes_field(2, _hparam(value)))
         for name, value in hparams.items()
@@ -263,7 +271,7 @@ def session_start(
 
 
 def session_end(status: int = 1, end: float = 0.0) -> Summary.Value:
-    """How training ended: 1 for success, 2 for failure; `end` is in seconds since the epoch."""
+    """The end of a run: `status` is 1 for success, 2 for failure; `end` is in epoch seconds."""
     content = bytes_field(4, bytes([1 << 3, status]) + double_field(2, end))
     return metadata_only("_hparams_/session_end_info", "hparams", content)
 
@@ -279,7 +287,7 @@ def tensor(
     plugin_content: bytes = b"",
     data_class: DataClass = "unknown",
 ) -> Summary.Value:
-    """A numeric tensor of any shape; with metadata when a plugin is named."""
+    """A numeric tensor of any shape, with metadata if `plugin_name` is set."""
     proto = tensor_proto(values, dtype, content=content, shape=shape)
     return _with_metadata(
         Summary.Value(tag=tag, tensor=proto), plugin_name, plugin_content, data_class
@@ -295,7 +303,7 @@ def string_tensor(
     plugin_content: bytes = b"",
     data_class: DataClass = "unknown",
 ) -> Summary.Value:
-    """A tensor of byte strings in row-major order; of one dimension when no shape is given."""
+    """A tensor of byte strings in row-major order; it is one-dimensional if `shape` is None."""
     proto = TensorProto(dtype=7, string_val=strings)  # type: ignore[arg-type]
     proto.tensor_shape.SetInParent()
     for size in (len(strings),) if shape is None else shape:
@@ -306,7 +314,7 @@ def string_tensor(
 
 
 def chart_layout(categories: Mapping[str, Mapping[str, Sequence[Any]]]) -> Summary.Value:
-    """Charts that a run asks for, in the form that PyTorch's `add_custom_scalars` takes.
+    """The custom charts of a run, from the dict that PyTorch's `add_custom_scalars` takes.
 
     {"Losses": {"train and eval": ["Multiline", ["loss/.*"]]},
      "Price": {"range": ["Margin", ["price", "price/low", "price/high"]]}}
@@ -330,9 +338,10 @@ def chart_layout(categories: Mapping[str, Mapping[str, Sequence[Any]]]) -> Summa
 def tensor_proto(
     values: ArrayLike, dtype: str, *, content: bool = False, shape: bool = True
 ) -> TensorProto:
-    """A numeric TensorProto, its numbers in the typed list or as `tensor_content`.
+    """A numeric TensorProto, with its numbers in the repeated field for their type.
 
-    Without `shape` the message has no shape at all, as some writers leave it out for a scalar.
+    With `content` they are in `tensor_content` instead. Without `shape` the message has no shape,
+    as some writers log a scalar.
     """
     data_type = DATA_TYPES[dtype]
     array = _as_stored(values, dtype)
@@ -344,10 +353,10 @@ def tensor_proto(
     if content:
         proto.tensor_content = array.tobytes()
     else:
-        # half_val holds the 16 bits of a number as an integer.
+        # half_val has the 16 bits of each number as an integer.
         listed = array.view("<u2") if data_type.field == "half_val" else array
         if array.dtype.kind == "c":
-            # Real and imaginary parts in turn.
+            # Real and imaginary parts alternate.
             listed = np.ascontiguousarray(array).reshape(-1).view(f"<f{array.itemsize // 2}")
         getattr(proto, data_type.field).extend(listed.ravel().tolist())
     return proto
@@ -360,7 +369,7 @@ def metadata(
     data_class: DataClass = "unknown",
     display_name: str = "",
 ) -> SummaryMetadata:
-    """Metadata that says which plugin a tag was written for."""
+    """Metadata with the name of the plugin that a tag is for."""
     result = SummaryMetadata(display_name=display_name, data_class=_DATA_CLASSES[data_class])  # type: ignore[arg-type]
     result.plugin_data.plugin_name = plugin_name
     result.plugin_data.content = plugin_content
@@ -368,7 +377,7 @@ def metadata(
 
 
 def png(width: int = 1, height: int = 1, rgb: tuple[int, int, int] = (255, 128, 0)) -> bytes:
-    """A PNG file of one colour."""
+    """The content of a PNG file with one colour."""
     rows = (b"\x00" + bytes(rgb) * width) * height
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
     chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(rows)), (b"IEND", b""))
@@ -379,7 +388,7 @@ def png(width: int = 1, height: int = 1, rgb: tuple[int, int, int] = (255, 128, 
 
 
 def wav(samples: ArrayLike = (0.0,), sample_rate: int = 8000) -> bytes:
-    """A WAV file with one channel of 16 bits; samples are in [-1, 1], the rate in hertz."""
+    """The content of a mono 16-bit WAV file; samples are in [-1, 1], `sample_rate` is in hertz."""
     data = (np.clip(np.asarray(samples, np.float64), -1, 1) * 32767).astype("<i2").tobytes()
     fmt = struct.pack("<HHIIHH", 1, 1, sample_rate, sample_rate * 2, 2, 16)
     body = (
@@ -394,7 +403,7 @@ def wav(samples: ArrayLike = (0.0,), sample_rate: int = 8000) -> bytes:
 
 
 def _hparam(value: float | str | bool) -> bytes:
-    """A google.protobuf.Value: 2 is its field of a number, 3 of a text, 4 of a boolean."""
+    """A serialized google.protobuf.Value: field 2 for a number, 3 for a string, 4 for a bool."""
     if isinstance(value, bool):
         return bytes([4 << 3, value])
     if isinstance(value, str):
@@ -411,10 +420,11 @@ def _with_metadata(
 
 
 def _as_stored(values: ArrayLike, dtype: str) -> NDArray[Any]:
+    """The values as an array of the dtype that `tensor_content` has."""
     if dtype != "bfloat16":
         return np.asarray(values, dtype=DATA_TYPES[dtype].dtype)
-    # bfloat16 is the upper half of a float32: round to nearest, ties to even. A NaN would round
-    # to infinity, so its bits are cut off instead.
+    # bfloat16 is the upper half of a float32, rounded to nearest, ties to even. The lower half of a
+    # NaN is cut off instead, because rounding would make it infinity.
     bits = np.asarray(values, "<f4").view("<u4")
     rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
     return np.where(np.isnan(np.asarray(values, "<f4")), (bits >> 16) | 0x40, rounded).astype("<u2")

@@ -1,6 +1,6 @@
-"""Wire: fields of protobuf messages, written by hand.
+"""Wire: encodes fields of protobuf messages by hand.
 
-For messages that belong to a plugin, which the core has no classes of.
+For messages of plugins, for which the core has no generated classes.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import struct
 
 
 def varint(number: int) -> bytes:
-    """A number that is not negative, seven bits a byte."""
+    """Encodes a non-negative number as a varint: seven bits per byte, the lowest first."""
     parts = bytearray()
     while number >= 0x80:
         parts.append(number & 0x7F | 0x80)
@@ -18,16 +18,16 @@ def varint(number: int) -> bytes:
 
 
 def varint_field(number: int, value: int) -> bytes:
-    """A field of whole numbers, or of yes and no."""
+    """Encodes a field of an integer, enum or bool type."""
     return varint(number << 3) + varint(value)
 
 
 def double_field(number: int, value: float) -> bytes:
-    """A field of a double."""
+    """Encodes a field of type double."""
     return struct.pack("<Bd", number << 3 | 1, value)
 
 
 def bytes_field(number: int, content: bytes | str) -> bytes:
-    """A field of bytes, of a text or of a message."""
+    """Encodes a field of type bytes or string, or one that holds a serialized message."""
     data = content.encode() if isinstance(content, str) else content
     return varint(number << 3 | 2) + varint(len(data)) + data

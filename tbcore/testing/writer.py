@@ -1,4 +1,4 @@
-"""EventFileWriter: writes event files, one record after another."""
+"""EventFileWriter: appends records to an event file."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from tbcore.eventfiles.proto.summary_pb2 import Summary
 from tbcore.testing import summaries
 
 WALL_TIME = 1_700_000_000.0
-"""Of the first event, in seconds since the epoch, unless another is given: tests want the same
-file each time."""
+"""Default wall time of the first event, in seconds since the epoch. It is fixed, so that tests
+write the same file each time."""
 
 MetadataOn = Literal["first", "every", "never"]
 Damage = Literal["length", "payload", "torn"]
@@ -32,11 +32,11 @@ def record_bytes(payload: bytes) -> bytes:
 class EventFileWriter:
     """Appends events to one file.
 
-    A new file starts with an event that names its version; an existing one is continued without.
-    Events that are given no wall time are one second apart. `metadata` says on which records of a
-    tag its metadata stays: the "first" that this writer writes, "every", or "never".
+    A new file starts with an event that has the version of the format. Events without an explicit
+    wall time are one second apart. `metadata` selects the records that keep the metadata of their
+    tag: the "first" of this writer, "every" one, or "never" any.
 
-    Bytes reach the file with `flush()`, `close()` or the end of a `with` block.
+    Written bytes are in the file after `flush()`, `close()` or the end of a `with` block.
     """
 
     def __init__(
@@ -49,8 +49,8 @@ class EventFileWriter:
     ) -> None:
         """Opens the file and creates its directory.
 
-        `file_version` None leaves the first event out. `wall_time` is that of the first event, in
-        seconds since the epoch.
+        With a `file_version` of None the event with the version is left out. `wall_time` is the
+        time of the first event, in seconds since the epoch.
         """
         self.path = Path(path)
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -100,7 +100,7 @@ class EventFileWriter:
         as_tensor: bool = False,
         wall_time: float | None = None,
     ) -> None:
-        """Writes an image whose size stands in its PNG header; several with `as_tensor`."""
+        """Writes a PNG image; with `as_tensor` it may be several."""
         self.add_summary(
             step, summaries.image(tag, encoded, as_tensor=as_tensor), wall_time=wall_time
         )
@@ -114,7 +114,7 @@ class EventFileWriter:
         as_tensor: bool = False,
         wall_time: float | None = None,
     ) -> None:
-        """Writes a clip; several with `as_tensor`."""
+        """Writes a clip; with `as_tensor` it may be several."""
         self.add_summary(
             step, summaries.audio(tag, encoded, as_tensor=as_tensor), wall_time=wall_time
         )
@@ -137,7 +137,7 @@ class EventFileWriter:
         plugin_content: bytes = b"",
         wall_time: float | None = None,
     ) -> None:
-        """Writes a numeric tensor of any shape, with metadata when a plugin is named."""
+        """Writes a numeric tensor of any shape, with metadata if `plugin_name` is set."""
         value = summaries.tensor(
             tag,
             values,
@@ -177,7 +177,7 @@ class EventFileWriter:
     def add_run_metadata(
         self, tag: str, run_metadata: bytes, *, step: int = 0, wall_time: float | None = None
     ) -> None:
-        """Writes a serialized RunMetadata under a tag."""
+        """Writes a serialized RunMetadata with a tag."""
         event = Event(step=step)
         event.tagged_run_metadata.tag = tag
         event.tagged_run_metadata.run_metadata = run_metadata
@@ -190,7 +190,7 @@ class EventFileWriter:
         *,
         wall_time: float | None = None,
     ) -> None:
-        """Writes that training began, ended or saved a checkpoint at this step."""
+        """Writes an event for the start, the end or a checkpoint of training at a step."""
         event = Event(step=step)
         event.session_log.status = {"START": 1, "STOP": 2, "CHECKPOINT": 3}[status]  # type: ignore[assignment]
         self._add(event, wall_time)
@@ -206,7 +206,7 @@ class EventFileWriter:
     def add_event(self, event: Event | None = None, **fields: Any) -> None:
         """Writes any event, given as a message or by its fields.
 
-        Fields make an event with a wall time of its own; a message is written as it is.
+        A message is written as it is. An event of fields without `wall_time` gets the next one.
         """
         if event is not None:
             self.add_record(event.SerializeToString())
@@ -215,10 +215,10 @@ class EventFileWriter:
             self._add(Event(**fields), wall_time)
 
     def add_record(self, payload: bytes, *, damage: Damage | None = None) -> None:
-        """Writes a record with this payload, whatever it is.
+        """Writes a record with any payload.
 
-        With `damage` it is broken: the checksum of its "length" is wrong, that of its "payload" is,
-        or the file ends half-way ("torn"), as it does while a program writes.
+        `damage` makes the record invalid: with a wrong checksum of its "length" or of its
+        "payload", or without its second half ("torn"), as while a program writes it.
         """
         record = bytearray(record_bytes(payload))
         if damage == "length":
@@ -230,15 +230,15 @@ class EventFileWriter:
         self.add_bytes(bytes(record))
 
     def add_bytes(self, data: bytes) -> None:
-        """Writes bytes without a frame: half a record, or nonsense."""
+        """Writes bytes as they are, such as part of a record, or bytes that are not one."""
         self._file.write(data)
 
     def flush(self) -> None:
-        """Makes what was written visible to readers of the file."""
+        """Makes all written records visible to readers of the file."""
         self._file.flush()
 
     def close(self) -> None:
-        """Flushes and closes; may be called twice."""
+        """Flushes and closes the file; closing it again does nothing."""
         self._file.close()
 
     def __enter__(self) -> Self:
@@ -259,7 +259,7 @@ def _masked_crc(data: bytes) -> bytes:
 
 
 def _num_records(path: Path) -> int:
-    # Trusts the lengths: this is for files that a test wrote.
+    # The lengths are not checked, because a test wrote the file.
     data = path.read_bytes()
     offset = num_records = 0
     while offset + 16 <= len(data):

@@ -29,9 +29,9 @@ def test_a_period_that_is_not_taken_leaves_the_bytes_as_they_are() -> None:
     data = b"".join(map(record_bytes, payloads))
     buffer = bytearray(data + bytes(64))
     period = RowTemplate([layout], Tuning())
-    assert period.count_rows(buffer, 0, len(data) + 64, least=101) == 0, "others come behind"
+    assert period.count_rows(buffer, 0, len(data) + 64, min_rows=101) == 0, "others come behind"
     assert buffer[: len(data)] == data
-    assert period.count_rows(buffer, 0, len(data), least=101) == 100
+    assert period.count_rows(buffer, 0, len(data), min_rows=101) == 100
     assert buffer[: len(data)] != data, "or there is nothing to be careful about"
 
 

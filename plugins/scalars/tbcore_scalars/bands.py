@@ -1,11 +1,11 @@
-"""One line for a group of runs: their mean, and a band that shows how far apart they are.
+"""Bands: one line for a group of runs, their mean, with a band that shows how far they spread.
 
-Runs of a group are rarely logged at the same x. Each is therefore brought to common points first:
-where it has rows of its own near a point, by their mean; between two of its rows by the straight
-line that a chart draws, when both are finite; and nowhere beyond its ends.
+Runs of a group are rarely logged at the same x, so each run is first resampled at common points. If
+the run has rows near a point, its value is their mean. Between two of its rows, it is interpolated
+linearly if both are finite. The run is not extrapolated beyond its ends.
 
-A run has one value at an x. Of rows with the same x the last one logged counts, and where a job was
-restarted at an earlier x, its new rows count from there on and the old ones no more.
+A run has one value at each x. Of several rows with the same x, the last one logged is used. After
+a restart at an earlier x, the new rows replace all old rows from that x on.
 """
 
 from __future__ import annotations
@@ -22,30 +22,35 @@ from tbcore_scalars.windows import Line, Scale, as_x, finite_part, pixel_edges
 Floats = NDArray[np.float64]
 Spread = Literal["range", "deviation", "quartiles"]
 
-_MANY_ROWS = 1 << 20
-"""Of more rows than that the distinct x are not looked for: they are more than pixels."""
+_MAX_ROWS_TO_SORT = 1 << 20
+"""Above this number of rows, distinct x are not counted: there are surely more than pixels."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Band:
-    """Columns of shape (n,); NaN in the first three where no run has a finite value."""
+    """The band of one group, as columns of shape (num_points,).
+
+    `mean`, `low` and `high` are NaN where no run has a finite value.
+    """
 
     x: Floats
+    """Ascending."""
     mean: Floats
     low: Floats
-    """Least value, mean less the sample standard deviation, or first quartile."""
+    """The minimum, the mean minus the sample standard deviation, or the first quartile."""
     high: Floats
+    """The maximum, the mean plus the sample standard deviation, or the third quartile."""
     count: Floats
-    """How many runs are in the mean."""
+    """Number of runs in the mean."""
     nonfinite: Floats
-    """How many runs have a row there that is not finite, or lie between two of which one is not.
+    """Number of runs with a non-finite row at the point, or next to it if they have no row there.
 
-    In a column of pixels a run can be counted here and be in the mean, with its other rows.
+    A run with several rows in a pixel column can be counted both here and in `count`.
     """
     num_inside: int
-    """Rows of all runs in the part that is shown."""
+    """Number of rows of all runs in the displayed range."""
     is_reduced: bool
-    """Whether the points are columns of pixels, because there are more x than these can show."""
+    """Whether the points are pixel columns, because there are too many distinct x."""
 
 
 def band_of(
@@ -56,24 +61,28 @@ def band_of(
     spread: Spread,
     scale: Scale = "linear",
 ) -> Band:
-    """The band between two x on so many pixels, of a line and its values for each run.
+    """The band of some runs between two x, for a chart of this many pixels.
 
-    The points are the x at which any run has a row, or the middles of the pixel columns when those
-    are more than 2 for each pixel.
+    `runs` are pairs of a line and its values, which may be smoothed. The points are all x at which
+    any run has a row or, if there are more than 2 per pixel, the middles of the pixel columns.
     """
-    rows = [_around(start, stop, *_counted_rows(line, value)) for line, value in runs]
+    # 1. Get each run's effective rows in the range.
+    # 2. Choose the points.
+    # 3. Resample each run at the points.
+    # 4. Summarize the runs at each point, and drop the points without any run.
+    rows = [_rows_around(start, stop, *_effective_rows(line, value)) for line, value in runs]  # 1
     inside = [x[(x >= start) & (x <= stop)] for x, _ in rows]
-    edges = pixel_edges(start, stop, pixels, scale)
-    distinct = _distinct(inside, 2 * (len(edges) - 1))
+    edges = pixel_edges(start, stop, pixels, scale)  # 2
+    distinct = _distinct_x(inside, 2 * (len(edges) - 1))
     points = (edges[1:] + edges[:-1]) / 2 if distinct is None else distinct
-    values = np.full((len(rows), len(points)), np.nan)
-    is_odd = np.zeros(values.shape, np.bool_)
+    values = np.full((len(rows), len(points)), np.nan)  # 3
+    is_nonfinite = np.zeros(values.shape, np.bool_)
     for i, (x, value) in enumerate(rows):
         if len(x) and len(points):
             ends = min(edges[0], points[0]), max(edges[-1], points[-1])
-            values[i], is_odd[i] = _at(points, ends, x, value)
-    count = (~np.isnan(values)).sum(axis=0)
-    nonfinite = is_odd.sum(axis=0)
+            values[i], is_nonfinite[i] = _resample(points, ends, x, value)
+    count = (~np.isnan(values)).sum(axis=0)  # 4
+    nonfinite = is_nonfinite.sum(axis=0)
     is_shown = count + nonfinite > 0
     mean, low, high = np.full((3, len(points)), np.nan)
     has_mean = count > 0
@@ -92,12 +101,13 @@ def band_of(
 
 
 def _summary(values: Floats, spread: Spread) -> tuple[Floats, Floats, Floats]:
-    """Mean, low and high of columns that each have a value."""
+    """Mean, low and high of each column; every column must have at least one value."""
     mean = np.nanmean(values, axis=0)
     if spread == "range":
         return mean, np.nanmin(values, axis=0), np.nanmax(values, axis=0)
     if spread == "deviation":
-        # Of the sample: over n - 1, as runs are few of many that could be. One run alone has none.
+        # The sample standard deviation, over n - 1: the runs are a sample of all possible runs. For
+        # a single run it is 0.
         squares = np.nansum(np.square(values - mean), axis=0)
         degrees = np.maximum((~np.isnan(values)).sum(axis=0) - 1, 1)
         deviation = np.sqrt(squares / degrees)
@@ -106,9 +116,12 @@ def _summary(values: Floats, spread: Spread) -> tuple[Floats, Floats, Floats]:
     return mean, low, high
 
 
-def _counted_rows(line: Line, value: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The rows that count, x rising: of each segment those before any later segment begins."""
-    parts = []
+def _effective_rows(line: Line, value: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """x and value of the rows that are not replaced by later ones; x is strictly ascending."""
+    # 1. From the last segment to the first, keep the rows before the x at which a later one begins.
+    # 2. Join the segments in ascending order of x.
+    # 3. Of rows with the same x, keep the last.
+    parts = []  # 1
     limit = None
     for first, end in reversed(line.bounds()):
         first, end = finite_part(line.x, first, end)
@@ -117,17 +130,20 @@ def _counted_rows(line: Line, value: NDArray[Any]) -> tuple[NDArray[Any], NDArra
         if first < end:
             limit = line.x[first]
             parts.append(slice(first, end))
-    if len(parts) == 1:
+    if len(parts) == 1:  # 2
         x, value = line.x[parts[0]], value[parts[0]]
     else:
         x = np.concatenate([line.x[:0], *(line.x[part] for part in reversed(parts))])
         value = np.concatenate([value[:0], *(value[part] for part in reversed(parts))])
-    is_last = np.append(x[1:] != x[:-1], True)[: len(x)]
+    is_last = np.append(x[1:] != x[:-1], True)[: len(x)]  # 3
     return (x, value) if is_last.all() else (x[is_last], value[is_last])
 
 
-def _around(start: float, stop: float, x: NDArray[Any], value: Any) -> tuple[Floats, Floats]:
-    """The rows between two x, and one more on both sides; NaN for all that is not finite."""
+def _rows_around(start: float, stop: float, x: NDArray[Any], value: Any) -> tuple[Floats, Floats]:
+    """x and value of the rows between two x, and of one more on each side.
+
+    Infinite values are replaced by NaN.
+    """
     first = max(int(np.searchsorted(x, as_x(start, x, "left"))) - 1, 0)
     end = int(np.searchsorted(x, as_x(stop, x, "right"), "right")) + 1
     value = value[first:end].astype(np.float64)
@@ -135,43 +151,50 @@ def _around(start: float, stop: float, x: NDArray[Any], value: Any) -> tuple[Flo
     return x[first:end].astype(np.float64), value
 
 
-def _distinct(inside: Sequence[Floats], most: int) -> Floats | None:
-    """All x, rising; None when they are too many."""
-    if sum(map(len, inside)) > _MANY_ROWS:
+def _distinct_x(inside: Sequence[Floats], limit: int) -> Floats | None:
+    """All distinct x in ascending order; None if there are more than `limit`."""
+    if sum(map(len, inside)) > _MAX_ROWS_TO_SORT:
         return None
     distinct = np.unique(np.concatenate([np.empty(0), *inside]))
-    return distinct if len(distinct) <= most else None
+    return distinct if len(distinct) <= limit else None
 
 
-def _at(
+def _resample(
     points: Floats, ends: tuple[float, float], x: Floats, value: Floats
 ) -> tuple[Floats, NDArray[np.bool_]]:
-    """Values at the points, NaN beyond the ends of x; and where a value is not finite.
+    """A run's values at the points, and whether each of them involves a non-finite row.
 
-    A point has the mean of the rows between the ends that are nearer to it than to any other; where
-    there are none, what the line through the means beside it has.
+    A point's own rows are those that are nearer to it than to any other point, and between the
+    ends. Its value is the mean of its own finite rows. Without own rows, it is interpolated between
+    the means on both sides. It is NaN where that is impossible, and beyond the ends of `x`.
     """
-    borders = (points[1:] + points[:-1]) / 2
+    # 1. Split the rows into groups at the borders between points, and at both ends.
+    # 2. Compute each group's mean over its finite rows; NaN if there are none.
+    # 3. Interpolate between the means at all points. Next to a NaN the result is NaN.
+    # 4. Replace the values of points with own rows by the mean of their group.
+    # 5. Reset points beyond the ends of x, to which interp extends the first and last mean.
+    borders = (points[1:] + points[:-1]) / 2  # 1
     inner = np.searchsorted(x, ends[0]), np.searchsorted(x, ends[1], "right")
     cuts = np.searchsorted(x, borders)
     starts = np.unique(np.concatenate([[0], inner, cuts]))
     starts = starts[starts < len(x)]
     lengths = np.diff(starts, append=len(x))
-    is_finite = ~np.isnan(value)
+
+    is_finite = ~np.isnan(value)  # 2
     finite_lengths = np.add.reduceat(is_finite.astype(np.float64), starts)
     sums = np.add.reduceat(np.where(is_finite, value, 0.0), starts)
-    # What has no finite row is NaN, and so is the line to its neighbours.
-    nothing = np.full(len(sums), np.nan)
-    means = np.divide(sums, finite_lengths, out=nothing, where=finite_lengths > 0)
-    values = np.interp(points, np.add.reduceat(x, starts) / lengths, means)
+    all_nan = np.full(len(sums), np.nan)
+    means = np.divide(sums, finite_lengths, out=all_nan, where=finite_lengths > 0)
 
-    firsts, stops = np.append(inner[0], cuts), np.append(cuts, inner[1])
+    values = np.interp(points, np.add.reduceat(x, starts) / lengths, means)  # 3
+
+    firsts, stops = np.append(inner[0], cuts), np.append(cuts, inner[1])  # 4
     has_own = firsts < stops
     own = np.searchsorted(starts, firsts[has_own])
     values[has_own] = means[own]
-    is_odd = np.isnan(values)
-    is_odd[has_own] |= (finite_lengths < lengths)[own]
+    is_nonfinite = np.isnan(values)
+    is_nonfinite[has_own] |= (finite_lengths < lengths)[own]
 
-    is_beyond = ~has_own & ((points < x[0]) | (points > x[-1]))
-    values[is_beyond], is_odd[is_beyond] = np.nan, False
-    return values, is_odd
+    is_beyond = ~has_own & ((points < x[0]) | (points > x[-1]))  # 5
+    values[is_beyond], is_nonfinite[is_beyond] = np.nan, False
+    return values, is_nonfinite

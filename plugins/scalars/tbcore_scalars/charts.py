@@ -1,4 +1,4 @@
-"""Answers to what a chart asks: lines and bands, read from the series at full resolution."""
+"""Charts: the lines and bands of a chart, computed from all points of the series."""
 
 from __future__ import annotations
 
@@ -12,61 +12,62 @@ from numpy.typing import NDArray
 
 from tbcore import Claims, Multiplexer, NotFoundError, ScalarSeries
 from tbcore_scalars.bands import band_of
-from tbcore_scalars.questions import BandsQuestion, LinesQuestion, Window
+from tbcore_scalars.request_parsing import BandsRequest, LinesRequest, Window
 from tbcore_scalars.smoothing import point_weight, smoothed
-from tbcore_scalars.windows import Line, Scale, count_between, line_of, places_between
+from tbcore_scalars.windows import Line, Scale, count_between, line_of, select_indices
 
 Table = dict[str, NDArray[np.float64]]
 
 
-class Answer(NamedTuple):
-    """The header and the tables of a `columns_response`."""
+class ChartData(NamedTuple):
+    """The header and the tables for a `columns_response`."""
 
     header: dict[str, Any]
     tables: list[Table]
 
 
 class Charts:
-    """Reads from a multiplexer what charts show."""
+    """Reads the data of charts from a multiplexer."""
 
     def __init__(self, multiplexer: Multiplexer, claims: Claims) -> None:
         self._multiplexer = multiplexer
         self._claims = claims
         self._instance = secrets.token_hex(4)
-        """Generations of another server, or of this one before it was started again, differ."""
+        """Random prefix of generations, so that those of different servers differ."""
 
-    def lines(self, question: LinesQuestion) -> Answer:
-        """Of each run that has the tag: what it has, and the rows to draw.
+    def lines(self, request: LinesRequest) -> ChartData:
+        """The metadata and the rows to draw of each run that has the tag.
 
-        Runs whose generation is the known one have no rows; runs without the tag are left out.
+        There are no rows for runs whose generation the client already has.
         """
-        window = question.window
-        # Asked for first: rows that arrive meanwhile belong to a later generation, and are asked
-        # for once more.
+        window = request.window
+        # Get the generations before reading. Rows that are committed in between belong to a later
+        # generation, so the client requests them again.
         generations = self._multiplexer.run_generations()
         runs = [
             (run, series, line_of(series, window.axis))
-            for run, series in self._series(question.tag, question.runs)
+            for run, series in self._series(request.tag, request.runs)
         ]
         start, stop = _extent(window, [line for *_, line in runs])
-        answer = Answer({"tag": question.tag, "x": window.axis, "from": start, "to": stop}, [])
+        header = {"tag": request.tag, "x": window.axis, "from": start, "to": stop}
+        data = ChartData(header, [])
         is_whole = window.start is None and window.stop is None
-        wide = _widened(start, stop, question.margin, window.scale)
-        pixels = math.ceil(window.pixels * (1 + 2 * question.margin))
+        widened = _widen(start, stop, request.margin, window.scale)
+        pixels = math.ceil(window.pixels * (1 + 2 * request.margin))
         entries: list[dict[str, Any]] = []
         for run, series, line in runs:
             generation = f"{self._instance}.{generations.get(run, 0)}"
-            if question.known.get(run) == generation:
+            if request.known.get(run) == generation:
                 entries.append({"run": run, "generation": generation, "unchanged": True})
-                answer.tables.append({})
+                data.tables.append({})
                 continue
-            # A line that is shown whole is reduced by its own length, whatever stands beside it: it
-            # may be drawn with others, later.
-            part = line.extent() or wide if is_whole else wide
-            places = places_between(line, *part, pixels, window.scale)
-            answer.tables.append(_table(series, line, places, window.smoothing))
-            x = line.x[places]
-            segments = np.unique(np.searchsorted(places, line.starts))
+            # A request for whole lines reduces each line relative to its own extent, independently
+            # of the other runs: the client may later draw it together with others.
+            extent = line.extent() or widened if is_whole else widened
+            indices = select_indices(line, *extent, pixels, window.scale)
+            data.tables.append(_table(series, line, indices, window.smoothing))
+            x = line.x[indices]
+            segments = np.unique(np.searchsorted(indices, line.starts))
             entries.append(
                 {
                     "run": run,
@@ -76,29 +77,29 @@ class Charts:
                     "num_inside": count_between(line, start, stop),
                     "num_shown": int(((x >= start) & (x <= stop)).sum()),
                     "start_time": float(series.wall_time[0]) if len(series) else None,
-                    "segments": segments[segments < len(places)],
+                    "segments": segments[segments < len(indices)],
                 }
             )
-        answer.header["runs"] = entries
-        return answer
+        data.header["runs"] = entries
+        return data
 
-    def bands(self, question: BandsQuestion) -> Answer:
-        """Of each group one table; it is empty when no run of the group has the tag."""
-        window = question.window
+    def bands(self, request: BandsRequest) -> ChartData:
+        """One table for each group, which is empty if no run of the group has the tag."""
+        window = request.window
         groups = {
             name: [
-                (line, _value(line, window.smoothing))
-                for _, series in self._series(question.tag, runs)
+                (line, _smoothed_value(line, window.smoothing))
+                for _, series in self._series(request.tag, runs)
                 for line in [line_of(series, window.axis)]
             ]
-            for name, runs in question.groups.items()
+            for name, runs in request.groups.items()
         }
         start, stop = _extent(window, [line for lines in groups.values() for line, _ in lines])
-        answer = Answer({"tag": question.tag, "x": window.axis, "from": start, "to": stop}, [])
-        answer.header["groups"] = []
+        header = {"tag": request.tag, "x": window.axis, "from": start, "to": stop, "groups": []}
+        data = ChartData(header, [])
         for name, lines in groups.items():
-            band = band_of(lines, start, stop, window.pixels, question.spread, window.scale)
-            answer.header["groups"].append(
+            band = band_of(lines, start, stop, window.pixels, request.spread, window.scale)
+            data.header["groups"].append(
                 {
                     "group": name,
                     "num_runs": len(lines),
@@ -106,7 +107,7 @@ class Charts:
                     "reduced": band.is_reduced,
                 }
             )
-            answer.tables.append(
+            data.tables.append(
                 {
                     "x": band.x,
                     "mean": band.mean,
@@ -116,18 +117,18 @@ class Charts:
                     "nonfinite": band.nonfinite,
                 }
             )
-        return answer
+        return data
 
     def _series(self, tag: str, runs: Iterable[str]) -> Iterable[tuple[str, ScalarSeries]]:
         for run in runs:
             try:
                 yield run, self._multiplexer.scalars(run, tag, claims=self._claims)
             except NotFoundError:
-                continue  # a run may vanish at any time, when its files are deleted
+                continue  # The tag does not exist, or the run was deleted in the meantime.
 
 
 def _extent(window: Window, lines: list[Line]) -> tuple[float, float]:
-    """The window's bounds, where it has none those of the lines together; (0, 1) without any."""
+    """The window's bounds. Missing bounds are those of all lines; 0 and 1 if there are no lines."""
     extents = [extent for line in lines if (extent := line.extent()) is not None]
     first = min((low for low, _ in extents), default=0.0)
     last = max((high for _, high in extents), default=1.0)
@@ -136,8 +137,8 @@ def _extent(window: Window, lines: list[Line]) -> tuple[float, float]:
     return start, max(start, stop)
 
 
-def _widened(start: float, stop: float, margin: float, scale: Scale) -> tuple[float, float]:
-    """A part and what lies beside it; on a logarithmic axis by factors."""
+def _widen(start: float, stop: float, margin: float, scale: Scale) -> tuple[float, float]:
+    """A range extended by a share of itself on both sides, measured on the axis's scale."""
     if scale == "log" and 0 < start < stop:
         factor = (stop / start) ** margin
         return start / factor, stop * factor
@@ -145,21 +146,20 @@ def _widened(start: float, stop: float, margin: float, scale: Scale) -> tuple[fl
     return start - more, stop + more
 
 
-def _table(series: ScalarSeries, line: Line, places: NDArray[np.int64], smoothing: float) -> Table:
-    rows = line.rows_at(places)
+def _table(series: ScalarSeries, line: Line, indices: NDArray[np.int64], smoothing: float) -> Table:
+    rows = line.rows_at(indices)
     table = {
         "step": series.step[rows],
         "wall_time": series.wall_time[rows],
-        "value": line.value[places],
+        "value": line.value[indices],
     }
     if smoothing:
-        table["smoothed"] = _value(line, smoothing)[places]
+        table["smoothed"] = _smoothed_value(line, smoothing)[indices]
     return table
 
 
-def _value(line: Line, smoothing: float) -> NDArray[np.float64]:
-    """The values of a line, smoothed as asked: each segment by itself, for a restarted job begins
-    anew."""
+def _smoothed_value(line: Line, smoothing: float) -> NDArray[np.float64]:
+    """All values of a line, smoothed. After a restart, smoothing starts from scratch."""
     weight = point_weight(smoothing, len(line)) if smoothing else 0.0
     parts = [smoothed(line.value[first:end], weight) for first, end in line.bounds()]
     return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0), *parts])

@@ -1,4 +1,4 @@
-"""All points of many series as text, made piece by piece: there may be millions."""
+"""Exports: all points of series as CSV or JSON text, in pieces, since there can be millions."""
 
 from __future__ import annotations
 
@@ -11,52 +11,52 @@ from numpy.typing import NDArray
 from tbcore import Claims, Multiplexer, NotFoundError, ScalarSeries
 from tbcore.http import csv_response, json_response
 from tbcore_scalars import reader
-from tbcore_scalars.questions import DownloadQuestion
+from tbcore_scalars.request_parsing import DownloadRequest
 
 COLUMNS = ("run", "tag", *reader.COLUMNS)
-"""Those of a single series, behind whose it is."""
+"""Header of a download, which may contain several series."""
 PIECE_ROWS = 4_000
-"""Writing them keeps other threads waiting: the interpreter is not given up in the middle."""
-LEAST_PLAIN, MOST_PLAIN = 1e-4, 1e16
-"""Numbers from the first to below the second have no exponent in Python, and none in JSON."""
+"""Number of rows per piece. Each piece is made while holding the GIL, so it must be short."""
+MIN_PLAIN, MAX_PLAIN = 1e-4, 1e16
+"""Numbers from MIN_PLAIN to below MAX_PLAIN have no exponent, neither in Python nor in orjson."""
 
 
 def csv_pieces(series: ScalarSeries) -> Iterator[bytes]:
-    """The rows of one series as CSV, with a header."""
+    """Yields the rows of one series as CSV, with a header."""
     yield _csv_line(reader.COLUMNS)
     yield from _csv_rows(series, b"")
 
 
 def json_pieces(series: ScalarSeries) -> Iterator[bytes]:
-    """The rows of one series as a list of JSON."""
+    """Yields the rows of one series as a JSON array."""
     yield b"["
-    for place, part in enumerate(_parts(series)):
-        yield (b"," if place else b"") + _json(reader.rows(series, part))[1:-1]
+    for number, part in enumerate(_parts(series)):
+        yield (b"," if number else b"") + _json(reader.rows(series, part))[1:-1]
     yield b"]"
 
 
-def export(multiplexer: Multiplexer, claims: Claims, question: DownloadQuestion) -> Iterator[bytes]:
-    """The text of the download in UTF-8; series that do not exist are left out.
+def export(multiplexer: Multiplexer, claims: Claims, request: DownloadRequest) -> Iterator[bytes]:
+    """Yields a download as UTF-8 text, without series that do not exist.
 
-    As CSV a row is a point. As JSON it is run to tag to rows of wall time, step and value.
+    CSV has one row per point. JSON maps runs to tags to rows of wall time, step and value.
     """
-    if question.format == "csv":
+    if request.format == "csv":
         yield _csv_line(COLUMNS)
     else:
         yield b"{"
     num_runs = 0
-    for run in question.runs:
-        found = list(_series(multiplexer, claims, run, question.tags))
+    for run in request.runs:
+        found = list(_series(multiplexer, claims, run, request.tags))
         if not found:
             continue
-        if question.format == "csv":
+        if request.format == "csv":
             yield from _csv_run(run, found)
         else:
             yield (b",\n" if num_runs else b"\n") + _json(run) + b":{"
             yield from _json_run(found)
             yield b"}"
         num_runs += 1
-    if question.format == "json":
+    if request.format == "json":
         yield b"\n}\n"
 
 
@@ -79,8 +79,11 @@ def _csv_line(texts: Sequence[str]) -> bytes:
     return bytes(csv_response(texts, ()).body)
 
 
-def _csv_rows(series: ScalarSeries, before: bytes) -> Iterator[bytes]:
-    """The rows, each behind `before`: what `csv.writer` writes, in an eighth of its time."""
+def _csv_rows(series: ScalarSeries, prefix: bytes) -> Iterator[bytes]:
+    """Yields the rows as `csv.writer` writes them, each after `prefix`, in an eighth of the time.
+
+    orjson formats the numbers; its punctuation is then replaced by that of CSV.
+    """
     for part in _parts(series):
         columns = (
             _numbers(series.wall_time[part]),
@@ -88,15 +91,18 @@ def _csv_rows(series: ScalarSeries, before: bytes) -> Iterator[bytes]:
             _numbers(series.value[part]),
         )
         rows = _json(list(zip(*columns, strict=True)))
-        lines = rows[2:-2].replace(b'"', b"").replace(b"],[", b"\r\n" + before)
-        yield b"%b%b\r\n" % (before, lines)
+        lines = rows[2:-2].replace(b'"', b"").replace(b"],[", b"\r\n" + prefix)
+        yield b"%b%b\r\n" % (prefix, lines)
 
 
 def _numbers(column: NDArray[np.floating[Any]]) -> list[Any]:
-    """For `_json`, with texts for those that JSON writes in another way than Python."""
+    """The numbers of a column for `_json`, with strings for those that orjson formats differently.
+
+    These are non-finite numbers and numbers with an exponent.
+    """
     numbers: list[Any] = column.tolist()
-    size = np.abs(column.astype(np.float64))
-    is_plain = (size >= LEAST_PLAIN) & (size < MOST_PLAIN) | (size == 0)
+    magnitude = np.abs(column.astype(np.float64))
+    is_plain = (magnitude >= MIN_PLAIN) & (magnitude < MAX_PLAIN) | (magnitude == 0)
     for index in np.flatnonzero(~is_plain).tolist():
         numbers[index] = repr(numbers[index])
     return numbers

@@ -1,4 +1,4 @@
-"""What scalar series mean to a client: rows of wall time, step and value."""
+"""Reader: scalar series as rows of wall time, step and value."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ Row = tuple[float, int, float]
 """Wall time in seconds since the epoch, step, value."""
 
 COLUMNS = ("Wall time", "step", "value")
+"""Header of the rows in CSV."""
 
 
 def rows(series: ScalarSeries, part: slice = slice(None)) -> list[Row]:
-    """The points in order of arrival; float32 values are widened, so 0.1 is 0.10000000149011612."""
+    """The points in the order logged; float32 values are widened, so 0.1 is 0.10000000149011612."""
     columns = (series.wall_time, series.step, series.value)
     return list(zip(*(column[part].tolist() for column in columns), strict=True))
 
@@ -23,30 +24,33 @@ def rows(series: ScalarSeries, part: slice = slice(None)) -> list[Row]:
 def overview(
     multiplexer: Multiplexer, claims: Claims, sample_count: int
 ) -> dict[str, dict[str, list[Row]]]:
-    """Run to tag to at most `sample_count` rows, evenly spaced, the first and the last among them.
+    """Run to tag to at most `sample_count` evenly spaced rows, including the first and the last.
 
-    Every run is a key. `sample_count` is at least 2.
+    Every run is a key. `sample_count` must be at least 2.
     """
-    answer: dict[str, dict[str, list[Row]]] = {}
+    result: dict[str, dict[str, list[Row]]] = {}
     for run, tags in multiplexer.tags(claims).items():
-        answer[run] = {}
+        result[run] = {}
         for tag in tags:
-            # A run can vanish while this goes on, when its files are deleted.
+            # The run's files may have been deleted in the meantime.
             with suppress(NotFoundError):
                 series = multiplexer.scalars(run, tag, claims=claims)
-                answer[run][tag] = rows(evenly_spaced(series, sample_count))
-    return answer
+                result[run][tag] = rows(evenly_spaced(series, sample_count))
+    return result
 
 
 def evenly_spaced(series: ScalarSeries, sample_count: int) -> ScalarSeries:
-    """The points at positions (len - 1) * i // (sample_count - 1); all when there are not more."""
+    """The points with the indices (len - 1) * i // (sample_count - 1); all if there are no more.
+
+    This is the rule of TensorFlow 1.0.
+    """
     num_points = len(series)
     if num_points <= sample_count:
         return series
-    positions = (num_points - 1) * np.arange(sample_count) // (sample_count - 1)
+    indices = (num_points - 1) * np.arange(sample_count) // (sample_count - 1)
     return ScalarSeries(
-        ordinal=series.ordinal[positions],
-        step=series.step[positions],
-        wall_time=series.wall_time[positions],
-        value=series.value[positions],
+        ordinal=series.ordinal[indices],
+        step=series.step[indices],
+        wall_time=series.wall_time[indices],
+        value=series.value[indices],
     )

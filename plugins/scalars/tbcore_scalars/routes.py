@@ -1,4 +1,4 @@
-"""The addresses of scalars: those of the HTTP API, of its charts, and of the earlier API."""
+"""Routes: the HTTP API for programs, the routes of the front end's charts, and the legacy API."""
 
 from __future__ import annotations
 
@@ -20,14 +20,18 @@ from tbcore.http import (
 from tbcore_scalars import reader
 from tbcore_scalars.charts import Charts
 from tbcore_scalars.exports import csv_pieces, export, json_pieces
-from tbcore_scalars.questions import bands_question, download_question, lines_question
+from tbcore_scalars.request_parsing import (
+    parse_bands_request,
+    parse_download_request,
+    parse_lines_request,
+)
 
 
 def make_routes(multiplexer: Multiplexer, claims: Claims, samples: int) -> list[Route]:
     """/tags, /scalars, /window, /bands and /download.
 
-    In /scalars a series is sampled to at most `samples` points (0: all) unless the request wants
-    another number; the others work on all points.
+    /scalars returns a sample of at most `samples` points of a series, unless the request sets
+    another number; 0 means all. The other routes use all points.
     """
     charts = Charts(multiplexer, claims)
 
@@ -38,14 +42,14 @@ def make_routes(multiplexer: Multiplexer, claims: Claims, samples: int) -> list[
         return _series_response(request, multiplexer, claims, samples)
 
     def window(request: Request) -> Response:
-        return columns_response(*charts.lines(lines_question(request)))
+        return columns_response(*charts.lines(parse_lines_request(request)))
 
     def bands(request: Request) -> Response:
-        return columns_response(*charts.bands(bands_question(request)))
+        return columns_response(*charts.bands(parse_bands_request(request)))
 
     def download(request: Request) -> Response:
-        question = download_question(request)
-        return _in_pieces(request, export(multiplexer, claims, question), question.format)
+        params = parse_download_request(request)
+        return _in_pieces(request, export(multiplexer, claims, params), params.format)
 
     return [
         Route("/tags", tags),
@@ -57,7 +61,7 @@ def make_routes(multiplexer: Multiplexer, claims: Claims, samples: int) -> list[
 
 
 def make_legacy_api(multiplexer: Multiplexer, claims: Claims, samples: int) -> LegacyApi:
-    """data/scalars: one series as above, or without run and tag an overview of all of them."""
+    """The legacy API: data/scalars returns one series or, without run and tag, an overview."""
 
     def scalars(request: Request) -> Response:
         if optional(request, "run") is not None or optional(request, "tag") is not None:
@@ -78,12 +82,12 @@ def _series_response(
 ) -> Response:
     """The rows of one series, as JSON or CSV."""
     run, tag = required(request, "run", "tag")
-    wanted = optional_int(request, "samples", samples, minimum=0)
-    series = multiplexer.scalars(run, tag, claims=claims, samples=wanted)
+    samples = optional_int(request, "samples", samples, minimum=0)
+    series = multiplexer.scalars(run, tag, claims=claims, samples=samples)
     format = optional(request, "format", "json")
     return _in_pieces(request, (csv_pieces if format == "csv" else json_pieces)(series), format)
 
 
 def _in_pieces(request: Request, pieces: Iterator[bytes], format: str) -> Response:
-    kind = "text/csv; charset=utf-8" if format == "csv" else "application/json"
-    return pieces_response(request, pieces, kind)
+    media_type = "text/csv; charset=utf-8" if format == "csv" else "application/json"
+    return pieces_response(request, pieces, media_type)

@@ -1,9 +1,9 @@
-"""Smoothing: the debiased exponential moving average of TensorBoard, over whole columns.
+"""Smoothing: TensorBoard's debiased exponential moving average, vectorized.
 
     average[i] = weight * average[i - 1] + (1 - weight) * value[i]        average[-1] = 0
     smoothed[i] = average[i] / (1 - weight ** (i + 1))
 
-Values that are not finite take no part and stay what they are, and a constant series stays itself.
+Non-finite values are skipped and returned unchanged, and so is a constant series.
 """
 
 from __future__ import annotations
@@ -14,21 +14,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 REFERENCE_POINTS = 1000
-"""The weight is meant for a series of so many points, which is what TensorBoard shows."""
+"""Number of points that TensorBoard shows. The user's weight is meant for such a series."""
 _BLOCK_ROWS = 32
+"""Rows per matrix product in `_scan`."""
 _CHUNK_ROWS = 1 << 15
-"""Smoothed at once: their temporaries stay in the second-level cache."""
+"""Rows that are smoothed in one go, so that temporary arrays fit in the L2 cache."""
 
 
 def point_weight(weight: float, num_points: int) -> float:
-    """The weight for each point of a series of `num_points`.
+    """The weight per point for a series of `num_points`.
 
-    Longer series have more points, so that each counts less: a weight smooths over the same share
-    of the points, as in TensorBoard, which smooths a random sample of 1,000 of them.
+    In a longer series each point counts less, so that a weight smooths over the same share of the
+    series. This matches TensorBoard, which smooths a random sample of 1,000 points.
 
-    Points are counted, and distances in x are not. Distances would smooth series of fewer than
-    1,000 points less than TensorBoard does, give one series other curves by step and by time, and
-    hardly smooth, or flatten, a stretch in which was logged at another rate than elsewhere.
+    Points are counted, whatever their distances in x. Smoothing by distance would smooth series of
+    fewer than 1,000 points less than TensorBoard does, would give the same series different curves
+    by step and by time, and would smooth too little or too much where the logging rate changes.
     """
     if num_points <= REFERENCE_POINTS:
         return weight
@@ -36,38 +37,41 @@ def point_weight(weight: float, num_points: int) -> float:
 
 
 def smoothed(value: NDArray[Any], weight: float) -> NDArray[np.float64]:
-    """Float64 of the shape (n,) of `value`; `weight` is at least 0 and less than 1."""
+    """The smoothed values as float64, of the same shape (n,); `weight` is from 0 to below 1."""
+    # 1. Select the finite values.
+    # 2. Process them in chunks, each of which continues with the last average of the one before.
+    # 3. Divide by the sum of the weights so far, which removes the bias towards 0.
     result = value.astype(np.float64)
-    is_finite = np.isfinite(result)
+    is_finite = np.isfinite(result)  # 1
     finite = result if is_finite.all() else result[is_finite]
     if weight == 0 or not len(finite) or (finite == finite[0]).all():
         return result
     average = np.empty(len(finite))
     powers = weight ** np.arange(1.0, min(len(finite), _CHUNK_ROWS) + 1)
     last = 0.0
-    for start in range(0, len(finite), _CHUNK_ROWS):
+    for start in range(0, len(finite), _CHUNK_ROWS):  # 2
         chunk = finite[start : start + _CHUNK_ROWS] * (1 - weight)
         chunk[0] += weight * last
         chunk = _scan(chunk, weight)
         last = chunk[-1]
-        chunk /= 1 - weight**start * powers[: len(chunk)]
+        chunk /= 1 - weight**start * powers[: len(chunk)]  # 3
         average[start : start + len(chunk)] = chunk
     result[is_finite] = average
     return result
 
 
 def _scan(term: NDArray[np.float64], factor: float) -> NDArray[np.float64]:
-    """sum[i] = factor * sum[i - 1] + term[i], in blocks.
-
-    Inside a block that is a product with a small matrix; the sums at the ends of blocks are the
-    same problem again, a block's length smaller.
-    """
-    num_blocks = -(-len(term) // _BLOCK_ROWS)
+    """The recurrence sum[i] = factor * sum[i - 1] + term[i], of shape (n,)."""
+    # 1. Arrange the terms as rows of _BLOCK_ROWS, padded with zeros.
+    # 2. Multiply by a triangular matrix of powers, which solves the recurrence within each row.
+    # 3. The recurrence over the ends of the rows is the same problem, _BLOCK_ROWS times smaller.
+    #    Solve it recursively, and add the result to the following row.
+    num_blocks = -(-len(term) // _BLOCK_ROWS)  # 1
     blocks = np.zeros((num_blocks, _BLOCK_ROWS))
     blocks.reshape(-1)[: len(term)] = term
-    distance = np.arange(_BLOCK_ROWS) - np.arange(_BLOCK_ROWS)[:, None]
+    distance = np.arange(_BLOCK_ROWS) - np.arange(_BLOCK_ROWS)[:, None]  # 2
     blocks = blocks @ np.where(distance >= 0, factor ** np.maximum(distance, 0.0), 0.0)
-    if num_blocks > 1:
+    if num_blocks > 1:  # 3
         ends = _scan(blocks[:-1, -1], factor**_BLOCK_ROWS)
         blocks[1:] += ends[:, None] * factor ** np.arange(1.0, _BLOCK_ROWS + 1)
     return blocks.reshape(-1)[: len(term)]

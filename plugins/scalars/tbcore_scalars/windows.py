@@ -1,9 +1,8 @@
-"""The part of a series that a chart shows: few rows that look like all of them.
+"""Windows: selects the rows of a series that a chart needs to draw the same picture as all rows.
 
-A chart some 1,000 pixels wide cannot show more than a few rows in each column of pixels. Where
-there are more, the first, the last, the lowest and the highest of the column draw the same picture
-as all, so these are kept, and every row that is not finite, which the chart marks. Nothing is
-averaged: each row that is shown was logged.
+A chart some 1,000 pixels wide shows only a few rows in each pixel column. If a column has more, its
+first, last, lowest and highest row draw the same picture as all of them. These are kept, together
+with all non-finite rows, which the chart marks. Nothing is averaged: every row was logged.
 """
 
 from __future__ import annotations
@@ -22,20 +21,26 @@ Scale = Literal["linear", "log"]
 Rows = NDArray[np.int64]
 
 MAX_SEGMENTS = 64
-"""Jobs are restarted a few times. A step that goes back more often comes from writers that take
-turns, and their rows are one line."""
-MAX_ODD_ROWS = 10_000
-"""A run that diverged logs NaN to its end; a mark in each column of pixels says as much."""
+"""Maximum number of times that the step may decrease because of restarts.
+
+If it decreases more often, several writers log in turn, and their rows are one line.
+"""
+MAX_NONFINITE_ROWS = 10_000
+"""Maximum number of non-finite rows that are all kept.
+
+A run that has diverged logs NaN until its end. One mark per pixel column is then enough.
+"""
 _BLOCK_ROWS = 128
+"""Rows per block whose extremes are found in one go."""
 _NO_ROWS = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Line:
-    """A series in the order in which it is drawn.
+    """A series of n rows in the order in which it is drawn.
 
-    It consists of segments, one for each start of the job: within a segment x does not fall, and
-    rows with equal x stay in the order in which they were written.
+    It consists of segments, one for each start of the job. Within a segment, x does not decrease,
+    and rows with equal x are in the order in which they were written.
     """
 
     x: NDArray[Any]
@@ -43,19 +48,19 @@ class Line:
     value: NDArray[Any]
     """Shape (n,), float32 or float64."""
     order: Rows | None
-    """Shape (n,): the row of the series at each place; None where it is the same."""
+    """Shape (n,): the row of the series at each index of the line; None if they are the same."""
     starts: Rows
-    """Shape (num_segments,), rising: the places at which segments begin; empty without rows."""
+    """Shape (num_segments,): the index at which each segment begins; empty without rows."""
 
     def __len__(self) -> int:
         return len(self.x)
 
-    def rows_at(self, places: Rows) -> Rows:
-        """Rows of the series at these places."""
-        return places if self.order is None else self.order[places]
+    def rows_at(self, indices: Rows) -> Rows:
+        """The rows of the series at these indices of the line."""
+        return indices if self.order is None else self.order[indices]
 
     def bounds(self) -> list[tuple[int, int]]:
-        """First and end place of each segment."""
+        """(First index, end index) of each segment; the end is exclusive."""
         return list(
             zip(self.starts.tolist(), [*self.starts[1:].tolist(), len(self.x)], strict=True)
             if len(self.starts)
@@ -63,7 +68,7 @@ class Line:
         )
 
     def extent(self) -> tuple[float, float] | None:
-        """Smallest and largest finite x; None when there is none."""
+        """The smallest and the largest finite x; None if there is none."""
         ends = []
         for start, stop in self.bounds():
             start, stop = finite_part(self.x, start, stop)
@@ -73,7 +78,7 @@ class Line:
 
 
 def line_of(series: ScalarSeries, axis: Axis) -> Line:
-    """The series by step, by seconds since its first point, or by seconds since the epoch."""
+    """The series with steps, seconds since its first point, or seconds since the epoch as x."""
     if axis == "step":
         x: NDArray[Any] = series.step
     elif axis == "wall" or not len(series):
@@ -87,13 +92,13 @@ def line_of(series: ScalarSeries, axis: Axis) -> Line:
     return Line(x[order], series.value[order], order, starts)
 
 
-def places_between(
+def select_indices(
     line: Line, start: float, stop: float, pixels: int, scale: Scale = "linear"
 ) -> Rows:
-    """The places that show the line between two x on so many pixels, rising.
+    """Ascending indices of the rows to draw between two x, for a chart of this many pixels.
 
-    All of them when there are at most 2 for each pixel. Of every segment the places next to the
-    part are among them, so that lines run on to its edges.
+    These are all indices if there are at most 2 per pixel. Each segment also has the index before
+    and the one after the range, so that lines continue to the edges of the chart.
     """
     spans = [
         (max(low, first - 1), min(high, end + 1))
@@ -103,48 +108,56 @@ def places_between(
         kept = [np.arange(*span, dtype=np.int64) for span in spans]
     else:
         edges = pixel_edges(start, stop, pixels, scale)
-        kept = [_reduced(line, span, edges) for span in spans]
+        kept = [_reduce(line, span, edges) for span in spans]
     return np.concatenate([_NO_ROWS, *kept])
 
 
 def count_between(line: Line, start: float, stop: float) -> int:
-    """How many rows lie between two x, both included."""
+    """The number of rows between two x, both inclusive."""
     return sum(end - first for _, first, end, _ in _spans(line, start, stop))
 
 
 def _spans(line: Line, start: float, stop: float) -> list[tuple[int, int, int, int]]:
-    """Of each segment: its first place, first and end place between two x, and its end place."""
+    """Four indices of each segment, limited to finite x.
+
+    They are its first index, its first index between the two x, the end of these, and its end.
+    """
     spans = []
     for first, end in line.bounds():
         first, end = finite_part(line.x, first, end)
         x = line.x[first:end]
-        inside = first + int(np.searchsorted(x, as_x(start, x, "left"), "left"))
-        outside = first + int(np.searchsorted(x, as_x(stop, x, "right"), "right"))
-        spans.append((first, inside, outside, end))
+        inner_first = first + int(np.searchsorted(x, as_x(start, x, "left"), "left"))
+        inner_end = first + int(np.searchsorted(x, as_x(stop, x, "right"), "right"))
+        spans.append((first, inner_first, inner_end, end))
     return spans
 
 
 def pixel_edges(start: float, stop: float, pixels: int, scale: Scale) -> NDArray[np.float64]:
-    """Shape (pixels + 1,): the borders of the columns of pixels.
+    """Shape (pixels + 1,): the borders of the pixel columns.
 
-    On a logarithmic axis that begins at 0 or below they begin at what is above it: at 1, or at a
-    thousandth of the end where that is less.
+    On a logarithmic axis, a start of 0 or below is replaced by 1, or by a thousandth of `stop` if
+    that is less.
     """
     if scale == "linear" or stop <= 0:
         return np.linspace(start, stop, pixels + 1)
-    # The thousandth of the least numbers is 0.
-    above = max(min(1.0, stop / 1e3), math.ulp(0.0))
-    return np.geomspace(start if start > 0 else above, stop, pixels + 1)
+    # For the smallest floats, a thousandth underflows to 0.
+    positive = max(min(1.0, stop / 1e3), math.ulp(0.0))
+    return np.geomspace(start if start > 0 else positive, stop, pixels + 1)
 
 
-def _reduced(line: Line, span: tuple[int, int], edges: NDArray[np.float64]) -> Rows:
-    """Places of the rows to keep, of those in a part of one segment."""
+def _reduce(line: Line, span: tuple[int, int], edges: NDArray[np.float64]) -> Rows:
+    """Indices of the rows to keep from a range of indices within one segment."""
+    # 1. Split the range at the edges of pixel columns. Rows before the first edge and after the
+    #    last are columns of their own.
+    # 2. Keep the first and the last row of each column, and non-finite rows.
+    # 3. For finding extremes, replace non-finite values by those that are never extreme. A column
+    #    without any finite row is kept whole or by its first rows, see `_nonfinite_rows`.
+    # 4. Keep the first lowest and the first highest row of each column, searched among candidates.
     first, end = span
     if first == end:
         return _NO_ROWS
     x, value = line.x[first:end], line.value[first:end]
-    # The rows next to the part are in no column of pixels.
-    cuts = np.append(
+    cuts = np.append(  # 1
         np.searchsorted(x, as_x(edges[:-1], x, "left"), "left"),
         np.searchsorted(x, as_x(edges[-1], x, "right"), "right"),
     )
@@ -152,71 +165,77 @@ def _reduced(line: Line, span: tuple[int, int], edges: NDArray[np.float64]) -> R
     lasts = np.concatenate([starts[1:], [len(x)]]) - 1
     is_finite = np.isfinite(value)
     if is_finite.all():
-        odd, low, high = _NO_ROWS, value, value
+        nonfinite, low, high = _NO_ROWS, value, value
     else:
-        # A column without any finite row has no extremes; all its rows are kept anyway.
-        odd = _odd_rows(value, is_finite, starts)
-        low, high = np.where(is_finite, value, np.inf), np.where(is_finite, value, -np.inf)
-    places = _candidates(low, high, starts)
-    parts = np.searchsorted(places, starts)
+        nonfinite = _nonfinite_rows(value, is_finite, starts)
+        low, high = np.where(is_finite, value, np.inf), np.where(is_finite, value, -np.inf)  # 3
     is_kept = np.zeros(len(x), np.bool_)
-    is_kept[starts] = is_kept[lasts] = is_kept[odd] = True
-    is_kept[places[_first_equal(low[places], np.minimum, parts)]] = True
-    is_kept[places[_first_equal(high[places], np.maximum, parts)]] = True
+    is_kept[starts] = is_kept[lasts] = is_kept[nonfinite] = True  # 2
+    candidates = _extreme_candidates(low, high, starts)  # 4
+    candidate_starts = np.searchsorted(candidates, starts)
+    for values, extreme in ((low, np.minimum), (high, np.maximum)):
+        found = _first_extremes(values[candidates], extreme, candidate_starts)
+        is_kept[candidates[found]] = True
     return first + np.flatnonzero(is_kept)
 
 
-def _odd_rows(value: NDArray[Any], is_finite: NDArray[np.bool_], starts: Rows) -> Rows:
-    """Rows that are not finite; of very many the first of a kind in each part."""
-    odd = np.flatnonzero(~is_finite)
-    if len(odd) <= MAX_ODD_ROWS:
-        return odd
-    kind = np.where(np.isnan(value[odd]), 0, np.sign(value[odd])).astype(np.int64)
-    part = np.searchsorted(starts, odd, "right")
-    return odd[np.unique(3 * part + kind, return_index=True)[1]]
+def _nonfinite_rows(value: NDArray[Any], is_finite: NDArray[np.bool_], starts: Rows) -> Rows:
+    """All non-finite rows; if there are too many, the first of each kind in each pixel column.
 
-
-def _candidates(low: NDArray[Any], high: NDArray[Any], starts: Rows) -> Rows:
-    """Places among which the first lowest and highest of each part are; rising, with `starts`.
-
-    Those of each block of rows, and all rows of the blocks that lie in two parts: in a long series
-    they are a small share of all, and finding them costs one look at each row.
+    The kinds are NaN, infinity and negative infinity.
     """
+    rows = np.flatnonzero(~is_finite)
+    if len(rows) <= MAX_NONFINITE_ROWS:
+        return rows
+    kind = np.where(np.isnan(value[rows]), 0, np.sign(value[rows])).astype(np.int64)
+    column = np.searchsorted(starts, rows, "right")
+    return rows[np.unique(3 * column + kind, return_index=True)[1]]
+
+
+def _extreme_candidates(low: NDArray[Any], high: NDArray[Any], starts: Rows) -> Rows:
+    """Ascending rows that include the first lowest and highest of each column, and `starts`.
+
+    In a long series these are few, so that the exact search over them is fast.
+    """
+    # 1. Without at least two blocks per column, all rows are candidates.
+    # 2. Keep the lowest and the highest row of each block.
+    # 3. Keep all rows of blocks that belong to two columns, and of the incomplete last block.
     num_blocks = len(low) // _BLOCK_ROWS
-    if num_blocks < 2 * len(starts):
+    if num_blocks < 2 * len(starts):  # 1
         return np.arange(len(low), dtype=np.int64)
     in_blocks = num_blocks * _BLOCK_ROWS
     blocks = np.arange(0, in_blocks, _BLOCK_ROWS)
-    is_found = np.zeros(len(low), np.bool_)
-    is_found[blocks + low[:in_blocks].reshape(-1, _BLOCK_ROWS).argmin(axis=1)] = True
-    is_found[blocks + high[:in_blocks].reshape(-1, _BLOCK_ROWS).argmax(axis=1)] = True
-    is_found[:in_blocks].reshape(-1, _BLOCK_ROWS)[starts[starts < in_blocks] // _BLOCK_ROWS] = True
-    is_found[in_blocks:] = True
-    return np.flatnonzero(is_found)
+    is_candidate = np.zeros(len(low), np.bool_)
+    is_candidate[blocks + low[:in_blocks].reshape(-1, _BLOCK_ROWS).argmin(axis=1)] = True  # 2
+    is_candidate[blocks + high[:in_blocks].reshape(-1, _BLOCK_ROWS).argmax(axis=1)] = True
+    split_blocks = starts[starts < in_blocks] // _BLOCK_ROWS  # 3
+    is_candidate[:in_blocks].reshape(-1, _BLOCK_ROWS)[split_blocks] = True
+    is_candidate[in_blocks:] = True
+    return np.flatnonzero(is_candidate)
 
 
-def _first_equal(value: NDArray[Any], extreme: np.ufunc, starts: Rows) -> Rows:
-    """The first place of the extreme value of each part."""
+def _first_extremes(value: NDArray[Any], extreme: np.ufunc, starts: Rows) -> Rows:
+    """The first index of each column's extreme value; columns begin at `starts`."""
     extremes = extreme.reduceat(value, starts)
     hits = np.flatnonzero(value == np.repeat(extremes, np.diff(starts, append=len(value))))
     return hits[np.searchsorted(hits, starts)]
 
 
 def _segment_starts(step: NDArray[np.int64]) -> Rows:
-    """Where the step goes back; only 0 when it does so too often to be restarts."""
+    """0 and all rows where the step decreases; only 0 if it decreases too often to be restarts."""
     if not len(step):
         return _NO_ROWS
-    backs = np.flatnonzero(step[1:] < step[:-1]) + 1
-    if len(backs) > min(MAX_SEGMENTS, len(step) // 4):
-        backs = _NO_ROWS
-    return np.concatenate([np.zeros(1, np.int64), backs])
+    restarts = np.flatnonzero(step[1:] < step[:-1]) + 1
+    if len(restarts) > min(MAX_SEGMENTS, len(step) // 4):
+        restarts = _NO_ROWS
+    return np.concatenate([np.zeros(1, np.int64), restarts])
 
 
 def _order(x: NDArray[Any], starts: Rows) -> Rows | None:
-    """Rows by x within each segment, equal ones as they are; None when they are in order."""
-    falls = ~(x[1:] >= x[:-1])  # a NaN counts: it is sorted to the end
-    falls[starts[1:] - 1] = False
-    if not falls.any():
+    """The rows stably sorted by x within each segment; None if they are already in order."""
+    decreases = ~(x[1:] >= x[:-1])  # True at a NaN as well, which is sorted to the end.
+    decreases[starts[1:] - 1] = False
+    if not decreases.any():
         return None
     segment = np.zeros(len(x), np.int64)
     segment[starts[1:]] = 1
@@ -224,7 +243,10 @@ def _order(x: NDArray[Any], starts: Rows) -> Rows | None:
 
 
 def finite_part(x: NDArray[Any], start: int, stop: int) -> tuple[int, int]:
-    """Of sorted places those with a finite x: NaN comes last, infinities at the ends."""
+    """The part of a sorted range of indices in which x is finite.
+
+    Negative infinity is at its start; infinity and then NaN are at its end.
+    """
     if x.dtype.kind != "f":
         return start, stop
     part = x[start:stop]
@@ -233,9 +255,9 @@ def finite_part(x: NDArray[Any], start: int, stop: int) -> tuple[int, int]:
 
 
 def as_x(bound: Any, x: NDArray[Any], side: Literal["left", "right"]) -> Any:
-    """Bounds in the type of x, so that searching does not convert all of x."""
+    """A bound in the dtype of `x`, so that `searchsorted` does not convert all of `x`."""
     if x.dtype.kind == "f":
         return bound
     whole = np.ceil(bound) if side == "left" else np.floor(bound)
-    # The largest float64 below 2**63, and -2**63 exactly.
+    # 2**63 - 1024 is the largest float64 below 2**63.
     return np.clip(whole, -(2.0**63), 2.0**63 - 1024).astype(np.int64)

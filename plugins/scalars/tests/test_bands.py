@@ -16,7 +16,7 @@ from tbcore_scalars.windows import Line, line_of, pixel_edges
 
 
 def rows(step: Any, value: Any) -> tuple[Line, Any]:
-    """A run as it was logged, a row a second."""
+    """A run's line and values, logged at one row per second."""
     value = np.asarray(value, np.float64)
     count = np.arange(len(value))
     line = line_of(ScalarSeries(count, np.asarray(step, np.int64), count + 1e9, value), "step")
@@ -32,7 +32,7 @@ def test_runs_logged_at_the_same_steps() -> None:
     assert band.count.tolist() == [2, 2, 2]
 
 
-def test_other_steps_are_read_off_the_line_and_ends_are_not_prolonged() -> None:
+def test_runs_are_interpolated_but_not_extrapolated() -> None:
     band = band_of([rows([0, 10], [0, 10]), rows([5, 20], [1, 1])], 0, 20, 100, "range")
     assert band.x.tolist() == [0, 5, 10, 20]
     assert band.count.tolist() == [1, 2, 2, 1]
@@ -50,8 +50,8 @@ def test_spreads() -> None:
     assert (quartiles.low[0], quartiles.high[0]) == (2, 4)
 
 
-def test_long_runs_are_averaged_within_columns_of_pixels() -> None:
-    """Means of all rows, not of those that would be drawn."""
+def test_long_runs_are_averaged_within_pixel_columns() -> None:
+    """The means are over all rows, not only those that would be drawn."""
     rng = np.random.default_rng(1)
     x = np.arange(100_000)
     runs = [rows(x, rng.exponential(size=100_000)) for _ in range(3)]
@@ -63,7 +63,7 @@ def test_long_runs_are_averaged_within_columns_of_pixels() -> None:
     assert (band.count == 3).all()
 
 
-def test_a_part_is_the_same_as_in_the_whole() -> None:
+def test_a_range_of_a_band_equals_that_range_of_the_whole_band() -> None:
     x = np.arange(40)
     runs = [rows(x, np.sin(x)), rows(x[::3], np.cos(x[::3]))]
     whole = band_of(runs, 0, 39, 100, "deviation")
@@ -74,7 +74,7 @@ def test_a_part_is_the_same_as_in_the_whole() -> None:
     np.testing.assert_allclose(part.high, whole.high[inside])
 
 
-def test_a_run_does_not_count_where_its_value_is_not_finite() -> None:
+def test_a_run_is_not_in_the_mean_where_its_value_is_not_finite() -> None:
     band = band_of(
         [rows([0, 1, 2], [1, np.nan, 3]), rows([0, 1, 2], [1, 8, np.inf])], 0, 2, 9, "range"
     )
@@ -83,34 +83,34 @@ def test_a_run_does_not_count_where_its_value_is_not_finite() -> None:
     assert band.nonfinite.tolist() == [0, 1, 1]
 
 
-def test_nothing_is_made_up_beside_a_value_that_is_not_finite() -> None:
-    """Between it and the next rows nobody knows what the run had."""
-    seldom, often = rows([0, 4, 8, 12], [1, 1, np.nan, 1]), rows(range(0, 13, 2), [3] * 7)
-    band = band_of([seldom, often], 0, 12, 100, "range")
+def test_a_run_is_not_interpolated_next_to_a_non_finite_value() -> None:
+    """Its values between that row and the neighboring rows are unknown."""
+    rare, frequent = rows([0, 4, 8, 12], [1, 1, np.nan, 1]), rows(range(0, 13, 2), [3] * 7)
+    band = band_of([rare, frequent], 0, 12, 100, "range")
     assert band.x.tolist() == [0, 2, 4, 6, 8, 10, 12]
     assert band.mean.tolist() == [2, 2, 2, 3, 3, 3, 2]
     assert band.count.tolist() == [2, 2, 2, 1, 1, 1, 2]
     assert band.nonfinite.tolist() == [0, 0, 0, 1, 1, 1, 0]
 
 
-def test_runs_that_all_diverge_leave_points_without_a_mean() -> None:
-    """They say where it happened. A run that just ended says nothing."""
-    gone = [rows([0, 1, 2], [1, np.nan, np.nan]), rows([0, 1, 2], [3, 3, -np.inf])]
-    band = band_of([*gone, rows([0], [5])], 0, 2, 100, "range")
+def test_points_where_all_runs_have_diverged_have_no_mean() -> None:
+    """They are counted in `nonfinite`. A run that has ended is not."""
+    diverged = [rows([0, 1, 2], [1, np.nan, np.nan]), rows([0, 1, 2], [3, 3, -np.inf])]
+    band = band_of([*diverged, rows([0], [5])], 0, 2, 100, "range")
     np.testing.assert_array_equal(band.mean, [3, 3, np.nan])
     np.testing.assert_array_equal(band.low, [1, 3, np.nan])
     assert band.count.tolist() == [3, 1, 0]
     assert band.nonfinite.tolist() == [0, 1, 2]
 
 
-def test_the_last_row_at_a_step_counts() -> None:
+def test_the_last_row_at_a_step_is_used() -> None:
     band = band_of([rows([0, 1, 1, 1, 2], [0, 9, 8, 1, 2])], 0, 2, 100, "range")
     assert band.mean.tolist() == [0, 1, 2]
     assert band.num_inside == 3
 
 
-def test_a_restarted_job_counts_with_its_new_rows() -> None:
-    """From where they begin, as if the writer had marked the restart; by wall time all count."""
+def test_rows_after_a_restart_replace_earlier_ones() -> None:
+    """From their first step on, as if the writer had marked the restart. By wall time, all stay."""
     steps = [0, 1, 2, 3, 4, 2, 3, 4, 5, 6, 4, 5]
     values = [0, 1, 2, 3, 4, 20, 30, 40, 50, 60, 400, 500]
     restarted, plain = rows(steps, values), rows([0, 6], [0, 0])
@@ -127,7 +127,7 @@ def test_a_restarted_job_counts_with_its_new_rows() -> None:
     assert band.mean.tolist() == values
 
 
-def test_reduced_runs_keep_the_finite_rows_of_a_column_and_say_that_there_are_others() -> None:
+def test_a_pixel_column_can_have_a_mean_and_non_finite_rows() -> None:
     value = np.ones(10_000)
     value[2_050] = np.nan
     value[5_000:] = np.nan
@@ -135,8 +135,8 @@ def test_reduced_runs_keep_the_finite_rows_of_a_column_and_say_that_there_are_ot
     assert band.is_reduced
     assert len(band.x) == 100
     assert band.count.tolist() == [2] * 50 + [0] * 50
-    odd = np.flatnonzero(band.nonfinite).tolist()
-    assert odd == [20, *range(50, 100)]
+    nonfinite_columns = np.flatnonzero(band.nonfinite).tolist()
+    assert nonfinite_columns == [20, *range(50, 100)]
     assert (band.mean[:50] == 1).all()
 
 
@@ -146,25 +146,25 @@ def test_nothing_to_show(runs: Any) -> None:
     assert len(band.x) == len(band.mean) == len(band.low) == len(band.count) == 0
 
 
-# A plain reference, one row and one point after the other ----------------------------------------
+# Comparison with a reference that handles one row and one point at a time ------------------------
 
 
-def counted(line: Line) -> list[tuple[float, float]]:
-    """The rows that count, by x: each row replaces those at its x, each start all from there on."""
+def effective_rows(line: Line) -> list[tuple[float, float]]:
+    """Rows by x. Each row replaces those at its x; a restart replaces all from its x on."""
     kept: dict[float, float] = {}
     for first, end in line.bounds():
-        for place in range(first, end):
-            x = float(line.x[place])
+        for i in range(first, end):
+            x = float(line.x[i])
             if not math.isfinite(x):
                 continue
-            if place == first:
+            if i == first:
                 kept = {other: value for other, value in kept.items() if other < x}
-            kept[x] = float(line.value[place])
+            kept[x] = float(line.value[i])
     return sorted(kept.items())
 
 
 def value_at(x: float, pairs: list[tuple[float, float]]) -> float | None:
-    """None beyond the ends, NaN where it is not known."""
+    """The value at x, interpolated: None beyond the ends, NaN next to a non-finite value."""
     if not pairs or not pairs[0][0] <= x <= pairs[-1][0]:
         return None
     for (left, low), (right, high) in zip(pairs, [*pairs[1:], pairs[-1]], strict=True):
@@ -190,9 +190,9 @@ def any_run(draw: st.DrawFn) -> tuple[Line, Any]:
 
 @settings(deadline=None)
 @given(st.lists(any_run(), max_size=4), st.data())
-def test_bands_are_those_of_the_contract(runs: list[tuple[Line, Any]], data: st.DataObject) -> None:
+def test_bands_equal_the_reference(runs: list[tuple[Line, Any]], data: st.DataObject) -> None:
     start, stop = sorted(data.draw(st.tuples(*[st.integers(-15, 60)] * 2)))
-    pairs = [counted(line) for line, _ in runs]
+    pairs = [effective_rows(line) for line, _ in runs]
     points = sorted({x for each in pairs for x, _ in each if start <= x <= stop})
 
     band = band_of(runs, start, stop, 500, "range")
@@ -211,11 +211,11 @@ def test_bands_are_those_of_the_contract(runs: list[tuple[Line, Any]], data: st.
 
 @settings(deadline=None)
 @given(st.lists(any_run(), min_size=1, max_size=3), st.integers(1, 4))
-def test_columns_of_pixels_have_the_means_of_their_own_rows(
+def test_pixel_columns_have_the_means_of_their_own_rows(
     runs: list[tuple[Line, Any]], pixels: int
 ) -> None:
-    """Of the finite ones; where a run has no row, those beside it are joined."""
-    pairs = [counted(line) for line, _ in runs]
+    """The mean is over finite rows. A run without rows in a column is interpolated."""
+    pairs = [effective_rows(line) for line, _ in runs]
     steps = [x for each in pairs for x, _ in each]
     start, stop = min(steps, default=0) - 0.5, max(steps, default=0) + 0.5
     band = band_of(runs, start, stop, pixels, "range")
@@ -223,7 +223,8 @@ def test_columns_of_pixels_have_the_means_of_their_own_rows(
         assert not band.is_reduced
         return
     edges = pixel_edges(start, stop, pixels, "linear").tolist()
-    rows_of = []  # of each run: column to mean x and mean value, and whether a value is not finite
+    # For each run: column to mean x, mean value, and whether a value is not finite.
+    rows_of = []
     for each in pairs:
         columns: dict[int, list[tuple[float, float]]] = {}
         for x, value in each:
@@ -241,19 +242,19 @@ def test_columns_of_pixels_have_the_means_of_their_own_rows(
     expected = []
     for column in range(pixels):
         middle = (edges[column] + edges[column + 1]) / 2
-        means, num_odd = [], 0
+        means, num_nonfinite = [], 0
         for columns_of_run in rows_of:
             if column in columns_of_run:
-                _, value, is_odd = columns_of_run[column]
+                _, value, is_nonfinite = columns_of_run[column]
             else:
                 read = value_at(middle, [(x, v) for x, v, _ in columns_of_run.values()])
                 if read is None:
                     continue
-                value, is_odd = read, math.isnan(read)
+                value, is_nonfinite = read, math.isnan(read)
             means += [value] if math.isfinite(value) else []
-            num_odd += is_odd
-        if means or num_odd:
+            num_nonfinite += is_nonfinite
+        if means or num_nonfinite:
             ends = (np.mean(means), min(means), max(means)) if means else (math.nan,) * 3
-            expected.append([middle, *ends, len(means), num_odd])
+            expected.append([middle, *ends, len(means), num_nonfinite])
     got = [band.x, band.mean, band.low, band.high, band.count, band.nonfinite]
     np.testing.assert_allclose(np.transpose(got), np.reshape(expected, (-1, 6)), atol=1e-9)

@@ -1,4 +1,4 @@
-"""What charts ask over HTTP: /window and /bands."""
+"""The routes of charts and downloads: /window, /bands and /download."""
 
 from __future__ import annotations
 
@@ -22,13 +22,15 @@ from tbcore.testing import TbcoreClient, make_client, write_run
 MakeClient = Callable[..., TbcoreClient]
 
 
-class Answer(NamedTuple):
+class Columns(NamedTuple):
+    """The content of a `columns_response`."""
+
     header: dict[str, Any]
     tables: list[dict[str, NDArray[np.float64]]]
 
 
-def read(body: bytes) -> Answer:
-    """As the page reads it."""
+def read(body: bytes) -> Columns:
+    """Decodes a `columns_response` as the front end does."""
     length = int.from_bytes(body[:4], "little")
     text = json.loads(body[4 : 4 + length])
     numbers = np.frombuffer(body, "<f8", offset=4 + length)
@@ -40,11 +42,11 @@ def read(body: bytes) -> Answer:
             at += table["rows"]
         tables.append(columns)
     assert at == len(numbers)
-    return Answer(text["header"], tables)
+    return Columns(text["header"], tables)
 
 
-def ask(client: TbcoreClient, route: str = "window", **question: Any) -> Answer:
-    response = client.post(f"data/plugin/scalars/{route}", json=question)
+def post(client: TbcoreClient, route: str = "window", **body: Any) -> Columns:
+    response = client.post(f"data/plugin/scalars/{route}", json=body)
     assert response.status_code == 200, response.text
     assert response.headers["content-type"] == "application/octet-stream"
     return read(response.content)
@@ -60,9 +62,9 @@ def client(tbcore_logdir: Path, tbcore_client: MakeClient) -> TbcoreClient:
     return tbcore_client(tbcore_logdir, plugins=[tbcore_scalars])
 
 
-def test_a_few_points_come_as_they_are(client: TbcoreClient) -> None:
-    """Float32 values are widened, and a run without the tag is left out."""
-    header, tables = ask(client, tag="loss", runs=["a", "c", "missing", "b"])
+def test_short_series_are_returned_whole(client: TbcoreClient) -> None:
+    """Float32 values are widened, and runs without the tag are omitted."""
+    header, tables = post(client, tag="loss", runs=["a", "c", "missing", "b"])
     assert [entry["run"] for entry in header["runs"]] == ["a", "b"]
     assert (header["from"], header["to"]) == (10, 30)
     assert {name: column.tolist() for name, column in tables[0].items()} == {
@@ -75,47 +77,45 @@ def test_a_few_points_come_as_they_are(client: TbcoreClient) -> None:
     assert entry["start_time"] == 100
 
 
-def test_a_part_by_each_axis(client: TbcoreClient) -> None:
-    """Rows next to the part come along, so that lines do not end inside the chart."""
+def test_a_range_of_each_axis(client: TbcoreClient) -> None:
+    """The rows next to the range are included, so that lines do not end inside the chart."""
     part = {"tag": "loss", "runs": ["a", "b"], "pixels": 100}
     for x, bounds, expected in [
         ("step", (12, 22), ([10, 20, 30], [10, 20])),
         ("relative", (3.5, 9), ([20, 30], [20])),
         ("wall", (102, 110), ([20, 30], [10])),
     ]:
-        header, tables = ask(client, **part, x=x, **dict(zip(("from", "to"), bounds, strict=True)))
+        header, tables = post(client, **part, x=x, **dict(zip(("from", "to"), bounds, strict=True)))
         assert tuple(table["step"].tolist() for table in tables) == expected
         assert (header["from"], header["to"]) == bounds
 
 
-def test_runs_that_did_not_change_are_not_sent_again(
-    client: TbcoreClient, tbcore_logdir: Path
-) -> None:
-    question = {"tag": "loss", "runs": ["a", "b"]}
-    first = ask(client, **question)
+def test_unchanged_runs_are_not_sent_again(client: TbcoreClient, tbcore_logdir: Path) -> None:
+    body = {"tag": "loss", "runs": ["a", "b"]}
+    first = post(client, **body)
     known = {entry["run"]: entry["generation"] for entry in first.header["runs"]}
-    again = ask(client, **question, known=known)
+    again = post(client, **body, known=known)
     assert [entry["unchanged"] for entry in again.header["runs"]] == [True, True]
     assert again.tables == [{}, {}]
 
     write_run(tbcore_logdir, "b", scalars={"loss": [(40, 5.0)]})
     client.reload()
-    later = ask(client, **question, known=known)
+    later = post(client, **body, known=known)
     assert [entry["unchanged"] for entry in later.header["runs"]] == [True, False]
     assert later.tables[1]["step"].tolist() == [10, 20, 40]
 
 
-def test_long_series_are_reduced_and_smoothed_before(
+def test_long_series_are_smoothed_and_then_reduced(
     tbcore_logdir: Path, tbcore_client: MakeClient
 ) -> None:
-    """The least and the greatest of all points are there, and the smooth line is that of all."""
+    """The minimum and maximum of all points are kept, and all points are smoothed."""
     rng = np.random.default_rng(0)
     value = rng.normal(size=30_000)
     value[12_345], value[20_000] = 99, math.nan
     write_run(tbcore_logdir, "long", scalars={"loss": value})
     client = tbcore_client(tbcore_logdir, plugins=[tbcore_scalars])
 
-    header, (table,) = ask(client, tag="loss", runs=["long"], pixels=200, smoothing=0.9)
+    header, (table,) = post(client, tag="loss", runs=["long"], pixels=200, smoothing=0.9)
 
     entry = header["runs"][0]
     assert entry["num_points"] == entry["num_inside"] == 30_000
@@ -133,23 +133,23 @@ def test_long_series_are_reduced_and_smoothed_before(
     np.testing.assert_allclose(table["smoothed"][finite], expected, rtol=1e-6)
 
 
-def test_a_whole_line_is_the_same_beside_a_longer_one(
+def test_a_whole_line_does_not_depend_on_other_runs(
     tbcore_logdir: Path, tbcore_client: MakeClient
 ) -> None:
-    """It may be drawn without that one, later."""
+    """The front end may later draw it without them."""
     write_run(tbcore_logdir, "short", scalars={"loss": np.random.default_rng(3).random(5000)})
     write_run(tbcore_logdir, "far", scalars={"loss": [(10**8, 1.0)]})
     client = tbcore_client(tbcore_logdir, plugins=[tbcore_scalars])
-    alone = ask(client, tag="loss", runs=["short"], pixels=500).tables[0]
-    beside = ask(client, tag="loss", runs=["short", "far"], pixels=500).tables[0]
+    alone = post(client, tag="loss", runs=["short"], pixels=500).tables[0]
+    beside = post(client, tag="loss", runs=["short", "far"], pixels=500).tables[0]
     assert beside["step"].tolist() == alone["step"].tolist()
     assert len(alone["step"]) > 1000
 
 
-def test_a_margin_is_sent_along_but_not_counted(client: TbcoreClient) -> None:
-    """So that somebody who moves the part a little sees lines at once."""
-    write = {"tag": "loss", "runs": ["a"], "from": 19, "to": 21}
-    header, tables = ask(client, **write, margin=1)
+def test_a_margin_is_included_but_not_counted(client: TbcoreClient) -> None:
+    """With it, lines are complete at once when the user moves the range a little."""
+    body = {"tag": "loss", "runs": ["a"], "from": 19, "to": 21}
+    header, tables = post(client, **body, margin=1)
     assert tables[0]["step"].tolist() == [10, 20, 30]
     assert (header["runs"][0]["num_inside"], header["runs"][0]["num_shown"]) == (1, 1)
     assert (header["from"], header["to"]) == (19, 21)
@@ -159,18 +159,19 @@ def test_segments_of_a_restarted_job(tbcore_logdir: Path, tbcore_client: MakeCli
     steps = [0, 1, 2, 3, 4, 2, 3, 4, 5, 6]
     write_run(tbcore_logdir, "r", scalars={"loss": [(step, float(step)) for step in steps]})
     client = tbcore_client(tbcore_logdir, plugins=[tbcore_scalars], purge_orphaned_data=False)
-    header, (table,) = ask(client, tag="loss", runs=["r"])
+    header, (table,) = post(client, tag="loss", runs=["r"])
     assert header["runs"][0]["segments"] == [0, 5]
     assert table["step"].tolist() == steps
-    _, (table,) = ask(client, tag="loss", runs=["r"], smoothing=0.5)
-    assert table["smoothed"][[0, 5]].tolist() == [0, 2]  # a new start has no past
-    header, (table,) = ask(client, tag="loss", runs=["r"], **{"from": 5.5, "to": 6.5})
+    _, (table,) = post(client, tag="loss", runs=["r"], smoothing=0.5)
+    # Smoothing starts from scratch after the restart.
+    assert table["smoothed"][[0, 5]].tolist() == [0, 2]
+    header, (table,) = post(client, tag="loss", runs=["r"], **{"from": 5.5, "to": 6.5})
     assert table["step"].tolist() == [4, 5, 6]
     assert header["runs"][0]["segments"] == [0, 1]
 
 
 def test_bands_of_groups(client: TbcoreClient) -> None:
-    header, tables = ask(
+    header, tables = post(
         client, "bands", tag="loss", groups={"both": ["a", "b", "a"], "none": ["c"]}, spread="range"
     )
     assert header["groups"] == [
@@ -189,9 +190,9 @@ def test_bands_of_groups(client: TbcoreClient) -> None:
     [
         (b"", "the body must be JSON"),
         (b"[]", "the body must be a JSON object"),
-        (b"{}", '"tag" must be a text, got null'),
-        (b'{"tag": "t"}', '"runs" must be an array of texts, got null'),
-        (b'{"tag": "t", "runs": [1]}', '"runs" must be an array of texts, got [1]'),
+        (b"{}", '"tag" must be a string, got null'),
+        (b'{"tag": "t"}', '"runs" must be an array of strings, got null'),
+        (b'{"tag": "t", "runs": [1]}', '"runs" must be an array of strings, got [1]'),
         (b'{"tag": "t", "runs": [], "x": "time"}', '"x" must be one of step, relative, wall'),
         (b'{"tag": "t", "runs": [], "x": []}', '"x" must be one of step, relative, wall'),
         (b'{"tag": "t", "runs": [], "pixels": 0}', '"pixels" must be an integer from 1 to 20000'),
@@ -200,12 +201,15 @@ def test_bands_of_groups(client: TbcoreClient) -> None:
         (b'{"tag": "t", "runs": [], "from": 1e301}', '"from" must be a number or null, got'),
         (b'{"tag": "t", "runs": [], "margin": 2}', '"margin" must be a number from 0 to 1, got 2'),
         (b'{"tag": "t", "runs": [], "from": "1"}', '"from" must be a number or null, got "1"'),
-        (b'{"tag": "t", "runs": [], "from": 2, "to": 1}', '"from" must not be above "to"'),
+        (b'{"tag": "t", "runs": [], "from": 2, "to": 1}', '"from" must not be greater than "to"'),
         (b'{"tag": "t", "runs": [], "known": {"a": 1}}', '"known" must be an object'),
-        (b'{"tag": "t", "runs": [], "colour": 1}', 'unknown field "colour"; known: from, known,'),
+        (
+            b'{"tag": "t", "runs": [], "colour": 1}',
+            'unknown field "colour"; expected one of from',
+        ),
     ],
 )
-def test_bad_questions_are_answered_in_one_line(
+def test_invalid_requests_are_a_one_line_error(
     client: TbcoreClient, body: bytes, message: str
 ) -> None:
     response = client.post("data/plugin/scalars/window", content=body)
@@ -253,16 +257,16 @@ OWN_FIELDS = {
     "download": ["tags", "runs", "format"],
 }
 
-LEAST_NUMBERS = {
+SMALLEST_FLOAT = {
     "tag": "loss", "groups": {"": []}, "x": "step", "from": None, "to": 5e-324, "pixels": 9,
     "scale": "log", "smoothing": 0, "spread": "range",
 }  # fmt: skip
-"""A thousandth of 5e-324 is 0, which no logarithmic axis has."""
+"""A request in which a thousandth of `to` underflows to 0, which a logarithmic axis cannot show."""
 
 
 @st.composite
-def questions(draw: st.DrawFn) -> tuple[str, bytes]:
-    """A route and a body: a good question, or one that is spoilt in one of many ways."""
+def requests(draw: st.DrawFn) -> tuple[str, bytes]:
+    """A route and a body, which is valid or has one of several faults."""
     route = draw(st.sampled_from(sorted(OWN_FIELDS)))
     body = {name: draw(fields[name]) for name in OWN_FIELDS[route]}
     fault = draw(st.sampled_from(["none", "none", "value", "missing", "unknown", "bytes"]))
@@ -279,8 +283,8 @@ def questions(draw: st.DrawFn) -> tuple[str, bytes]:
 
 
 @pytest.fixture(scope="module")
-def odd_client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TbcoreClient]:
-    """Runs with every kind of step, clock and value."""
+def unusual_client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TbcoreClient]:
+    """Serves runs with all kinds of extreme steps, wall times and values."""
     logdir = tmp_path_factory.mktemp("odd")
     many = [(step, math.sin(step)) for step in range(500)]
     extremes = [(-(2**63), 1.7e308), (-5, -1.7e308), (0, math.nan), (2**63 - 1, 1.7e308)]
@@ -293,13 +297,15 @@ def odd_client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TbcoreClien
 
 
 @settings(deadline=None, max_examples=150)
-@given(questions())
-@example(("bands", json.dumps(LEAST_NUMBERS).encode()))
-@example(("window", json.dumps({"\U0002ebe1" * 1000: None}).encode()))
-def test_any_body_has_an_answer(odd_client: TbcoreClient, question: tuple[str, bytes]) -> None:
-    """What was asked for, or one line that says what is wrong; never a fault of the server."""
-    route, body = question
-    response = odd_client.post(f"data/plugin/scalars/{route}", content=body)
+@given(request_=requests())
+@example(request_=("bands", json.dumps(SMALLEST_FLOAT).encode()))
+@example(request_=("window", json.dumps({"\U0002ebe1" * 1000: None}).encode()))
+def test_no_body_causes_a_server_error(
+    unusual_client: TbcoreClient, request_: tuple[str, bytes]
+) -> None:
+    """The response is the requested data, or a one-line error."""
+    route, content = request_
+    response = unusual_client.post(f"data/plugin/scalars/{route}", content=content)
     assert response.status_code in (200, 400), response.text
     if response.status_code == 400:
         assert response.text.strip()
@@ -310,25 +316,25 @@ def test_any_body_has_an_answer(odd_client: TbcoreClient, question: tuple[str, b
         assert all(len({len(column) for column in table.values()}) <= 1 for table in tables)
 
 
-def test_bad_questions_about_bands(client: TbcoreClient) -> None:
-    for question, message in [
+def test_invalid_requests_for_bands(client: TbcoreClient) -> None:
+    for body, message in [
         ({"tag": "t"}, '"groups" must be an object'),
         ({"tag": "t", "groups": {}, "spread": "all"}, '"spread" must be one of range'),
     ]:
-        response = client.post("data/plugin/scalars/bands", json=question)
+        response = client.post("data/plugin/scalars/bands", json=body)
         assert (response.status_code, response.text[: len(message)]) == (400, message)
 
 
 def test_downloads_have_all_points(tbcore_logdir: Path, tbcore_client: MakeClient) -> None:
-    """Of every series asked for, in pieces that fit together, names quoted as CSV and JSON do."""
+    """Of every requested series, with names quoted as CSV and JSON require, across all pieces."""
     value = np.random.default_rng(2).normal(size=120_001)
     value[70_000] = math.nan
     write_run(tbcore_logdir, 'r,"1"', scalars={"loss": value, "few": [1.0, math.inf]})
     write_run(tbcore_logdir, "r2", scalars={"loss": [0.5]})
     client = tbcore_client(tbcore_logdir, plugins=[tbcore_scalars])
-    question = {"runs": ['r,"1"', "no such run", "r2"], "tags": ["loss", "no such tag", "few"]}
+    body = {"runs": ['r,"1"', "no such run", "r2"], "tags": ["loss", "no such tag", "few"]}
 
-    response = client.post("data/plugin/scalars/download", json=question)
+    response = client.post("data/plugin/scalars/download", json=body)
     assert response.headers["content-type"] == "text/csv; charset=utf-8"
     lines = list(csv.reader(io.StringIO(response.text, newline="")))
     assert lines[0] == ["run", "tag", "Wall time", "step", "value"]
@@ -339,12 +345,12 @@ def test_downloads_have_all_points(tbcore_logdir: Path, tbcore_client: MakeClien
         ('r,"1"', "loss"), ('r,"1"', "few"), ("r2", "loss"),
     }  # fmt: skip
 
-    response = client.post("data/plugin/scalars/download", json={**question, "format": "json"})
-    answer = response.json()
-    assert {run: list(tags) for run, tags in answer.items()} == {
+    response = client.post("data/plugin/scalars/download", json={**body, "format": "json"})
+    data = response.json()
+    assert {run: list(tags) for run, tags in data.items()} == {
         'r,"1"': ["loss", "few"], "r2": ["loss"],
     }  # fmt: skip
-    rows = answer['r,"1"']["loss"]
+    rows = data['r,"1"']["loss"]
     assert [row[1] for row in rows] == list(range(120_001))
     assert rows[70_000][2] == "NaN"
     assert rows[5][2] == float(np.float32(value[5]))
@@ -355,30 +361,32 @@ def test_downloads_have_all_points(tbcore_logdir: Path, tbcore_client: MakeClien
     assert nothing.json() == {}
 
 
-def test_one_series_in_full(tbcore_logdir: Path, tbcore_client: MakeClient) -> None:
-    """The bound of the API gives way to what a request asks for."""
-    write_run(tbcore_logdir, "r", scalars={"loss": [1.0] * 1500})
-    client = tbcore_client(tbcore_logdir, plugins=[tbcore_scalars])
-    address = "data/plugin/scalars/scalars?run=r&tag=loss"
-    counts = [len(client.get(address + more).json()) for more in ("", "&samples=0", "&samples=7")]
-    assert counts == [1000, 1500, 7]
-    assert client.get(address + "&samples=-1").status_code == 400
-
-
-def test_logarithmic_axes_have_columns_of_their_own(
+def test_a_request_can_set_the_number_of_points(
     tbcore_logdir: Path, tbcore_client: MakeClient
 ) -> None:
-    """Small steps take most of the width, so most of their rows are kept."""
+    """`samples` in the request overrides the option."""
+    write_run(tbcore_logdir, "r", scalars={"loss": [1.0] * 1500})
+    client = tbcore_client(tbcore_logdir, plugins=[tbcore_scalars])
+    path = "data/plugin/scalars/scalars?run=r&tag=loss"
+    counts = [len(client.get(path + more).json()) for more in ("", "&samples=0", "&samples=7")]
+    assert counts == [1000, 1500, 7]
+    assert client.get(path + "&samples=-1").status_code == 400
+
+
+def test_pixel_columns_follow_the_scale_of_the_axis(
+    tbcore_logdir: Path, tbcore_client: MakeClient
+) -> None:
+    """On a logarithmic axis small steps take most of the width, so most of their rows are kept."""
     write_run(tbcore_logdir, "r", scalars={"loss": np.random.default_rng(0).random(20_000)})
     client = tbcore_client(tbcore_logdir, plugins=[tbcore_scalars])
-    question = {"tag": "loss", "runs": ["r"], "pixels": 100}
+    body = {"tag": "loss", "runs": ["r"], "pixels": 100}
     small = [
-        int((ask(client, **question, scale=scale).tables[0]["step"] < 200).sum())
+        int((post(client, **body, scale=scale).tables[0]["step"] < 200).sum())
         for scale in ("linear", "log")
     ]
     assert small[0] <= 8
     assert small[1] > 80
 
 
-def test_only_post(client: TbcoreClient) -> None:
+def test_charts_require_post(client: TbcoreClient) -> None:
     assert client.get("data/plugin/scalars/window").status_code == 405

@@ -1,4 +1,4 @@
-"""What is written faster than `csv.writer` does it is the same text."""
+"""Exported CSV is identical to that of `csv.writer`, although it is generated differently."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tbcore import ScalarSeries
 from tbcore_scalars import exports, reader
-from tbcore_scalars.questions import DownloadQuestion
+from tbcore_scalars.request_parsing import DownloadRequest
 
 FLOATS = st.floats() | st.sampled_from([9.999999999999999e-5, 1e-4, 9999999999999998.0, 1e16, -0.0])
 SINGLES = st.floats(width=32) | st.sampled_from([float(np.float32(1e-4)), 1e-5, 2.0**53, 2.0**54])
@@ -33,29 +33,29 @@ def series_of(points: list[tuple[float, int, float]], dtype: str) -> ScalarSerie
         )
 
 
-def written(rows: list[Any]) -> bytes:
+def as_csv(rows: list[Any]) -> bytes:
     text = io.StringIO()
     csv.writer(text, lineterminator="\r\n").writerows(rows)
     return text.getvalue().encode("utf-8", "backslashreplace")
 
 
 @pytest.fixture(autouse=True)
-def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+def short_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exports, "PIECE_ROWS", 5)
 
 
 @given(POINTS, st.sampled_from(["f4", "f8"]))
-def test_a_series_is_what_csv_writer_makes_of_it(
+def test_a_series_is_the_csv_of_csv_writer(
     points: list[tuple[float, int, float]], dtype: str
 ) -> None:
-    """Whatever its numbers are, and wherever a piece ends."""
+    """For all numbers, and wherever a piece ends."""
     series = series_of(points, dtype)
-    expected = written([reader.COLUMNS, *reader.rows(series)])
+    expected = as_csv([reader.COLUMNS, *reader.rows(series)])
     assert b"".join(exports.csv_pieces(series)) == expected
 
 
 @given(st.lists(SINGLES, min_size=50, max_size=50))
-def test_each_number_has_the_digits_that_python_gives_it(values: list[float]) -> None:
+def test_numbers_have_the_digits_of_repr(values: list[float]) -> None:
     series = series_of([(value, 0, value) for value in values], "f4")
     lines = b"".join(exports.csv_pieces(series)).decode().splitlines()[1:]
     assert lines == [f"{value!r},0,{float(np.float32(value))!r}" for value in values]
@@ -65,13 +65,13 @@ def test_each_number_has_the_digits_that_python_gives_it(values: list[float]) ->
 @example("a,b", 'it is "so"\r\n ', [(1.0, 1, 1.0), (2.0, 2, 2.0)])
 @example(" ", "\t", [(1.0, 1, 1.0)])
 @example("\ud800", "\udfff", [(1.0, 1, 1.0)])
-def test_a_download_has_names_in_each_row(
+def test_each_row_of_a_download_has_run_and_tag(
     run: str, tag: str, points: list[tuple[float, int, float]]
 ) -> None:
-    """In quotes where they need them."""
+    """They are quoted where CSV requires it."""
     series = series_of(points, "f8")
     multiplexer = SimpleNamespace(scalars=lambda *_, **__: series)
-    question = DownloadQuestion(runs=[run], tags=[tag], format="csv")
+    request = DownloadRequest(runs=[run], tags=[tag], format="csv")
     expected = [exports.COLUMNS, *([run, tag, *row] for row in reader.rows(series))]
-    pieces = exports.export(cast(Any, multiplexer), cast(Any, None), question)
-    assert b"".join(pieces) == written(expected)
+    pieces = exports.export(cast(Any, multiplexer), cast(Any, None), request)
+    assert b"".join(pieces) == as_csv(expected)

@@ -1,4 +1,4 @@
-"""What the rows of a scalar series are: both ways of writing, all types, sampling."""
+"""The rows of a scalar series: both logged forms, all types, sampling."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MakeClient = Callable[..., TbcoreClient]
 
 @pytest.fixture
 def scalars_of(tbcore_client: MakeClient) -> Callable[[Path, str, str], Any]:
-    """The JSON of one series."""
+    """Returns the JSON of one series."""
 
     def get(logdir: Path, run: str, tag: str) -> Any:
         client = tbcore_client(logdir, plugins=[tbcore_scalars])
@@ -39,10 +39,10 @@ def make_series(num_points: int) -> ScalarSeries:
     )  # fmt: skip
 
 
-def test_rows_are_wall_time_step_value_in_order_of_arrival(
+def test_rows_are_wall_time_step_value_in_the_order_logged(
     tbcore_logdir: Path, scalars_of: Callable[..., Any]
 ) -> None:
-    """Neither sorted by step nor by time; a step may come twice."""
+    """They are not sorted, and a step may occur twice."""
     points = [(7, 0.5, 100.25), (3, 0.25, 99.5), (3, 0.125, 99.5), (-1, 1.0, 1.0)]
     write_run(tbcore_logdir, "train", scalars={"loss": points})
 
@@ -83,7 +83,7 @@ def test_a_number_of_each_type_is_exact(
     content: bool,
     metadata: Any,
 ) -> None:
-    """`simple_value` and tensors, with metadata on the first record or on all of them."""
+    """In `simple_value` and in tensors, with metadata on the first record or on all records."""
     with EventFileWriter(tbcore_logdir / "run" / "a.tfevents", metadata=metadata) as writer:
         for step, value in enumerate(values):
             writer.add_scalar("a", value, step, dtype=dtype, content=content)
@@ -95,10 +95,10 @@ def test_a_number_of_each_type_is_exact(
 
 
 @pytest.mark.parametrize("dtype", [None, "float32", "float64", "float16", "bfloat16"])
-def test_numbers_that_json_lacks_are_strings(
+def test_non_finite_numbers_are_strings(
     tbcore_logdir: Path, scalars_of: Callable[..., Any], dtype: str | None
 ) -> None:
-    """NaN and infinities, of each float type."""
+    """NaN and infinity, in each float type."""
     values = [math.nan, math.inf, -math.inf, 1.0]
     write_run(tbcore_logdir, "run", scalars={"a": values}, dtype=dtype)
 
@@ -107,17 +107,17 @@ def test_numbers_that_json_lacks_are_strings(
     assert [row[2] for row in rows] == ["NaN", "Infinity", "-Infinity", 1.0]
 
 
-def test_a_wall_time_that_is_no_number_is_a_string_too(
+def test_a_non_finite_wall_time_is_a_string(
     tbcore_logdir: Path, scalars_of: Callable[..., Any]
 ) -> None:
-    """As any other number in the answer."""
+    """Like any other non-finite number in the response."""
     write_run(tbcore_logdir, "run", scalars={"a": [(0, 1.0, math.nan), (1, 2.0, 5.0)]})
 
     assert scalars_of(tbcore_logdir, "run", "a") == [["NaN", 0, 1.0], [5.0, 1, 2.0]]
 
 
 def test_steps_are_exact_int64(tbcore_logdir: Path, scalars_of: Callable[..., Any]) -> None:
-    """Beyond what a double can count."""
+    """Even where float64 is not exact."""
     steps = [-(2**63), -1, 0, 2**53 + 1, 2**63 - 1]
     write_run(tbcore_logdir, "run", scalars={"a": [(step, 1.0) for step in steps]})
 
@@ -125,7 +125,7 @@ def test_steps_are_exact_int64(tbcore_logdir: Path, scalars_of: Callable[..., An
 
 
 def test_several_values_in_one_event(tbcore_logdir: Path, scalars_of: Callable[..., Any]) -> None:
-    """Merged summaries, also with a tag twice in one event."""
+    """An event may contain several tags, and the same tag twice."""
     with EventFileWriter(tbcore_logdir / "a.tfevents") as writer:
         for step in range(3):
             writer.add_summary(
@@ -142,10 +142,10 @@ def test_several_values_in_one_event(tbcore_logdir: Path, scalars_of: Callable[.
     assert [row[1:] for row in scalars_of(tbcore_logdir, ".", "b")] == [[0, 0], [1, -1], [2, -2]]
 
 
-def test_a_tag_that_changes_its_form_is_one_curve(
+def test_a_tag_logged_in_both_forms_is_one_curve(
     tbcore_logdir: Path, scalars_of: Callable[..., Any]
 ) -> None:
-    """A writer that was updated goes on with tensors where it wrote `simple_value`."""
+    """An updated writer may continue with tensors where it logged `simple_value`."""
     write_run(tbcore_logdir, "run", scalars={"a": [1.0, 2.0]})
     write_run(tbcore_logdir, "run", scalars={"a": [(2, 3.0)]}, dtype="float64")
     write_run(tbcore_logdir, "run", scalars={"a": [(3, 4.0)]})
@@ -155,7 +155,7 @@ def test_a_tag_that_changes_its_form_is_one_curve(
     ]  # fmt: skip
 
 
-def test_a_tag_that_also_has_other_kinds_serves_its_numbers(
+def test_other_kinds_under_the_same_tag_are_ignored(
     tbcore_logdir: Path, scalars_of: Callable[..., Any]
 ) -> None:
     """An image and a vector under the same tag are not points of the curve."""
@@ -175,10 +175,10 @@ def test_a_tag_that_also_has_other_kinds_serves_its_numbers(
 def test_tensors_of_other_plugins_are_not_scalars(
     tbcore_logdir: Path, tbcore_client: MakeClient
 ) -> None:
-    """A single number written for another plugin, or for none, has no curve here."""
+    """A single number that was logged for another plugin, or for none, is not a scalar."""
     with EventFileWriter(tbcore_logdir / "run" / "a.tfevents") as writer:
         writer.add_summary(0, summaries.tensor("theirs", 1.0, plugin_name="pr_curves"))
-        writer.add_summary(0, summaries.tensor("nobody's", 1.0))
+        writer.add_summary(0, summaries.tensor("unclaimed", 1.0))
         writer.add_summary(0, summaries.tensor("vector", [1.0, 2.0], plugin_name="scalars"))
         writer.add_text("text", "words", 0)
 
@@ -191,7 +191,7 @@ def test_tensors_of_other_plugins_are_not_scalars(
 def test_a_simple_value_whose_metadata_names_another_plugin_is_a_scalar(
     tbcore_logdir: Path, scalars_of: Callable[..., Any]
 ) -> None:
-    """The field says what it is."""
+    """The form takes precedence over the metadata."""
     with EventFileWriter(tbcore_logdir / "run" / "a.tfevents") as writer:
         value = summaries.scalar("a", 2.0)
         value.metadata.CopyFrom(summaries.metadata("other"))
@@ -200,10 +200,10 @@ def test_a_simple_value_whose_metadata_names_another_plugin_is_a_scalar(
     assert [row[1:] for row in scalars_of(tbcore_logdir, "run", "a")] == [[0, 2.0]]
 
 
-def test_long_series_are_sampled_to_a_thousand_points_with_the_last(
+def test_long_series_are_sampled_to_a_thousand_points(
     tbcore_logdir: Path, scalars_of: Callable[..., Any]
 ) -> None:
-    """Related tags at the same positions, in order, without repeats."""
+    """In order, with the last point, and at the same steps for tags that are logged together."""
     write_run(
         tbcore_logdir, "train",
         scalars={"a": list(range(5000)), "b": [-i for i in range(5000)]}, dtype="float64",
@@ -220,20 +220,20 @@ def test_long_series_are_sampled_to_a_thousand_points_with_the_last(
     assert [row[2] for row in b] == [-row[2] for row in a]
 
 
-def test_a_series_up_to_the_bound_is_served_whole(
+def test_a_series_of_a_thousand_points_is_returned_whole(
     tbcore_logdir: Path, scalars_of: Callable[..., Any]
 ) -> None:
-    """A thousand points are a thousand points."""
+    """Only longer series are sampled."""
     write_run(tbcore_logdir, "train", scalars={"a": list(range(1000))})
 
     assert [row[2] for row in scalars_of(tbcore_logdir, "train", "a")] == list(range(1000))
 
 
 @pytest.mark.parametrize(("samples", "expected"), [(0, 1500), (10, 10), (1, 1), (2000, 1500)])
-def test_the_bound_is_an_option(
+def test_the_number_of_samples_is_an_option(
     tbcore_logdir: Path, tbcore_client: MakeClient, samples: int, expected: int
 ) -> None:
-    """`--samples_per_plugin scalars=N`; 0 serves all."""
+    """`--samples_per_plugin scalars=N`; 0 means all points."""
     write_run(tbcore_logdir, "train", scalars={"a": list(range(1500))})
     client = tbcore_client(
         tbcore_logdir, plugins=[tbcore_scalars], samples_per_plugin={"scalars": samples}
@@ -259,5 +259,5 @@ def test_the_bound_is_an_option(
     ],
 )
 def test_evenly_spaced_points(num_points: int, sample_count: int, expected: list[int]) -> None:
-    """Numbers printed by TensorFlow 1.0's own function."""
+    """The expected steps were printed by TensorFlow 1.0's function."""
     assert reader.evenly_spaced(make_series(num_points), sample_count).step.tolist() == expected

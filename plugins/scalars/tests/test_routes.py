@@ -32,7 +32,7 @@ HOSTILE_NAMES = [
 
 @pytest.fixture
 def client(tbcore_logdir: Path, tbcore_client: MakeClient) -> TbcoreClient:
-    """Two runs with scalars and one without, as in the API document."""
+    """Serves two runs with scalars and one without."""
     write_run(
         tbcore_logdir, "train_run",
         scalars={
@@ -44,7 +44,7 @@ def client(tbcore_logdir: Path, tbcore_client: MakeClient) -> TbcoreClient:
     return tbcore_client(tbcore_logdir, plugins=[tbcore_scalars])
 
 
-def test_tags_name_every_run_and_keep_the_order_of_writing(client: TbcoreClient) -> None:
+def test_tags_list_every_run_with_tags_in_the_order_logged(client: TbcoreClient) -> None:
     """Runs without scalars have an empty list."""
     response = client.get("data/plugin/scalars/tags")
 
@@ -59,7 +59,7 @@ def test_tags_name_every_run_and_keep_the_order_of_writing(client: TbcoreClient)
 
 
 def test_csv_is_exact_to_the_byte(tbcore_logdir: Path, tbcore_client: MakeClient) -> None:
-    """CRLF after each row, shortest digits, `nan` and `inf` in small letters."""
+    """Rows end with CRLF, numbers have the shortest digits, `nan` and `inf` are lowercase."""
     points = [
         (1448, 0.7461960315704346, 1443856985.705543),
         (-3, 0.1, 0.5),
@@ -87,10 +87,10 @@ def test_csv_is_exact_to_the_byte(tbcore_logdir: Path, tbcore_client: MakeClient
     )
 
 
-def test_a_long_series_is_the_same_piece_by_piece(
+def test_a_series_sent_in_pieces_equals_one_sent_whole(
     tbcore_logdir: Path, tbcore_client: MakeClient
 ) -> None:
-    """In full it may have millions of rows, which would keep everybody waiting."""
+    """A full series can have millions of rows. It is sent in pieces so as not to block others."""
     count = 2 * PIECE_ROWS + 1
     values = [math.nan if step % PIECE_ROWS == 0 else step / 8 for step in range(count)]
     write_run(tbcore_logdir, "run", scalars={"loss": values})
@@ -108,7 +108,7 @@ def test_a_long_series_is_the_same_piece_by_piece(
 
 @pytest.mark.parametrize("format_", ["json", "CSV", "", "xml"])
 def test_any_other_format_is_json(client: TbcoreClient, format_: str) -> None:
-    """As servers always answered it."""
+    """As in TensorBoard."""
     response = client.get(
         "data/plugin/scalars/scalars", params={"run": "eval", "tag": "recall", "format": format_}
     )
@@ -133,10 +133,10 @@ def test_any_other_format_is_json(client: TbcoreClient, format_: str) -> None:
     ],
 )
 @pytest.mark.parametrize("path", ["data/plugin/scalars/scalars", "data/scalars"])
-def test_errors_say_what_is_wrong_in_one_line(
+def test_errors_are_one_line(
     client: TbcoreClient, path: str, query: str, status: int, parts: list[str]
 ) -> None:
-    """400 for a parameter that is missing, 404 with close names for what is unknown."""
+    """400 for a missing parameter, 404 with similar names for an unknown run or tag."""
     response = client.get(f"{path}?{query}")
 
     assert response.status_code == status
@@ -147,10 +147,10 @@ def test_errors_say_what_is_wrong_in_one_line(
 
 
 @pytest.mark.parametrize("name", HOSTILE_NAMES)
-def test_any_name_that_can_be_logged_can_be_asked_for(
+def test_any_tag_that_can_be_logged_can_be_requested(
     tbcore_logdir: Path, tbcore_client: MakeClient, name: str
 ) -> None:
-    """As a tag; through the listing and back through the query."""
+    """The listing has the exact name, and so does the request."""
     write_run(tbcore_logdir, "run", scalars={name: [1.5], "other": [2.5]})
     client = tbcore_client(tbcore_logdir, plugins=[tbcore_scalars])
 
@@ -166,10 +166,10 @@ def test_any_name_that_can_be_logged_can_be_asked_for(
 @pytest.mark.parametrize(
     "run", ["a b/c", "läuf/\U0001f40d", "q'uo\"te", "per%cent&amp", "<b>", "..hidden", "x" * 200]
 )
-def test_any_run_that_can_be_a_directory_can_be_asked_for(
+def test_any_run_that_can_be_a_directory_can_be_requested(
     tbcore_logdir: Path, tbcore_client: MakeClient, run: str
 ) -> None:
-    """Names of runs are paths, so slashes separate."""
+    """Names of runs are paths, with slashes between directories."""
     write_run(tbcore_logdir, run, scalars={"a": [1.5]})
     client = tbcore_client(tbcore_logdir, plugins=[tbcore_scalars])
 
@@ -181,7 +181,7 @@ def test_any_run_that_can_be_a_directory_can_be_asked_for(
 def test_new_points_are_served_after_a_reload(
     tbcore_logdir: Path, tbcore_client: MakeClient
 ) -> None:
-    """The same file, continued."""
+    """They were appended to the same file."""
     write_run(tbcore_logdir, "run", scalars={"a": [1.0]}, filename="a.tfevents")
     client = tbcore_client(tbcore_logdir, plugins=[tbcore_scalars])
     write_run(tbcore_logdir, "run", scalars={"a": [(1, 2.0)]}, filename="a.tfevents")
@@ -192,10 +192,10 @@ def test_new_points_are_served_after_a_reload(
     assert [row[1:] for row in rows] == [[0, 1.0], [1, 2.0]]
 
 
-def test_without_scalars_the_plugin_is_inactive_and_its_listing_answers(
+def test_without_scalars_the_plugin_is_inactive(
     tbcore_logdir: Path, tbcore_client: MakeClient
 ) -> None:
-    """It turns active when the first scalar arrives."""
+    """Its listing is empty. It becomes active with the first scalar."""
     client = tbcore_client(tbcore_logdir, plugins=[tbcore_scalars])
     assert client.get("data/plugins_listing").json() == {"scalars": False}
     assert client.get("data/plugin/scalars/tags").json() == {}
@@ -206,8 +206,8 @@ def test_without_scalars_the_plugin_is_inactive_and_its_listing_answers(
     assert client.get("data/plugins_listing").json() == {"scalars": True}
 
 
-def test_the_earlier_api_serves_one_series(client: TbcoreClient) -> None:
-    """The same rows at the address from before plugins, at the root and below legacy/."""
+def test_the_legacy_api_returns_one_series(client: TbcoreClient) -> None:
+    """The rows are the same, both at the root and below legacy/."""
     expected = client.get("data/plugin/scalars/scalars?run=train_run&tag=loss").json()
 
     for path in ("data/scalars", "legacy/data/scalars"):
@@ -216,8 +216,8 @@ def test_the_earlier_api_serves_one_series(client: TbcoreClient) -> None:
         assert csv.text.splitlines()[0] == "Wall time,step,value"
 
 
-def test_the_earlier_api_serves_an_overview(tbcore_logdir: Path, tbcore_client: MakeClient) -> None:
-    """Without run and tag: every run, ten points of each tag, the first and the last among them."""
+def test_the_legacy_api_returns_an_overview(tbcore_logdir: Path, tbcore_client: MakeClient) -> None:
+    """Without run and tag: ten points of each tag of each run, including the first and the last."""
     write_run(tbcore_logdir, "train", scalars={"a": list(range(100)), "b": [1.0]})
     write_run(tbcore_logdir, "other")
     client = tbcore_client(
@@ -226,7 +226,7 @@ def test_the_earlier_api_serves_an_overview(tbcore_logdir: Path, tbcore_client: 
 
     overview = client.get("data/scalars").json()
 
-    # Counted on the full series, whatever bounds the other answers.
+    # The option for the number of samples does not apply to the overview.
     assert [row[1] for row in overview["train"]["a"]] == [0, 11, 22, 33, 44, 55, 66, 77, 88, 99]
     assert [row[1:] for row in overview["train"]["b"]] == [[0, 1.0]]
     assert overview["other"] == {}
@@ -247,15 +247,15 @@ def test_the_earlier_api_serves_an_overview(tbcore_logdir: Path, tbcore_client: 
     ],
 )
 def test_errors_of_the_overview(client: TbcoreClient, query: str, part: str) -> None:
-    """400 and one line."""
+    """The status is 400, with one line of text."""
     response = client.get(f"data/scalars?{query}")
 
     assert response.status_code == 400
     assert part in response.text
 
 
-def test_the_earlier_index_lists_scalars(client: TbcoreClient) -> None:
-    """The tag type `scalars` of each run."""
+def test_the_legacy_index_lists_scalars(client: TbcoreClient) -> None:
+    """Each run has the tag type `scalars`."""
     index = client.get("legacy/data/runs").json()
 
     assert index["train_run"]["scalars"] == ["xent", "loss", "learning_rate"]

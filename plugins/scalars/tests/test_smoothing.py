@@ -1,4 +1,4 @@
-"""Smoothing beside the recurrence that defines it, one value after the other."""
+"""Smoothing equals the recurrence that defines it, computed one value at a time."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def recurrence(values: list[float], weight: float) -> list[float]:
     st.lists(st.floats(-1e6, 1e6) | st.sampled_from([math.nan, math.inf]), max_size=200),
     st.floats(0.001, 0.999),
 )
-def test_it_is_the_recurrence(values: list[float], weight: float) -> None:
+def test_smoothing_equals_the_recurrence(values: list[float], weight: float) -> None:
     result = smoothed(np.array(values, np.float64), weight)
     finite = [value for value in values if math.isfinite(value)]
     expected = values if len(set(finite)) == 1 else recurrence(values, weight)
@@ -38,15 +38,15 @@ def test_it_is_the_recurrence(values: list[float], weight: float) -> None:
 
 @pytest.mark.parametrize("count", [1, 31, 32, 33, 1025, 40_000, 70_001])
 @pytest.mark.parametrize("weight", [0.1, 0.6, 0.99, 0.99999])
-def test_blocks_and_chunks_join_without_a_seam(count: int, weight: float) -> None:
+def test_blocks_and_chunks_join_exactly(count: int, weight: float) -> None:
     value = np.random.default_rng(count).normal(size=count) + 3
     np.testing.assert_allclose(
         smoothed(value, weight), recurrence(value.tolist(), weight), rtol=1e-9
     )
 
 
-def test_a_constant_series_stays_what_it_is() -> None:
-    """To the last bit, whatever the weights add up to."""
+def test_a_constant_series_is_unchanged() -> None:
+    """Bit for bit, without rounding errors of the weights."""
     value = np.full(5000, np.float32(0.1))
     assert (smoothed(value, 0.97) == value).all()
 
@@ -56,8 +56,8 @@ def test_without_weight_nothing_changes() -> None:
     assert smoothed(np.empty(0), 0.5).tolist() == []
 
 
-def test_the_weight_means_the_same_share_of_the_axis() -> None:
-    """After a tenth of the axis a step has been followed as far, whatever was logged."""
+def test_a_weight_smooths_over_the_same_share_of_any_series() -> None:
+    """A jump is followed equally far after a tenth of the series, whatever its length."""
     followed = []
     for count in (1000, 100_000):
         value = np.r_[np.zeros(count // 2), np.ones(count // 2)]
@@ -69,7 +69,7 @@ def test_the_weight_means_the_same_share_of_the_axis() -> None:
 
 
 def test_a_long_series_is_smoothed_as_tensorboard_smooths_its_sample() -> None:
-    """Also where the distances between steps are not equal: points count, not distances."""
+    """Even if the distances between steps vary: points count, not distances."""
     rng = np.random.default_rng(0)
     num_points = 40_000
     signal = np.sin(np.arange(num_points) / 3000)
@@ -79,6 +79,6 @@ def test_a_long_series_is_smoothed_as_tensorboard_smooths_its_sample() -> None:
     of_all = smoothed(value, point_weight(0.9, num_points))[sample]
     of_sample = smoothed(value[sample], 0.9)
 
-    # Both lag behind the signal alike; the sample is noisier, since it has fewer points.
+    # Both lag behind the signal equally. The sample is noisier, because it has fewer points.
     assert np.sqrt(np.mean((of_all - of_sample)[50:] ** 2)) < 0.1
     assert abs(np.mean((of_all - of_sample)[50:])) < 0.02

@@ -1,4 +1,4 @@
-"""Which rows show a line, compared with a plain reference; and jobs that were restarted."""
+"""The rows that are selected to draw a line equal those of a reference; segments after restarts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tbcore import ScalarSeries
 from tbcore_scalars import windows
-from tbcore_scalars.windows import Line, count_between, line_of, places_between
+from tbcore_scalars.windows import Line, count_between, line_of, select_indices
 
 START = 1.7e9
 
@@ -31,13 +31,13 @@ def series_of(
 
 
 def reference(line: Line, start: float, stop: float, pixels: int) -> list[int]:
-    """One row after the other, by the words of the contract."""
+    """The indices to select, computed one row at a time as the contract says."""
     parts = []
     for first, end in line.bounds():
         drawn = [i for i in range(first, end) if math.isfinite(line.x[i])]
         before = [i for i in drawn if line.x[i] < start][-1:]
-        behind = [i for i in drawn if line.x[i] > stop][:1]
-        parts.append(before + [i for i in drawn if start <= line.x[i] <= stop] + behind)
+        after = [i for i in drawn if line.x[i] > stop][:1]
+        parts.append(before + [i for i in drawn if start <= line.x[i] <= stop] + after)
     if sum(map(len, parts)) <= 2 * pixels:
         return sorted(i for part in parts for i in part)
     edges = np.linspace(start, stop, pixels + 1)[1:-1].tolist()
@@ -65,7 +65,7 @@ values = st.one_of(
 
 @st.composite
 def any_series(draw: st.DrawFn) -> ScalarSeries:
-    """Steps that rise, stand, go back now and then; clocks that jump."""
+    """Series with steps that rise, repeat and sometimes go back, and clocks that jump."""
     value = draw(st.lists(values, max_size=60))
     count = len(value)
     jumps = draw(st.lists(st.integers(-30, 4), min_size=count, max_size=count))
@@ -82,7 +82,7 @@ def any_series(draw: st.DrawFn) -> ScalarSeries:
 
 @settings(deadline=None)
 @given(any_series(), st.sampled_from(["step", "wall"]), st.data())
-def test_the_rows_of_a_part_are_those_of_the_contract(
+def test_the_rows_of_a_range_equal_the_reference(
     series: ScalarSeries, axis: Any, data: st.DataObject
 ) -> None:
     line = line_of(series, axis)
@@ -90,9 +90,9 @@ def test_the_rows_of_a_part_are_those_of_the_contract(
     start, stop = sorted(data.draw(st.tuples(*[st.floats(low - 2, high + 2, allow_nan=False)] * 2)))
     pixels = data.draw(st.integers(1, 12))
 
-    places = places_between(line, start, stop, pixels)
+    indices = select_indices(line, start, stop, pixels)
 
-    assert places.tolist() == reference(line, start, stop, pixels)
+    assert indices.tolist() == reference(line, start, stop, pixels)
     inside = (line.x >= start) & (line.x <= stop)
     assert count_between(line, start, stop) == int(inside.sum())
 
@@ -113,8 +113,8 @@ def test_lines_are_sorted_stably_within_segments(series: ScalarSeries) -> None:
             assert pairs == sorted(pairs)
 
 
-def test_long_series_take_the_short_way_to_the_same_rows() -> None:
-    """Blocks are looked at first in long series; edges inside blocks and ties are what differs."""
+def test_long_series_searched_by_blocks_have_the_same_rows() -> None:
+    """Pixel columns begin inside blocks, and values are often equal."""
     rng = np.random.default_rng(7)
     for dtype in (np.float32, np.float64):
         value = rng.integers(-3, 3, 9_000).astype(dtype)
@@ -124,20 +124,20 @@ def test_long_series_take_the_short_way_to_the_same_rows() -> None:
         extent = line.extent()
         assert extent is not None
         for pixels in (3, 7, 17):
-            assert places_between(line, *extent, pixels).tolist() == reference(
+            assert select_indices(line, *extent, pixels).tolist() == reference(
                 line, *extent, pixels
             )
 
 
 def test_a_restart_begins_a_segment() -> None:
-    """The rows before and behind it are lines of their own, by every axis."""
+    """The rows before and after it are separate segments on every axis."""
     series = series_of(range(12), [0, 1, 2, 3, 4, 5, 3, 4, 5, 6, 7, 8])
     for axis in ("step", "relative", "wall"):
         assert line_of(series, axis).starts.tolist() == [0, 6]  # type: ignore[arg-type]
 
 
-def test_writers_that_take_turns_make_one_line() -> None:
-    """Their steps go back at every other row."""
+def test_several_writers_in_turn_make_one_segment() -> None:
+    """Their steps decrease at every other row."""
     step = np.stack([np.arange(50), np.arange(50) - 7], axis=1).ravel()
     line = line_of(series_of(range(100), step), "step")
     assert line.starts.tolist() == [0]
@@ -156,30 +156,30 @@ def test_relative_time_begins_at_the_first_point() -> None:
     assert line.x.tolist() == [0, 2, 5]
 
 
-def test_a_diverged_run_is_marked_without_sending_all_of_it() -> None:
-    """The first NaN of each column of pixels, and the rows around them."""
+def test_a_run_that_is_mostly_nan_is_reduced() -> None:
+    """To the first NaN of each pixel column, and the rows around finite values."""
     value = np.full(200_000, np.nan, np.float32)
     value[:1000] = 1.0
     value[150_000] = np.inf
     line = line_of(series_of(value), "step")
-    places = places_between(line, 0, 199_999, 100)
-    assert len(places) <= 4 * 100 + 1
-    assert {1000, 150_000} <= set(places.tolist())
-    assert windows.MAX_ODD_ROWS < 199_000
+    indices = select_indices(line, 0, 199_999, 100)
+    assert len(indices) <= 4 * 100 + 1
+    assert {1000, 150_000} <= set(indices.tolist())
+    assert windows.MAX_NONFINITE_ROWS < 199_000
 
 
 @pytest.mark.parametrize("axis", ["step", "relative", "wall"])
-def test_no_rows_at_all(axis: Any) -> None:
+def test_an_empty_series(axis: Any) -> None:
     line = line_of(series_of([]), axis)
     assert line.extent() is None
-    assert places_between(line, 0, 1, 10).tolist() == []
+    assert select_indices(line, 0, 1, 10).tolist() == []
 
 
 def test_steps_at_the_ends_of_int64() -> None:
-    """Bounds are float64, which has no exact 2**63 - 1."""
+    """Bounds are float64, which cannot represent 2**63 - 1."""
     step = [-(2**63), -1, 0, 2**63 - 1]
     line = line_of(series_of([1, 2, 3, 4], step), "step")
     extent = line.extent()
     assert extent == (-(2.0**63), 2.0**63)
-    assert len(places_between(line, -(2.0**63), 2.0**63, 10)) >= 3
-    assert places_between(line, -2, 1, 10).tolist() == [0, 1, 2, 3]
+    assert len(select_indices(line, -(2.0**63), 2.0**63, 10)) >= 3
+    assert select_indices(line, -2, 1, 10).tolist() == [0, 1, 2, 3]

@@ -1,8 +1,8 @@
-"""The conformance suite: what every plugin should hold to, checked on yours.
+"""The conformance suite: tests that every plugin should pass.
 
     pytest --pyargs tbcore.testing.conformance --plugin NAME
 
-NAME is that of an installed plugin, or the path of a folder with one. The suite writes log
-directories of its own, serves them, asks every route of the plugin, and opens its tab in Chromium
-where `playwright` is installed. Each message says what to do. docs/testing.md has the details.
+NAME is the name of an installed plugin, or the path of a folder with one. The suite writes log
+directories and serves them, sends requests to all routes of the plugin, and opens its tab in
+Chromium if `playwright` is installed. Each message includes what to do. See docs/testing.md.
 """

@@ -1,4 +1,4 @@
-"""A plugin that does nothing: its tab is opened when the one that is checked is left."""
+"""A plugin that does nothing. Its tab is opened to close that of the plugin under test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fixtures of the suite: the plugins, their logs, the servers and the browser."""
+"""Fixtures of the suite: the plugins under test, log directories, servers and the browser."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import pytest
 from tbcore.plugins import load_plugins
 from tbcore.testing.chromium import find_chromium, launch
 from tbcore.testing.conformance import blank
-from tbcore.testing.conformance.asking import Asker, Routes
-from tbcore.testing.conformance.logs import Given, Logs, write_logs
+from tbcore.testing.conformance.logs import ExtraData, Logs, write_logs
 from tbcore.testing.conformance.page import Visits
-from tbcore.testing.conformance.servers import PREFIX, Faults, RunningServer
+from tbcore.testing.conformance.probing import ProbedRoutes, Prober
+from tbcore.testing.conformance.servers import PREFIX, RaisedErrors, RunningServer
 from tbcore.testing.conformance.subject import Subject, find_subject
 
 MAX_PAIRS = 40
-"""Series that each route is asked for in one log directory."""
+"""Series of one log directory with which each route is probed."""
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -26,28 +26,27 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         names = metafunc.config.getoption("tbcore_plugin", default=[])
         if not names:
             raise pytest.UsageError(
-                "say which plugin to check: "
-                "pytest --pyargs tbcore.testing.conformance --plugin NAME"
+                "no plugin given; try `pytest --pyargs tbcore.testing.conformance --plugin NAME`"
             )
         metafunc.parametrize("subject", names, indirect=True, scope="session")
 
 
 @pytest.fixture(scope="session")
 def all_subjects(request: pytest.FixtureRequest) -> dict[str, Subject]:
-    """What --plugin names, in one set of servers."""
+    """The plugins of all --plugin options, by argument; the same servers have all of them."""
     names = request.config.getoption("tbcore_plugin")
     return {name: find_subject(name) for name in names}
 
 
 @pytest.fixture(scope="session")
 def subject(request: pytest.FixtureRequest, all_subjects: dict[str, Subject]) -> Subject:
-    """The plugin that is checked."""
+    """The plugin under test."""
     return all_subjects[request.param]
 
 
 @pytest.fixture(scope="session")
 def plugin(subject: Subject) -> Subject:
-    """The same, where it could be loaded: one check says that it could not, and not all."""
+    """The plugin under test; skips the test if it failed to load, which `test_it_loads` reports."""
     if subject.plugin is None:
         pytest.skip(f"plugin {subject.name!r} could not be loaded; see test_it_loads")
     return subject
@@ -59,16 +58,16 @@ def logs(
     all_subjects: dict[str, Subject],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Callable[[str], Logs]:
-    """Log directories by name, each written when it is asked for first."""
-    given = request.config.getoption("tbcore_plugin_logs")
+    """A function from a name to a log directory, which is written at the first call."""
+    own_logs = request.config.getoption("tbcore_plugin_logs")
     claims = [claim for one in all_subjects.values() for claim in one.claims]
-    what = Given(claims, Path(given).resolve() if given else None)
+    extra = ExtraData(claims, Path(own_logs).resolve() if own_logs else None)
     folder = tmp_path_factory.mktemp("conformance")
     made: dict[str, Logs] = {}
 
     def find(name: str) -> Logs:
         if name not in made:
-            made[name] = write_logs(name, folder, what)
+            made[name] = write_logs(name, folder, extra)
         return made[name]
 
     return find
@@ -78,7 +77,7 @@ def logs(
 def server(
     logs: Callable[[str], Logs], all_subjects: dict[str, Subject]
 ) -> Iterator[Callable[..., RunningServer]]:
-    """Servers of a log directory, below a path prefix unless another one is given."""
+    """A function from the name of a log directory, and a path prefix, to a running server."""
     plugins = {one.name: one.plugin for one in all_subjects.values() if one.plugin}
     [plugins[blank.NAME]] = load_plugins(only=(), extra={blank.NAME: blank})
     running: dict[tuple[str, str], RunningServer] = {}
@@ -96,14 +95,14 @@ def server(
 
 
 @pytest.fixture(scope="session")
-def asker(server: Callable[..., RunningServer]) -> Iterator[Callable[..., Asker]]:
-    """Clients of those servers."""
-    made: dict[tuple[str, str], Asker] = {}
-    with Faults() as faults:
+def prober(server: Callable[..., RunningServer]) -> Iterator[Callable[..., Prober]]:
+    """A function from the name of a log directory, and a path prefix, to a client of its server."""
+    made: dict[tuple[str, str], Prober] = {}
+    with RaisedErrors() as errors:
 
-        def find(name: str, prefix: str = PREFIX) -> Asker:
+        def find(name: str, prefix: str = PREFIX) -> Prober:
             if (name, prefix) not in made:
-                made[name, prefix] = Asker(server(name, prefix), faults)
+                made[name, prefix] = Prober(server(name, prefix), errors)
             return made[name, prefix]
 
         yield find
@@ -113,7 +112,7 @@ def asker(server: Callable[..., RunningServer]) -> Iterator[Callable[..., Asker]
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
-    """Chromium; without it the checks of the page are skipped, and the summary says so."""
+    """A running Chromium; without one, tests of the page are skipped, as the summary reports."""
     try:
         from playwright import sync_api
     except ImportError:
@@ -125,43 +124,45 @@ def browser() -> Iterator[Any]:
         except sync_api.Error as error:
             line = str(error).strip().partition("\n")[0]
             _skip_page(
-                f"no Chromium could be started ({line}): install one, name it in TBCORE_CHROMIUM, "
-                "or run `playwright install chromium`"
+                f"Chromium could not be started ({line}): install it, set TBCORE_CHROMIUM to its "
+                "path, or run `playwright install chromium`"
             )
         yield running
         running.close()
 
 
 def _skip_page(reason: str) -> NoReturn:
-    _why_no_page.append(reason)
+    _skip_reasons.append(reason)
     pytest.skip(reason)
 
 
-_why_no_page: list[str] = []
+_skip_reasons: list[str] = []
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    if _why_no_page:
+    if _skip_reasons:
         terminalreporter.section("NOT CHECKED", yellow=True)
-        terminalreporter.line(f"The plugin's page was not checked: {_why_no_page[0]}", yellow=True)
+        terminalreporter.line(f"The plugin's page was not checked: {_skip_reasons[0]}", yellow=True)
 
 
 @pytest.fixture(scope="session")
 def visits(plugin: Subject, server: Callable[[str], RunningServer], request: Any) -> Visits:
-    """Visits to the plugin's tab."""
+    """Visits to the plugin's tab, made in the browser when a test needs them."""
     if not plugin.has_page:
-        pytest.skip(f"plugin {plugin.name!r} has no module, and so no tab")
+        pytest.skip(f"plugin {plugin.name!r} has no module, so it has no tab")
     visits = Visits(request.getfixturevalue("browser"), server, plugin.name)
     if not visits.is_active("plain"):
         pytest.fail(
-            f"plugin {plugin.name!r} is active on nothing that the suite writes, so its tab cannot "
-            "be opened; name a folder with event files that it is for: --plugin-logs DIR",
+            f"plugin {plugin.name!r} is not active on any data that the suite writes, so its tab "
+            "cannot be opened; pass a folder with event files for it: --plugin-logs DIR",
             pytrace=False,
         )
     return visits
 
 
 @pytest.fixture(scope="session")
-def routes(plugin: Subject, asker: Callable[..., Asker], logs: Callable[[str], Logs]) -> Routes:
-    """What the plugin answers on plain data, found out once."""
-    return Routes(plugin.name, asker("plain"), logs("plain").pairs(plugin.claims, MAX_PAIRS))
+def routes(
+    plugin: Subject, prober: Callable[..., Prober], logs: Callable[[str], Logs]
+) -> ProbedRoutes:
+    """The plugin's routes, probed on plain data."""
+    return ProbedRoutes(plugin.name, prober("plain"), logs("plain").pairs(plugin.claims, MAX_PAIRS))

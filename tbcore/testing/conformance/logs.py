@@ -1,4 +1,4 @@
-"""Log directories that the suite writes: each is about one thing that real logs do to plugins."""
+"""Log directories that the suite writes, each with one difficulty of real logs."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from tbcore.store.multiplexer import Multiplexer
 from tbcore.testing import graphs, summaries
 from tbcore.testing.writer import EventFileWriter
 
-NUM_MANY = 10_000
-"""Tags of each kind, where there are many."""
-MAX_GIVEN = 20
-"""Series of somebody's own logs that are written under other names."""
+NUM_TAGS_IN_MANY = 10_000
+"""Tags of each kind in the log directory `many`."""
+MAX_EXTRA_TAGS = 20
+"""Tags of the author's own logs that are also written with other names."""
 
-KNOWN = {
+KNOWN_PLUGIN_NAMES = {
     *("", "scalars", "histograms", "images", "audio", "text", "pr_curves", "hparams", "graphs"),
     *("graph_keras_model", "graph_tagged_run_metadata"),
     *("graph_run_metadata", "graph_run_metadata_graph"),
 }
-"""Plugin names inside metadata whose values are written as they should be."""
+"""Plugin names in metadata for which the suite writes valid values."""
 
 GUESSES = ("number", "vector", "texts", "nothing", "NaN", "one NaN")
-"""Tags below the name of a plugin whose format the suite does not know."""
+"""Ends of the tags of values for a plugin name whose format the suite does not know."""
 
 MARKUP = "<img src=x onerror=\"document.body.id='tbcore-markup'\"><b id=tbcore-markup>b</b>"
-"""What leaves an element with the id `tbcore-markup` where it is shown as HTML."""
+"""Markup that adds an element with the id `tbcore-markup` to a page that uses it as HTML."""
 
-TAGS = [
+ODD_TAGS = [
     MARKUP,
     "a/b/c/d/e",
     "../../../../etc/passwd",
@@ -62,7 +62,7 @@ TAGS = [
     " ",
     "long " + 2000 * "x",
 ]
-RUNS = [
+ODD_RUNS = [
     "<b id=tbcore-markup>",
     "quotes \"'`",
     "percent %41%2F%",
@@ -74,19 +74,19 @@ RUNS = [
     "new\nline",
     200 * "x",
 ]
-"""Runs are directories, so no name has a `/` but between two of them."""
+"""Names of runs. They are directories, so a `/` in a name separates two."""
 
-NUMBERS = [math.nan, math.inf, -math.inf, 0.0, -0.0, 3e38, -3e38, 1e-45, 1.0]
+ODD_NUMBERS = [math.nan, math.inf, -math.inf, 0.0, -0.0, 3e38, -3e38, 1e-45, 1.0]
 
 
 @dataclass
 class Logs:
-    """A log directory, and what was read of it."""
+    """A log directory with the index of its data."""
 
     name: str
     logdir: Path
     guesses: Sequence[str] = ()
-    """Parts of the tags whose values are guesses at a format; the plugin may refuse them."""
+    """Parts of tags whose values are in a guessed format, which the plugin may reject."""
     multiplexer: Multiplexer = field(default_factory=Multiplexer)
     _num_added: int = 0
 
@@ -95,78 +95,82 @@ class Logs:
         self.reload()
 
     def reload(self) -> None:
+        """Reads new data."""
         self._loader.load_once()
 
     def add_step(self) -> None:
-        """Logs one more value, as a program that runs does, and reads it."""
+        """Writes one more value, as a running program does, and reads it."""
         with EventFileWriter(self.logdir / "train" / "events.out.tfevents.1") as writer:
             self._num_added += 1
             writer.add_scalar("accuracy", 0.5, 5 + self._num_added)
         self.reload()
 
     def pairs(self, claims: Claims, limit: int) -> list[tuple[str, str]]:
-        """Runs and tags that the claims match: each tag and each run at least once, while that
-        fits into the limit."""
+        """Pairs of run and tag that the claims match.
+
+        Each tag is in a pair, up to `limit` pairs, which are then spread evenly over all tags. Each
+        run is in a pair, even beyond the limit.
+        """
         tags = self.multiplexer.tags(claims)
-        found: dict[str, str] = {}
+        run_of: dict[str, str] = {}
         for run in tags:
             for tag in tags[run]:
-                found.setdefault(tag, run)
-        pairs = [(run, tag) for tag, run in found.items()]
+                run_of.setdefault(tag, run)
+        pairs = [(run, tag) for tag, run in run_of.items()]
         if len(pairs) > limit:
             pairs = [pairs[i] for i in np.linspace(0, len(pairs) - 1, limit).astype(int)]
-        seen = {run for run, _ in pairs}
-        return pairs + [(run, tags[run][0]) for run in tags if run not in seen and tags[run]]
+        covered = {run for run, _ in pairs}
+        return pairs + [(run, tags[run][0]) for run in tags if run not in covered and tags[run]]
 
 
 @dataclass(frozen=True)
-class Given:
-    """What is written beside the usual kinds, for plugins with data of their own."""
+class ExtraData:
+    """Data to write in addition to the usual kinds, for plugins with formats of their own."""
 
     claims: Claims = (Claim(),)
-    """Of all plugins that are checked."""
+    """The claims of all plugins under test."""
     logdir: Path | None = None
-    """Logs of the plugin's author."""
+    """Event files of the plugin's author, or None."""
 
     @property
     def plugin_names(self) -> list[str]:
-        """Of claims for values that the suite does not know: it writes tensors of all sorts."""
-        return sorted({claim.plugin_name or "" for claim in self.claims} - KNOWN)
+        """Plugin names in claims for which the suite knows no format; it writes various tensors."""
+        return sorted({claim.plugin_name or "" for claim in self.claims} - KNOWN_PLUGIN_NAMES)
 
     @property
     def guesses(self) -> list[str]:
-        """What stands in the tags of those tensors."""
+        """Parts of the tags of those tensors."""
         return [f"{name}/{what}" for name in self.plugin_names for what in GUESSES]
 
     def values(self) -> list[Summary.Value]:
-        """The first value of some series of those logs."""
+        """The first value of each tag in the author's logs, up to MAX_EXTRA_TAGS tags."""
         found: dict[str, Summary.Value] = {}
         files = [] if self.logdir is None else sorted(self.logdir.rglob("*tfevents*"))
         for value in (value for file in files for value in _values_in(file)):
             found.setdefault(value.tag, value)
-            if len(found) == MAX_GIVEN:
+            if len(found) == MAX_EXTRA_TAGS:
                 break
         return list(found.values())
 
 
-def write_logs(name: str, folder: Path, given: Given) -> Logs:
-    """Writes the log directory of this name below a folder, and reads it."""
+def write_logs(name: str, folder: Path, extra: ExtraData) -> Logs:
+    """Writes the log directory with this name into a folder, and reads it."""
     logdir = folder / name
     logdir.mkdir()
-    WRITERS[name](logdir, given)
-    logs = Logs(name, logdir, given.guesses)
+    WRITERS[name](logdir, extra)
+    logs = Logs(name, logdir, extra.guesses)
     if name == "gone":
         shutil.rmtree(logdir)
     return logs
 
 
-def _no_data(logdir: Path, given: Given) -> None:
+def _no_data(logdir: Path, extra: ExtraData) -> None:
     """An empty directory."""
 
 
-def _plain(logdir: Path, given: Given) -> None:
-    """Two sessions and what belongs to both: every kind, in both of its forms, at some steps."""
-    others = given.values()
+def _plain(logdir: Path, extra: ExtraData) -> None:
+    """Two sessions and their experiment, with every kind of data in both forms, at six steps."""
+    own_values = extra.values()
     with EventFileWriter(logdir / "events.out.tfevents.1") as writer:
         domains: dict[str, summaries.Domain] = {
             "lr": (1e-4, 0.1),
@@ -178,21 +182,21 @@ def _plain(logdir: Path, given: Given) -> None:
         with EventFileWriter(logdir / run / "events.out.tfevents.1") as writer:
             _write_session(writer, number, writer.path.parent.name)
             for step in range(6):
-                values = [*_every_kind("{}", step), *_of_others(given.plugin_names, "{}")]
-                writer.add_summary(step, *values, *others)
+                values = [*_every_kind("{}", step), *_values_for(extra.plugin_names, "{}")]
+                writer.add_summary(step, *values, *own_values)
                 writer.add_scalar("accuracy", step / 10 + number / 20, step)
             writer.add_summary(6, summaries.session_end())
-    if given.logdir is not None:
-        shutil.copytree(given.logdir, logdir / "given")
+    if extra.logdir is not None:
+        shutil.copytree(extra.logdir, logdir / "given")
 
 
-def _numbers(logdir: Path, given: Given) -> None:
+def _numbers(logdir: Path, extra: ExtraData) -> None:
     """NaN, infinities, extreme steps and times."""
     for number, run in enumerate(("train", "eval")):
         with EventFileWriter(logdir / run / "events.out.tfevents.1") as writer:
             hparams = {"lr": math.nan, "momentum": math.inf, "decay": -math.inf, "layers": 2.0}
             writer.add_summary(0, summaries.session_start(hparams, start=math.nan))
-            for step, value in enumerate(NUMBERS):
+            for step, value in enumerate(ODD_NUMBERS):
                 _write_numbers(writer, "{}", value, step)
                 _write_numbers(writer, "all NaN/{}", math.nan, step)
             for step, wall_time in ((2**62, math.nan), (-(2**62), math.inf), (0, -1.0)):
@@ -202,7 +206,7 @@ def _numbers(logdir: Path, given: Given) -> None:
                 writer.add_audio("extreme audio", summaries.wav(), step, wall_time=wall_time)
                 writer.add_text("extreme text", "text", step, wall_time=wall_time)
             values = [float("nan") for _ in range(3)]
-            for name in given.plugin_names:
+            for name in extra.plugin_names:
                 writer.add_tensor(f"{name}/NaN", values, number, plugin_name=name)
                 writer.add_tensor(f"{name}/one NaN", math.nan, number, plugin_name=name)
 
@@ -224,35 +228,35 @@ def _write_numbers(writer: EventFileWriter, tag: str, value: float, step: int) -
     writer.add_summary(step, histogram, table, curve)
 
 
-def _names(logdir: Path, given: Given) -> None:
-    """Names of runs and tags that are markup, paths, quotes, very long."""
-    others = given.values()
-    for number, run in enumerate(RUNS):
+def _names(logdir: Path, extra: ExtraData) -> None:
+    """Runs and tags with names that are markup, paths or quotes, or very long."""
+    own_values = extra.values()
+    for number, run in enumerate(ODD_RUNS):
         with EventFileWriter(logdir / run / "events.out.tfevents.1") as writer:
             _write_session(writer, number, run)
-            # Each tag is in one run at least; the first run has them all.
-            for position, tag in enumerate(TAGS):
-                if number and position % (len(RUNS) - 1) != number - 1:
+            # The first run has all tags, the others one of each group of tags.
+            for position, tag in enumerate(ODD_TAGS):
+                if number and position % (len(ODD_RUNS) - 1) != number - 1:
                     continue
                 own = tag.replace("{", "{{").replace("}", "}}")
-                # Of the first kind the name itself, of the others with the kind behind it.
+                # One value with the name itself, the others with their kind after the name.
                 values = [summaries.scalar(tag, 0.5), *_every_kind(f"{own}{{}}", 0)]
-                values += _of_others(given.plugin_names, f"{own}{{}}")
-                values += [_renamed(value, f"{tag}{value.tag}") for value in others]
+                values += _values_for(extra.plugin_names, f"{own}{{}}")
+                values += [_renamed(value, f"{tag}{value.tag}") for value in own_values]
                 for step in range(2):
                     writer.add_summary(step, *values)
 
 
-def _many(logdir: Path, given: Given) -> None:
+def _many(logdir: Path, extra: ExtraData) -> None:
     """Ten thousand tags of each kind."""
-    others = [*_of_others(given.plugin_names, "{}"), *given.values()[:3]]
+    own_values = [*_values_for(extra.plugin_names, "{}"), *extra.values()[:3]]
     forms = [
-        [v for v in (*_every_kind("{}", 0, form=form), *others) if _is_claimed(v, given.claims)]
+        [v for v in (*_every_kind("{}", 0, form=form), *own_values) if _is_claimed(v, extra.claims)]
         for form in (0, 1)
     ]
     with EventFileWriter(logdir / "train" / "events.out.tfevents.1") as writer:
         _write_session(writer, 0, "train")
-        for number in range(NUM_MANY):
+        for number in range(NUM_TAGS_IN_MANY):
             values = [
                 _renamed(value, f"group {number // 100}/{value.tag} {number}")
                 for value in forms[number % 2]
@@ -260,14 +264,14 @@ def _many(logdir: Path, given: Given) -> None:
             writer.add_summary(number % 10, *values)
 
 
-def _odd(logdir: Path, given: Given) -> None:
-    """Metadata that names a plugin, with values that are something else; empty ones; damage."""
-    names = sorted({*KNOWN, *given.plugin_names} - {""})
+def _odd(logdir: Path, extra: ExtraData) -> None:
+    """Values that do not match the plugin that their metadata names, empty values, and damage."""
+    names = sorted({*KNOWN_PLUGIN_NAMES, *extra.plugin_names} - {""})
     with EventFileWriter(logdir / "train" / "events.out.tfevents.1", metadata="every") as writer:
         for step in range(2):
             for name in names:
                 empty = np.zeros((0, 3))
-                for what, value in {
+                for description, value in {
                     "number": summaries.tensor("", 1.0, plugin_name=name),
                     "cube": summaries.tensor("", np.ones((2, 2, 2)), plugin_name=name),
                     "none": summaries.tensor("", empty, plugin_name=name, plugin_content=b"\xff"),
@@ -277,7 +281,7 @@ def _odd(logdir: Path, given: Given) -> None:
                     "no text": summaries.string_tensor("", [], plugin_name=name),
                     "nothing": summaries.metadata_only("", name, b"\x12\xff"),
                 }.items():
-                    value.tag = f"{name}/{what}"
+                    value.tag = f"{name}/{description}"
                     writer.add_summary(step, value)
             short = Summary.Value(tag="short histogram")
             short.histo.bucket.append(1.0)
@@ -293,7 +297,7 @@ def _odd(logdir: Path, given: Given) -> None:
 
 
 def _write_session(writer: EventFileWriter, number: int, name: str) -> None:
-    """What a program logs once."""
+    """Writes hyperparameters, a graph, run metadata and a Keras model, which are logged once."""
     hparams = {"lr": 0.1**number, "optimizer": ("adam", "sgd")[number % 2], "nesterov": True}
     writer.add_summary(0, summaries.session_start({**hparams, name[:50]: 1.0}))
     nodes = [
@@ -303,20 +307,20 @@ def _write_session(writer: EventFileWriter, number: int, name: str) -> None:
         graphs.Node(f"{name}/output", "Softmax", ("layer/matmul:0", "^input")),
     ]
     writer.add_graph(graphs.graph_def(nodes))
-    took = [graphs.Took("layer/matmul", 1_700_000_000_000_000, 25, 4096)]
-    writer.add_run_metadata("step 1", graphs.run_metadata(took))
+    stats = [graphs.NodeStats("layer/matmul", 1_700_000_000_000_000, 25, 4096)]
+    writer.add_run_metadata("step 1", graphs.run_metadata(stats))
     layer = {"class_name": "Dense", "config": {"name": "dense"}, "inbound_nodes": []}
     model = {"class_name": "Sequential", "config": {"name": name[:50], "layers": [layer]}}
     for tag, plugin_name, content in (
         ("keras", "graph_keras_model", json.dumps(model).encode()),
-        ("function", "graph_run_metadata", graphs.run_metadata(took)),
+        ("function", "graph_run_metadata", graphs.run_metadata(stats)),
     ):
         value = summaries.string_tensor(tag, [content], shape=(), plugin_name=plugin_name)
         writer.add_summary(0, value)
 
 
 def _every_kind(tag: str, step: int, *, form: int | None = None) -> Iterator[Summary.Value]:
-    """One value of each kind, in both forms or in one of them; `tag` has a place for its name."""
+    """Yields one value of each kind, in both forms or in one; `tag` is a format for their tags."""
     name = tag.format
     samples = np.linspace(-1, 1 + step, 20)
     if form in (0, None):
@@ -336,8 +340,8 @@ def _every_kind(tag: str, step: int, *, form: int | None = None) -> Iterator[Sum
     yield summaries.tensor(name("values/tensor"), [[1.0, 2.0], [3.0, 4.0]])
 
 
-def _of_others(names: Sequence[str], tag: str) -> list[Summary.Value]:
-    """Values of plugins whose format the suite does not know."""
+def _values_for(names: Sequence[str], tag: str) -> list[Summary.Value]:
+    """Various values for plugin names whose format the suite does not know."""
     return [
         value
         for name in names
@@ -360,12 +364,13 @@ def _renamed(value: Summary.Value, tag: str) -> Summary.Value:
 
 
 def _is_claimed(value: Summary.Value, claims: Claims) -> bool:
-    """Whether a plugin may read it; whether it is one number does not count here."""
+    """Whether a claim matches the value, as a scalar or not."""
     field, plugin_name = value.WhichOneof("value") or "", value.metadata.plugin_data.plugin_name
     return any(matches(claims, Kind(field, plugin_name, is_scalar)) for is_scalar in (False, True))
 
 
 def _values_in(path: Path) -> Iterator[Summary.Value]:
+    """Yields all values in an event file; does not check the checksums."""
     data = path.read_bytes()
     position = 0
     while position + 16 <= len(data):
@@ -375,7 +380,7 @@ def _values_in(path: Path) -> Iterator[Summary.Value]:
         position += 16 + length
 
 
-WRITERS: dict[str, Callable[[Path, Given], None]] = {
+WRITERS: dict[str, Callable[[Path, ExtraData], None]] = {
     "empty": _no_data,
     "plain": _plain,
     "numbers": _numbers,
@@ -384,4 +389,4 @@ WRITERS: dict[str, Callable[[Path, Given], None]] = {
     "odd": _odd,
     "gone": _plain,
 }
-"""Name of a log directory to what writes it."""
+"""Name of a log directory to the function that writes it."""

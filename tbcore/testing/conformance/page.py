@@ -1,4 +1,4 @@
-"""Pages: a plugin's tab in Chromium, and what can be seen of it from outside."""
+"""page: opens a plugin's tab in Chromium, and records errors and leftovers."""
 
 from __future__ import annotations
 
@@ -17,91 +17,94 @@ from tbcore.testing.conformance.servers import RunningServer
 
 WIDE = {"width": 1400, "height": 900}
 NARROW = {"width": 400, "height": 800}
-OPEN_MS = 20_000
-"""How long a tab may take to draw anything, on a busy machine."""
-QUIET_MS = 5_000
-"""How long requests may go on after that; what asks for ever is looked at as it is then."""
-LEAST_CONTRAST = 3.0
-"""Of text and what is behind it. WCAG asks for 4.5, and for 3 where text is large."""
-ROUNDS_BEFORE, ROUNDS = 5, 15
-"""Times that a tab is opened and closed before anything is counted, and after."""
-SETTLE_SECONDS = 5.0
-"""How long what is counted may take to stay the same."""
-GROWTH_PER_ROUND = 1
-"""Nodes or listeners that may remain of each round; what a browser does by itself is less."""
+OPEN_TIMEOUT_MS = 20_000
+"""Time in which a tab must show something, even on a busy machine."""
+QUIET_TIMEOUT_MS = 5_000
+"""Time after that in which requests should stop. A tab that goes on is tested in that state."""
+MIN_CONTRAST = 3.0
+"""Lowest contrast between a text and its background. WCAG requires 4.5, or 3 for large text."""
+NUM_WARM_UP_ROUNDS, NUM_ROUNDS = 5, 15
+"""How often a tab is opened and closed before the first count of nodes and listeners, and between
+the first and the last."""
+STABLE_TIMEOUT_SECONDS = 5.0
+"""Time in which two counts of nodes and listeners in a row must be equal."""
+MAX_GROWTH_PER_ROUND = 1
+"""Nodes or listeners that may remain after each round; the browser itself leaves fewer."""
 
 CONTROLS = {
     *("button", "checkbox", "combobox", "link", "listbox", "menuitem", "menuitemcheckbox"),
     *("menuitemradio", "radio", "searchbox", "slider", "spinbutton", "switch", "tab", "textbox"),
 }
-"""Roles of what a reader can use, and so has to know the name of."""
+"""ARIA roles of controls, which must have names."""
 
 WATCH = Path(__file__).parent / "static" / "watch.js"
 
 
 @dataclass
-class Seen:
-    """What went wrong while a tab was open."""
+class TabErrors:
+    """The errors while a tab was open."""
 
-    trouble: list[str] = field(default_factory=list)
-    """The shell's words, where the tab stopped."""
-    errors: list[str] = field(default_factory=list)
-    """In the console, or caught by nobody."""
-    missing: list[str] = field(default_factory=list)
-    """Addresses that answered 4xx or 5xx, but for the values that a plugin may refuse."""
-    refused: list[str] = field(default_factory=list)
-    """What the page's content policy did not allow, and requests to other hosts."""
-    outside: list[str] = field(default_factory=list)
-    """Requests to this server that are not below its path prefix."""
+    notices: list[str] = field(default_factory=list)
+    """Error notices that the shell showed in place of the tab, or above it."""
+    console: list[str] = field(default_factory=list)
+    """Errors in the console, and uncaught exceptions."""
+    failed_requests: list[str] = field(default_factory=list)
+    """Requests with a status of 4xx or 5xx, except for values that a plugin may reject."""
+    blocked: list[str] = field(default_factory=list)
+    """Violations of the page's content policy, and requests to other hosts."""
+    outside_prefix: list[str] = field(default_factory=list)
+    """Requests to this server without its path prefix."""
     is_drawn: bool = True
+    """Whether the tab shows anything."""
 
 
 class Tab:
-    """One page with a plugin's tab, and a watch over it."""
+    """A browser page with a plugin's tab, in which watch.js records what the tab does."""
 
     def __init__(self, browser: Any, server: RunningServer, name: str, **options: Any) -> None:
-        self.seen = Seen()
+        self.errors = TabErrors()
         self._server = server
         self._name = name
         self._root = f"{server.origin}{quote(server.prefix)}/"
         self._context = browser.new_context(**{"viewport": WIDE, **options})
         self._context.add_init_script(path=WATCH)
         self._context.on("console", self._on_console)
-        self._context.on("weberror", lambda error: self._say(f"uncaught: {error.error}"))
+        self._context.on("weberror", lambda error: self._add_error(f"uncaught: {error.error}"))
         self._context.on("request", lambda request: self._on_request(request.url))
         self._context.on("response", self._on_response)
         self.page = self._context.new_page()
 
     def open(self, hash: str = "") -> Tab:
-        """Opens the tab and waits until it has drawn something and asks for nothing more."""
+        """Opens the tab and waits until it shows something and has no pending requests."""
         self.page.goto(f"{self._root}#{hash or self._name}")
         self.wait()
         return self
 
     def wait(self) -> None:
-        for test, most in (
-            (f"() => watch.isDrawn({self._name!r}) || watch.trouble().length", OPEN_MS),
-            (f"() => watch.isReady({self._name!r}, 250)", QUIET_MS),
+        """Waits until the tab shows something and has no pending requests, or has failed."""
+        for test, timeout in (
+            (f"() => watch.isDrawn({self._name!r}) || watch.notices().length", OPEN_TIMEOUT_MS),
+            (f"() => watch.isReady({self._name!r}, 250)", QUIET_TIMEOUT_MS),
         ):
             try:
-                self.page.wait_for_function(test, timeout=most)
+                self.page.wait_for_function(test, timeout=timeout)
             except Exception as error:
                 if type(error).__name__ != "TimeoutError":
                     raise
-                self.seen.is_drawn = self.page.evaluate(
+                self.errors.is_drawn = self.page.evaluate(
                     f"() => Boolean(watch.isDrawn({self._name!r}))"
                 )
                 break
-        self.seen.trouble += self.page.evaluate("() => watch.trouble()")
+        self.errors.notices += self.page.evaluate("() => watch.notices()")
 
-    def ask(self, function: str, *arguments: Any) -> Any:
-        """What a function of watch.js returns."""
+    def call(self, function: str, *arguments: Any) -> Any:
+        """Calls a function of watch.js and returns its result."""
         return self.page.evaluate(
-            f"(given) => watch[{function!r}](...given)", list(arguments) or [self._name]
+            f"(args) => watch[{function!r}](...args)", list(arguments) or [self._name]
         )
 
-    def without_labels(self) -> list[str]:
-        """The tab's controls that have no name for a screen reader."""
+    def unlabelled_controls(self) -> list[str]:
+        """The HTML of those controls in the tab that have no name for screen readers."""
         session = self._context.new_cdp_session(self.page)
         nodes = session.send("Accessibility.getFullAXTree")["nodes"]
         found = []
@@ -127,12 +130,12 @@ class Tab:
         return found
 
     def counters(self) -> dict[str, int]:
-        """Nodes and listeners that the browser holds, the detached ones that somebody keeps too.
+        """The numbers of DOM nodes and listeners in memory, including detached ones.
 
-        Once they stay the same: players and requests that were ended go a while later.
+        Waits until they are stable: closed players and aborted requests are freed some time later.
         """
         session = self._context.new_cdp_session(self.page)
-        deadline = time.monotonic() + SETTLE_SECONDS
+        deadline = time.monotonic() + STABLE_TIMEOUT_SECONDS
         before: dict[str, int] = {}
         while True:
             for _ in range(2):
@@ -147,140 +150,147 @@ class Tab:
     def close(self) -> None:
         self._context.close()
 
-    def _say(self, line: str) -> None:
-        if line not in self.seen.errors:
-            self.seen.errors.append(line[:500])
+    def _add_error(self, line: str) -> None:
+        if line not in self.errors.console:
+            self.errors.console.append(line[:500])
 
     def _on_console(self, message: Any) -> None:
         if message.type != "error":
             return
         text, where = message.text, message.location.get("url", "")
         if "Content Security Policy" in text:
-            self.seen.refused.append(text[:300])
+            self.errors.blocked.append(text[:300])
         elif not text.startswith("Failed to load resource"):
-            # What could not be loaded is told by its address.
-            self._say(f"{text} ({where.removeprefix(self._root)})")
+            # Resources that failed to load are recorded with their addresses in _on_response.
+            self._add_error(f"{text} ({where.removeprefix(self._root)})")
 
     def _on_request(self, address: str) -> None:
         parts = urlsplit(address)
         if parts.scheme not in ("http", "https", "ws", "wss"):
             return
         if f"{parts.scheme}://{parts.netloc}" != self._server.origin:
-            self.seen.refused.append(f"a request to {address[:200]}")
+            self.errors.blocked.append(f"a request to {address[:200]}")
         elif not address.startswith(self._root) and parts.path != "/favicon.ico":
-            self.seen.outside.append(address.removeprefix(self._server.origin)[:200])
+            self.errors.outside_prefix.append(address.removeprefix(self._server.origin)[:200])
 
     def _on_response(self, response: Any) -> None:
         if response.status >= 400 and response.url.startswith(self._root):
             request = response.request
-            asked = unquote_plus(response.url) + (request.post_data or "")
-            if response.status == 404 and any(tag in asked for tag in self._server.logs.guesses):
+            parameters = unquote_plus(response.url) + (request.post_data or "")
+            if response.status == 404 and any(
+                tag in parameters for tag in self._server.logs.guesses
+            ):
                 return
             address = response.url.removeprefix(self._root)[:200]
-            self.seen.missing.append(f"{request.method} {address} -> {response.status}")
+            self.errors.failed_requests.append(f"{request.method} {address} -> {response.status}")
 
 
 @dataclass
-class Left:
-    """What is left of a tab after another one was opened."""
+class Leftovers:
+    """What remains of a tab after it was closed by opening another one."""
 
-    things: list[dict[str, str]]
-    """Listeners, timers, connections and observers that its code began."""
-    frames: int
-    """Animation frames that it asked for, in half a second."""
+    resources: list[dict[str, str]]
+    """Listeners, timers, connections and observers that the tab's code did not remove."""
+    num_frames: int
+    """Animation frames that the tab's code requested within a second."""
     requests: list[str]
-    """That it made although new data came when it was closed."""
+    """Requests of the tab's code when new data arrived."""
     elements: list[str]
-    """In the page, outside of the tab."""
-    grown: dict[str, float]
-    """Nodes and listeners for each round of opening and closing."""
+    """HTML of elements that the tab's code left in the page."""
+    growth: dict[str, float]
+    """Increase of the numbers of nodes and listeners per round of opening and closing."""
 
     def of(self, kind: str) -> list[str]:
+        """Descriptions of the resources of one kind."""
         return [
-            f"{one['what']}, begun at {one['where']}" for one in self.things if one["kind"] == kind
+            f"{one['what']}, created at {one['where']}"
+            for one in self.resources
+            if one["kind"] == kind
         ]
 
 
 class Visits:
-    """All visits to one plugin's tab; each is made when a check asks for it, and once."""
+    """Visits to one plugin's tab. Each is made when a test first needs it."""
 
     def __init__(self, browser: Any, server: Callable[[str], RunningServer], name: str) -> None:
         self._browser = browser
         self._server = server
         self.name = name
         self.requests: list[dict[str, Any]] = []
-        """What the page asked on plain data: `url`, `method` and `body`."""
+        """Requests of the tab on plain data, with `url`, `method` and `body`."""
 
     def is_active(self, logs: str) -> bool:
-        """What the server says in its listing."""
+        """Whether the plugin is active on these logs."""
         server = self._server(logs)
         address = f"{server.origin}{quote(server.prefix)}/data/plugins_listing"
         return bool(httpx.get(address, timeout=30).json()[self.name])
 
     @cached_property
-    def plain(self) -> tuple[Seen, list[str], list[str]]:
-        """In a wide window in light: what went wrong, controls without labels, faint text."""
+    def plain(self) -> tuple[TabErrors, list[str], list[str]]:
+        """Errors, unlabelled controls, low-contrast texts, in a wide window in the light theme."""
         tab = self._tab("plain", color_scheme="light").open()
-        labels = tab.without_labels()
-        faint = tab.ask("faint", self.name, LEAST_CONTRAST)
+        labels = tab.unlabelled_controls()
+        low_contrast = tab.call("lowContrast", self.name, MIN_CONTRAST)
         self.requests = tab.page.evaluate("() => watch.requests")
         tab.close()
-        return tab.seen, labels, faint
+        return tab.errors, labels, low_contrast
 
     @cached_property
-    def narrow(self) -> tuple[Seen, list[str], list[str]]:
-        """At 400 px in dark: what went wrong, what is too wide, faint text."""
+    def narrow(self) -> tuple[TabErrors, list[str], list[str]]:
+        """Errors, too wide elements, low-contrast texts, at 400 px in the dark theme."""
         tab = self._tab("plain", color_scheme="dark", viewport=NARROW).open()
-        overflow = tab.ask("overflow")
-        faint = tab.ask("faint", self.name, LEAST_CONTRAST)
+        overflow = tab.call("overflow")
+        low_contrast = tab.call("lowContrast", self.name, MIN_CONTRAST)
         tab.close()
-        return tab.seen, overflow, faint
+        return tab.errors, overflow, low_contrast
 
-    def with_data(self, logs: str, hash: str = "") -> tuple[Seen, bool, int]:
-        """On other data: what went wrong, whether a name became markup, how many requests.
+    def with_data(self, logs: str, hash: str = "") -> tuple[TabErrors, bool, int]:
+        """Errors, whether a name became markup, and the number of requests, on other logs.
 
-        Nothing, where the plugin is not active on such data: the shell shows no tab of it then.
+        If the plugin is not active on them, the shell shows no tab, and there are no errors.
         """
         if not self.is_active(logs):
-            return Seen(), False, 0
+            return TabErrors(), False, 0
         tab = self._tab(logs).open(f"{self.name}{hash}")
-        is_markup = tab.ask("markup")
+        is_markup = tab.call("markup")
         folder = f"/data/plugin/{self.name}/"
-        asked = [one for one in tab.page.evaluate("() => watch.requests") if folder in one["url"]]
+        requests = tab.page.evaluate("() => watch.requests")
         tab.close()
-        return tab.seen, is_markup, len(asked)
+        return tab.errors, is_markup, sum(folder in one["url"] for one in requests)
 
     @cached_property
-    def left(self) -> Left:
-        """After the tab was left, and after it was opened and closed many times."""
+    def left(self) -> Leftovers:
+        """What remains after the tab was closed, and after it was opened and closed many times."""
         tab = self._tab("plain")
         page = tab.page
-        tab.page.goto(f"{tab._root}#{BLANK}")
-        page.wait_for_function(f"() => watch.isDrawn({BLANK!r})", timeout=3 * OPEN_MS)
-        before = set(tab.ask("outside"))
+        page.goto(f"{tab._root}#{BLANK}")
+        page.wait_for_function(f"() => watch.isDrawn({BLANK!r})", timeout=3 * OPEN_TIMEOUT_MS)
+        before = set(tab.call("outside"))
         page.evaluate(f"() => {{ location.hash = {self.name!r}; }}")
         tab.wait()
         page.evaluate(f"() => {{ location.hash = {BLANK!r}; }}")
-        page.wait_for_function(f"() => watch.isLeft({self.name!r})", timeout=3 * OPEN_MS)
-        # Time for what was about to end: fading out, writing down a choice.
-        tab.ask("sleep", 700)
-        frames = tab.ask("frames")
+        page.wait_for_function(f"() => watch.isLeft({self.name!r})", timeout=3 * OPEN_TIMEOUT_MS)
+        # Some things end a moment later, such as an animation, or the storing of a setting.
+        tab.call("sleep", 700)
+        num_frames = tab.call("frames")
         num_requests = page.evaluate("() => watch.requests.length")
         self._server("plain").logs.add_step()
-        tab.ask("sleep", 1000)
-        frames = tab.ask("frames") - frames
+        tab.call("sleep", 1000)
+        num_frames = tab.call("frames") - num_frames
         folder = f"/data/plugin/{self.name}/"
         later = page.evaluate(f"() => watch.requests.slice({num_requests})")
         requests = [one["url"].partition(folder)[2] for one in later if folder in one["url"]]
-        things = tab.ask("left")
-        elements = [one for one in tab.ask("outside") if one not in before]
-        tab.ask("openAndLeave", self.name, BLANK, ROUNDS_BEFORE)
+        resources = tab.call("left")
+        elements = [one for one in tab.call("outside") if one not in before]
+        tab.call("openAndLeave", self.name, BLANK, NUM_WARM_UP_ROUNDS)
         first = tab.counters()
-        tab.ask("openAndLeave", self.name, BLANK, ROUNDS)
+        tab.call("openAndLeave", self.name, BLANK, NUM_ROUNDS)
         last = tab.counters()
-        grown = {key: (last[key] - first[key]) / ROUNDS for key in ("nodes", "jsEventListeners")}
+        growth = {
+            key: (last[key] - first[key]) / NUM_ROUNDS for key in ("nodes", "jsEventListeners")
+        }
         tab.close()
-        return Left(things, frames, requests, elements, grown)
+        return Leftovers(resources, num_frames, requests, elements, growth)
 
     def _tab(self, logs: str, **options: Any) -> Tab:
         return Tab(self._browser, self._server(logs), self.name, **options)

@@ -1,4 +1,4 @@
-"""Reports: how a check says what is wrong, and what to do."""
+"""report: makes a check fail with what is wrong, and what to do."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from collections.abc import Iterable
 import pytest
 
 MAX_SHOWN = 5
+"""Lines of a report; a last one has the number of the others."""
 
 
-def report(found: Iterable[object], todo: str) -> None:
-    """Fails with what to do, and the first few of what was found; passes when nothing was."""
-    wrong = list(found)
-    if not wrong:
+def report(problems: Iterable[object], advice: str) -> None:
+    """Fails the test with the advice and the first few problems; does nothing without problems."""
+    found = list(problems)
+    if not found:
         return
-    lines = "".join(f"\n  {one}" for one in wrong[:MAX_SHOWN])
-    more = f"\n  ... and {len(wrong) - MAX_SHOWN} more" if len(wrong) > MAX_SHOWN else ""
-    pytest.fail(f"{todo}{lines}{more}", pytrace=False)
+    lines = "".join(f"\n  {one}" for one in found[:MAX_SHOWN])
+    more = f"\n  ... and {len(found) - MAX_SHOWN} more" if len(found) > MAX_SHOWN else ""
+    pytest.fail(f"{advice}{lines}{more}", pytrace=False)

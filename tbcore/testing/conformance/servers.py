@@ -1,4 +1,4 @@
-"""Servers: all plugins that are checked, over HTTP, one server for each log directory."""
+"""Servers: HTTP servers with the plugins under test, one for each log directory."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from tbcore.store.multiplexer import Multiplexer
 from tbcore.testing.conformance.logs import Logs
 
 PREFIX = "/below/a prefix"
-"""What stands in front of each address, as behind a proxy; the space is there to be encoded."""
+"""Path prefix of the servers, as behind a proxy. The space must be encoded in addresses."""
 
 
-class Asked(dict[str, str]):
-    """Query parameters that remember which of them somebody looked for.
+class RecordingQuery(dict[str, str]):
+    """Query parameters that record which of them were read.
 
-    `tbcore.http.optional` gets them, `required` looks first whether they are there.
+    `tbcore.http.optional` calls `get`, while `required` tests with `in` first.
     """
 
     def __init__(self, query: Mapping[str, str], names: dict[str, bool]) -> None:
@@ -44,19 +44,19 @@ class Asked(dict[str, str]):
 
 
 class RecordingApp(App):
-    """The application as users have it, which also knows which parameters routes look for."""
+    """The usual application, which also records the query parameters that routes read."""
 
     def __init__(
         self, config: Config, multiplexer: Multiplexer, mounted: Sequence[MountedPlugin]
     ) -> None:
         super().__init__(config, multiplexer, mounted)
         self.names: dict[str, bool] = {}
-        """Parameters that were looked for, to whether they have to be there; whoever wants to know
-        clears it before asking."""
+        """Names of the parameters that were read, to whether they are required. The caller
+        clears it before a request."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            scope[_QUERY_KEY] = Asked(query_of(Request(scope)), self.names)
+            scope[_QUERY_KEY] = RecordingQuery(query_of(Request(scope)), self.names)
         await super().__call__(scope, receive, send)
 
 
@@ -83,36 +83,37 @@ class RunningServer:
         started.wait(10)
 
     def end(self) -> None:
-        """Lets it end; does not wait for it."""
+        """Stops the server, without waiting for it."""
         self._server.end()
 
     def join(self) -> None:
+        """Waits until the stopped server has ended."""
         self._thread.join(10)
 
 
-class Faults(logging.Handler):
-    """What plugins raised in their routes, as the server's log has it."""
+class RaisedErrors(logging.Handler):
+    """The exceptions that routes of plugins raised, taken from the server's log."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
-        self._faults: list[str] = []
+        self._errors: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
         error = record.exc_info[1] if record.exc_info else None
         if error is None:
             return
-        # The innermost line of somebody's code says most.
+        # The innermost frame is the most helpful one.
         frames = traceback.extract_tb(error.__traceback__)
         where = f" at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
-        self._faults.append(f"{type(error).__name__}: {str(error)[:200]}{where}")
+        self._errors.append(f"{type(error).__name__}: {str(error)[:200]}{where}")
 
-    def take(self) -> str:
-        """The last one, and none from before the next."""
-        fault = self._faults[-1] if self._faults else ""
-        self._faults.clear()
-        return fault
+    def pop(self) -> str:
+        """The last exception since the previous call, as one line; "" if there was none."""
+        error = self._errors[-1] if self._errors else ""
+        self._errors.clear()
+        return error
 
-    def __enter__(self) -> Faults:
+    def __enter__(self) -> RaisedErrors:
         logger = logging.getLogger("tbcore.server.guard")
         logger.addHandler(self)
         return self
@@ -122,7 +123,7 @@ class Faults(logging.Handler):
 
 
 def mounted_routes(mounted: MountedPlugin) -> Iterator[tuple[str, Any]]:
-    """All routes of a plugin: the address below the server's prefix, and the route."""
+    """Yields all routes of a plugin, each with its path after the server's prefix."""
     for route in mounted.routes:
         yield f"/data/plugin/{mounted.plugin.name}{route.path}", route
     for route in mounted.legacy.routes:

@@ -1,6 +1,6 @@
-"""Of the plugin's page: its tab in Chromium, in both themes, on all sorts of data, and afterwards.
+"""Tests of the plugin's tab in Chromium: in both themes, with all sorts of data, and after closing.
 
-Skipped for a plugin without a module, and, with a line that says so, where there is no browser.
+They are skipped for a plugin without a tab, and if there is no browser, as the summary reports.
 """
 
 from __future__ import annotations
@@ -10,50 +10,51 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
-from tbcore.testing.conformance.asking import Ask, Asker
-from tbcore.testing.conformance.page import GROWTH_PER_ROUND, Seen, Visits
+from tbcore.testing.conformance.page import MAX_GROWTH_PER_ROUND, TabErrors, Visits
+from tbcore.testing.conformance.probing import Probe, Prober
 from tbcore.testing.conformance.report import MAX_SHOWN, report
 
-MOST_REQUESTS = 300
-"""That a tab makes when it is opened on 10,000 tags: it asks for what is in sight."""
+MAX_REQUESTS = 300
+"""Requests that a tab may send when it is opened on 10,000 tags: it should load visible data
+only."""
 
 
-def trouble(seen: Seen, *, but_missing: bool = False) -> list[str]:
-    """What a reader or the console would tell."""
-    found = [*seen.trouble, *seen.errors]
-    if not seen.is_drawn and not found:
+def errors_of(tab: TabErrors, *, allow_failed_requests: bool = False) -> list[str]:
+    """Descriptions of what a reader would notice, or the console would show."""
+    found = [*tab.notices, *tab.console]
+    if not tab.is_drawn and not found:
         found.append("the tab shows nothing")
-    return found if but_missing else [*found, *seen.missing]
+    return found if allow_failed_requests else [*found, *tab.failed_requests]
 
 
 def test_the_tab_renders(visits: Visits) -> None:
-    """In light and dark, wide and narrow: something is there, and the console has no error."""
+    """The tab shows something, without errors, in both themes and in wide and narrow windows."""
     report(
-        [*trouble(visits.plain[0]), *trouble(visits.narrow[0])],
-        "the tab stops, stays empty, asks for what is not there, or has errors in the console:",
+        [*errors_of(visits.plain[0]), *errors_of(visits.narrow[0])],
+        "the tab fails, stays empty, requests missing files, or has errors in the console:",
     )
 
 
 def test_the_tab_stays_below_the_path_prefix(visits: Visits) -> None:
-    """tbcore may be served below any path: addresses are relative."""
+    """The tab's addresses are relative, because tbcore may be served below any path."""
     report(
-        [*visits.plain[0].outside, *visits.narrow[0].outside],
-        "the tab asks for addresses outside of the server's path prefix; use host.fetch, "
-        "host.fetchJSON and host.url with a path that has no slash in front:",
+        [*visits.plain[0].outside_prefix, *visits.narrow[0].outside_prefix],
+        "the tab requests addresses outside of the server's path prefix; use host.fetch, "
+        "host.fetchJSON and host.url with paths that do not start with a slash:",
     )
 
 
 def test_the_tab_needs_no_other_host(visits: Visits) -> None:
-    """It works offline, and holds to the page's content policy."""
+    """The tab works offline, and complies with the page's content policy."""
     report(
-        [*visits.plain[0].refused, *visits.narrow[0].refused],
-        "the tab does what the page's content policy refuses; ship what it needs in the package, "
-        "and use host.css and element.style in place of <style> and style attributes in HTML:",
+        [*visits.plain[0].blocked, *visits.narrow[0].blocked],
+        "the tab violates the page's content policy; include all that it needs in the package, "
+        "and use host.css and element.style instead of <style> and style attributes in HTML:",
     )
 
 
 def test_the_controls_have_labels(visits: Visits) -> None:
-    """A screen reader has to say what they are."""
+    """Screen readers need a name for each control."""
     report(
         visits.plain[1],
         "controls have no name; give them text, a <label>, or aria-label:",
@@ -61,97 +62,99 @@ def test_the_controls_have_labels(visits: Visits) -> None:
 
 
 def test_the_text_can_be_read_in_both_themes(visits: Visits) -> None:
-    """Its contrast is at least 3."""
+    """The contrast of each text is at least 3."""
     light, dark = visits.plain[2], visits.narrow[2]
     report(
         [*(f"in light {line}" for line in light), *(f"in dark {line}" for line in dark)],
-        "text can hardly be told from what is behind it; use the variables --tb-ink, --tb-ground "
-        "and so on, which follow the theme:",
+        "text has too little contrast; use the variables --tb-ink, --tb-ground and so on, which "
+        "follow the theme:",
     )
 
 
 def test_the_tab_fits_a_narrow_window(visits: Visits) -> None:
-    """400 px: nothing makes the whole page scroll sideways."""
+    """The page does not scroll sideways at a width of 400 px."""
     report(
         visits.narrow[1],
-        "at 400 px the page scrolls sideways; let lines wrap (min-width: 0, flex-wrap), or give "
-        "what is wide a box with overflow-x: auto:",
+        "at 400 px the page scrolls sideways; allow lines to wrap (min-width: 0, flex-wrap), or "
+        "put wide elements in a box with overflow-x: auto:",
     )
 
 
 def test_names_are_shown_as_text(visits: Visits) -> None:
-    """Runs and tags can be markup."""
-    seen, is_markup, _ = visits.with_data("names")
+    """Markup in the names of runs and tags has no effect."""
+    errors, is_markup, _ = visits.with_data("names")
     report(
-        ["a tag or a run has become an element of the page"] if is_markup else [],
-        "show names with textContent or as a value in a template, never with innerHTML:",
+        ["the name of a tag or a run became an element of the page"] if is_markup else [],
+        "set names by textContent, or as a value in a template, never by innerHTML:",
     )
-    report(trouble(seen), "the tab fails on names of runs or tags; encode them once, by host.url:")
+    report(
+        errors_of(errors), "the tab fails on names of runs or tags; encode them once, by host.url:"
+    )
 
 
 def test_the_tab_renders_nan_and_infinities(visits: Visits) -> None:
-    """They come as the texts NaN, Infinity and -Infinity in JSON."""
-    seen, _, _ = visits.with_data("numbers")
-    report(trouble(seen), "the tab fails on NaN, infinities, or extreme steps and times:")
+    """The tab accepts the strings NaN, Infinity and -Infinity, which stand for numbers in JSON."""
+    errors, _, _ = visits.with_data("numbers")
+    report(errors_of(errors), "the tab fails on NaN, infinities, or extreme steps and times:")
 
 
 def test_the_tab_renders_odd_values(visits: Visits) -> None:
-    """What cannot be decoded is missing from answers, or answered with 404."""
-    seen, _, _ = visits.with_data("odd")
+    """The tab shows data next to values that cannot be decoded."""
+    errors, _, _ = visits.with_data("odd")
     report(
-        trouble(seen, but_missing=True),
-        "the tab fails on values that are not what the plugin expects; what the server leaves out "
-        "is missing from its answers, and what it cannot decode is answered with 4xx:",
+        errors_of(errors, allow_failed_requests=True),
+        "the tab fails on values that the plugin does not expect; handle responses without some "
+        "of the items, and responses with status 4xx for items that cannot be decoded:",
     )
 
 
 def test_the_tab_renders_ten_thousand_tags(visits: Visits) -> None:
-    """And asks for those in sight only."""
-    seen, _, num_requests = visits.with_data("many")
-    report(trouble(seen), "the tab fails with 10,000 tags:")
+    """The tab loads only the data of visible tags."""
+    errors, _, num_requests = visits.with_data("many")
+    report(errors_of(errors), "the tab fails with 10,000 tags:")
     report(
-        [f"{num_requests} requests"] if num_requests > MOST_REQUESTS else [],
-        "the tab asks too much with 10,000 tags; ask for what is in sight, with "
-        "tbcore/lib/lazy.js, or for many tags in one request:",
+        [f"{num_requests} requests"] if num_requests > MAX_REQUESTS else [],
+        "the tab sends too many requests with 10,000 tags; load visible tags only, with "
+        "tbcore/lib/lazy.js, or many tags in one request:",
     )
 
 
 def test_the_tab_renders_when_a_file_is_gone(visits: Visits) -> None:
-    """Requests fail with 404 then; the tab says so in its place, or leaves it out."""
-    seen, _, _ = visits.with_data("gone")
+    """The tab handles a status of 404 for data of a deleted file."""
+    errors, _, _ = visits.with_data("gone")
     report(
-        trouble(seen, but_missing=True),
-        "the tab stops when a file has vanished after it was loaded; catch what host.fetchJSON "
-        "rejects with, where the data of one tag is asked for:",
+        errors_of(errors, allow_failed_requests=True),
+        "the tab fails if a file was deleted after it was loaded; catch rejections of "
+        "host.fetchJSON where the data of one tag is requested:",
     )
 
 
 def test_the_tab_renders_without_runs(visits: Visits) -> None:
-    """No run is checked."""
-    seen, _, _ = visits.with_data("plain", "&runs=")
-    report(trouble(seen), "the tab fails when no run is checked (host.runs.value is empty):")
+    """The tab accepts an empty list of runs."""
+    errors, _, _ = visits.with_data("plain", "&runs=")
+    report(errors_of(errors), "the tab fails when no run is checked (host.runs.value is empty):")
 
 
-def test_requests_of_the_tab_never_fail(visits: Visits, asker: Callable[[str], Asker]) -> None:
-    """What the page asks, with one part after the other replaced by something odd."""
+def test_requests_of_the_tab_never_fail(visits: Visits, prober: Callable[[str], Prober]) -> None:
+    """Requests of the tab with one changed part cause no status of 5xx."""
     assert visits.plain
     folder = f"/data/plugin/{visits.name}/"
     wrong = []
-    for ask in dict.fromkeys(_changed(visits.requests, folder)):
-        answer = asker("plain").ask(ask._replace(headers={"content-type": "application/json"}))
-        if answer.failed:
-            wrong.append(answer)
+    for probe in dict.fromkeys(_changed(visits.requests, folder)):
+        result = prober("plain").send(probe._replace(headers={"content-type": "application/json"}))
+        if result.failed:
+            wrong.append(result)
         if len(wrong) > MAX_SHOWN:
             break
     report(
         wrong,
-        "routes fail on bodies that are not what they expect; read them with "
-        "tbcore.http.json_body, check what the fields hold, and raise BadRequestError:",
+        "routes fail on bodies that they do not expect; read them with tbcore.http.json_body, "
+        "check the fields, and raise BadRequestError:",
     )
 
 
-def _changed(requests: list[dict[str, Any]], folder: str) -> Iterator[Ask]:
-    """Of each address one request with a body, and all that it becomes by one change."""
+def _changed(requests: list[dict[str, Any]], folder: str) -> Iterator[Probe]:
+    """Yields one request with a body for each address, in all variants with one change."""
     seen = set()
     for one in requests:
         parts = urlsplit(one["url"])
@@ -165,10 +168,12 @@ def _changed(requests: list[dict[str, Any]], folder: str) -> Iterator[Ask]:
             continue
         for changed in _variants(body):
             encoded = json.dumps(changed).encode()
-            yield Ask(one["method"], f"{folder}{rest}", parts.query, encoded, ())  # type: ignore[arg-type]
+            # Headers of () instead of a dict, to make probes hashable.
+            yield Probe(one["method"], f"{folder}{rest}", parts.query, encoded, ())  # type: ignore[arg-type]
 
 
 def _variants(value: Any) -> Iterator[Any]:
+    """Yields replacements for a JSON value, and copies of it with one part removed or replaced."""
     yield from (None, -1, 1e308, 10**30, "", "x", [], {}, [None], [[]], True, float("nan"))
     if isinstance(value, dict):
         for key, part in value.items():
@@ -181,28 +186,29 @@ def _variants(value: Any) -> Iterator[Any]:
 
 
 def test_the_tab_ends_its_listeners(visits: Visits) -> None:
-    """On the window, the document and the like, which outlive the tab."""
+    """Listeners on the window, the document and the like are removed when the tab is closed."""
     report(
         visits.left.of("listener"),
-        "listeners remain after the tab was left; add them with { signal: host.signal }:",
+        "listeners remain after the tab was closed; add them with { signal: host.signal }:",
     )
 
 
 def test_the_tab_ends_its_timers(visits: Visits) -> None:
-    """Intervals, timeouts and frames."""
+    """Intervals, timeouts and animation frames stop when the tab is closed."""
     left = visits.left
-    frames = f"{left.frames} animation frames in a second" if left.frames > 5 else ""
+    frames = f"{left.num_frames} animation frames in a second" if left.num_frames > 5 else ""
     report(
         [*left.of("timer"), *filter(None, [frames])],
-        "timers go on after the tab was left; clear them in the function that render returns:",
+        "timers still run after the tab was closed; clear them in the function that render "
+        "returns:",
     )
 
 
 def test_the_tab_ends_its_connections(visits: Visits) -> None:
-    """Workers, streams, sockets, channels, sound."""
+    """Workers, streams, sockets, channels and audio contexts are closed along with the tab."""
     report(
         visits.left.of("connection"),
-        "workers or connections remain after the tab was left; terminate or close them in the "
+        "workers or connections remain after the tab was closed; terminate or close them in the "
         "function that render returns:",
     )
 
@@ -210,37 +216,37 @@ def test_the_tab_ends_its_connections(visits: Visits) -> None:
 def test_the_tab_ends_its_observers(visits: Visits) -> None:
     report(
         visits.left.of("observer"),
-        "observers go on after the tab was left; disconnect them in the function that render "
+        "observers remain after the tab was closed; disconnect them in the function that render "
         "returns:",
     )
 
 
 def test_the_tab_leaves_no_elements(visits: Visits) -> None:
-    """In the page outside of its own root."""
+    """The tab's code leaves no elements in the page outside of its own root."""
     report(
         visits.left.elements,
-        "elements remain in the page after the tab was left; draw below host.element only, or "
+        "elements remain in the page after the tab was closed; add them to host.element only, or "
         "remove them in the function that render returns:",
     )
 
 
 def test_the_tab_asks_nothing_after_it_was_left(visits: Visits) -> None:
-    """Also when there is new data."""
+    """The closed tab sends no requests, not even for new data."""
     report(
         sorted(set(visits.left.requests)),
-        "the tab asks on after it was left; use host.fetch, host.onReload and host.signal, which "
-        "end with it:",
+        "the tab sends requests after it was closed; use host.fetch, host.onReload and "
+        "host.signal, which end along with it:",
     )
 
 
 def test_the_tab_does_not_grow(visits: Visits) -> None:
-    """It is opened and closed twenty times; the browser holds as much as before."""
+    """Opening and closing the tab twenty times leaves no nodes or listeners in memory."""
     report(
         [
-            f"{number:.1f} {what} more each time"
-            for what, number in visits.left.grown.items()
-            if number > GROWTH_PER_ROUND
+            f"{number:.1f} more {what} each time"
+            for what, number in visits.left.growth.items()
+            if number > MAX_GROWTH_PER_ROUND
         ],
-        "each time that the tab is opened and closed something remains; keep no elements in "
-        "variables of the module, and call render(null, host.element) where preact drew:",
+        "something remains in memory each time the tab is opened and closed; keep no elements in "
+        "variables of the module, and call render(null, host.element) if the tab uses preact:",
     )

@@ -1,80 +1,82 @@
-"""Of the plugin's Python side: its hooks, and the answers of its routes."""
+"""Tests of the plugin's hooks, and of the responses of its routes."""
 
 from __future__ import annotations
 
 import re
 import time
 from collections.abc import Callable, Iterable
-from typing import Any
 
 import pytest
 
 from tbcore.plugins import attempt, describe
 from tbcore.store.items import Item
-from tbcore.testing.conformance.asking import (
-    SLOW_SECONDS,
-    TRIES,
-    Answer,
-    Asker,
-    Routes,
-    json_fault,
-)
 from tbcore.testing.conformance.conftest import MAX_PAIRS
 from tbcore.testing.conformance.logs import Logs
+from tbcore.testing.conformance.probing import (
+    MAX_ATTEMPTS,
+    SLOW_RESPONSE_SECONDS,
+    ProbedRoutes,
+    Prober,
+    ProbeResult,
+    json_error,
+)
 from tbcore.testing.conformance.report import MAX_SHOWN, report
 from tbcore.testing.conformance.servers import PREFIX
 from tbcore.testing.conformance.subject import Subject
 
 IS_ACTIVE_SECONDS = 0.1
-"""The core's own bound, above which its log names the plugin."""
+"""The core logs a warning if `is_active` takes longer."""
 
-Ask = Callable[..., Asker]
-Find = Callable[[str], Logs]
+FindProber = Callable[..., Prober]
+FindLogs = Callable[[str], Logs]
 
 
-def failures(answers: Iterable[tuple[Any, Answer]]) -> list[Answer]:
-    return [answer for _, answer in answers if answer.failed]
+def failures(results: Iterable[ProbeResult]) -> list[ProbeResult]:
+    """The results of requests that failed."""
+    return [result for result in results if result.failed]
 
 
 def test_it_loads(subject: Subject) -> None:
-    """It is found, its hooks are ones that there are, and its module is there."""
+    """The plugin is found, its hooks are valid, and its ES module exists."""
     if subject.plugin is None:
         pytest.fail(
-            f"the plugin does not load; `tbcore plugins` says: {subject.error}", pytrace=False
+            f"the plugin does not load; see `tbcore plugins`: {subject.error}", pytrace=False
         )
     info = subject.plugin.info
     if info and info.module and not subject.plugin.has_module_file():
         pytest.fail(
-            f"PluginInfo.module is {info.module!r}, and {subject.plugin.folder} has no such file; "
-            "write it, or say module=None for a plugin without a tab",
+            f"PluginInfo.module is {info.module!r}, but {subject.plugin.folder} has no such file; "
+            "add it, or set module=None for a plugin without a tab",
             pytrace=False,
         )
 
 
-def test_its_hooks_give_routes(plugin: Subject, asker: Ask) -> None:
-    """`routes` and `legacy_api` return what they should, without any data."""
-    mounted = asker("empty").server.mounted[plugin.name]
+def test_its_hooks_give_routes(plugin: Subject, prober: FindProber) -> None:
+    """`routes` and `legacy_api` return valid routes while there is no data."""
+    mounted = prober("empty").server.mounted[plugin.name]
     assert mounted.error is None, mounted.error
 
 
-def test_is_active_without_data(plugin: Subject, logs: Find) -> None:
-    """A tab that has nothing to show says so; a plugin that claims nothing may always be active."""
+def test_is_active_without_data(plugin: Subject, logs: FindLogs) -> None:
+    """A plugin is inactive without data; one without claims may always be active."""
     assert plugin.plugin is not None
     if not plugin.plugin.implements("is_active"):
         return
-    answer = attempt(plugin.plugin.call, "is_active", multiplexer=logs("empty").multiplexer)
-    if answer.error is not None:
-        pytest.fail(f"is_active raises without data: {describe(answer.error)}", pytrace=False)
+    outcome = attempt(plugin.plugin.call, "is_active", multiplexer=logs("empty").multiplexer)
+    if outcome.error is not None:
+        pytest.fail(f"is_active raises without data: {describe(outcome.error)}", pytrace=False)
     assert plugin.plugin.info is not None
-    if answer.value and plugin.plugin.info.claims:
+    if outcome.value and plugin.plugin.info.claims:
         pytest.fail(
             "is_active is true for an empty log directory; return multiplexer.has(CLAIMS)",
             pytrace=False,
         )
 
 
-def test_is_active_is_cheap(plugin: Subject, logs: Find, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is asked for each generation of the data: it looks at the index and reads no file."""
+def test_is_active_is_cheap(
+    plugin: Subject, logs: FindLogs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`is_active` reads no items and is fast, because it is called for each generation."""
     assert plugin.plugin is not None
     if not plugin.plugin.implements("is_active"):
         return
@@ -87,178 +89,189 @@ def test_is_active_is_cheap(plugin: Subject, logs: Find, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(Item, "read", counted)
     fastest = float("inf")
-    for _ in range(TRIES):
+    for _ in range(MAX_ATTEMPTS):
         started = time.perf_counter()
-        answer = attempt(plugin.plugin.call, "is_active", multiplexer=logs("many").multiplexer)
+        outcome = attempt(plugin.plugin.call, "is_active", multiplexer=logs("many").multiplexer)
         fastest = min(fastest, time.perf_counter() - started)
-        if answer.error is not None:
-            pytest.fail(f"is_active raises: {describe(answer.error)}", pytrace=False)
+        if outcome.error is not None:
+            pytest.fail(f"is_active raises: {describe(outcome.error)}", pytrace=False)
     if reads:
         pytest.fail(
-            f"is_active reads {len(reads) // TRIES} items; ask multiplexer.has(CLAIMS) or "
-            "multiplexer.tags(CLAIMS), which need no file",
+            f"is_active reads {len(reads) // MAX_ATTEMPTS} items; use multiplexer.has(CLAIMS) or "
+            "multiplexer.tags(CLAIMS), which read no files",
             pytrace=False,
         )
     if fastest > IS_ACTIVE_SECONDS:
         pytest.fail(
-            f"is_active takes {fastest:.2f} s with 10,000 tags, and {IS_ACTIVE_SECONDS} s is too "
-            "long; ask multiplexer.has(CLAIMS)",
+            f"is_active takes {fastest:.2f} s with 10,000 tags, which is more than "
+            f"{IS_ACTIVE_SECONDS} s; use multiplexer.has(CLAIMS)",
             pytrace=False,
         )
 
 
 def test_routes_answer_whatever_they_are_asked(
-    plugin: Subject, routes: Routes, asker: Ask, logs: Find
+    plugin: Subject, routes: ProbedRoutes, prober: FindProber, logs: FindLogs
 ) -> None:
-    """What a client sent wrong is its fault: 400 or 404 with one line, never 5xx."""
+    """Odd parameters and bodies cause a status of 4xx, never 5xx."""
     pairs = logs("plain").pairs(plugin.claims, 1)
-    wrong = [answer for answer in routes.answers if answer.failed and not _is_slow(answer)]
-    for ask in routes.odd_requests(pairs[0] if pairs else ("run", "tag")):
-        answer = asker("plain").ask(ask)
-        if answer.failed:
-            wrong.append(answer)
+    wrong = [result for result in routes.results if result.failed and not _is_slow(result)]
+    for probe in routes.odd_probes(pairs[0] if pairs else ("run", "tag")):
+        result = prober("plain").send(probe)
+        if result.failed:
+            wrong.append(result)
         if len(wrong) > MAX_SHOWN:
             break
     report(
         wrong,
-        "routes fail on what they are asked; read parameters with tbcore.http.required, optional "
-        "and optional_int, bodies with json_body, and raise BadRequestError or NotFoundError:",
+        "routes fail on odd parameters; read parameters with tbcore.http.required, optional and "
+        "optional_int, bodies with json_body, and raise BadRequestError or NotFoundError:",
     )
 
 
-def test_routes_do_not_block(plugin: Subject, routes: Routes, asker: Ask) -> None:
-    """A page waits for them."""
+def test_routes_do_not_block(plugin: Subject, routes: ProbedRoutes, prober: FindProber) -> None:
+    """Routes respond within 3 s, because a page waits for them."""
     wrong = []
-    for answer in routes.answers:
-        if not _is_slow(answer):
+    for result in routes.results:
+        if not _is_slow(result):
             continue
-        again = [asker("plain").ask(answer.ask) for _ in range(TRIES - 1)]
+        again = [prober("plain").send(result.probe) for _ in range(MAX_ATTEMPTS - 1)]
         if all(map(_is_slow, again)):
-            seconds = min(one.seconds for one in (answer, *again))
-            wrong.append(f"{answer.ask} takes {seconds:.1f} s for six steps")
+            seconds = min(one.seconds for one in (result, *again))
+            wrong.append(f"{result.probe} takes {seconds:.1f} s for six steps")
     report(
         wrong,
-        f"routes take more than {SLOW_SECONDS:.0f} s; do less, answer in parts, or work out once "
-        "in each generation of the data what many requests need:",
+        f"routes take more than {SLOW_RESPONSE_SECONDS:.0f} s; split the response, or compute "
+        "what many requests need once per generation of the data:",
     )
 
 
-def test_json_is_strict(plugin: Subject, routes: Routes, asker: Ask, logs: Find) -> None:
-    """Browsers refuse NaN and Infinity in JSON, and so do most other clients."""
-    answers = [*routes.answers]
+def test_json_is_strict(
+    plugin: Subject, routes: ProbedRoutes, prober: FindProber, logs: FindLogs
+) -> None:
+    """Responses have no NaN and Infinity in JSON, which browsers and most clients reject."""
+    results = [*routes.results]
     for name in ("numbers", "names"):
         pairs = logs(name).pairs(plugin.claims, MAX_PAIRS)
-        answers += [answer for _, answer in routes.ask_all(asker(name), pairs)]
+        results += routes.probe_all(prober(name), pairs)
     report(
-        [f"{a.ask} -> {fault}" for a in answers if not a.failed and (fault := json_fault(a))],
-        "answers say that they are JSON and are not; make them with tbcore.http.json_response:",
+        [f"{r.probe} -> {error}" for r in results if not r.failed and (error := json_error(r))],
+        "responses with the content type of JSON are not valid JSON; make them with "
+        "tbcore.http.json_response:",
     )
 
 
 def test_routes_work_below_a_path_prefix(
-    plugin: Subject, routes: Routes, asker: Ask, logs: Find
+    plugin: Subject, routes: ProbedRoutes, prober: FindProber, logs: FindLogs
 ) -> None:
-    """The same answers as without one, and no address in them that leaves it."""
-    at_root = asker("plain", "")
+    """Routes respond as without a prefix, and have no addresses without the prefix."""
+    at_root = prober("plain", "")
     wrong = []
-    for below in routes.answers:
-        if below.failed or below.seconds > SLOW_SECONDS:
+    for below in routes.results:
+        if below.failed or below.seconds > SLOW_RESPONSE_SECONDS:
             continue
-        root = at_root.ask(below.ask)
+        root = at_root.send(below.probe)
         if root.status != below.status:
-            wrong.append(f"{below.ask} -> {below.status}, and without a prefix {root.status}")
+            wrong.append(f"{below.probe} -> {below.status}, but without a prefix {root.status}")
         if below.location.startswith("/") and not below.location.startswith(f"{PREFIX}/"):
-            wrong.append(f"{below.ask} -> redirects to {below.location}")
-        if leaving := re.search(rb'"(/data/[^"\\]*)"', below.body):
-            wrong.append(f"{below.ask} -> has the address {leaving[1].decode('latin-1')}")
+            wrong.append(f"{below.probe} -> redirects to {below.location}")
+        if absolute := re.search(rb'"(/data/[^"\\]*)"', below.body):
+            wrong.append(f"{below.probe} -> has the address {absolute[1].decode('latin-1')}")
     report(
         wrong,
-        "routes do not work below a path prefix; addresses in answers are relative, such as "
-        "'individualImage?...', and request.url is not to be compared with a fixed path:",
+        "routes do not work below a path prefix; use relative addresses in responses, such as "
+        "'individualImage?...', and do not compare request.url with a fixed path:",
     )
 
 
-def test_routes_answer_without_data(plugin: Subject, routes: Routes, asker: Ask) -> None:
-    """An empty listing, or 404 for a run that is not there."""
+def test_routes_answer_without_data(
+    plugin: Subject, routes: ProbedRoutes, prober: FindProber
+) -> None:
+    """Routes respond with an empty listing, or with 404 for a run that does not exist."""
     report(
-        failures(routes.ask_all(asker("empty"), [])),
-        "routes fail without any data; answer with an empty listing, and let NotFoundError pass:",
+        failures(routes.probe_all(prober("empty"), [])),
+        "routes fail without data; respond with an empty listing, and do not catch NotFoundError:",
     )
 
 
 def _failing_on(
-    name: str, plugin: Subject, routes: Routes, asker: Ask, logs: Find, limit: int = MAX_PAIRS
-) -> list[Answer]:
+    name: str,
+    plugin: Subject,
+    routes: ProbedRoutes,
+    prober: FindProber,
+    logs: FindLogs,
+    limit: int = MAX_PAIRS,
+) -> list[ProbeResult]:
+    """The failures of requests for all series in one log directory."""
     pairs = logs(name).pairs(plugin.claims, limit)
-    return failures(routes.ask_all(asker(name), pairs))
+    return failures(routes.probe_all(prober(name), pairs))
 
 
 def test_routes_answer_with_nan_and_infinities(
-    plugin: Subject, routes: Routes, asker: Ask, logs: Find
+    plugin: Subject, routes: ProbedRoutes, prober: FindProber, logs: FindLogs
 ) -> None:
-    """Losses diverge: values, bucket edges, steps and wall times can be any number."""
+    """Values, bucket edges, steps and wall times may be any number, as in runs that diverge."""
     report(
-        _failing_on("numbers", plugin, routes, asker, logs),
-        "routes fail on NaN, infinities or extreme steps and times; leave out what cannot be "
-        "computed with, such as by numpy.isfinite:",
+        _failing_on("numbers", plugin, routes, prober, logs),
+        "routes fail on NaN, infinities or extreme steps and times; filter out numbers that "
+        "break a computation, such as by numpy.isfinite:",
     )
 
 
 def test_routes_answer_with_any_names(
-    plugin: Subject, routes: Routes, asker: Ask, logs: Find
+    plugin: Subject, routes: ProbedRoutes, prober: FindProber, logs: FindLogs
 ) -> None:
-    """Runs and tags can be markup, paths, quotes, any script, and long."""
+    """Names of runs and tags may be markup, paths, quotes, in any script, and very long."""
     report(
-        _failing_on("names", plugin, routes, asker, logs),
-        "routes fail on names of runs or tags; do not take names apart, and encode them once, with "
+        _failing_on("names", plugin, routes, prober, logs),
+        "routes fail on names of runs or tags; do not parse names, and encode them once, with "
         "tbcore.http.ItemAddress or urllib.parse.quote:",
     )
 
 
 def test_routes_answer_with_odd_values(
-    plugin: Subject, routes: Routes, asker: Ask, logs: Find
+    plugin: Subject, routes: ProbedRoutes, prober: FindProber, logs: FindLogs
 ) -> None:
-    """Metadata may name a plugin over values of any other sort, and files may be damaged."""
+    """Values may not match the plugin that their metadata names, and files may be damaged."""
     report(
-        _failing_on("odd", plugin, routes, asker, logs, 120),
-        "routes fail on values that are not what the plugin expects; decode with tbcore.values and "
-        "read with multiplexer.read_items, which leaves out what cannot be decoded:",
+        _failing_on("odd", plugin, routes, prober, logs, 120),
+        "routes fail on values that the plugin does not expect; decode with tbcore.values, and "
+        "read with multiplexer.read_items, which skips items that cannot be decoded:",
     )
 
 
 def test_routes_answer_with_ten_thousand_tags(
-    plugin: Subject, routes: Routes, asker: Ask, logs: Find
+    plugin: Subject, routes: ProbedRoutes, prober: FindProber, logs: FindLogs
 ) -> None:
-    """Some programs log a tag for each weight."""
+    """Routes are fast with 10,000 tags of each kind, since some programs log a tag per weight."""
     pairs = logs("many").pairs(plugin.claims, 3)
     wrong: list[object] = []
-    for ask, answer in routes.ask_all(asker("many"), pairs):
-        tries = [answer]
-        while _is_slow(tries[-1]) and len(tries) < TRIES:
-            tries.append(asker("many").ask(ask))
-        if _is_slow(tries[-1]):
-            wrong.append(f"{ask} takes {min(one.seconds for one in tries):.1f} s")
-        elif answer.failed:
-            wrong.append(answer)
+    for result in routes.probe_all(prober("many"), pairs):
+        attempts = [result]
+        while _is_slow(attempts[-1]) and len(attempts) < MAX_ATTEMPTS:
+            attempts.append(prober("many").send(result.probe))
+        if _is_slow(attempts[-1]):
+            wrong.append(f"{result.probe} takes {min(one.seconds for one in attempts):.1f} s")
+        elif result.failed:
+            wrong.append(result)
         if len(wrong) == MAX_SHOWN:
             break
     report(
         wrong,
-        f"routes fail or take more than {SLOW_SECONDS:.0f} s with 10,000 tags; list tags with "
-        "multiplexer.tags, and read no item before somebody looks at it:",
+        f"routes fail or take more than {SLOW_RESPONSE_SECONDS:.0f} s with 10,000 tags; list tags "
+        "with multiplexer.tags, and read an item only when it is requested:",
     )
 
 
 def test_routes_answer_when_a_file_is_gone(
-    plugin: Subject, routes: Routes, asker: Ask, logs: Find
+    plugin: Subject, routes: ProbedRoutes, prober: FindProber, logs: FindLogs
 ) -> None:
-    """Somebody deletes a run while it is looked at: what was read stays, the rest is 404."""
+    """Routes respond with 404, or leave items out, if a run is deleted while the server runs."""
     report(
-        _failing_on("gone", plugin, routes, asker, logs),
-        "routes fail when a file has vanished after it was loaded; let NotFoundError of "
-        "item.read() pass, or read with multiplexer.read_items:",
+        _failing_on("gone", plugin, routes, prober, logs),
+        "routes fail if a file was deleted after it was loaded; do not catch NotFoundError of "
+        "item.read(), or read with multiplexer.read_items:",
     )
 
 
-def _is_slow(answer: Answer) -> bool:
-    return answer.seconds > SLOW_SECONDS
+def _is_slow(result: ProbeResult) -> bool:
+    return result.seconds > SLOW_RESPONSE_SECONDS

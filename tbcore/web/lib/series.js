@@ -121,11 +121,11 @@ export function lastIndex(xs, to = Infinity) {
 }
 
 /**
- * The index of the row nearest to an x. It must be no further away than its own neighbours are, so
- * x may be past the ends of a series by about the distance of two points.
+ * The index of the row nearest to an x; -1 if x is further from it than both of its neighbours are.
+ * So x may be past the end of a series by at most the distance between the last two points.
  * @param {ArrayLike<number>} xs
  * @param {number} x
- * @returns {number} -1 if there is no such row
+ * @returns {number}
  */
 export function rowAt(xs, x) {
   const index = nearestIndex(xs, x);
@@ -186,7 +186,8 @@ export function visibleExtent(xs, values, from, to) {
 }
 
 /**
- * A range with a margin on both sides. [0, 1] if there is none.
+ * A range with a margin on both sides; [0, 1] for null. The margin of a range with equal ends is
+ * 10 % of their value.
  * @param {[min: number, max: number] | null} range
  * @param {number} share  margin, as a fraction of the range's length
  * @param {number} [fallback]  margin around the range [0, 0]

@@ -39,7 +39,8 @@ export function Player({ url, label, onBroken, onBusy }) {
     stop(audio.current);
     onBroken();
   };
-  // The key gives each clip a new element, so that playback stops when the step changes and no state is left over.
+  // The key gives each clip a new element, so that playback stops when the step changes and no
+  // state is left over.
   return html`<audio
     key=${url}
     ref=${audio}

@@ -1,6 +1,6 @@
 /**
- * A card with a chart of the layout, for the selected runs. It fetches its data when it comes into view, and again when
- * one of the runs changes.
+ * A card with a chart of the layout, for the selected runs. It fetches its data when it comes into
+ * view, and again when one of the runs changes.
  */
 
 import { html } from "htm/preact";
@@ -11,7 +11,7 @@ import { sampleOf } from "tbcore/lib/marks.js";
 import { bandsOf, DASHES, linesOf, notesOf, readOutOf, tagsOf, titleOf } from "./lines.js";
 
 /**
- * @typedef {import("./types.js").Answer} Answer
+ * @typedef {import("./types.js").ChartData} ChartData
  * @typedef {import("./types.js").Host} Host
  */
 
@@ -33,11 +33,11 @@ export function ChartCard({ host, cursor, chart, runs, options }) {
   const body = useRef(/** @type {HTMLElement | null} */ (null));
   const isNear = useNear(body);
   const { multiline, margin } = chart;
-  const { answer, error } = useColumns(host, margin ? "margins" : "lines", margin ? { series: margin.series } : { tags: multiline?.tag ?? [] }, runs, isNear);
-  const lines = useMemo(() => (answer && !margin ? linesOf(answer, runs, options.smooth) : null), [answer, runs, options.smooth]);
-  const bands = useMemo(() => (answer && margin ? bandsOf(answer, runs, options.x) : null), [answer, runs, options.x]);
-  const notes = useMemo(() => (answer ? notesOf(chart, answer) : []), [chart, answer]);
-  const tags = answer && !margin ? tagsOf(answer) : [];
+  const { answer: data, error } = useColumns(host, margin ? "margins" : "lines", margin ? { series: margin.series } : { tags: multiline?.tag ?? [] }, runs, isNear);
+  const lines = useMemo(() => (data && !margin ? linesOf(data, runs, options.smooth) : null), [data, runs, options.smooth]);
+  const bands = useMemo(() => (data && margin ? bandsOf(data, runs, options.x) : null), [data, runs, options.x]);
+  const notes = useMemo(() => (data ? notesOf(chart, data) : []), [chart, data]);
+  const tags = data && !margin ? tagsOf(data) : [];
   return html`<${LinesCard}
     host=${host}
     body=${body}
@@ -49,10 +49,10 @@ export function ChartCard({ host, cursor, chart, runs, options }) {
     axes=${{ xAxis: options.x, yScale: options.logY ? "log" : "linear", clip: options.clip }}
     cursor=${cursor}
     readOut=${margin &&
-    ((/** @type {import("tbcore/lib/chart-types.js").Hit[]} */ [{ band, index }]) => readOutOf(/** @type {Answer} */ (answer), /** @type {any} */ (band), index))}
+    ((/** @type {import("tbcore/lib/chart-types.js").Hit[]} */ [{ band, index }]) => readOutOf(/** @type {ChartData} */ (data), /** @type {any} */ (band), index))}
     legend=${options.legend}
     notes=${notes}
-    downloads=${() => html`<${Downloads} host=${host} answer=${answer} />`}
+    downloads=${() => html`<${Downloads} host=${host} data=${data} />`}
   >
     ${tags.length > 1 &&
     html`<p class="tb-card-note key">
@@ -68,11 +68,11 @@ export function ChartCard({ host, cursor, chart, runs, options }) {
  * Links to download the points of each series.
  * @param {object} props
  * @param {Host} props.host
- * @param {Answer | null} props.answer
+ * @param {ChartData | null} props.data
  */
-function Downloads({ host, answer }) {
-  if (!answer) return html`<p>The chart has not been loaded yet.</p>`;
-  const series = answer.header.lines.flatMap(({ run, tag, value, lower, upper }) =>
+function Downloads({ host, data }) {
+  if (!data) return html`<p>The chart has not been loaded yet.</p>`;
+  const series = data.header.lines.flatMap(({ run, tag, value, lower, upper }) =>
     [tag, value, lower, upper].filter((one) => one !== undefined).map((one) => ({ run, tag: one })),
   );
   return html`<ul class="downloads">

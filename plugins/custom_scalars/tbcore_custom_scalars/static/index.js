@@ -49,7 +49,8 @@ export default {
 /**
  * Fetches the layout, and again whenever the server has something new.
  * @param {Host} host
- * @returns {Promise<import("@preact/signals-core").ReadonlySignal<Layout>>} rejects if the first request fails
+ * @returns {Promise<import("@preact/signals-core").ReadonlySignal<Layout>>} rejects if the first
+ *   request fails
  */
 async function watchLayout(host) {
   let lastText = "";
@@ -103,7 +104,10 @@ function Tab({ host, layout }) {
   `;
 }
 
-/** Says why there are no charts. @param {{ layout: Layout, filter: import("tbcore/lib/filter.js").Filter }} props */
+/**
+ * Says why there are no charts.
+ * @param {{ layout: Layout, filter: import("tbcore/lib/filter.js").Filter }} props
+ */
 function EmptyState({ layout, filter }) {
   if ((layout.category ?? []).some(({ chart }) => chart.length > 0)) return html`<p class="tb-nothing">No chart matches “${filter.text}”.</p>`;
   return html`<div class="tb-nothing">
@@ -118,7 +122,8 @@ function EmptyState({ layout, filter }) {
  * @param {ReadonlySet<string>} folded  names of the categories that the layout has folded
  */
 function foldedCategories(host, folded) {
-  // "/" stands for the category without a title. A category titled "/" would be folded with it, but none exists.
+  // "/" stands for the category without a title. A category titled "/" would be folded with it, but
+  // none exists.
   const read = () => new Set(parseLists(host.settings.value.toggled).flat().map((name) => (name === "/" ? "" : name)));
   const toggled = read();
   const closed = new Set([...folded].filter((name) => !toggled.has(name)));

@@ -7,7 +7,7 @@ import { xColumn } from "tbcore/lib/series.js";
 import { smoothed } from "tbcore/lib/smoothing.js";
 
 /**
- * @typedef {import("./types.js").Answer} Answer
+ * @typedef {import("./types.js").ChartData} ChartData
  * @typedef {import("./types.js").Band} Band
  * @typedef {import("./types.js").Chart} Chart
  * @typedef {import("./types.js").Line} Line
@@ -26,8 +26,9 @@ export function titleOf(chart) {
  * The categories of a layout as groups of cards. Categories with the same title are merged.
  * @param {import("./types.js").Layout} layout
  * @param {(title: string) => boolean} matches
- * @returns {{ groups: { name: string, tags: string[] }[], charts: Map<string, Chart>, folded: Set<string> }} `tags` are
- *   keys of `charts`; `folded` has the names of groups that are folded by default; groups without charts are left out
+ * @returns {{ groups: { name: string, tags: string[] }[], charts: Map<string, Chart>, folded: Set<string> }}
+ *   `tags` are keys of `charts`; `folded` has the names of groups that are folded by default;
+ *   groups without charts are left out
  */
 export function categoriesOf(layout, matches) {
   /** @type {Map<string, string[]>} */
@@ -51,7 +52,7 @@ export function categoriesOf(layout, matches) {
 
 /**
  * The distinct tags of the lines, in order of first occurrence.
- * @param {Answer} answer
+ * @param {ChartData} data
  */
 export function tagsOf({ header }) {
   return [...new Set(header.lines.map(({ tag }) => tag ?? ""))];
@@ -59,18 +60,18 @@ export function tagsOf({ header }) {
 
 /**
  * The lines of a multiline chart.
- * @param {Answer} answer
+ * @param {ChartData} data
  * @param {readonly Run[]} runs
  * @param {number} weight  of the smoothing, from 0 to below 1
  * @returns {Line[]}
  */
-export function linesOf(answer, runs, weight) {
+export function linesOf(data, runs, weight) {
   const colors = new Map(runs.map(({ name, color }) => [name, color]));
-  const tags = tagsOf(answer);
-  return answer.header.lines.flatMap(({ run, tag = "", segments = [] }, i) => {
+  const tags = tagsOf(data);
+  return data.header.lines.flatMap(({ run, tag = "", segments = [] }, i) => {
     const color = colors.get(run);
     if (color === undefined) return []; // the run was deselected, and a response without it will follow
-    const { step, wall_time: wallTime, value } = answer.tables[i];
+    const { step, wall_time: wallTime, value } = data.tables[i];
     return [
       {
         key: JSON.stringify([run, tag]),
@@ -90,17 +91,17 @@ export function linesOf(answer, runs, weight) {
 
 /**
  * The bands of a margin chart.
- * @param {Answer} answer
+ * @param {ChartData} data
  * @param {readonly Run[]} runs
  * @param {import("./types.js").XAxis} xAxis
  * @returns {Band[]}
  */
-export function bandsOf(answer, runs, xAxis) {
+export function bandsOf(data, runs, xAxis) {
   const colors = new Map(runs.map(({ name, color }) => [name, color]));
-  const values = [...new Set(answer.header.lines.map(marginKey))];
-  return answer.header.lines.flatMap((entry, i) => {
+  const values = [...new Set(data.header.lines.map(marginKey))];
+  return data.header.lines.flatMap((entry, i) => {
     const color = colors.get(entry.run);
-    const { step, wall_time: wallTime, value, lower, upper } = answer.tables[i];
+    const { step, wall_time: wallTime, value, lower, upper } = data.tables[i];
     if (color === undefined || step.length === 0) return [];
     const margin = marginKey(entry);
     return [
@@ -121,15 +122,15 @@ export function bandsOf(answer, runs, xAxis) {
 
 /**
  * The text about one point of a band, for the tooltip and screen readers.
- * @param {Answer} answer
+ * @param {ChartData} data
  * @param {Band} band
  * @param {number} index
  * @returns {import("tbcore/lib/chart-types.js").ReadOut}
  */
-export function readOutOf(answer, band, index) {
-  const at = answer.header.lines.findIndex((entry) => JSON.stringify([entry.run, marginKey(entry)]) === band.key);
-  const { value = "", lower = "", upper = "" } = answer.header.lines[at];
-  const { step, wall_time: wallTime } = answer.tables[at];
+export function readOutOf(data, band, index) {
+  const at = data.header.lines.findIndex((entry) => JSON.stringify([entry.run, marginKey(entry)]) === band.key);
+  const { value = "", lower = "", upper = "" } = data.header.lines[at];
+  const { step, wall_time: wallTime } = data.tables[at];
   const [low, middle, high] = [band.low, band.mean, band.high].map((column) => formatValue(column[index]));
   return {
     name: band.name,
@@ -149,7 +150,7 @@ export function readOutOf(answer, band, index) {
 /**
  * Notes on what a chart does not show, and why.
  * @param {Chart} chart
- * @param {Answer} answer
+ * @param {ChartData} data
  * @returns {string[]} one line per note
  */
 export function notesOf({ multiline, margin }, { header: { lines, num_lines: numLines, invalid = {}, missing = [] } }) {

@@ -18,8 +18,8 @@ export {};
  * @property {{ tag: string[] }} [multiline]  regular expressions
  * @property {{ series: Margin[] }} [margin]
  *
- * @typedef {{ version?: number, category?: { title: string, chart: Chart[], closed: boolean }[] }} Layout  empty if no
- *   run has one
+ * @typedef {{ version?: number, category?: { title: string, chart: Chart[], closed: boolean }[] }} Layout
+ *   empty if no run has one
  *
  * @typedef {object} Options  how the tab shows its charts
  * @property {XAxis} x
@@ -36,7 +36,7 @@ export {};
  * @property {string} [lower]  tag of the lower edge, in a margin chart
  * @property {string} [upper]  tag of the upper edge, in a margin chart
  *
- * @typedef {object} Answer  the server's response for a chart
+ * @typedef {object} ChartData  the server's response for a chart
  * @property {{ lines: Entry[], num_lines: number, invalid?: Record<string, string>, missing?: string[] }} header
  * @property {Record<string, Float64Array>[]} tables  one for each line
  */

@@ -1,5 +1,6 @@
 /**
- * The distributions tab: percentiles of each tag's values over the steps, with a card for each tag and run.
+ * The distributions tab: percentiles of each tag's values over the steps, with a card for each tag
+ * and run.
  */
 
 import "@preact/signals";
@@ -66,7 +67,11 @@ export default {
 function Tab({ host, tags, answers }) {
   const options = OPTIONS.parse(host.settings.value);
   const cursor = useMemo(makeCursor, [options.x]);
-  /** @template {keyof TabOptions & string} Name @param {Name} name @returns {(value: TabOptions[Name]) => void} */
+  /**
+   * @template {keyof TabOptions & string} Name
+   * @param {Name} name
+   * @returns {(value: TabOptions[Name]) => void}
+   */
   const setter = (name) => (value) => OPTIONS.set(host, name, value);
   const controls = html`
     <${Choice} label="Horizontal axis" name="x" choices=${X_AXIS_CHOICES} value=${options.x} onChange=${setter("x")} />

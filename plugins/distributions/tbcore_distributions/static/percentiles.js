@@ -1,5 +1,6 @@
 /**
- * Pure functions that turn percentiles over the steps into columns, chart bands, texts and table rows.
+ * Pure functions that turn percentiles over the steps into columns, chart bands, texts and table
+ * rows.
  */
 
 import { formatDuration, formatStep, formatTime, formatValue, plural, toNumber } from "tbcore/lib/format.js";
@@ -20,7 +21,8 @@ const PERCENTILE_NAMES = new Map([
 
 /**
  * The server's rows as columns.
- * @param {any[][]} rows  wall time, step, and pairs of point and value; a step without samples has no pairs
+ * @param {any[][]} rows  wall time, step, and pairs of point and value; a step without samples has
+ *   no pairs
  * @returns {Percentiles}
  */
 export function readPercentiles(rows) {

@@ -10,11 +10,13 @@ export {};
  * @typedef {import("tbcore/lib/chart-types.js").Band} Band
  * @typedef {import("tbcore/lib/chart-types.js").XAxis} XAxis
  *
- * @typedef {object} Percentiles  the percentiles of one series, as columns of equal length in the order of the file
+ * @typedef {object} Percentiles  the percentiles of one series, as columns of equal length in the
+ *   order of the file
  * @property {Float64Array} step
  * @property {Float64Array} wallTime  seconds since the epoch
  * @property {number[]} points  which percentiles, in hundredths of a percent, ascending
- * @property {Float64Array[]} values  one column per point: the value of that percentile, NaN at steps without samples
+ * @property {Float64Array[]} values  one column per point: the value of that percentile, NaN at
+ *   steps without samples
  * @property {boolean[]} empty  whether a step has no samples
  *
  * @typedef {object} Options  how the tab shows distributions

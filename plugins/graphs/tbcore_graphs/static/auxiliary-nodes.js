@@ -1,5 +1,6 @@
 /**
- * Auxiliary nodes: children of a scope that are drawn at its right, because they would clutter the flow of data.
+ * Auxiliary nodes: children of a scope that are drawn at its right, because they would clutter the
+ * flow of data.
  */
 
 import { lastPart } from "./paths.js";
@@ -12,9 +13,9 @@ const MIN_HUB_NEIGHBOURS = 6;
 const MIN_CHILDREN = 5;
 
 /**
- * Finds the auxiliary children of a scope. A child is auxiliary if it has only control edges, if it only saves, restores,
- * initializes or summarizes, or if it has far more neighbours than is usual in the scope, as a global step or a switch
- * between training and testing has.
+ * Finds the auxiliary children of a scope. A child is auxiliary if it has only control edges, if it
+ * only saves, restores, initializes or summarizes, or if it has far more neighbours than is usual
+ * in the scope, as a global step or a switch between training and testing has.
  * @param {Scope} scope
  * @param {ReadonlySet<string>} movedToMain  full names that the reader has moved to the main graph
  * @param {ReadonlySet<string>} movedToAuxiliary  full names that the reader wants auxiliary
@@ -45,7 +46,8 @@ export function findAuxiliary(scope, movedToMain, movedToAuxiliary) {
     if (hasControl[child] && !hasData[child]) return true;
     if (op[child] === "NoOp" && !hasData[child]) return true;
     if (AUXILIARY_NAMES.test(lastPart(full)) || AUXILIARY_OPS.has(op[child])) return true;
-    // A hub has many neighbours on one side and none on the other: a layer that joins many inputs is not one.
+    // A hub has many neighbours on one side and none on the other: a layer that joins many inputs
+    // is not one.
     const [ins, outs] = [sources[child].size, targets[child].size];
     return outs > usual || (ins > usual && outs === 0 && !scope.outs.child.includes(child));
   });
@@ -55,7 +57,8 @@ const AUXILIARY_OPS = new Set(["IsVariableInitialized", "VarIsInitializedOp", "A
 const AUXILIARY_NAMES = /^(save(_\d+)?|init(_\d+)?|init_\w+|report_uninitialized\w*|global_step(_\d+)?|keras_learning_phase|Merge(Summary|AllSummaries).*|zeros_like_init)$/;
 
 /**
- * The largest usual number of neighbours on one side: the upper quartile plus three times the interquartile range.
+ * The largest usual number of neighbours on one side: the upper quartile plus three times the
+ * interquartile range.
  * @param {readonly Set<number>[]} sources
  * @param {readonly Set<number>[]} targets
  */

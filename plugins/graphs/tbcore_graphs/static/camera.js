@@ -1,5 +1,6 @@
 /**
- * Pure functions on cameras. A camera maps a point of the drawing to `point * scale + offset` on the screen.
+ * Pure functions on cameras. A camera maps a point of the drawing to `point * scale + offset` on
+ * the screen.
  */
 
 /**
@@ -24,12 +25,18 @@ const LEGEND_HEIGHT_PX = 20;
  * @returns {Camera}
  */
 export function fit(area, screen, maxScale = 1.25) {
-  const room = { width: Math.max(40, screen.width - 2 * MARGIN_PX), height: Math.max(40, screen.height - 2 * MARGIN_PX - LEGEND_HEIGHT_PX) };
-  const scale = Math.max(SCALES.min, Math.min(maxScale, room.width / Math.max(1, area.width), room.height / Math.max(1, area.height)));
+  const space = { width: Math.max(40, screen.width - 2 * MARGIN_PX), height: Math.max(40, screen.height - 2 * MARGIN_PX - LEGEND_HEIGHT_PX) };
+  const scale = Math.max(SCALES.min, Math.min(maxScale, space.width / Math.max(1, area.width), space.height / Math.max(1, area.height)));
   return centred(area, scale, { width: screen.width, height: screen.height - LEGEND_HEIGHT_PX });
 }
 
-/** A camera that centres an area. @param {Area} area @param {number} scale @param {{ width: number, height: number }} screen @returns {Camera} */
+/**
+ * A camera that centres an area.
+ * @param {Area} area
+ * @param {number} scale
+ * @param {{ width: number, height: number }} screen
+ * @returns {Camera}
+ */
 export function centred(area, scale, screen) {
   return {
     scale,
@@ -79,7 +86,7 @@ export function reveal(camera, area, screen) {
   if (!fits) return fit(area, screen, scale);
   const left = area.x * scale + camera.x;
   const top = area.y * scale + camera.y;
-  /** @param {number} start @param {number} length @param {number} room */
-  const shift = (start, length, room) => Math.max(0, MARGIN_PX / 2 - start) || Math.min(0, room - MARGIN_PX / 2 - start - length);
+  /** @param {number} start @param {number} length @param {number} space */
+  const shift = (start, length, space) => Math.max(0, MARGIN_PX / 2 - start) || Math.min(0, space - MARGIN_PX / 2 - start - length);
   return { scale, x: camera.x + shift(left, area.width * scale, screen.width), y: camera.y + shift(top, area.height * scale, screen.height) };
 }

@@ -18,7 +18,9 @@ import { formatBytes } from "tbcore/lib/format.js";
  * @property {string} note
  */
 
-/** Light enough for dark text in the light theme, and dark enough for light text in the dark theme. */
+/**
+ * Light enough for dark text in the light theme, and dark enough for light text in the dark theme.
+ */
 const COST_COLORS = { light: "#f08a24", dark: "#b3541e" };
 const NAME_STRENGTH = 0.22;
 const MAX_SWATCHES = 8;
@@ -28,7 +30,8 @@ const MAX_SWATCHES = 8;
  * @param {ColorBy} by
  * @param {Iterable<Box>} boxes  that are shown
  * @param {"light" | "dark"} theme
- * @param {readonly string[]} [previousNames]  `names` of the previous coloring, which keep their colours
+ * @param {readonly string[]} [previousNames]  `names` of the previous coloring, which keep their
+ *   colours
  * @returns {Coloring}
  */
 export function colorBoxes(by, boxes, theme, previousNames = []) {
@@ -37,7 +40,8 @@ export function colorBoxes(by, boxes, theme, previousNames = []) {
   if (by === "device") return byName(shown, theme, previousNames, (box) => box.device, deviceNote);
   const valueOf = (/** @type {Box} */ box) => costOf(by, box);
   const format = by === "compute" ? formatMicros : formatBytes;
-  // Open scopes have no colour, but count for the scale, so that opening a scope does not change other colours.
+  // Open scopes have no colour, but count for the scale, so that opening a scope does not change
+  // other colours.
   const values = shown.flatMap((box) => valueOf(box) ?? []);
   if (values.length === 0) {
     return { names: [], paintOf: () => null, swatches: [], scale: null, note: `The metadata has no ${by === "compute" ? "compute times" : "memory sizes"}` };
@@ -48,7 +52,8 @@ export function colorBoxes(by, boxes, theme, previousNames = []) {
     names: [],
     paintOf(box) {
       const value = valueOf(box);
-      // The square root makes small values distinguishable. Zero has a colour, unlike an unknown value.
+      // The square root makes small values distinguishable. Zero has a colour, unlike an unknown
+      // value.
       return value === null || box.open ? null : { color, strength: 0.06 + 0.84 * Math.sqrt(value / largest) };
     },
     swatches: [],
@@ -57,7 +62,11 @@ export function colorBoxes(by, boxes, theme, previousNames = []) {
   };
 }
 
-/** The cost that boxes are coloured by; null for other colourings and unknown costs. @param {ColorBy} by @param {Box} box */
+/**
+ * The cost that boxes are coloured by; null for other colourings and unknown costs.
+ * @param {ColorBy} by
+ * @param {Box} box
+ */
 function costOf(by, { computeMicros, bytes }) {
   return by === "compute" ? computeMicros : by === "memory" ? bytes : null;
 }
@@ -107,7 +116,10 @@ function deviceNote(names) {
   return { swatches, note: more > 0 ? `and ${more} more` : "No colour: no device, or several" };
 }
 
-/** A device without its local prefix: `GPU:0` for `/job:localhost/replica:0/task:0/device:GPU:0`. @param {string} device */
+/**
+ * A device without its local prefix: `GPU:0` for `/job:localhost/replica:0/task:0/device:GPU:0`.
+ * @param {string} device
+ */
 export function shortDevice(device) {
   const local = device.replace(/^\/job:localhost\/replica:0\/task:0/, "");
   return local.replace(/^\/(device:)?/, "") || device;

@@ -106,7 +106,11 @@ function AboutGraph({ model }) {
   </div>`;
 }
 
-/** Library functions, each of which has a graph: name to id. @param {Model} model @returns {Map<string, string>} */
+/**
+ * Library functions, each of which has a graph: name to id.
+ * @param {Model} model
+ * @returns {Map<string, string>}
+ */
 function functionsOf(model) {
   const overview = model.overview.value;
   const graphRef = model.graphRef.value;
@@ -117,14 +121,20 @@ function functionsOf(model) {
   return new Map(choices.flatMap(({ id, title, of }) => (of === library ? [[title, id]] : [])));
 }
 
-/** A text, as a link if it is the name of a function. @param {{ model: Model, functions: Map<string, string>, text: string }} props */
+/**
+ * A text, as a link if it is the name of a function.
+ * @param {{ model: Model, functions: Map<string, string>, text: string }} props
+ */
 function Code({ model, functions, text }) {
   const graph = functions.get(text);
   if (graph === undefined) return html`<code>${text}</code>`;
   return html`<button type="button" class="link" onClick=${() => model.chooseGraph(graph)}>${text}</button>`;
 }
 
-/** The properties of a node or scope. @param {{ model: Model, functions: Map<string, string>, about: NodeDetails }} props */
+/**
+ * The properties of a node or scope.
+ * @param {{ model: Model, functions: Map<string, string>, about: NodeDetails }} props
+ */
 function Facts({ model, functions, about }) {
   const { op, device, nodes, edges, compute_us: micros, bytes, devices } = about;
   return html`<dl>
@@ -139,7 +149,10 @@ function Facts({ model, functions, about }) {
   </dl>`;
 }
 
-/** The attributes of an op. @param {{ model: Model, functions: Map<string, string>, attributes: readonly [string, string][] }} props */
+/**
+ * The attributes of an op.
+ * @param {{ model: Model, functions: Map<string, string>, attributes: readonly [string, string][] }} props
+ */
 function Attributes({ model, functions, attributes }) {
   if (attributes.length === 0) return null;
   return html`<section>
@@ -192,7 +205,10 @@ function Counts({ title, counts }) {
   </section>`;
 }
 
-/** A button that shows a node in the drawing. @param {{ name: string, text: string, onReveal: (name: string) => void }} props */
+/**
+ * A button that shows a node in the drawing.
+ * @param {{ name: string, text: string, onReveal: (name: string) => void }} props
+ */
 function NodeLink({ name, text, onReveal }) {
   return html`<button type="button" class="link" title=${name} onClick=${() => onReveal(name)}>${text}</button>`;
 }

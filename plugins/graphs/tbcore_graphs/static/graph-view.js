@@ -1,5 +1,6 @@
 /**
- * The canvas with the drawing: panning, zooming, hit tests, and animated transitions between scenes.
+ * The canvas with the drawing: panning, zooming, hit tests, and animated transitions between
+ * scenes.
  */
 
 import { between, centred, fit, reveal, zoom } from "./camera.js";
@@ -24,7 +25,10 @@ const MIN_FIT_SCALE = 0.08;
 /** Smallest scale at which texts are readable. */
 const READABLE_SCALE = 0.5;
 const ANIMATION_MS = 260;
-/** How distance an arrow key moves the drawing: shares of the screen to the right and down. @type {Record<string, [number, number]>} */
+/**
+ * How distance an arrow key moves the drawing: shares of the screen to the right and down.
+ * @type {Record<string, [number, number]>}
+ */
 const ARROWS = { ArrowUp: [0, -0.15], ArrowDown: [0, 0.15], ArrowLeft: [-0.15, 0], ArrowRight: [0.15, 0] };
 /** A shorter movement of the pointer is a click. */
 const DRAG_THRESHOLD_PX = 4;
@@ -56,14 +60,18 @@ export class GraphView {
     this.#canvas = element.appendChild(document.createElement("canvas"));
     this.#canvas.tabIndex = 0;
     this.#canvas.role = "img";
-    this.#canvas.ariaLabel = "Drawing of the graph; arrow keys move it, and the outline lists what is in it";
+    this.#canvas.ariaLabel = "Drawing of the graph; the arrow keys pan it, and the outline lists its nodes";
     this.#context = /** @type {CanvasRenderingContext2D} */ (this.#canvas.getContext("2d"));
     this.#minimap = new Minimap(element, (x, y) => this.#centre(x, y));
     this.#resizes.observe(element);
     this.#listen();
   }
 
-  /** The width of a text in the drawing, in pixels of the drawing. @param {string} text @param {"label" | "small"} font */
+  /**
+   * The width of a text in the drawing, in pixels of the drawing.
+   * @param {string} text
+   * @param {"label" | "small"} font
+   */
   measure(text, font) {
     this.#context.font = `${font === "label" ? "600 " : ""}${SIZES[font]}px ${FONT}`;
     return this.#context.measureText(text).width;
@@ -72,9 +80,10 @@ export class GraphView {
   /**
    * Shows a scene.
    * @param {Scene} scene
-   * @param {{ anchor?: string | null, show?: string | null, selected?: string | null }} [how]  `anchor`: the box that
-   *   stays where it is. `show`: the box to bring into view, in a new scene to the centre. Without either, the whole
-   *   scene is shown, or only the box `selected` if the scene is too large.
+   * @param {{ anchor?: string | null, show?: string | null, selected?: string | null }} [how]
+   *   `anchor`: the box that stays where it is. `show`: the box to bring into view, in a new scene
+   *   to the centre. Without either, the whole scene is shown, or only the box `selected` if the
+   *   scene is too large.
    */
   setScene(scene, { anchor = null, show = null, selected = null } = {}) {
     const before = this.#scene;
@@ -83,7 +92,8 @@ export class GraphView {
     const [old, now] = [anchor === null ? undefined : before?.boxes.get(anchor), anchor === null ? undefined : scene.boxes.get(anchor)];
     const shown = show === null ? undefined : scene.boxes.get(show);
     let to = this.#fittingCamera();
-    // A very long graph would be unreadable as a whole: show the selected node of a link, or the end where data enters.
+    // A very long graph would be unreadable as a whole: show the selected node of a link, or the
+    // end where data enters.
     const first = selected === null ? undefined : scene.boxes.get(selected);
     if (to.scale < MIN_FIT_SCALE && first) to = centred(first, READABLE_SCALE, this.#screen);
     else if (to.scale < MIN_FIT_SCALE) {
@@ -143,7 +153,11 @@ export class GraphView {
     this.#moveTo({ scale, x: place.x - x * this.#screen.width, y: place.y - y * this.#screen.height });
   }
 
-  /** Moves a point of the drawing to the centre, without animation. @param {number} x @param {number} y */
+  /**
+   * Moves a point of the drawing to the centre, without animation.
+   * @param {number} x
+   * @param {number} y
+   */
   #centre(x, y) {
     this.#animation = null;
     this.#isFitted = false;
@@ -225,7 +239,10 @@ export class GraphView {
     this.#minimap.update(this.#scene, this.#appearance, this.#camera, this.#screen);
   }
 
-  /** The innermost box at a point of the viewport. @param {{ clientX: number, clientY: number }} event */
+  /**
+   * The innermost box at a point of the viewport.
+   * @param {{ clientX: number, clientY: number }} event
+   */
   #boxAt({ clientX, clientY }) {
     const { left, top } = this.#canvas.getBoundingClientRect();
     const x = (clientX - left - this.#camera.x) / this.#camera.scale;
@@ -293,7 +310,10 @@ export class GraphView {
     if (this.#dragged >= DRAG_THRESHOLD_PX) this.#canvas.style.cursor = "grab";
   }
 
-  /** A click on a scope's toggle, or a double click anywhere on the scope, opens or closes it. @param {MouseEvent} event */
+  /**
+   * A click on a scope's toggle, or a double click anywhere on the scope, opens or closes it.
+   * @param {MouseEvent} event
+   */
   #onClick(event) {
     if (this.#dragged >= DRAG_THRESHOLD_PX) return;
     const hit = this.#boxAt(event);
@@ -317,7 +337,8 @@ export class GraphView {
   #onWheel(event) {
     event.preventDefault();
     const { left, top } = this.#canvas.getBoundingClientRect();
-    // Browsers scroll about 16 pixels per line and 400 per page. A pinch arrives as small wheel steps with Ctrl.
+    // Browsers scroll about 16 pixels per line and 400 per page. A pinch arrives as small wheel
+    // steps with Ctrl.
     const unit = [1, 16, 400][event.deltaMode] ?? 1;
     const factor = Math.exp(-Math.max(-240, Math.min(240, event.deltaY * unit)) * (event.ctrlKey ? 0.01 : 0.0018));
     this.#animation = null;
@@ -335,7 +356,8 @@ function bottomOf(scene) {
 }
 
 /**
- * A frame of the transition between two scenes: boxes are in between their old and new positions; lines are left out.
+ * A frame of the transition between two scenes: boxes are in between their old and new positions;
+ * lines are left out.
  * @param {Scene} scene
  * @param {Map<string, Box>} before
  * @param {number} share

@@ -13,7 +13,11 @@ export class LayoutClient {
   /** @type {Map<string, Promise<Layout>>} */ #cache = new Map();
   #lastId = 0;
 
-  /** The layout of a scope. @param {Job} job @returns {Promise<Layout>} rejects if the layout fails or is cancelled */
+  /**
+   * The layout of a scope.
+   * @param {Job} job
+   * @returns {Promise<Layout>} rejects if the layout fails or is cancelled
+   */
   layOut(job) {
     const key = JSON.stringify(job);
     let layout = this.#cache.get(key);

@@ -1,5 +1,6 @@
 /**
- * The worker that computes layouts, one scope at a time. Workers have no import map, so all imports are relative.
+ * The worker that computes layouts, one scope at a time. Workers have no import map, so all imports
+ * are relative.
  */
 
 import { layOut } from "./layout.js";

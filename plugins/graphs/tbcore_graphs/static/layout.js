@@ -1,13 +1,16 @@
 /**
- * The layout of one name scope: positions of its children and paths of the edges between them. Data flows from the bottom
- * to the top. Pure functions, run in a worker.
+ * The layout of one name scope: positions of its children and paths of the edges between them. Data
+ * flows from the bottom to the top. Pure functions, run in a worker.
  */
 
 /** @typedef {import("./types.js").Job} Job @typedef {import("./types.js").Layout} Layout */
 
 /** Gaps, in pixels of the drawing. */
 const GAP_PX = { node: 22, edge: 10, rank: 44, part: 36, auxiliary: 56 };
-/** With more edges, ranks are only approximately optimal: optimal ones would take three times as long as all the rest. */
+/**
+ * With more edges, ranks are only approximately optimal: optimal ones would take three times as
+ * long as all the rest.
+ */
 const MAX_EDGES_RANKED_OPTIMALLY = 800;
 /** Width by height of the area that unconnected parts fill. */
 const ASPECT_RATIO = 1.7;
@@ -30,7 +33,8 @@ const ASPECT_RATIO = 1.7;
 export function layOut(dagre, job) {
   const { numNodes, groups } = findParts(job);
   const parts = groups.map((group) => (isSingleNode(group) ? single(job, group.nodes[0]) : flow(dagre, job, group)));
-  // The part that is connected to ports comes first, since nothing may be between it and the border of the box.
+  // The part that is connected to ports comes first, since nothing may be between it and the border
+  // of the box.
   const [through, beside] = [parts.filter(({ ports }) => ports.length > 0), parts.filter(({ ports }) => ports.length === 0)];
   /** @type {Layout} */
   const layout = {
@@ -103,7 +107,10 @@ function findParts(job) {
   return { numNodes, groups: [...groups.values()] };
 }
 
-/** Whether a group is a single node without ports. @param {{ nodes: number[], hasPorts: boolean }} group */
+/**
+ * Whether a group is a single node without ports.
+ * @param {{ nodes: number[], hasPorts: boolean }} group
+ */
 function isSingleNode(group) {
   return group.nodes.length === 1 && !group.hasPorts;
 }
@@ -114,13 +121,11 @@ function single(job, node) {
 }
 
 /**
- * Lays out what is connected, in ranks.
+ * The layout of a group of connected children, by dagre.
  *
- * The layout of a group by dagre.
- *
- * Ports are nodes of no height. An extra node is below all input ports, and another above all output ports: heavy edges
- * keep the ports next to it, and light ones keep everything else on the other side of the ports. In a cycle, the
- * lightest edges point down.
+ * Ports are nodes of no height. An extra node is below all input ports, and another above all
+ * output ports: heavy edges keep the ports next to it, and light ones keep everything else on the
+ * other side of the ports. In a cycle, the lightest edges point down.
  * @param {any} dagre
  * @param {Job} job
  * @param {{ nodes: number[], edges: number[], hasPorts: boolean }} group
@@ -200,7 +205,13 @@ function flow(dagre, job, group) {
   };
 }
 
-/** Adds a part to the layout of the scope. @param {Layout} layout @param {Part} part @param {number} left @param {number} top */
+/**
+ * Adds a part to the layout of the scope.
+ * @param {Layout} layout
+ * @param {Part} part
+ * @param {number} left
+ * @param {number} top
+ */
 function place(layout, part, left, top) {
   for (const [node, x, y] of part.nodes) {
     layout.x[node] = left + x;
@@ -214,7 +225,12 @@ function place(layout, part, left, top) {
   }
 }
 
-/** Moves a part down, which has no ports. @param {Layout} layout @param {Part} part @param {number} by */
+/**
+ * Moves a part down, which has no ports.
+ * @param {Layout} layout
+ * @param {Part} part
+ * @param {number} by
+ */
 function shift(layout, part, by) {
   for (const [node] of part.nodes) layout.y[node] += by;
   for (const [edge] of part.edges) {
@@ -222,7 +238,9 @@ function shift(layout, part, by) {
   }
 }
 
-/** @typedef {{ width: number, height: number, places: [part: Part, x: number, y: number][] }} Packed */
+/**
+ * @typedef {{ width: number, height: number, places: [part: Part, x: number, y: number][] }} Packed
+ */
 
 /**
  * Arranges parts in rows, the highest first.
@@ -233,12 +251,12 @@ function shift(layout, part, by) {
 function pack(parts, height) {
   const area = parts.reduce((sum, part) => sum + (part.width + GAP_PX.part) * (part.height + GAP_PX.part), 0);
   const byShape = Math.sqrt(area * ASPECT_RATIO);
-  const room = Math.max(Math.min(byShape, height > 0 ? Math.max(area / height, 200) : Infinity), ...parts.map((part) => part.width), 0);
+  const space = Math.max(Math.min(byShape, height > 0 ? Math.max(area / height, 200) : Infinity), ...parts.map((part) => part.width), 0);
   /** @type {Packed} */
   const packed = { width: 0, height: 0, places: [] };
   let [x, y, row] = [0, 0, 0];
   for (const part of [...parts].sort((a, b) => b.height - a.height)) {
-    if (x > 0 && x + part.width > room) [x, y, row] = [0, y + row + GAP_PX.part, 0];
+    if (x > 0 && x + part.width > space) [x, y, row] = [0, y + row + GAP_PX.part, 0];
     packed.places.push([part, x, y]);
     x += part.width + (part.nodes.length > 1 ? GAP_PX.part : GAP_PX.node);
     row = Math.max(row, part.height);

@@ -1,6 +1,6 @@
 /**
- * A small map of the whole drawing with the visible part marked. It appears while only a part is visible; dragging on it
- * pans the drawing.
+ * A small map of the whole drawing with the visible part marked. It appears while only a part is
+ * visible; dragging on it pans the drawing.
  */
 
 import { canvasPen, paint } from "./paint.js";
@@ -68,7 +68,11 @@ export class Minimap {
     style.height = `${screen.height * by}px`;
   }
 
-  /** Repaints the map if its inputs changed. Hovering over a box is not among them. @param {Scene} scene @param {Appearance} appearance */
+  /**
+   * Repaints the map if its inputs changed. Hovering over a box is not among them.
+   * @param {Scene} scene
+   * @param {Appearance} appearance
+   */
   #paint(scene, appearance) {
     const what = [scene, appearance.paintOf, appearance.traced, appearance.colors.background, devicePixelRatio];
     if (what.every((part, i) => part === this.#paintedFrom[i])) return;

@@ -1,6 +1,6 @@
 /**
- * The state of the tab: the run, the graph, the open scopes, and the scene that is drawn from them. The reader's choices
- * are kept in the page address; everything else is derived from them.
+ * The state of the tab: the run, the graph, the open scopes, and the scene that is drawn from them.
+ * The reader's choices are kept in the page address; everything else is derived from them.
  */
 
 import { batch, computed, effect, signal } from "@preact/signals-core";
@@ -31,7 +31,8 @@ import { MAX_CHILDREN, makeScene } from "./scene.js";
  * @typedef {object} ShownScene  a scene, and how the view moves to it from the previous one
  * @property {Scene} scene
  * @property {string} of  identifies the graph
- * @property {string | null} anchor  name of the box that stays where it is; "" if the view does not move
+ * @property {string | null} anchor  name of the box that stays where it is; "" if the view does not
+ *   move
  * @property {string | null} show  name of the box to bring into view
  */
 
@@ -46,7 +47,10 @@ export class Model {
   /** @type {Host} */ host;
   /** Names of the runs that have a graph. */
   runs = signal(/** @type {string[]} */ ([]));
-  /** The run shown last. It stays until the reader selects another one, even if other runs are logged or selected. */
+  /**
+   * The run shown last. It stays until the reader selects another one, even if other runs are
+   * logged or selected.
+   */
   #lastRun = signal("");
   overview = signal(/** @type {Overview | null} */ (null));
   shown = signal(/** @type {ShownScene | null} */ (null));
@@ -106,7 +110,10 @@ export class Model {
     options.recall(host);
   }
 
-  /** Starts loading, and follows changes of the address and the server until the tab closes. @returns {Promise<void>} */
+  /**
+   * Starts loading, and follows changes of the address and the server until the tab closes.
+   * @returns {Promise<void>}
+   */
   async start() {
     this.runs.value = await this.host.fetchJSON("runs");
     let { lists } = this.host.generations.value;
@@ -170,7 +177,11 @@ export class Model {
     this.#set({ open: null });
   }
 
-  /** Moves a child to the auxiliary nodes or to the main graph. @param {string} name @param {boolean} isAuxiliary */
+  /**
+   * Moves a child to the auxiliary nodes or to the main graph.
+   * @param {string} name
+   * @param {boolean} isAuxiliary
+   */
   setAuxiliary(name, isAuxiliary) {
     const without = (/** @type {ReadonlySet<string>} */ names) => [...names].filter((other) => other !== name);
     const [inside, apart] = [without(this.movedToMain.peek()), without(this.movedToAuxiliary.peek())];
@@ -300,7 +311,12 @@ export class Model {
     }
   }
 
-  /** Loads the trace of a node. @param {string | null} name @param {GraphRef} graphRef @param {Scene} scene */
+  /**
+   * Loads the trace of a node.
+   * @param {string | null} name
+   * @param {GraphRef} graphRef
+   * @param {Scene} scene
+   */
   async #loadTrace(name, { run, graph }, scene) {
     // A series is not a node of the graph.
     if (name === null || scene.boxes.get(name)?.kind === "series") return;
@@ -331,7 +347,10 @@ export class Model {
     return computed(() => /** @type {ReadonlySet<string>} */ (new Set(parseLists(text.value).flat())));
   }
 
-  /** Changes settings in one step. The run is always among them, since the others refer to it. @param {Record<string, string | null>} settings */
+  /**
+   * Changes settings in one step. The run is always among them, since the others refer to it.
+   * @param {Record<string, string | null>} settings
+   */
   #set(settings) {
     if ("node" in settings) this.#selectionNumber++;
     batch(() => {
@@ -340,7 +359,10 @@ export class Model {
   }
 }
 
-/** The graphs of a run and of the functions in their libraries; `of` is the graph of the library. @param {Overview} overview */
+/**
+ * The graphs of a run and of the functions in their libraries; `of` is the graph of the library.
+ * @param {Overview} overview
+ */
 export function graphChoices({ graphs }) {
   const functions = graphs.flatMap((graph) =>
     graph.functions.map((name) => ({ id: functionGraph(graph.id, name), title: name, of: graph.id })),
@@ -358,7 +380,11 @@ export function paramsOf({ run, graph, tag }) {
   return { run, graph, tag: tag || undefined };
 }
 
-/** The query parameters that select the children of a scope or series. @param {string} name @param {Kind} kind */
+/**
+ * The query parameters that select the children of a scope or series.
+ * @param {string} name
+ * @param {Kind} kind
+ */
 function childrenOf(name, kind) {
   const isSeries = kind === "series";
   return { path: isSeries ? scopeOf(name) : name, series: isSeries ? name : undefined, limit: MAX_CHILDREN };
@@ -369,7 +395,11 @@ function keyOf({ run, graph, tag }) {
   return JSON.stringify([run, graph, tag]);
 }
 
-/** A text that is equal for equal graphs. The generation is left out, since it changes with every logged point. @param {Overview | null} overview */
+/**
+ * A text that is equal for equal graphs. The generation is left out, since it changes with every
+ * logged point.
+ * @param {Overview | null} overview
+ */
 function contentOf(overview) {
   return JSON.stringify([overview?.version, overview?.metadata_tags]);
 }

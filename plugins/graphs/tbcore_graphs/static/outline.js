@@ -70,7 +70,10 @@ function Row({ box, row, index, model, go, by }) {
   const isSelected = row === index;
   const isGroup = box.kind !== "op";
   const cost = costText(by, box);
-  /** Moves the focus to the row that was selected by keyboard. @param {HTMLElement | null} element */
+  /**
+   * Moves the focus to the row that was selected by keyboard.
+   * @param {HTMLElement | null} element
+   */
   const follow = (element) => {
     const root = /** @type {ShadowRoot | null} */ (element?.getRootNode() ?? null);
     if (isSelected && element && root?.activeElement?.closest("[role=tree], .tb-list")) element.focus({ preventScroll: true });

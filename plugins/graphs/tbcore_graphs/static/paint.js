@@ -26,7 +26,8 @@ import { SIZES } from "./scene.js";
  * @property {string | null} selected  full name
  * @property {string | null} hovered
  * @property {ReadonlySet<string>} found  names of search results, which are outlined
- * @property {ReadonlySet<string> | null} traced  names of traced boxes; all others are faint. Null if tracing is off
+ * @property {ReadonlySet<string> | null} traced  names of traced boxes; all others are faint. Null
+ *   if tracing is off
  *
  * @typedef {object} TextStyle
  * @property {number} size
@@ -53,7 +54,8 @@ const READABLE_TEXT_PX = 8;
  * @param {Pen} pen
  * @param {Scene} scene
  * @param {Appearance} appearance
- * @param {{ scale: number, left: number, top: number, right: number, bottom: number }} part  in pixels of the drawing
+ * @param {{ scale: number, left: number, top: number, right: number, bottom: number }} part  in
+ *   pixels of the drawing
  */
 export function paint(pen, scene, appearance, part) {
   const { traced } = appearance;
@@ -84,7 +86,11 @@ export function paint(pen, scene, appearance, part) {
   for (const line of strong) if (isLineIn(line.points, part)) paintLine(pen, line, appearance, part.scale, true);
 }
 
-/** Whether the bounding box of a line overlaps the visible part. @param {readonly number[]} points @param {{ left: number, top: number, right: number, bottom: number }} part */
+/**
+ * Whether the bounding box of a line overlaps the visible part.
+ * @param {readonly number[]} points
+ * @param {{ left: number, top: number, right: number, bottom: number }} part
+ */
 function isLineIn(points, { left, top, right, bottom }) {
   let [minX, minY, maxX, maxY] = [Infinity, Infinity, -Infinity, -Infinity];
   for (let i = 0; i < points.length; i += 2) {
@@ -170,7 +176,12 @@ function paintBox(pen, box, appearance, scale) {
   if (isGroup) paintToggle(pen, x + 15, middle, "+", colors);
 }
 
-/** The colours for a box; faint if other boxes are traced. @param {Box} box @param {Appearance} appearance @returns {Colors} */
+/**
+ * The colours for a box; faint if other boxes are traced.
+ * @param {Box} box
+ * @param {Appearance} appearance
+ * @returns {Colors}
+ */
 function colorsFor(box, { colors, traced }) {
   if (traced === null || traced.has(box.name)) return colors;
   return { ...colors, ink: colors.dim, dim: colors.line };
@@ -194,7 +205,14 @@ function paintHeader(pen, box, appearance, scale) {
   if (message) pen.text(message, x + width / 2, y + height / 2 + 8, { size: SIZES.label, color: colors.dim, align: "middle" });
 }
 
-/** Paints the button that opens or closes a scope. @param {Pen} pen @param {number} x @param {number} y @param {string} sign @param {Colors} colors */
+/**
+ * Paints the button that opens or closes a scope.
+ * @param {Pen} pen
+ * @param {number} x
+ * @param {number} y
+ * @param {string} sign
+ * @param {Colors} colors
+ */
 function paintToggle(pen, x, y, sign, colors) {
   pen.rect(x - 6.5, y - 6.5, 13, 13, 3, { fill: colors.surface, stroke: colors.dim, line: 1 });
   const style = { color: colors.ink, width: 1.3, dash: false, alpha: 1, arrow: false };
@@ -202,7 +220,12 @@ function paintToggle(pen, x, y, sign, colors) {
   if (sign === "+") pen.path([x, y - 3.5, x, y + 3.5], style);
 }
 
-/** Whether a point in a box is on its toggle. @param {Box} box @param {number} x @param {number} y */
+/**
+ * Whether a point in a box is on its toggle.
+ * @param {Box} box
+ * @param {number} x
+ * @param {number} y
+ */
 export function isOnToggle(box, x, y) {
   if (box.kind === "op") return false;
   const middle = box.y + (box.open ? SIZES.header : box.height) / 2;
@@ -213,7 +236,8 @@ export function isOnToggle(box, x, y) {
 const ARROW = { half: 3.2, length: 7 };
 
 /**
- * Traces a smooth curve: it passes through the midpoints between points, with the points as control points.
+ * Traces a smooth curve: it passes through the midpoints between points, with the points as control
+ * points.
  * @param {readonly number[]} points
  * @param {{ moveTo: (x: number, y: number) => void, lineTo: (x: number, y: number) => void, quadraticCurveTo: (a: number, b: number, x: number, y: number) => void }} path
  */
@@ -229,7 +253,11 @@ export function trace(points, path) {
   if (last === 2) path.lineTo(points[2], points[3]);
 }
 
-/** The three corners of the arrowhead at the end of a line. @param {readonly number[]} points @param {number} width */
+/**
+ * The three corners of the arrowhead at the end of a line.
+ * @param {readonly number[]} points
+ * @param {number} width
+ */
 export function arrowOf(points, width) {
   const last = points.length - 2;
   const [x, y] = [points[last], points[last + 1]];

@@ -2,7 +2,10 @@
  * Pure functions on names of nodes: `a/b/c` is `c` in the scope `a/b`.
  */
 
-/** The slash that ends a scope. Scopes do not have empty names, so a second slash is part of the name after it. */
+/**
+ * The slash that ends a scope. Scopes do not have empty names, so a second slash is part of the
+ * name after it.
+ */
 const SLASH = /(?<=[^/])\/(?=.)/s;
 const LAST_NUMBER = /\d+(?=\D*$)/;
 
@@ -22,7 +25,10 @@ export function scopesAround(name) {
   return parts.slice(1).map((_, depth) => parts.slice(0, depth + 1).join("/"));
 }
 
-/** The server's name of the series that a node belongs to, if its scope has too many nodes. @param {string} name */
+/**
+ * The server's name of the series that a node belongs to, if its scope has too many nodes.
+ * @param {string} name
+ */
 export function seriesOf(name) {
   const leaf = lastPart(name);
   return name.slice(0, name.length - leaf.length) + leaf.replace(LAST_NUMBER, "*");

@@ -1,6 +1,6 @@
 /**
- * The scene: nested boxes and the lines between them, in the order in which they are painted. Pure functions; fetching,
- * layout and text measurement are passed in.
+ * The scene: nested boxes and the lines between them, in the order in which they are painted. Pure
+ * functions; fetching, layout and text measurement are passed in.
  */
 
 import { plural } from "tbcore/lib/format.js";
@@ -66,23 +66,33 @@ import { lastPart } from "./paths.js";
  * @property {ReadonlySet<string>} movedToMain  names of nodes that are not to be auxiliary
  * @property {ReadonlySet<string>} movedToAuxiliary  names of nodes that are to be auxiliary
  *
- * @typedef {object} SceneTools
- * @property {(name: string, kind: import("./types.js").Kind) => Promise<Scope>} fetchScope  of a scope or series
+ * @typedef {object} SceneTools  functions that a scene is made with
+ * @property {(name: string, kind: import("./types.js").Kind) => Promise<Scope>} fetchScope
+ *   fetches a scope or series
  * @property {(job: Job) => Promise<Layout>} layOut
- * @property {(text: string, font: "label" | "small") => number} measure  widths
+ * @property {(text: string, font: "label" | "small") => number} measure  the width of a text
  */
 
 /** Font sizes and lengths, in pixels of the drawing. */
 export const SIZES = { label: 12, small: 10, header: 26, pad: 14, band: 4, message: 300 };
 
-/** A scope with more children or edges is not drawn: layout would take minutes, and the drawing would be unreadable. */
+/**
+ * A scope with more children or edges is not drawn: layout would take minutes, and the drawing
+ * would be unreadable.
+ */
 export const MAX_CHILDREN = 600;
 export const MAX_EDGES = 3000;
 /** Most ports on one side of a scope; all further ones share the last. */
 const MAX_PORTS = 12;
-/** Edges between an outside node and more children than this are hidden, since they do not show the flow of data. */
+/**
+ * Edges between an outside node and more children than this are hidden, since they do not show the
+ * flow of data.
+ */
 const MAX_PORT_LINES = 6;
-/** In scopes with more edges, layout reserves no space for edge labels: the scope would become too wide. */
+/**
+ * In scopes with more edges, layout reserves no space for edge labels: the scope would become too
+ * wide.
+ */
 const MAX_EDGES_WITH_LABEL_SPACE = 30;
 /** Distance between a box and a line that is routed around it. */
 const DETOUR_PX = 14;
@@ -102,7 +112,8 @@ const MAX_LABEL_WIDTH_PX = 168;
  * @property {Pair[]} pairs
  * @property {Port[]} ins
  * @property {Port[]} outs
- * @property {{ kind: "ins" | "outs", row: number }[]} hiddenEdges  edges across the border that have no port
+ * @property {{ kind: "ins" | "outs", row: number }[]} hiddenEdges  edges across the border that
+ *   have no port
  * @property {number} width
  * @property {number} height
  *
@@ -140,7 +151,8 @@ export async function makeScene(choices, tools) {
  * @param {import("./types.js").Kind} pathKind
  * @param {Choices} choices
  * @param {SceneTools} tools
- * @param {(name: string) => boolean} isAuxiliaryOutside  whether a node outside this scope is auxiliary
+ * @param {(name: string) => boolean} isAuxiliaryOutside  whether a node outside this scope is
+ *   auxiliary
  * @returns {Promise<ScopeLayout>}
  */
 async function layOutScope(path, pathKind, choices, tools, isAuxiliaryOutside) {
@@ -220,7 +232,11 @@ function sizeOf({ children }, row, measure) {
   return { label, sub, textWidth: measure(label, "label"), width: Math.ceil(Math.max(isOp ? 44 : 76, text + (isOp ? 24 : 40)) + more), height: (sub === "" ? 24 : 36) + more };
 }
 
-/** Cuts the middle out of a long name. @param {string} label @param {SceneTools["measure"]} measure */
+/**
+ * Cuts the middle out of a long name.
+ * @param {string} label
+ * @param {SceneTools["measure"]} measure
+ */
 function shorten(label, measure) {
   if (measure(label, "label") <= MAX_LABEL_WIDTH_PX) return label;
   let kept = Math.max(6, Math.floor((label.length * MAX_LABEL_WIDTH_PX) / measure(label, "label")) - 1);
@@ -229,7 +245,11 @@ function shorten(label, measure) {
   return cut();
 }
 
-/** Combines all edges from one child to another, data and control edges alike. @param {Scope} scope @returns {Pair[]} */
+/**
+ * Combines all edges from one child to another, data and control edges alike.
+ * @param {Scope} scope
+ * @returns {Pair[]}
+ */
 function pairsOf({ edges, children }) {
   /** @type {Map<number, Pair>} */
   const pairs = new Map();
@@ -250,8 +270,8 @@ function pairsOf({ edges, children }) {
 }
 
 /**
- * The ports of a scope: points on its border where edges from or to the outside cross. Each outside node has its own,
- * up to MAX_PORTS.
+ * The ports of a scope: points on its border where edges from or to outside nodes cross. Each
+ * outside node has its own port, up to MAX_PORTS.
  * @param {import("./types.js").Crossings} crossings
  * @param {readonly boolean[]} auxiliary
  * @param {(name: string) => boolean} isAuxiliaryOutside
@@ -424,7 +444,11 @@ export function labelOf({ count, control, shape }) {
   return count > 1 ? `${count} tensors` : "";
 }
 
-/** The weight of a pair in the layout. It grows with the logarithm of the number of tensors; control edges have the lowest. @param {Pair} pair */
+/**
+ * The weight of a pair in the layout. It grows with the logarithm of the number of tensors; control
+ * edges have the lowest.
+ * @param {Pair} pair
+ */
 function weightOf({ count, control }) {
   return control ? 1 : 2 + Math.round(Math.log2(count));
 }
@@ -436,7 +460,12 @@ export function widthOf({ count, control, shape }) {
   return Math.min(9, 1 + 0.25 * Math.log10(size) + Math.log2(count));
 }
 
-/** Points moved by an offset. @param {readonly number[]} points @param {number} x @param {number} y */
+/**
+ * Points moved by an offset.
+ * @param {readonly number[]} points
+ * @param {number} x
+ * @param {number} y
+ */
 function shifted(points, x, y) {
   return points.map((value, i) => value + (i % 2 === 0 ? x : y));
 }
@@ -456,7 +485,8 @@ function portX(content, kind, outside, box) {
 }
 
 /**
- * Moves an end of a line to a port. A line that arrives from the opposite side, as in a cycle, is routed around the box.
+ * Moves an end of a line to a port. A line that arrives from the opposite side, as in a cycle, is
+ * routed around the box.
  * @param {number[]} path
  * @param {"start" | "end"} which
  * @param {number | null} x  of the port; null if there is none

@@ -55,7 +55,8 @@ export function useSearch(model) {
 }
 
 /**
- * Parses the search text: `conv op:Conv2D` finds nodes with "conv" in their name and with op Conv2D.
+ * Parses the search text: `conv op:Conv2D` finds nodes with "conv" in their name and with op
+ * Conv2D.
  * @param {string} text
  * @returns {{ text: string, op: string | undefined }}
  */

@@ -79,7 +79,8 @@ export function Tab({ model, view, canvas, callbacks }) {
     onSelect: (/** @type {string | null} */ name) => {
       model.select(name);
       if (name === null || pane === "details") return;
-      // Opening the pane moves the drawing, so wait until the click cannot be the first of a double click.
+      // Opening the pane moves the drawing, so wait until the click cannot be the first of a double
+      // click.
       clearTimeout(opensPane.current);
       opensPane.current = setTimeout(() => setPane("details"), pane === null ? DOUBLE_CLICK_MS : 0);
     },
@@ -260,17 +261,17 @@ function Downloads({ model, view, canvas, coloring }) {
   const graphRef = model.graphRef.value;
   if (!view.scene || !graphRef) return html`<p class="downloads">The graph has not been drawn yet.</p>`;
   const name = `graph_${graphRef.run}`;
-  const picture = () => {
+  const toSVG = () => {
     const appearance = { colors: readColors(canvas), paintOf: coloring.paintOf, selected: null, hovered: null, found: new Set(), traced: null };
     return sceneSVG(/** @type {import("./scene.js").Scene} */ (view.scene), appearance, graphRef.run);
   };
   return html`<div class="downloads">
     <p>The whole drawing, as currently shown</p>
-    <button type="button" class="tb-button" onClick=${() => save(picture(), `${name}.svg`, "image/svg+xml")}>SVG</button>
+    <button type="button" class="tb-button" onClick=${() => save(toSVG(), `${name}.svg`, "image/svg+xml")}>SVG</button>
     <button
       type="button"
       class="tb-button"
-      onClick=${() => svgToPNG(picture(), 2).then((png) => save(png, `${name}.png`), (failure) => setError(String(failure.message ?? failure)))}
+      onClick=${() => svgToPNG(toSVG(), 2).then((png) => save(png, `${name}.png`), (failure) => setError(String(failure.message ?? failure)))}
     >
       PNG
     </button>
@@ -308,7 +309,11 @@ function readOutOf(box, color) {
   return { name: box.name, color, rows, note, spoken: "" };
 }
 
-/** The theme's colours, read from the style sheets for the canvas. @param {HTMLElement} element @returns {Colors} */
+/**
+ * The theme's colours, read from the style sheets for the canvas.
+ * @param {HTMLElement} element
+ * @returns {Colors}
+ */
 function readColors(element) {
   const style = getComputedStyle(element);
   const of = (/** @type {string} */ name) => style.getPropertyValue(name).trim();

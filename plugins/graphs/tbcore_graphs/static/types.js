@@ -5,7 +5,8 @@
 /**
  * @typedef {import("tbcore/host.js").Host} Host
  *
- * @typedef {"scope" | "op" | "series"} Kind  a series stands for nodes whose names differ in a number
+ * @typedef {"scope" | "op" | "series"} Kind  a series stands for nodes whose names differ in a
+ *   number
  *
  * @typedef {object} Children  columns with one row for each child of a name scope
  * @property {string[]} name  full name
@@ -24,9 +25,11 @@
  * @property {boolean[]} control
  * @property {string[]} shape
  *
- * @typedef {object} Crossings  columns with one row for each edge that crosses the border of the scope
+ * @typedef {object} Crossings  columns with one row for each edge that crosses the border of the
+ *   scope
  * @property {number[]} child
- * @property {string[]} outside  the other end: a child of the innermost scope that contains both ends
+ * @property {string[]} outside  the other end: a child of the innermost scope that contains both
+ *   ends
  * @property {number[]} count
  * @property {boolean[]} control
  * @property {string[]} shape
@@ -37,7 +40,8 @@
  * @property {Edges} edges
  * @property {Crossings} ins
  * @property {Crossings} outs
- * @property {number} total  number of children; if there are too many, the response has only the first of them
+ * @property {number} total  number of children; if there are too many, the response has only the
+ *   first of them
  */
 
 /**
@@ -45,8 +49,8 @@
  * @property {number[]} width  of each child
  * @property {number[]} height
  * @property {boolean[]} auxiliary  whether a child is placed at the right, without edges
- * @property {[from: number, to: number, weight: number, label: number][]} edges  each pair once; `label` is the width to
- *   reserve for its text
+ * @property {[from: number, to: number, weight: number, label: number][]} edges  each pair once;
+ *   `label` is the width to reserve for its text
  * @property {number[][]} ins  for each port at the bottom, the children that it leads to
  * @property {number[][]} outs  for each port at the top, the children that lead to it
  *
@@ -55,10 +59,12 @@
  * @property {number} height
  * @property {number[]} x  left, of each child
  * @property {number[]} y  top
- * @property {(number[] | null)[]} edges  x, y, x, y and so on, from source to target; null if an end is auxiliary
+ * @property {(number[] | null)[]} edges  x, y, x, y and so on, from source to target; null if an
+ *   end is auxiliary
  * @property {{ x: number, lines: number[][] }[]} ins
  * @property {{ x: number, lines: number[][] }[]} outs
- * @property {number | null} auxiliary  x of the border between the main graph and the auxiliary nodes
+ * @property {number | null} auxiliary  x of the border between the main graph and the auxiliary
+ *   nodes
  */
 
 /**

@@ -30,8 +30,9 @@ export function readHistogram([wallTime, step, [min, max, num, , , limits, count
 }
 
 /**
- * The buckets without the empty ones at both ends. Writers use outer edges of up to 1.8e308, so edges are clamped to
- * the smallest and the largest sample. A right edge below its left edge is raised to it, which makes a bucket of no width.
+ * The buckets without the empty ones at both ends. Writers use outer edges of up to 1.8e308, so
+ * edges are clamped to the smallest and the largest sample. A right edge below its left edge is
+ * raised to it, which makes a bucket of no width.
  * @param {number} min
  * @param {number} max
  * @param {readonly number[]} limits  right edges
@@ -65,8 +66,8 @@ export function readBuckets(min, max, limits, counts) {
 /**
  * The range of values that the samples cover.
  * @param {readonly Histogram[]} histograms
- * @param {number} [trim]  percent of all samples to leave out at each end, assuming that samples are spread evenly
- *   within a bucket
+ * @param {number} [trim]  percent of all samples to leave out at each end, assuming that samples
+ *   are spread evenly within a bucket
  * @returns {Range | null} null if there are no samples
  */
 export function rangeOf(histograms, trim = 0) {
@@ -83,7 +84,8 @@ export function rangeOf(histograms, trim = 0) {
 }
 
 /**
- * The value that a share of all samples is below. Found by bisection, because buckets of different steps overlap.
+ * The value that a share of all samples is below. Found by bisection, because buckets of different
+ * steps overlap.
  * @param {readonly Histogram[]} histograms
  * @param {number} share
  * @param {number} min
@@ -101,7 +103,8 @@ function quantileOf(histograms, share, min, max) {
 }
 
 /**
- * The number of samples at or below a value, assuming that samples are spread evenly within a bucket.
+ * The number of samples at or below a value, assuming that samples are spread evenly within a
+ * bucket.
  * @param {Buckets} buckets
  * @param {number} value
  */
@@ -114,8 +117,8 @@ export function countBelow({ left, right, count }, value) {
 }
 
 /**
- * The number of samples in each of many columns of equal width. A bucket's count is spread evenly over the columns that
- * it overlaps, so that narrow buckets are not lost.
+ * The number of samples in each of many columns of equal width. A bucket's count is spread evenly
+ * over the columns that it overlaps, so that narrow buckets are not lost.
  * @param {Buckets} buckets
  * @param {Range} range  from the left of the first column to the right of the last
  * @param {number} numColumns
@@ -141,8 +144,8 @@ export function columnsOf({ left, right, count }, range, numColumns) {
 }
 
 /**
- * Index of the bucket that contains a value, otherwise of the nearest one. A value on an edge is in the bucket to its
- * right.
+ * Index of the bucket that contains a value, otherwise of the nearest one. A value on an edge is in
+ * the bucket to its right.
  * @param {Buckets} buckets
  * @param {number} value
  * @param {number} reach  largest distance of a bucket that does not contain the value

@@ -1,5 +1,6 @@
 /**
- * The histograms tab: the distribution of each tag's values, step by step, with a card for each tag and run.
+ * The histograms tab: the distribution of each tag's values, step by step, with a card for each tag
+ * and run.
  */
 
 import "@preact/signals";
@@ -80,7 +81,11 @@ export default {
  */
 function Tab({ host, tags, answers }) {
   const options = OPTIONS.parse(host.settings.value);
-  /** @template {keyof TabOptions & string} Name @param {Name} name @returns {(value: TabOptions[Name]) => void} */
+  /**
+   * @template {keyof TabOptions & string} Name
+   * @param {Name} name
+   * @returns {(value: TabOptions[Name]) => void}
+   */
   const setter = (name) => (value) => OPTIONS.set(host, name, value);
   const controls = html`
     <${Choice} label="Mode" name="mode" choices=${MODES} value=${options.mode} onChange=${setter("mode")} />

@@ -1,8 +1,9 @@
 /**
- * A chart of the histograms of one series: stacked ridges with the newest in front, or curves on one baseline. Heights
- * are densities (samples per unit of the axis), exact to a pixel.
+ * A chart of the histograms of one series: stacked ridges with the newest in front, or curves on
+ * one baseline. Heights are densities (samples per unit of the axis), exact to a pixel.
  *
- * Dragging zooms the axis of values, as in a line chart. The arrow keys step through buckets and histograms.
+ * Dragging zooms the axis of values, as in a line chart. The arrow keys step through buckets and
+ * histograms.
  */
 
 import { drawAxes, FONT, FONT_SIZE, shareOf } from "tbcore/lib/axes.js";
@@ -216,8 +217,8 @@ export class RidgeChart {
   };
 
   /**
-   * The layout of the chart. It also computes all heights, since in overlay mode the labels depend on the heights, and
-   * the heights on the width that the labels leave.
+   * The layout of the chart. It also computes all heights, since in overlay mode the labels depend
+   * on the heights, and the heights on the width that the labels leave.
    * @param {Context} context @param {number} width @param {number} height @param {number} ratio
    * @returns {Layout}
    */
@@ -247,7 +248,11 @@ export class RidgeChart {
   /** The samples in the highest column, and its height in CSS pixels. */
   #peak = { count: 0, height: 0 };
 
-  /** Computes baselines and heights. @param {number} numColumns @param {number} height  of the plot */
+  /**
+   * Computes baselines and heights.
+   * @param {number} numColumns
+   * @param {number} height  of the plot
+   */
   #computeHeights(numColumns, height) {
     const { mode, root } = this.#options;
     const columns = this.#histograms.map(({ buckets }) => columnsOf(buckets, this.#x, numColumns));
@@ -259,7 +264,11 @@ export class RidgeChart {
     this.#heights = columns.map((column) => column.map((part) => (root ? Math.sqrt(part) : part) * scale));
   }
 
-  /** Ticks of the axis of densities, in overlay mode. @param {number} width @param {number} height */
+  /**
+   * Ticks of the axis of densities, in overlay mode.
+   * @param {number} width
+   * @param {number} height
+   */
   #densityTicks(width, height) {
     const { count, height: peakHeight } = this.#peak;
     const unit = this.#x[1] - this.#x[0];
@@ -273,7 +282,11 @@ export class RidgeChart {
     });
   }
 
-  /** Draws the labels of the vertical axis; those with a date have two lines. @param {Context} context @param {Layout} layout */
+  /**
+   * Draws the labels of the vertical axis; those with a date have two lines.
+   * @param {Context} context
+   * @param {Layout} layout
+   */
   #drawPositionLabels(context, { left, top, height, yTicks }) {
     context.fillStyle = this.#colors.text;
     context.textAlign = "right";
@@ -317,7 +330,8 @@ export class RidgeChart {
   #strokesOf(row) {
     const color = this.#color(row);
     if (this.#options.mode === "overlay") return [{ color, width: this.#histograms.length > 12 ? 1 : 1.4 }];
-    // The light edge is around the ridge, since inside it would cover parts that are one pixel wide.
+    // The light edge is around the ridge, since inside it would cover parts that are one pixel
+    // wide.
     const spacing = (this.#baselines[this.#baselines.length - 1] - this.#baselines[0]) / this.#baselines.length;
     return [
       { color: this.#colors.surface, width: 0.8 + Math.min(1.8, Math.max(0.6, spacing / 4)) },
@@ -414,7 +428,10 @@ export class RidgeChart {
     this.#update();
   }
 
-  /** The bucket under the pointer, otherwise the one selected by the arrow keys. @returns {Reading | null} */
+  /**
+   * The bucket under the pointer, otherwise the one selected by the arrow keys.
+   * @returns {Reading | null}
+   */
   #current() {
     const pointer = this.#pointer;
     const layout = this.#layout;

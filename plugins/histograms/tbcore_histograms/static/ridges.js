@@ -1,5 +1,6 @@
 /**
- * Pure functions for the geometry of stacked histograms (ridges): positions, outlines, hit tests and colours.
+ * Pure functions for the geometry of stacked histograms (ridges): positions, outlines, hit tests
+ * and colours.
  */
 
 import { formatDurationTicks, formatStep, formatTicks, formatTimeTicks } from "tbcore/lib/format.js";
@@ -26,7 +27,8 @@ export function amplitudeOf(height, isStacked) {
 }
 
 /**
- * The baselines of histograms, CSS pixels from the top. The one with the largest position is at the bottom, in front.
+ * The baselines of histograms, CSS pixels from the top. The one with the largest position is at the
+ * bottom, in front.
  * @param {ArrayLike<number>} positions  on the vertical axis, which points down
  * @param {number} height  of the plot
  */
@@ -52,7 +54,8 @@ export function extentOf(values) {
  * @param {XAxis} kind
  * @param {ArrayLike<number>} positions
  * @param {number} height  of the plot, CSS pixels
- * @returns {import("tbcore/lib/chart-types.js").Tick[]} as shares of the plot's height, from the bottom
+ * @returns {import("tbcore/lib/chart-types.js").Tick[]} as shares of the plot's height, from the
+ *   bottom
  */
 export function positionTicks(kind, positions, height) {
   const [min, max] = extentOf(positions);
@@ -100,7 +103,8 @@ export function traceRidge(path, heights, width, baseline, from = 0, to = height
 }
 
 /**
- * Index of the ridge at the pointer: the front one that covers it, otherwise the one with the nearest baseline.
+ * Index of the ridge at the pointer: the front one that covers it, otherwise the one with the
+ * nearest baseline.
  * @param {readonly ArrayLike<number>[]} heights  of the columns of each ridge, the last in front
  * @param {readonly number[]} baselines
  * @param {number} column
@@ -134,7 +138,8 @@ export function curveAt(heights, column, height) {
 }
 
 /**
- * The colour of a histogram. The newest has the colour of its run; older ones fade towards the background.
+ * The colour of a histogram. The newest has the colour of its run; older ones fade towards the
+ * background.
  * @param {string} color  `#rrggbb`
  * @param {string} background  `#rrggbb` or `#rgb`
  * @param {number} age  0 for the newest, 1 for the oldest

@@ -15,7 +15,8 @@ export {};
  * @property {Float64Array} right  edges, ascending
  * @property {Float64Array} count  samples in the bucket
  * @property {number} total  samples in all buckets
- * @property {number} numUnplaced  samples in buckets without finite edges, which the arrays leave out
+ * @property {number} numUnplaced  samples in buckets without finite edges, which the arrays leave
+ *   out
  *
  * @typedef {object} Histogram  the histogram of one step
  * @property {number} wallTime  seconds since the epoch

@@ -4,7 +4,13 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { bucketAt, bucketRows, columnsOf, countBelow, densityOf, rangeOf, readHistogram } from "../../tbcore_histograms/static/buckets.js";
 
-/** @param {number} min @param {number} max @param {unknown[]} limits @param {unknown[]} counts @param {number} step */
+/**
+ * @param {number} min
+ * @param {number} max
+ * @param {unknown[]} limits
+ * @param {unknown[]} counts
+ * @param {number} step
+ */
 const histogram = (min, max, limits, counts, step = 0) => readHistogram([1e9 + step, step, [min, max, 8, 0, 0, limits, counts]]);
 
 /** @param {import("../../tbcore_histograms/static/types.js").Buckets} buckets */

@@ -33,8 +33,8 @@ export function exactText(column, cell) {
 }
 
 /**
- * A function that formats the cells of a column. Numbers of a metric have a common number of decimals, so that decimal
- * points are aligned.
+ * A function that formats the cells of a column. Numbers of a metric have a common number of
+ * decimals, so that decimal points are aligned.
  * @param {Column} column
  * @returns {(cell: Cell) => string}
  */

@@ -10,8 +10,9 @@ import { ranks } from "./importance.js";
 export const NUM_COLORS = 48;
 
 /**
- * Stops of the ramp, each with lightness, chroma and hue. The best value has the strongest contrast: dark on a light
- * background, bright on a dark one. Lightness is monotonic, so that all kinds of colour vision can distinguish values.
+ * Stops of the ramp, each with lightness, chroma and hue. The best value has the strongest
+ * contrast: dark on a light background, bright on a dark one. Lightness is monotonic, so that all
+ * kinds of colour vision can distinguish values.
  * @type {Record<"light" | "dark", [l: number, c: number, h: number][]>}
  */
 const STOPS = {
@@ -35,11 +36,12 @@ export function rampOf(theme) {
 }
 
 /**
- * The grade of each value among all: 0 for the worst, 1 for the best. Grades depend on ranks, so that one diverged run
- * does not make all others look equal.
+ * The grade of each value among all: 0 for the worst, 1 for the best. Grades depend on ranks, so
+ * that one diverged run does not make all others look equal.
  * @param {readonly Cell[]} cells
  * @param {"min" | "max"} goal
- * @returns {ReadonlyMap<Cell, number>} value to grade; missing cells and NaN have none, and no value has one if all are equal
+ * @returns {ReadonlyMap<Cell, number>} value to grade; missing cells and NaN have none, and no
+ *   value has one if all are equal
  */
 export function gradesOf(cells, goal) {
   const numbers = cells.filter((cell) => typeof cell === "number" && !Number.isNaN(cell)).map(Number);

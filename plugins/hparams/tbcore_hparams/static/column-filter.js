@@ -1,5 +1,6 @@
 /**
- * The form to filter a column: by an interval of numbers, a list of values, or a regular expression.
+ * The form to filter a column: by an interval of numbers, a list of values, or a regular
+ * expression.
  */
 
 import { html } from "htm/preact";
@@ -18,7 +19,10 @@ import { extentOf, isNumeric, labelOf } from "./scales.js";
 
 /** Most values in the list. */
 const MAX_LISTED_VALUES = 200;
-/** Up to this many distinct numbers are listed as well, since two of four batch sizes may not form an interval. */
+/**
+ * Up to this many distinct numbers are listed as well, since two of four batch sizes may not form
+ * an interval.
+ */
 const MAX_NUMBERS_AS_LIST = 12;
 
 /**
@@ -39,7 +43,10 @@ export function ColumnFilterForm({ column, filter, onFilter }) {
   </div>`;
 }
 
-/** Two boxes for the bounds of an interval. @param {Parameters<typeof ColumnFilterForm>[0]} props */
+/**
+ * Two boxes for the bounds of an interval.
+ * @param {Parameters<typeof ColumnFilterForm>[0]} props
+ */
 function Interval({ column, filter, onFilter }) {
   const [low, high] = extentOf(column.cells);
   const { min, max } = filter && "min" in filter ? filter : { min: null, max: null };
@@ -52,8 +59,8 @@ function Interval({ column, filter, onFilter }) {
 }
 
 /**
- * A box for an optional number. Typed text stays until it is submitted, even if the form is redrawn, or until the value
- * changes.
+ * A box for an optional number. Typed text stays until it is submitted, even if the form is
+ * redrawn, or until the value changes.
  * @param {object} props
  * @param {string} props.title
  * @param {string} props.label
@@ -131,7 +138,10 @@ function Pattern({ column, filter, onFilter }) {
   return html`<div onKeyDown=${onEscape}><${FilterBox} filter=${pattern} onInput=${onInput} label="Matches (regular expression)" /></div>`;
 }
 
-/** Escape closes the form. Browsers would also clear a search box, which would remove the filter. @param {KeyboardEvent} event */
+/**
+ * Escape closes the form. Browsers would also clear a search box, which would remove the filter.
+ * @param {KeyboardEvent} event
+ */
 function onEscape(event) {
   if (event.key !== "Escape") return;
   event.preventDefault();

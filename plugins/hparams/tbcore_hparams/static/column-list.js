@@ -93,7 +93,11 @@ export function allowDrop(event) {
   if (event.dataTransfer?.types.includes(DRAGGED)) event.preventDefault();
 }
 
-/** Handles the drop of a column. @param {DragEvent} event @param {(key: string) => void} onKey  called with its key */
+/**
+ * Handles the drop of a column.
+ * @param {DragEvent} event
+ * @param {(key: string) => void} onKey  called with its key
+ */
 export function onDropped(event, onKey) {
   const key = event.dataTransfer?.getData(DRAGGED);
   if (!key) return;

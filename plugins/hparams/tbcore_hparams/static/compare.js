@@ -1,5 +1,6 @@
 /**
- * The comparison of two or more rows: hyperparameters and metrics side by side, and curves in common charts.
+ * The comparison of two or more rows: hyperparameters and metrics side by side, and curves in
+ * common charts.
  */
 
 import { html } from "htm/preact";
@@ -98,7 +99,11 @@ export function Compare({ tab, onClose }) {
   </dialog>`;
 }
 
-/** Whether the rows have different cells in a column. @param {Column} column @param {readonly number[]} rows */
+/**
+ * Whether the rows have different cells in a column.
+ * @param {Column} column
+ * @param {readonly number[]} rows
+ */
 function isDifferent({ cells }, rows) {
   return rows.some((row) => !Object.is(cells[row], cells[rows[0]]));
 }

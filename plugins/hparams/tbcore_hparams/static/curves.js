@@ -17,7 +17,11 @@ import { shortText } from "./cell-text.js";
  * @typedef {{ step: Float64Array, wallTime: Float64Array, value: Float64Array }} Curve
  */
 
-/** Reads a response of the route `metric_evals` into columns. @param {[number, number, number | string][]} rows @returns {Curve} */
+/**
+ * Reads a response of the route `metric_evals` into columns.
+ * @param {[number, number, number | string][]} rows
+ * @returns {Curve}
+ */
 export function readCurve(rows) {
   return {
     wallTime: Float64Array.from(rows, ([wallTime]) => wallTime),
@@ -27,7 +31,8 @@ export function readCurve(rows) {
 }
 
 /**
- * The query parameters for a curve. The route uses `request` alone; the run's generation tells when to fetch again.
+ * The query parameters for a curve. The route uses `request` alone; the run's generation tells when
+ * to fetch again.
  * @param {Session} session
  * @param {Column} metric
  */

@@ -9,7 +9,10 @@ export function NoSessions() {
   return html`<p class="tb-nothing">No session has logged hyperparameters yet. Sessions appear here as soon as they do.</p>`;
 }
 
-/** No rows: no session is selected, or none passes the filters. @param {{ tab: import("./tab.js").Tab }} props */
+/**
+ * No rows: no session is selected, or none passes the filters.
+ * @param {{ tab: import("./tab.js").Tab }} props
+ */
 export function NoRows({ tab }) {
   const { candidates, view } = tab;
   if (candidates.length === 0) {

@@ -1,5 +1,6 @@
 /**
- * The table as CSV, JSON and LaTeX: the rows and columns shown, in their order, with the name of each row. Pure functions.
+ * The table as CSV, JSON and LaTeX: the rows and columns shown, in their order, with the name of
+ * each row. Pure functions.
  */
 
 import { toCSV } from "tbcore/lib/save.js";
@@ -32,7 +33,11 @@ function csvCell(cell) {
   return Number.isNaN(cell) ? "nan" : String(cell);
 }
 
-/** The table as JSON. @param {Shown} shown @returns {string} an object for each row; `sessions` has names of runs */
+/**
+ * The table as JSON.
+ * @param {Shown} shown
+ * @returns {string} an object for each row; `sessions` has names of runs
+ */
 export function jsonOf({ columns, groups, rows }) {
   return JSON.stringify(
     rows.map((row) => ({
@@ -46,7 +51,12 @@ export function jsonOf({ columns, groups, rows }) {
   );
 }
 
-/** The cells of one kind of column, by label. @param {readonly Column[]} columns @param {Column["kind"]} kind @param {number} row */
+/**
+ * The cells of one kind of column, by label.
+ * @param {readonly Column[]} columns
+ * @param {Column["kind"]} kind
+ * @param {number} row
+ */
 function objectOf(columns, kind, row) {
   return Object.fromEntries(
     columns.flatMap((column) => {
@@ -57,7 +67,11 @@ function objectOf(columns, kind, row) {
   );
 }
 
-/** The table as a LaTeX tabular. @param {Shown} shown @returns {string} numbers have three significant digits */
+/**
+ * The table as a LaTeX tabular.
+ * @param {Shown} shown
+ * @returns {string} numbers have three significant digits
+ */
 export function latexOf({ columns, groups, rows }) {
   const header = ["name", ...columns.map(({ label }) => label)].map(escapeLatex);
   const lines = rows.map((row) => [escapeLatex(groups[row].label), ...columns.map(({ cells }) => latexCell(cells[row]))]);

@@ -1,5 +1,6 @@
 /**
- * Column filters: which cells pass, and how filters are written in the page address. Pure functions.
+ * Column filters: which cells pass, and how filters are written in the page address. Pure
+ * functions.
  *
  *     h.lr,in,0.001,*;h.optimizer,is,adam,sgd;name,has,seed
  */
@@ -17,9 +18,11 @@ import { formatLists, parseLists } from "tbcore/lib/name-lists.js";
 const UNBOUND = "*";
 
 /**
- * The test that cells must pass. A missing cell passes only if it is among the values of the filter.
+ * The test that cells must pass. A missing cell passes only if it is among the values of the
+ * filter.
  * @param {ColumnFilter} filter
- * @param {(text: string) => { matches: (name: string) => boolean }} compile  compiles a regular expression
+ * @param {(text: string) => { matches: (name: string) => boolean }} compile  compiles a regular
+ *   expression
  * @returns {(cell: Cell) => boolean}
  */
 function testOf(filter, compile) {
@@ -65,7 +68,11 @@ export function replaceFilter(filters, key, filter) {
   return filters.flatMap((other, i) => (i !== at ? [other] : filter ? [filter] : []));
 }
 
-/** Filters as text. @param {readonly ColumnFilter[]} filters @returns {string | null} for the page address */
+/**
+ * Filters as text.
+ * @param {readonly ColumnFilter[]} filters
+ * @returns {string | null} for the page address
+ */
 export function formatFilters(filters) {
   return formatLists(
     filters.map((filter) => {
@@ -76,12 +83,22 @@ export function formatFilters(filters) {
   );
 }
 
-/** Filters from the page address; invalid ones are left out. @param {string | undefined} text @returns {ColumnFilter[]} */
+/**
+ * Filters from the page address; invalid ones are left out.
+ * @param {string | undefined} text
+ * @returns {ColumnFilter[]}
+ */
 export function parseFilters(text) {
   return parseLists(text).flatMap(([key, kind, ...rest]) => parseOne(key, kind, rest));
 }
 
-/** Parses one filter. @param {string} key @param {string} kind @param {readonly string[]} rest @returns {readonly ColumnFilter[]} none or one */
+/**
+ * Parses one filter.
+ * @param {string} key
+ * @param {string} kind
+ * @param {readonly string[]} rest
+ * @returns {readonly ColumnFilter[]} none or one
+ */
 function parseOne(key, kind, rest) {
   if (kind === "is") return [{ key, values: rest.map(parseCell) }];
   if (kind === "has" && rest.length === 1) return [{ key, text: rest[0] }];
@@ -95,7 +112,10 @@ function formatBound(bound) {
   return bound === null ? UNBOUND : String(bound);
 }
 
-/** A cell as JSON; a text is written without quotes if it cannot be mistaken for something else. @param {Cell} cell */
+/**
+ * A cell as JSON; a text is written without quotes if it cannot be mistaken for something else.
+ * @param {Cell} cell
+ */
 function formatCell(cell) {
   if (typeof cell === "number" && !Number.isFinite(cell)) return `#${cell}`;
   if (typeof cell !== "string") return String(cell);

@@ -1,5 +1,6 @@
 /**
- * Guesses which metric of a sweep matters most, and whether low or high values of it are better. Pure functions.
+ * Guesses which metric of a sweep matters most, and whether low or high values of it are better.
+ * Pure functions.
  */
 
 /**
@@ -35,9 +36,9 @@ export function guessGoal(name) {
 }
 
 /**
- * The metric that is optimised by default: preferably one with a known goal, measured on held-out data, that most groups
- * have. An undeclared metric is chosen only if no declared one is informative, since some libraries declare a metric
- * that stays -1 unless it is used.
+ * The metric that is optimised by default: preferably one with a known goal, measured on held-out
+ * data, that most groups have. An undeclared metric is chosen only if no declared one is
+ * informative, since some libraries declare a metric that stays -1 unless it is used.
  * @param {readonly Column[]} metrics  in the order of the experiment, which decides between equals
  * @returns {Column | null}
  */

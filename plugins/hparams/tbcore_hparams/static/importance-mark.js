@@ -1,5 +1,6 @@
 /**
- * The importance of a hyperparameter for the metric: a short bar and a number, with an explanation as its tooltip.
+ * The importance of a hyperparameter for the metric: a short bar and a number, with an explanation
+ * as its tooltip.
  */
 
 import { html } from "htm/preact";

@@ -1,7 +1,8 @@
 /**
  * The importance of a hyperparameter for a metric, over the rows shown. Pure functions.
  *
- * Only ranks are used, so that neither a diverged run nor the scale of a hyperparameter affects the result.
+ * Only ranks are used, so that neither a diverged run nor the scale of a hyperparameter affects the
+ * result.
  */
 
 /** @typedef {import("./types.js").Column} Column */
@@ -13,7 +14,10 @@ const MIN_ROWS = 8;
 const MAX_BINS = 6;
 /** Smallest absolute rank correlation that is shown as an arrow. */
 const MIN_TREND = 0.3;
-/** A rise or fall against the trend counts if it is larger than this share of the whole range; smaller ones are noise. */
+/**
+ * A rise or fall against the trend counts if it is larger than this share of the whole range;
+ * smaller ones are noise.
+ */
 const MIN_TURN_SHARE = 0.25;
 
 /**
@@ -24,18 +28,19 @@ const MIN_TURN_SHARE = 0.25;
  */
 
 /**
- * The share of the variance of the metric's ranks that a hyperparameter explains, corrected for chance. Numeric values
- * are divided into bins of equal size, so that a hyperparameter with its optimum in the middle counts as well.
+ * The share of the variance of the metric's ranks that a hyperparameter explains, corrected for
+ * chance. Numeric values are divided into bins of equal size, so that a hyperparameter with its
+ * optimum in the middle counts as well.
  * @param {Column} column
  * @param {Column} metric
  * @param {readonly number[]} rows
  * @returns {Importance | null} null if there are too few rows or values
  */
 export function importanceOf(column, metric, rows) {
-  const known = rows.filter((row) => column.cells[row] !== null && Number.isFinite(metric.cells[row]));
-  if (known.length < MIN_ROWS) return null;
-  const ys = ranks(known.map((row) => /** @type {number} */ (metric.cells[row])));
-  const cells = known.map((row) => column.cells[row]);
+  const usable = rows.filter((row) => column.cells[row] !== null && Number.isFinite(metric.cells[row]));
+  if (usable.length < MIN_ROWS) return null;
+  const ys = ranks(usable.map((row) => /** @type {number} */ (metric.cells[row])));
+  const cells = usable.map((row) => column.cells[row]);
   const areNumbers = cells.every((cell) => typeof cell === "number" && !Number.isNaN(cell));
   const xs = areNumbers ? ranks(/** @type {number[]} */ (cells)) : null;
   const bins = xs && binsOf(xs);
@@ -46,15 +51,16 @@ export function importanceOf(column, metric, rows) {
 }
 
 /**
- * Whether the metric at the smallest or the largest values is in the half that contradicts the trend.
+ * Whether the metric at the smallest or the largest values is in the half that contradicts the
+ * trend.
  * @param {Float64Array} xs
  * @param {Float64Array} ys
  * @param {number} trend
  */
 function endContradictsTrend(xs, ys, trend) {
-  const few = Math.ceil(Math.sqrt(xs.length) / 4);
+  const numAtEnd = Math.ceil(Math.sqrt(xs.length) / 4);
   const sorted = [...xs].sort((a, b) => a - b);
-  const [low, high] = [sorted[few - 1], sorted[sorted.length - few]];
+  const [low, high] = [sorted[numAtEnd - 1], sorted[sorted.length - numAtEnd]];
   const atLow = mean(ys.filter((_, i) => xs[i] <= low));
   const atHigh = mean(ys.filter((_, i) => xs[i] >= high));
   const middle = mean(ys);
@@ -76,7 +82,10 @@ function isNonMonotonicInBins(bins, ys) {
   return Math.min(up, down) > MIN_TURN_SHARE * (highest - lowest);
 }
 
-/** The bin of each rank. Bins have about the same number of rows; equal ranks are in the same bin. @param {Float64Array} ranks */
+/**
+ * The bin of each rank. Bins have about the same number of rows; equal ranks are in the same bin.
+ * @param {Float64Array} ranks
+ */
 function binsOf(ranks) {
   const distinct = new Set(ranks);
   const maxBins = Math.max(2, Math.min(MAX_BINS, Math.floor(Math.sqrt(ranks.length))));
@@ -100,7 +109,11 @@ export function ranks(values) {
   return result;
 }
 
-/** Pearson's correlation; NaN if either is constant. @param {Float64Array} xs @param {Float64Array} ys */
+/**
+ * Pearson's correlation; NaN if either is constant.
+ * @param {Float64Array} xs
+ * @param {Float64Array} ys
+ */
 function correlation(xs, ys) {
   const meanX = mean(xs);
   const meanY = mean(ys);
@@ -116,8 +129,9 @@ function correlation(xs, ys) {
 }
 
 /**
- * Omega squared of a one-way analysis of variance: eta squared without its bias, which would be large for many values
- * with few rows each. At least 0; NaN if there is only one group, or as many groups as rows.
+ * Omega squared of a one-way analysis of variance: eta squared without its bias, which would be
+ * large for many values with few rows each. At least 0; NaN if there is only one group, or as many
+ * groups as rows.
  * @param {readonly unknown[]} labels
  * @param {Float64Array} ys
  */
@@ -144,7 +158,11 @@ function mean(values) {
   return values.reduce((/** @type {number} */ sum, /** @type {number} */ value) => sum + value, 0) / values.length;
 }
 
-/** The importance as short text. @param {Importance} importance  @returns {string} such as `62 % ↗` */
+/**
+ * The importance as short text.
+ * @param {Importance} importance
+ * @returns {string} such as `62 % ↗`
+ */
 export function formatImportance({ share, trend, isNonMonotonic }) {
   const arrow = isNonMonotonic ? "" : trend >= MIN_TREND ? " ↗" : trend <= -MIN_TREND ? " ↘" : "";
   return `${Math.round(share * 100)} %${arrow}`;

@@ -1,6 +1,6 @@
 /**
- * The hyperparameters tab: which settings gave the best result, and why. A table, parallel coordinates and a scatter plot
- * show the same rows and share their filters.
+ * The hyperparameters tab: which settings gave the best result, and why. A table, parallel
+ * coordinates and a scatter plot show the same rows and share their filters.
  */
 
 import "@preact/signals";

@@ -1,6 +1,6 @@
 /**
- * Draws parallel coordinates: an axis for each column and a line for each row. Lines are straight, so that hit tests can
- * use the same arithmetic.
+ * Draws parallel coordinates: an axis for each column and a line for each row. Lines are straight,
+ * so that hit tests can use the same arithmetic.
  */
 
 import { FONT, FONT_SIZE } from "tbcore/lib/axes.js";
@@ -52,7 +52,11 @@ export function geometryOf(width, height, numAxes, hasUnplaced) {
   return { width, height, xs, top: TOP_MARGIN_PX, bottom, below: height - BOTTOM_MARGIN_PX };
 }
 
-/** The vertical position of a share of an axis. @param {Geometry} geometry @param {number} share  NaN: below the axis */
+/**
+ * The vertical position of a share of an axis.
+ * @param {Geometry} geometry
+ * @param {number} share  NaN: below the axis
+ */
 export function yOf({ top, bottom, below }, share) {
   return Number.isNaN(share) ? below : bottom - share * (bottom - top);
 }
@@ -168,7 +172,12 @@ function paintAxis(context, geometry, scale, x, isLast, colors) {
   if (scale.unplacedLabel !== "") write(scale.unplacedLabel, geometry.below);
 }
 
-/** A text cut to fit a width. @param {CanvasRenderingContext2D} context @param {string} text @param {number} space */
+/**
+ * A text cut to fit a width.
+ * @param {CanvasRenderingContext2D} context
+ * @param {string} text
+ * @param {number} space
+ */
 function shortened(context, text, space) {
   if (context.measureText(text).width <= space) return text;
   let length = Math.min(text.length, 40);

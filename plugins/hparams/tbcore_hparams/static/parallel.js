@@ -1,5 +1,6 @@
 /**
- * The parallel coordinates: an axis for each column, a line for each row. Dragging along an axis filters the rows.
+ * The parallel coordinates: an axis for each column, a line for each row. Dragging along an axis
+ * filters the rows.
  */
 
 import { html } from "htm/preact";

@@ -1,5 +1,6 @@
 /**
- * Shared by both plots: canvases at the resolution of the screen, their size, and the colours of the theme.
+ * Shared by both plots: canvases at the resolution of the screen, their size, and the colours of
+ * the theme.
  */
 
 import { useLayoutEffect, useState } from "preact/hooks";

@@ -43,7 +43,11 @@ export function RowDetails({ tab, group }) {
   `;
 }
 
-/** All metrics, with the optimised one first. @param {import("./tab.js").Tab} tab @returns {Column[]} */
+/**
+ * All metrics, with the optimised one first.
+ * @param {import("./tab.js").Tab} tab
+ * @returns {Column[]}
+ */
 export function orderedMetrics({ sweep, view }) {
   const others = sweep.metrics.filter((metric) => metric !== view.metric);
   return view.metric ? [view.metric, ...others] : others;
@@ -96,14 +100,24 @@ function Sessions({ tab, group: { sessions }, metrics }) {
   </div>`;
 }
 
-/** The step of a session: of the best value of the first metric if that is shown, otherwise the last step. @param {import("./tab.js").Tab} tab @param {readonly Column[]} metrics @param {Session} session */
+/**
+ * The step of a session: of the best value of the first metric if that is shown, otherwise the last
+ * step.
+ * @param {import("./tab.js").Tab} tab
+ * @param {readonly Column[]} metrics
+ * @param {Session} session
+ */
 function stepOf(tab, metrics, session) {
   const counted = metrics[0]?.extreme ? [metrics[0]] : metrics;
   const steps = counted.filter((metric) => tab.hasMetric(metric, session)).map(({ index }) => tab.sweep.sessionValues[index].step[session.index]);
   return steps.length > 0 ? formatStep(Math.max(...steps)) : "—";
 }
 
-/** The session's model and monitor. Only http and https addresses become links, since any text can be logged. @param {{ session: Session }} props */
+/**
+ * The session's model and monitor. Only http and https addresses become links, since any text can
+ * be logged.
+ * @param {{ session: Session }} props
+ */
 function Links({ session: { modelUri, monitorUrl } }) {
   return html`${[
     ["model", modelUri],

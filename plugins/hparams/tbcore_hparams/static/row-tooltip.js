@@ -21,7 +21,12 @@ export function useRowTooltip(owner, tab) {
   const tooltip = useRef(/** @type {Tooltip | null} */ (null));
   useEffect(() => () => tooltip.current?.destroy(), []);
   return {
-    /** Shows the cells of a row. @param {number} row @param {readonly Column[]} columns @param {PointerEvent} event */
+    /**
+     * Shows the cells of a row.
+     * @param {number} row
+     * @param {readonly Column[]} columns
+     * @param {PointerEvent} event
+     */
     show(row, columns, { clientX, clientY }) {
       if (!owner.current) return;
       tooltip.current ??= new Tooltip(owner.current);

@@ -1,5 +1,6 @@
 /**
- * Scales of axes: positions of cells, and filters for what is between two positions. Pure functions.
+ * Scales of axes: positions of cells, and filters for what is between two positions. Pure
+ * functions.
  */
 
 import { formatDuration, formatDurationTicks, formatTicks, formatTime, formatTimeTicks, formatValue } from "tbcore/lib/format.js";
@@ -15,11 +16,19 @@ import { countCells } from "./sorting.js";
  * @typedef {import("./types.js").Tick} Tick
  */
 
-/** Powers of ten that values must span for a logarithmic axis by default; fewer for hyperparameters than for metrics. */
+/**
+ * Powers of ten that values must span for a logarithmic axis by default; fewer for hyperparameters
+ * than for metrics.
+ */
 const MIN_DECADES_FOR_LOG = { hparam: 2, metric: 3, info: Infinity };
-/** A logarithmic axis also needs half of the values in a smaller part of a linear axis than this. */
+/**
+ * A logarithmic axis also needs half of the values in a smaller part of a linear axis than this.
+ */
 const CROWDED_SHARE = 0.2;
-/** Up to this many distinct hyperparameter values are ticks: 16, 32, 64 rather than 20, 40, 60. Metrics have round ticks. */
+/**
+ * Up to this many distinct hyperparameter values are ticks: 16, 32, 64 rather than 20, 40, 60.
+ * Metrics have round ticks.
+ */
 const MAX_EXACT_TICKS = 8;
 /** Significant digits of a bound that was set by dragging. */
 const BOUND_DIGITS = 4;
@@ -130,7 +139,11 @@ function ordinalScale(cells) {
   };
 }
 
-/** The least and the greatest finite number. @param {readonly Cell[]} cells @returns {[number, number]} 0 and 1 without any */
+/**
+ * The smallest and the largest finite number.
+ * @param {readonly Cell[]} cells
+ * @returns {[number, number]} 0 and 1 without any
+ */
 export function extentOf(cells) {
   let low = Infinity;
   let high = -Infinity;
@@ -142,7 +155,11 @@ export function extentOf(cells) {
   return low <= high ? [low, high] : [0, 1];
 }
 
-/** A label for the kinds of cells that have no position on a numeric axis. @param {readonly Cell[]} cells @param {boolean} isLog */
+/**
+ * A label for the kinds of cells that have no position on a numeric axis.
+ * @param {readonly Cell[]} cells
+ * @param {boolean} isLog
+ */
 function unplacedLabelOf(cells, isLog) {
   const labels = [];
   if (cells.includes(null)) labels.push("—");
@@ -178,7 +195,11 @@ function pair(values, labels) {
   return values.map((value, i) => [value, labels[i]]);
 }
 
-/** A number formatted by the type of its column. @param {Pick<Column, "type">} column @param {number} value */
+/**
+ * A number formatted by the type of its column.
+ * @param {Pick<Column, "type">} column
+ * @param {number} value
+ */
 export function labelOf({ type }, value) {
   if (type === "time") return formatTime(value);
   if (type === "duration") return formatDuration(value);
@@ -201,7 +222,11 @@ function thinTicks(ticks, maxTicks) {
   return kept;
 }
 
-/** A bound rounded to few digits. @param {number} value @param {(value: number) => number} round  away from the interval */
+/**
+ * A bound rounded to few digits.
+ * @param {number} value
+ * @param {(value: number) => number} round  away from the interval
+ */
 function rounded(value, round) {
   if (value === 0 || !Number.isFinite(value)) return value;
   const unit = 10 ** (Math.floor(Math.log10(Math.abs(value))) + 1 - BOUND_DIGITS);

@@ -18,10 +18,18 @@ import { FONT, FONT_SIZE } from "tbcore/lib/axes.js";
 const MARGIN_PX = { left: 64, right: 18, top: 12, bottom: 26 };
 const RADIUS_PX = 4;
 const HIT_DISTANCE_PX = 10;
-/** On ordinal axes, dots are spread by this share of the distance between values, so that equal ones do not overlap. */
+/**
+ * On ordinal axes, dots are spread by this share of the distance between values, so that equal ones
+ * do not overlap.
+ */
 const JITTER_SHARE = 0.5;
 
-/** The frame in an element of this size. @param {number} width @param {number} height @returns {Frame} */
+/**
+ * The frame in an element of this size.
+ * @param {number} width
+ * @param {number} height
+ * @returns {Frame}
+ */
 export function frameOf(width, height) {
   const { left, right, top, bottom } = MARGIN_PX;
   return { left, top, width: Math.max(1, width - left - right), height: Math.max(1, height - top - bottom) };
@@ -43,12 +51,23 @@ export function withoutPadding(share) {
   return (share - 0.03) / 0.94;
 }
 
-/** A pseudo-random number for a row. @param {number} row @param {number} seed @returns {number} 0 to 1 */
+/**
+ * A pseudo-random number for a row.
+ * @param {number} row
+ * @param {number} seed
+ * @returns {number} 0 to 1
+ */
 function jitterOf(row, seed) {
   return (Math.imul(row + 1, 2654435761 + 2 * seed) >>> 0) / 2 ** 32;
 }
 
-/** A point in CSS pixels. @param {Frame} frame @param {number} x  share @param {number} y  share @returns {[number, number]} */
+/**
+ * A point in CSS pixels.
+ * @param {Frame} frame
+ * @param {number} x  share
+ * @param {number} y  share
+ * @returns {[number, number]}
+ */
 function pointOf({ left, top, width, height }, x, y) {
   return [left + x * width, top + (1 - y) * height];
 }

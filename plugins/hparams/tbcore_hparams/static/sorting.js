@@ -11,7 +11,8 @@ import { compareNames } from "tbcore/lib/names.js";
  */
 
 /**
- * Compares cells, also of mixed types: booleans before numbers before texts; false before true; texts in natural order.
+ * Compares cells, also of mixed types: booleans before numbers before texts; false before true;
+ * texts in natural order.
  * @param {NonNullable<Cell>} a  no NaN
  * @param {NonNullable<Cell>} b
  */
@@ -27,8 +28,8 @@ function rankOf(cell) {
 }
 
 /**
- * Sorts rows by several columns; equal rows stay in their order. NaN and then missing cells come last in both
- * directions, since neither is ever the best.
+ * Sorts rows by several columns; equal rows stay in their order. NaN and then missing cells come
+ * last in both directions, since neither is ever the best.
  * @param {readonly number[]} rows
  * @param {readonly Sort[]} sorts
  * @param {ReadonlyMap<string, Column>} byKey
@@ -53,13 +54,17 @@ export function sortRows(rows, sorts, byKey) {
   });
 }
 
-/** 0 for values, 1 for NaN, 2 for missing cells: groups that are sorted in this order. @param {Cell} cell */
+/**
+ * 0 for values, 1 for NaN, 2 for missing cells: groups that are sorted in this order.
+ * @param {Cell} cell
+ */
 function sortGroup(cell) {
   return cell === null ? 2 : Number.isNaN(cell) ? 1 : 0;
 }
 
 /**
- * The order after a click on a heading: ascending, then descending, then none. With Shift, other columns stay.
+ * The order after a click on a heading: ascending, then descending, then none. With Shift, other
+ * columns stay.
  * @param {readonly Sort[]} sorts
  * @param {string} key
  * @param {boolean} isAdded

@@ -16,7 +16,10 @@ import { readSweep } from "./sweep.js";
 const MIN_RELOAD_INTERVAL_MS = 2000;
 
 export class SweepSource {
-  /** The sweep that was loaded last; null at first. @type {import("@preact/signals-core").Signal<Sweep | null>} */
+  /**
+   * The sweep that was loaded last; null at first.
+   * @type {import("@preact/signals-core").Signal<Sweep | null>}
+   */
   sweep = signal(null);
   /** Why the last request failed; "" if it succeeded. */
   error = signal("");
@@ -34,7 +37,11 @@ export class SweepSource {
     host.onReload(() => this.#refresh());
   }
 
-  /** Sets the query. @param {TableQuery} query @returns {Promise<void>} resolves when the sweep is loaded; never rejects */
+  /**
+   * Sets the query.
+   * @param {TableQuery} query
+   * @returns {Promise<void>} resolves when the sweep is loaded; never rejects
+   */
   request(query) {
     const text = new URLSearchParams(Object.entries(query).filter(([, value]) => value !== undefined)).toString();
     if (text === this.#query) return this.#loading ?? Promise.resolve();
@@ -42,7 +49,9 @@ export class SweepSource {
     return this.#refresh();
   }
 
-  /** Loads the sweep. One request at a time; changes during a request cause another one after it. */
+  /**
+   * Loads the sweep. One request at a time; changes during a request cause another one after it.
+   */
   #refresh() {
     this.#isStale = true;
     this.#loading ??= this.#loadUntilCurrent().finally(() => {

@@ -1,5 +1,6 @@
 /**
- * Pure functions that turn a response of the route `table` into a sweep: columns with a cell for each group of sessions.
+ * Pure functions that turn a response of the route `table` into a sweep: columns with a cell for
+ * each group of sessions.
  */
 
 /**
@@ -78,7 +79,8 @@ export function readSweep({ header, tables: [byGroup, bySession] }) {
 }
 
 /**
- * The label of a hyperparameter or metric. If several have the same display name, the label includes the name.
+ * The label of a hyperparameter or metric. If several have the same display name, the label
+ * includes the name.
  * @param {string} displayName  "" for none
  * @param {string} name
  * @param {readonly { display_name: string }[]} all  of its kind
@@ -116,7 +118,8 @@ function extremeOf(byGroup, bySession, i, which) {
 }
 
 /**
- * The sweep with the best values over the steps in place of the last ones, for each metric whose goal is known.
+ * The sweep with the best values over the steps in place of the last ones, for each metric whose
+ * goal is known.
  * @param {Sweep} sweep
  * @param {(metric: Column) => import("./types.js").Goal | null} goalOf
  * @returns {Sweep}  the same sweep if it has only last values
@@ -138,7 +141,8 @@ export function withBestValues(sweep, goalOf) {
 }
 
 /**
- * Whether the experiment declares others of its kind but not this one. If it declares none, nothing is hidden.
+ * Whether the experiment declares others of its kind but not this one. If it declares none, nothing
+ * is hidden.
  * @param {{ declared: boolean }} info
  * @param {readonly { declared: boolean }[]} all
  */
@@ -147,7 +151,8 @@ function isUndeclared(info, all) {
 }
 
 /**
- * The cells of a hyperparameter. NaN in `numbers` means that the cell is in `strings` or missing, except in rows of `nan`.
+ * The cells of a hyperparameter. NaN in `numbers` means that the cell is in `strings` or missing,
+ * except in rows of `nan`.
  * @param {readonly Cell[] | undefined} strings  texts and booleans
  * @param {Float64Array | undefined} numbers
  * @param {readonly number[]} [nan]  rows in which NaN was logged
@@ -179,7 +184,9 @@ function readSessions(columns) {
  * @returns {Column[]}
  */
 function infoColumns(groups) {
-  /** @type {[key: string, label: string, type: Column["type"], description: string, read: (group: Group) => Cell][]} */
+  /**
+   * @type {[key: string, label: string, type: Column["type"], description: string, read: (group: Group) => Cell][]}
+   */
   const columns = [
     ["name", "Name", "string", "The run of the session, or the group of sessions with the same hyperparameters", ({ label }) => label],
     ["status", "Status", "string", "The status that the job logged when it ended", ({ sessions }) => statusOf(sessions)],
@@ -195,7 +202,10 @@ function infoColumns(groups) {
   });
 }
 
-/** The status of a group, with counts if its sessions differ. @param {readonly Session[]} sessions */
+/**
+ * The status of a group, with counts if its sessions differ.
+ * @param {readonly Session[]} sessions
+ */
 function statusOf(sessions) {
   /** @type {Map<string, number>} */
   const counts = new Map();
@@ -210,7 +220,10 @@ function earliest(values) {
   return known.length > 0 ? Math.min(...known) : null;
 }
 
-/** The mean duration in seconds; null if no duration is known. @param {readonly Session[]} sessions */
+/**
+ * The mean duration in seconds; null if no duration is known.
+ * @param {readonly Session[]} sessions
+ */
 function meanDuration(sessions) {
   const known = sessions.map(({ start, end }) => end - start).filter((duration) => duration >= 0);
   return known.length > 0 ? known.reduce((sum, duration) => sum + duration, 0) / known.length : null;
@@ -228,7 +241,8 @@ export function runOf(session, group) {
 }
 
 /**
- * The colours of selected runs and of all directories above them. A session is shown if its name has a colour.
+ * The colours of selected runs and of all directories above them. A session is shown if its name
+ * has a colour.
  * @param {readonly { name: string, color: string }[]} runs
  * @returns {Map<string, string>} run or directory to colour
  */
@@ -248,7 +262,8 @@ export function colorsOfRuns(runs) {
 }
 
 /**
- * The session that a run belongs to: the run itself, or the nearest directory above it that is a session.
+ * The session that a run belongs to: the run itself, or the nearest directory above it that is a
+ * session.
  * @param {string} run
  * @param {ReadonlyMap<string, unknown>} sessions  by name
  * @returns {string | null}

@@ -1,5 +1,6 @@
 /**
- * The state that all panels of the tab share: the rows shown, their colours, and the reader's actions.
+ * The state that all panels of the tab share: the rows shown, their colours, and the reader's
+ * actions.
  */
 
 import { computed, signal } from "@preact/signals-core";
@@ -27,7 +28,10 @@ import { AGGREGATIONS, formatSorts, goalOf, parseView, toggled, VALUE_CHOICES, w
  */
 
 const AGGREGATION_NAMES = { avg: "mean", min: "minimum", max: "maximum", median: "median" };
-/** How long filters must stay unchanged before importance is computed, which takes longer than a frame. */
+/**
+ * How long filters must stay unchanged before importance is computed, which takes longer than a
+ * frame.
+ */
 const DEBOUNCE_MS = 200;
 const NO_METRIC_COLOR = "#888888";
 
@@ -70,8 +74,10 @@ export function useTab(host, loadedSweep, answers) {
     () => sweep.groups.flatMap(({ sessions }, row) => (sessions.some(({ name }) => runColors.has(name)) ? [row] : [])),
     [sweep, runColors],
   );
-  const arePatternsThere = filters.some((filter) => "text" in filter) && makeFilter(".").matches("a");
-  const passingRows = useMemo(() => filterRows(candidates, filters, sweep.byKey, makeFilter), [candidates, filters, arePatternsThere]);
+  // Regular expressions match nothing until their compiler is loaded; this value changes when it
+  // is.
+  const canMatchPatterns = filters.some((filter) => "text" in filter) && makeFilter(".").matches("a");
+  const passingRows = useMemo(() => filterRows(candidates, filters, sweep.byKey, makeFilter), [candidates, filters, canMatchPatterns]);
   const rows = useMemo(() => sortRows(passingRows, sorts, sweep.byKey), [passingRows, sorts]);
   const filteredOut = useMemo(() => {
     const shown = new Set(passingRows);
@@ -152,7 +158,11 @@ export function useTab(host, loadedSweep, answers) {
   );
   const shownRow = useMemo(() => signal(/** @type {{ row: number } | null} */ (null)), []);
 
-  /** Sets a setting in the page address. @param {string} name @param {string | null} value  null for the default */
+  /**
+   * Sets a setting in the page address.
+   * @param {string} name
+   * @param {string | null} value  null for the default
+   */
   const set = (name, value) => host.settings.set(name, value);
   /** Checks a group for comparison, or unchecks it. @param {string} name  of the group */
   const togglePick = (name) => set("pick", toggled(parsed.picked, name));
@@ -161,7 +171,7 @@ export function useTab(host, loadedSweep, answers) {
     if (!view.panels.has("table")) togglePanel("table");
     shownRow.value = { row };
   };
-  /** @param {import("./view.js").Panel} panel */
+  /** Shows or hides a panel. @param {import("./view.js").Panel} panel */
   const togglePanel = (panel) => {
     const text = toggled(view.panels, panel);
     if (text !== null) set("show", text); // one panel is always shown
@@ -246,6 +256,7 @@ export function useTab(host, loadedSweep, answers) {
     write: (column, cell) => writerOf(column)(cell),
     /** @param {Column} column @param {Session} session */
     hasMetric: (column, session) => !Number.isNaN(sweep.sessionValues[column.index].wallTime[session.index]),
+    /** How many sessions or groups are shown, in words. */
     countsText() {
       const noun = sweep.groups.length === sweep.sessions.length ? "session" : "group";
       const shown = rows.length === candidates.length ? plural(candidates.length, noun) : `${rows.length} of ${plural(candidates.length, noun)}`;

@@ -1,5 +1,6 @@
 /**
- * The toolbar: the metric to optimise, the panels, columns and axes, comparison and downloads. And the line below it.
+ * The toolbar: the metric to optimise, the panels, columns and axes, comparison and downloads. And
+ * the line below it.
  */
 
 import { html } from "htm/preact";
@@ -20,7 +21,10 @@ import { PANELS } from "./view.js";
 const PANEL_TITLES = { parallel: "Parallel", scatter: "Scatter", table: "Table" };
 const METRIC_HELP = "Colours, the star and the default order of rows depend on this metric";
 const ALL_SESSIONS_HELP = "All sessions are shown until you select runs in the list of runs.";
-/** How the sessions of a row are combined into one value. @type {readonly (readonly [import("./types.js").Aggregation, string, string])[]} */
+/**
+ * How the sessions of a row are combined into one value.
+ * @type {readonly (readonly [import("./types.js").Aggregation, string, string])[]}
+ */
 const AGGREGATION_CHOICES = [
   ["avg", "Mean", "A row has the means of its sessions"],
   ["min", "Minimum", "A row has the values of the session in which this metric is smallest"],
@@ -37,7 +41,9 @@ const VALUE_OPTIONS = [
   ["last", "Last value", "Shows the last value of each metric that a session logged"],
   ["best", "Best value", "Shows the best value over all steps of a session; the last one if the metric's name does not say which values are better"],
 ];
-/** @type {readonly (readonly [name: string, ending: string, type: string, make: (shown: import("./export.js").Shown) => string])[]} */
+/**
+ * @type {readonly (readonly [name: string, ending: string, type: string, make: (shown: import("./export.js").Shown) => string])[]}
+ */
 const FILES = [
   ["CSV", "csv", "text/csv", csvOf],
   ["JSON", "json", "application/json", jsonOf],
@@ -108,7 +114,10 @@ function Downloads({ tab }) {
   </div>`;
 }
 
-/** The best row, the filters, and the number of rows. @param {{ tab: import("./tab.js").Tab }} props */
+/**
+ * The best row, the filters, and the number of rows.
+ * @param {{ tab: import("./tab.js").Tab }} props
+ */
 export function StatusLine({ tab }) {
   const { sweep, view, bestRow } = tab;
   const { metric, filters } = view;

@@ -1,6 +1,7 @@
 /**
- * The table: a row for each group of sessions. Only visible rows and columns are rendered. The table scrolls both ways
- * below fixed headings and beside fixed names. It is shown even without rows, since a filter in its heading may be open.
+ * The table: a row for each group of sessions. Only visible rows and columns are rendered. The
+ * table scrolls both ways below fixed headings and beside fixed names. It is shown even without
+ * rows, since a filter in its heading may be open.
  */
 
 import { html } from "htm/preact";
@@ -135,7 +136,11 @@ function skippedCells(count) {
   return count > 0 && html`<td colspan=${count} aria-hidden="true"></td>`;
 }
 
-/** Index of the last row or column that starts at or before a position. @param {Float64Array} tops @param {number} at */
+/**
+ * Index of the last row or column that starts at or before a position.
+ * @param {Float64Array} tops
+ * @param {number} at
+ */
 function indexAt(tops, at) {
   let low = 0;
   let high = tops.length - 1;
@@ -310,7 +315,11 @@ function Row({ tab, row, index, columns, from, to, writers, isOpen }) {
   </tr>`;
 }
 
-/** The tooltip of a row's number of sessions. @param {import("./tab.js").Tab} tab @param {import("./types.js").Group} group */
+/**
+ * The tooltip of a row's number of sessions.
+ * @param {import("./tab.js").Tab} tab
+ * @param {import("./types.js").Group} group
+ */
 function countTooltip(tab, { sessions }) {
   const numUnchecked = sessions.filter(({ name }) => !tab.runColors.has(name)).length;
   return `sessions with these hyperparameters${numUnchecked > 0 ? `; ${numUnchecked} of them not selected in the list of runs, but included` : ""}`;

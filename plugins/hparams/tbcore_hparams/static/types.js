@@ -10,7 +10,8 @@ export {};
  *
  * @typedef {string | number | boolean | null} Cell  null if missing
  * @typedef {"min" | "max"} Goal  whether small or large values of a metric are better
- * @typedef {"avg" | "min" | "max" | "median"} Aggregation  how the sessions of a group are combined into one value
+ * @typedef {"avg" | "min" | "max" | "median"} Aggregation  how the sessions of a group are combined
+ *   into one value
  *
  * @typedef {object} Column  a column of the table, with a cell for each group of the sweep
  * @property {string} key  short and readable, for the page address
@@ -18,13 +19,17 @@ export {};
  * @property {number} index  among the columns of its kind
  * @property {string} label
  * @property {string} description
- * @property {"number" | "string" | "bool" | "mixed" | "time" | "duration"} type  time and duration are numbers of seconds
+ * @property {"number" | "string" | "bool" | "mixed" | "time" | "duration"} type  time and duration
+ *   are numbers of seconds
  * @property {boolean} differs  whether it has more than one value; a missing value counts
- * @property {boolean} isUndeclared  whether the experiment declares others of its kind but not this; hidden by default
+ * @property {boolean} isUndeclared  whether the experiment declares others of its kind but not
+ *   this; hidden by default
  * @property {readonly Cell[]} cells
- * @property {readonly string[]} [texts]  what regular expressions are matched with; the cells by default
+ * @property {readonly string[]} [texts]  what regular expressions are matched with; the cells by
+ *   default
  * @property {{ group: string, tag: string } | null} metric
- * @property {"lowest" | "highest"} [extreme]  which value over the steps the cells of a metric are; the last one by default
+ * @property {"lowest" | "highest"} [extreme]  which value over the steps the cells of a metric are;
+ *   the last one by default
  * @property {string} [title]  of the metric's curve; the label by default
  *
  * @typedef {object} Session  one training, with its run and the runs below it
@@ -46,19 +51,23 @@ export {};
  * @property {Float64Array} step
  * @property {Float64Array} wallTime
  *
- * @typedef {{ cells: readonly Cell[], sessionValues: SessionMetric }} MetricValues  values of a metric, by group and by session
+ * @typedef {{ cells: readonly Cell[], sessionValues: SessionMetric }} MetricValues  values of a
+ *   metric, by group and by session
  *
  * @typedef {object} Sweep
- * @property {readonly Column[]} columns  in default order: information, hyperparameters that differ, other ones, metrics
+ * @property {readonly Column[]} columns  in default order: information, hyperparameters that
+ *   differ, other ones, metrics
  * @property {ReadonlyMap<string, Column>} byKey
  * @property {readonly Column[]} metrics
  * @property {readonly Group[]} groups
  * @property {readonly Session[]} sessions
  * @property {readonly SessionMetric[]} sessionValues  one per metric
- * @property {readonly { lowest: MetricValues, highest: MetricValues }[] | null} extremes  one per metric; null if they were not requested
+ * @property {readonly { lowest: MetricValues, highest: MetricValues }[] | null} extremes  one per
+ *   metric; null if they were not requested
  * @property {string} description  of the experiment
  *
- * @typedef {{ key: string, min: number | null, max: number | null }} IntervalFilter  a closed interval; null for no bound
+ * @typedef {{ key: string, min: number | null, max: number | null }} IntervalFilter  a closed
+ *   interval; null for no bound
  * @typedef {{ key: string, values: readonly Cell[] }} ValuesFilter
  * @typedef {{ key: string, text: string }} TextFilter  a regular expression
  * @typedef {IntervalFilter | ValuesFilter | TextFilter} ColumnFilter
@@ -76,7 +85,7 @@ export {};
  * @property {(maxTicks: number) => Tick[]} ticks  at most about this many
  * @property {(from: number, to: number) => { min: number | null, max: number | null } | { values: Cell[] } | null} filterBetween
  *   the filter for cells between two positions; null if it includes everything
- * @property {(filter: ColumnFilter) => [number, number] | null} intervalOf  the positions between which a filter's cells
- *   are; null if they are not an interval of the axis
+ * @property {(filter: ColumnFilter) => [number, number] | null} intervalOf  the positions between
+ *   which a filter's cells are; null if they are not an interval of the axis
  * @property {string} unplacedLabel  label for cells without a position; "" if there are none
  */

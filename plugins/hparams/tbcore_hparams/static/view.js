@@ -37,7 +37,8 @@ const MAX_DEFAULT_AXES = 9;
  * @property {readonly Column[]} axes  of the parallel coordinates, in order
  * @property {readonly ColumnFilter[]} filters
  * @property {readonly Sort[]} sorts
- * @property {boolean} isSorted  whether the reader chose an order; by default the best row comes first
+ * @property {boolean} isSorted  whether the reader chose an order; by default the best row comes
+ *   first
  * @property {(column: Column) => boolean} isLog
  * @property {Column | null} x  of the scatter plot
  * @property {Column | null} y
@@ -86,7 +87,12 @@ export function goalOf(metric) {
   return guessGoal(metric.metric?.tag ?? "") ?? guessGoal(metric.label);
 }
 
-/** The panels to show. @param {string | undefined} text @param {Sweep} sweep @returns {Set<Panel>} */
+/**
+ * The panels to show.
+ * @param {string | undefined} text
+ * @param {Sweep} sweep
+ * @returns {Set<Panel>}
+ */
 function parsePanels(text, sweep) {
   const panels = new Set(PANELS.filter((panel) => parseLists(text).flat().includes(panel)));
   if (panels.size > 0) return panels;
@@ -95,7 +101,8 @@ function parsePanels(text, sweep) {
 }
 
 /**
- * The columns shown by default: the metric, all hyperparameters, the other metrics, and information that differs.
+ * The columns shown by default: the metric, all hyperparameters, the other metrics, and information
+ * that differs.
  * @param {Sweep} sweep
  * @param {Column | null} metric
  */
@@ -108,8 +115,8 @@ function defaultColumns({ columns }, metric) {
 }
 
 /**
- * The axes shown by default: hyperparameters that differ, and the metric at the end. If there are too many, the most
- * important ones are chosen.
+ * The axes shown by default: hyperparameters that differ, and the metric at the end. If there are
+ * too many, the most important ones are chosen.
  * @param {Sweep} sweep
  * @param {Column | null} metric
  */
@@ -123,7 +130,11 @@ function defaultAxes(sweep, metric) {
   return metric ? [...candidates, metric] : candidates;
 }
 
-/** Hyperparameters that differ. Texts with a different value in almost each row, such as file names, are left out. @param {Sweep} sweep */
+/**
+ * Hyperparameters that differ. Texts with a different value in almost each row, such as file names,
+ * are left out.
+ * @param {Sweep} sweep
+ */
 function candidatesOf({ columns, groups }) {
   return columns.filter((column) => {
     if (column.kind !== "hparam" || !column.differs || column.isUndeclared) return false;
@@ -131,10 +142,19 @@ function candidatesOf({ columns, groups }) {
   });
 }
 
-/** A cache, by metric: the importance of hyperparameters over all rows. Needed with every change of the address. @type {WeakMap<Column, Map<Column, number>>} */
+/**
+ * A cache, by metric: the importance of hyperparameters over all rows. Needed with every change of
+ * the address.
+ * @type {WeakMap<Column, Map<Column, number>>}
+ */
 const shares = new WeakMap();
 
-/** The importance of each hyperparameter, 0 to 1. @param {Sweep} sweep @param {Column | null} metric @returns {ReadonlyMap<Column, number>} */
+/**
+ * The importance of each hyperparameter, 0 to 1.
+ * @param {Sweep} sweep
+ * @param {Column | null} metric
+ * @returns {ReadonlyMap<Column, number>}
+ */
 function sharesOf(sweep, metric) {
   if (!metric) return new Map();
   let known = shares.get(metric);
@@ -156,7 +176,11 @@ function mostImportant(sweep, metric) {
   return best;
 }
 
-/** The order as text. @param {readonly Sort[]} sorts @returns {string | null} for the page address */
+/**
+ * The order as text.
+ * @param {readonly Sort[]} sorts
+ * @returns {string | null} for the page address
+ */
 export function formatSorts(sorts) {
   return formatLists(sorts.map(({ key, descending }) => (descending ? [key, "desc"] : [key])));
 }

@@ -9,7 +9,10 @@ import { isLogByDefault, makeScale } from "../../tbcore_hparams/static/scales.js
 
 /** @typedef {import("../../tbcore_hparams/static/types.js").Cell} Cell */
 
-/** @param {readonly Cell[]} cells @returns {import("../../tbcore_hparams/static/types.js").Column} */
+/**
+ * @param {readonly Cell[]} cells
+ * @returns {import("../../tbcore_hparams/static/types.js").Column}
+ */
 const column = (cells, type = "number", kind = "hparam") => /** @type {any} */ ({ key: "h.a", kind, type, label: "a", cells });
 /** @param {readonly number[]} values */
 const rounded = (values) => values.map((value) => Number(value.toFixed(6)));

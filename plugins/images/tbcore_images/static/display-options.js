@@ -2,7 +2,10 @@
  * Options for displaying images, and the CSS and file names that follow from them. Pure functions.
  */
 
-/** @typedef {"fit" | "1" | "2" | "4" | "8"} Size  "fit" fits the available space; a number is a zoom factor */
+/**
+ * @typedef {"fit" | "1" | "2" | "4" | "8"} Size  "fit" fits the available space; a number is a zoom
+ *   factor
+ */
 
 /** @type {[value: Size, title: string, why: string][]} */
 export const SIZES = [
@@ -13,7 +16,9 @@ export const SIZES = [
   ["8", "8×", "Eight times the actual size"],
 ];
 
-/** Largest brightness and contrast, in percent; the smallest is 0, and 100 leaves images as logged. */
+/**
+ * Largest brightness and contrast, in percent; the smallest is 0, and 100 leaves images as logged.
+ */
 export const MAX_PERCENT = 400;
 
 /**
@@ -38,7 +43,10 @@ export function parseDisplayOptions({ size, smooth, bright, contrast }) {
   };
 }
 
-/** A percentage within the bounds; 100 if the text is not a number. @param {string | undefined} text */
+/**
+ * A percentage within the bounds; 100 if the text is not a number.
+ * @param {string | undefined} text
+ */
 function parsePercent(text) {
   const percent = Number(text ?? 100);
   return Number.isFinite(percent) ? Math.min(MAX_PERCENT, Math.max(0, Math.round(percent))) : 100;

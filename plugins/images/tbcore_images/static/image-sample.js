@@ -15,7 +15,9 @@ export function ImageSample({ host, entry, url, label, expanded, alone, onBroken
   const toggledSize = display.size === "1" ? "fit" : "1";
   const size = showsActualSize ? toggledSize : display.size;
 
-  /** Draws pixels as squares if the image is enlarged; the browser averages them if it is reduced. */
+  /**
+   * Draws pixels as squares if the image is enlarged; the browser averages them if it is reduced.
+   */
   const updateSharpness = () => {
     const { current } = image;
     current?.classList.toggle("enlarged", current.clientWidth > current.naturalWidth && !display.smooth);

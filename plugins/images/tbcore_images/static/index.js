@@ -7,7 +7,10 @@ import { Controls } from "./controls.js";
 import { fileExtension } from "./display-options.js";
 import { ImageSample } from "./image-sample.js";
 
-/** Settings that the browser remembers. Brightness and contrast are not among them: they belong to one view. */
+/**
+ * Settings that the browser remembers. Brightness and contrast are not among them: they belong to
+ * one view.
+ */
 const REMEMBERED_SETTINGS = ["size", "smooth"];
 
 export default {

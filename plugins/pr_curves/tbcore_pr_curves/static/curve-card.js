@@ -30,10 +30,14 @@ import { exportChart, Plot } from "./plot.js";
  * @property {string} error
  * @property {number} index  of the selected threshold; -1 for none
  *
- * @typedef {{ run: string, threshold: number }} Reading  the selected threshold, and the run on whose curve it was selected
+ * @typedef {{ run: string, threshold: number }} Reading  the selected threshold, and the run on
+ *   whose curve it was selected
  */
 
-/** Heading, tooltip and formatter. @type {[string, string, (curve: Curve, index: number) => string][]} */
+/**
+ * Heading, tooltip and formatter.
+ * @type {[string, string, (curve: Curve, index: number) => string][]}
+ */
 const COLUMNS = [
   ["Threshold", "Predictions of at least this value count as positive", ({ thresholds }, i) => formatRate(thresholds[i])],
   ["Precision", "The share of positive predictions that are correct", ({ precision }, i) => formatRate(precision[i])],
@@ -157,12 +161,19 @@ function Values({ host, label, lines, place }) {
   </div>`;
 }
 
-/** A rate from 0 to 1 with four decimals; other numbers are formatted as values. @param {number} rate */
+/**
+ * A rate from 0 to 1 with four decimals; other numbers are formatted as values.
+ * @param {number} rate
+ */
 function formatRate(rate) {
   return Number.isFinite(rate) ? rate.toFixed(4) : formatValue(rate);
 }
 
-/** Whether the curve is from before the selected step. @param {CurveAtStep} found @param {Place | null} place */
+/**
+ * Whether the curve is from before the selected step.
+ * @param {CurveAtStep} found
+ * @param {Place | null} place
+ */
 function isEarlier(found, place) {
   return place !== null && comparePlaces(found, place) !== 0;
 }

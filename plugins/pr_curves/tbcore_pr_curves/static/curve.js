@@ -1,5 +1,6 @@
 /**
- * Pure functions on curves of precision over recall: reading responses, axis ranges, paths and hit tests.
+ * Pure functions on curves of precision over recall: reading responses, axis ranges, paths and hit
+ * tests.
  */
 
 import { toNumber } from "tbcore/lib/format.js";
@@ -56,7 +57,8 @@ export function readFound(json) {
 }
 
 /**
- * Table rows for downloads, one per threshold: run, step, threshold, precision, recall and the four counts.
+ * Table rows for downloads, one per threshold: run, step, threshold, precision, recall and the four
+ * counts.
  * @param {string} run
  * @param {CurveAtStep} found  with a curve
  * @returns {(string | number)[][]}
@@ -68,7 +70,8 @@ export function rowsOf(run, { step, curve }) {
 }
 
 /**
- * The ranges of the axes. If zoomed, the precision axis covers what the curves have in the visible range of recall.
+ * The ranges of the axes. If zoomed, the precision axis covers what the curves have in the visible
+ * range of recall.
  * @param {readonly (Points | null)[]} curves
  * @param {Range | null} view  visible range of recall; null: everything
  * @returns {Pick<Box, "recall" | "precision">}

@@ -1,5 +1,6 @@
 /**
- * The PR curves tab: a card for each tag with the curves of all runs, at the step of a common slider.
+ * The PR curves tab: a card for each tag with the curves of all runs, at the step of a common
+ * slider.
  *
  * Settings in the page address: `step`, and `closed` (the folded sections).
  */
@@ -32,12 +33,18 @@ export default {
   },
 };
 
-/** The tags of each run, from a response of the route `tags`. @param {Record<string, Record<string, unknown>>} response */
+/**
+ * The tags of each run, from a response of the route `tags`.
+ * @param {Record<string, Record<string, unknown>>} response
+ */
 function namesOf(response) {
   return Object.fromEntries(Object.entries(response).map(([run, tags]) => [run, Object.keys(tags)]));
 }
 
-/** The toolbar and the cards. @param {{ host: Host, tags: Awaited<ReturnType<typeof watchTags>>, answers: Answers<CurveAtStep> }} props */
+/**
+ * The toolbar and the cards.
+ * @param {{ host: Host, tags: Awaited<ReturnType<typeof watchTags>>, answers: Answers<CurveAtStep> }} props
+ */
 function Tab({ host, tags, answers }) {
   const runs = runsByGroup(host);
   const filter = host.tagFilter.value;

@@ -1,6 +1,7 @@
 /**
- * A plot of precision over recall. The pointer and the arrow keys select a threshold, which is marked on all curves.
- * Dragging zooms to a range of recall, as in a line chart; the precision axis adapts.
+ * A plot of precision over recall. The pointer and the arrow keys select a threshold, which is
+ * marked on all curves. Dragging zooms to a range of recall, as in a line chart; the precision axis
+ * adapts.
  */
 
 import { html } from "htm/preact";
@@ -17,7 +18,10 @@ import { nearest, pathOf, rangesOf, xOf, yOf } from "./curve.js";
  * @typedef {import("./curve.js").Range} Range
  */
 
-/** How far beyond the plot curves are drawn if not zoomed, so that circles at the edges are not cut off. */
+/**
+ * How far beyond the plot curves are drawn if not zoomed, so that circles at the edges are not cut
+ * off.
+ */
 const CLIP_MARGIN_PX = 5;
 
 const MARGIN_PX = { left: 48, right: 14, top: 10, bottom: 36 };
@@ -126,7 +130,12 @@ function boxOf(curves, width, height, view) {
   };
 }
 
-/** Ticks of an axis. @param {Range} range @param {number} length  of the axis @param {number} spacing  for one label */
+/**
+ * Ticks of an axis.
+ * @param {Range} range
+ * @param {number} length  of the axis
+ * @param {number} spacing  for one label
+ */
 function ticksOf([from, to], length, spacing) {
   const { at, spacing: step } = numberTicks(from, to, Math.max(1, Math.floor(length / spacing)));
   const labels = formatTicks(at, step);
@@ -187,7 +196,10 @@ function Axes({ box }) {
   </g>`;
 }
 
-/** The curve of one run, with a circle at the selected threshold. @param {{ line: Line, box: Box, isFaint: boolean, isFirst: boolean }} props */
+/**
+ * The curve of one run, with a circle at the selected threshold.
+ * @param {{ line: Line, box: Box, isFaint: boolean, isFirst: boolean }} props
+ */
 function CurveLine({ line: { run, found, index }, box, isFaint, isFirst }) {
   const curve = /** @type {import("./curve.js").Curve} */ (found?.curve);
   const path = useMemo(() => pathOf(curve, box), [curve, box]);
@@ -252,7 +264,11 @@ function describeReading(lines, reading) {
   return `${reading.run}, threshold ${formatValue(curve.thresholds[index])}: ${rates}, ${counts.join(", ")}`;
 }
 
-/** The width of an element. @param {{ current: HTMLElement | null }} ref  @returns {number} CSS pixels; 0 before layout */
+/**
+ * The width of an element.
+ * @param {{ current: HTMLElement | null }} ref
+ * @returns {number} CSS pixels; 0 before layout
+ */
 function useWidth(ref) {
   const [width, setWidth] = useState(0);
   useEffect(() => {

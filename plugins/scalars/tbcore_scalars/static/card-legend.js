@@ -1,5 +1,6 @@
 /**
- * The table below a chart: each line's values at the pointer or pin, otherwise its last values in the view.
+ * The table below a chart: each line's values at the pointer or pin, otherwise its last values in
+ * the view.
  */
 
 import { html } from "htm/preact";
@@ -126,8 +127,8 @@ function pinnedRow(line, pin, xAxis) {
 }
 
 /**
- * The table row of a group: its mean and the edges of its band at the pin or pointer, otherwise at the end of the view;
- * and the extremes of its mean.
+ * The table row of a group: its mean and the edges of its band at the pin or pointer, otherwise at
+ * the end of the view; and the extremes of its mean.
  * @param {Band} band
  * @param {readonly Hit[] | null} hits
  * @param {number | null} pin

@@ -1,5 +1,6 @@
 /**
- * The menu of a card: downloads of the chart and its points, and other tags to draw in the same chart.
+ * The menu of a card: downloads of the chart and its points, and other tags to draw in the same
+ * chart.
  */
 
 import { html } from "htm/preact";
@@ -48,7 +49,8 @@ export function CardMenu({ tab, parts, chart }) {
 }
 
 /**
- * Links to download the points of each run. Only visible rows are rendered, since there may be thousands.
+ * Links to download the points of each run. Only visible rows are rendered, since there may be
+ * thousands.
  * @param {object} props
  * @param {import("./types.js").Host} props.host
  * @param {readonly import("./types.js").Part[]} props.parts
@@ -75,7 +77,10 @@ function Downloads({ host, parts }) {
 
 /** @typedef {{ tag: string, name: string, color: string }} Row  a tag in a run */
 
-/** The links of one row. @param {{ host: import("./types.js").Host, row: Row, title: string }} props */
+/**
+ * The links of one row.
+ * @param {{ host: import("./types.js").Host, row: Row, title: string }} props
+ */
 function Download({ host, row: { tag, name, color }, title }) {
   const file = `${name}_${tag}`.replace(/[^\w.-]+/g, "_");
   const params = { run: name, tag, samples: 0 };

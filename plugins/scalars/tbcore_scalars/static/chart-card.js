@@ -22,23 +22,29 @@ import { covers } from "./lines-store.js";
  */
 
 /**
- * Longest delay of a redraw while many responses arrive. The chart is redrawn after the first, second, fourth, eighth
- * response and so on, so that all redraws together cost about twice the last one.
+ * Longest delay of a redraw while many responses arrive. The chart is redrawn after the first,
+ * second, fourth, eighth response and so on, so that all redraws together cost about twice the last
+ * one.
  */
 const MAX_DRAW_DELAY_MS = 1000;
-/** How long the view, the smoothing weight or the pointer must stay unchanged before rows are requested. */
+/**
+ * How long the view, the smoothing weight or the pointer must stay unchanged before rows are
+ * requested.
+ */
 const SETTLE_DELAY_MS = 120;
 /** @type {import("./types.js").ShownBands} */
 const NO_BANDS = { bands: [], numShown: 0, numInside: 0 };
 
 /**
+ * The card.
  * @param {object} props
  * @param {string} props.id  of the card in the page address
  * @param {Tab} props.tab
  * @param {readonly Part[]} props.parts
  * @param {string} props.group  name of the section, which the title omits
  * @param {boolean} props.pinned
- * @param {import("./types.js").LinkedZoom | null} props.link  the charts that zoom together; null if this one zooms alone
+ * @param {import("./types.js").LinkedZoom | null} props.link  the charts that zoom together; null
+ *   if this one zooms alone
  */
 export function ChartCard({ id, tab, parts, group, pinned, link }) {
   const { host, store, options, cursor } = tab;
@@ -72,7 +78,10 @@ export function ChartCard({ id, tab, parts, group, pinned, link }) {
   /** The chart width to request rows for; 0 before the chart has a size. */
   const [pixels, setPixels] = useState(0);
   const grouped = useMemo(() => (isGrouped ? parts.map(splitByGroup) : null), [parts, isGrouped]);
-  /** If runs are grouped, only runs that are alone in their group have lines, and the runs of the hovered group. */
+  /**
+   * If runs are grouped, lines are drawn only for runs that are alone in their group, and for the
+   * hovered group.
+   */
   const lineParts = useMemo(
     () =>
       grouped?.map(({ groups, single }) => {
@@ -106,6 +115,7 @@ export function ChartCard({ id, tab, parts, group, pinned, link }) {
     };
   }, [isNear]);
 
+  /** Called when the reader zooms this chart. */
   const showView = useRef(/** @type {import("./types.js").Move} */ (() => {}));
   showView.current = (moved, settled) => {
     const next = roundView(moved);
@@ -126,10 +136,15 @@ export function ChartCard({ id, tab, parts, group, pinned, link }) {
       tab.onView(id, null); // the chart that was zoomed keeps the view in the address
     }
   };
-  /** The views that the drawn lines and bands cover, and how to draw coarser rows for another view. */
+  /**
+   * The views that the drawn lines and bands cover, and how to draw coarser rows for another view.
+   */
   const linesDrawn = useRef({ view: /** @type {View | null} */ (null), drawFor: (/** @type {View | null} */ _) => {} });
   const bandsDrawn = useRef({ view: /** @type {View | null} */ (null), drawFor: (/** @type {View | null} */ _) => {} });
-  /** Draws coarser rows when a gesture leaves the area that the drawn rows cover. @param {View | null} next */
+  /**
+   * Draws coarser rows when a gesture leaves the area that the drawn rows cover.
+   * @param {View | null} next
+   */
   const redrawUncovered = (next) => {
     const scale = options.logX ? "log" : "linear";
     if (!covers(linesDrawn.current.view, next, scale)) linesDrawn.current.drawFor(next);
@@ -145,7 +160,10 @@ export function ChartCard({ id, tab, parts, group, pinned, link }) {
     if (settled || showsTable) setPin(x);
     if (settled && here) setPinnedHere(true);
   };
-  /** The next logged x, from the server; null if all points are drawn and the chart can find it itself. */
+  /**
+   * The next logged x, from the server; null if all points are drawn and the chart can find it
+   * itself.
+   */
   const nextX = useRef(/** @type {(x: number, direction: -1 | 1) => Promise<number | null> | null} */ (() => null));
   nextX.current = (x, direction) => {
     if (shown.numShown >= shown.numInside || isGrouped) return null;
@@ -194,7 +212,10 @@ export function ChartCard({ id, tab, parts, group, pinned, link }) {
     lastView.current = null;
   }, [options.x]);
 
-  /** Request again what changed on the server. A running request is not cancelled: otherwise a growing run would never be drawn. */
+  /**
+   * Request again what changed on the server. A running request is not cancelled: otherwise a
+   * growing run would never be drawn.
+   */
   const refreshLines = useRef(() => {});
   const refreshBands = useRef(() => {});
   useEffect(() => {
@@ -207,11 +228,15 @@ export function ChartCard({ id, tab, parts, group, pinned, link }) {
     const controller = new AbortController();
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     let timer;
-    let numAnswers = 0;
-    let drawAt = 1;
+    let numResponses = 0;
+    let nextDrawAt = 1;
     const views = view ? [...new Set([view, lastView.current, null])] : [null];
     const release = store.retain(lineParts.flatMap(({ tag }) => views.map((each) => queryFor(tag, options, each))));
-    /** @param {boolean} isComplete @param {View | null} [target] */
+    /**
+     * Draws what the store has.
+     * @param {boolean} isComplete  whether nothing is missing
+     * @param {View | null} [target]
+     */
     const draw = (isComplete, target = view) => {
       clearTimeout(timer);
       timer = undefined;
@@ -224,16 +249,16 @@ export function ChartCard({ id, tab, parts, group, pinned, link }) {
       setHasLines(isComplete);
     };
     const onResponse = () => {
-      if (++numAnswers < drawAt) timer ??= setTimeout(draw, MAX_DRAW_DELAY_MS, false);
+      if (++numResponses < nextDrawAt) timer ??= setTimeout(draw, MAX_DRAW_DELAY_MS, false);
       else {
-        drawAt *= 2;
+        nextDrawAt *= 2;
         draw(false);
       }
     };
     const load = takingTurns(controller.signal, async () => {
       lastSmooth.current = options.smooth;
-      numAnswers = 0;
-      drawAt = 1;
+      numResponses = 0;
+      nextDrawAt = 1;
       try {
         await loadLines(store, lineParts, options, view, pixels, host.generations.value.of, controller.signal, onResponse);
         if (controller.signal.aborted) return;
@@ -256,7 +281,10 @@ export function ChartCard({ id, tab, parts, group, pinned, link }) {
     };
   }, [isNear, pixels, lineParts, view, options.x, options.logX, options.smooth]);
 
-  /** Bands without a view: drawn until those of the view arrive, and needed for the full extent of the x axis. */
+  /**
+   * Bands without a view: drawn until those of the view arrive, and needed for the full extent of
+   * the x axis.
+   */
   const wholeBands = useMemo(
     () => ({ found: /** @type {import("./types.js").ShownBands | null} */ (null) }),
     [grouped, options.x, options.logX, options.smooth, options.spread],
@@ -273,13 +301,17 @@ export function ChartCard({ id, tab, parts, group, pinned, link }) {
     const bandParts = grouped.map(({ single, groups }) => ({ tag: single.tag, groups }));
     const controller = new AbortController();
     const fetchBands = (/** @type {View | null} */ part) => loadBands(host, bandParts, options, part, pixels, controller.signal);
-    /** @param {import("./types.js").ShownBands} found @param {View | null} part */
+    /**
+     * Draws the bands of a view.
+     * @param {import("./types.js").ShownBands} found
+     * @param {View | null} part
+     */
     const draw = (found, part) => {
       if (controller.signal.aborted) return;
       const overviews = new Map(wholeBands.found?.bands.map(({ key, x }) => [key, x]));
-      const known = { ...found, bands: found.bands.map((band) => ({ ...band, overview: overviews.get(band.key) })) };
-      chart.current?.setBands(known.bands);
-      setBands(known);
+      const next = { ...found, bands: found.bands.map((band) => ({ ...band, overview: overviews.get(band.key) })) };
+      chart.current?.setBands(next.bands);
+      setBands(next);
       bandsDrawn.current.view = part;
     };
     const load = takingTurns(controller.signal, async () => {
@@ -307,7 +339,7 @@ export function ChartCard({ id, tab, parts, group, pinned, link }) {
     };
   }, [isNear, pixels, grouped, view, options.x, options.logX, options.smooth, options.spread]);
 
-  /** @param {KeyboardEvent} event */
+  /** Handles the key p, which pins the card. @param {KeyboardEvent} event */
   const onKeyDown = (event) => {
     const target = /** @type {HTMLElement} */ (event.target);
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || target.closest("input, [popover]")) return;
@@ -378,7 +410,7 @@ export function ChartCard({ id, tab, parts, group, pinned, link }) {
   <//>`;
 }
 
-/** @param {import("./types.js").Options} options */
+/** The settings of the chart's axes. @param {import("./types.js").Options} options */
 function axesOf({ x, logX, logY, clip }) {
   return {
     xAxis: x,

@@ -16,12 +16,13 @@ import { covers, hasAllPoints } from "./lines-store.js";
  * @typedef {import("./types.js").ShownLines} ShownLines
  * @typedef {import("./types.js").ShownBands} ShownBands
  * @typedef {import("./types.js").View} View
- * @typedef {{ group: string, num_runs: number, num_inside: number, reduced: boolean }} GroupEntry  from the server
+ * @typedef {{ group: string, num_runs: number, num_inside: number, reduced: boolean }} GroupEntry
+ *   from the server
  */
 
 /**
- * Dash patterns of the tags that share a chart. Each tag also has a lighter shade, because dashes cannot be seen where
- * a line is dense.
+ * Dash patterns of the tags that share a chart. Each tag also has a lighter shade, because dashes
+ * cannot be seen where a line is dense.
  */
 export const DASHES = [undefined, [6, 3], [2, 3], [12, 4]];
 const LIGHTEN_SHARES = [0, 0.4, 0.25, 0.55];
@@ -38,7 +39,8 @@ export function pixelsFor(width) {
 }
 
 /**
- * The view in few digits, for the page address. Each bound moves by less than a ten-thousandth of the chart's width.
+ * The view in few digits, for the page address. Each bound moves by less than a ten-thousandth of
+ * the chart's width.
  * @param {View | null} view
  * @returns {View | null}
  */
@@ -69,8 +71,8 @@ export function queryFor(tag, options, view, pixels = 0) {
 }
 
 /**
- * A tag's runs by group. Groups are in the order of their first runs. A run that is alone in its group is in `single`:
- * it is drawn as a line, not as a band.
+ * A tag's runs by group. Groups are in the order of their first runs. A run that is alone in its
+ * group is in `single`: it is drawn as a line, not as a band.
  * @param {Part} part
  * @returns {{ groups: RunGroup[], single: Part }}
  */
@@ -91,12 +93,13 @@ export function splitByGroup({ tag, runs }) {
 }
 
 /**
- * The lines that can be drawn from the store, without a request. Each run uses the first of the views whose rows are
- * in the store and cover the whole of the first view.
+ * The lines that can be drawn from the store, without a request. Each run uses the first of the
+ * views whose rows are in the store and cover the whole of the first view.
  * @param {import("./lines-store.js").LinesStore} store
  * @param {readonly Part[]} parts
  * @param {Options} options
- * @param {readonly (View | null)[]} views  the visible one, then others whose rows may be in the store; the last is null
+ * @param {readonly (View | null)[]} views  the visible one, then others whose rows may be in the
+ *   store; the last is null
  * @param {string | null} [members]  a group whose runs are drawn faintly, beside its mean
  * @returns {ShownLines}
  */
@@ -186,8 +189,8 @@ export function groupOfBand({ key, name }) {
 }
 
 /**
- * Loads what a view needs into the store: first the whole series, then the rows of the view for series that are too
- * long to be sent whole.
+ * Loads what a view needs into the store: first the whole series, then the rows of the view for
+ * series that are too long to be sent whole.
  * @param {import("./lines-store.js").LinesStore} store
  * @param {readonly Part[]} parts
  * @param {Options} options
@@ -217,7 +220,8 @@ export async function loadLines(store, parts, options, view, pixels, generationO
 /**
  * Fetches the bands of all groups of a chart.
  * @param {Host} host
- * @param {readonly { tag: string, groups: readonly RunGroup[] }[]} parts  the chart's tags, in the order of their dashes
+ * @param {readonly { tag: string, groups: readonly RunGroup[] }[]} parts  the chart's tags, in the
+ *   order of their dashes
  * @param {Options} options
  * @param {View | null} view
  * @param {number} pixels

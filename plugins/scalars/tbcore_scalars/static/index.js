@@ -1,5 +1,6 @@
 /**
- * The scalars tab: curves of the selected runs, one chart per tag, grouped by the tag's first path segment.
+ * The scalars tab: curves of the selected runs, one chart per tag, grouped by the tag's first path
+ * segment.
  */
 
 import "@preact/signals";
@@ -55,7 +56,10 @@ export default {
       { key: "drag", label: "Zoom to a range; Shift and drag pans, Ctrl or ⌘ and the wheel zooms, a double click shows everything" },
     ]);
 
-    /** Sends a key that was pressed outside all cards to the hovered card. @param {KeyboardEvent} event */
+    /**
+     * Sends a key that was pressed outside all cards to the hovered card.
+     * @param {KeyboardEvent} event
+     */
     function passToCard({ key }) {
       host.element.querySelector(".tb-card:hover")?.dispatchEvent(new KeyboardEvent("keydown", { key }));
     }
@@ -211,13 +215,17 @@ function pinsOf(host) {
   return parseLists(host.settings.value.pinned).flat();
 }
 
-/** Lists of tags that share a chart; the card is in the place of the first tag. @param {Host} host */
+/**
+ * Lists of tags that share a chart; the card is in the place of the first tag.
+ * @param {Host} host
+ */
 function combinedOf(host) {
   return parseLists(host.settings.value.with);
 }
 
 /**
- * A function that returns the list it returned last for the same tags, if that is equal to its argument.
+ * A function that returns the list it returned last for the same tags, if that is equal to its
+ * argument.
  * @returns {(parts: import("./types.js").Part[]) => import("./types.js").Part[]}
  */
 function makePartsCache() {
@@ -254,7 +262,8 @@ function equalOptions(a, b) {
 }
 
 /**
- * The runs of each tag, with the previous list where it is equal, so that a card is redrawn only if its runs changed.
+ * The runs of each tag, with the previous list where it is equal, so that a card is redrawn only if
+ * its runs changed.
  * @param {Map<string, Run[]>} runsOf
  */
 function useStableRuns(runsOf) {

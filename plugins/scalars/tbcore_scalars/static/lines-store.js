@@ -1,6 +1,7 @@
 /**
- * A cache of fetched lines. The server reduces the points of each line to what a chart's pixels can show. A line that
- * was sent whole needs no further request when the reader zooms in. Old rows stay on the screen until newer ones arrive.
+ * A cache of fetched lines. The server reduces the points of each line to what a chart's pixels can
+ * show. A line that was sent whole needs no further request when the reader zooms in. Old rows stay
+ * on the screen until newer ones arrive.
  */
 
 import { readColumns } from "tbcore/lib/columns.js";
@@ -12,21 +13,45 @@ import { smoothed } from "tbcore/lib/smoothing.js";
  * @typedef {import("./types.js").Rows} Rows
  */
 
-/** How far rows are fetched beyond each edge of a view, as a share of its width, so that panning shows lines at once. */
+/**
+ * How far rows are fetched beyond each edge of a view, as a share of its width, so that panning
+ * shows lines at once.
+ */
 const MARGIN = 0.5;
-/** At most this many runs per request, so that the first lines appear while others are still being fetched. */
+/**
+ * At most this many runs per request, so that the first lines appear while others are still being
+ * fetched.
+ */
 const RUNS_PER_REQUEST = 100;
-/** Concurrent requests. Browsers open six connections to a server, and the rest of the page needs one. */
+/**
+ * Concurrent requests. Browsers open six connections to a server, and the rest of the page needs
+ * one.
+ */
 const MAX_REQUESTS = 5;
 /** Points that are kept for cards that may come into view again; 24 bytes each. */
 const MAX_CACHED_POINTS = 3_000_000;
-/** Longest series that the page smooths itself, as TensorBoard does. The server smooths longer ones, from all points. */
+/**
+ * Longest series that the page smooths itself, as TensorBoard does. The server smooths longer ones,
+ * from all points.
+ */
 const MAX_POINTS_SMOOTHED_IN_PAGE = 1000;
 
 export class LinesStore {
-  /** @type {Map<string, Map<string, Rows>>} query to run to rows, least recently used first */ #rows = new Map();
-  /** @type {WeakMap<Rows, string>} the page's generation of the run when its rows were requested */ #requestGenerations = new WeakMap();
-  /** @type {Map<string, number>} query to the number of visible charts that use it; its rows are not evicted */ #retained = new Map();
+  /**
+   * Query to run to rows, least recently used first.
+   * @type {Map<string, Map<string, Rows>>}
+   */
+  #rows = new Map();
+  /**
+   * The page's generation of a run when its rows were requested.
+   * @type {WeakMap<Rows, string>}
+   */
+  #requestGenerations = new WeakMap();
+  /**
+   * Query to the number of visible charts that use it. The rows of these queries are not evicted.
+   * @type {Map<string, number>}
+   */
+  #retained = new Map();
   #queue = new Queue(MAX_REQUESTS);
   #fetchRows;
 
@@ -68,7 +93,8 @@ export class LinesStore {
   }
 
   /**
-   * Fetches the runs whose rows are missing, out of date, smoothed with another weight, or reduced to fewer pixels.
+   * Fetches the runs whose rows are missing, out of date, smoothed with another weight, or reduced
+   * to fewer pixels.
    * @param {Query} query
    * @param {readonly string[]} runs
    * @param {(run: string) => string} generationOf  its result changes whenever the run does
@@ -153,7 +179,10 @@ export class LinesStore {
     return rowsByRun;
   }
 
-  /** Evicts the least recently used rows above the limit. @param {Map<string, Rows>} kept  never evicted */
+  /**
+   * Evicts the least recently used rows above the limit.
+   * @param {Map<string, Rows>} kept  never evicted
+   */
   #trim(kept) {
     let numPoints = 0;
     for (const [key, rowsByRun] of [...this.#rows].reverse()) {
@@ -176,7 +205,8 @@ export function hasAllPoints(rows) {
  * @param {import("./types.js").View | null} fetched  null: everything
  * @param {import("./types.js").View | null} needed  null: everything
  * @param {Query["scale"]} scale
- * @param {number} [margin]  how far beyond each edge rows were fetched, as a share of the view's width
+ * @param {number} [margin]  how far beyond each edge rows were fetched, as a share of the view's
+ *   width
  */
 export function covers(fetched, needed, scale, margin = MARGIN) {
   if (!fetched || !needed) return !fetched;
@@ -211,8 +241,8 @@ function satisfies(rows, { smoothing, pixels }) {
 }
 
 /**
- * The cache key of a query. Smoothing and width are not part of it, so that a chart keeps its lines while the smoothing
- * slider moves or the card grows.
+ * The cache key of a query. Smoothing and width are not part of it, so that a chart keeps its lines
+ * while the smoothing slider moves or the card grows.
  * @param {Query} query
  */
 function keyOf({ tag, x, scale, view }) {
@@ -220,7 +250,8 @@ function keyOf({ tag, x, scale, view }) {
 }
 
 /**
- * The body of a request. For runs whose cached rows only may be out of date, it names the cached generation.
+ * The body of a request. For runs whose cached rows only may be out of date, it names the cached
+ * generation.
  * @param {Query} query
  * @param {string[]} runs
  * @param {Map<string, Rows>} rowsByRun

@@ -40,7 +40,8 @@ export {};
  * @property {number} numShown  means drawn, counting only groups that have more points than means
  * @property {number} numInside  points logged by those groups in the view
  *
- * @typedef {object} Query  what rows a chart needs; equal queries get equal rows until a run changes
+ * @typedef {object} Query  what rows a chart needs; equal queries get equal rows until a run
+ *   changes
  * @property {string} tag
  * @property {"step" | "relative" | "wall"} x
  * @property {"linear" | "log"} scale
@@ -71,17 +72,22 @@ export {};
  * @property {string[]} tags  all tags that can be added to a chart
  * @property {(card: string) => View | null} viewOf  the card's view in the page address
  * @property {(card: string, view: View | null) => void} onView
- * @property {(card: string) => string[]} flagsOf  the card's flags in the page address: `full` (full size), `table` or
- *   `plain` (without a table), and the sort order of the table (`max-` descending, `max+` ascending)
- * @property {(card: string, kind: RegExp, flag: string | null) => void} onFlag  replaces the flags that match `kind`
+ * @property {(card: string) => string[]} flagsOf  the card's flags in the page address: `full`
+ *   (full size), `table` or `plain` (without a table), and the sort order of the table (`max-`
+ *   descending, `max+` ascending)
+ * @property {(card: string, kind: RegExp, flag: string | null) => void} onFlag  replaces the flags
+ *   that match `kind`
  * @property {(tag: string) => void} onPin  pins the tag's card to the top, or unpins it
- * @property {(tags: readonly string[], other: string) => void} onCombine  draws another tag in the same chart
+ * @property {(tags: readonly string[], other: string) => void} onCombine  draws another tag in the
+ *   same chart
  * @property {(tags: readonly string[]) => void} onSplit  gives each tag its own chart again
  *
  * @typedef {(view: View | null, settled: boolean) => void} Move
  *
  * @typedef {object} LinkedZoom  charts that zoom together
  * @property {View | null} view  their common view
- * @property {(follow: { current: Move }) => () => void} join  adds a chart; returns a function that removes it
- * @property {(view: View | null, settled: boolean, from: { current: Move }) => void} move  moves all other charts
+ * @property {(follow: { current: Move }) => () => void} join  adds a chart; returns a function that
+ *   removes it
+ * @property {(view: View | null, settled: boolean, from: { current: Move }) => void} move  moves
+ *   all other charts
  */

@@ -1,4 +1,5 @@
-// Lines are fetched once, again when their run changed, and for a view only if that shows more points.
+// Lines are fetched once, again when their run changed, and for a view only if that shows more
+// points.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -7,7 +7,10 @@ import { Choice, Pick } from "tbcore/lib/controls.js";
 import { BASE_CHOICES, options, SHOW_CHOICES } from "./options.js";
 import { Results, SearchBox } from "./search.js";
 
-/** What the toolbar has for texts. @param {{ host: import("tbcore/host.js").Host, search: import("./search.js").Search }} props */
+/**
+ * What the toolbar has for texts.
+ * @param {{ host: import("tbcore/host.js").Host, search: import("./search.js").Search }} props
+ */
 export function Controls({ host, search }) {
   const { show, from, base } = options.parse(host.settings.value);
   return html`

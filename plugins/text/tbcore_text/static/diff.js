@@ -4,7 +4,10 @@
 
 /** Unchanged lines shown before and after a change. */
 const CONTEXT_LINES = 3;
-/** Largest number of changes to search for. Texts with more have little in common, and the work is quadratic in it. */
+/**
+ * Largest number of changes to search for. Texts with more have little in common, and the work is
+ * quadratic in it.
+ */
 const MAX_CHANGES = 1000;
 
 /**
@@ -77,14 +80,18 @@ function diffWords(before, after) {
   return { removed, added };
 }
 
-/** Splits a line into numbers, words, runs of spaces, and other characters one by one. @param {string} line @returns {string[]} */
+/**
+ * Splits a line into numbers, words, runs of spaces, and other characters one by one.
+ * @param {string} line
+ * @returns {string[]}
+ */
 function wordsOf(line) {
   return line.match(/\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\p{L}\p{N}_])|[\p{L}\p{N}_]+|\s+|./gsu) ?? [];
 }
 
 /**
- * The shortest edit script between two lists, by Myers' algorithm. Each entry has items that both lists share, then
- * those that are removed from `a` and added from `b` after them.
+ * The shortest edit script between two lists, by Myers' algorithm. Each entry has items that both
+ * lists share, then those that are removed from `a` and added from `b` after them.
  * @param {readonly string[]} a
  * @param {readonly string[]} b
  * @returns {{ same: string[], removed: string[], added: string[] }[]}
@@ -110,7 +117,8 @@ export function diffLists(a, b) {
 }
 
 /**
- * The edit script as a list of single edits, in order. Lists that differ too much are removed and added as a whole.
+ * The edit script as a list of single edits, in order. Lists that differ too much are removed and
+ * added as a whole.
  * @param {readonly string[]} a
  * @param {readonly string[]} b
  * @returns {["same" | "removed" | "added", string][]}
@@ -144,8 +152,9 @@ function edits(a, b) {
 }
 
 /**
- * The forward pass of Myers' algorithm. Entry d is the state before the round with d changes: its element `k + d + 1` is
- * the furthest x reached on diagonal k = x - y. The edit script is traced back through all entries.
+ * The forward pass of Myers' algorithm. Entry d is the state before the round with d changes: its
+ * element `k + d + 1` is the furthest x reached on diagonal k = x - y. The edit script is traced
+ * back through all entries.
  * @param {readonly string[]} a
  * @param {readonly string[]} b
  * @returns {Int32Array[] | null} null if there are more than MAX_CHANGES changes

@@ -1,5 +1,6 @@
 /**
- * Highlights text without changing elements, by the CSS Custom Highlight API. Browsers without it highlight nothing.
+ * Highlights text without changing elements, by the CSS Custom Highlight API. Browsers without it
+ * highlight nothing.
  */
 
 /** Most highlights in one element. */

@@ -1,6 +1,7 @@
 /**
- * Turns the server's parsed Markdown into elements. No HTML is involved: only the elements and attributes listed here
- * are created. An unknown element is replaced by its contents, and an unknown attribute is dropped.
+ * Turns the server's parsed Markdown into elements. No HTML is involved: only the elements and
+ * attributes listed here are created. An unknown element is replaced by its contents, and an
+ * unknown attribute is dropped.
  */
 
 import { h } from "preact";

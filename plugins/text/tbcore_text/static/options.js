@@ -1,8 +1,8 @@
 /**
  * The options of the text tab, with their defaults and valid values.
  *
- * `show`: "text" (rendered Markdown), "source" (as logged) or "changes" (differences from the base step).
- * `from`: what the base step is: "before" (the previous step), "first", or "step" (the step `base`).
+ * `show`: "text" (rendered Markdown), "source" (as logged) or "changes" (since the base step).
+ * `from`: the base step: "before" (the previous step), "first", or "step" (the step `base`).
  */
 
 import { Options } from "tbcore/lib/options.js";

@@ -1,6 +1,6 @@
 /**
- * Search in all texts of the selected runs and tags. The server reads texts from their files, for about a second per
- * request. After a few requests the search pauses until the reader continues it.
+ * Search in all texts of the selected runs and tags. The server reads texts from their files, for
+ * about a second per request. After a few requests the search pauses until the reader continues it.
  */
 
 import { signal } from "@preact/signals-core";
@@ -68,7 +68,10 @@ export class Search {
     await this.#reportErrors(abortSignal, () => this.#search(abortSignal));
   }
 
-  /** Sends requests until everything is searched or the search pauses. @param {AbortSignal} abortSignal */
+  /**
+   * Sends requests until everything is searched or the search pauses.
+   * @param {AbortSignal} abortSignal
+   */
   async #search(abortSignal) {
     for (let i = 1; i <= MAX_REQUESTS_IN_A_ROW; i++) {
       const { found, numRead, next } = this.results.value;
@@ -82,7 +85,11 @@ export class Search {
     }
   }
 
-  /** Reports an error of the search in its results. @param {AbortSignal} abortSignal @param {() => Promise<void>} search */
+  /**
+   * Reports an error of the search in its results.
+   * @param {AbortSignal} abortSignal
+   * @param {() => Promise<void>} search
+   */
   async #reportErrors(abortSignal, search) {
     try {
       await search();
@@ -94,7 +101,8 @@ export class Search {
 }
 
 /**
- * Appends newly found series. If the search paused within a series, the new matches are added to that series.
+ * Appends newly found series. If the search paused within a series, the new matches are added to
+ * that series.
  * @param {FoundSeries[]} found
  * @param {FoundSeries[]} more
  */

@@ -76,7 +76,10 @@ export function Text({ host, entry, url, run, tag, found, label, expanded, onBro
   </div>`;
 }
 
-/** The cells of a table of texts, or the only one. @param {{ entry: Entry, isSource: boolean }} props */
+/**
+ * The cells of a table of texts, or the only one.
+ * @param {{ entry: Entry, isSource: boolean }} props
+ */
 function Cells({ entry, isSource }) {
   const { cells, nodes } = entry;
   const elements = useMemo(() => nodes?.map((row) => row.map(elementsOf)), [nodes]);
@@ -95,7 +98,8 @@ function Cells({ entry, isSource }) {
  * The differences of a text from that of the base step.
  * @param {object} props
  * @param {Entry} props.entry
- * @param {import("tbcore/lib/answers.js").Params | null} props.query  for the base step; null if there is none
+ * @param {import("tbcore/lib/answers.js").Params | null} props.query  for the base step; null if
+ *   there is none
  * @param {{ index: number | null }} props.found
  * @param {import("tbcore/lib/answers.js").Answers<any>} props.baseAnswers
  */

@@ -44,8 +44,8 @@ test("unchanged lines are shown only near a change", () => {
 });
 
 test("the edit script turns one list into the other, with as few changes as possible", () => {
-  // All pairs of words of up to 4 letters from an alphabet of 2. The longest common subsequence has as many letters as
-  // the script leaves unchanged.
+  // All pairs of words of up to 4 letters from an alphabet of 2. The longest common subsequence has
+  // as many letters as the script leaves unchanged.
   const words = [""];
   for (const word of words) if (word.length < 4) words.push(`${word}a`, `${word}b`);
   for (const a of words) {

@@ -1,4 +1,4 @@
-/** A tab with one word: where one goes to when another one is left. */
+/** A tab with one word, which is opened to close the tab of the plugin under test. */
 export default {
   render(host) {
     host.element.textContent = "blank";

@@ -1,10 +1,10 @@
 /**
- * Watches what a page does, from before its first script: what is begun and never ended, and by whose code.
- * "Whose" is the plugin whose files are on the stack.
+ * Records what a page does, starting before its first script: listeners, timers, connections and observers
+ * that are not removed, with the plugin whose code created them. That is the plugin with a file on the stack.
  */
 (() => {
   Error.stackTraceLimit = 60;
-  /** @type {Map<object | number, { kind: string, what: string, whose: string, where: string }>} */
+  /** @type {Map<object | number, { kind: string, what: string, plugin: string, where: string }>} */
   const live = new Map();
   const frames = {};
   let pending = 0;
@@ -14,7 +14,7 @@
   function origin() {
     const stack = new Error().stack ?? "";
     const found = /\/static\/plugins\/([^/\s]+)\/([^\s)]*)/.exec(stack);
-    return found ? { whose: found[1], where: found[2] } : { whose: "", where: "" };
+    return found ? { plugin: found[1], where: found[2] } : { plugin: "", where: "" };
   }
 
   function begin(kind, what) {
@@ -23,8 +23,8 @@
     return key;
   }
 
-  // Listeners on what outlives a tab.
-  const outlives = (target) =>
+  // Listeners on objects that outlive a tab.
+  const outlivesTab = (target) =>
     target === window ||
     target === document ||
     target === document.documentElement ||
@@ -43,7 +43,7 @@
     const target = this ?? window;
     const capture = typeof options === "boolean" ? options : Boolean(options?.capture);
     const signal = options?.signal;
-    if (callback && outlives(target) && !signal?.aborted && find(target, type, callback, capture) < 0) {
+    if (callback && outlivesTab(target) && !signal?.aborted && find(target, type, callback, capture) < 0) {
       listeners.push({ target, type, callback, capture, key: begin("listener", `${type} on ${target.constructor?.name}`) });
       const end = () => forget(target, type, callback, capture);
       if (signal) addEventListener.call(signal, "abort", end, { once: true });
@@ -56,7 +56,7 @@
     return removeEventListener.call(this ?? window, type, callback, options);
   };
 
-  // Timers, and frames that are asked for again and again.
+  // Timers, and animation frames.
   const timers = new Map();
   for (const [set, clear, repeats] of [
     ["setInterval", "clearInterval", true],
@@ -82,8 +82,8 @@
   }
   const { requestAnimationFrame } = window;
   window.requestAnimationFrame = (callback) => {
-    const { whose } = origin();
-    frames[whose] = (frames[whose] ?? 0) + 1;
+    const { plugin } = origin();
+    frames[plugin] = (frames[plugin] ?? 0) + 1;
     return requestAnimationFrame.call(window, callback);
   };
 
@@ -101,7 +101,7 @@
     };
   }
 
-  // Observers, without holding on to what they observe.
+  // Observers. The targets are in a WeakSet, so that they can be garbage collected.
   for (const name of ["ResizeObserver", "IntersectionObserver", "MutationObserver", "PerformanceObserver"]) {
     const Original = window[name];
     window[name] = class extends Original {
@@ -138,40 +138,40 @@
       pending--;
       quietSince = performance.now();
     };
-    const answer = fetch.call(window, input, init);
-    answer.then(done, done);
-    return answer;
+    const response = fetch.call(window, input, init);
+    response.then(done, done);
+    return response;
   };
 
-  const plugin = (name) => document.querySelector(`.plugin[data-plugin="${CSS.escape(name)}"]`);
-  const drawn = (name) => plugin(name)?.shadowRoot?.querySelector(".tb-plugin");
+  const pluginElement = (name) => document.querySelector(`.plugin[data-plugin="${CSS.escape(name)}"]`);
+  const content = (name) => pluginElement(name)?.shadowRoot?.querySelector(".tb-plugin");
   const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 
   globalThis.watch = {
     requests,
-    /** What went wrong with the tab, as the shell says it. */
-    trouble: () => [...document.querySelectorAll(".notice.failure, .uncaught-error")].map((one) => one.innerText),
-    /** Whether the tab has drawn something, and asks for nothing any more. */
+    /** The shell's error notices about the tab. */
+    notices: () => [...document.querySelectorAll(".notice.failure, .uncaught-error")].map((one) => one.innerText),
+    /** Whether the tab shows something, and has had no pending requests for `quiet` ms; or has failed. */
     isReady: (name, quiet) =>
       document.querySelector(".notice.failure") !== null ||
-      (drawn(name)?.childNodes.length > 0 &&
+      (content(name)?.childNodes.length > 0 &&
         document.querySelector(".opening") === null &&
         pending === 0 &&
         performance.now() - quietSince > quiet),
-    isDrawn: (name) => drawn(name)?.childNodes.length > 0,
-    isLeft: (name) => plugin(name) === null,
-    /** What a plugin has begun and not ended. */
-    left: (name) => [...live.values()].filter(({ whose }) => whose === name),
+    isDrawn: (name) => content(name)?.childNodes.length > 0,
+    isLeft: (name) => pluginElement(name) === null,
+    /** What a plugin has created and not removed. */
+    left: (name) => [...live.values()].filter(({ plugin }) => plugin === name),
     frames: (name) => frames[name] ?? 0,
     total: () => live.size,
-    /** Elements outside of the page's own, and sheets of styles. */
+    /** HTML of all elements outside of the page's own root. */
     outside: () =>
       [...document.querySelectorAll("html *")].filter((one) => !one.closest("#app")).map((one) => one.outerHTML.slice(0, 120)),
     sleep,
     async openAndLeave(name, blank, rounds) {
-      const until = async (test, most) => {
-        const end = performance.now() + most;
-        while (!test() && performance.now() < end) await sleep(15);
+      const until = async (test, timeout) => {
+        const deadline = performance.now() + timeout;
+        while (!test() && performance.now() < deadline) await sleep(15);
       };
       for (let round = 0; round < rounds; round++) {
         location.hash = name;
@@ -181,21 +181,21 @@
       }
     },
 
-    /** Whether the page or the tab is wider than the window. */
+    /** HTML of up to three elements that make the page or the tab wider than the window. */
     overflow(name) {
-      const wide = [document.documentElement, document.body, document.querySelector("main"), drawn(name)].filter(
+      const wide = [document.documentElement, document.body, document.querySelector("main"), content(name)].filter(
         (one) => one && one.scrollWidth > one.clientWidth + 1,
       );
       if (wide.length === 0) return [];
       const right = document.documentElement.clientWidth;
-      const guilty = [...(drawn(name)?.querySelectorAll("*") ?? [])].filter((one) => one.getBoundingClientRect().right > right + 1);
-      return guilty.length ? guilty.slice(0, 3).map(shown) : wide.map(shown);
+      const causes = [...(content(name)?.querySelectorAll("*") ?? [])].filter((one) => one.getBoundingClientRect().right > right + 1);
+      return causes.length ? causes.slice(0, 3).map(shown) : wide.map(shown);
     },
 
-    /** Text of the tab that hardly differs from what is behind it: its contrast is below `least`. */
-    faint(name, least) {
+    /** Descriptions of up to five texts whose contrast to their background is below `minimum`. */
+    lowContrast(name, minimum) {
       const found = new Map();
-      const root = drawn(name);
+      const root = content(name);
       if (!root) return [];
       const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
       while (walker.nextNode()) {
@@ -207,18 +207,18 @@
         if (width < 2 || height < 2) continue;
         const style = getComputedStyle(element);
         const isSVG = element instanceof SVGElement;
-        // What lies behind text in a drawing is another shape, and not an ancestor.
+        // The background of a text in an SVG is another shape, not an ancestor.
         if (isSVG) continue;
         const behind = background(element);
         if (behind === null) continue;
         const ratio = contrast(over(color(style.color), behind), behind);
-        if (ratio < least) found.set(text.slice(0, 40), `${ratio.toFixed(1)}: ${shown(element)}`);
+        if (ratio < minimum) found.set(text.slice(0, 40), `${ratio.toFixed(1)}: ${shown(element)}`);
       }
-      return [...found].slice(0, 5).map(([text, what]) => `“${text}” has ${what}`);
+      return [...found].slice(0, 5).map(([text, what]) => `“${text}” has a contrast of ${what}`);
     },
 
-    /** Whether names from the log have become elements. */
-    markup: (name) => document.body.id === "tbcore-markup" || Boolean(drawn(name)?.querySelector("#tbcore-markup")),
+    /** Whether names from the log became elements. */
+    markup: (name) => document.body.id === "tbcore-markup" || Boolean(content(name)?.querySelector("#tbcore-markup")),
   };
 
   const shown = (element) => element.cloneNode(false).outerHTML.slice(0, 160);
@@ -233,7 +233,7 @@
     return [r, g, b, a / 255];
   }
   const over = ([r, g, b, a], [r2, g2, b2]) => [r * a + r2 * (1 - a), g * a + g2 * (1 - a), b * a + b2 * (1 - a), 1];
-  /** The colour behind an element; null where it is a picture. */
+  /** The background colour of an element; null if it is an image. */
   function background(element) {
     const layers = [];
     for (let at = element; at; at = at.assignedSlot ?? at.parentElement ?? at.getRootNode().host) {

@@ -1,4 +1,4 @@
-"""What a chart asks, read from the JSON body of its request and checked."""
+"""Request parsing: reads and validates the JSON bodies of requests for charts and downloads."""
 
 from __future__ import annotations
 
@@ -15,79 +15,86 @@ from tbcore_scalars.bands import Spread
 from tbcore_scalars.windows import Axis, Scale
 
 MAX_PIXELS = 20_000
+"""Maximum width of a chart."""
 MAX_BOUND = 1e300
-"""Distances between two such bounds, and three times that, are finite."""
+"""Maximum absolute value of `from` and `to`. Three times their distance is still a finite float."""
 WINDOW_FIELDS = {"tag", "x", "from", "to", "pixels", "scale", "smoothing"}
 Format = Literal["csv", "json"]
 Choice = TypeVar("Choice", bound=str)
 
 
 class Window(NamedTuple):
-    """The part of a chart that is looked at."""
+    """The visible range of a chart, and how it is drawn."""
 
     axis: Axis
     start: float | None
-    """None: wherever the runs begin."""
+    """None for the smallest x of all runs."""
     stop: float | None
+    """None for the largest x of all runs."""
     pixels: int
+    """Width of the chart."""
     scale: Scale
+    """Scale of the x axis."""
     smoothing: float
-    """At least 0, less than 1."""
+    """Weight of the moving average, from 0 to below 1."""
 
 
-class LinesQuestion(NamedTuple):
-    """The lines of some runs in a window."""
+class LinesRequest(NamedTuple):
+    """A request for the lines of some runs in a window."""
 
     tag: str
     runs: Sequence[str]
     window: Window
     margin: float
-    """How much to send beyond the window on either side, as a share of it."""
+    """How much to include beyond the window on each side, as a fraction of the window."""
     known: Mapping[str, str]
-    """Run to generation: of what the client has of this very window."""
+    """Run to the generation of the data that the client already has for the same request."""
 
 
-class BandsQuestion(NamedTuple):
-    """The bands of some groups of runs in a window."""
+class BandsRequest(NamedTuple):
+    """A request for the bands of some groups of runs in a window."""
 
     tag: str
     groups: Mapping[str, Sequence[str]]
+    """Name of each group to its runs."""
     window: Window
     spread: Spread
 
 
-class DownloadQuestion(NamedTuple):
-    """All points of some tags of some runs."""
+class DownloadRequest(NamedTuple):
+    """A request for all points of some tags of some runs."""
 
     tags: Sequence[str]
     runs: Sequence[str]
     format: Format
 
 
-def lines_question(request: Request) -> LinesQuestion:
-    """Raises BadRequestError with what is wrong, as the others do."""
+def parse_lines_request(request: Request) -> LinesRequest:
+    """The LinesRequest in a request's body. Raises BadRequestError if it is invalid."""
     body = _body(request, WINDOW_FIELDS | {"runs", "margin", "known"})
     known = body.get("known", {})
     if not _is_mapping_of(known, str):
-        raise _bad("known", "an object of run to generation", known)
+        raise _bad("known", "an object that maps runs to generations", known)
     margin = _number(body, "margin", 0, 1, "a number from 0 to 1")
-    return LinesQuestion(text_in(body, "tag"), _names(body, "runs"), _window(body), margin, known)
+    return LinesRequest(text_in(body, "tag"), _names(body, "runs"), _window(body), margin, known)
 
 
-def bands_question(request: Request) -> BandsQuestion:
+def parse_bands_request(request: Request) -> BandsRequest:
+    """The BandsRequest in a request's body. Raises BadRequestError if it is invalid."""
     body = _body(request, WINDOW_FIELDS | {"groups", "spread"})
     groups = body.get("groups")
     if not isinstance(groups, dict) or not all(map(_is_names, groups.values())):
-        raise _bad("groups", "an object of name to an array of runs", groups)
+        raise _bad("groups", "an object that maps names to arrays of runs", groups)
     groups = {name: list(dict.fromkeys(runs)) for name, runs in groups.items()}
     spread = _choice(body, "spread", get_args(Spread))
-    return BandsQuestion(text_in(body, "tag"), groups, _window(body), spread)
+    return BandsRequest(text_in(body, "tag"), groups, _window(body), spread)
 
 
-def download_question(request: Request) -> DownloadQuestion:
+def parse_download_request(request: Request) -> DownloadRequest:
+    """The DownloadRequest in a request's body. Raises BadRequestError if it is invalid."""
     body = _body(request, {"tags", "runs", "format"})
     form = _choice(body, "format", get_args(Format))
-    return DownloadQuestion(_names(body, "tags"), _names(body, "runs"), form)
+    return DownloadRequest(_names(body, "tags"), _names(body, "runs"), form)
 
 
 def _body(request: Request, allowed: set[str]) -> dict[str, Any]:
@@ -95,14 +102,14 @@ def _body(request: Request, allowed: set[str]) -> dict[str, Any]:
     unknown = sorted(body.keys() - allowed)
     if unknown:
         known = ", ".join(sorted(allowed))
-        raise BadRequestError(f'unknown field "{_shown(unknown[0])}"; known: {known}')
+        raise BadRequestError(f'unknown field "{_shown(unknown[0])}"; expected one of {known}')
     return body
 
 
 def _window(body: Mapping[str, Any]) -> Window:
     start, stop = _bound(body, "from"), _bound(body, "to")
     if start is not None and stop is not None and start > stop:
-        raise BadRequestError(f'"from" must not be above "to", got {start} and {stop}')
+        raise BadRequestError(f'"from" must not be greater than "to", got {start} and {stop}')
     pixels = body.get("pixels", 1000)
     if type(pixels) is not int or not 1 <= pixels <= MAX_PIXELS:
         raise _bad("pixels", f"an integer from 1 to {MAX_PIXELS}", pixels)
@@ -116,18 +123,18 @@ def _names(body: Mapping[str, Any], field: str) -> list[str]:
 
 
 def _choice(body: Mapping[str, Any], field: str, choices: Sequence[Choice]) -> Choice:
-    """The first one when the field is not there."""
+    """The value of a field with fixed choices, by default the first."""
     given = body.get(field, choices[0])
     if given not in choices:
         raise _bad(field, f"one of {', '.join(choices)}", given)
     return choices[choices.index(given)]
 
 
-def _number(body: Mapping[str, Any], field: str, low: float, high: float, wanted: str) -> float:
-    """0 when the field is not there."""
+def _number(body: Mapping[str, Any], field: str, low: float, high: float, expected: str) -> float:
+    """The value of a numeric field, by default 0."""
     number = body.get(field, 0)
     if type(number) not in (int, float) or not low <= number <= high:
-        raise _bad(field, wanted, number)
+        raise _bad(field, expected, number)
     return float(number)
 
 
@@ -148,11 +155,11 @@ def _is_mapping_of(value: Any, kind: type) -> bool:
     return isinstance(value, dict) and all(isinstance(entry, kind) for entry in value.values())
 
 
-def _bad(field: str, wanted: str, given: Any) -> BadRequestError:
+def _bad(field: str, expected: str, given: Any) -> BadRequestError:
     shown = _shown(orjson.dumps(given).decode())
-    return BadRequestError(f'"{field}" must be {wanted}, got {shown}')
+    return BadRequestError(f'"{field}" must be {expected}, got {shown}')
 
 
 def _shown(text: str) -> str:
-    # The answer may escape each character with ten, and is to stay readable.
+    # Short, because the response may need up to ten characters to escape each of these.
     return text[:80]
