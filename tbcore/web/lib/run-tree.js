@@ -52,11 +52,11 @@ export function treeRows(runs, isOpen) {
   }
   /** @type {Row[]} */
   const rows = [];
-  list(root, 0);
+  addRows(root, 0);
   return rows;
 
-  /** @param {Node} parent @param {number} depth */
-  function list(parent, depth) {
+  /** Adds the rows of a folder's children. @param {Node} parent @param {number} depth */
+  function addRows(parent, depth) {
     const children = parent.children ?? [];
     for (let i = 0; i < children.length; i++) {
       let node = children[i];
@@ -70,7 +70,7 @@ export function treeRows(runs, isOpen) {
       const key = node.children ? `folder:${name}` : name;
       const open = node.children !== null && isOpen(key);
       rows.push({ kind, key, name, label, depth, position: i + 1, numSiblings: children.length, runs, isOpen: open });
-      if (open) list(node, depth + 1);
+      if (open) addRows(node, depth + 1);
     }
   }
 }

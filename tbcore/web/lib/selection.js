@@ -41,7 +41,7 @@ export function checkedRuns(selection, runs) {
  * @returns {Selection}
  */
 export function setChecked(selection, names, checked, runs) {
-  const { base, except } = explicit(selection, runs);
+  const { base, except } = withoutAuto(selection, runs);
   const next = new Set(except);
   for (const name of names) {
     if (checked === (base === "all")) next.delete(name);
@@ -49,7 +49,7 @@ export function setChecked(selection, names, checked, runs) {
   }
   const all = runs.length > 0 && runs.every((run) => next.has(run));
   if (all) return { base: base === "all" ? "none" : "all", except: new Set() };
-  return shorter({ base, except: next }, runs);
+  return withFewerExceptions({ base, except: next }, runs);
 }
 
 /**
@@ -59,18 +59,17 @@ export function setChecked(selection, names, checked, runs) {
  * @returns {Selection}
  */
 export function onlyRuns(names, runs) {
-  return shorter({ base: "none", except: new Set(names) }, runs);
+  return withFewerExceptions({ base: "none", except: new Set(names) }, runs);
 }
 
 /**
- * The same checked runs, with the base that has fewer exceptions, if there are more than AUTO_LIMIT
- * exceptions. A few exceptions keep their base, because it says whether new runs will be checked.
- * With many, the user most likely did not mean that.
+ * The same checked runs, with the base that has fewer exceptions. A selection with at most
+ * AUTO_LIMIT exceptions keeps its base, because the base decides whether new runs are checked.
  * @param {Selection} selection
  * @param {readonly string[]} runs
  * @returns {Selection}
  */
-function shorter({ base, except }, runs) {
+function withFewerExceptions({ base, except }, runs) {
   if (except.size <= AUTO_LIMIT) return { base, except };
   const others = runs.filter((run) => !except.has(run));
   if (others.length >= except.size) return { base, except };
@@ -83,7 +82,7 @@ function shorter({ base, except }, runs) {
  * @param {readonly string[]} runs
  * @returns {Selection}
  */
-function explicit(selection, runs) {
+function withoutAuto(selection, runs) {
   if (selection.base !== "auto") return selection;
   if (runs.length <= AUTO_LIMIT) return { base: "all", except: new Set() };
   return { base: "none", except: checkedRuns(selection, runs) };
