@@ -738,7 +738,7 @@ def test_a_missing_es_module_is_a_warning(
     [plugin] = load_plugins()
 
     assert plugin.error is None
-    assert "its module 'static/index.js' is not there" in caplog.text
+    assert "the module 'static/index.js' does not exist" in caplog.text
 
 
 # Mounting ----------------------------------------------------------------------------------------
@@ -777,8 +777,8 @@ def test_hooks_get_what_they_ask_for() -> None:
         (lambda: sys.exit(1), "failed in routes: SystemExit: 1"),
         (lambda: None, "routes returned NoneType, not a sequence of Route"),
         (lambda: "/x", "routes returned str, not a sequence of Route"),
-        (lambda: [hello], "routes has function among its routes"),
-        (lambda: [Mount("/x", routes=[])], "routes has Mount among its routes"),
+        (lambda: [hello], "routes returned function among its routes"),
+        (lambda: [Mount("/x", routes=[])], "routes returned Mount among its routes"),
         (lambda: [Route("x", hello)], "Routed paths must start with '/'"),
         (lambda: [Route("/x/", hello)], "has the path '/x/', which is not valid"),
         (lambda: [Route("//x", hello)], "has the path '//x', which is not valid"),
@@ -839,7 +839,7 @@ def test_with_dev_faults_are_raised(distributions: Distributions) -> None:
         load_plugins(strict=True)
     with pytest.raises(PluginError, match="is not installed"):
         load_plugins(only=["none"], strict=True)
-    with pytest.raises(PluginError, match="does not exist"):
+    with pytest.raises(PluginError, match="there is no hook"):
         load_plugins(only=(), extra={"made": make_plugin(is_activ=lambda: True)}, strict=True)
     [plugin] = load_plugins(only=(), extra={"made": make_plugin(routes=lambda: 1 / 0)}, strict=True)
     with pytest.raises(ZeroDivisionError):
