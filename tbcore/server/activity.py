@@ -17,8 +17,8 @@ from tbcore.tuning import Tuning
 logger = logging.getLogger(__name__)
 
 STRICT_TIMEOUT_SECONDS = 60.0
-"""In place of `Tuning.plugin_timeout_seconds` for plugins that are loaded with `strict`: a plugin's
-own tests must not depend on how busy the machine is."""
+"""Timeout of the hook of a plugin that is loaded with `strict`, in place of the one in `Tuning`: a
+plugin's own tests must not depend on how busy the machine is."""
 
 
 class Activity:
