@@ -43,17 +43,18 @@ _PAUSE_FACTOR = 4
 """The pause after a pass is at least this many times as long as the pass. Otherwise frequent
 changes in a large logdir would keep a processor busy."""
 _MAX_LINES_PER_REPORT = 20
-"""Lines logged at once: there may be a thousand unreadable files."""
+"""Number of lines logged at once: there may be a thousand unreadable files."""
 
 _SIZE_SCAN_SECONDS = 0.02
 """Time limit for adding up file sizes, before a helper process is started. A logdir that takes
 longer counts as large."""
 _MAX_BATCH_BYTES = 1 << 24
-"""Bytes in one batch of work for the helper. They are published when the whole batch is back."""
+"""Size of one batch of runs for the helper. Its runs are published when the whole batch is back."""
 _MAX_ASSIGNED_RUN_BYTES = 1 << 26
-"""Longer runs are not assigned to the helper: the loader publishes them while it reads them."""
+"""Size of the longest run that is assigned to the helper. The loader reads longer ones, and
+publishes them while it does."""
 _MAX_ASSIGNED_BATCHES = 2
-"""Batches that the helper has at a time: the one it reads, and the next one."""
+"""Number of batches that the helper has at a time: the one it reads, and the next one."""
 
 
 class Loader:

@@ -47,13 +47,14 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _MAX_NAMES_COMPARED = 200
-"""Names that are compared with a wrong one: for long names each comparison takes a millisecond."""
+"""Number of names that a wrong name is compared with. For long names, one comparison takes a
+millisecond."""
 _MAX_NAME_CHARS = 200
 """Length at which names are cut in messages."""
 _MAX_WARNED_TAGS = 100
-"""Tags whose unreadable items are logged; more lines would help nobody."""
+"""Number of tags whose unreadable items are logged; more lines would not help."""
 _MAX_CACHED_CLAIMS = 64
-"""Results of `tags` that are cached; there are about as many claims as plugins."""
+"""Number of results of `tags` that are cached; there are about as many claims as plugins."""
 _NO_TIMES: Mapping[str, float] = {}
 
 
@@ -75,7 +76,7 @@ class RunDetails(NamedTuple):
     name: str
     first_event_time: float | None
     last_event_time: float | None
-    """When the last event of any file was written; of several files, the latest of these times."""
+    """When the last event was written; of several files, the latest of their last events."""
     modified: float | None
     """When the newest event file was written to, as of the last scan of the logdir."""
     nonfinite_tags: tuple[str, ...]
@@ -92,7 +93,7 @@ class TagsByRun(Mapping[str, list[str]]):
         self._json: bytes | None = None
 
     def as_json(self) -> bytes:
-        """The whole mapping as JSON, which is made once: every page requests these megabytes.
+        """The whole mapping as JSON. It is made once: it may be megabytes, and every page requests it.
 
         Raises TypeError for names that are not valid Unicode.
         """
@@ -123,7 +124,7 @@ class _CachedAnswers:
 
     def __init__(self, generation: int) -> None:
         self.generation = generation
-        """The generation from which on the results are valid."""
+        """The first generation for which the results are valid."""
         self.tags: dict[ClaimsKey, TagsByRun] = {}
         """Results of `Multiplexer.tags`."""
         self.kinds: frozenset[Kind] | None = None

@@ -70,7 +70,7 @@ def priorities(ordinals: NDArray[np.int64]) -> NDArray[np.uint64]:
     for start in range(0, len(ordinals), _BLOCK_ROWS):
         z = mixed[start : start + _BLOCK_ROWS]
         z[:] = ordinals[start : start + _BLOCK_ROWS].view(np.uint64)
-        # Without adding 1, the priority of ordinal 0 would be 0, the lowest of all.
+        # Without adding 1, the priority of ordinal 0 would be 0, and row 0 in every sample.
         z += np.uint64(1)
         z *= np.uint64(0x9E3779B97F4A7C15)
         z ^= z >> np.uint64(30)
@@ -82,10 +82,10 @@ def priorities(ordinals: NDArray[np.int64]) -> NDArray[np.uint64]:
 
 
 class _Candidates(NamedTuple):
-    """The rows that are in the sample of k at some length of the series, up to a certain length."""
+    """The rows of a series that can be in a sample of k, for one k."""
 
     num_rows: int
-    """The first this many rows of the series were considered."""
+    """Number of rows that were considered, from the start of the series."""
     rows: Rows
     """Shape (num_candidates,), ascending."""
     priorities: NDArray[np.uint64]
@@ -109,13 +109,13 @@ class Sampler:
 
     def __init__(self) -> None:
         self._candidates: dict[int, _Candidates] = {}
-        """The candidates by k."""
+        """Candidates by k."""
 
     def sampled_rows(self, n: int, k: int, ordinals_of: Callable[[int, int], Rows]) -> Rows:
         """A sample of k of the first n rows, as ascending row indexes; read-only.
 
-        `ordinals_of(start, stop)` returns the ordinals of rows in `range(start, stop)`,
-        and always returns the same ones.
+        `ordinals_of(start, stop)` returns the ordinals of the rows in `range(start, stop)`, which
+        must never change.
         """
         if _keeps_all(n, k):
             return _read_only(np.arange(n, dtype=np.int64))

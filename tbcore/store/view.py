@@ -12,11 +12,11 @@ from tbcore.store.series import Series, SeriesBlock
 ClaimsKey = tuple[Claim, ...]
 
 _MAX_CACHED_CLAIMS = 64
-"""Results cached for each TagIndex; there are about as many claims as plugins."""
+"""Number of results that a TagIndex caches; there are about as many claims as plugins."""
 _MAX_CACHED_EXTENSIONS = 64
-"""Results cached for each RunSchema."""
+"""Number of results that a RunSchema caches."""
 _MAX_BLOCKS = 64
-"""Blocks of a LazyTagMap that is extended by further tables; most have a few."""
+"""Number of blocks up to which a LazyTagMap is extended; most maps have a few."""
 
 
 class FileRef(NamedTuple):
@@ -122,7 +122,7 @@ class SchemaEntry(NamedTuple):
 
 
 class RunSchema:
-    """The tags of a LazyTagMap, and where they are. Runs with equal tags share one object."""
+    """The tags of a LazyTagMap, and where their series are. Runs with equal tags share a schema."""
 
     __slots__ = ("_extensions", "entries", "tag_index")
 
@@ -130,7 +130,7 @@ class RunSchema:
         self.entries = entries
         """Entries by tag, in order of first appearance."""
         self.tag_index = TagIndex()
-        """Of the runs with this schema, until they get other tags."""
+        """The tag index of all runs with this schema, until they get other tags."""
         self._extensions: dict[RunSchema, RunSchema | None] = {}
         """Results of `extended_by`."""
 
@@ -139,9 +139,9 @@ class RunSchema:
         return RunSchema, (self.entries,)
 
     def extended_by(self, other: RunSchema, num_blocks: int) -> RunSchema | None:
-        """The schema of runs with `num_blocks` blocks of this schema, and blocks of the other.
+        """The schema of runs whose first `num_blocks` blocks have this one, and the others `other`.
 
-        None if a tag is in both.
+        None if a tag is in both schemas.
         """
         if other not in self._extensions:
             both = None
@@ -184,8 +184,8 @@ class RunView:
     first_event_time: float | None = None
     """When the first event was written, in seconds since the epoch; None if there is no event."""
     last_event_time: float | None = None
-    """When the last event of any file was written, in seconds since the epoch; None if there is no
-    event. If there are several files, it is the latest of their last events."""
+    """When the last event was written, in seconds since the epoch; None if there is no event. Of
+    several files, the latest of their last events counts."""
     nonfinite_tags: tuple[str, ...] = ()
     """Tags with a scalar that is NaN or infinite, in order of first appearance."""
     tag_index: TagIndex = field(default_factory=TagIndex)
