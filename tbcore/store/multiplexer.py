@@ -93,7 +93,7 @@ class TagsByRun(Mapping[str, list[str]]):
         self._json: bytes | None = None
 
     def as_json(self) -> bytes:
-        """The whole mapping as JSON. It is made once: it may be megabytes, and every page requests it.
+        """The whole mapping as JSON, which may be megabytes. It is made once for all requests.
 
         Raises TypeError for names that are not valid Unicode.
         """
