@@ -1,4 +1,4 @@
-"""Text: what a training run writes in words, at every step."""
+"""Text: the texts that training runs log, at every step."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def plugin_info() -> PluginInfo:
         samples=100,
         order=70,
         api=1,
-        description="What a training run writes in words, at every step.",
+        description="The texts that training runs log, at every step.",
         how_to_log={
             "PyTorch": "from torch.utils.tensorboard import SummaryWriter\n\n"
             'with SummaryWriter("runs/first") as writer:\n'

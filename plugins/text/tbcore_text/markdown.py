@@ -1,12 +1,11 @@
-"""Markdown as a tree of harmless elements.
+"""Markdown: converts untrusted markdown to a tree of harmless elements.
 
-Anybody may have written what is in a log. So no HTML is taken over from it: what the parser finds
-becomes elements of a short list, with attributes of a shorter one, and everything else stays the
-text that it is. The page makes elements of the tree; `to_html` writes it for clients that want
-HTML.
+The content of a log is not trusted, so none of its HTML is passed on. Parsed markdown becomes
+elements from a fixed list, with a few allowed attributes, and everything else stays text. The front
+end creates DOM elements from the tree; `to_html` serializes it for clients that need HTML.
 
-HTML in a text is understood as far as it makes no more than such elements: people log `<br>` and
-`<pre>`. A tag that is none of these, such as the `<unk>` of a tokenizer, is shown as written.
+HTML tags in the text are accepted if they are on the list, since people log `<br>` and `<pre>`. Any
+other tag, such as a tokenizer's `<unk>`, is shown as text.
 """
 
 from __future__ import annotations
@@ -23,28 +22,31 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 Node = str | list[Any]
-"""A text, or an element: [tag, attributes, child nodes]. The same as JSON."""
+"""A text, or an element as [tag, attributes, child nodes]. This is also the JSON form."""
 Nodes = list[Node]
 Attributes = dict[str, str]
 
 MAX_LENGTH = 30_000
-"""Characters that are read as markdown: some take the parser a tenth of a millisecond each."""
+"""Maximum number of characters to parse. In the worst case the parser takes 0.1 ms for each."""
 MAX_NODES = 20_000
-"""A table with many columns can have far more cells than characters."""
+"""Maximum number of nodes, since a table with many columns can have more cells than characters."""
 _MAX_DEPTH = 40
-"""Elements inside each other. What is deeper is drawn flat."""
+"""Maximum nesting of elements. Deeper elements are dropped, and their content is kept."""
 
 _ABSOLUTE = re.compile(r"(?:https?://|mailto:)", re.IGNORECASE)
-"""Links that go where they say. Relative ones would be addresses of this server."""
+"""Matches allowed links. Relative links are not allowed: they would point to this server."""
 
 _NAMES = """
 a b blockquote br caption code dd del details div dl dt em h1 h2 h3 h4 h5 h6 hr i ins kbd li mark ol
 p pre samp small span strong sub summary sup table tbody td tfoot th thead tr u ul var
 """
 _TAGS = frozenset(_NAMES.split())
-"""Elements that may be written as HTML: none loads or runs anything, or changes what is around
-it. Not `s`: language models have a token of that name."""
+"""Elements accepted as HTML tags: none of them loads or runs anything, or affects what is around it.
+
+`s` is missing, because language models have a token of that name.
+"""
 _VOID = frozenset({"br", "hr"})
+"""Elements without content and end tag."""
 _TAG = r"<(?P<end>/?)(?P<tag>[a-zA-Z][a-zA-Z0-9]*)(?P<rest>(?:[\s/][^<>]*)?)>"
 _HTML = re.compile(rf"(?P<comment><!--.*?-->)|{_TAG}", re.DOTALL)
 _HTML_AFTER_COMMENTS = re.compile(rf"(?P<comment>(?!))|{_TAG}")
@@ -52,30 +54,30 @@ _HREF = re.compile(r"""\shref\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.I
 _ALIGN = re.compile(r"text-align:(left|center|right)")
 
 _PLAIN = re.compile(r"[^\W_](?:\w| (?=[^\W_]))*|-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
-"""A few words or a number, as most cells of tables are: nothing that markdown could mean."""
+"""Matches a few words or a number, like most table cells, which contain no markdown."""
 
 
 def to_nodes(sources: Sequence[str]) -> list[Nodes] | None:
-    """What each text says, as nodes; None when they are too long together, or have too many."""
+    """The nodes of each text; None if all texts together are too long or have too many nodes."""
     if sum(map(len, sources)) > MAX_LENGTH:
         return None
-    made: list[Nodes] = []
+    result: list[Nodes] = []
     num_left = MAX_NODES
     for source in sources:
         if _PLAIN.fullmatch(source):
-            made.append([["p", {}, [source]]])
+            result.append([["p", {}, [source]]])
             continue
         tree = _Tree(num_left)
         _add(tree, _parser().parse(source))
         if tree.num_left < 0:
             return None
         num_left = tree.num_left
-        made.append(tree.nodes)
-    return made
+        result.append(tree.nodes)
+    return result
 
 
 def to_html(nodes: Iterable[Node]) -> str:
-    """HTML of nodes, which a page can use as it is."""
+    """The nodes as HTML that is safe to insert into a page."""
     return "".join(
         escape(node, quote=False) if isinstance(node, str) else _element(*node) for node in nodes
     )
@@ -89,20 +91,26 @@ def _element(tag: str, attributes: Attributes, children: Nodes) -> str:
 
 
 class _Open(NamedTuple):
-    """An element that has not ended."""
+    """An element that has not been closed yet."""
 
     tag: str
-    is_html: bool  # written as HTML in the text: it may end anywhere, or never
+    is_html: bool
+    """Whether it was written as an HTML tag, whose end tag may be missing or misplaced."""
     children: Nodes
 
 
 class _Tree:
-    """Nodes as they come, from a parser whose own elements end where they should."""
+    """Builds the tree from start and end tags.
+
+    Tags from markdown are balanced; those written as HTML need not be.
+    """
 
     def __init__(self, num_left: int) -> None:
         self.nodes: Nodes = []
         self.num_left = num_left
+        """How many more nodes may be added; negative if there were too many."""
         self._open = [_Open("", False, self.nodes)]
+        """The open elements, outermost first."""
 
     def text(self, text: str) -> None:
         if text:
@@ -122,11 +130,13 @@ class _Tree:
         self._open.append(_Open(tag, is_html, children))
 
     def end(self, tag: str, *, is_html: bool = False) -> None:
-        at = len(self._open) - 1
-        while at > 0 and self._open[at].is_html and not (is_html and self._open[at].tag == tag):
-            at -= 1
-        if at > 0 and self._open[at].is_html == is_html:
-            del self._open[at:]
+        # An end tag from markdown closes all HTML elements inside its own. An HTML end tag is
+        # ignored if it would have to close an element from markdown.
+        i = len(self._open) - 1
+        while i > 0 and self._open[i].is_html and not (is_html and self._open[i].tag == tag):
+            i -= 1
+        if i > 0 and self._open[i].is_html == is_html:
+            del self._open[i:]
 
     def _append(self, node: Node) -> None:
         self.num_left -= 1
@@ -135,6 +145,7 @@ class _Tree:
 
 
 def _add(tree: _Tree, tokens: Iterable[Token]) -> None:
+    """Adds the parser's tokens to the tree."""
     for token in tokens:
         match token.type:
             case "inline":
@@ -150,9 +161,9 @@ def _add(tree: _Tree, tokens: Iterable[Token]) -> None:
             case "html_inline" | "html_block":
                 _add_html(tree, token.content)
             case "image":
-                # To load it would tell its server who reads this log, and when.
+                # A link, because loading the image would reveal to its server who reads this log.
                 source = str(token.attrs.get("src", ""))
-                tree.leaf("a", f"image: {token.content or source}", attributes=_leading_to(source))
+                tree.leaf("a", f"image: {token.content or source}", attributes=_href(source))
             case _ if token.nesting > 0:
                 if not token.hidden:
                     tree.start(token.tag, _attributes(token))
@@ -164,7 +175,7 @@ def _add(tree: _Tree, tokens: Iterable[Token]) -> None:
 
 
 def _attributes(token: Token) -> Attributes:
-    attributes = _leading_to(str(token.attrs.get("href", "")))
+    attributes = _href(str(token.attrs.get("href", "")))
     if "start" in token.attrs:
         attributes["start"] = str(token.attrs["start"])
     if align := _ALIGN.match(str(token.attrs.get("style", ""))):
@@ -173,9 +184,10 @@ def _attributes(token: Token) -> Attributes:
 
 
 def _add_html(tree: _Tree, content: str) -> None:
+    """Adds text that contains HTML: accepted tags as elements, everything else as text."""
     at = 0
-    # Behind the last end of a comment none is looked for: each beginning would be followed to the
-    # end of the text.
+    # After the last end of a comment, do not search for comments: every `<!--` would be scanned to
+    # the end of the text, which takes quadratic time.
     last = content.rfind("-->") + len("-->") if "-->" in content else 0
     tags = chain(_HTML.finditer(content, 0, last), _HTML_AFTER_COMMENTS.finditer(content, last))
     for found in tags:
@@ -192,26 +204,26 @@ def _add_html(tree: _Tree, content: str) -> None:
             tree.end(tag, is_html=True)
         else:
             tree.start(tag, _link(found["rest"]) if tag == "a" else {}, is_html=True)
-            # As in HTML, the line that `<pre>` stands in is none of its own.
+            # As in HTML, a line break directly after `<pre>` is ignored.
             at += tag == "pre" and content.startswith("\n", at)
     tree.text(unescape(content[at:]))
 
 
 def _link(attributes: str) -> Attributes:
     found = _HREF.search(attributes)
-    address = unescape(next(filter(None, found.groups()), "")) if found else ""
-    return _leading_to(address)
+    url = unescape(next(filter(None, found.groups()), "")) if found else ""
+    return _href(url)
 
 
-def _leading_to(address: str) -> Attributes:
-    # The parser takes none for an address, too, and that would be this very page.
-    return {"href": address} if _ABSOLUTE.match(address) else {}
+def _href(url: str) -> Attributes:
+    # The URL may be empty, which would be a link to this page.
+    return {"href": url} if _ABSOLUTE.match(url) else {}
 
 
 @cache
 def _parser() -> MarkdownIt:
-    """It keeps nothing between two texts, so threads may share it."""
-    # A server starts more often than somebody looks at texts.
+    """The parser, which has no state between texts, so threads can share it."""
+    # Imported here to keep server starts fast, since most never render any text.
     from markdown_it import MarkdownIt
 
     parser = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])

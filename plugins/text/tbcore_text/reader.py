@@ -1,4 +1,4 @@
-"""What a text means to a client: strings in rows, and what they say as markdown."""
+"""Reader: text values as tables of strings and as rendered markdown."""
 
 from __future__ import annotations
 
@@ -17,24 +17,28 @@ from tbcore_text.markdown import to_html, to_nodes
 Strings = NDArray[np.object_]
 
 MAX_LENGTH = 100_000
-"""Characters of one step that a page gets at once; the rest is a click away."""
+"""Maximum number of characters of one step that the front end gets without asking for more."""
 MAX_CELLS = 2_000
-"""Likewise of a table."""
+"""Maximum number of table cells of one step that the front end gets without asking for more."""
 
 
 def samples(value: Value, _metadata: object) -> list[Sample]:
-    """The text of one step as a page shows it; none where an array without elements was logged.
+    """The text of one step as a sample; an empty list if the logged array has no elements.
 
-    Its `fields` are `shape` as logged; `cells`, rows of strings, the first of them where `is_cut`;
-    `nodes`, rows of what each says as markdown (see `tbcore_text.markdown`), or None where that is
-    too much; and `length`, the characters of all. An array of rank 3 and more shows its first
-    table, as in TensorBoard. The bytes are the text itself, or CSV of all rows.
+    Its `fields` are:
+    - `shape`: the shape of the array as logged.
+    - `cells`: rows of strings; only the first ones if `is_cut`.
+    - `nodes`: rows of each cell's markdown as nodes, see `tbcore_text.markdown`; None if too long.
+    - `length`: the number of characters in all cells.
+
+    Of an array of rank 3 and more, the first table is used, as in TensorBoard. The sample's bytes
+    are the text itself, or all rows as CSV.
     """
     strings = text(value)
     if strings.size == 0:
         return []
-    table = rows_of(strings)
-    shown = _begin(table)
+    table = as_table(strings)
+    shown = _first_cells(table)
     nodes = to_nodes([cell for row in shown for cell in row])
     each = iter(nodes or ())
     length = sum(len(cell) for row in table.tolist() for cell in row)
@@ -52,16 +56,16 @@ def samples(value: Value, _metadata: object) -> list[Sample]:
     return [Sample(_to_csv(strings.reshape(-1, table.shape[1])), "text/csv", fields)]
 
 
-def rows_of(strings: Strings) -> Strings:
-    """Strings of any shape, but with elements, as a table of shape (rows, columns)."""
+def as_table(strings: Strings) -> Strings:
+    """A non-empty array of any shape as a table of shape (rows, columns)."""
     if strings.ndim > 2:
         strings = strings[(0,) * (strings.ndim - 2)]
     return strings if strings.ndim == 2 else strings.reshape(-1, 1)
 
 
 def html_of(strings: Strings, *, is_markdown: bool) -> str:
-    """As TensorBoard answers: one string as it is, anything else as a table."""
-    rows: list[list[str]] = rows_of(strings).tolist() if strings.size else []
+    """The HTML that TensorBoard returns: a scalar as its markdown, an array as a table."""
+    rows: list[list[str]] = as_table(strings).tolist() if strings.size else []
     cells = [cell for row in rows for cell in row]
     nodes = to_nodes(cells) if is_markdown else None
     if nodes is not None:
@@ -83,8 +87,8 @@ def html_of(strings: Strings, *, is_markdown: bool) -> str:
     return "\n".join(lines)
 
 
-def _begin(table: Strings) -> list[list[str]]:
-    """The first rows, as long as they are not too much; always some of the first."""
+def _first_cells(table: Strings) -> list[list[str]]:
+    """The first rows, within MAX_CELLS and MAX_LENGTH, but always part of the first row."""
     num_columns = min(table.shape[1], MAX_CELLS)
     rows: list[list[str]] = []
     left = MAX_LENGTH

@@ -1,4 +1,4 @@
-"""The addresses of texts: those that TensorBoard has, and those for pages."""
+"""Routes: those of TensorBoard's API, and those of the front end."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from tbcore.http import json_body, json_response, names_in, optional, required
 from tbcore.media import Media
 from tbcore.values import text
 from tbcore_text.reader import html_of, samples
-from tbcore_text.search import Asked, Place, search
+from tbcore_text.search import SearchPosition, SearchQuery, search
 
 
 def make_routes(multiplexer: Multiplexer, claims: Claims, num_samples: int) -> list[Route]:
-    """/text and /runs as TensorBoard has them; /tags, /steps, /step, /individualText and /search.
+    """/text and /runs as in TensorBoard; /tags, /steps, /step, /individualText and /search.
 
-    In /text a series is sampled to at most `num_samples` steps (0: all).
+    /text returns a sample of at most `num_samples` steps of a series; 0 means all.
     """
     media = Media(multiplexer, claims, samples)
 
@@ -42,7 +42,7 @@ def make_routes(multiplexer: Multiplexer, claims: Claims, num_samples: int) -> l
         return json_response({run: tags for run, tags in multiplexer.tags(claims).items() if tags})
 
     def find(request: Request) -> Response:
-        return json_response(search(multiplexer, claims, _asked(request)))
+        return json_response(search(multiplexer, claims, _search_query(request)))
 
     return [
         *media.routes(),
@@ -53,18 +53,20 @@ def make_routes(multiplexer: Multiplexer, claims: Claims, num_samples: int) -> l
     ]
 
 
-def _asked(request: Request) -> Asked:
+def _search_query(request: Request) -> SearchQuery:
     body = json_body(request)
     query = body.get("query")
     if not isinstance(query, str) or query == "":
-        raise BadRequestError('"query" must be a text that is not empty')
-    return Asked(query, names_in(body, "runs"), names_in(body, "tags"), _place(body.get("after")))
+        raise BadRequestError('"query" must be a string that is not empty')
+    return SearchQuery(
+        query, names_in(body, "runs"), names_in(body, "tags"), _search_position(body.get("after"))
+    )
 
 
-def _place(given: Any) -> Place | None:
+def _search_position(given: Any) -> SearchPosition | None:
     match given:
         case None:
             return None
         case {"run": str(run), "tag": str(tag), "ordinal": int() | None as ordinal}:
-            return Place(run, tag, ordinal)
-    raise BadRequestError('"after" must be what an answer had as "next"')
+            return SearchPosition(run, tag, ordinal)
+    raise BadRequestError('"after" must be the "next" of an earlier response')

@@ -1,4 +1,4 @@
-"""Search in texts: which steps of which series have some words."""
+"""Search: finds the steps of series whose text contains a string."""
 
 from __future__ import annotations
 
@@ -10,101 +10,108 @@ from typing import Any, NamedTuple
 from tbcore import Claims, DataLossError, DecodeError, Item, Multiplexer, NotFoundError
 from tbcore.values import text
 
-SECONDS = 1.0
-"""How long one answer may take. Texts lie in files, and there can be millions of them."""
+TIMEOUT_SECONDS = 1.0
+"""Time limit of one request. Texts are read from files, and there can be millions of them."""
 MAX_SERIES = 100
-"""Series with matches in one answer."""
-MAX_STEPS = 3
-"""Matches of one series. What is logged at each step is likely to have the same words again."""
-AROUND = 60
-"""Characters before and after a match that go with it."""
+"""Maximum number of series with matches in one response."""
+MAX_MATCHES_PER_SERIES = 3
+"""Maximum number of matches from one series, whose texts are often similar at every step."""
+CONTEXT_CHARACTERS = 60
+"""Number of characters returned before and after a match."""
 
 
-class Place(NamedTuple):
-    """Where a search goes on: with this series, before this ordinal (None: at its end)."""
+class SearchPosition(NamedTuple):
+    """Where a search continues: in this series, with the items before `ordinal`."""
 
     run: str
     tag: str
     ordinal: int | None
+    """None for all items of the series."""
 
 
-class Asked(NamedTuple):
-    """What is searched, and where."""
+class SearchQuery(NamedTuple):
+    """The string to find, and the series to search."""
 
-    query: str
+    text: str
     runs: Sequence[str]
     tags: Sequence[str]
-    after: Place | None  # where the last answer stopped
+    after: SearchPosition | None
+    """Where the previous response stopped; None to start from the beginning."""
 
 
-def search(multiplexer: Multiplexer, claims: Claims, asked: Asked) -> dict[str, Any]:
-    """Matches from the newest to the oldest of each series, and where to go on if there is more.
+def search(multiplexer: Multiplexer, claims: Claims, query: SearchQuery) -> dict[str, Any]:
+    """The matches in each series, newest first, and where to continue if there may be more.
 
-    Upper and lower case are the same.
+    Case is ignored.
     """
-    pattern = re.compile(re.escape(asked.query), re.IGNORECASE)
-    deadline = time.monotonic() + SECONDS
+    pattern = re.compile(re.escape(query.text), re.IGNORECASE)
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     found: list[dict[str, Any]] = []
     num_read = 0
-    for place in _series(multiplexer, claims, asked):
-        run, tag, before = place
+    for position in _series(multiplexer, claims, query):
+        run, tag, before = position
         if len(found) >= MAX_SERIES:
-            return {"found": found, "num_read": num_read, "next": place._asdict()}
+            return {"found": found, "num_read": num_read, "next": position._asdict()}
         try:
             items = multiplexer.items(run, tag, claims)
         except NotFoundError:
-            continue  # gone since it was listed
+            continue  # The run was deleted after it was listed.
         matches: list[dict[str, Any]] = []
-        for at in reversed(range(len(items))):
-            item = items[at]
+        for i in reversed(range(len(items))):
+            item = items[i]
             if before is not None and item.ordinal >= before:
                 continue
-            if len(matches) == MAX_STEPS:
+            if len(matches) == MAX_MATCHES_PER_SERIES:
                 break
-            # At least one is read, so that every answer is a step further.
+            # Every request reads at least one text, so that a search always makes progress.
             if num_read > 0 and time.monotonic() > deadline:
-                rest = Place(run, tag, item.ordinal + 1)
-                found += _listed(run, tag, matches)
-                return {"found": found, "num_read": num_read, "next": rest._asdict()}
+                here = SearchPosition(run, tag, item.ordinal + 1)
+                found += _series_entry(run, tag, matches)
+                return {"found": found, "num_read": num_read, "next": here._asdict()}
             num_read += 1
             match = _match(item, pattern)
             if match is not None:
-                nth = sum(1 for other in items[:at] if other.step == item.step)
+                nth = sum(1 for other in items[:i] if other.step == item.step)
                 matches.append({"step": item.step, "nth": nth, **match})
-        found += _listed(run, tag, matches)
+        found += _series_entry(run, tag, matches)
     return {"found": found, "num_read": num_read, "next": None}
 
 
-def _listed(run: str, tag: str, matches: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _series_entry(run: str, tag: str, matches: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{"run": run, "tag": tag, "matches": matches}] if matches else []
 
 
-def _series(multiplexer: Multiplexer, claims: Claims, asked: Asked) -> Iterator[Place]:
-    listed = multiplexer.tags(claims)
-    has = {run: set(listed[run]) for run in asked.runs if run in listed}
-    places = (Place(run, tag, None) for tag in asked.tags for run in has if tag in has[run])
-    if asked.after is None:
-        yield from places
+def _series(
+    multiplexer: Multiplexer, claims: Claims, query: SearchQuery
+) -> Iterator[SearchPosition]:
+    """Yields each series to search as a position, beginning where the query continues."""
+    all_tags = multiplexer.tags(claims)
+    tags = {run: set(all_tags[run]) for run in query.runs if run in all_tags}
+    positions = (
+        SearchPosition(run, tag, None) for tag in query.tags for run in tags if tag in tags[run]
+    )
+    if query.after is None:
+        yield from positions
         return
-    for place in places:
-        if place[:2] == asked.after[:2]:
-            yield asked.after
+    for position in positions:
+        if position[:2] == query.after[:2]:
+            yield query.after
             break
-    yield from places
+    yield from positions
 
 
 def _match(item: Item, pattern: re.Pattern[str]) -> dict[str, str] | None:
-    """The first match in a text, and what stands around it."""
+    """The first match in an item's text, with its context; None if there is none."""
     try:
         strings = text(item.read())
     except (DataLossError, DecodeError, NotFoundError):
-        return None  # its card says what is wrong
+        return None  # The card of this series shows the error.
     for string in strings.ravel().tolist():
         if match := pattern.search(string):
             start, end = match.span()
             return {
-                "before": string[max(0, start - AROUND) : start],
+                "before": string[max(0, start - CONTEXT_CHARACTERS) : start],
                 "match": match[0],
-                "after": string[end : end + AROUND],
+                "after": string[end : end + CONTEXT_CHARACTERS],
             }
     return None

@@ -1,4 +1,4 @@
-"""What becomes of markdown: elements of a short list, and nothing that loads or runs."""
+"""Markdown becomes elements from a fixed list, and nothing that loads or runs."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from tbcore_text.markdown import MAX_LENGTH, Nodes, to_html, to_nodes
 
 
 def nodes(source: str) -> Nodes:
-    made = to_nodes([source])
-    assert made is not None
-    return made[0]
+    parsed = to_nodes([source])
+    assert parsed is not None
+    return parsed[0]
 
 
 def html(source: str) -> str:
@@ -22,7 +22,7 @@ def html(source: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("source", "wanted"),
+    ("source", "expected"),
     [
         ("", ""),
         ("two words", "<p>two words</p>"),
@@ -50,18 +50,18 @@ def html(source: str) -> str:
         ("<b>a *b*</b>", "<p><b>a <em>b</em></b></p>"),
         ('<a href="https://example.org">a</a>', '<p><a href="https://example.org">a</a></p>'),
         ("a <!-- b --> c", "<p>a  c</p>"),
-        # What no element of ours is stays to be read.
+        # Tags that are not on the list stay text.
         ("a<s>[INST] <unk> <|end|>", "<p>a&lt;s&gt;[INST] &lt;unk&gt; &lt;|end|&gt;</p>"),
         ("a <x-y z='1'>", "<p>a &lt;x-y z='1'&gt;</p>"),
         ("<unk>", "&lt;unk&gt;"),
-        # Elements end where they are, whatever the text says.
+        # HTML end tags do not close elements of markdown.
         ("a</td></table>b", "<p>ab</p>"),
         ("*a <b>b* c</b>", "<p><em>a <b>b</b></em> c</p>"),
         ("<div>\n\na\n\n</div>\n\nb", "<div>\n<p>a</p></div>\n<p>b</p>"),
     ],
 )
-def test_what_a_text_becomes(source: str, wanted: str) -> None:
-    assert html(source) == wanted
+def test_the_html_of_a_text(source: str, expected: str) -> None:
+    assert html(source) == expected
 
 
 HOSTILE = [
@@ -101,14 +101,14 @@ HOSTILE = [
 
 @pytest.mark.parametrize("source", HOSTILE)
 def test_nothing_loads_or_runs(source: str) -> None:
-    """Whatever is between < and > is of ours: a plain element, with an absolute link at most."""
-    written = html(source)
+    """Everything between < and > is an allowed element, with no attribute but an absolute link."""
+    result = html(source)
     allowed = r'</?(?:p|b|s|br|pre|code|em|div)>|</a>|<a(?: href="https://[^"<>]*")?>'
-    assert re.sub(allowed, "", written).count("<") == 0, written
-    assert "onclick" not in re.sub(r">[^<]*<", "><", written)
+    assert re.sub(allowed, "", result).count("<") == 0, result
+    assert "onclick" not in re.sub(r">[^<]*<", "><", result)
 
 
-def test_elements_and_attributes_of_the_tree_are_of_the_list() -> None:
+def test_the_tree_contains_only_allowed_elements_and_attributes() -> None:
     def elements(tree: Nodes) -> list[tuple[str, tuple[str, ...]]]:
         return [
             each
@@ -127,16 +127,16 @@ def test_elements_and_attributes_of_the_tree_are_of_the_list() -> None:
     "source",
     ["<b>" * 9000, "> " * 9000, "*a **b " * 3000, "- " * 9000, "<ul><li>" * 3000, "</b>" * 7000],
 )
-def test_what_is_deep_is_drawn_flat(source: str) -> None:
-    """A page and a parser of JSON would fail at some depth."""
-    written = json.dumps(nodes(source))
+def test_the_depth_of_the_tree_is_limited(source: str) -> None:
+    """Browsers and JSON parsers fail at some depth."""
+    result = json.dumps(nodes(source))
 
-    depth = np.cumsum([(char == "[") - (char == "]") for char in written])
+    depth = np.cumsum([(char == "[") - (char == "]") for char in result])
     assert 0 < depth.max() < 200
 
 
-def test_what_would_be_too_much_is_none() -> None:
-    """A long text, many that are together, a table with far more cells than characters."""
+def test_texts_that_are_too_long_are_not_parsed() -> None:
+    """A long text, several that are too long together, a table with more cells than characters."""
     assert to_nodes(["a. " * (MAX_LENGTH // 3 + 1)]) is None
     assert to_nodes(["a" * MAX_LENGTH, "b"]) is None
     assert to_nodes(["|a" * 500 + "\n" + "|-" * 500 + "\n" + "|\n" * 500]) is None

@@ -1,4 +1,4 @@
-"""The routes of texts as a client sees them: TensorBoard's, what a page gets of a step, search."""
+"""The routes of texts as a client sees them: TensorBoard's API, steps and search."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SEARCH = "data/plugin/text/search"
 
 @pytest.fixture
 def client(tbcore_logdir: Path, tbcore_client: MakeClient) -> TbcoreClient:
-    """Each rank, what PyTorch writes, and a run without texts."""
+    """Serves texts of every rank, one as PyTorch logs it, and a run without texts."""
     words = [(10, "a *red* fox"), (20, "a **blue** fox"), (20, "<unk> & <b>RED</b>")]
     table = [["name", "value"], ["rate", "1e-3"]]
     write_run(
@@ -55,26 +55,35 @@ def at_step(client: TbcoreClient, run: str, tag: str, **more: Any) -> Any:
 
 
 def found(client: TbcoreClient, query: str, **more: Any) -> Any:
-    """Series and steps, and the answer."""
-    question = {
+    """(run, tag, step, nth) of each match, and the whole response."""
+    body = {
         "query": query,
         "runs": ["train", "eval", "numbers", "gone"],
-        "tags": ["words", "list", "table", "note/text_summary", "cube", "empty", "bytes", "gone"],
+        "tags": [
+            "words",
+            "list",
+            "table",
+            "note/text_summary",
+            "cube",
+            "empty",
+            "bytes",
+            "missing",
+        ],
         **more,
     }
-    response = client.post(SEARCH, json=question)
+    response = client.post(SEARCH, json=body)
     assert response.status_code == 200, response.text
-    answer = response.json()
-    places = [
+    result = response.json()
+    matches = [
         (series["run"], series["tag"], match["step"], match["nth"])
-        for series in answer["found"]
+        for series in result["found"]
         for match in series["matches"]
     ]
-    return places, answer
+    return matches, result
 
 
 def test_tags_name_every_run(client: TbcoreClient) -> None:
-    """Those of 2017's page only runs with texts."""
+    """/runs, which front ends of 2017 use, lists only runs with texts."""
     tags = {
         "train": ["words", "list", "table"],
         "eval": ["note/text_summary", "cube", "empty", "bytes"],
@@ -84,8 +93,8 @@ def test_tags_name_every_run(client: TbcoreClient) -> None:
     assert client.get("data/plugins_listing").json() == {"text": True}
 
 
-def test_texts_are_what_tensorboard_answers(client: TbcoreClient) -> None:
-    """Keys, order and HTML as TensorBoard 2.21 has them for these texts."""
+def test_texts_are_those_of_tensorboard(client: TbcoreClient) -> None:
+    """Keys, order and HTML are those of TensorBoard 2.21 for these texts."""
     response = client.get(TEXT, params={"run": "train", "tag": "words"})
 
     assert response.json()[0] == {
@@ -116,7 +125,7 @@ def test_without_markdown_everything_is_text(client: TbcoreClient) -> None:
     assert texts(client, "eval", "bytes") == ["<p>\ufffd\ufffd</p>"]
 
 
-def test_of_more_dimensions_the_first_table_is_shown(client: TbcoreClient) -> None:
+def test_arrays_of_higher_rank_show_their_first_table(client: TbcoreClient) -> None:
     [html] = texts(client, "eval", "cube", markdown="false")
     assert html.startswith("<p><strong>Warning:</strong>")
     assert html.endswith("<tr>\n<td>a</td>\n<td>b</td>\n</tr>\n</tbody>\n</table>")
@@ -128,8 +137,10 @@ def test_of_more_dimensions_the_first_table_is_shown(client: TbcoreClient) -> No
     assert whole.headers["content-type"] == "text/csv; charset=utf-8"
 
 
-def test_samples_bound_a_listing(tbcore_logdir: Path, tbcore_client: MakeClient) -> None:
-    """100 steps, the last among them, unless more are asked for."""
+def test_the_number_of_listed_steps_is_an_option(
+    tbcore_logdir: Path, tbcore_client: MakeClient
+) -> None:
+    """By default 100 steps, including the last."""
     write_run(tbcore_logdir, "train", texts={"words": [str(i) for i in range(300)]})
 
     by_default = tbcore_client(tbcore_logdir, plugins=[tbcore_text])
@@ -140,10 +151,10 @@ def test_samples_bound_a_listing(tbcore_logdir: Path, tbcore_client: MakeClient)
     assert len(texts(without, "train", "words")) == 300
 
 
-def test_a_page_gets_a_step_as_logged_and_as_markdown(client: TbcoreClient) -> None:
-    """Of several with one step each can be asked for."""
+def test_a_step_has_the_text_and_its_markdown(client: TbcoreClient) -> None:
+    """Each of several texts with the same step can be requested."""
     [sample] = at_step(client, "train", "words", step=20, nth=1)["samples"]
-    address = sample.pop("query")
+    query = sample.pop("query")
     assert sample == {
         "content_type": "text/plain",
         "shape": [],
@@ -152,15 +163,15 @@ def test_a_page_gets_a_step_as_logged_and_as_markdown(client: TbcoreClient) -> N
         "length": 18,
         "is_cut": False,
     }
-    whole = client.get(f"data/plugin/text/individualText?{address}")
+    whole = client.get(f"data/plugin/text/individualText?{query}")
     assert whole.text == "<unk> & <b>RED</b>"
     assert whole.headers["content-type"] == "text/plain; charset=utf-8"
     assert whole.headers["x-content-type-options"] == "nosniff"
     assert at_step(client, "eval", "empty")["samples"] == []
 
 
-def test_of_much_a_page_gets_the_beginning(tbcore_logdir: Path, tbcore_client: MakeClient) -> None:
-    """The rest is there to be fetched. Without markdown, which would take too long."""
+def test_long_texts_are_cut(tbcore_logdir: Path, tbcore_client: MakeClient) -> None:
+    """The whole text can be fetched. Long texts are not parsed as markdown."""
     long = "0123456789" * (MAX_LENGTH // 10) + "end"
     rows = [["a", "b", "c"] for _ in range(MAX_CELLS)]
     wide = [[str(i) for i in range(2 * MAX_CELLS)]]
@@ -179,10 +190,10 @@ def test_of_much_a_page_gets_the_beginning(tbcore_logdir: Path, tbcore_client: M
         assert len(sample["nodes"][0]) == len(sample["cells"][0])
 
 
-def test_a_value_that_is_no_text_costs_itself(
+def test_an_invalid_value_affects_only_its_own_step(
     tbcore_logdir: Path, tbcore_client: MakeClient
 ) -> None:
-    """It is left out of listings, and its own step says what it is."""
+    """It is omitted from listings, and a request for its step is a one-line error."""
     with EventFileWriter(tbcore_logdir / "train" / "a.tfevents") as writer:
         writer.add_summary(1, summaries.text("words", "one"))
         writer.add_summary(
@@ -198,41 +209,41 @@ def test_a_value_that_is_no_text_costs_itself(
     assert found(client, "e")[0] == [("train", "words", 3, 0), ("train", "words", 1, 0)]
 
 
-def test_search_finds_words_in_any_case(client: TbcoreClient) -> None:
-    """The newest first, with what stands around them."""
-    places, answer = found(client, "red")
-    assert places == [("train", "words", 20, 1), ("train", "words", 10, 0)]
-    assert answer["found"][0]["matches"][1] == {
+def test_search_ignores_case(client: TbcoreClient) -> None:
+    """Matches are sorted from new to old, and have their context."""
+    matches, result = found(client, "red")
+    assert matches == [("train", "words", 20, 1), ("train", "words", 10, 0)]
+    assert result["found"][0]["matches"][1] == {
         "step": 10, "nth": 0, "before": "a *", "match": "red", "after": "* fox",
     }  # fmt: skip
-    assert answer["next"] is None
-    assert answer["num_read"] == 9
+    assert result["next"] is None
+    assert result["num_read"] == 9
     assert found(client, "1E-3")[0] == [("train", "table", 0, 0)]
     assert found(client, ".*")[0] == []
     assert found(client, "red", tags=["list"])[0] == []
     assert found(client, "red", runs=["eval"])[0] == []
 
 
-def test_search_goes_on_where_it_stopped(
+def test_search_continues_where_it_stopped(
     client: TbcoreClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With no time at all each answer is one text further, and together they are the whole."""
+    """Without any time, each request reads one text, and all together find every match."""
     everything, _ = found(client, "a")
-    monkeypatch.setattr(tbcore_text.search, "SECONDS", -1.0)
-    places, after, num_answers = [], None, 0
-    while num_answers == 0 or after is not None:
-        more, answer = found(client, "a", after=after)
-        places += more
-        after = answer["next"]
-        num_answers += 1
-    assert places == everything
-    assert num_answers >= 9
-    monkeypatch.setattr(tbcore_text.search, "SECONDS", 60.0)
+    monkeypatch.setattr(tbcore_text.search, "TIMEOUT_SECONDS", -1.0)
+    matches, after, num_requests = [], None, 0
+    while num_requests == 0 or after is not None:
+        more, result = found(client, "a", after=after)
+        matches += more
+        after = result["next"]
+        num_requests += 1
+    assert matches == everything
+    assert num_requests >= 9
+    monkeypatch.setattr(tbcore_text.search, "TIMEOUT_SECONDS", 60.0)
     monkeypatch.setattr(tbcore_text.search, "MAX_SERIES", 1)
-    first, answer = found(client, "a")
-    rest, _ = found(client, "a", after=answer["next"])
-    assert {place[1] for place in first} == {"words"}
-    assert {place[1] for place in rest} == {"table"}
+    first, result = found(client, "a")
+    rest, _ = found(client, "a", after=result["next"])
+    assert {match[1] for match in first} == {"words"}
+    assert {match[1] for match in rest} == {"table"}
 
 
 @pytest.mark.parametrize(
@@ -247,14 +258,14 @@ def test_search_goes_on_where_it_stopped(
         b'{"query": "a", "runs": [], "tags": [], "after": 7}', b"\xff",
     ],
 )  # fmt: skip
-def test_a_search_that_makes_no_sense_is_refused(client: TbcoreClient, body: bytes) -> None:
+def test_an_invalid_search_is_rejected(client: TbcoreClient, body: bytes) -> None:
     response = client.post(SEARCH, content=body)
     assert response.status_code == 400
     assert re.match(r'(the body|"\w+") must be ', response.text)
 
 
 @pytest.mark.parametrize(
-    ("address", "status"),
+    ("path", "status"),
     [
         (TEXT, 400),
         (f"{TEXT}?run=train", 400),
@@ -266,7 +277,7 @@ def test_a_search_that_makes_no_sense_is_refused(client: TbcoreClient, body: byt
         (SEARCH, 405),
     ],
 )
-def test_errors_are_one_line(client: TbcoreClient, address: str, status: int) -> None:
-    response = client.get(address)
+def test_errors_are_one_line(client: TbcoreClient, path: str, status: int) -> None:
+    response = client.get(path)
     assert response.status_code == status
     assert "\n" not in response.text.strip()
