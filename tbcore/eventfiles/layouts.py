@@ -45,8 +45,8 @@ _MAX_ATTEMPTS = 8
 """Records of one length and step width that may turn out to have no layout. Then no more are tried:
 they are probably histograms."""
 _MAX_GROUPS = 32
-"""Field offsets that are learnt for one length and step width. Writers produce one or two; a file with
-more of them is made to be slow."""
+"""Field offsets that are learnt for one length and step width. Writers produce one or two; with more,
+a file is made to be slow."""
 _NUMBER_DTYPES = {  # DataType of a tensor: numpy dtype of one element in tensor_content
     1: "<f4",
     2: "<f8",
@@ -102,7 +102,7 @@ class Layout(NamedTuple):
 
 
 def constant_mask(offsets: FieldOffsets) -> NDArray[np.uint8]:
-    """A mask of the payload's bytes, offsets (length,): its bits are 1 where the payload is constant."""
+    """A mask of shape (length,), whose bits are 1 where those of the payload are constant."""
     mask = np.full(offsets.length, 0xFF, np.uint8)
     mask[WALL_TIME_OFFSET : WALL_TIME_OFFSET + 8] = 0
     # The top bit of a varint's byte says whether another byte follows, so it is constant.
@@ -206,7 +206,7 @@ def _learn_tensor(payload: bytes, begin: int, end: int) -> tuple[int, str]:
     fields = _once(payload, begin, end)
     if (1, 0) not in fields:
         raise _NoLayoutError
-    dtype, _ = wire.varint(payload, fields.pop((1, 0))[0])
+    data_type, _ = wire.varint(payload, fields.pop((1, 0))[0])
     fields.pop((3, 0), None)
     for dim in wire.fields(payload, *fields.pop((2, 2), (0, 0))):
         if dim[:2] != (2, 2) or payload[dim.begin : dim.end] != b"\x08\x01":
@@ -215,11 +215,11 @@ def _learn_tensor(payload: bytes, begin: int, end: int) -> tuple[int, str]:
         raise _NoLayoutError
     (number, (begin, end)) = fields.popitem()
     dtype = {
-        (4, 2): _NUMBER_DTYPES.get(dtype),
-        (5, 2): "<f4" if dtype == 1 else None,
-        (5, 5): "<f4" if dtype == 1 else None,
-        (6, 2): "<f8" if dtype == 2 else None,
-        (6, 1): "<f8" if dtype == 2 else None,
+        (4, 2): _NUMBER_DTYPES.get(data_type),
+        (5, 2): "<f4" if data_type == 1 else None,
+        (5, 5): "<f4" if data_type == 1 else None,
+        (6, 2): "<f8" if data_type == 2 else None,
+        (6, 1): "<f8" if data_type == 2 else None,
     }.get(number)
     if dtype is None or end - begin != np.dtype(dtype).itemsize:
         raise _NoLayoutError
@@ -240,7 +240,7 @@ def _once(payload: bytes, begin: int, end: int) -> dict[tuple[int, int], tuple[i
 
 
 class _LayoutGroup:
-    """The layouts of one offsets, looked up by a hash of their constant bits."""
+    """The layouts with the same field offsets, found by a hash of their constant bits."""
 
     def __init__(self, offsets: FieldOffsets) -> None:
         self.offsets = offsets
@@ -253,7 +253,7 @@ class _LayoutGroup:
         self._by_bits: dict[int, int] = {}
 
     def add(self, payloads: Sequence[bytes], first_number: int) -> None:
-        """Add layouts by their constant bits; they are numbered from `first_number` on."""
+        """Adds layouts by their payloads with variable bits 0, numbered from `first_number` on."""
         data = np.frombuffer(b"".join(payloads), np.uint8).reshape(len(payloads), -1)
         constants = _as_words(data)
         hashes = np.append(self._hashes, self._hash(constants))
@@ -266,17 +266,20 @@ class _LayoutGroup:
             self._by_bits.setdefault(int.from_bytes(payload, "little"), number)
 
     def match_one(self, bits: int) -> int | None:
-        """As `match`, for a single payload as a little-endian number."""
+        """The layout number of a single payload, given as a little-endian number, if it has one."""
         return self._by_bits.get(bits & self._mask_bits)
 
     def repeated(self, rows: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """The first of those rows that are the same, if they are of this offsets, rising."""
+        """Indices of one row of each layout that several rows would have in this group, rising.
+
+        The rows need not belong to the group: what is learnt from them says whether they do.
+        """
         hashes = self._hash(rows & self._mask)
         _, first, counts = np.unique(hashes, return_index=True, return_counts=True)
         return np.sort(first[counts >= _MIN_REPEATS])
 
     def match(self, rows: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """The number of each row's layout, -1 where none is equal in all constant bits."""
+        """The layout number of each row; -1 if no layout equals it in all constant bits."""
         if not len(self._numbers):
             return np.full(len(rows), -1, np.int64)
         constants = rows & self._mask
@@ -285,12 +288,12 @@ class _LayoutGroup:
             hit = True if equal.all() else equal.all(axis=1)
             return np.where(hit, np.full(len(rows), self._numbers[0]), -1)
         hashes = self._hash(constants)
-        places = np.minimum(np.searchsorted(self._hashes, hashes), len(self._hashes) - 1)
-        equal = self._constants[places] == constants
-        # Nearly always all rows are, and to tell it of each one takes longer.
+        found = np.minimum(np.searchsorted(self._hashes, hashes), len(self._hashes) - 1)
+        equal = self._constants[found] == constants
+        # Nearly always all rows are equal, and to check that is faster than to check each row.
         if equal.all():
-            return self._numbers[places]
-        return np.where(equal.all(axis=1), self._numbers[places], -1)
+            return self._numbers[found]
+        return np.where(equal.all(axis=1), self._numbers[found], -1)
 
     def _hash(self, constants: NDArray[np.uint64]) -> NDArray[np.uint64]:
         hashes: NDArray[np.uint64] = constants @ _ODD[: self._words]
@@ -305,24 +308,24 @@ def _as_words(rows: NDArray[np.uint8]) -> NDArray[np.uint64]:
 
 
 class MatchedRecords(NamedTuple):
-    """Records of one offsets that have a layout."""
+    """Records with the same field offsets that have a layout."""
 
     offsets: FieldOffsets
     indices: NDArray[np.int64]
-    """Which of the records given; rising."""
+    """Indices of the records, rising."""
     numbers: NDArray[np.int64]
-    """Of their layouts, in `LayoutCache.layouts`."""
+    """The layout of each record, as an index into `LayoutCache.layouts`."""
     rows: NDArray[np.uint64]
-    """Their payloads as words, of offsets (num_records, num_words)."""
+    """The payloads as little-endian words, shape (num_records, num_words)."""
 
     def columns(
         self, picked: NDArray[np.int64] | slice
     ) -> tuple[NDArray[np.float64], NDArray[np.int64], list[NDArray[np.floating[Any]]]]:
-        """Wall times, steps, and of each value a column, of some of the records."""
+        """Wall times, steps and a column for each value, of the picked records."""
         words = self.rows[picked]
         data = words.view(np.uint8)
         if self.offsets.step_width:
-            # The eight bytes from STEP_OFFSET on.
+            # A word of the eight bytes from STEP_OFFSET on.
             step_words = (words[:, 1] >> np.uint64(16)) | (words[:, 2] << np.uint64(48))
             steps = decode_steps(step_words, self.offsets.step_width)
         else:
@@ -332,26 +335,26 @@ class MatchedRecords(NamedTuple):
 
 
 class _Size(NamedTuple):
-    """What is known of a record before its bytes are compared with any layout."""
+    """Sizes that a record has in common with all records of the same layout."""
 
     length: int
     step_width: int
 
 
 class LayoutCache:
-    """The layouts learnt so far; kept across files, since the next run logs the same tags."""
+    """The layouts learnt so far. They are kept across files, since other runs log the same tags."""
 
     def __init__(self) -> None:
         self.layouts: list[Layout] = []
-        self._families: dict[_Size, dict[FieldOffsets, _LayoutGroup]] = {}
+        self._groups_of_size: dict[_Size, dict[FieldOffsets, _LayoutGroup]] = {}
         self._failures: dict[_Size, int] = {}
 
     def is_full(self) -> bool:
-        """Whether it is time to forget everything and start anew."""
+        """Whether there are so many layouts that the cache should be replaced by an empty one."""
         return len(self.layouts) > MAX_LAYOUTS
 
     def match_one(self, payload: bytes | bytearray) -> int | None:
-        """The number of a payload's layout if it is known already; fast for a few records."""
+        """The layout number of a payload, None if its layout is unknown; for a few records."""
         if not _MIN_LENGTH <= len(payload) <= MAX_LENGTH:
             return None
         width = 0
@@ -360,9 +363,9 @@ class LayoutCache:
             while payload[STEP_OFFSET + width - 1] & 0x80 and width <= MAX_STEP_WIDTH:
                 width += 1
         bits = None
-        for family in self._families.get(_Size(len(payload), width), {}).values():
+        for group in self._groups_of_size.get(_Size(len(payload), width), {}).values():
             bits = int.from_bytes(payload, "little") if bits is None else bits
-            number = family.match_one(bits)
+            number = group.match_one(bits)
             if number is not None:
                 return number
         return None
@@ -370,13 +373,13 @@ class LayoutCache:
     def match(
         self, buffer: bytearray, begins: NDArray[np.int64], lengths: NDArray[np.int64]
     ) -> list[MatchedRecords]:
-        """Which payloads (beginning at `begins` in the buffer) have a layout that is known."""
+        """The payloads that have a known layout; `begins` are their offsets in the buffer."""
         found: list[MatchedRecords] = []
-        for group, members in self._groups(buffer, begins, lengths):
-            families = self._families.get(group)
-            if families:
-                rows = _gathered(buffer, begins[members], group.length)
-                found.extend(_matched(families.values(), members, rows))
+        for size, members in self._by_size(buffer, begins, lengths):
+            groups = self._groups_of_size.get(size)
+            if groups:
+                rows = _gathered(buffer, begins[members], size.length)
+                found.extend(_matched(groups.values(), members, rows))
         return found
 
     def learn(
@@ -386,92 +389,102 @@ class LayoutCache:
         lengths: NDArray[np.int64],
         picked: NDArray[np.int64],
     ) -> list[MatchedRecords]:
-        """Learns layouts of picked payloads that match none; returns those that have one now."""
+        """Learns layouts from picked payloads that match none, and returns those that match now."""
         found: list[MatchedRecords] = []
-        for group, places in self._groups(buffer, begins[picked], lengths[picked]):
-            families = self._families.get(group, {})
-            is_hopeless = not families and self._failures.get(group, 0) >= _MAX_ATTEMPTS
-            if len(places) < _MIN_REPEATS or is_hopeless or len(families) >= _MAX_GROUPS:
+        for size, indices in self._by_size(buffer, begins[picked], lengths[picked]):
+            groups = self._groups_of_size.get(size, {})
+            is_hopeless = not groups and self._failures.get(size, 0) >= _MAX_ATTEMPTS
+            if len(indices) < _MIN_REPEATS or is_hopeless or len(groups) >= _MAX_GROUPS:
                 continue
-            members = picked[places]
-            rows = _gathered(buffer, begins[members], group.length)
-            found.extend(self._learn_group(members, rows, group))
+            members = picked[indices]
+            rows = _gathered(buffer, begins[members], size.length)
+            found.extend(self._learn_size(members, rows, size))
         return found
 
-    def _groups(
+    def _by_size(
         self, buffer: bytearray, begins: NDArray[np.int64], lengths: NDArray[np.int64]
     ) -> Iterator[tuple[_Size, NDArray[np.int64]]]:
-        """Payloads of one length and step width, which may have layouts; rising."""
+        """Indices of the payloads of each size that may have a layout, rising."""
+        # 1. Leave out payloads that cannot have a layout.
+        # 2. Sort by size. The key fits in 16 bits: numpy sorts such numbers in linear time.
+        # 3. Cut where the key changes.
         widths = self._step_widths(buffer, begins, lengths)
-        possible = np.flatnonzero(widths <= MAX_STEP_WIDTH)
+        possible = np.flatnonzero(widths <= MAX_STEP_WIDTH)  # 1
         if not len(possible):
             return
-        # In 16 bits, which numpy sorts in linear time.
-        keys = (lengths[possible] * 16 + widths[possible]).astype(np.uint16)
+        keys = (lengths[possible] * 16 + widths[possible]).astype(np.uint16)  # 2
         order = np.argsort(keys, kind="stable")
         keys, possible = keys[order], possible[order]
-        cuts = [0, *(np.flatnonzero(np.diff(keys)) + 1).tolist(), len(keys)]
-        for first, behind in pairwise(cuts):
-            members = possible[first:behind]
+        cuts = [0, *(np.flatnonzero(np.diff(keys)) + 1).tolist(), len(keys)]  # 3
+        for first, stop in pairwise(cuts):
+            members = possible[first:stop]
             yield _Size(int(lengths[members[0]]), int(widths[members[0]])), members
 
     def _step_widths(
         self, buffer: bytearray, begins: NDArray[np.int64], lengths: NDArray[np.int64]
     ) -> NDArray[np.int64]:
-        """Bytes of each payload's step; above MAX_STEP_WIDTH where no layout is possible."""
-        # The words may reach beyond a short payload, but the buffer has room behind its data.
+        """Bytes of each payload's step; above MAX_STEP_WIDTH if no layout is possible."""
+        # 1. In the word at the step, find the lowest byte without the bit that continues a varint:
+        #    in `ends` the top bits of all such bytes are set, and `lowest` keeps the lowest one.
+        # 2. The width is the number of that byte.
+        # 3. Correct it for payloads without a step, and for those that cannot have a layout.
+        # A word may extend beyond a short payload; there are SLACK_BYTES after the data.
         words = np.ndarray((len(buffer) - 7,), "<u8", buffer, strides=(1,))
-        ends = ~words[begins + STEP_OFFSET] & np.uint64(0x8080808080808080)
+        ends = ~words[begins + STEP_OFFSET] & np.uint64(0x8080808080808080)  # 1
         lowest = ends & (~ends + np.uint64(1))
         thresholds = np.array([0x80 << shift for shift in range(0, 64, 8)], np.uint64)
-        widths = np.searchsorted(thresholds, lowest) + 1
+        widths = np.searchsorted(thresholds, lowest) + 1  # 2
         widths[ends == 0] = MAX_STEP_WIDTH + 1
         data = np.frombuffer(buffer, np.uint8)
-        widths[data[begins + 9] != 0x10] = 0
+        widths[data[begins + 9] != 0x10] = 0  # 3
         impossible = (data[begins] != 0x09) | (lengths < _MIN_LENGTH) | (lengths > MAX_LENGTH)
         widths[impossible] = MAX_STEP_WIDTH + 1
         return widths
 
-    def _learn_group(
-        self, members: NDArray[np.int64], rows: NDArray[np.uint64], group: _Size
+    def _learn_size(
+        self, members: NDArray[np.int64], rows: NDArray[np.uint64], size: _Size
     ) -> Iterator[MatchedRecords]:
-        """Learn from records that match nothing yet, and match them.
+        """Learns layouts from records of one size that match none yet, and matches the records.
 
-        A layout that occurs more than once is learnt from its first record and filed under its
-        own offsets, whichever offsets led to it: no record is learnt from again and again.
+        `members` are the indices of the records, `rows` their payloads as words.
         """
-        families = self._families.setdefault(group, {})
-        failures = self._failures.get(group, 0)
-        is_unread = np.ones(len(rows), np.bool_)
-        to_try = list(families.values())
+        # 1. Without a group left to try, learn from the first record that was not tried yet. It may
+        #    have new field offsets, which make a new group; otherwise it is a failure.
+        # 2. Try a group: find records that would share a layout if the group fitted them, learn
+        #    from one of each, and file the layouts under the field offsets that they have.
+        # 3. Match all records with the new layouts, and keep those that do not match.
+        # So no record is learnt from twice.
+        groups = self._groups_of_size.setdefault(size, {})
+        failures = self._failures.get(size, 0)
+        is_untried = np.ones(len(rows), np.bool_)
+        to_try = list(groups.values())
         while len(rows) >= _MIN_REPEATS and not self.is_full():
-            if not to_try:
-                # What is left may be of a offsets that was not seen yet, or of none.
-                if failures >= _MAX_ATTEMPTS or not is_unread.any():
+            if not to_try:  # 1
+                if failures >= _MAX_ATTEMPTS or not is_untried.any():
                     break
-                first = int(is_unread.argmax())
-                layout = learn(rows[first].tobytes()[: group.length])
-                if layout is None or not _add_group(families, layout.offsets, to_try):
-                    is_unread[first] = False
+                first = int(is_untried.argmax())
+                layout = learn(rows[first].tobytes()[: size.length])
+                if layout is None or not _add_group(groups, layout.offsets, to_try):
+                    is_untried[first] = False
                     failures += 1
                 continue
-            repeated = to_try.pop().repeated(rows)
-            repeated = repeated[is_unread[repeated]]
-            is_unread[repeated] = False
+            repeated = to_try.pop().repeated(rows)  # 2
+            repeated = repeated[is_untried[repeated]]
+            is_untried[repeated] = False
             learnt: dict[FieldOffsets, list[Layout]] = {}
             for row in rows[repeated]:
-                layout = learn(row.tobytes()[: group.length])
+                layout = learn(row.tobytes()[: size.length])
                 if layout is not None:
-                    _add_group(families, layout.offsets, to_try)
+                    _add_group(groups, layout.offsets, to_try)
                     learnt.setdefault(layout.offsets, []).append(layout)
-            for family in [families[offsets] for offsets in learnt if offsets in families]:
-                family.add([layout.payload for layout in learnt[family.offsets]], len(self.layouts))
-                self.layouts += learnt[family.offsets]
-                numbers = family.match(rows)
+            for group in [groups[offsets] for offsets in learnt if offsets in groups]:  # 3
+                group.add([layout.payload for layout in learnt[group.offsets]], len(self.layouts))
+                self.layouts += learnt[group.offsets]
+                numbers = group.match(rows)
                 hit = numbers >= 0
-                yield MatchedRecords(family.offsets, members[hit], numbers[hit], rows[hit])
-                members, rows, is_unread = members[~hit], rows[~hit], is_unread[~hit]
-        self._failures[group] = failures
+                yield MatchedRecords(group.offsets, members[hit], numbers[hit], rows[hit])
+                members, rows, is_untried = members[~hit], rows[~hit], is_untried[~hit]
+        self._failures[size] = failures
 
 
 def _gathered(buffer: bytearray, begins: NDArray[np.int64], length: int) -> NDArray[np.uint64]:
@@ -480,32 +493,32 @@ def _gathered(buffer: bytearray, begins: NDArray[np.int64], length: int) -> NDAr
     # Indexing an overlapping view of whole records gathers them without a Python loop.
     records = np.ndarray((len(buffer) - size + 1,), f"V{size}", buffer, strides=(1,))
     rows = records[begins].view("<u8").reshape(len(begins), size // 8)
-    if length % 8:  # zero what was gathered from behind the payloads
+    if length % 8:  # Clear the bytes after the payloads.
         rows[:, -1] &= FIRST_BYTES[length % 8]
     return rows
 
 
 def _matched(
-    families: Iterable[_LayoutGroup], members: NDArray[np.int64], rows: NDArray[np.uint64]
+    groups: Iterable[_LayoutGroup], members: NDArray[np.int64], rows: NDArray[np.uint64]
 ) -> Iterator[MatchedRecords]:
-    """Which of the records, all of one length and step width, are of which family."""
-    for family in families:
-        numbers = family.match(rows)
+    """Matches records of one size with each of these groups."""
+    for group in groups:
+        numbers = group.match(rows)
         hit = numbers >= 0
         if hit.all():
-            yield MatchedRecords(family.offsets, members, numbers, rows)
+            yield MatchedRecords(group.offsets, members, numbers, rows)
             return
         if hit.any():
-            yield MatchedRecords(family.offsets, members[hit], numbers[hit], rows[hit])
+            yield MatchedRecords(group.offsets, members[hit], numbers[hit], rows[hit])
             members, rows = members[~hit], rows[~hit]
 
 
 def _add_group(
-    families: dict[FieldOffsets, _LayoutGroup], offsets: FieldOffsets, to_try: list[_LayoutGroup]
+    groups: dict[FieldOffsets, _LayoutGroup], offsets: FieldOffsets, to_try: list[_LayoutGroup]
 ) -> bool:
-    """Add a family, to try it next; False when it is known, or there are too many."""
-    if offsets in families or len(families) >= _MAX_GROUPS:
+    """Adds a group, to try it next; returns False if it is known or there are too many groups."""
+    if offsets in groups or len(groups) >= _MAX_GROUPS:
         return False
-    families[offsets] = _LayoutGroup(offsets)
-    to_try.append(families[offsets])
+    groups[offsets] = _LayoutGroup(offsets)
+    to_try.append(groups[offsets])
     return True
