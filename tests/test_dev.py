@@ -36,10 +36,10 @@ def test_dev_knows_which_options_take_no_value(dev: ModuleType) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
-        (["sreve"], "there is no command 'sreve', only serve, test and docs"),
-        (["test", "-x"], "arguments of pytest stand behind --, as in: dev.py test -- -x"),
+        (["sreve"], "no such command 'sreve'; expected serve, test or docs"),
+        (["test", "-x"], "arguments of pytest must be after --, as in: dev.py test -- -x"),
         (["docs", "-x"], "docs takes no arguments"),
     ],
 )
@@ -48,12 +48,12 @@ def test_a_wrong_word_is_named(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     arguments: list[str],
-    said: str,
+    message: str,
 ) -> None:
     """Before the usage."""
     monkeypatch.setattr("sys.argv", ["dev.py", *arguments])
     assert dev.main() == 2
-    assert capsys.readouterr().err.startswith(f"dev.py: {said}\n")
+    assert capsys.readouterr().err.startswith(f"dev.py: {message}\n")
 
 
 @pytest.mark.parametrize(

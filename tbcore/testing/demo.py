@@ -1,15 +1,16 @@
-"""A demo logdir: a few small training runs, the same ones each time.
+"""demo: writes a log directory with a few small training runs, the same ones each time.
 
     python -m tbcore.testing.demo DIRECTORY
     tbcore serve --logdir DIRECTORY
 
-The runs are made up, and each has something that real ones have: sub-runs for training and
-evaluation, a loss that diverges to infinity and NaN, a restart from a checkpoint that makes the
-last steps void, noise that wants smoothing, both ways of writing a number, weights
-that part as they learn, pictures, clips and sentences that get clearer as the loss falls, a class
-that is told from others better and better, settings in words, and the graph of the model with the
-time that its parts take. Beside them is a sweep: short runs that differ in their hyperparameters,
-two of each with other seeds.
+The data is synthetic, but has features of real runs:
+
+- Each run has sub-runs for training and evaluation, with numbers in both forms, and noisy losses.
+- One loss diverges to infinity and NaN. One job restarts from a checkpoint and repeats some steps.
+- As the loss falls, pictures, clips and sentences become clearer, weights split into two groups,
+  and a PR curve improves.
+- Training runs have settings as text, the graph of the model, and the time of each operation.
+- A sweep has short runs with different hyperparameters, each with two seeds.
 """
 
 from __future__ import annotations
@@ -35,22 +36,27 @@ START_TIME = 1_700_000_000.0
 """Wall time of the first event, in seconds since the epoch."""
 
 NUM_STEPS = 1000
-EVALUATE_EVERY = 50
-LISTEN_EVERY = 200
-LOOK_INSIDE_EVERY = 25
+EVALUATION_INTERVAL = 50
+"""Steps between two evaluations, and between two points of a run of the sweep."""
+CLIP_INTERVAL = 200
+"""Steps between two logs of audio clips."""
+HISTOGRAM_INTERVAL = 25
+"""Steps between two logs of weights."""
 NUM_WEIGHTS = 2000
 NUM_PREDICTIONS = 1000
 PICTURE_SIZE = 48
+"""Width and height of a picture in pixels."""
 CLIP_SECONDS = 0.5
 SAMPLE_RATE = 8000
-PROFILE_AT = (10, 500)
-"""Steps of which the time of each operation is logged."""
+"""Sample rate of a clip in hertz."""
+PROFILED_STEPS = (10, 500)
+"""Steps for which the time of each operation is logged."""
 SENTENCES = (
     ("The sea was calm, ", "and the boat came home before the storm."),
     ("Nobody knew ", "why the old clock had stopped at noon."),
     ("To bake bread, ", "mix flour, water and salt, and wait."),
 )
-"""What the model is asked to go on with, and how it should."""
+"""Prompts for the model, with their correct continuations."""
 CHARTS = {
     "Training": {
         "losses": ["Multiline", ["loss/total", "loss/regularization"]],
@@ -58,24 +64,25 @@ CHARTS = {
     },
     "Evaluation": {"accuracy": ["Multiline", ["accuracy$"]]},
 }
-"""Charts of several tags that each run asks for."""
+"""Layout of the custom charts of each run: chart to the patterns of its tags."""
 NUM_SETTINGS = 16
-"""Of the sweep."""
+"""Number of settings of hyperparameters in the sweep."""
 NUM_SEEDS = 2
+"""Number of runs for each setting."""
 
 
 @dataclass(frozen=True)
 class DemoRun:
-    """What makes one run differ from the others."""
+    """The parameters of one run."""
 
     name: str
     start: float  # seconds after START_TIME
     seconds_per_step: float
-    learning_rate: float  # at its peak
-    speed: float  # how fast the loss falls, per step
-    floor: float  # what the loss falls towards
-    stop_at: int | None = None  # the job died here, and went on from an earlier checkpoint
-    diverge: int | None = None  # from here on the loss grows, until it is no number
+    learning_rate: float  # the largest
+    speed: float  # rate of the exponential decay of the loss, per step
+    floor: float  # limit of the loss
+    stop_at: int | None = None  # step of a crash, after which it restarts from a checkpoint
+    diverge: int | None = None  # step from which on the loss grows until it is NaN
     num_layers: int = 2
 
 
@@ -88,17 +95,17 @@ RUNS = (
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Writes the demo into the directory that the command line names; returns the exit status."""
+    """Writes the demo runs into the directory in the arguments; returns the exit status."""
     parser = argparse.ArgumentParser(
         prog="python -m tbcore.testing.demo", description="Writes demo runs."
     )
-    parser.add_argument("directory", type=Path, help="is created; must not exist yet, or be empty")
+    parser.add_argument("directory", type=Path, help="new or empty directory for the runs")
     directory: Path = parser.parse_args(arguments).directory
     try:
         write_demo(directory)
     except OSError as error:
         print(
-            f"tbcore.testing.demo: {directory} cannot be written: {error.strerror or error}",
+            f"tbcore.testing.demo: cannot write {directory}: {error.strerror or error}",
             file=sys.stderr,
         )
         return 1
@@ -108,8 +115,8 @@ def main(arguments: list[str] | None = None) -> int:
 def write_demo(logdir: str | os.PathLike[str]) -> None:
     """Writes the demo runs into a directory that does not exist yet, or is empty.
 
-    The directory appears complete or not at all. Raises OSError when it cannot be made, or when
-    there is something in it.
+    The directory is written completely or not at all. Raises OSError if it is not empty, or cannot
+    be created.
     """
     logdir = Path(logdir).absolute()
     logdir.parent.mkdir(parents=True, exist_ok=True)
@@ -124,7 +131,7 @@ def write_demo(logdir: str | os.PathLike[str]) -> None:
 
 
 def _write_run(logdir: Path, run: DemoRun) -> None:
-    """Writes `name/train` and `name/eval`."""
+    """Writes the runs `name/train` and `name/eval`."""
     noise = random.Random(run.name)
     train = logdir / run.name / "train"
     evaluation = logdir / run.name / "eval"
@@ -136,7 +143,7 @@ def _write_run(logdir: Path, run: DemoRun) -> None:
     load = 0.0
     for first, end in sessions:
         with _open(train, wall_time) as writer, _open(evaluation, wall_time) as eval_writer:
-            # Without this a reader could not tell that later steps of the session before are void.
+            # With this event readers drop the later steps of the previous session.
             writer.add_session_log("START", first, wall_time=wall_time)
             eval_writer.add_session_log("START", first, wall_time=wall_time)
             if first == 0:
@@ -144,54 +151,54 @@ def _write_run(logdir: Path, run: DemoRun) -> None:
                 _write_settings(writer, run, wall_time)
                 writer.add_summary(0, summaries.chart_layout(CHARTS), wall_time=wall_time)
             for step in range(first, end):
-                # How busy the machine is drifts, and so does the time that a step takes.
+                # The load of the machine drifts, and the time of a step with it.
                 load = 0.97 * load + noise.gauss(0.0, 0.01)
                 seconds = run.seconds_per_step * math.exp(load)
                 wall_time += seconds
                 loss = _loss(run, step)
                 _write_training(writer, run, step, loss, seconds, noise, wall_time)
-                if step % LOOK_INSIDE_EVERY == 0:
+                if step % HISTOGRAM_INTERVAL == 0:
                     _write_weights(writer, run, step, wall_time)
-                if step in PROFILE_AT:
+                if step in PROFILED_STEPS:
                     _write_profile(writer, run, step, wall_time)
-                if step % EVALUATE_EVERY == 0:
+                if step % EVALUATION_INTERVAL == 0:
                     _write_evaluation(eval_writer, step, loss, noise, wall_time)
                     _write_curve(eval_writer, run, step, loss, wall_time)
                     _write_pictures(eval_writer, run, step, loss, wall_time)
                     _write_sentences(eval_writer, run, step, loss, wall_time)
-                if step % LISTEN_EVERY == 0:
+                if step % CLIP_INTERVAL == 0:
                     _write_clips(eval_writer, run, step, loss, wall_time)
-        # The machine stood still for a while before it was noticed.
+        # The job was not restarted at once.
         wall_time += 600.0
 
 
 def _write_sweep(folder: Path) -> None:
-    """Writes `00-a`, `00-b`, `01-a` and so on: a setting with two seeds, for each setting."""
-    pick = random.Random(6)
+    """Writes the runs `00-a`, `00-b`, `01-a` and so on: one for each setting and seed."""
+    rng = random.Random(6)
     start = START_TIME + 12_000.0
     for setting in range(NUM_SETTINGS):
-        learning_rate = float(f"{10 ** pick.uniform(-4.5, -1.5):.2g}")
-        optimizer = pick.choice(["adam", "sgd"])
-        width = pick.choice([64, 128, 256, 512])
-        augment = pick.random() < 0.5
+        learning_rate = float(f"{10 ** rng.uniform(-4.5, -1.5):.2g}")
+        optimizer = rng.choice(["adam", "sgd"])
+        width = rng.choice([64, 128, 256, 512])
+        augment = rng.random() < 0.5
         hparams: dict[str, float | str | bool] = {
             "learning_rate": learning_rate,
             "optimizer": optimizer,
             "width": width,
             "augment": augment,
         }
-        # There is a best rate; the other three help a little.
+        # The learning rate matters most, with the best one at 1e-3.
         distance = math.log10(learning_rate) + 3.0
         best = 0.93 - 0.13 * distance**2 + 0.01 * math.log2(width / 128)
         best += 0.01 * augment + 0.015 * (optimizer == "adam")
         for seed in "ab"[:NUM_SEEDS]:
             start += 300.0
-            reached = max(best + pick.gauss(0.0, 0.008), 0.1)
+            final = max(best + rng.gauss(0.0, 0.008), 0.1)
             with _open(folder / f"{setting:02}-{seed}", start) as writer:
                 group = f"setting {setting:02}"
                 writer.add_summary(0, summaries.session_start(hparams, group=group, start=start))
-                for step in range(0, NUM_STEPS + 1, EVALUATE_EVERY):
-                    accuracy = reached * (1 - math.exp(-step / 180)) + pick.gauss(0.0, 0.004)
+                for step in range(0, NUM_STEPS + 1, EVALUATION_INTERVAL):
+                    accuracy = final * (1 - math.exp(-step / 180)) + rng.gauss(0.0, 0.004)
                     loss = 2.3 * (1 - accuracy) + 0.1
                     writer.add_summary(
                         step,
@@ -203,13 +210,13 @@ def _write_sweep(folder: Path) -> None:
 
 
 def _open(directory: Path, wall_time: float) -> EventFileWriter:
-    """A writer of a new event file; names sort by time, as those of real writers do."""
+    """A writer of a new event file, whose name has the time as that of a real one."""
     path = directory / f"events.out.tfevents.{int(wall_time)}.demo"
     return EventFileWriter(path, wall_time=wall_time)
 
 
 def _loss(run: DemoRun, step: int) -> float:
-    """The loss without noise; of a run that diverges it grows, is infinite, and then no number."""
+    """The loss without noise; in a run that diverges it grows, becomes infinite, and then NaN."""
     loss = run.floor + (2.3 - run.floor) * math.exp(-run.speed * step)
     num_diverged = 0 if run.diverge is None else step - run.diverge
     if num_diverged > 190:
@@ -228,7 +235,7 @@ def _write_training(
     noise: random.Random,
     wall_time: float,
 ) -> None:
-    """One step of training: plain numbers, as most libraries write them."""
+    """Writes the scalars of one training step as `simple_value`, as most libraries do."""
     warm_up = min(1.0, (step + 1) / 100)
     decay = 0.5 * (1 + math.cos(math.pi * step / NUM_STEPS))
     scalars = {
@@ -244,7 +251,7 @@ def _write_training(
 
 
 def _model(run: DemoRun) -> list[graphs.Node]:
-    """The operations of a small transformer, in the order in which they run."""
+    """The operations of a small transformer, in the order of their execution."""
     nodes: list[graphs.Node] = []
     width = 64 * run.num_layers
     tokens = (-1, 128, width)
@@ -299,24 +306,24 @@ def _model(run: DemoRun) -> list[graphs.Node]:
 
 
 def _write_profile(writer: EventFileWriter, run: DemoRun, step: int, wall_time: float) -> None:
-    """What each operation took: products of matrices take most of it."""
-    pick = random.Random(f"{run.name} {step}")
+    """Writes the time and memory of each operation; most time is spent in matrix products."""
+    rng = random.Random(f"{run.name} {step}")
     start = int(wall_time * 1e6)
-    took = []
+    stats = []
     for node in _model(run):
         size = math.prod(abs(dim) for dim in node.shape or ())
         weight = 30 if "MatMul" in node.op else 0.1 if node.op == "VariableV2" else 2
-        duration = int(5 + weight * size / 1000 * pick.uniform(0.8, 1.2))
-        took.append(graphs.NodeStats(node.name, start, duration, 4 * 32 * size))
+        duration = int(5 + weight * size / 1000 * rng.uniform(0.8, 1.2))
+        stats.append(graphs.NodeStats(node.name, start, duration, 4 * 32 * size))
         start += duration
-    metadata = graphs.run_metadata(took)
+    metadata = graphs.run_metadata(stats)
     writer.add_run_metadata(f"step {step}", metadata, step=step, wall_time=wall_time)
 
 
 def _write_evaluation(
     writer: EventFileWriter, step: int, loss: float, noise: random.Random, wall_time: float
 ) -> None:
-    """One evaluation: tensors, as TensorFlow 2 writes them."""
+    """Writes the scalars of one evaluation as tensors, as TensorFlow 2 does."""
     accuracy = 0.1
     if math.isfinite(loss):
         accuracy = max(0.1, 1 - 0.38 * loss + noise.gauss(0.0, 0.008))
@@ -327,7 +334,7 @@ def _write_evaluation(
 def _write_curve(
     writer: EventFileWriter, run: DemoRun, step: int, loss: float, wall_time: float
 ) -> None:
-    """How well one class is told from all others: rare, and found better as the loss falls."""
+    """Writes the PR curve of a rare class, which improves as the loss falls."""
     rng = np.random.default_rng([step, len(run.name), 3])
     labels = rng.random(NUM_PREDICTIONS) < 0.2
     margin = 3.5 * math.exp(-max(loss - run.floor, 0.0)) if math.isfinite(loss) else 0.0
@@ -337,14 +344,14 @@ def _write_curve(
 
 
 def _write_weights(writer: EventFileWriter, run: DemoRun, step: int, wall_time: float) -> None:
-    """What a layer learns: two groups of weights part, few units stay at 0, gradients get small."""
+    """Writes histograms of a layer: weights split into two groups, and gradients become small."""
     rng = np.random.default_rng([step, len(run.name), 2])
     learned = 1 - math.exp(-run.speed * step)
     weights = rng.normal(0, 0.25, NUM_WEIGHTS)
     weights[: NUM_WEIGHTS // 2] += 1.2 * learned
     weights[NUM_WEIGHTS // 2 :] -= 0.6 * learned
     active = np.maximum(0, rng.normal(0.8 * learned - 0.5, 0.5, NUM_WEIGHTS))
-    # Long tails, as gradients have: single ones are far out.
+    # Gradients have a distribution with long tails.
     gradients = 0.01 * (1 - 0.9 * learned) * rng.standard_t(3, NUM_WEIGHTS)
     if run.diverge is not None and step > run.diverge:
         weights *= math.exp(min(6.0, 0.01 * (step - run.diverge)))
@@ -353,7 +360,7 @@ def _write_weights(writer: EventFileWriter, run: DemoRun, step: int, wall_time: 
 
 
 def _write_settings(writer: EventFileWriter, run: DemoRun, wall_time: float) -> None:
-    """How the run was started, as markdown."""
+    """Writes the settings of the run as Markdown."""
     lines = [
         f"## {run.name}",
         "",
@@ -371,14 +378,14 @@ def _write_settings(writer: EventFileWriter, run: DemoRun, wall_time: float) -> 
 def _write_sentences(
     writer: EventFileWriter, run: DemoRun, step: int, loss: float, wall_time: float
 ) -> None:
-    """Beginnings, and how the model goes on: more letters are right as the loss falls."""
-    guess = random.Random(f"{run.name} {step}")
-    right = math.exp(-max(loss - run.floor, 0.0)) if math.isfinite(loss) else 0.0
+    """Writes prompts with the model's continuations; more letters are right as the loss falls."""
+    rng = random.Random(f"{run.name} {step}")
+    share_right = math.exp(-max(loss - run.floor, 0.0)) if math.isfinite(loss) else 0.0
     rows = [["prompt", "continuation"]]
-    for prompt, wanted in SENTENCES:
+    for prompt, continuation in SENTENCES:
         letters = (
-            letter if letter == " " or guess.random() < right else guess.choice("etaoinshrdlu")
-            for letter in wanted
+            letter if letter == " " or rng.random() < share_right else rng.choice("etaoinshrdlu")
+            for letter in continuation
         )
         rows.append([prompt.strip(), "".join(letters)])
     writer.add_summary(step, summaries.text("sentences", rows), wall_time=wall_time)
@@ -387,48 +394,53 @@ def _write_sentences(
 def _write_pictures(
     writer: EventFileWriter, run: DemoRun, step: int, loss: float, wall_time: float
 ) -> None:
-    """What a model makes of two shapes, and what it attends to in one of them."""
+    """Writes reconstructions of two shapes, and an attention map."""
     rng = np.random.default_rng([step, len(run.name)])
     y, x = np.mgrid[-1 : 1 : PICTURE_SIZE * 1j, -1 : 1 : PICTURE_SIZE * 1j]
     ring = np.exp(-(((np.hypot(x, y) - 0.6) / 0.12) ** 2))
     cross = np.exp(-((np.minimum(abs(x - y), abs(x + y)) / 0.15) ** 2))
-    unclear = _unclearness(loss)
+    noise_level = _noise_level(loss)
     pictures = []
     for shape, color in ((ring, (1.0, 0.75, 0.35)), (cross, (0.45, 0.8, 1.0))):
-        gray = (1 - unclear) * shape + unclear * rng.random(shape.shape)
+        gray = (1 - noise_level) * shape + noise_level * rng.random(shape.shape)
         pictures.append(_png(gray[..., None] * np.array(color)))
     writer.add_summary(
         step,
         summaries.image("pictures/reconstruction", pictures, as_tensor=True),
         wall_time=wall_time,
     )
-    attention = np.exp(-((x - unclear) ** 2 + y**2) / (0.05 + unclear))
+    attention = np.exp(-((x - noise_level) ** 2 + y**2) / (0.05 + noise_level))
     writer.add_image("pictures/attention", _png(attention[..., None]), step, wall_time=wall_time)
 
 
 def _write_clips(
     writer: EventFileWriter, run: DemoRun, step: int, loss: float, wall_time: float
 ) -> None:
-    """Two tones, out of noise."""
+    """Writes two tones, with less noise as the loss falls."""
     rng = np.random.default_rng([step, len(run.name), 1])
     seconds = np.arange(int(CLIP_SECONDS * SAMPLE_RATE)) / SAMPLE_RATE
-    unclear = _unclearness(loss)
+    noise_level = _noise_level(loss)
     clips = []
     for hertz in (220.0, 330.0):
         tone = np.sin(2 * math.pi * hertz * seconds) * np.exp(-3 * seconds)
         noise = rng.uniform(-1, 1, len(seconds))
-        clips.append(summaries.wav(0.5 * ((1 - unclear) * tone + unclear * noise), SAMPLE_RATE))
+        clips.append(
+            summaries.wav(0.5 * ((1 - noise_level) * tone + noise_level * noise), SAMPLE_RATE)
+        )
     value = summaries.audio("sounds/tone", clips, labels=["low A", "E"], as_tensor=True)
     writer.add_summary(step, value, wall_time=wall_time)
 
 
-def _unclearness(loss: float) -> float:
-    """From 0, where everything is as it should be, to 1, where all is noise."""
+def _noise_level(loss: float) -> float:
+    """Share of noise in pictures and clips, from 0 to 1."""
     return min(1.0, max(0.0, loss / 2.3)) if math.isfinite(loss) else 1.0
 
 
 def _png(pixels: NDArray[np.float64]) -> bytes:
-    """A PNG file of an array (height, width, 1 or 3) from 0 to 1, in 32 shades: they pack well."""
+    """The content of a PNG file for an array of shape (height, width, 1 or 3) from 0 to 1.
+
+    Each channel is reduced to 32 levels, which compress better.
+    """
     height, width, num_channels = pixels.shape
     shades = (np.clip(pixels, 0, 1) * 31).astype(np.uint8) * 8
     rows = b"".join(b"\0" + row.tobytes() for row in shades)
