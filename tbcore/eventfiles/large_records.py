@@ -1,8 +1,9 @@
-"""Long records: events that are larger than a buffer, read without holding them in memory.
+"""Large records: reads events that are larger than a piece, without holding them in memory.
 
-What is long in an event is its bulk: a graph, an image, a tensor. Only its place in the file is
-stored, so that a *skeleton* will do: the same event with its bulk left out. A file may be all
-holes, and claim any length for next to no bytes on the disk; so memory follows what is kept.
+Nearly all bytes of a large event are in a few fields: a graph, an image, a tensor. The store keeps
+only where these are in the file. So the event is *stripped*: its large fields are left empty. A
+file may be sparse and claim any length while it takes next to no space on disk, so there is a
+budget for what is kept.
 """
 
 from __future__ import annotations
@@ -17,22 +18,22 @@ from google.protobuf.message import DecodeError as ProtobufDecodeError
 from tbcore.eventfiles import wire
 from tbcore.eventfiles.crc32c import mask
 
-_FIELD_BYTES = 16
-"""What a field counts at least: to look at very many takes time, too."""
+_MIN_FIELD_COST_BYTES = 16
+"""What each field costs of the budget at least, since very many fields take time."""
 
 _CHUNK_BYTES = 1 << 20
-_KEPT_BYTES = 1 << 12
-"""Shorter fields are not looked into. A tensor that is longer holds more than one number."""
+_MAX_KEPT_FIELD_BYTES = 1 << 12
+"""Fields up to this size are kept as they are. A larger tensor holds more than one number."""
 
-_BULK: Mapping[int, Any] = {}
-"""Fields of a message that is left out."""
-_VALUE = {3: _BULK, 4: _BULK, 5: _BULK, 6: _BULK, 8: _BULK}
-_EVENT = {4: _BULK, 5: {1: _VALUE}, 6: _BULK, 8: {2: _BULK}, 9: _BULK}
-"""Number of a field to those of the message in it, as far as there may be bulk."""
+_EMPTIED: Mapping[int, Any] = {}
+"""Stands for a field that is left empty if it is large."""
+_VALUE = {3: _EMPTIED, 4: _EMPTIED, 5: _EMPTIED, 6: _EMPTIED, 8: _EMPTIED}
+_EVENT = {4: _EMPTIED, 5: {1: _VALUE}, 6: _EMPTIED, 8: {2: _EMPTIED}, 9: _EMPTIED}
+"""Fields of an event that may be large, by number; each has those of the message in it."""
 
 
 def checksum_at(descriptor: int, offset: int, length: int) -> int | None:
-    """Masked CRC-32C of these bytes of a file; None when it ends before."""
+    """Masked CRC-32C of `length` bytes of a file; None if the file ends before."""
     crc, end = 0, offset + length
     while offset < end:
         chunk = os.pread(descriptor, min(_CHUNK_BYTES, end - offset), offset)
@@ -44,21 +45,22 @@ def checksum_at(descriptor: int, offset: int, length: int) -> int | None:
 
 
 def stripped_event_at(descriptor: int, offset: int, length: int, max_bytes: int) -> bytes:
-    """The serialized event at this place of a file, long fields that are bulk emptied.
+    """The serialized event at an offset of a file, with its large fields left empty.
 
-    Raises protobuf's DecodeError when these bytes are no event, or too long without their bulk.
+    Raises protobuf's DecodeError if the bytes are no event, or if more than `max_bytes` remain.
     """
     return bytes(_stripped(_Window(descriptor, max_bytes), offset, offset + length, _EVENT))
 
 
 def _stripped(window: _Window, at: int, end: int, fields: Mapping[int, Any]) -> bytearray:
+    """The message in bytes `at` to `end` of the file, without its large fields."""
     kept = bytearray()
     while at < end:
         begin = at
-        window.charge_budget(_FIELD_BYTES)
+        window.charge_budget(_MIN_FIELD_COST_BYTES)
         key, at = window.varint(at)
         number, wire_type = key >> 3, key & 7
-        below = None
+        nested = None
         if wire_type == 0:
             _, at = window.varint(at)
         elif wire_type in wire.FIXED_SIZES:
@@ -66,44 +68,44 @@ def _stripped(window: _Window, at: int, end: int, fields: Mapping[int, Any]) -> 
         elif wire_type == 2:
             length, content = window.varint(at)
             at = content + length
-            below = fields.get(number) if length > _KEPT_BYTES else None
+            nested = fields.get(number) if length > _MAX_KEPT_FIELD_BYTES else None
         else:
-            raise ProtobufDecodeError(f"nobody writes wire type {wire_type}")
+            raise ProtobufDecodeError(f"wire type {wire_type} is not supported")
         if at > end or number == 0:
             raise ProtobufDecodeError("a field is damaged")
-        if below is not None:
-            field = b"" if below is _BULK else _stripped(window, content, at, below)
+        if nested is not None:
+            field = b"" if nested is _EMPTIED else _stripped(window, content, at, nested)
             kept += wire.encode_varint(key) + wire.encode_varint(len(field)) + field
         else:
-            window.charge_budget(at - begin - _FIELD_BYTES)
+            window.charge_budget(at - begin - _MIN_FIELD_COST_BYTES)
             kept += window.read(begin, at - begin)
     return kept
 
 
 class _Window:
-    """Bytes of a file, a piece of which is in memory."""
+    """A window on the bytes of a file, with the budget of bytes that may be kept."""
 
     def __init__(self, descriptor: int, max_bytes: int) -> None:
         self._descriptor = descriptor
         self._begin = 0
         self._data = b""
-        self._room = max_bytes
+        self._budget = max_bytes
 
     def charge_budget(self, size: int) -> None:
-        """Raises DecodeError when so much more is too much."""
-        self._room -= max(size, 0)
-        if self._room < 0:
-            raise ProtobufDecodeError("it is too long without its bulk")
+        """Takes `size` bytes off the budget; raises DecodeError if it is exceeded."""
+        self._budget -= max(size, 0)
+        if self._budget < 0:
+            raise ProtobufDecodeError("it is too long even without its large fields")
 
     def read(self, at: int, size: int) -> bytes:
-        """`size` bytes from `at` on; fewer at the file's end."""
+        """`size` bytes from offset `at` on; fewer at the end of the file."""
         start = at - self._begin
         if not 0 <= start <= start + size <= len(self._data):
             self._begin, start = at, 0
-            self._data = os.pread(self._descriptor, max(size, _KEPT_BYTES * 2), at)
+            self._data = os.pread(self._descriptor, max(size, _MAX_KEPT_FIELD_BYTES * 2), at)
         return self._data[start : start + size]
 
     def varint(self, at: int) -> tuple[int, int]:
-        """The number at this place, and the place behind it."""
+        """The number at an offset, and the offset after it."""
         value, size = wire.varint(self.read(at, wire.MAX_VARINT_BYTES), 0)
         return value, at + size

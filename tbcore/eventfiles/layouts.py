@@ -45,8 +45,8 @@ _MAX_ATTEMPTS = 8
 """Records of one length and step width that may turn out to have no layout. Then no more are tried:
 they are probably histograms."""
 _MAX_GROUPS = 32
-"""Field offsets that are learnt for one length and step width. Writers produce one or two; with more,
-a file is made to be slow."""
+"""Field offsets that are learnt for one length and step width. Writers produce one or two; a file
+with many was made to be slow."""
 _NUMBER_DTYPES = {  # DataType of a tensor: numpy dtype of one element in tensor_content
     1: "<f4",
     2: "<f8",

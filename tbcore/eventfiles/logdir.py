@@ -1,9 +1,8 @@
-"""Logdir: which event files lie below the directories that the user named, and what their runs
-are called.
+"""Logdir: finds the event files below the directories that the user named, and names their runs.
 
-A run is a directory that directly holds an event file; its name is its path below the logdir. A
-scan opens nothing. It asks for the status of every directory and event file each time, and lists
-anew the directories that may hold others than before.
+A run is a directory that directly contains an event file. Its name is its path below the logdir. A
+scan opens no file. It gets the status of every directory and event file each time, and lists again
+only those directories whose entries may have changed.
 """
 
 from __future__ import annotations
@@ -19,43 +18,43 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 _MARK = "tfevents"
-"""An event file is a file with this in its base name; nothing else is asked."""
+"""Every regular file with this in its base name is an event file."""
 _URI = re.compile(r"[a-zA-Z][0-9a-zA-Z.]*://")
 
 MIN_FILE_BYTES = 1 << 14
-"""What a file counts at least: opening it takes about as long as decoding so much."""
+"""The least that a file counts when work is divided: opening it takes as long as decoding this."""
 
 _MAX_LINKED_NAMES = 8
-"""How many names one directory may have by way of links. Directories that link to each other
-have as many paths as there are orders of them, and a scan must end."""
+"""Paths through links that are followed to one directory. Directories that link to each other have
+as many paths as there are orders of them, and a scan must end."""
 
-_SETTLED_SECONDS = 3.0
-"""Between seeing that a directory was changed and listing it, for the listing to hold until the
-directory is changed once more. Times of changes are as coarse as 2 s on some file systems, and a
-change within that time of another one would not show."""
+_STABLE_SECONDS = 3.0
+"""A listing is reused only if it was made this long after the directory last changed. Timestamps
+are as coarse as 2 s on some file systems, so a change shortly after another one may not show."""
 _RELIST_SECONDS = 60.0
-"""A directory is listed at least so often, in case it does not tell when it is changed."""
+"""A directory is listed at least this often, in case changes do not update its mtime."""
 
 
 class LogdirSpec(NamedTuple):
-    """One directory to look in; a name is put before the names of its runs."""
+    """One directory to scan, and a prefix for the names of its runs."""
 
     name: str | None
     path: str
 
 
 class EventFile(NamedTuple):
-    """An event file and what tells whether it changed."""
+    """An event file and its status, by which changes are noticed."""
 
     path: str
     device: int
     inode: int
     size: int
-    """In bytes."""
+    """Size in bytes."""
     mtime_ns: int
-    """When it was written to, in nanoseconds since the epoch."""
+    """Time of the last write, in nanoseconds since the epoch."""
     ctime_ns: int
-    """When anything about it changed, likewise: who sets `mtime_ns` back does not set this one."""
+    """Time of the last change of any kind, in nanoseconds since the epoch. Unlike `mtime_ns`, it
+    cannot be set back."""
 
     @classmethod
     def of(cls, path: str, status: os.stat_result) -> EventFile:
@@ -71,27 +70,27 @@ class EventFile(NamedTuple):
 
 
 class Scan(NamedTuple):
-    """What one look at the logdir found."""
+    """The result of one scan of the logdir."""
 
     runs: dict[str, list[EventFile]]
-    """Run name to its files in the order in which they are read, that of their paths."""
+    """Run name to its files, in the order of their paths, in which they are read."""
     num_directories: int
     num_files: int
-    """Event files only."""
+    """Number of event files."""
     missing: list[str]
     """Paths of specs that do not exist."""
     problems: list[str]
-    """One line each: what could not be looked into."""
+    """One line for each directory or file that could not be examined."""
     unlisted: list[str]
-    """Directories that exist and could not be listed: nobody knows which files are in them."""
+    """Directories that exist but could not be listed, so that their files are unknown."""
 
 
 def parse_logdir_spec(text: str) -> list[LogdirSpec]:
     """Directories of a `--logdir_spec`, such as `a:/logs/one,/logs/two`.
 
-    Items are separated by commas; empty ones are skipped and blanks belong to the item. Up to its
-    first colon an item is a name, unless it starts with a slash or is a URI. Paths become
-    absolute, with links and a leading `~` resolved; URIs stay as they are.
+    Items are separated by commas. Empty items are skipped; blanks are part of an item. The part of
+    an item before its first colon is a name, unless the item starts with a slash or is a URI. Paths
+    are made absolute, with links and a leading `~` resolved. URIs are not changed.
     """
     specs = []
     for item in text.split(","):
@@ -107,98 +106,99 @@ def parse_logdir_spec(text: str) -> list[LogdirSpec]:
 
 
 def scan(specs: Sequence[LogdirSpec]) -> Scan:
-    """Look once; see `Logdir.scan`."""
+    """Scans directories once; see `Logdir.scan`."""
     return Logdir(specs).scan()
 
 
 class Logdir:
-    """The directories that the user named, looked at again and again."""
+    """The directories that the user named, for repeated scans."""
 
     def __init__(self, specs: Sequence[LogdirSpec]) -> None:
         self._specs = list(specs)
         self._listings: list[dict[str, _Listing]] = [{} for _ in specs]
-        """Of the last scan, of each spec by path."""
-        self._silent: set[int] = set()
-        """Devices with a directory that did not tell that it was changed."""
-        self._places: list[tuple[int, str, str]] = []
-        """Of the last scan, for each directory with event files: the number of its spec, its path
-        relative to that, and its path."""
+        """Listings of the last scan: for each spec, path of a directory to its listing."""
+        self._unreliable_devices: set[int] = set()
+        """Devices on which a directory changed without a new timestamp."""
+        self._run_directories: list[tuple[int, str, str]] = []
+        """Directories with event files in the last scan: index of the spec, path relative to the
+        spec, and path."""
         self._names: list[tuple[str, int]] = []
-        """The runs in there, each with its place in the list."""
-        self._ahead: _Look | None = None
-        """What the next scan has begun with."""
+        """Name of each run, and the index of its directory in `_run_directories`."""
+        self._pending: _PendingScan | None = None
+        """A scan that `size_exceeds` began, and that the next `scan` completes."""
 
     def scan(self) -> Scan:
-        """Look for event files below all directories, through links to directories too.
+        """Finds all event files below the directories; links to directories are followed.
 
-        Only regular files count, whatever they are called. A spec that does not exist, or a
-        directory that cannot be read, costs what is in it and is told; nothing is raised.
+        Only regular files count. A spec that does not exist, and a directory or file that cannot be
+        examined, are reported in the result and skipped; nothing is raised.
         """
-        look = self._ahead or self._look()
-        self._ahead = None
-        look.seen.extend(look.rest)
-        found, num_files = look.found, 0
-        places: list[tuple[int, str, str]] = []
+        pending = self._pending or self._begin_scan()
+        self._pending = None
+        pending.scanned.extend(pending.rest)
+        found, num_files = pending.found, 0
+        run_directories: list[tuple[int, str, str]] = []
         all_files: list[list[EventFile]] = []
-        for number, directory, files in look.seen:
+        for number, directory, files in pending.scanned:
             if files:
                 num_files += len(files)
-                places.append((number, directory.name, directory.path))
+                run_directories.append((number, directory.name, directory.path))
                 all_files.append(files)
-        if places != self._places:
-            self._places, self._names = places, self._named(places)
+        if run_directories != self._run_directories:
+            self._run_directories, self._names = run_directories, self._named(run_directories)
         for name, index in self._names:
             found.runs[name] = all_files[index]
-        return found._replace(num_directories=len(look.seen), num_files=num_files)
+        return found._replace(num_directories=len(pending.scanned), num_files=num_files)
 
-    def glance(self, num_bytes: int, seconds: float) -> bool:
-        """Begins a scan, and says whether the event files have so many bytes.
+    def size_exceeds(self, num_bytes: int, timeout: float) -> bool:
+        """Whether the event files have at least `num_bytes`, or it takes `timeout` s to find out.
 
-        Short files are counted as longer ones. True as well when it takes so many seconds to find
-        out. The next scan goes on from there.
+        Each file counts at least MIN_FILE_BYTES. This begins a scan, which the next call of `scan`
+        completes.
         """
-        deadline = time.monotonic() + seconds
-        look = self._look()
+        deadline = time.monotonic() + timeout
+        pending = self._begin_scan()
         is_large = False
-        for seen in look.rest:
-            look.seen.append(seen)
-            num_bytes -= sum(max(file.size, MIN_FILE_BYTES) for file in seen.files)
+        for scanned in pending.rest:
+            pending.scanned.append(scanned)
+            num_bytes -= sum(max(file.size, MIN_FILE_BYTES) for file in scanned.files)
             if is_large := num_bytes <= 0 or time.monotonic() > deadline:
                 break
-        self._ahead = look
+        self._pending = pending
         return is_large
 
-    def _look(self) -> _Look:
+    def _begin_scan(self) -> _PendingScan:
         found = Scan({}, 0, 0, [], [], [])
         rest = (
-            _Seen(number, directory, files)
+            _ScannedDirectory(number, directory, files)
             for number in range(len(self._specs))
             for directory, files in self._walk(number, found)
         )
-        return _Look(found, [], rest)
+        return _PendingScan(found, [], rest)
 
-    def _named(self, places: Sequence[tuple[int, str, str]]) -> list[tuple[str, int]]:
-        # The order of a directory's entries changes with its content, and names must not: proper
-        # names first, so that a name which was made readable never takes one of theirs.
+    def _named(self, run_directories: Sequence[tuple[int, str, str]]) -> list[tuple[str, int]]:
+        """Name of each run, with the index of its directory."""
+        # Names must not depend on the order of directory entries, which changes. Valid names come
+        # first, so that none is taken by a name in which bytes were escaped.
         order = sorted(
-            (number, not _is_readable(relative), relative, place, path)
-            for place, (number, relative, path) in enumerate(places)
+            (number, not _is_readable(relative), relative, index, path)
+            for index, (number, relative, path) in enumerate(run_directories)
         )
         names = _RunNames()
         taken = []
-        for number, _, relative, place, path in order:
+        for number, _, relative, index, path in order:
             name = names.take(number, self._specs[number], relative, path)
             if name is not None:
-                taken.append((name, place))
+                taken.append((name, index))
         return taken
 
     def _walk(self, number: int, found: Scan) -> Iterator[tuple[_Directory, list[EventFile]]]:
-        """Each directory of a spec with its event files, these in the order of their paths."""
+        """Yields each directory of a spec with its event files, in the order of their paths."""
         root = os.path.abspath(self._specs[number].path)
         listings: dict[str, _Listing] = {}
         before = self._listings[number]
         self._listings[number] = listings
-        # A link to a directory above the logdir leads round in a circle as well.
+        # The directories above the root are included because a link to one of them is a loop, too.
         top: _Directory | None = None
         for above in _parents(os.path.realpath(root)):
             top = _Directory(above, "", top)
@@ -212,7 +212,7 @@ class Logdir:
                         continue
                     listing = _list(directory, found)
                 else:
-                    listing = self._look_into(directory, before.get(directory.path), found)
+                    listing = self._listing_of(directory, before.get(directory.path), found)
                     listings[directory.path] = listing
             except FileNotFoundError:
                 if directory.path == root:
@@ -228,71 +228,73 @@ class Logdir:
             stack += listing.directories
             yield directory, listing.files
 
-    def _look_into(self, directory: _Directory, known: _Listing | None, found: Scan) -> _Listing:
-        """What is in a directory: as listed before, where that is sure to hold still."""
-        if known is None or not _REMEMBERS:
+    def _listing_of(self, directory: _Directory, known: _Listing | None, found: Scan) -> _Listing:
+        """The listing of a directory: the known one if it must still be right, else a new one."""
+        if known is None or not _REUSE_LISTINGS:
             return _list(directory, found)
         stamp = _stamp(directory.path)
         now = time.monotonic()
-        is_same, can_tell = stamp == known.stamp, stamp[0] not in self._silent
+        is_same, is_reliable = stamp == known.stamp, stamp[0] not in self._unreliable_devices
         if (
-            is_same and can_tell and known.holds and now < known.relist_at and known.update_files()
+            is_same and is_reliable and known.is_stable and now < known.relist_at and known.update_files()
         ):  # fmt: skip
             return known
         listing = _list(directory, found)
         listing.stamp = stamp
         listing.since = known.since if is_same else now
-        if is_same and known.holds and not listing.has_same_names(known):
-            # It may have been changed just now. Otherwise its status says nothing about changes.
+        if is_same and known.is_stable and not listing.has_same_names(known):
+            # Unless it changed just now, changes do not show in the directory's timestamps.
             if _stamp(directory.path) == stamp:
-                self._silent.add(stamp[0])
-        listing.holds = now - listing.since >= _SETTLED_SECONDS and not listing.has_links
-        # Not all at the same time.
+                self._unreliable_devices.add(stamp[0])
+        listing.is_stable = now - listing.since >= _STABLE_SECONDS and not listing.has_links
+        # At random times, so that not all directories are listed in the same scan.
         listing.relist_at = now + _RELIST_SECONDS * random.uniform(0.5, 1)
         return listing
 
 
 def readable(name: str) -> str:
-    r"""The name with undecodable bytes written as `\xNN`: JSON and terminals take nothing else."""
+    r"""The name with undecodable bytes as `\xNN`, so that JSON and terminals can represent it."""
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def one_line(text: str) -> str:
-    """The text as it can stand in a log or an answer: one line, control characters escaped."""
+    """The text as one line for a log or a response, with control characters escaped."""
     if text.isprintable():
         return text
-    # Bytes of names as `readable` has them; a lone surrogate of another kind is none.
+    # Undecodable bytes are written as `readable` writes them; other lone surrogates are no bytes.
     shown = (f"\\x{ord(c) - 0xDC00:02x}" if "\udc80" <= c <= "\udcff" else c for c in text)
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in shown)
 
 
-class _Seen(NamedTuple):
-    """A directory of a spec, and the event files in it."""
+class _ScannedDirectory(NamedTuple):
+    """A directory, and the event files in it."""
 
     number: int
+    """Index of the spec."""
     directory: _Directory
     files: list[EventFile]
 
 
-class _Look(NamedTuple):
-    """A scan on its way."""
+class _PendingScan(NamedTuple):
+    """A scan that is not complete."""
 
     found: Scan
-    """Where what is wrong is told."""
-    seen: list[_Seen]
-    rest: Iterator[_Seen]
+    """The result so far: only its lists of problems."""
+    scanned: list[_ScannedDirectory]
+    rest: Iterator[_ScannedDirectory]
+    """Yields the other directories as it scans them."""
 
 
 class _RunNames:
-    """Gives each directory of a scan a run name of its own."""
+    """Assigns a unique run name to each directory of a scan."""
 
     def __init__(self) -> None:
         self._owners: dict[str, tuple[int, str]] = {}
-        """Name to the number of its spec and the path of its directory."""
+        """Name to the index of its spec and the path of its directory."""
 
     def take(self, number: int, spec: LogdirSpec, relative: str, path: str) -> str | None:
-        """The name of a directory; None when it has one already, by the same path."""
-        # The join leaves the root of a named spec as `name/.`, which TensorBoard calls it too.
+        """The name of a directory; None if the same path has a name already."""
+        # The root of a named spec becomes `name/.`, as in TensorBoard.
         name = readable(posixpath.join(spec.name, relative) if spec.name else relative)
         owner = self._owners.get(name)
         if owner is not None and owner[1] != path and owner[0] != number and spec.name is None:
@@ -307,7 +309,7 @@ class _RunNames:
 
 
 class _Directory:
-    """A directory on the way of a walk."""
+    """A directory that a scan reached, with the path that led there."""
 
     __slots__ = ("_identity", "is_linked", "name", "parent", "path")
 
@@ -316,21 +318,21 @@ class _Directory:
     ) -> None:
         self.path = path
         self.name = name
-        """Relative to the root, `.` for the root itself."""
+        """Path relative to the root; `.` for the root itself."""
         self.parent = parent
         self.is_linked = is_linked
-        """Whether a link led here, or to one of the directories above."""
+        """Whether this directory or one above it was reached through a link."""
         self._identity: tuple[int, int] | None = None
 
     def identity(self) -> tuple[int, int]:
-        """Device and inode. Asked for only where there are links, as it costs a call."""
+        """Device and inode. They take a system call, so they are read only if there are links."""
         if self._identity is None:
             found = os.stat(self.path)
             self._identity = found.st_dev, found.st_ino
         return self._identity
 
     def contains_itself(self) -> bool:
-        """Whether the way to this directory has been here before."""
+        """Whether one of the directories above is this directory."""
         above = self.parent
         while above is not None:
             if above.identity() == self.identity():
@@ -340,28 +342,29 @@ class _Directory:
 
 
 class _Listing:
-    """What was in a directory."""
+    """The subdirectories and event files of a directory, as of one point in time."""
 
     __slots__ = (
-        "directories", "files", "has_links", "holds", "relist_at", "since", "stamp",
+        "directories", "files", "has_links", "is_stable", "relist_at", "since", "stamp",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self.directories: list[_Directory] = []
         self.files: list[EventFile] = []
-        """Event files in the order of their paths, as of the last look."""
+        """Event files in the order of their paths, with their status in the last scan."""
         self.has_links = False
-        """Whether any entry is a link: what these lead to changes without the directory."""
+        """Whether any entry is a link. Targets of links change without the directory."""
         self.stamp: _Stamp | None = None
-        """Of the directory before it was listed; None the first time, when nobody asks."""
+        """Timestamps of the directory before it was listed; None for the first listing."""
         self.since = 0.0
-        """When this stamp was seen first, as the other time in seconds of the monotonic clock."""
-        self.holds = False
-        """Whether there can be no other names as long as the stamp is the same."""
+        """When this stamp was first seen, in seconds of the monotonic clock."""
+        self.is_stable = False
+        """Whether the entries cannot change without a new stamp."""
         self.relist_at = 0.0
+        """When to list again in any case, in seconds of the monotonic clock."""
 
     def update_files(self) -> bool:
-        """Asks for the status of the files; False if one of them is no event file any more."""
+        """Updates the status of the files; returns False if one is no event file any more."""
         changed: dict[int, EventFile] = {}
         for index, file in enumerate(self.files):
             try:
@@ -379,11 +382,12 @@ class _Listing:
                     return False
                 changed[index] = EventFile.of(file.path, status)
         if changed:
-            # Whoever has the files of the last look keeps them.
+            # A new list: the one of the last scan may still be in use.
             self.files = [changed.get(index, file) for index, file in enumerate(self.files)]
         return True
 
     def has_same_names(self, other: _Listing) -> bool:
+        """Whether both have the same event files and subdirectories."""
         return [file.path for file in self.files] == [file.path for file in other.files] and {
             directory.path for directory in self.directories
         } == {directory.path for directory in other.directories}
@@ -391,24 +395,26 @@ class _Listing:
 
 _Stamp = tuple[int, int, int, int]
 
-_REMEMBERS = os.name == "posix"
-"""Whether listings are kept. Windows lists names along with a part of the status of each file."""
+_REUSE_LISTINGS = os.name == "posix"
+"""Whether listings are reused. On Windows, listing is cheap and includes the status of files."""
 
 
 def _stamp(path: str) -> _Stamp:
-    """What changes when an entry comes or goes, and with whatever stands in the same place."""
+    """Status fields that change when an entry is added or removed, or the directory is replaced."""
     status = os.stat(path)
     return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_ctime_ns
 
 
 def _list(directory: _Directory, found: Scan) -> _Listing:
+    """A new listing of a directory."""
     with os.scandir(directory.path) as entries:
-        listing = _sort_out(entries, directory, found)
+        listing = _classify(entries, directory, found)
     listing.files.sort()
     return listing
 
 
 def _parents(path: str) -> list[str]:
+    """The directories above a path, from the root of the file system downwards."""
     parents = []
     while (parent := os.path.dirname(path)) != path:
         parents.append(parent)
@@ -417,6 +423,7 @@ def _parents(path: str) -> list[str]:
 
 
 def _may_enter(directory: _Directory, num_names: dict[tuple[int, int], int], found: Scan) -> bool:
+    """Whether a directory that was reached through a link is not a loop and not reached too often."""
     if directory.contains_itself():
         return False
     identity = directory.identity()
@@ -431,14 +438,14 @@ def _may_enter(directory: _Directory, num_names: dict[tuple[int, int], int], fou
     return num_names[identity] <= _MAX_LINKED_NAMES
 
 
-def _sort_out(entries: Iterator[os.DirEntry[str]], directory: _Directory, found: Scan) -> _Listing:
-    """The directories and the event files among the entries."""
+def _classify(entries: Iterator[os.DirEntry[str]], directory: _Directory, found: Scan) -> _Listing:
+    """A listing of the subdirectories and event files among the entries."""
     listing = _Listing()
     prefix = "" if directory.name == "." else f"{directory.name}/"
     for entry in entries:
         try:
-            # A name without the mark can only be that of a directory. Most entries say what they
-            # are without a call; telling where a link leads costs one.
+            # Without _MARK in its name an entry matters only if it is a directory. The kind of an
+            # entry is known without a system call, except for a link.
             if entry.is_symlink():
                 listing.has_links = True
             if entry.is_dir():
@@ -448,15 +455,15 @@ def _sort_out(entries: Iterator[os.DirEntry[str]], directory: _Directory, found:
                 )
             elif _MARK in entry.name:
                 status = entry.stat()
-                # A FIFO would hang its reader, and a device is worse.
+                # Opening a FIFO would block, and a device is worse.
                 if stat.S_ISREG(status.st_mode):
                     listing.files.append(EventFile.of(entry.path, status))
         except OSError as error:
             if error.errno in (errno.ENOENT, errno.ELOOP):
-                continue  # Gone, or a link to nowhere.
+                continue  # The file is gone, or the link is broken.
             if not entry.is_symlink():
-                raise  # Of no file in here anything is known.
-            found.problems.append(one_line(f"cannot look at {entry.path}: {error.strerror}"))
+                raise  # The same would happen to every file in this directory.
+            found.problems.append(one_line(f"cannot read {entry.path}: {error.strerror}"))
     return listing
 
 

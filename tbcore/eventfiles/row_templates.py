@@ -27,8 +27,8 @@ from tbcore.eventfiles.layouts import (
     WALL_TIME_OFFSET,
     Layout,
     as_value_column,
-    decode_steps,
     constant_mask,
+    decode_steps,
 )
 from tbcore.tuning import Tuning
 

@@ -1,4 +1,4 @@
-"""Tails: event files that may still be written to, read from where the last reading stopped."""
+"""FileReader: reads an event file that may still be growing, each time from where it stopped."""
 
 from __future__ import annotations
 
@@ -29,19 +29,20 @@ from tbcore.tuning import Tuning, default_tuning
 
 logger = logging.getLogger(__name__)
 
-_KNOWN_BYTES = INTACT_BYTES
-"""Of each piece by which a file is told from another one."""
-_NUM_MIDDLES = 2
-_FIRST_BYTES = 256
-"""Most first records, which name the version of the file, are shorter."""
+_FINGERPRINT_BYTES = INTACT_BYTES
+"""Bytes of a file that one fingerprint covers."""
+_MAX_MIDDLE_FINGERPRINTS = 2
+"""Fingerprints that are kept between the first and the last one of a file."""
+_FIRST_READ_BYTES = 256
+"""Most first records, which hold the file version, are shorter."""
 
 
 class FileReplacedError(Exception):
-    """What was read of a file is no longer what it holds: its run has to be read again."""
+    """A file no longer holds the bytes that were read, so its run must be read again."""
 
 
 class _Fingerprint(NamedTuple):
-    """Bytes that were read."""
+    """The masked checksum of some bytes that were read from a file."""
 
     offset: int
     length: int
@@ -49,50 +50,53 @@ class _Fingerprint(NamedTuple):
 
 
 class WholeFile(NamedTuple):
-    """A file of which all bytes were read at once."""
+    """What is known of a file that was read as a whole."""
 
     opened: EventFile
-    head: bytes
-    """How it begins, and how it ends."""
-    last: bytes
+    first_bytes: bytes
+    """The first bytes, for a fingerprint."""
+    last_bytes: bytes
+    """The last bytes, for a fingerprint."""
     first_event_time: float | None
+    """The same as in FileReader."""
 
 
 class FileReader:
-    """One event file and the place up to which it was read. No descriptor is kept."""
+    """Reads one event file, and remembers how far it was read. Keeps no open file."""
 
     def __init__(self, path: str, file_index: int, decoder: Decoder) -> None:
         self.path = path
         self.file_index = file_index
-        """Place of the file in its run's list of files."""
+        """Index of the file in its run's list of files."""
         self.offset = 0
-        """Of the first record that was not read yet, in bytes."""
+        """Offset of the first record that was not read yet, in bytes."""
         self.opened = EventFile(path, -1, -1, -1, -1, -1)
-        """The file as it was when it was opened last."""
+        """The file's status when it was last opened."""
         self.opened_at_ns = 0
-        """When that was, in nanoseconds since the epoch."""
+        """When it was last opened, in nanoseconds since the epoch."""
         self.first_event_time: float | None = None
-        """Seconds since the epoch, None as long as there is no event."""
+        """Wall time of the first event in seconds since the epoch; None until there is one."""
         self.caught_up = False
-        """Whether the last reading left nothing that can be read now."""
+        """Whether the last `read` reached the end of what can be read now."""
         self.problems: list[Damage] = []
-        """Records that were left out. The first is also told in the log."""
+        """Records that were skipped. The first one is also logged."""
         self.tuning = decoder.tuning
         self._decoder = decoder
         self._fingerprints: list[_Fingerprint] = []
-        """How the file begins, some pieces in the middle, and the last one before `offset`. A file
-        that is written anew has others, since there are wall times in them; a longer copy of the
-        same file has the same, whatever its inode."""
+        """Fingerprints of the first bytes, of some in the middle, and of the last before `offset`.
+        Another file at the same path has other ones, since wall times differ. A longer copy of the
+        same file has the same ones, even if its inode is another."""
         self._blocked_by_bad_length = False
-        self._held: tuple[WholeFile, list[DecodedItem]] | None = None
-        """What the next reading gives, without a look at the file."""
+        """Whether the record at `offset` has a damaged length, so that no other can be found."""
+        self._preloaded: tuple[WholeFile, list[DecodedItem]] | None = None
+        """What the next `read` yields without opening the file."""
         self.is_unread = True
-        """Whether nobody has tried to read the file yet."""
+        """Whether there was no attempt to read the file yet."""
 
-    def load(self, buffer: bytearray, at: int, max_bytes: int) -> WholeFile | None:
-        """Reads all bytes of the file into the buffer, if there are no more than so many.
+    def read_whole(self, buffer: bytearray, at: int, max_bytes: int) -> WholeFile | None:
+        """Reads the file into the buffer from index `at` on, if it has at most `max_bytes`.
 
-        None where that is not possible, for whatever reason: `read` tells.
+        Returns None if that fails for any reason. `read` will report the reason.
         """
         self.is_unread = False
         self.opened_at_ns = time.time_ns()
@@ -106,7 +110,7 @@ class FileReader:
             if not FRAME_BYTES <= size <= max_bytes:
                 return None
             done = os.preadv(descriptor, [memoryview(buffer)[at : at + size]], 0)
-            # As of `_confirm`.
+            # If the file shrank, its bytes may be of two files: see `_check_unchanged`.
             if done < size or os.fstat(descriptor).st_size < size:
                 return None
         except OSError:
@@ -114,44 +118,46 @@ class FileReader:
         finally:
             os.close(descriptor)
         end = at + size
-        head = bytes(buffer[at : min(at + _KNOWN_BYTES, end)])
-        last = bytes(buffer[max(end - _KNOWN_BYTES, at) : end])
-        return WholeFile(opened, head, last, _first_event_time(buffer, at, end))
+        first_bytes = bytes(buffer[at : min(at + _FINGERPRINT_BYTES, end)])
+        last_bytes = bytes(buffer[max(end - _FINGERPRINT_BYTES, at) : end])
+        return WholeFile(opened, first_bytes, last_bytes, _first_event_time(buffer, at, end))
 
-    def preload(self, loaded: WholeFile, items: list[DecodedItem]) -> None:
-        """Keeps what was decoded of a file in which nothing was wrong, and of which nothing had
-        been read, until it is read. Arrays of the items are valid as long."""
-        self._held = loaded, items
+    def preload(self, file: WholeFile, items: list[DecodedItem]) -> None:
+        """Keeps the items of an undamaged file that was read as a whole, for the next `read`.
+
+        Arrays of the items must stay valid until then.
+        """
+        self._preloaded = file, items
 
     @property
     def is_preloaded(self) -> bool:
-        """Whether the next reading gives what was read ahead."""
-        return self._held is not None
+        """Whether the next `read` yields what was read ahead."""
+        return self._preloaded is not None
 
     def read(
         self,
         max_bytes: int = sys.maxsize,
         is_enough: Callable[[], bool] = lambda: False,
     ) -> Iterator[DecodedItem]:
-        """Decode what is new, in file order: about `max_bytes` of it, or until `is_enough`.
+        """Decodes what is new, in file order, up to about `max_bytes` or until `is_enough` is true.
 
-        Arrays of a batch are valid until the next item is taken. Raises FileReplacedError when the
-        file shrank or holds other bytes than those that were read, be it since the last time or
-        while it is read; OSError when it cannot be opened or read or is no regular file.
+        Arrays of a batch are valid until the next item is requested. Raises FileReplacedError if
+        the file shrank or no longer holds the bytes that were read, also when that happens while it
+        is read. Raises OSError if the file cannot be read or is not a regular file.
         """
         self.caught_up = self.is_unread = False
-        if self._held is not None:
-            (loaded, items), self._held = self._held, None
-            self.opened, self.first_event_time = loaded.opened, loaded.first_event_time
+        if self._preloaded is not None:
+            (file, items), self._preloaded = self._preloaded, None
+            self.opened, self.first_event_time = file.opened, file.first_event_time
             yield from items
-            self._record_fingerprint(loaded.head, loaded.last, loaded.opened.size)
-            self.offset = loaded.opened.size
+            self._record_fingerprint(file.first_bytes, file.last_bytes, file.opened.size)
+            self.offset = file.opened.size
             self.caught_up = True
             return
         self.opened_at_ns = time.time_ns()
         descriptor = open_regular(self.path)
         try:
-            status = self._confirm(descriptor, self.offset)
+            status = self._check_unchanged(descriptor, self.offset)
             self.opened = EventFile.of(self.path, status)
             done = 0
             while not self.caught_up and done < max_bytes:
@@ -163,9 +169,8 @@ class FileReader:
         finally:
             os.close(descriptor)
 
-    def _confirm(self, descriptor: int, size: int) -> os.stat_result:
-        """The file's status, if it has at least this size and all that was read of it is still
-        there; raises FileReplacedError."""
+    def _check_unchanged(self, descriptor: int, size: int) -> os.stat_result:
+        """The file's status; raises FileReplacedError if it is shorter or a fingerprint differs."""
         status = os.fstat(descriptor)
         if status.st_size < size:
             raise FileReplacedError(self.path)
@@ -177,7 +182,10 @@ class FileReader:
     def _read_piece(
         self, descriptor: int, left: int, is_enough: Callable[[], bool]
     ) -> Generator[DecodedItem, None, None]:
-        """Decode one buffer full, or a record that does not fit into it."""
+        """Decodes as much as fits in the buffer, or one record that does not fit.
+
+        `left` is the number of bytes that the file has from `offset` on.
+        """
         decoder = self._decoder
         if (
             self._blocked_by_bad_length
@@ -188,15 +196,15 @@ class FileReader:
         size = self._fill(descriptor, min(left, decoder.next_piece_bytes()))
         length = length_at(decoder.buffer, 0) if size >= HEADER_BYTES else None
         if length is not None and size < length + FRAME_BYTES <= left:
-            yield from self._read_long(descriptor, length, left)
+            yield from self._read_large(descriptor, length, left)
             return
-        # A file that was rewritten since it was opened may have had its new bytes in that.
-        self._confirm(descriptor, self.offset + size)
-        head = bytes(decoder.buffer[:_KNOWN_BYTES])
+        # If the file was rewritten since it was opened, these bytes may be of the new one.
+        self._check_unchanged(descriptor, self.offset + size)
+        head = bytes(decoder.buffer[:_FINGERPRINT_BYTES])
         if self.offset == 0:
             self.first_event_time = _first_event_time(decoder.buffer, 0, size)
         at_end = size == left
-        num_told = len(self.problems)
+        num_logged = len(self.problems)
         end = yield from decoder.decode(
             size,
             base=self.offset,
@@ -205,7 +213,7 @@ class FileReader:
             is_enough=is_enough,
         )
         if end.consumed:
-            begin = max(end.consumed - _KNOWN_BYTES, 0)
+            begin = max(end.consumed - _FINGERPRINT_BYTES, 0)
             self._record_fingerprint(
                 head, bytes(decoder.buffer[begin : end.consumed]), end.consumed
             )
@@ -213,27 +221,27 @@ class FileReader:
         if end.stop == "bad_length" and not self._blocked_by_bad_length:
             self.problems.append(Damage(self.offset, "length checksum wrong"))
         self._blocked_by_bad_length = end.stop == "bad_length"
-        self._log_first_problem(num_told)
-        # A piece that ends inside a record is followed by one that starts with it.
+        self._log_first_problem(num_logged)
+        # If the piece ended inside a record, the next piece starts with that record.
         is_done = at_end or self._blocked_by_bad_length or end.consumed == 0
         self.caught_up = is_done and end.stop != "paused"
 
-    def _read_long(
+    def _read_large(
         self, descriptor: int, length: int, left: int
     ) -> Generator[DecodedItem, None, None]:
-        """Decode one record that is all there, and longer than the buffer."""
+        """Decodes one record that is complete and does not fit in the buffer."""
         offset, size = self.offset, length + FRAME_BYTES
-        num_known = min(size, _KNOWN_BYTES)
+        num_known = min(size, _FINGERPRINT_BYTES)
         head = os.pread(descriptor, num_known, offset)
-        event, crc = _read_long_event(descriptor, offset, length, self.tuning)
+        event, crc = _read_large_event(descriptor, offset, length, self.tuning)
         last = os.pread(descriptor, num_known, offset + size - num_known)
-        self._confirm(descriptor, offset + size)
+        self._check_unchanged(descriptor, offset + size)
         is_last = size == left
         self.caught_up = is_last
         self._blocked_by_bad_length = False
         if crc is None and is_last:
-            return  # It may be on its way.
-        num_told = len(self.problems)
+            return  # Some of its bytes may have yet to be written.
+        num_logged = len(self.problems)
         if crc is None:
             self.problems.append(Damage(offset, "payload checksum wrong"))
         elif event is None:
@@ -244,10 +252,10 @@ class FileReader:
             yield from self._decoder.decode_one(event, offset=offset, length=length, crc=crc)
         self._record_fingerprint(head, last, size)
         self.offset += size
-        self._log_first_problem(num_told)
+        self._log_first_problem(num_logged)
 
     def _fill(self, descriptor: int, size: int) -> int:
-        """Read up to `size` bytes from `offset` on into the buffer; returns how many it got."""
+        """Reads at most `size` bytes from `offset` on into the buffer; returns the number read."""
         view = memoryview(self._decoder.buffer)[:size]
         done = 0
         while done < size:
@@ -258,22 +266,22 @@ class FileReader:
         return done
 
     def _record_fingerprint(self, head: bytes, last: bytes, consumed: int) -> None:
-        """Notes bytes as they were decoded: those on the disk may be others by now.
+        """Records fingerprints of bytes as they were decoded; the file may hold other ones by now.
 
-        `head` is how the piece began, `last` how what was decoded of it ended.
+        `head` are the first bytes of the piece, `last` the last ones that were decoded; `consumed`
+        is how many bytes were decoded.
         """
         length = len(last)
-        known = self._fingerprints or [_Fingerprint(0, length, masked_crc(head[:length]))]
-        begin, *middles = known
-        # What was last is kept for the middle when the file has doubled since the one before.
+        first, *middles = self._fingerprints or [_Fingerprint(0, length, masked_crc(head[:length]))]
+        # The previous last one is kept only if the file doubled since the one before it.
         if len(middles) > 1 and middles[-1].offset < 2 * middles[-2].offset:
             middles.pop()
         end = _Fingerprint(self.offset + consumed - length, length, masked_crc(last))
-        self._fingerprints = [begin, *middles[-_NUM_MIDDLES:], end]
+        self._fingerprints = [first, *middles[-_MAX_MIDDLE_FINGERPRINTS:], end]
 
-    def _log_first_problem(self, num_told: int) -> None:
-        """Log the first problem of a file; the rest can be asked for."""
-        if num_told == 0 and self.problems:
+    def _log_first_problem(self, num_logged: int) -> None:
+        """Logs the first problem of the file. All of them are in `problems`."""
+        if num_logged == 0 and self.problems:
             more = len(self.problems) - 1
             logger.warning(
                 "%s: %s%s",
@@ -284,14 +292,14 @@ class FileReader:
 
 
 def read_first_event_time(path: str, *, tuning: Tuning | None = None) -> float | None:
-    """Wall time of the first event of a file in seconds since the epoch, None if it has none yet.
+    """Wall time of a file's first event in seconds since the epoch; None if there is none yet.
 
-    Raises OSError when the file cannot be read.
+    Raises OSError if the file cannot be read.
     """
     tuning = tuning or default_tuning()
     descriptor = open_regular(path)
     try:
-        head = _pread(descriptor, _FIRST_BYTES, 0)
+        head = _pread(descriptor, _FIRST_READ_BYTES, 0)
         length = length_at(head, 0) if len(head) >= HEADER_BYTES else None
         if length is None:
             return None
@@ -300,7 +308,7 @@ def read_first_event_time(path: str, *, tuning: Tuning | None = None) -> float |
         if length + FRAME_BYTES > os.fstat(descriptor).st_size:
             return None
         if length > tuning.piece_bytes:
-            event, _ = _read_long_event(descriptor, 0, length, tuning)
+            event, _ = _read_large_event(descriptor, 0, length, tuning)
             return event.wall_time if event is not None else None
         return _wall_time(os.pread(descriptor, length + 4, HEADER_BYTES))
     finally:
@@ -308,17 +316,17 @@ def read_first_event_time(path: str, *, tuning: Tuning | None = None) -> float |
 
 
 def _first_event_time(buffer: bytearray, begin: int, end: int) -> float | None:
-    """Of the file `buffer[begin:end]`, as far as it is there."""
+    """Wall time of the first event of the file in `buffer[begin:end]`; None if incomplete."""
     length = length_at(buffer, begin) if end - begin >= FRAME_BYTES else None
     if length is None or begin + length + FRAME_BYTES > end:
         return None
     return _wall_time(bytes(buffer[begin + HEADER_BYTES : begin + length + FRAME_BYTES]))
 
 
-def _read_long_event(
+def _read_large_event(
     descriptor: int, offset: int, length: int, tuning: Tuning
 ) -> tuple[Event | None, int | None]:
-    """The event of a record without its bulk, and its masked checksum; None where one is wrong."""
+    """The stripped event of a large record, and its masked checksum; None if one is damaged."""
     crc = checksum_at(descriptor, offset + HEADER_BYTES, length)
     stored = os.pread(descriptor, 4, offset + HEADER_BYTES + length)
     if crc is None or crc.to_bytes(4, "little") != stored:
@@ -333,7 +341,7 @@ def _read_long_event(
 
 
 def _wall_time(payload_and_crc: bytes) -> float | None:
-    """Of the event; None when its bytes are not those that were logged."""
+    """Wall time of the event with this payload; None if the payload or its checksum is damaged."""
     payload, crc = payload_and_crc[:-4], payload_and_crc[-4:]
     if masked_crc(payload) != int.from_bytes(crc, "little"):
         return None

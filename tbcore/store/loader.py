@@ -139,7 +139,7 @@ class Loader:
         min_bytes = self._tuning.min_bytes_for_helper
         results: list[bool] = []
         size_scan = threading.Thread(
-            target=lambda: results.append(self._logdir.glance(min_bytes, _SIZE_SCAN_SECONDS)),
+            target=lambda: results.append(self._logdir.size_exceeds(min_bytes, _SIZE_SCAN_SECONDS)),
             name="tbcore-size-scan",
             daemon=True,
         )

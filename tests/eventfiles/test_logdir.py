@@ -438,7 +438,7 @@ def test_a_directory_that_was_changed_just_now_may_change_again_without_a_sign(
     """Two changes can have one time."""
     touch(tmp_path / "a.tfevents")
     listed, logdir = Listed(monkeypatch), Logdir([LogdirSpec(None, str(tmp_path))])
-    monkeypatch.setattr(logdir_module, "_SETTLED_SECONDS", 3600.0)
+    monkeypatch.setattr(logdir_module, "_STABLE_SECONDS", 3600.0)
     listed.settle(logdir)
     assert listed.by(logdir) == [str(tmp_path)]
 
@@ -522,7 +522,7 @@ def test_ten_thousand_files_take_little_time(tmp_path: Path) -> None:
 def test_a_scan_goes_on_where_a_glance_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, num_bytes: int
 ) -> None:
-    """Once; and what the glance has not come to is looked at then."""
+    """The next scan lists only the directories that `size_exceeds` did not reach."""
     listed: list[str] = []
 
     def scandir(path: str) -> Any:
@@ -535,7 +535,7 @@ def test_a_scan_goes_on_where_a_glance_ended(
     logdir = Logdir([LogdirSpec(None, str(tmp_path)), LogdirSpec("gone", str(tmp_path / "gone"))])
     with monkeypatch.context() as counting:
         counting.setattr(os, "scandir", scandir)
-        assert logdir.glance(num_bytes, 60.0) is (num_bytes <= 8 << 14)
+        assert logdir.size_exceeds(num_bytes, 60.0) is (num_bytes <= 8 << 14)
         found = logdir.scan()
     assert len(set(listed)) == len(listed) == 10, "the specs and the runs"
     assert found == look(tmp_path, ("gone", tmp_path / "gone"))
@@ -548,5 +548,5 @@ def test_a_glance_that_takes_too_long_says_that_there_is_much(tmp_path: Path) ->
     for number in range(8):
         touch(tmp_path / f"{number}" / "1.tfevents", 20)
     logdir = Logdir([LogdirSpec(None, str(tmp_path))])
-    assert logdir.glance(1 << 30, 0.0)
+    assert logdir.size_exceeds(1 << 30, 0.0)
     assert len(logdir.scan().runs) == 8

@@ -519,12 +519,12 @@ def test_storage_that_does_not_respond_does_not_delay_the_server(
     """No helper is started then; the loader's thread waits for the storage."""
     responded = threading.Event()
 
-    def glance(*arguments: Any) -> bool:
+    def size_exceeds(*arguments: Any) -> bool:
         responded.wait(60)
         return True
 
     logs.tune(scan_timeout_seconds=0.01)
-    monkeypatch.setattr(Logdir, "glance", glance)
+    monkeypatch.setattr(Logdir, "size_exceeds", size_exceeds)
     monkeypatch.setattr(HelperProcess, "is_supported", lambda: True)
     slow = logs.loader._logdir
     logs.loader.start_helper()
