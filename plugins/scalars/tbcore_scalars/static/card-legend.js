@@ -10,14 +10,9 @@ import { Legend, legendRows } from "tbcore/lib/legend.js";
 import { extent, rowAt, xColumn } from "tbcore/lib/series.js";
 import { fetchPointsAt } from "./exact-points.js";
 
-/**
- * @typedef {import("tbcore/lib/legend-rows.js").LegendRow} LegendRow
- * @typedef {import("tbcore/lib/chart-types.js").Band} Band
- * @typedef {import("tbcore/lib/chart-types.js").Hit} Hit
- * @typedef {import("tbcore/lib/chart-types.js").XAxis} XAxis
- * @typedef {import("./types.js").Line} Line
- * @typedef {import("./types.js").View} View
- */
+/** @import { Band, Hit, XAxis } from "tbcore/lib/chart-types.js" */
+/** @import { LegendRow, LegendSort } from "tbcore/lib/legend-rows.js" */
+/** @import { Line, Tab, View } from "./types.js" */
 
 /** How long a pin must stay at the same x before its exact points are requested. */
 const SETTLE_DELAY_MS = 80;
@@ -27,7 +22,7 @@ const SORT = /^[a-zA-Z]+[-+]$/;
 /**
  * @param {object} props
  * @param {string} props.id  of the card
- * @param {import("./types.js").Tab} props.tab
+ * @param {Tab} props.tab
  * @param {string} props.title
  * @param {readonly Line[]} props.lines
  * @param {readonly Band[]} props.bands  of groups of runs; each has one row, and its runs have none
@@ -40,7 +35,7 @@ export function CardLegend({ id, tab, title, lines, bands, hits, pin, view }) {
   const xAxis = options.x;
   const order = tab.flagsOf(id).find((word) => SORT.test(word));
   const sort = order === undefined ? null : { column: /** @type {keyof LegendRow} */ (order.slice(0, -1)), descending: order.endsWith("-") };
-  const setSort = (/** @type {import("tbcore/lib/legend-rows.js").LegendSort | null} */ next) =>
+  const setSort = (/** @type {LegendSort | null} */ next) =>
     tab.onFlag(id, SORT, next && `${next.column}${next.descending ? "-" : "+"}`);
   const own = useMemo(() => lines.filter((line) => !line.faint), [lines]);
   const inView = useMemo(() => own.map((line) => partOf(line, xAxis, view)), [own, xAxis, view]);

@@ -10,6 +10,9 @@ import { Name } from "tbcore/lib/runs-panel.js";
 import { VirtualList } from "tbcore/lib/virtual-list.js";
 import { saveNumbers } from "./downloads.js";
 
+/** @import { LineChart } from "tbcore/lib/line-chart.js" */
+/** @import { Host, Part, Tab } from "./types.js" */
+
 /** How many tags the picker lists at most; typing finds the others. */
 const MAX_LISTED_TAGS = 60;
 const ROW_HEIGHT_PX = 26;
@@ -17,9 +20,9 @@ const VISIBLE_ROWS = 8;
 
 /**
  * @param {object} props
- * @param {import("./types.js").Tab} props.tab
- * @param {readonly import("./types.js").Part[]} props.parts
- * @param {import("tbcore/lib/line-chart.js").LineChart | null} props.chart
+ * @param {Tab} props.tab
+ * @param {readonly Part[]} props.parts
+ * @param {LineChart | null} props.chart
  */
 export function CardMenu({ tab, parts, chart }) {
   const { host } = tab;
@@ -52,8 +55,8 @@ export function CardMenu({ tab, parts, chart }) {
  * Links to download the points of each run. Only visible rows are rendered, since there may be
  * thousands.
  * @param {object} props
- * @param {import("./types.js").Host} props.host
- * @param {readonly import("./types.js").Part[]} props.parts
+ * @param {Host} props.host
+ * @param {readonly Part[]} props.parts
  */
 function Downloads({ host, parts }) {
   const [text, setText] = useState("");
@@ -79,7 +82,7 @@ function Downloads({ host, parts }) {
 
 /**
  * The links of one row.
- * @param {{ host: import("./types.js").Host, row: Row, title: string }} props
+ * @param {{ host: Host, row: Row, title: string }} props
  */
 function Download({ host, row: { tag, name, color }, title }) {
   const file = `${name}_${tag}`.replace(/[^\w.-]+/g, "_");
@@ -114,7 +117,7 @@ function SearchBox({ label, hint = label, value, onInput }) {
 /**
  * Adds a tag to the chart, or splits it into one chart per tag.
  * @param {object} props
- * @param {import("./types.js").Tab} props.tab
+ * @param {Tab} props.tab
  * @param {string[]} props.tags
  */
 function TagPicker({ tab, tags }) {

@@ -12,40 +12,23 @@ import { useNear } from "tbcore/lib/lazy.js";
 import { LineChart } from "tbcore/lib/line-chart.js";
 import { sampleOf } from "tbcore/lib/marks.js";
 import { takingTurns } from "tbcore/lib/queue.js";
-import { DASHES, groupOfBand, splitByGroup, cachedLines, loadBands, loadLines, pixelsFor, queryFor, roundView } from "./data-source.js";
+import { cachedLines, DASHES, groupOfBand, loadLines, pixelsFor, queryFor, roundView, splitByGroup } from "./data-source.js";
 import { covers } from "./lines-store.js";
 
-/**
- * @typedef {import("./types.js").Part} Part
- * @typedef {import("./types.js").Tab} Tab
- * @typedef {import("./types.js").View} View
- */
+/** @import { Hit } from "tbcore/lib/line-chart.js" */
+/** @import { CardProps, Drawn, Move, Options, Part, ShownBands, ShownLines, Tab, View } from "./types.js" */
 
 /**
- * Longest delay of a redraw while many responses arrive. The chart is redrawn after the first,
- * second, fourth, eighth response and so on, so that all redraws together cost about twice the last
- * one.
+ * While responses arrive, the chart is redrawn after 1, 2, 4, 8 … of them, and at the latest after
+ * this delay, so that all redraws together cost about twice the last one.
  */
 const MAX_DRAW_DELAY_MS = 1000;
-/**
- * How long the view, the smoothing weight or the pointer must stay unchanged before rows are
- * requested.
- */
+/** How long view, smoothing and pointer must stay unchanged before rows are requested. */
 const SETTLE_DELAY_MS = 120;
-/** @type {import("./types.js").ShownBands} */
+/** @type {ShownBands} */
 const NO_BANDS = { bands: [], numShown: 0, numInside: 0 };
 
-/**
- * The card.
- * @param {object} props
- * @param {string} props.id  of the card in the page address
- * @param {Tab} props.tab
- * @param {readonly Part[]} props.parts
- * @param {string} props.group  name of the section, which the title omits
- * @param {boolean} props.pinned
- * @param {import("./types.js").LinkedZoom | null} props.link  the charts that zoom together; null
- *   if this one zooms alone
- */
+/** The card of one chart. @param {CardProps} props */
 export function ChartCard({ id, tab, parts, group, pinned, link }) {
   const { host, store, options, cursor } = tab;
   const isGrouped = tab.groups !== null;
@@ -69,19 +52,16 @@ export function ChartCard({ id, tab, parts, group, pinned, link }) {
   const [bandError, setBandError] = useState("");
   const [hasLines, setHasLines] = useState(false);
   const [hasBands, setHasBands] = useState(false);
-  const [shown, setShown] = useState(/** @type {import("./types.js").ShownLines} */ ({ lines: [], numShown: 0, numInside: 0 }));
+  const [shown, setShown] = useState(/** @type {ShownLines} */ ({ lines: [], numShown: 0, numInside: 0 }));
   const [shownBands, setBands] = useState(NO_BANDS);
-  const [hits, setHits] = useState(/** @type {import("tbcore/lib/line-chart.js").Hit[] | null} */ (null));
+  const [hits, setHits] = useState(/** @type {Hit[] | null} */ (null));
   const [hoveredGroup, setHoveredGroup] = useState(/** @type {string | null} */ (null));
   const generations = host.generations.value;
   const theme = host.theme.value;
   /** The chart width to request rows for; 0 before the chart has a size. */
   const [pixels, setPixels] = useState(0);
   const grouped = useMemo(() => (isGrouped ? parts.map(splitByGroup) : null), [parts, isGrouped]);
-  /**
-   * If runs are grouped, lines are drawn only for runs that are alone in their group, and for the
-   * hovered group.
-   */
+  /** With groups, only runs that are alone in theirs have lines, and those of the hovered group. */
   const lineParts = useMemo(
     () =>
       grouped?.map(({ groups, single }) => {
@@ -116,7 +96,7 @@ export function ChartCard({ id, tab, parts, group, pinned, link }) {
   }, [isNear]);
 
   /** Called when the reader zooms this chart. */
-  const showView = useRef(/** @type {import("./types.js").Move} */ (() => {}));
+  const showView = useRef(/** @type {Move} */ (() => {}));
   showView.current = (moved, settled) => {
     const next = roundView(moved);
     link?.move(next, settled, follow);
@@ -127,7 +107,7 @@ export function ChartCard({ id, tab, parts, group, pinned, link }) {
     }
   };
   /** Called when another chart of the link is zoomed. */
-  const follow = useRef(/** @type {import("./types.js").Move} */ (() => {}));
+  const follow = useRef(/** @type {Move} */ (() => {}));
   follow.current = (next, settled) => {
     chart.current?.setView(next, settled);
     redrawUncovered(next);
@@ -136,11 +116,8 @@ export function ChartCard({ id, tab, parts, group, pinned, link }) {
       tab.onView(id, null); // the chart that was zoomed keeps the view in the address
     }
   };
-  /**
-   * The views that the drawn lines and bands cover, and how to draw coarser rows for another view.
-   */
-  const linesDrawn = useRef({ view: /** @type {View | null} */ (null), drawFor: (/** @type {View | null} */ _) => {} });
-  const bandsDrawn = useRef({ view: /** @type {View | null} */ (null), drawFor: (/** @type {View | null} */ _) => {} });
+  const linesDrawn = useRef(/** @type {Drawn} */ ({ view: null, drawFor: () => {} }));
+  const bandsDrawn = useRef(/** @type {Drawn} */ ({ view: null, drawFor: () => {} }));
   /**
    * Draws coarser rows when a gesture leaves the area that the drawn rows cover.
    * @param {View | null} next
@@ -160,10 +137,7 @@ export function ChartCard({ id, tab, parts, group, pinned, link }) {
     if (settled || showsTable) setPin(x);
     if (settled && here) setPinnedHere(true);
   };
-  /**
-   * The next logged x, from the server; null if all points are drawn and the chart can find it
-   * itself.
-   */
+  /** The next logged x, from the server; null if the chart draws all points and can find it. */
   const nextX = useRef(/** @type {(x: number, direction: -1 | 1) => Promise<number | null> | null} */ (() => null));
   nextX.current = (x, direction) => {
     if (shown.numShown >= shown.numInside || isGrouped) return null;
@@ -174,7 +148,7 @@ export function ChartCard({ id, tab, parts, group, pinned, link }) {
     };
     return fetchNext();
   };
-  const onHover = useRef(/** @type {(found: import("tbcore/lib/line-chart.js").Hit[]) => void} */ (() => {}));
+  const onHover = useRef(/** @type {(found: Hit[]) => void} */ (() => {}));
   onHover.current = (found) => {
     if (showsTable) setHits(found.length > 0 ? found : null);
     const nearest = found[0];
@@ -212,10 +186,7 @@ export function ChartCard({ id, tab, parts, group, pinned, link }) {
     lastView.current = null;
   }, [options.x]);
 
-  /**
-   * Request again what changed on the server. A running request is not cancelled: otherwise a
-   * growing run would never be drawn.
-   */
+  /** Fetch changes. A running request is not cancelled, or a growing run would never be drawn. */
   const refreshLines = useRef(() => {});
   const refreshBands = useRef(() => {});
   useEffect(() => {
@@ -281,12 +252,9 @@ export function ChartCard({ id, tab, parts, group, pinned, link }) {
     };
   }, [isNear, pixels, lineParts, view, options.x, options.logX, options.smooth]);
 
-  /**
-   * Bands without a view: drawn until those of the view arrive, and needed for the full extent of
-   * the x axis.
-   */
+  /** Bands without a view: drawn until others arrive, and needed for the extent of the x axis. */
   const wholeBands = useMemo(
-    () => ({ found: /** @type {import("./types.js").ShownBands | null} */ (null) }),
+    () => ({ found: /** @type {ShownBands | null} */ (null) }),
     [grouped, options.x, options.logX, options.smooth, options.spread],
   );
   useEffect(() => {
@@ -300,10 +268,13 @@ export function ChartCard({ id, tab, parts, group, pinned, link }) {
     }
     const bandParts = grouped.map(({ single, groups }) => ({ tag: single.tag, groups }));
     const controller = new AbortController();
-    const fetchBands = (/** @type {View | null} */ part) => loadBands(host, bandParts, options, part, pixels, controller.signal);
+    const fetchBands = async (/** @type {View | null} */ part) => {
+      const { loadBands } = await import("./bands.js");
+      return loadBands(host, bandParts, options, part, pixels, controller.signal);
+    };
     /**
      * Draws the bands of a view.
-     * @param {import("./types.js").ShownBands} found
+     * @param {ShownBands} found
      * @param {View | null} part
      */
     const draw = (found, part) => {
@@ -396,11 +367,11 @@ export function ChartCard({ id, tab, parts, group, pinned, link }) {
     </p>`}
     <div class="tb-card-chart" ref=${body} data-hint=${placeholder}></div>
     ${shown.numShown < shown.numInside &&
-    html`<p class="tb-card-note" title="There are more points than pixels. In each column of pixels the first, lowest, highest and last points are drawn, which looks the same as drawing all. Zoom in to see every point.">
+    html`<p class="tb-card-note" title="Each column of pixels shows its first, lowest, highest and last point, which looks like drawing all. Zoom in to see every point.">
       ${shown.numShown.toLocaleString("en")} of ${shown.numInside.toLocaleString("en")} points shown
     </p>`}
     ${shownBands.numInside > 0 &&
-    html`<p class="tb-card-note" title="There are more points than pixels. Each mean combines the points that the runs of the group have in one column of pixels. Zoom in to see every point.">
+    html`<p class="tb-card-note" title="Each mean is over the points of all runs in one column of pixels. Zoom in to see every point.">
       ${plural(shownBands.numShown, "mean")} of ${plural(shownBands.numInside, "point")} shown
     </p>`}
     ${error && html`<p class="tb-card-error" role="status">${error}</p>`}
@@ -410,7 +381,7 @@ export function ChartCard({ id, tab, parts, group, pinned, link }) {
   <//>`;
 }
 
-/** The settings of the chart's axes. @param {import("./types.js").Options} options */
+/** The settings of the chart's axes. @param {Options} options */
 function axesOf({ x, logX, logY, clip }) {
   return {
     xAxis: x,

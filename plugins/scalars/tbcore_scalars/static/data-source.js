@@ -1,32 +1,19 @@
 /**
- * The data that a chart draws: lines of tags and runs, and bands of run groups.
+ * The lines that a chart draws, for tags and runs.
  */
 
-import { readColumns } from "tbcore/lib/columns.js";
-import { post } from "tbcore/lib/post.js";
 import { xColumn } from "tbcore/lib/series.js";
 import { covers, hasAllPoints } from "./lines-store.js";
 
-/**
- * @typedef {import("./types.js").Host} Host
- * @typedef {import("./types.js").Options} Options
- * @typedef {import("./types.js").Part} Part
- * @typedef {import("./types.js").Query} Query
- * @typedef {import("./types.js").RunGroup} RunGroup
- * @typedef {import("./types.js").ShownLines} ShownLines
- * @typedef {import("./types.js").ShownBands} ShownBands
- * @typedef {import("./types.js").View} View
- * @typedef {{ group: string, num_runs: number, num_inside: number, reduced: boolean }} GroupEntry
- *   from the server
- */
+/** @import { LinesStore } from "./lines-store.js" */
+/** @import { Options, Part, Query, Rows, RunGroup, ShownLines, View, XAxis } from "./types.js" */
 
 /**
- * Dash patterns of the tags that share a chart. Each tag also has a lighter shade, because dashes
- * cannot be seen where a line is dense.
+ * Dash patterns of the tags that share a chart. They also differ in shade, because dashes are
+ * invisible where a line is dense.
  */
 export const DASHES = [undefined, [6, 3], [2, 3], [12, 4]];
 const LIGHTEN_SHARES = [0, 0.4, 0.25, 0.55];
-const SPREADS = { range: "minimum to maximum", deviation: "± standard deviation (n − 1)", quartiles: "quartiles" };
 /** Smallest width in a request: series of up to 1,000 points are then sent whole. */
 const MIN_PIXELS = 500;
 
@@ -39,8 +26,7 @@ export function pixelsFor(width) {
 }
 
 /**
- * The view in few digits, for the page address. Each bound moves by less than a ten-thousandth of
- * the chart's width.
+ * The view in few digits, for the page address. Bounds move by less than 1/10,000 of its width.
  * @param {View | null} view
  * @returns {View | null}
  */
@@ -71,8 +57,8 @@ export function queryFor(tag, options, view, pixels = 0) {
 }
 
 /**
- * A tag's runs by group. Groups are in the order of their first runs. A run that is alone in its
- * group is in `single`: it is drawn as a line, not as a band.
+ * A tag's runs by group, in the order of first runs. Runs that are alone in their group are in
+ * `single`: they are drawn as lines, not as bands.
  * @param {Part} part
  * @returns {{ groups: RunGroup[], single: Part }}
  */
@@ -93,9 +79,9 @@ export function splitByGroup({ tag, runs }) {
 }
 
 /**
- * The lines that can be drawn from the store, without a request. Each run uses the first of the
- * views whose rows are in the store and cover the whole of the first view.
- * @param {import("./lines-store.js").LinesStore} store
+ * The lines that the store has. Each run uses the first of the views whose rows are in the store
+ * and cover the first view.
+ * @param {LinesStore} store
  * @param {readonly Part[]} parts
  * @param {Options} options
  * @param {readonly (View | null)[]} views  the visible one, then others whose rows may be in the
@@ -149,7 +135,7 @@ export function cachedLines(store, parts, options, views, members = null) {
  * @param {string} tag
  * @param {readonly unknown[]} parts
  */
-function nameOf(name, tag, parts) {
+export function nameOf(name, tag, parts) {
   return parts.length > 1 ? `${name} · ${tag}` : name;
 }
 
@@ -169,8 +155,8 @@ export function colorForTag(color, tagIndex) {
 
 /**
  * How many rows have an x inside the view.
- * @param {import("./types.js").Rows} rows
- * @param {import("./types.js").XAxis} xAxis
+ * @param {Rows} rows
+ * @param {XAxis} xAxis
  * @param {View} view
  */
 function countInside(rows, xAxis, [from, to]) {
@@ -189,9 +175,8 @@ export function groupOfBand({ key, name }) {
 }
 
 /**
- * Loads what a view needs into the store: first the whole series, then the rows of the view for
- * series that are too long to be sent whole.
- * @param {import("./lines-store.js").LinesStore} store
+ * Loads what a view needs: first whole series, then the rows of the view for longer ones.
+ * @param {LinesStore} store
  * @param {readonly Part[]} parts
  * @param {Options} options
  * @param {View | null} view
@@ -215,48 +200,4 @@ export async function loadLines(store, parts, options, view, pixels, generationO
       await store.load(queryFor(tag, options, view, pixels), reduced, generationOf, signal, onChange);
     }),
   );
-}
-
-/**
- * Fetches the bands of all groups of a chart.
- * @param {Host} host
- * @param {readonly { tag: string, groups: readonly RunGroup[] }[]} parts  the chart's tags, in the
- *   order of their dashes
- * @param {Options} options
- * @param {View | null} view
- * @param {number} pixels
- * @param {AbortSignal} signal
- * @returns {Promise<ShownBands>}
- */
-export async function loadBands(host, parts, options, view, pixels, signal) {
-  const found = await Promise.all(
-    parts.map(async ({ tag, groups }, tagIndex) => {
-      if (groups.length === 0) return [];
-      const { view: _, ...query } = queryFor(tag, options, view, pixels);
-      const runsOf = groups.map(({ name, runs }) => [name, runs.map((run) => run.name)]);
-      const [from, to] = view ?? [null, null];
-      const body = { ...query, from, to, spread: options.spread, groups: Object.fromEntries(runsOf) };
-      const { header, tables } = readColumns(await (await post(host, "bands", body, signal)).arrayBuffer());
-      return header.groups.map((/** @type {GroupEntry} */ entry, /** @type {number} */ index) => {
-        const { name, color } = /** @type {RunGroup} */ (groups.find((group) => group.name === entry.group));
-        const { x, mean, low, high, count, nonfinite } = tables[index];
-        /** @type {import("tbcore/lib/chart-types.js").Band} */
-        const band = {
-          key: JSON.stringify([name, tag]),
-          name: nameOf(name, tag, parts),
-          color: colorForTag(color, tagIndex),
-          dash: DASHES[tagIndex % DASHES.length],
-          ...{ x, mean, low, high, count, nonfinite, numRuns: entry.num_runs, label: SPREADS[options.spread] },
-        };
-        return { band, numInside: entry.reduced ? entry.num_inside : 0 };
-      });
-    }),
-  );
-  const all = found.flat().filter(({ band }) => band.x.length > 0);
-  const reduced = all.filter(({ numInside }) => numInside > 0);
-  return {
-    bands: all.map(({ band }) => band),
-    numShown: reduced.reduce((sum, { band }) => sum + band.x.length, 0),
-    numInside: reduced.reduce((sum, { numInside }) => sum + numInside, 0),
-  };
 }

@@ -5,9 +5,11 @@
 import { post } from "tbcore/lib/post.js";
 import { save } from "tbcore/lib/save.js";
 
+/** @import { Host } from "./types.js" */
+
 /**
  * Saves all points of some tags and runs as a file.
- * @param {import("./types.js").Host} host
+ * @param {Host} host
  * @param {readonly string[]} tags
  * @param {readonly string[]} runs
  * @param {"csv" | "json"} format

@@ -8,14 +8,11 @@ import { post } from "tbcore/lib/post.js";
 import { xColumn } from "tbcore/lib/series.js";
 import { queryFor } from "./data-source.js";
 
-/**
- * @typedef {import("./types.js").Line} Line
- * @typedef {import("./types.js").Options} Options
- */
+/** @import { Host, Line, Options } from "./types.js" */
 
 /**
  * Fetches the logged points at an x and next to it.
- * @param {Pick<import("./types.js").Host, "fetch">} host
+ * @param {Pick<Host, "fetch">} host
  * @param {readonly Line[]} lines  from `cachedLines`
  * @param {Options} options
  * @param {number} x  in units of the x axis

@@ -1,6 +1,5 @@
 /**
- * The scalars tab: curves of the selected runs, one chart per tag, grouped by the tag's first path
- * segment.
+ * The scalars tab: curves of the selected runs, with a chart for each tag.
  */
 
 import "@preact/signals";
@@ -24,20 +23,17 @@ import { makeLinkedZoom } from "./linked-zoom.js";
 import { LinesStore } from "./lines-store.js";
 import { OPTIONS } from "./options.js";
 
-/**
- * @typedef {import("./types.js").Host} Host
- * @typedef {import("./types.js").Options} Options
- * @typedef {import("./types.js").Run} Run
- */
+/** @import { ReadonlySignal } from "@preact/signals-core" */
+/** @import { Host, LinkedZoom, Options, Part, Run, RunToTags, View } from "./types.js" */
 
 /** @type {[value: Options["x"], title: string, why: string][]} */
 const X_AXIS_CHOICES = [
-  ["step", "Step", "The step that each value was logged at"],
-  ["relative", "Relative", "Time since the run's first point of the tag"],
-  ["wall_time", "Wall time", "The date and time at which each value was logged"],
+  ["step", "Step", "The step of each value"],
+  ["relative", "Relative", "Time since the run's first value"],
+  ["wall_time", "Wall time", "Date and time of each value"],
 ];
 const SMOOTHING_HELP =
-  "TensorBoard's debiased exponential moving average, computed from all points. Series of more than 1,000 points are smoothed as if they had 1,000, the size of TensorBoard's sample. The original curve stays visible, faintly. Smoothing is off by default (TensorBoard's default is 0.6), because it hides spikes.";
+  "TensorBoard's debiased exponential moving average, computed from all points. Longer series are smoothed as if they had 1,000 points, as in TensorBoard's sample. The original curve stays visible, faintly. Off by default (TensorBoard's default is 0.6), because smoothing hides spikes.";
 const PINNED = " pinned";
 
 export default {
@@ -51,9 +47,9 @@ export default {
       { key: "f", label: "Show the focused or hovered card in full size", act: passToCard },
       { key: "p", label: "Pin the focused or hovered card to the top", act: passToCard },
       { key: "← →", label: "Step through the points of a chart; ↑ ↓ switch lines" },
-      { key: "click", label: "Pin a step in all charts (from the keyboard: Enter); ← → or dragging moves the pin, Delete or × removes it" },
-      { key: "+ − 0", label: "Zoom in, zoom out, show everything; Shift with ← → pans" },
-      { key: "drag", label: "Zoom to a range; Shift and drag pans, Ctrl or ⌘ and the wheel zooms, a double click shows everything" },
+      { key: "click", label: "Pin a step in all charts (or Enter); ← → or dragging moves the pin, Delete or × removes it" },
+      { key: "+ − 0", label: "Zoom in, out, show everything; Shift ← → pans" },
+      { key: "drag", label: "Zoom to a range; Shift pans, Ctrl or ⌘ and the wheel zooms, double-click shows everything" },
     ]);
 
     /**
@@ -74,7 +70,7 @@ export default {
  * @param {object} props
  * @param {Host} props.host
  * @param {LinesStore} props.store
- * @param {import("@preact/signals-core").ReadonlySignal<import("./types.js").RunToTags>} props.tags
+ * @param {ReadonlySignal<RunToTags>} props.tags
  */
 function Dashboard({ host, store, tags }) {
   const runs = host.runs.value;
@@ -88,7 +84,7 @@ function Dashboard({ host, store, tags }) {
   const pinned = pinsOf(host);
   const combined = combinedOf(host);
   const cursor = useMemo(makeCursor, []);
-  /** @type {Map<string, import("./types.js").LinkedZoom>} */
+  /** @type {Map<string, LinkedZoom>} */
   const links = useMemo(() => new Map(), [options.x, options.link]);
   useEffect(() => host.hoveredRun.subscribe((name) => cursor.highlight(name)), [cursor]);
   // The pinned x is in the page address; while it is being dragged, only the charts know it.
@@ -122,9 +118,9 @@ function Dashboard({ host, store, tags }) {
     viewOf(card) {
       const [, from, to] = zooms().find(([first]) => first === card) ?? [];
       const view = [Number(from), Number(to)];
-      return view[0] < view[1] ? /** @type {import("./types.js").View} */ (view) : null;
+      return view[0] < view[1] ? /** @type {View} */ (view) : null;
     },
-    /** @param {string} card @param {import("./types.js").View | null} view */
+    /** @param {string} card @param {View | null} view */
     onView(card, view) {
       const others = zooms().filter(([first]) => first !== card);
       host.settings.set("zoom", formatLists(view ? [...others, [card, ...view.map(String)]] : others));
@@ -224,12 +220,11 @@ function combinedOf(host) {
 }
 
 /**
- * A function that returns the list it returned last for the same tags, if that is equal to its
- * argument.
- * @returns {(parts: import("./types.js").Part[]) => import("./types.js").Part[]}
+ * A function that returns its previous result for the same tags if that is equal to its argument.
+ * @returns {(parts: Part[]) => Part[]}
  */
 function makePartsCache() {
-  /** @type {Map<string, import("./types.js").Part[]>} */
+  /** @type {Map<string, Part[]>} */
   const known = new Map();
   return (parts) => {
     const key = JSON.stringify(parts.map(({ tag }) => tag));
@@ -262,8 +257,7 @@ function equalOptions(a, b) {
 }
 
 /**
- * The runs of each tag, with the previous list where it is equal, so that a card is redrawn only if
- * its runs changed.
+ * The runs of each tag, in the previous list if equal: a card is redrawn only if its runs changed.
  * @param {Map<string, Run[]>} runsOf
  */
 function useStableRuns(runsOf) {

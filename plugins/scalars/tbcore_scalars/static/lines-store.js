@@ -1,56 +1,31 @@
 /**
- * A cache of fetched lines. The server reduces the points of each line to what a chart's pixels can
- * show. A line that was sent whole needs no further request when the reader zooms in. Old rows stay
- * on the screen until newer ones arrive.
+ * A cache of fetched lines. The server reduces each line to what a chart's pixels can show; one that
+ * was sent whole needs no request when the reader zooms in. Old rows stay until newer ones arrive.
  */
 
 import { readColumns } from "tbcore/lib/columns.js";
 import { Queue } from "tbcore/lib/queue.js";
 import { smoothed } from "tbcore/lib/smoothing.js";
 
-/**
- * @typedef {import("./types.js").Query} Query
- * @typedef {import("./types.js").Rows} Rows
- */
+/** @import { Query, Rows, View } from "./types.js" */
 
-/**
- * How far rows are fetched beyond each edge of a view, as a share of its width, so that panning
- * shows lines at once.
- */
+/** How far rows are fetched beyond each edge of a view, as a share of its width. */
 const MARGIN = 0.5;
-/**
- * At most this many runs per request, so that the first lines appear while others are still being
- * fetched.
- */
+/** Few enough that the first lines appear while others are being fetched. */
 const RUNS_PER_REQUEST = 100;
-/**
- * Concurrent requests. Browsers open six connections to a server, and the rest of the page needs
- * one.
- */
+/** Concurrent requests: browsers open six connections, and the rest of the page needs one. */
 const MAX_REQUESTS = 5;
-/** Points that are kept for cards that may come into view again; 24 bytes each. */
+/** Points kept for cards that may come into view again; 24 bytes each. */
 const MAX_CACHED_POINTS = 3_000_000;
-/**
- * Longest series that the page smooths itself, as TensorBoard does. The server smooths longer ones,
- * from all points.
- */
+/** The page smooths series as TensorBoard does; the server smooths longer ones. */
 const MAX_POINTS_SMOOTHED_IN_PAGE = 1000;
 
 export class LinesStore {
-  /**
-   * Query to run to rows, least recently used first.
-   * @type {Map<string, Map<string, Rows>>}
-   */
+  /** By query and run, least recently used first. @type {Map<string, Map<string, Rows>>} */
   #rows = new Map();
-  /**
-   * The page's generation of a run when its rows were requested.
-   * @type {WeakMap<Rows, string>}
-   */
+  /** The page's generation of the run at the request. @type {WeakMap<Rows, string>} */
   #requestGenerations = new WeakMap();
-  /**
-   * Query to the number of visible charts that use it. The rows of these queries are not evicted.
-   * @type {Map<string, number>}
-   */
+  /** Number of visible charts by query; their rows are not evicted. @type {Map<string, number>} */
   #retained = new Map();
   #queue = new Queue(MAX_REQUESTS);
   #fetchRows;
@@ -93,15 +68,13 @@ export class LinesStore {
   }
 
   /**
-   * Fetches the runs whose rows are missing, out of date, smoothed with another weight, or reduced
-   * to fewer pixels.
+   * Fetches the runs whose rows are missing, out of date, or do not satisfy the query.
    * @param {Query} query
    * @param {readonly string[]} runs
    * @param {(run: string) => string} generationOf  its result changes whenever the run does
-   * @param {AbortSignal} signal  aborted when the card is scrolled out of view or zoomed again
+   * @param {AbortSignal} signal  aborted when the card is zoomed or scrolled out of view
    * @param {() => void} onChange  called after each response
-   * @returns {Promise<void>} resolves when nothing is missing any more
-   * @throws the error of the last request that failed, after all requests have ended
+   * @returns {Promise<void>} rejects with the last error, after all requests have ended
    */
   async load(query, runs, generationOf, signal, onChange) {
     if (runs.length === 0) return;
@@ -143,13 +116,13 @@ export class LinesStore {
     header.runs.forEach((/** @type {any} */ entry, /** @type {number} */ index) => {
       gone.delete(entry.run);
       let rows = rowsByRun.get(entry.run);
-      // A smaller chart may have requested the same lines at the same time: keep the finer rows.
-      const isLess = rows && rows.generation === entry.generation && rows.weight === query.smoothing && rows.pixels > query.pixels;
-      if (!rows || !(entry.unchanged || isLess)) {
+      // Keep the finer rows if a smaller chart has requested the same lines.
+      const hasFiner = rows && rows.generation === entry.generation && rows.weight === query.smoothing && rows.pixels > query.pixels;
+      if (!rows || !(entry.unchanged || hasFiner)) {
         const { step, wall_time: wallTime, value, smoothed: line = null } = tables[index];
         rows = {
           generation: entry.generation,
-          // Copied, since a subarray would keep the buffer of the whole response in memory.
+          // Copies: a subarray would keep the whole response in memory.
           step: step.slice(),
           wallTime: wallTime.slice(),
           value: value.slice(),
@@ -202,8 +175,8 @@ export function hasAllPoints(rows) {
 
 /**
  * Whether the rows fetched for one view cover all of another.
- * @param {import("./types.js").View | null} fetched  null: everything
- * @param {import("./types.js").View | null} needed  null: everything
+ * @param {View | null} fetched  null: everything
+ * @param {View | null} needed  null: everything
  * @param {Query["scale"]} scale
  * @param {number} [margin]  how far beyond each edge rows were fetched, as a share of the view's
  *   width
@@ -241,8 +214,7 @@ function satisfies(rows, { smoothing, pixels }) {
 }
 
 /**
- * The cache key of a query. Smoothing and width are not part of it, so that a chart keeps its lines
- * while the smoothing slider moves or the card grows.
+ * The cache key of a query, without smoothing and width: a chart keeps its lines while these change.
  * @param {Query} query
  */
 function keyOf({ tag, x, scale, view }) {
@@ -250,8 +222,7 @@ function keyOf({ tag, x, scale, view }) {
 }
 
 /**
- * The body of a request. For runs whose cached rows only may be out of date, it names the cached
- * generation.
+ * The body of a request, with the generations of cached rows that may still be up to date.
  * @param {Query} query
  * @param {string[]} runs
  * @param {Map<string, Rows>} rowsByRun

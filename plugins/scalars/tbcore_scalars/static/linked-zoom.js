@@ -2,10 +2,7 @@
  * Charts that zoom together.
  */
 
-/**
- * @typedef {import("./types.js").LinkedZoom} LinkedZoom
- * @typedef {import("./types.js").Move} Move
- */
+/** @import { LinkedZoom, Move } from "./types.js" */
 
 /** Creates an empty set of charts that zoom together. @returns {LinkedZoom} */
 export function makeLinkedZoom() {

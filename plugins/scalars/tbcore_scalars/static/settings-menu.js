@@ -8,6 +8,8 @@ import { Check } from "tbcore/lib/controls.js";
 import { saveNumbers } from "./downloads.js";
 import { OPTIONS } from "./options.js";
 
+/** @import { Host, Options, Run, Spread } from "./types.js" */
+
 /** @type {[name: "logX" | "logY" | "clip" | "legend" | "link", title: string, why: string][]} */
 const SWITCHES = [
   ["logY", "Logarithmic y axis", "Values of 0 or less cannot be shown on it."],
@@ -17,14 +19,14 @@ const SWITCHES = [
   ["link", "Zoom charts of a section together", "Zooming one chart also zooms all other charts of its section."],
 ];
 
-/** @type {[value: import("./types.js").Options["size"], title: string][]} */
+/** @type {[value: Options["size"], title: string][]} */
 const SIZES = [
   ["small", "Small"],
   ["medium", "Medium"],
   ["large", "Large"],
 ];
 
-/** @type {[value: import("./types.js").Spread, title: string, why: string][]} */
+/** @type {[value: Spread, title: string, why: string][]} */
 const SPREADS = [
   ["range", "Min to max", "From the smallest value of all runs to the largest"],
   ["deviation", "± deviation", "The mean plus and minus the standard deviation of the runs (n − 1)"],
@@ -34,9 +36,9 @@ const SPREADS = [
 /**
  * The settings menu of the toolbar.
  * @param {object} props
- * @param {import("./types.js").Host} props.host
+ * @param {Host} props.host
  * @param {boolean} props.isGrouped  whether runs are grouped, so that there are bands
- * @param {readonly import("./types.js").Run[]} props.runs
+ * @param {readonly Run[]} props.runs
  * @param {readonly string[]} props.tags
  */
 export function SettingsMenu({ host, isGrouped, runs, tags }) {

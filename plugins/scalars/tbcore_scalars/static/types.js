@@ -82,6 +82,18 @@ export {};
  *   same chart
  * @property {(tags: readonly string[]) => void} onSplit  gives each tag its own chart again
  *
+ * @typedef {object} CardProps  of a card with a chart
+ * @property {string} id  of the card in the page address
+ * @property {Tab} tab
+ * @property {readonly Part[]} parts
+ * @property {string} group  name of the section, which the title omits
+ * @property {boolean} pinned
+ * @property {LinkedZoom | null} link  the charts that zoom together; null if this one zooms alone
+ *
+ * @typedef {object} Drawn  the lines or the bands that a chart draws at the moment
+ * @property {View | null} view  the view whose rows are drawn
+ * @property {(view: View | null) => void} drawFor  draws the best cached rows for another view
+ *
  * @typedef {(view: View | null, settled: boolean) => void} Move
  *
  * @typedef {object} LinkedZoom  charts that zoom together

@@ -3,7 +3,8 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { groupOfBand, splitByGroup, cachedLines, loadBands, loadLines, pixelsFor, queryFor, roundView } from "../../tbcore_scalars/static/data-source.js";
+import { loadBands } from "../../tbcore_scalars/static/bands.js";
+import { groupOfBand, splitByGroup, cachedLines, loadLines, pixelsFor, queryFor, roundView } from "../../tbcore_scalars/static/data-source.js";
 import { LinesStore, covers, hasAllPoints } from "../../tbcore_scalars/static/lines-store.js";
 import { formatLists, parseLists } from "../../../../tbcore/web/lib/name-lists.js";
 import { OPTIONS as ALL } from "../../tbcore_scalars/static/options.js";
