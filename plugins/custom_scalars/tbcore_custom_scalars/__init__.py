@@ -1,4 +1,4 @@
-"""Custom scalars: the charts that a run has asked for, of several tags each."""
+"""Custom scalars: charts that combine several tags, as defined by the runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tbcore_custom_scalars.routes import make_routes
 
 LAYOUTS = (Claim("tensor", plugin_name="custom_scalars", is_scalar=False),)
 SCALARS = (Claim("simple_value"), Claim(plugin_name="scalars", is_scalar=True))
-"""What the charts draw; no plugin for those needs to be installed."""
+"""The data that charts show. The scalars plugin need not be installed."""
 
 HOW_TO_LOG = {
     "PyTorch": "from torch.utils.tensorboard import SummaryWriter\n\n"
@@ -41,7 +41,7 @@ def plugin_info() -> PluginInfo:
         samples=1000,
         order=15,
         api=1,
-        description="The charts that a run has asked for, of several tags each.",
+        description="Charts that combine several tags, as defined by the runs.",
         how_to_log=HOW_TO_LOG,
     )
 

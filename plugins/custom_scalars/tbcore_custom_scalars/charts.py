@@ -1,4 +1,4 @@
-"""What charts draw: the lines of tags that match, and values with a margin around them."""
+"""Charts: the data of multiline charts and of margin charts."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from tbcore import Claims, Multiplexer, NotFoundError, ScalarSeries
 from tbcore.patterns import InvalidPatternError, Matcher
 
 MAX_LINES = 500
-"""Of one chart. More cannot be told apart, and an expression may match every tag there is."""
+"""Maximum number of lines in one chart. A pattern may match every tag."""
 
-Answer = tuple[dict[str, Any], list[dict[str, NDArray[Any]]]]
-"""A header, and for each line a table."""
+ChartData = tuple[dict[str, Any], list[dict[str, NDArray[Any]]]]
+"""A header, and a table for each line, as `columns_response` takes them."""
 
 
 class Margin(NamedTuple):
-    """Tags of one series with a margin."""
+    """The three tags of one series with a margin."""
 
     value: str
     lower: str
@@ -27,115 +27,125 @@ class Margin(NamedTuple):
 
 
 class Charts:
-    """Answers what a page asks for one chart. In a line are at most `samples` points (0: all)."""
+    """Reads the data of charts. Lines have at most `samples` points; 0 means all."""
 
     def __init__(self, multiplexer: Multiplexer, claims: Claims, samples: int) -> None:
         self._multiplexer = multiplexer
         self._claims = claims
         self._samples = samples
 
-    def lines(self, runs: Sequence[str], patterns: Sequence[str]) -> Answer:
-        """A line for each run and each of its tags that begins with a match of a pattern.
+    def lines(self, runs: Sequence[str], patterns: Sequence[str]) -> ChartData:
+        """A line for each run and each of its tags that a pattern matches from the start.
 
-        The header has `lines`, each its `run`, its `tag` and `segments` (rows where it begins, and
-        begins anew); `num_lines`, how many there are, of which the first come; and `invalid`,
-        pattern to why it is none. A table has `step`, `wall_time` and `value`.
+        The header has `lines` with the `run`, `tag` and `segments` of each (see `segments`);
+        `num_lines`, the number of lines, of which only the first MAX_LINES are included; and
+        `invalid`, which maps invalid patterns to the reason. Tables have `step`, `wall_time` and
+        `value`.
         """
-        listed = self._listed(runs)
-        tags = list(dict.fromkeys(tag for run in listed for tag in listed[run]))
-        matched, invalid = matching(patterns, tags)
-        wanted = [(run, tag) for run in listed for tag in listed[run] if tag in matched]
+        tags_of = self._tags(runs)
+        tags = list(dict.fromkeys(tag for run in tags_of for tag in tags_of[run]))
+        matches, invalid = match_tags(patterns, tags)
+        found = [(run, tag) for run in tags_of for tag in tags_of[run] if tag in matches]
         lines, tables = [], []
-        for run, tag in wanted[:MAX_LINES]:
+        for run, tag in found[:MAX_LINES]:
             try:
                 series = self._multiplexer.scalars(
                     run, tag, claims=self._claims, samples=self._samples
                 )
             except NotFoundError:
-                continue  # gone since it was listed
+                continue  # The run was deleted after it was listed.
             lines.append({"run": run, "tag": tag, "segments": segments(series.step)})
             columns = {"step": series.step, "wall_time": series.wall_time, "value": series.value}
             tables.append(columns)
-        return {"lines": lines, "num_lines": len(wanted), "invalid": invalid}, tables
+        return {"lines": lines, "num_lines": len(found), "invalid": invalid}, tables
 
-    def margins(self, runs: Sequence[str], margins: Sequence[Margin]) -> Answer:
-        """A band for each run and margin whose three tags the run has.
+    def margins(self, runs: Sequence[str], margins: Sequence[Margin]) -> ChartData:
+        """A band for each run and each margin whose three tags the run has.
 
-        The header is as that of `lines`, with `value`, `lower` and `upper` in place of `tag`, and
-        has `missing`, the tags that no run has. A table has `step`, `wall_time`, `value`, `lower`
-        and `upper`, at the steps that all three have, ascending.
+        The header is that of `lines`, with `value`, `lower` and `upper` in place of `tag`, and with
+        `missing`, the tags that no run has. Tables have `step`, `wall_time`, `value`, `lower` and
+        `upper` at the steps that all three tags have, in ascending order.
         """
-        listed = self._listed(runs)
-        has = {run: set(tags) for run, tags in listed.items()}
-        wanted = [(run, margin) for run in has for margin in margins if has[run].issuperset(margin)]
+        tags_of = {run: set(tags) for run, tags in self._tags(runs).items()}
+        found = [
+            (run, margin)
+            for run in tags_of
+            for margin in margins
+            if tags_of[run].issuperset(margin)
+        ]
         lines, tables = [], []
-        for run, margin in wanted[:MAX_LINES]:
+        for run, margin in found[:MAX_LINES]:
             try:
                 three = [self._multiplexer.scalars(run, tag, claims=self._claims) for tag in margin]
             except NotFoundError:
                 continue
             lines.append({"run": run, **margin._asdict()})
-            tables.append(joined(*three, samples=self._samples))
-        known = set().union(*has.values())
-        missing = sorted({tag for margin in margins for tag in margin} - known)
-        return {"lines": lines, "num_lines": len(wanted), "missing": missing}, tables
+            tables.append(join_steps(*three, samples=self._samples))
+        existing = set().union(*tags_of.values())
+        missing = sorted({tag for margin in margins for tag in margin} - existing)
+        return {"lines": lines, "num_lines": len(found), "missing": missing}, tables
 
-    def _listed(self, runs: Sequence[str]) -> Mapping[str, Sequence[str]]:
-        """Those of the runs that there are, and their tags."""
-        listed = self._multiplexer.tags(self._claims)
-        return {run: listed[run] for run in dict.fromkeys(runs) if run in listed}
+    def _tags(self, runs: Sequence[str]) -> Mapping[str, Sequence[str]]:
+        """The tags of each run that exists."""
+        tags = self._multiplexer.tags(self._claims)
+        return {run: tags[run] for run in dict.fromkeys(runs) if run in tags}
 
 
-def matching(patterns: Sequence[str], tags: Sequence[str]) -> tuple[set[str], dict[str, str]]:
-    """Which tags begin with a match of any pattern, and why each invalid one is none.
+def match_tags(patterns: Sequence[str], tags: Sequence[str]) -> tuple[set[str], dict[str, str]]:
+    """The tags that any pattern matches from the start, and invalid patterns with the reason.
 
-    Raises BadRequestError where that takes too long.
+    Raises BadRequestError if matching takes too long.
     """
     matcher = Matcher()
-    left = tags
+    unmatched = tags
     invalid: dict[str, str] = {}
     for pattern in patterns:
         try:
-            found = matcher.match(pattern, left)
+            is_match = matcher.match(pattern, unmatched)
         except InvalidPatternError as error:
             invalid[pattern] = error.reason
         else:
-            left = [tag for tag, is_found in zip(left, found, strict=True) if not is_found]
-    return set(tags).difference(left), invalid
+            unmatched = [tag for tag, match in zip(unmatched, is_match, strict=True) if not match]
+    return set(tags).difference(unmatched), invalid
 
 
 def segments(step: NDArray[np.int64]) -> NDArray[np.int64]:
-    """First rows of what was written in one go: steps go back where a job was restarted."""
+    """The first row of each segment: 0, and all rows where the step decreases after a restart."""
     if not len(step):
         return np.zeros(0, np.int64)
     return np.concatenate(([0], np.flatnonzero(np.diff(step) < 0) + 1))
 
 
-def joined(
+def join_steps(
     value: ScalarSeries, lower: ScalarSeries, upper: ScalarSeries, *, samples: int
 ) -> dict[str, NDArray[Any]]:
-    """The points at the steps that all three have, ascending, as columns of one length.
+    """Columns of equal length: the points at the steps that all three have, in ascending order.
 
-    Of points of one step the one that was written last counts. More than `samples` (0: no limit)
-    are thinned evenly; the first and the last stay.
+    Of several points with the same step, the last one logged is used. More than `samples` points
+    are thinned evenly, keeping the first and the last; 0 means no limit.
     """
+    # 1. Find the last row of each distinct step of each series, and the steps that all have.
+    # 2. Thin the steps.
+    # 3. Look up the rows of these steps.
     rows_of = {}
     steps: NDArray[np.int64] | None = None
-    for name, series in (("value", value), ("lower", lower), ("upper", upper)):
-        # The first in the reversed column is the last that was written.
+    for name, series in (("value", value), ("lower", lower), ("upper", upper)):  # 1
+        # unique() finds the first row of each step; in the reversed column that is the last logged.
         own, first = np.unique(series.step[::-1], return_index=True)
         rows_of[name] = own, len(series.step) - 1 - first
         steps = own if steps is None else np.intersect1d(steps, own, assume_unique=True)
     assert steps is not None
-    if 0 < samples < len(steps):
+    if 0 < samples < len(steps):  # 2
         steps = steps[np.linspace(0, len(steps) - 1, samples).astype(np.int64)]
-        # One sample is the newest.
+        # A single sample is the last point.
         steps = steps if samples > 1 else steps[-1:]
-    at = {name: rows[np.searchsorted(own, steps)] for name, (own, rows) in rows_of.items()}
+    rows = {
+        name: own_rows[np.searchsorted(own, steps)] for name, (own, own_rows) in rows_of.items()
+    }
     return {
         "step": steps,
-        "wall_time": value.wall_time[at["value"]],
-        "value": value.value[at["value"]],
-        "lower": lower.value[at["lower"]],
-        "upper": upper.value[at["upper"]],
+        "wall_time": value.wall_time[rows["value"]],
+        "value": value.value[rows["value"]],
+        "lower": lower.value[rows["lower"]],
+        "upper": upper.value[rows["upper"]],
     }

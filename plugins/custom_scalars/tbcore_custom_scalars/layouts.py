@@ -1,4 +1,4 @@
-"""Layouts: which charts runs have asked for."""
+"""Layouts: the definitions of charts that runs have logged."""
 
 from __future__ import annotations
 
@@ -14,72 +14,76 @@ TAG = "custom_scalars__config__"
 
 
 class Layouts:
-    """The layouts of all runs. Each is read once; may be asked on any thread."""
+    """The layouts of all runs, each of which is read only once. Safe to use from any thread."""
 
     def __init__(self, multiplexer: Multiplexer, claims: Claims) -> None:
         self._multiplexer = multiplexer
         self._claims = claims
-        self._known: dict[str, tuple[object, list[Layout]]] = {}
-        """Run to which item was read, and its layout; none when it could not be read."""
+        self._cache: dict[str, tuple[object, list[Layout]]] = {}
+        """Run to the item that was read and its layout; an empty list if it could not be read."""
 
     def merged(self) -> Layout | None:
-        """One layout of those of all runs, in the order of their names; None without any.
+        """The layouts of all runs merged, in the order of the runs' names; None if there are none.
 
-        Categories of one title are one, with each chart once.
+        Categories with the same title become one, with each chart only once.
         """
-        listed = self._multiplexer.tags(self._claims)
-        known = {}
-        for run in sorted(run for run, tags in listed.items() if TAG in tags):
+        tags_of = self._multiplexer.tags(self._claims)
+        found = {}
+        for run in sorted(run for run, tags in tags_of.items() if TAG in tags):
             try:
-                known[run] = self._read(run)
+                found[run] = self._read(run)
             except (DataLossError, NotFoundError):
-                continue  # damaged, or gone since it was listed; it may be there the next time
-        self._known = known
-        layouts = [layout for _, found in known.values() for layout in found]
+                continue  # Damaged, or deleted after it was listed. The next request tries again.
+        self._cache = found
+        layouts = [layout for _, own in found.values() for layout in own]
         return merge(layouts) if layouts else None
 
     def _read(self, run: str) -> tuple[object, list[Layout]]:
         items = self._multiplexer.items(run, TAG, self._claims, samples=1)
-        which = [(item.ordinal, item.step, item.wall_time) for item in items]
-        known = self._known.get(run)
-        if known is not None and known[0] == which:
-            return known
+        key = [(item.ordinal, item.step, item.wall_time) for item in items]
+        cached = self._cache.get(run)
+        if cached is not None and cached[0] == key:
+            return cached
         try:
             rows = self._multiplexer.read_items(run, TAG, self._claims, parse, samples=1)
         except DecodeError:
-            return which, []  # the log says so, once
-        return which, [layout for _, layout in rows]
+            return key, []  # read_items has logged a warning.
+        return key, [layout for _, layout in rows]
 
 
 def parse(value: Value) -> Layout:
-    """The layout in a string tensor; DecodeError where there is none."""
+    """The layout in a string tensor. Raises DecodeError if there is none."""
     array = tensor(value)
     if array.size != 1 or array.dtype.kind != "O":
-        raise DecodeError(f"a layout is one string, got {array.dtype} of shape {array.shape}")
+        raise DecodeError(f"a layout must be one string, got {array.dtype} of shape {array.shape}")
     try:
         return Layout.FromString(array.item())
     except google.protobuf.message.DecodeError as error:
-        raise DecodeError(f"this is no layout: {error}") from None
+        raise DecodeError(f"not a valid layout: {error}") from None
 
 
 def merge(layouts: list[Layout]) -> Layout:
-    """One layout of at least one. The version, and what is folded, are those of the first."""
+    """Merges at least one layout.
+
+    The version is that of the first layout; `closed` is that of a category's first occurrence.
+    """
     merged = Layout()
     merged.CopyFrom(layouts[0])
     by_title = {category.title: category for category in merged.category}
     for layout in layouts[1:]:
         for category in layout.category:
-            known = by_title.get(category.title)
-            if known is None:
-                known = by_title[category.title] = merged.category.add()
-                known.CopyFrom(category)
+            target = by_title.get(category.title)
+            if target is None:
+                target = by_title[category.title] = merged.category.add()
+                target.CopyFrom(category)
             else:
-                known.chart.extend([chart for chart in category.chart if chart not in known.chart])
+                new = [chart for chart in category.chart if chart not in target.chart]
+                target.chart.extend(new)
     return merged
 
 
 def to_json(layout: Layout) -> dict[str, Any]:
-    """As the JSON of protobuf has it, with all fields, whatever version of protobuf there is."""
+    """The layout as protobuf's JSON with all fields, independent of the version of protobuf."""
     return {
         "version": layout.version,
         "category": [

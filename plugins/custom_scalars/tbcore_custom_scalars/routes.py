@@ -1,4 +1,4 @@
-"""The addresses of custom scalars: those that TensorBoard has, and those for pages."""
+"""Routes: those of TensorBoard's API, and those of the front end."""
 
 from __future__ import annotations
 
@@ -20,18 +20,19 @@ from tbcore.http import (
     pieces_response,
     required,
 )
-from tbcore_custom_scalars.charts import Charts, Margin, matching
+from tbcore_custom_scalars.charts import Charts, Margin, match_tags
 from tbcore_custom_scalars.layouts import Layouts, to_json
 
 COLUMNS = ("Wall time", "Step", "Value")
+"""Header of downloads in CSV."""
 
 
 def make_routes(
     multiplexer: Multiplexer, layouts: Claims, scalars: Claims, samples: int
 ) -> list[Route]:
-    """/layout, /scalars and /download_data as TensorBoard has them; /lines and /margins.
+    """/layout, /scalars and /download_data as in TensorBoard; /lines and /margins.
 
-    A series is sampled to at most `samples` points (0: all).
+    Responses have at most `samples` points of each series; 0 means all.
     """
     found = Layouts(multiplexer, layouts)
     charts = Charts(multiplexer, scalars, samples)
@@ -47,10 +48,10 @@ def make_routes(
         run = required(request, "run")
         pattern = optional(request, "tag", "")
         tags = multiplexer.tags(scalars).get(run, [])
-        matches, invalid = matching([pattern], tags)
+        matches, invalid = match_tags([pattern], tags)
         if pattern == "" or invalid:
             return json_response({"regex_valid": False, "tag_to_events": {}})
-        # Piece by piece: an expression may match every tag there is.
+        # In pieces, because the pattern may match every tag.
         pieces = _events([tag for tag in tags if tag in matches], lambda tag: read(run, tag))
         return pieces_response(request, pieces, "application/json")
 
@@ -92,7 +93,7 @@ def _events(tags: Sequence[str], read: Any) -> Iterator[bytes]:
         try:
             rows = _rows(read(tag))
         except NotFoundError:
-            continue  # gone since it was listed
+            continue  # The run was deleted after it was listed.
         yield separator + json_response(tag).body + b":" + json_response(rows).body
         separator = b","
     yield b"}}"
@@ -107,5 +108,5 @@ def _margins(body: dict[str, Any]) -> list[Margin]:
             margins = []
         if len(margins) == len(series) and all(isinstance(t, str) for m in margins for t in m):
             return margins
-    wanted = '{"value": tag, "lower": tag, "upper": tag}'
-    raise BadRequestError(f'"series" must be an array of {wanted}')
+    expected = '{"value": tag, "lower": tag, "upper": tag}'
+    raise BadRequestError(f'"series" must be an array of {expected}')

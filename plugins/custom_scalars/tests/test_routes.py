@@ -1,4 +1,4 @@
-"""The addresses of custom scalars, on real event files."""
+"""The routes of custom scalars, with real event files."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def client(tbcore_logdir: Path, tbcore_client: Callable[..., TbcoreClient]) -> A
 
 
 def columns(body: bytes) -> tuple[dict[str, Any], list[dict[str, list[float]]]]:
-    """What `columns_response` sent, as `tbcore/lib/columns.js` reads it."""
+    """Decodes a `columns_response` as `tbcore/lib/columns.js` does."""
     [length] = struct.unpack_from("<I", body)
     head = json.loads(body[4 : 4 + length])
     offset = 4 + length
@@ -74,7 +74,7 @@ def titles(layout: dict[str, Any]) -> dict[str, list[str]]:
     }
 
 
-def test_it_is_active_where_a_layout_was_logged(tbcore_logdir: Path, client: Any) -> None:
+def test_the_plugin_is_active_if_a_layout_was_logged(tbcore_logdir: Path, client: Any) -> None:
     write_run(tbcore_logdir, "train", scalars={"loss": [0.5]})
     served = client()
     assert served.get("data/plugins_listing").json() == {"custom_scalars": False}
@@ -87,7 +87,7 @@ def test_it_is_active_where_a_layout_was_logged(tbcore_logdir: Path, client: Any
 
 
 def test_layouts_of_all_runs_are_merged(tbcore_logdir: Path, client: Any) -> None:
-    """By the title of a category, each chart once, in the order of the runs' names."""
+    """Categories with the same title become one, with each chart once, in the order of runs."""
     log_layout(tbcore_logdir, "b", Category(title="x", chart=[multiline("2", "b")]))
     log_layout(
         tbcore_logdir, "c",
@@ -108,7 +108,7 @@ def test_layouts_of_all_runs_are_merged(tbcore_logdir: Path, client: Any) -> Non
 
 
 def test_a_layout_in_the_form_of_pytorch(tbcore_logdir: Path, client: Any) -> None:
-    """What `summaries.chart_layout` writes is what the plugin's own messages say."""
+    """`summaries.chart_layout` writes the same as the plugin's own messages."""
     with EventFileWriter(tbcore_logdir / "a" / "a.tfevents") as writer:
         writer.add_summary(
             0,
@@ -124,7 +124,7 @@ def test_a_layout_in_the_form_of_pytorch(tbcore_logdir: Path, client: Any) -> No
     assert titles(client().get(BASE + "layout").json()) == {"x": ["1", "2"]}
 
 
-def test_the_newest_layout_of_a_run_counts(tbcore_logdir: Path, client: Any) -> None:
+def test_the_newest_layout_of_a_run_is_used(tbcore_logdir: Path, client: Any) -> None:
     log_layout(tbcore_logdir, "a", Category(title="old"))
     served = client()
     assert titles(served.get(BASE + "layout").json()) == {"old": []}
@@ -134,9 +134,9 @@ def test_the_newest_layout_of_a_run_counts(tbcore_logdir: Path, client: Any) -> 
     assert titles(served.get(BASE + "layout").json()) == {"new": []}
 
 
-def test_what_is_no_layout_is_left_out(tbcore_logdir: Path, client: Any) -> None:
+def test_invalid_layouts_are_ignored(tbcore_logdir: Path, client: Any) -> None:
     write_layout(tbcore_logdir, "broken", b"\xff\xff\xff")
-    write_layout(tbcore_logdir, "latin", b"\x12\x03\x0a\x01\xe9")  # a title that is no UTF-8
+    write_layout(tbcore_logdir, "latin", b"\x12\x03\x0a\x01\xe9")  # The title is not UTF-8.
     log_layout(tbcore_logdir, "whole", Category(title="a"))
     with EventFileWriter(tbcore_logdir / "two" / "a.tfevents") as writer:
         writer.add_summary(
@@ -146,7 +146,7 @@ def test_what_is_no_layout_is_left_out(tbcore_logdir: Path, client: Any) -> None
     assert titles(client().get(BASE + "layout").json()) == {"a": []}
 
 
-def test_tags_match_from_their_beginning(tbcore_logdir: Path, client: Any) -> None:
+def test_patterns_match_from_the_start_of_a_tag(tbcore_logdir: Path, client: Any) -> None:
     write_run(tbcore_logdir, "train", scalars={"loss": [(3, 0.5, 1000.0)], "my/loss": [0.25]})
     get = client().get
 
@@ -161,8 +161,8 @@ def test_tags_match_from_their_beginning(tbcore_logdir: Path, client: Any) -> No
     assert other == {"regex_valid": True, "tag_to_events": {}}
 
 
-def test_no_expression_keeps_the_server_busy(tbcore_logdir: Path, client: Any) -> None:
-    """Python's own engine takes years for the first, and any takes minutes for the second."""
+def test_no_pattern_can_stall_the_server(tbcore_logdir: Path, client: Any) -> None:
+    """The first would take Python's `re` years, the second would take any engine minutes."""
     write_run(tbcore_logdir, "train", scalars={"a" * 5000 + "!" * k: [0.5] for k in range(20)})
     served = client()
 
@@ -176,7 +176,7 @@ def test_no_expression_keeps_the_server_busy(tbcore_logdir: Path, client: Any) -
     assert "takes too long" in response.text
 
 
-def test_data_are_downloaded(tbcore_logdir: Path, client: Any) -> None:
+def test_downloads_as_json_and_csv(tbcore_logdir: Path, client: Any) -> None:
     write_run(
         tbcore_logdir, "train", scalars={"loss": [(3, 0.5, 1000.0), (4, float("nan"), 1001.0)]}
     )
@@ -191,8 +191,8 @@ def test_data_are_downloaded(tbcore_logdir: Path, client: Any) -> None:
     assert served.get(BASE + "download_data", params={**query, "tag": "no"}).status_code == 404
 
 
-def test_a_multiline_chart_draws_all_tags_that_match(tbcore_logdir: Path, client: Any) -> None:
-    points = [(0, 1.0), (1, 0.5), (0, 0.75), (1, 0.25)]  # started anew
+def test_a_multiline_chart_has_all_matching_tags(tbcore_logdir: Path, client: Any) -> None:
+    points = [(0, 1.0), (1, 0.5), (0, 0.75), (1, 0.25)]  # The job was restarted after 2 points.
     write_run(tbcore_logdir, "a", scalars={"loss/train": points, "loss/eval": [2.0], "rate": [3.0]})
     write_run(tbcore_logdir, "b", scalars={"loss/train": [4.0]}, as_tensors=True)
     write_run(tbcore_logdir, "c", scalars={"loss/train": [5.0]})
@@ -211,7 +211,7 @@ def test_a_multiline_chart_draws_all_tags_that_match(tbcore_logdir: Path, client
     assert [table["value"] for table in tables] == [[1.0, 0.5, 0.75, 0.25], [3.0], [4.0]]
 
 
-def test_a_chart_draws_so_many_lines_and_no_more(tbcore_logdir: Path, client: Any) -> None:
+def test_the_number_of_lines_in_a_chart_is_limited(tbcore_logdir: Path, client: Any) -> None:
     write_run(tbcore_logdir, "a", scalars={f"t{k}": [0.5] for k in range(600)})
     body = {"runs": ["a"], "tags": [".*"]}
 
@@ -273,12 +273,12 @@ def test_long_margins_are_thinned_together(tbcore_logdir: Path, client: Any) -> 
         ("margins", b'{"runs": [], "series": {}}'),
     ],
 )
-def test_what_cannot_be_understood_is_refused(client: Any, path: str, body: bytes) -> None:
+def test_invalid_requests_are_rejected(client: Any, path: str, body: bytes) -> None:
     assert client().post(BASE + path, content=body).status_code == 400
 
 
-def test_layouts_are_what_tensorboard_writes_and_reads(tbcore_logdir: Path, client: Any) -> None:
-    """A file of its own writer, and its own JSON and rows."""
+def test_layouts_are_those_of_tensorboard(tbcore_logdir: Path, client: Any) -> None:
+    """The file is written by TensorBoard's writer, and the JSON equals that of its messages."""
     pytest.importorskip("tensorboard", reason="tensorboard is not installed")
     from google.protobuf import json_format
     from tensorboard.compat.proto.event_pb2 import Event

@@ -41,7 +41,7 @@ a b blockquote br caption code dd del details div dl dt em h1 h2 h3 h4 h5 h6 hr 
 p pre samp small span strong sub summary sup table tbody td tfoot th thead tr u ul var
 """
 _TAGS = frozenset(_NAMES.split())
-"""Elements accepted as HTML tags: none of them loads or runs anything, or affects what is around it.
+"""Elements accepted as HTML tags. None of them loads or runs anything, or affects others.
 
 `s` is missing, because language models have a token of that name.
 """
