@@ -52,11 +52,14 @@ export class Model {
    * logged or selected.
    */
   #lastRun = signal("");
+  /** The list of the run's graphs. */
   overview = signal(/** @type {Overview | null} */ (null));
+  /** The scene that is drawn. */
   shown = signal(/** @type {ShownScene | null} */ (null));
   error = signal("");
   isBusy = signal(true);
 
+  /** The selected run; else the one shown last, or the first run with a graph. */
   run = computed(() => {
     const runs = this.runs.value;
     for (const requested of [this.host.settings.value.run, this.#lastRun.value]) if (runs.includes(requested)) return requested;
@@ -65,7 +68,7 @@ export class Model {
   /** The GraphRef as text, so that an equal one does not count as a change. */
   #graphRefText = computed(() => {
     const overview = this.overview.value;
-    if (!overview || this.#overviewOf !== this.run.value || overview.graphs.length === 0) return "";
+    if (!overview || this.#overviewRun !== this.run.value || overview.graphs.length === 0) return "";
     const { graph: requested, tag } = this.host.settings.value;
     const ids = graphChoices(overview).map(({ id }) => id);
     const tags = overview.metadata_tags.map((entry) => entry.tag);
@@ -87,13 +90,16 @@ export class Model {
   movedToMain = this.#namesIn("in");
   movedToAuxiliary = this.#namesIn("apart");
 
-  #overviewOf = "";
+  /** The run that `overview` belongs to. */
+  #overviewRun = "";
   /** @type {Map<string, Promise<Scope>>} */ #scopes = new Map();
-  #scopesOf = "";
+  /** Identifies the graph that `#scopes` belongs to. */
+  #scopesKey = "";
   #queue = new Queue(4);
   #layoutClient = new LayoutClient();
   /** @type {(text: string, font: "label" | "small") => number} */ #measure;
   /** @type {Pick<ShownScene, "anchor" | "show">} */ #transition = { anchor: null, show: null };
+  /** Increases with each scene, to detect that a newer one was started. */
   #drawNumber = 0;
   /** How many overviews were requested, and the number of the newest one that has arrived. */
   #overviews = { numRequested: 0, newest: 0 };
@@ -224,7 +230,7 @@ export class Model {
   /** Loads the overview again after an error. */
   retry() {
     this.error.value = "";
-    this.#overviewOf = "";
+    this.#overviewRun = "";
     void this.#loadOverview(this.run.peek());
   }
 
@@ -237,8 +243,8 @@ export class Model {
    */
   fetchScope(graphRef, name, kind) {
     const of = `${keyOf(graphRef)} ${contentOf(this.overview.peek())}`;
-    if (of !== this.#scopesOf) this.#scopes.clear();
-    this.#scopesOf = of;
+    if (of !== this.#scopesKey) this.#scopes.clear();
+    this.#scopesKey = of;
     const key = `${kind} ${name}`;
     let scope = this.#scopes.get(key);
     if (!scope) {
@@ -256,7 +262,7 @@ export class Model {
       this.isBusy.value = false;
       return;
     }
-    const isNew = this.#overviewOf !== run;
+    const isNew = this.#overviewRun !== run;
     if (isNew) {
       this.isBusy.value = true;
       this.error.value = "";
@@ -268,7 +274,7 @@ export class Model {
       if (run !== this.run.peek() || number < this.#overviews.newest) return;
       this.#overviews.newest = number;
       const isSame = !isNew && contentOf(overview) === contentOf(this.overview.peek());
-      this.#overviewOf = run;
+      this.#overviewRun = run;
       this.#lastRun.value = run;
       if (isSame) return;
       if (!isNew) this.#transition = { anchor: "", show: null };

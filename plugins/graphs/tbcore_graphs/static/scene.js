@@ -156,6 +156,7 @@ export async function makeScene(choices, tools) {
  * @returns {Promise<ScopeLayout>}
  */
 async function layOutScope(path, pathKind, choices, tools, isAuxiliaryOutside) {
+  // 1. Fetch the scope, and find its auxiliary children.
   const scope = await tools.fetchScope(path, pathKind);
   const { name, kind } = scope.children;
   const message = reasonNotDrawn(scope);
@@ -169,6 +170,7 @@ async function layOutScope(path, pathKind, choices, tools, isAuxiliaryOutside) {
     const row = rows.get(full);
     return row === undefined ? isAuxiliaryOutside(full) : auxiliary[row];
   };
+  // 2. Lay out the open children, because the sizes of their boxes depend on their contents.
   const opened = name.flatMap((full, row) => (kind[row] !== "op" && choices.open.has(full) ? [row] : []));
   const inner = new Map(await Promise.all(opened.map(async (row) => /** @type {const} */ ([row, await layOutScope(name[row], kind[row], choices, tools, isAuxiliary)]))));
   const sizes = name.map((_, row) => {
@@ -183,6 +185,7 @@ async function layOutScope(path, pathKind, choices, tools, isAuxiliaryOutside) {
       height: height + SIZES.header + SIZES.pad + bands,
     };
   });
+  // 3. Lay out this scope.
   const pairs = pairsOf(scope);
   // Reserving space for the labels of many edges would make the scope too wide.
   const reservesLabels = pairs.length <= MAX_EDGES_WITH_LABEL_SPACE;
@@ -328,6 +331,7 @@ function addToScene(scene, scopeLayout, left, top, depth, hiddenEdges) {
   const numHidden = new Array(name.length).fill(0);
   const boxes = name.map((_, row) => boxOf(scopeLayout, row, left + layout.x[row], top + layout.y[row], depth));
 
+  // 1. The border of the auxiliary nodes, and lines between children.
   if (layout.auxiliary !== null) scene.items.push({ type: "rule", x: left + layout.auxiliary, y: top, height: layout.height });
   pairs.forEach((pair, index) => {
     const { from, to } = pair;
@@ -343,6 +347,7 @@ function addToScene(scene, scopeLayout, left, top, depth, hiddenEdges) {
     if (points) connectToPort(path, "end", end, boxes[to]);
     scene.items.push(lineOf(pair, name[from], name[to], path, { hidden: !points, arrow: end === null }));
   });
+  // 2. Lines between ports and children.
   for (const kind of /** @type {const} */ (["ins", "outs"])) {
     scopeLayout[kind].forEach((port, index) => {
       const { x, lines } = layout[kind][index];
@@ -370,6 +375,7 @@ function addToScene(scene, scopeLayout, left, top, depth, hiddenEdges) {
       });
     });
   }
+  // 3. Lines without a port, which are positioned after all boxes are known.
   for (const { kind, row } of scopeLayout.hiddenEdges) {
     const { child, outside, count, control, shape } = scope[kind];
     numHidden[child[row]]++;
@@ -377,6 +383,7 @@ function addToScene(scene, scopeLayout, left, top, depth, hiddenEdges) {
     const ends = kind === "ins" ? [outside[row], name[child[row]]] : [name[child[row]], outside[row]];
     hiddenEdges.push(lineOf(pair, ends[0], ends[1], [], { hidden: true, arrow: true }));
   }
+  // 4. Boxes, and the contents of open ones.
   boxes.forEach((box, row) => {
     box.numHidden = auxiliary[row] ? 0 : numHidden[row];
     scene.items.push(box);

@@ -40,7 +40,7 @@ const COLORS = [["structure", "Structure"], ["device", "Device"], ["compute", "C
  */
 export function Tab({ model, view, canvas, callbacks }) {
   const { host } = model;
-  const opensPane = useRef(0);
+  const openPaneTimer = useRef(0);
   const frame = useRef(/** @type {HTMLElement | null} */ (null));
   const [hovered, setHovered] = useState(/** @type {string | null} */ (null));
   const [pane, setPane] = useState(/** @type {"details" | "outline" | null} */ (innerWidth > 760 ? "details" : null));
@@ -79,13 +79,12 @@ export function Tab({ model, view, canvas, callbacks }) {
     onSelect: (/** @type {string | null} */ name) => {
       model.select(name);
       if (name === null || pane === "details") return;
-      // Opening the pane moves the drawing, so wait until the click cannot be the first of a double
-      // click.
-      clearTimeout(opensPane.current);
-      opensPane.current = setTimeout(() => setPane("details"), pane === null ? DOUBLE_CLICK_MS : 0);
+      // Opening the pane moves the drawing, so wait in case a second click follows.
+      clearTimeout(openPaneTimer.current);
+      openPaneTimer.current = setTimeout(() => setPane("details"), pane === null ? DOUBLE_CLICK_MS : 0);
     },
     onToggle: (/** @type {string} */ name) => {
-      clearTimeout(opensPane.current);
+      clearTimeout(openPaneTimer.current);
       model.toggle(name);
     },
     onHover: (/** @type {Box | null} */ box, /** @type {{ left: number, top: number }} */ at) => {
@@ -318,9 +317,9 @@ function readColors(element) {
   const style = getComputedStyle(element);
   const of = (/** @type {string} */ name) => style.getPropertyValue(name).trim();
   return {
-    background: of("--tb-background"),
+    background: of("--tb-ground"),
     surface: of("--tb-surface"),
-    nested: of("--tb-background"),
+    nested: of("--tb-ground"),
     ink: of("--tb-ink"),
     dim: of("--tb-ink-3"),
     line: of("--tb-line"),
