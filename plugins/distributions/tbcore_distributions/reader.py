@@ -1,4 +1,4 @@
-"""What distributions mean to a client: rows of wall time, step and nine values, and CSV of them."""
+"""Reader: distributions as rows of wall time, step and nine values, also as CSV."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from tbcore_distributions.compress import BASIS_POINTS, compress
 Pair = tuple[int, float]
 """Basis point and value."""
 Row = tuple[float, int, list[Pair]]
-"""Wall time in seconds since the epoch, step, a pair for each of BASIS_POINTS."""
+"""Wall time in seconds since the epoch, step, and a pair for each of BASIS_POINTS."""
 
 CSV_HEADER = (
     "Wall time",
     "Step",
     *(
-        f"Edge {number} {what}"
+        f"Edge {number} {quantity}"
         for number in range(len(BASIS_POINTS))
-        for what in ("basis points", "value")
+        for quantity in ("basis points", "value")
     ),
 )
 
 
 def rows(multiplexer: Multiplexer, claims: Claims, run: str, tag: str, samples: int) -> list[Row]:
-    """The distributions of one tag in order of arrival, at most `samples` of them (0: all).
+    """The distributions of one tag in the order logged, at most `samples` of them; 0 means all.
 
-    Histograms that cannot be read are left out; NotFoundError or DecodeError says why when none
-    can be, and that there is no such run or tag.
+    Histograms that cannot be read are omitted. Raises NotFoundError or DecodeError if none can be
+    read, and NotFoundError for an unknown run or tag.
     """
     return [row for row, _ in _rows_and_counts(multiplexer, claims, run, tag, samples)]
 
@@ -36,8 +36,10 @@ def rows(multiplexer: Multiplexer, claims: Claims, run: str, tag: str, samples: 
 def drawn_rows(
     multiplexer: Multiplexer, claims: Claims, run: str, tag: str, samples: int
 ) -> list[Row]:
-    """The same for a chart: rows of histograms without samples have no pairs, as zeros would be
-    drawn like values."""
+    """The rows for a chart: like `rows`, but histograms without samples have no pairs.
+
+    Their zeros would be drawn like values.
+    """
     return [
         row if num != 0 else (*row[:2], [])
         for row, num in _rows_and_counts(multiplexer, claims, run, tag, samples)

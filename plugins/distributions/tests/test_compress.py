@@ -1,4 +1,4 @@
-"""The nine values of a histogram, worked out by TensorBoard's own code and by hand."""
+"""The nine values of a histogram equal those computed by TensorBoard's code and by hand."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ LARGEST = sys.float_info.max
 
 
 def logged(
-    least: float,
-    greatest: float,
+    minimum: float,
+    maximum: float,
     limits: list[float],
     counts: list[float],
     num: float | None = None,
 ) -> HistogramValue:
-    """A histogram as the summary field holds it."""
+    """A histogram as decoded from the summary field."""
     return HistogramValue(
-        least, greatest, num or sum(counts), 0.0, 0.0, np.array(limits), np.array(counts)
+        minimum, maximum, num or sum(counts), 0.0, 0.0, np.array(limits), np.array(counts)
     )
 
 
 def from_rows(*rows: list[float]) -> HistogramValue:
-    """A histogram as a tensor holds it."""
+    """A histogram as decoded from a tensor."""
     table = np.array(rows, np.float64).reshape(-1, 3)
     return histogram(summaries.tensor("h", table, dtype="float64", content=True, plugin_name="x"))
 
@@ -38,7 +38,7 @@ SEED_LIMITS = [
     -0.68, -0.62, -0.292, -0.26, -0.11, -0.10, -0.08, -0.07, -0.05, -0.0525, -0.0434, -0.039,
     -0.029, -0.026, 0.42, 0.47, math.inf,
 ]  # fmt: skip
-"""Of the API document. Its last limit, 1.8e+308, is no double."""
+"""Limits of an example histogram. Its last limit, 1.8e+308, is greater than any double."""
 SEED_COUNTS = [0.0, 1.0] * 8 + [0.0]
 
 
@@ -46,7 +46,7 @@ CASES = [
         pytest.param(
             logged(-LARGEST, LARGEST, [LARGEST], [4]),
             [LARGEST * (point / 5000 - 1) for point in BASIS_POINTS],
-            id="edges further apart than any double",
+            id="edges whose distance overflows",
         ),
         pytest.param(logged(0, 0, [], [], 0), [0] * 9, id="no samples, no buckets"),
         pytest.param(logged(1, 2, [1, 2], [3, 4])._replace(num=0), [0] * 9, id="no samples"),
@@ -78,7 +78,7 @@ CASES = [
                 0, 0.09542857142857143, 0.2267142857142857, 0.4407142857142857, 0.7142857142857143,
                 0.9878571428571429, 1.7065000000000001, 2.332, 3,
             ],
-            id="the first bucket is empty: from the least sample",
+            id="the first bucket is empty",
         ),
         pytest.param(
             logged(0.25, 0.75, [0, 1, 2], [0, 4, 0]),
@@ -104,7 +104,7 @@ CASES = [
                 -0.66, -0.638624, -0.2833728, -0.10532, -0.05, -0.041059200000000004, -0.0268088,
                 0.42931199999999997, 0.44,
             ],
-            id="the example of the API document",
+            id="an example with many buckets",
         ),
         pytest.param(from_rows(), [0] * 9, id="no rows"),
         pytest.param(from_rows([0, 1, 0], [1, 2, 0]), [0] * 9, id="rows without samples"),
@@ -129,13 +129,13 @@ CASES = [
 
 @pytest.mark.parametrize(("value", "expected"), CASES)
 def test_the_nine_values(value: HistogramValue, expected: list[float]) -> None:
-    """To 1e-12 of what TensorBoard prints."""
+    """Within 1e-12 of TensorBoard's values."""
     assert BASIS_POINTS == (0, 668, 1587, 3085, 5000, 6915, 8413, 9332, 10000)
     assert compress([value])[0] == pytest.approx(expected, rel=1e-12, abs=1e-12)
 
 
-def test_many_histograms_at_once_are_each_what_they_are_alone() -> None:
-    """Of different lengths, none among them, and more than fit into one table."""
+def test_compressing_many_histograms_equals_compressing_each() -> None:
+    """With different lengths, with empty histograms, and with more than fit into one table."""
     histograms = [case.values[0] for case in CASES]
 
     expected = [compress([histogram])[0] for histogram in histograms]

@@ -19,7 +19,7 @@ PATHS = ["data/plugin/distributions/distributions", "data/compressedHistograms"]
 
 @pytest.fixture
 def client(tbcore_logdir: Path, tbcore_client: MakeClient) -> TbcoreClient:
-    """Two runs with histograms, one of each form, and one without."""
+    """Serves two runs with histograms, one in each form, and one without."""
     samples = [[0.0, 10.0], [(5, [1.0, 1.0], 1441154832.580509)]]
     write_run(tbcore_logdir, "train", histograms={"w/1": [samples[0]], "w/2": samples[1]})
     write_run(tbcore_logdir, "eval", histograms={"w/1": [samples[0]]}, as_tensors=True)
@@ -27,7 +27,7 @@ def client(tbcore_logdir: Path, tbcore_client: MakeClient) -> TbcoreClient:
     return tbcore_client(tbcore_logdir, plugins=[tbcore_distributions])
 
 
-def test_tags_name_every_run(client: TbcoreClient) -> None:
+def test_tags_list_every_run(client: TbcoreClient) -> None:
     """Runs without histograms have an empty list."""
     assert client.get("data/plugin/distributions/tags").json() == {
         "train": ["w/1", "w/2"],
@@ -39,12 +39,12 @@ def test_tags_name_every_run(client: TbcoreClient) -> None:
 
 @pytest.mark.parametrize("path", PATHS)
 def test_rows_are_wall_time_step_and_nine_pairs(client: TbcoreClient, path: str) -> None:
-    """At the address of the plugin and at the earlier one."""
+    """The plugin's route and the legacy route return the same."""
     ((wall_time, step, pairs),) = client.get(f"{path}?run=train&tag=w%2F2").json()
 
     assert (wall_time, step) == (1441154832.580509, 5)
     assert [point for point, _ in pairs] == BASIS_POINTS
-    # All samples equal, so their bucket has no width for any of the nine.
+    # All samples are equal, and so are the nine values.
     assert [value for _, value in pairs] == [1.0] * 9
     ((_, _, pairs),) = client.get(f"{path}?run=train&tag=w/1").json()
     values = [value for _, value in pairs]
@@ -53,14 +53,14 @@ def test_rows_are_wall_time_step_and_nine_pairs(client: TbcoreClient, path: str)
 
 
 def test_both_forms_of_one_histogram_have_the_same_values(client: TbcoreClient) -> None:
-    """The summary field and the tensor hold the same buckets."""
+    """The summary field and the tensor contain the same buckets."""
     rows = [client.get(f"{PATHS[0]}?run={run}&tag=w/1").json() for run in ("train", "eval")]
 
     assert [row[2] for row in rows[0]] == [row[2] for row in rows[1]]
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_csv_has_the_header_of_the_earlier_api(client: TbcoreClient, path: str) -> None:
+def test_csv_has_the_header_of_the_legacy_api(client: TbcoreClient, path: str) -> None:
     """A column for each basis point and each value."""
     response = client.get(f"{path}?run=train&tag=w/2&format=csv")
 
@@ -72,10 +72,8 @@ def test_csv_has_the_header_of_the_earlier_api(client: TbcoreClient, path: str) 
     assert end == ""
 
 
-def test_numbers_that_json_lacks_are_strings(
-    tbcore_logdir: Path, tbcore_client: MakeClient
-) -> None:
-    """A tensor that held infinities."""
+def test_non_finite_numbers_are_strings(tbcore_logdir: Path, tbcore_client: MakeClient) -> None:
+    """As in a histogram of values that include infinity."""
     value = summaries.histogram("h", [1.0, 2.0], num_buckets=1)
     value.histo.max = np.inf
     value.histo.bucket_limit[0] = np.inf
@@ -91,7 +89,7 @@ def test_numbers_that_json_lacks_are_strings(
 def test_long_series_are_sampled_to_five_hundred(
     tbcore_logdir: Path, tbcore_client: MakeClient
 ) -> None:
-    """With the last, in order, the same steps for both forms; the bound is an option."""
+    """In order, with the last step, and the same steps in both forms. The number is an option."""
     points = [[float(step)] for step in range(600)]
     write_run(tbcore_logdir, "a", histograms={"h": points})
     write_run(tbcore_logdir, "b", histograms={"h": points}, as_tensors=True)
@@ -124,10 +122,10 @@ def test_long_series_are_sampled_to_five_hundred(
         ("run=numbers&tag=loss", 404, "'loss'"),
     ],
 )
-def test_errors_say_what_is_wrong(
+def test_errors_are_one_line(
     client: TbcoreClient, path: str, query: str, status: int, part: str
 ) -> None:
-    """In one line, with names that come close."""
+    """With similar names for an unknown run or tag."""
     response = client.get(f"{path}?{query}")
 
     assert response.status_code == status
@@ -135,8 +133,8 @@ def test_errors_say_what_is_wrong(
     assert len(response.text.splitlines()) == 1
 
 
-def test_the_earlier_index_lists_compressed_histograms(client: TbcoreClient) -> None:
-    """Its own tag type; that of histograms belongs to another plugin."""
+def test_the_legacy_index_lists_compressed_histograms(client: TbcoreClient) -> None:
+    """As a tag type of its own; the tag type `histograms` belongs to the histograms plugin."""
     index = client.get("legacy/data/runs").json()
 
     assert index["train"]["compressedHistograms"] == ["w/1", "w/2"]
@@ -144,30 +142,30 @@ def test_the_earlier_index_lists_compressed_histograms(client: TbcoreClient) -> 
     assert index["train"]["histograms"] == []
 
 
-def test_a_page_draws_as_many_steps_as_it_wants(
+def test_a_request_can_set_the_number_of_steps(
     tbcore_logdir: Path, tbcore_client: MakeClient
 ) -> None:
-    """Of the same rows as ever, and it learns of how many they are."""
+    """The response also has the total number of steps."""
     write_run(tbcore_logdir, "run", histograms={"h": [[float(step)] for step in range(80)]})
-    plugins, few = [tbcore_distributions], {"distributions": 5}
-    client = tbcore_client(tbcore_logdir, plugins=plugins, samples_per_plugin=few)
+    plugins, few_samples = [tbcore_distributions], {"distributions": 5}
+    client = tbcore_client(tbcore_logdir, plugins=plugins, samples_per_plugin=few_samples)
     rows = client.get("data/plugin/distributions/distributions?run=run&tag=h").json()
     path = "data/plugin/distributions/series?run=run&tag=h"
 
     assert client.get(path).json() == {"num_steps": 80, "rows": rows}
     for samples, expected in ((1, 1), (30, 30), (99, 80), (0, 80)):
-        answer = client.get(f"{path}&samples={samples}").json()
-        assert (answer["num_steps"], len(answer["rows"])) == (80, expected)
-        assert answer["rows"][-1] == rows[-1]
+        response = client.get(f"{path}&samples={samples}").json()
+        assert (response["num_steps"], len(response["rows"])) == (80, expected)
+        assert response["rows"][-1] == rows[-1]
     for samples in ("-1", "x", "1.5"):
         assert client.get(f"{path}&samples={samples}").status_code == 400
 
 
 @pytest.mark.parametrize("as_tensors", [False, True])
-def test_a_page_is_told_of_histograms_without_samples(
+def test_charts_get_no_values_for_histograms_without_samples(
     tbcore_logdir: Path, tbcore_client: MakeClient, as_tensors: bool
 ) -> None:
-    """Programs get zeros, as ever; a chart would draw them like weights that are 0."""
+    """Programs get zeros as in TensorBoard, which a chart would draw like weights of 0."""
     points = [[], [0.0, 0.0], []]
     write_run(tbcore_logdir, "run", histograms={"h": points}, as_tensors=as_tensors)
     client = tbcore_client(tbcore_logdir, plugins=[tbcore_distributions])
@@ -181,27 +179,27 @@ def test_a_page_is_told_of_histograms_without_samples(
     assert [len(row[2]) for row in drawn] == [0, 9, 0]
 
 
-def test_a_series_that_did_not_change_is_not_read_again(
+def test_an_unchanged_series_is_not_read_again(
     tbcore_logdir: Path, tbcore_client: MakeClient
 ) -> None:
-    """Whatever else the run logs; what could not be read is asked for again."""
+    """Other tags of the run do not matter. A response with unreadable steps has no ETag."""
     path = write_run(tbcore_logdir, "run", histograms={"h": [[1.0], [2.0]]})
     client = tbcore_client(tbcore_logdir, plugins=[tbcore_distributions])
-    address = "data/plugin/distributions/series?run=run&tag=h"
-    etag = client.get(address).headers["etag"]
+    url = "data/plugin/distributions/series?run=run&tag=h"
+    etag = client.get(url).headers["etag"]
 
     def status() -> int:
-        return client.get(address, headers={"If-None-Match": etag}).status_code
+        return client.get(url, headers={"If-None-Match": etag}).status_code
 
     write_run(tbcore_logdir, "run", scalars={"loss": [0.5]}, histograms={"other": [[3.0]]})
     client.reload()
     assert status() == 304
-    assert client.get(f"{address}&samples=1", headers={"If-None-Match": etag}).status_code == 200
+    assert client.get(f"{url}&samples=1", headers={"If-None-Match": etag}).status_code == 200
     write_run(tbcore_logdir, "run", histograms={"h": [(2, [4.0])]})
     client.reload()
     assert status() == 200
     data = path.read_bytes()
-    path.write_bytes(data[:-20] + bytes(20))  # the end of a record that was read before
-    answer = client.get(address)
-    assert (answer.status_code, len(answer.json()["rows"])) == (200, 2)
-    assert "etag" not in answer.headers
+    path.write_bytes(data[:-20] + bytes(20))  # Destroy the end of the last record.
+    response = client.get(url)
+    assert (response.status_code, len(response.json()["rows"])) == (200, 2)
+    assert "etag" not in response.headers

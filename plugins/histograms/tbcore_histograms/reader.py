@@ -1,4 +1,4 @@
-"""What histograms mean to a client: rows of wall time, step and the histogram as it was logged."""
+"""Reader: histograms as rows of wall time, step and the buckets as logged."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ Row = tuple[float, int, HistogramValue]
 
 
 def rows(multiplexer: Multiplexer, claims: Claims, run: str, tag: str, samples: int) -> list[Row]:
-    """The histograms of one tag in order of arrival, at most `samples` of them (0: all).
+    """The histograms of one tag in the order logged, at most `samples` of them; 0 means all.
 
-    Buckets are those that were logged. Histograms that cannot be read are left out; NotFoundError
-    or DecodeError says why when none can be, and that there is no such run or tag.
+    Buckets are returned as logged. Histograms that cannot be read are omitted. Raises NotFoundError
+    or DecodeError if none can be read, and NotFoundError for an unknown run or tag.
     """
     items = multiplexer.read_items(run, tag, claims, histogram, samples=samples)
     return [(item.wall_time, item.step, value) for item, value in items]

@@ -1,4 +1,4 @@
-"""The addresses of histograms: of the HTTP API, of pages, and of the earlier API."""
+"""Routes: the HTTP API for programs, the route of the front end, and the legacy API."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tbcore_histograms import reader
 
 
 def make_routes(multiplexer: Multiplexer, claims: Claims, samples: int) -> list[Route]:
-    """/tags, /histograms and /series, of each tag at most `samples` histograms (0: all)."""
+    """/tags, /histograms and /series, with at most `samples` steps of each tag; 0 means all."""
 
     def tags(request: Request) -> Response:
         return json_response(multiplexer.tags(claims))
@@ -32,7 +32,7 @@ def make_routes(multiplexer: Multiplexer, claims: Claims, samples: int) -> list[
 
 
 def make_legacy_api(multiplexer: Multiplexer, claims: Claims, samples: int) -> LegacyApi:
-    """data/histograms, which answers as above."""
+    """The legacy API: data/histograms, with the same responses as the plugin's route."""
     return LegacyApi(
         routes=[Route("/histograms", _histograms(multiplexer, claims, samples))],
         tag_types={"histograms": lambda run: multiplexer.tags(claims).get(run, [])},

@@ -1,4 +1,4 @@
-"""What the rows of a histogram are: both ways of writing, exact numbers, what cannot be read."""
+"""The rows of a histogram series: both logged forms, exact numbers, invalid values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Get = Callable[..., Any]
 
 @pytest.fixture
 def histograms_of(tbcore_logdir: Path, tbcore_client: MakeClient) -> Get:
-    """The JSON of one series."""
+    """Returns the JSON of one series."""
 
     def get(run: str, tag: str, **options: Any) -> Any:
         client = tbcore_client(tbcore_logdir, plugins=[tbcore_histograms], **options)
@@ -32,7 +32,7 @@ def histograms_of(tbcore_logdir: Path, tbcore_client: MakeClient) -> Get:
 
 
 def histo(limits: list[float], counts: list[float], **fields: float) -> Any:
-    """A value of the summary field with these very buckets."""
+    """A value of the summary field with exactly these buckets."""
     value = summaries.histogram("h", [])
     value.histo.bucket_limit.extend(limits)
     value.histo.bucket.extend(counts)
@@ -42,7 +42,7 @@ def histo(limits: list[float], counts: list[float], **fields: float) -> Any:
 
 
 def rows_value(rows: list[list[float]], dtype: str = "float64", *, content: bool = True) -> Any:
-    """A value of the tensor form with these very rows."""
+    """A tensor value with exactly these rows."""
     return summaries.tensor(
         "h", np.array(rows, np.float64).reshape(-1, 3), dtype=dtype, content=content,
         plugin_name="histograms",
@@ -55,8 +55,8 @@ def write(logdir: Path, *values: Any, metadata: Any = "first") -> None:
             writer.add_summary(step, value)
 
 
-def test_a_stored_histogram_is_served_unchanged(tbcore_logdir: Path, histograms_of: Get) -> None:
-    """Doubles to the last bit, the empty buckets at the ends and the largest double included."""
+def test_a_histogram_is_returned_as_logged(tbcore_logdir: Path, histograms_of: Get) -> None:
+    """Bit for bit, including empty buckets at the ends and the largest double."""
     limits = [-0.68, -0.62, 0.1 + 0.2, 0.47, sys.float_info.max]
     counts = [0.0, 1.0, 5.5, 2.0, 0.0]
     write(
@@ -82,7 +82,7 @@ def test_a_stored_histogram_is_served_unchanged(tbcore_logdir: Path, histograms_
     ],
     ids=["three buckets", "none", "one value throughout"],
 )
-def test_a_tensor_of_rows_becomes_the_same_shape(
+def test_a_tensor_is_returned_in_the_same_form(
     tbcore_logdir: Path, histograms_of: Get, rows: list[list[float]], expected: list[Any],
     dtype: str, content: bool, metadata: Any,
 ) -> None:  # fmt: skip
@@ -93,8 +93,8 @@ def test_a_tensor_of_rows_becomes_the_same_shape(
     assert [row[1:] for row in histograms_of("run", "h")] == [[0, expected], [1, expected]]
 
 
-def test_a_tag_that_changes_its_form_is_one_series(tbcore_logdir: Path, histograms_of: Get) -> None:
-    """A writer that was updated goes on with tensors where it wrote the field."""
+def test_a_tag_logged_in_both_forms_is_one_series(tbcore_logdir: Path, histograms_of: Get) -> None:
+    """An updated writer may continue with tensors where it logged the summary field."""
     write_run(tbcore_logdir, "run", histograms={"h": [[1.0], [2.0]]})
     write_run(tbcore_logdir, "run", histograms={"h": [(2, [3.0])]}, as_tensors=True)
     write_run(tbcore_logdir, "run", histograms={"h": [(3, [4.0])]})
@@ -104,8 +104,8 @@ def test_a_tag_that_changes_its_form_is_one_series(tbcore_logdir: Path, histogra
     assert [(step, value[2]) for _, step, value in rows] == [(0, 1), (1, 1), (2, 1), (3, 1)]
 
 
-def test_numbers_that_json_lacks_are_strings(tbcore_logdir: Path, histograms_of: Get) -> None:
-    """Also inside the lists."""
+def test_non_finite_numbers_are_strings(tbcore_logdir: Path, histograms_of: Get) -> None:
+    """Also inside the lists of limits and counts."""
     write(tbcore_logdir, histo([1.0, math.inf], [math.nan, 1.0], min=-math.inf, max=2.0))
 
     ((_, _, value),) = histograms_of("run", "h")
@@ -113,10 +113,10 @@ def test_numbers_that_json_lacks_are_strings(tbcore_logdir: Path, histograms_of:
     assert value == ["-Infinity", 2.0, 0.0, 0.0, 0.0, [1.0, "Infinity"], ["NaN", 1.0]]
 
 
-def test_a_histogram_that_is_none_is_left_out(
+def test_an_invalid_histogram_is_omitted(
     tbcore_logdir: Path, histograms_of: Get, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Lists of different lengths, which pages do not survive; the rest is served."""
+    """Front ends fail on lists of different lengths. All other histograms are returned."""
     write(tbcore_logdir, histo([1.0], [1.0]), histo([1.0, 2.0], [1.0]), histo([2.0], [1.0]))
 
     assert [row[1] for row in histograms_of("run", "h")] == [0, 2]
@@ -125,7 +125,7 @@ def test_a_histogram_that_is_none_is_left_out(
 
 
 def test_only_histograms_are_claimed(tbcore_logdir: Path, tbcore_client: MakeClient) -> None:
-    """Tensors of others, and numbers whose metadata says so, are none."""
+    """Tensors of other plugins, and scalars with the metadata of histograms, are not."""
     with EventFileWriter(tbcore_logdir / "run" / "a.tfevents") as writer:
         number = summaries.scalar("number", 1.0)
         number.metadata.CopyFrom(summaries.metadata("histograms"))
@@ -139,7 +139,7 @@ def test_only_histograms_are_claimed(tbcore_logdir: Path, tbcore_client: MakeCli
 
 
 def test_long_series_are_sampled_to_fifty(tbcore_logdir: Path, histograms_of: Get) -> None:
-    """The last one among them; related tags at the same steps; the bound is an option."""
+    """With the last step, and at the same steps for related tags. The number is an option."""
     points = [[float(step)] for step in range(120)]
     write_run(tbcore_logdir, "run", histograms={"a": points, "b": points})
 
@@ -150,6 +150,6 @@ def test_long_series_are_sampled_to_fifty(tbcore_logdir: Path, histograms_of: Ge
     assert steps[-1] == 119
     assert steps == sorted(set(steps)) == [row[1] for row in b]
     assert len(histograms_of("run", "a", samples_per_plugin={"histograms": 0})) == 120
-    few = [row[1] for row in histograms_of("run", "a", samples_per_plugin={"histograms": 5})]
-    assert len(few) == 5
-    assert set(few) <= set(steps)
+    sample = [row[1] for row in histograms_of("run", "a", samples_per_plugin={"histograms": 5})]
+    assert len(sample) == 5
+    assert set(sample) <= set(steps)

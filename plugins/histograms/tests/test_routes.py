@@ -1,4 +1,4 @@
-"""The routes of histograms as a client sees them: shapes, errors, files that vanish."""
+"""The routes of histograms as a client sees them: rows, errors, deleted files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PATHS = ["data/plugin/histograms/histograms", "data/histograms", "legacy/data/hi
 
 @pytest.fixture
 def client(tbcore_logdir: Path, tbcore_client: MakeClient) -> TbcoreClient:
-    """The runs of the API document, and one without histograms."""
+    """Serves two runs with histograms, one in each form, and one without."""
     tags = {"foo_histogram": [[1.0, 2.0]], "bar_histogram": [[3.0]]}
     write_run(tbcore_logdir, "train_run", histograms=tags)
     write_run(tbcore_logdir, "eval", histograms=tags, as_tensors=True)
@@ -24,7 +24,7 @@ def client(tbcore_logdir: Path, tbcore_client: MakeClient) -> TbcoreClient:
     return tbcore_client(tbcore_logdir, plugins=[tbcore_histograms])
 
 
-def test_tags_name_every_run_and_keep_the_order_of_writing(client: TbcoreClient) -> None:
+def test_tags_list_every_run_with_tags_in_the_order_logged(client: TbcoreClient) -> None:
     """Runs without histograms have an empty list."""
     response = client.get("data/plugin/histograms/tags")
 
@@ -38,13 +38,13 @@ def test_tags_name_every_run_and_keep_the_order_of_writing(client: TbcoreClient)
 
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("run", ["train_run", "eval"])
-def test_rows_have_the_shape_of_the_document(client: TbcoreClient, path: str, run: str) -> None:
-    """Both forms, at the address of the plugin and at the earlier ones."""
+def test_rows_are_wall_time_step_and_histogram(client: TbcoreClient, path: str, run: str) -> None:
+    """In both forms, on the plugin's route and on the legacy routes."""
     ((wall_time, step, value),) = client.get(f"{path}?run={run}&tag=foo_histogram").json()
 
     assert (type(wall_time), step) == (float, 0)
-    least, greatest, num, _, _, limits, counts = value
-    assert (least, greatest, num) == (1.0, 2.0, 2.0)
+    minimum, maximum, num, _, _, limits, counts = value
+    assert (minimum, maximum, num) == (1.0, 2.0, 2.0)
     assert len(limits) == len(counts) == 30
     assert sum(counts) == 2
 
@@ -61,10 +61,10 @@ def test_rows_have_the_shape_of_the_document(client: TbcoreClient, path: str, ru
         ("run=%ff&tag=%00", 404, "no run"),
     ],
 )
-def test_errors_say_what_is_wrong(
+def test_errors_are_one_line(
     client: TbcoreClient, path: str, query: str, status: int, part: str
 ) -> None:
-    """In one line of plain text."""
+    """As plain text."""
     response = client.get(f"{path}?{query}")
 
     assert response.status_code == status
@@ -74,10 +74,10 @@ def test_errors_say_what_is_wrong(
 
 
 @pytest.mark.parametrize("change", ["deleted", "replaced", "overwritten"])
-def test_bytes_that_are_gone_are_not_found(
+def test_deleted_and_replaced_files_are_404(
     tbcore_logdir: Path, tbcore_client: MakeClient, change: str
 ) -> None:
-    """Until the next look at the logdir; never other bytes than those that were logged."""
+    """Until the next scan. Bytes that differ from those that were logged are never served."""
     path = write_run(tbcore_logdir, "run", histograms={"h": [[1.0], [2.0]]})
     client = tbcore_client(tbcore_logdir, plugins=[tbcore_histograms])
     data = path.read_bytes()
@@ -98,10 +98,10 @@ def test_bytes_that_are_gone_are_not_found(
     assert expected in response.text
 
 
-def test_the_plugin_turns_active_when_the_first_histogram_arrives(
+def test_the_plugin_becomes_active_with_the_first_histogram(
     tbcore_logdir: Path, tbcore_client: MakeClient
 ) -> None:
-    """Its listing answers before, too."""
+    """Before that, its listing is empty."""
     client = tbcore_client(tbcore_logdir, plugins=[tbcore_histograms])
     assert client.get("data/plugins_listing").json() == {"histograms": False}
     assert client.get("data/plugin/histograms/tags").json() == {}
@@ -112,54 +112,54 @@ def test_the_plugin_turns_active_when_the_first_histogram_arrives(
     assert client.get("data/plugins_listing").json() == {"histograms": True}
 
 
-def test_the_earlier_index_lists_histograms(client: TbcoreClient) -> None:
-    """The tag type `histograms` of each run."""
+def test_the_legacy_index_lists_histograms(client: TbcoreClient) -> None:
+    """Each run has the tag type `histograms`."""
     index = client.get("legacy/data/runs").json()
 
     assert index["eval"]["histograms"] == ["foo_histogram", "bar_histogram"]
     assert index["numbers"]["histograms"] == []
 
 
-def test_a_page_draws_as_many_steps_as_it_wants(
+def test_a_request_can_set_the_number_of_steps(
     tbcore_logdir: Path, tbcore_client: MakeClient
 ) -> None:
-    """Of the same rows as ever, and it learns of how many they are."""
+    """The response also has the total number of steps."""
     write_run(tbcore_logdir, "run", histograms={"h": [[float(step)] for step in range(80)]})
-    plugins, few = [tbcore_histograms], {"histograms": 5}
-    client = tbcore_client(tbcore_logdir, plugins=plugins, samples_per_plugin=few)
+    plugins, few_samples = [tbcore_histograms], {"histograms": 5}
+    client = tbcore_client(tbcore_logdir, plugins=plugins, samples_per_plugin=few_samples)
     rows = client.get("data/plugin/histograms/histograms?run=run&tag=h").json()
     path = "data/plugin/histograms/series?run=run&tag=h"
 
     assert client.get(path).json() == {"num_steps": 80, "rows": rows}
     for samples, expected in ((1, 1), (30, 30), (99, 80), (0, 80)):
-        answer = client.get(f"{path}&samples={samples}").json()
-        assert (answer["num_steps"], len(answer["rows"])) == (80, expected)
-        assert answer["rows"][-1] == rows[-1]
+        response = client.get(f"{path}&samples={samples}").json()
+        assert (response["num_steps"], len(response["rows"])) == (80, expected)
+        assert response["rows"][-1] == rows[-1]
     for samples in ("-1", "x", "1.5"):
         assert client.get(f"{path}&samples={samples}").status_code == 400
 
 
-def test_a_series_that_did_not_change_is_not_read_again(
+def test_an_unchanged_series_is_not_read_again(
     tbcore_logdir: Path, tbcore_client: MakeClient
 ) -> None:
-    """Whatever else the run logs; what could not be read is asked for again."""
+    """Other tags of the run do not matter. A response with unreadable steps has no ETag."""
     path = write_run(tbcore_logdir, "run", histograms={"h": [[1.0], [2.0]]})
     client = tbcore_client(tbcore_logdir, plugins=[tbcore_histograms])
-    address = "data/plugin/histograms/series?run=run&tag=h"
-    etag = client.get(address).headers["etag"]
+    url = "data/plugin/histograms/series?run=run&tag=h"
+    etag = client.get(url).headers["etag"]
 
     def status() -> int:
-        return client.get(address, headers={"If-None-Match": etag}).status_code
+        return client.get(url, headers={"If-None-Match": etag}).status_code
 
     write_run(tbcore_logdir, "run", scalars={"loss": [0.5]}, histograms={"other": [[3.0]]})
     client.reload()
     assert status() == 304
-    assert client.get(f"{address}&samples=1", headers={"If-None-Match": etag}).status_code == 200
+    assert client.get(f"{url}&samples=1", headers={"If-None-Match": etag}).status_code == 200
     write_run(tbcore_logdir, "run", histograms={"h": [(2, [4.0])]})
     client.reload()
     assert status() == 200
     data = path.read_bytes()
-    path.write_bytes(data[:-20] + bytes(20))  # the end of a record that was read before
-    answer = client.get(address)
-    assert (answer.status_code, len(answer.json()["rows"])) == (200, 2)
-    assert "etag" not in answer.headers
+    path.write_bytes(data[:-20] + bytes(20))  # Destroy the end of the last record.
+    response = client.get(url)
+    assert (response.status_code, len(response.json()["rows"])) == (200, 2)
+    assert "etag" not in response.headers
