@@ -40,7 +40,7 @@ from tbcore.tuning import Tuning, default_tuning
 _GROWTH = 4
 """Factor by which pieces get larger if they yield many columns of a few rows each: every column has
 a fixed cost."""
-SLACK_BYTES = 64
+PADDING_BYTES = 64
 """Bytes in the buffer after its data, so that a word can be read at any offset of the data."""
 
 _MAX_SMALL_BLOCKS = 4
@@ -81,8 +81,8 @@ class Decoder:
 
     def __init__(self, *, blocks: bool = True, tuning: Tuning | None = None) -> None:
         self.tuning = tuning = tuning or default_tuning()
-        self.buffer = bytearray(tuning.piece_bytes + SLACK_BYTES)
-        """Filled by the caller before `decode`, except for the last SLACK_BYTES."""
+        self.buffer = bytearray(tuning.piece_bytes + PADDING_BYTES)
+        """Filled by the caller before `decode`, except for the last PADDING_BYTES."""
         self._growth = 1
         self._references, self._scalars = _ColumnCounter(), _ColumnCounter()
         """Rows of the current piece, except those decoded by row templates."""
@@ -105,8 +105,8 @@ class Decoder:
         ):
             self._growth = _GROWTH
         piece_bytes = tuning.piece_bytes * self._growth
-        if len(self.buffer) < piece_bytes + SLACK_BYTES:
-            self.buffer = bytearray(piece_bytes + SLACK_BYTES)
+        if len(self.buffer) < piece_bytes + PADDING_BYTES:
+            self.buffer = bytearray(piece_bytes + PADDING_BYTES)
         self._references, self._scalars = _ColumnCounter(), _ColumnCounter()
         return piece_bytes
 

@@ -428,7 +428,7 @@ class LayoutCache:
         #    in `ends` the top bits of all such bytes are set, and `lowest` keeps the lowest one.
         # 2. The width is the number of that byte.
         # 3. Correct it for payloads without a step, and for those that cannot have a layout.
-        # A word may extend beyond a short payload; there are SLACK_BYTES after the data.
+        # A word may extend beyond a short payload; there are PADDING_BYTES after the data.
         words = np.ndarray((len(buffer) - 7,), "<u8", buffer, strides=(1,))
         ends = ~words[begins + STEP_OFFSET] & np.uint64(0x8080808080808080)  # 1
         lowest = ends & (~ends + np.uint64(1))

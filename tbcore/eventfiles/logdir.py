@@ -235,9 +235,8 @@ class Logdir:
         stamp = _stamp(directory.path)
         now = time.monotonic()
         is_same, is_reliable = stamp == known.stamp, stamp[0] not in self._unreliable_devices
-        if (
-            is_same and is_reliable and known.is_stable and now < known.relist_at and known.update_files()
-        ):  # fmt: skip
+        can_reuse = is_same and is_reliable and known.is_stable and now < known.relist_at
+        if can_reuse and known.update_files():
             return known
         listing = _list(directory, found)
         listing.stamp = stamp
@@ -423,7 +422,7 @@ def _parents(path: str) -> list[str]:
 
 
 def _may_enter(directory: _Directory, num_names: dict[tuple[int, int], int], found: Scan) -> bool:
-    """Whether a directory that was reached through a link is not a loop and not reached too often."""
+    """Whether to scan a directory that was reached through a link: not if it is a loop."""
     if directory.contains_itself():
         return False
     identity = directory.identity()
