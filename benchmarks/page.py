@@ -21,7 +21,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "browser"), str(ROOT / "tests" / "shared")]
 
-import every_test
+import common_fixtures
 from conftest import Server
 from playwright.sync_api import sync_playwright
 
@@ -30,7 +30,7 @@ from tbcore.testing.chromium import find_chromium, launch
 
 VIEWPORT = {"width": 1920, "height": 1200}
 
-every_test.PATIENCE = 300.0  # the logs are larger than those of tests
+common_fixtures.PATIENCE = 300.0  # the logs are larger than those of tests
 
 
 class Bench:

@@ -1,3 +1,3 @@
 """Applies the fixtures of every test to the plugins' tests."""
 
-from every_test import *  # noqa: F403
+from common_fixtures import *  # noqa: F403

@@ -10,8 +10,8 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
-from every_test import *  # noqa: F403
-from every_test import port_of
+from common_fixtures import *  # noqa: F403
+from common_fixtures import port_of
 
 # The fixtures come with the installed package; naming them here makes a bare checkout do too.
 from tbcore._pytest_plugin import tbcore_client, tbcore_logdir

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from every_test import port_of, until
+from common_fixtures import port_of, until
 
 from tbcore.testing import write_run
 

@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from every_test import PATIENCE, port_of, until
+from common_fixtures import PATIENCE, port_of, until
 
 from tbcore.testing.chromium import find_chromium, launch
 

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from every_test import until
+from common_fixtures import until
 
 from tbcore.testing import EventFileWriter, write_run
 

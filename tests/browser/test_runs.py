@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from every_test import until
+from common_fixtures import until
 
 from tbcore.testing import write_run
 

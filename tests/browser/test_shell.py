@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from every_test import PATIENCE
+from common_fixtures import PATIENCE
 
 from tbcore.testing import EventFileWriter, write_run
 

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from every_test import PATIENCE
+from common_fixtures import PATIENCE
 
 from tbcore.testing import EventFileWriter, summaries, write_run
 

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from every_test import patient_tuning
+from common_fixtures import patient_tuning
 
 from tbcore import PluginInfo, hookimpl
 from tbcore.config import Config

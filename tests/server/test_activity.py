@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from every_test import PATIENCE, patient_tuning, until
+from common_fixtures import PATIENCE, patient_tuning, until
 
 from tbcore import Claim, Kind, hookspecs
 from tbcore.plugins import load_plugins

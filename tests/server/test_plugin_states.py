@@ -14,7 +14,7 @@ from typing import Any
 
 import httpx
 import pytest
-from every_test import PATIENCE, patient_tuning, until
+from common_fixtures import PATIENCE, patient_tuning, until
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route

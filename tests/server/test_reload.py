@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from every_test import PATIENCE, patient_tuning
+from common_fixtures import PATIENCE, patient_tuning
 
 from tbcore.config import Config
 from tbcore.plugins import load_plugins

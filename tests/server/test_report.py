@@ -8,7 +8,7 @@ import time
 from types import SimpleNamespace
 
 import pytest
-from every_test import until
+from common_fixtures import until
 
 from tbcore import PluginInfo
 from tbcore.plugins import LoadedPlugin, MountedPlugin

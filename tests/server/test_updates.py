@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from every_test import PATIENCE, patient_tuning
+from common_fixtures import PATIENCE, patient_tuning
 
 from tbcore.eventfiles.logdir import LogdirSpec
 from tbcore.store.loader import Loader, LoadStatus

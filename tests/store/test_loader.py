@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from every_test import PATIENCE
+from common_fixtures import PATIENCE
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
