@@ -1,4 +1,4 @@
-"""Shared by all tests of the core: the fixtures of the package, real logs, and a real server."""
+"""Fixtures for all tests of the core: those of the package, real logs, and a real server."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from common_fixtures import *  # noqa: F403
 from common_fixtures import port_of
 
-# The fixtures come with the installed package; naming them here makes a bare checkout do too.
+# pytest finds these fixtures if tbcore is installed; the import makes them available without that.
 from tbcore._pytest_plugin import tbcore_client, tbcore_logdir
 
 __all__ = ["real_logs", "serve", "tbcore_client", "tbcore_logdir"]
@@ -23,9 +23,9 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 
 @pytest.fixture(scope="session")
 def real_logs() -> Path:
-    """The directory with event files that other people's programs wrote; skips without it."""
-    given = os.environ.get("TBCORE_REAL_LOGS")
-    path = Path(given) if given else REPOSITORY.parent / "shared" / "data" / "real"
+    """The directory with event files of other programs; skips the test if it does not exist."""
+    variable = os.environ.get("TBCORE_REAL_LOGS")
+    path = Path(variable) if variable else REPOSITORY.parent / "shared" / "data" / "real"
     if not path.is_dir():
         pytest.skip(f"no real logs at {path}; set TBCORE_REAL_LOGS to a directory of event files")
     return path
@@ -33,9 +33,9 @@ def real_logs() -> Path:
 
 @pytest.fixture
 def serve(tmp_path: Path) -> Iterator[Callable[..., str]]:
-    """Starts `tbcore serve --logdir LOGDIR OPTIONS...` and returns its address, without a final /.
+    """A function that starts `tbcore serve --logdir LOGDIR OPTIONS...` and returns its address.
 
-    Servers are ended with the test.
+    The address has no slash at the end. Servers are stopped after the test.
     """
     if not entry_points(group="tbcore.plugins", name="scalars"):
         pytest.skip("tbcore-scalars is not installed, so a server of its own finds no plugin")

@@ -1,4 +1,4 @@
-"""Who may import whom, what the core may not name, and what does not belong into the repository."""
+"""Rules for imports, for names of plugins in the core, and for files in the repository."""
 
 from __future__ import annotations
 
@@ -39,13 +39,14 @@ ROOMS = {
     "testing": 5,
     "_pytest_plugin": 6,
 }
-"""Room -> how far to the right it lies. A room imports from its own column or from its left."""
+"""Room to its column. A room may import from its own column and from those to the left."""
 
 APART = {"values": {"store"}, "store": {"values"}}
-"""Rooms of one column that do not know each other: the core does not interpret what it stores."""
+"""Rooms of one column that must not import each other: the core does not interpret what it
+stores."""
 
 FRONT_END = (REPOSITORY / "docs" / "front_end.md").read_text(encoding="utf-8")
-"""The page that lists what modules of plugins may import; what it leaves out is private."""
+"""The page that lists all names that modules of plugins may import."""
 
 PUBLIC = {
     "tbcore",
@@ -55,7 +56,7 @@ PUBLIC = {
     "tbcore.values",
     "tbcore.testing",
 }
-"""What plugins import, they and their tests."""
+"""Modules of the core that plugins and their tests may import."""
 
 IMPORT_MAP = {
     "preact",
@@ -66,7 +67,7 @@ IMPORT_MAP = {
     "@preact/signals",
     "uplot",
 }
-"""What modules of the page import by name, beside `tbcore/...`."""
+"""Names that modules of the page may import besides `tbcore/...`."""
 
 PLUGIN_NAMES = {
     "audio",
@@ -79,26 +80,26 @@ PLUGIN_NAMES = {
     "scalars",
     "text",
 }
-"""Of this repository and of TensorBoard; those of `plugins/` are added where it is used."""
+"""Names of plugins of TensorBoard; tests add those in `plugins/`."""
 
 WORDS_OF_PROGRAMS = {"audio", "images", "text"}
-"""Names of plugins that are words of HTML, CSS and JavaScript, too."""
+"""Names of plugins that are also words of HTML, CSS and JavaScript."""
 
 MAY_NAME_PLUGINS = ("server/unclaimed.py", "testing/", "values.py")
-"""Where such words are the file format's: names of fields, and of plugins inside metadata. The
-module of the legacy API may as well: its document gives the words."""
+"""Files that may have names of plugins, since these are part of the file format: as names of
+fields, and of plugins in metadata."""
 
 
 class Import(NamedTuple):
-    """One imported name and where it stands."""
+    """One import statement."""
 
-    module: str  # absolute; of `from a import b` it is a, or a.b when that is a module
-    names: tuple[str, ...]  # what is taken from it
+    module: str  # absolute name; `a` for `from a import b`
+    names: tuple[str, ...]  # the names that are imported from it
     line: int
 
 
 def imports(path: Path, package: str) -> Iterator[Import]:
-    """All imports of a module, relative ones made absolute.
+    """All imports of a module; relative ones are made absolute.
 
     `package` is the dotted name of the package that holds the module.
     """
@@ -115,12 +116,12 @@ def imports(path: Path, package: str) -> Iterator[Import]:
 
 
 def python_files(folder: Path) -> list[Path]:
-    """Modules that people write: generated ones have nothing to say here."""
+    """The Python modules in a folder, without generated ones."""
     return [path for path in sorted(folder.rglob("*.py")) if not path.name.endswith("_pb2.py")]
 
 
 def dotted(path: Path, root: Path) -> str:
-    """The name of the package that holds a module."""
+    """Dotted name of the package that contains a module."""
     return ".".join(path.relative_to(root).parent.parts)
 
 
@@ -130,7 +131,7 @@ def room(module: str) -> str:
 
 
 def core_rooms(item: Import) -> set[str]:
-    """The rooms that an import reaches: `from tbcore import errors` reaches `errors`."""
+    """The rooms that an import needs: `errors` for `from tbcore import errors`."""
     if item.module == "tbcore":
         names = {name if name in ROOMS else "" for name in item.names}
         return names or {""}
@@ -138,13 +139,13 @@ def core_rooms(item: Import) -> set[str]:
 
 
 def plugin_folders() -> list[Path]:
-    """Every plugin of the repository, the example included."""
+    """The folders of all plugins in the repository, including the example."""
     projects = [*REPOSITORY.glob("plugins/*/"), *REPOSITORY.glob("docs/examples/*/")]
     return sorted(path for path in projects if (path / "pyproject.toml").exists())
 
 
 def test_rooms_import_only_from_their_left() -> None:
-    """Data moves from event files to HTTP, and no room knows who comes after it."""
+    """A room imports only from rooms to its left, in the direction from event files to HTTP."""
     wrong = []
     for path in python_files(REPOSITORY / "tbcore"):
         name = path.relative_to(REPOSITORY / "tbcore").with_suffix("").parts[0]
@@ -159,7 +160,7 @@ def test_rooms_import_only_from_their_left() -> None:
 
 
 def test_the_core_imports_no_plugin() -> None:
-    """Plugins are found by entry points alone."""
+    """The core finds plugins by entry points only."""
     wrong = [
         f"{path.relative_to(REPOSITORY)}:{item.line} imports {item.module}"
         for path in python_files(REPOSITORY / "tbcore")
@@ -171,7 +172,7 @@ def test_the_core_imports_no_plugin() -> None:
 
 @pytest.mark.parametrize("folder", plugin_folders(), ids=lambda folder: folder.name)
 def test_plugins_import_the_public_surface_only(folder: Path) -> None:
-    """Another plugin, or a private module of the core, is out of bounds; in tests as well."""
+    """Plugins and their tests import neither other plugins nor private modules of the core."""
     public_names = set(exported_names(REPOSITORY / "tbcore" / "__init__.py"))
     packages = {path.parent.name for path in folder.glob("*/__init__.py")}
     wrong = []
@@ -203,10 +204,10 @@ def exports_of(module: str) -> set[str]:
 
 
 def reached_by_name(path: Path) -> Iterator[str]:
-    """Where a module goes round `from tbcore import`: private modules are then a name away."""
+    """Dotted names by which a module uses private modules without importing them."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            # `import tbcore.http` binds `tbcore`, and `tbcore.store` is there as well.
+            # After `import tbcore.http` the name `tbcore.store` is available, too.
             for alias in node.names:
                 if alias.name.split(".")[0] == "tbcore" and "tests" not in path.parts:
                     yield f"{node.lineno} imports {alias.name} as a whole"
@@ -217,12 +218,12 @@ def reached_by_name(path: Path) -> Iterator[str]:
 
 
 def is_public(name: str) -> bool:
-    """Whether a dotted name is a public module, the group of entry points, or a name in either."""
+    """Whether a dotted name is a public module, a name in one, or the group of entry points."""
     return name == "tbcore.plugins" or bool({name, name.rpartition(".")[0]} & PUBLIC)
 
 
-def test_what_goes_round_the_public_surface_is_found(tmp_path: Path) -> None:
-    """The rule above would hold by never looking."""
+def test_uses_of_private_names_are_found(tmp_path: Path) -> None:
+    """The test above is able to fail."""
     module = tmp_path / "module.py"
     module.write_text(
         "import tbcore\nimport tbcore.http as h\nimport tbcore_other\n"
@@ -249,7 +250,7 @@ def exported_names(path: Path) -> list[str]:
 
 
 def test_the_core_names_no_plugin() -> None:
-    """The core works for any plugin alike; names that it knows would be favourites."""
+    """The core has no code for particular plugins."""
     names = PLUGIN_NAMES | set(installable_plugins())
     wrong = []
     for path in python_files(REPOSITORY / "tbcore"):
@@ -268,14 +269,14 @@ def test_the_core_names_no_plugin() -> None:
 
 
 def module_names(text: str, names: Iterable[str]) -> list[str]:
-    """Distributions and packages of plugins, wherever they stand, comments included."""
+    """Names of distributions and packages of plugins in a text, including comments."""
     return re.findall(rf"\btbcore[-_](?:{'|'.join(names)})\b", text)
 
 
 def names_in_page(text: str, names: Iterable[str]) -> list[str]:
-    """Names of plugins in a file of the page: as text, as a key, in an address or a selector.
+    """Names of plugins in a file of the page: as strings, keys, in addresses or selectors.
 
-    Comments may give examples. What is a word of every program counts in quotes only.
+    Comments are ignored. WORDS_OF_PROGRAMS are only found in quotes.
     """
     found = module_names(text, names)
     code = re.sub(r"/\*.*?\*/|<!--.*?-->|(?<!:)//[^\n]*", "", text, flags=re.DOTALL)
@@ -285,7 +286,7 @@ def names_in_page(text: str, names: Iterable[str]) -> list[str]:
 
 
 def test_names_of_plugins_in_a_page_are_found() -> None:
-    """In the ways in which they come in; not in comments, nor as other words."""
+    """Names are found in code, but not in comments or in other words."""
     names = {"scalars", "hparams", "text", "images"}
     for text in (
         'if (tab === "text") return;',
@@ -305,7 +306,7 @@ def test_names_of_plugins_in_a_page_are_found() -> None:
 
 
 def installable_plugins() -> list[str]:
-    """The names under which the plugins of this repository register."""
+    """The names of the plugins in this repository."""
     names: list[str] = []
     for path in REPOSITORY.glob("plugins/*/pyproject.toml"):
         project = tomllib.loads(path.read_text(encoding="utf-8"))["project"]
@@ -314,13 +315,13 @@ def installable_plugins() -> list[str]:
 
 
 def page_files(folder: Path) -> list[Path]:
-    """The modules, styles and pages below a folder that people of this project write."""
+    """The modules, styles and pages in a folder, without libraries."""
     files = [path for end in ("js", "mjs", "css", "html") for path in folder.rglob(f"*.{end}")]
     return [path for path in sorted(files) if "vendor" not in path.parts]
 
 
 def page_modules(folder: Path) -> list[Path]:
-    """The ES modules below a folder that people of this project write."""
+    """The ES modules in a folder, without libraries."""
     modules = [*folder.rglob("*.js"), *folder.rglob("*.mjs")]
     return [path for path in sorted(modules) if "vendor" not in path.parts]
 
@@ -335,10 +336,10 @@ IMPORT = re.compile(
 
 
 @pytest.mark.parametrize("folder", plugin_folders(), ids=lambda folder: folder.name)
-def test_page_modules_of_a_plugin_import_their_own_and_the_shell(folder: Path) -> None:
-    """A plugin's page works wherever it is installed: it asks for nothing of another one.
+def test_page_modules_of_a_plugin_import_only_their_own_and_public_ones(folder: Path) -> None:
+    """A plugin's modules import no other plugin.
 
-    Of the shell it asks for what docs/front_end.md offers to everybody.
+    From the shell they import only what docs/front_end.md lists.
     """
     wrong = []
     for static in folder.glob("*/static"):
@@ -361,22 +362,22 @@ def test_page_modules_of_a_plugin_import_their_own_and_the_shell(folder: Path) -
 
 
 def names_from_shell(path: Path) -> Iterator[tuple[str, str]]:
-    """What a module of the page takes from the shell's modules, by name."""
+    """Yields the modules of the shell that a module imports, with the imported names."""
     text = path.read_text(encoding="utf-8")
     for names, module in re.findall(r'import\s*\{([^}]*)\}\s*from\s*"(tbcore/[^"]+)"', text):
         yield from ((module, name.split()[0]) for name in names.split(",") if name.strip())
 
 
-def test_what_the_page_offers_to_plugins_exists() -> None:
-    """Each module of the tables in docs/front_end.md."""
+def test_documented_modules_of_the_page_exist() -> None:
+    """All modules and names in the tables of docs/front_end.md exist."""
     modules = set(re.findall(r"`tbcore/([\w/-]+\.js)`", FRONT_END))
     assert len(modules) > 30
     web = REPOSITORY / "tbcore" / "web"
     assert sorted(name for name in modules if not (web / name).is_file()) == []
 
 
-def test_page_modules_of_the_shell_import_their_own() -> None:
-    """The shell meets plugins by the addresses that the server gives it, never by import."""
+def test_page_modules_of_the_shell_import_only_their_own() -> None:
+    """The shell loads plugins from addresses in responses of the server, never by import."""
     web = REPOSITORY / "tbcore" / "web"
     wrong = []
     for path in page_modules(web):
@@ -393,8 +394,8 @@ def test_page_modules_of_the_shell_import_their_own() -> None:
     assert wrong == []
 
 
-def test_no_file_of_others_is_tracked() -> None:
-    """Front-end libraries are fetched when a package is built, and are not committed."""
+def test_no_third_party_file_is_tracked() -> None:
+    """Front-end libraries are fetched when a package is built, and never committed."""
     if not (REPOSITORY / ".git").exists():
         pytest.skip("this is no git checkout, so nothing is tracked")
     listing = subprocess.run(
@@ -404,8 +405,8 @@ def test_no_file_of_others_is_tracked() -> None:
     assert [path for path in listing.splitlines() if pattern.search(path)] == []
 
 
-def test_the_lock_file_names_hashes_and_no_address() -> None:
-    """Whoever builds decides which registry to ask; the hashes say what may come."""
+def test_the_lock_file_has_hashes_and_no_addresses() -> None:
+    """Any registry may be used to build, since hashes verify the packages."""
     lock = json.loads((REPOSITORY / "package-lock.json").read_text(encoding="utf-8"))
     packages = {name: package for name, package in lock["packages"].items() if name}
     assert packages
@@ -414,7 +415,7 @@ def test_the_lock_file_names_hashes_and_no_address() -> None:
 
 
 def test_front_end_libraries_are_pinned_exactly() -> None:
-    """A range would let two builds of one version differ."""
+    """With version ranges, two builds of one version could differ."""
     manifest = json.loads((REPOSITORY / "package.json").read_text(encoding="utf-8"))
     versions = {**manifest["dependencies"], **manifest["devDependencies"]}
     assert [

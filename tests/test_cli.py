@@ -1,4 +1,4 @@
-"""The command line: what it understands, and what it says of what it does not."""
+"""The command line: valid and invalid arguments, help and messages."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tbcore.server.serve import ServeOptions
 
 
 class Served:
-    """What `tbcore serve` would have served."""
+    """The arguments with which the server would have been started."""
 
     config: Config
     options: ServeOptions
@@ -32,7 +32,7 @@ class Served:
 
 @pytest.fixture
 def served(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Served]:
-    """`served("serve", "runs")`: runs the command line up to where the server would start."""
+    """`served("serve", "runs")` runs the command line until the server would start."""
     (tmp_path / "runs").mkdir()
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("TBCORE_TOKEN", raising=False)
@@ -55,7 +55,7 @@ def served(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Ser
 def refused(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., str]:
-    """`refused("serve", "--port", "x")`: the one line that it says; the exit status is 2."""
+    """`refused("serve", "--port", "x")` is the line of an error with exit status 2."""
     (tmp_path / "runs").mkdir()
     (tmp_path / "file").write_text("")
     monkeypatch.chdir(tmp_path)
@@ -74,7 +74,7 @@ def refused(
 
 @pytest.fixture
 def log_levels() -> Iterator[None]:
-    """For tests that really start a server: it quietens the logs of others for its process."""
+    """Restores log levels, for tests that start a server, which changes those of libraries."""
     loggers = [logging.getLogger(name) for name in ("asyncio", "uvicorn")]
     before = [logger.level for logger in loggers]
     yield
@@ -95,7 +95,7 @@ def log_levels() -> Iterator[None]:
     ],
 )
 def test_ways_to_name_the_directory(served: Any, arguments: tuple[str, ...]) -> None:
-    """TensorBoard's way, and shorter ones."""
+    """The log directory may be an option, as in TensorBoard, or an argument."""
     seen = served(*arguments)
 
     assert seen.config.logdir in ("runs", "./runs")
@@ -103,7 +103,7 @@ def test_ways_to_name_the_directory(served: Any, arguments: tuple[str, ...]) -> 
 
 
 def test_defaults(served: Any) -> None:
-    """As the help says."""
+    """The defaults are those in the help."""
     seen = served("runs")
 
     assert seen.config == Config(logdir="runs")
@@ -111,7 +111,7 @@ def test_defaults(served: Any) -> None:
 
 
 def test_all_options(served: Any) -> None:
-    """Each arrives where it belongs."""
+    """Each option sets its field of Config or ServeOptions."""
     seen = served(
         "serve", "runs", "--host", "0.0.0.0", "--port", "7007", "--path_prefix", "/a/b/",
         "--allowed_host", "a.example", "--allowed_host", "b.example:8", "--token", "abc",
@@ -159,14 +159,14 @@ def test_all_options(served: Any) -> None:
     ],
 )
 def test_spellings_that_mean_the_same(served: Any, one: list[str], other: list[str]) -> None:
-    """Dashes and underscores, with and without `=`."""
+    """Options may have dashes or underscores, and `=` or a space before the value."""
     first, second = served("runs", *one), served("runs", *other)
 
     assert (first.config, first.options) == (second.config, second.options)
 
 
 def test_several_directories(served: Any, tmp_path: Path) -> None:
-    """The answer of data/logdir is the argument as it stands."""
+    """`Config.logdir`, which data/logdir returns, is the argument unchanged."""
     seen = served("serve", "--logdir_spec", "a:runs,other")
 
     assert seen.config.logdir == "a:runs,other"
@@ -177,7 +177,7 @@ def test_several_directories(served: Any, tmp_path: Path) -> None:
 
 
 def test_the_home_directory(served: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A shell leaves the tilde behind `--logdir=` alone."""
+    """A shell does not expand a tilde after `--logdir=`, so tbcore does."""
     monkeypatch.setenv("HOME", "/home/somebody")
     assert served("--logdir=~/runs").config.logdir == "/home/somebody/runs"
 
@@ -185,7 +185,7 @@ def test_the_home_directory(served: Any, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_the_token_may_come_from_the_environment(
     served: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """--no_token is stronger than that."""
+    """--token and --no_token take precedence over the environment."""
     monkeypatch.setenv("TBCORE_TOKEN", "abc")
 
     assert served("runs").options.token == "abc"
@@ -218,10 +218,10 @@ def test_the_token_may_come_from_the_environment(
     ],
 )
 @pytest.mark.parametrize("first", [True, False])
-def test_options_of_tensorboard_without_meaning(
+def test_options_of_tensorboard_without_effect(
     served: Any, capsys: pytest.CaptureFixture[str], arguments: list[str], first: bool
 ) -> None:
-    """They are taken with a note, with and without values; the directory is not taken for one."""
+    """They are ignored with a warning, and their values too, but not the log directory."""
     order = [*arguments, "runs"] if first else ["runs", *arguments]
     seen = served("serve", *order)
 
@@ -291,8 +291,8 @@ def test_options_of_tensorboard_without_meaning(
         (["check", ""], ["no log directory given; try `tbcore check runs/`"]),
     ],
 )  # fmt: skip
-def test_what_cannot_be_understood(refused: Any, arguments: list[str], parts: list[str]) -> None:
-    """One line that says what is wrong; never a traceback."""
+def test_invalid_command_lines(refused: Any, arguments: list[str], parts: list[str]) -> None:
+    """The error is one line, never a traceback."""
     line = refused(*arguments)
 
     for part in parts:
@@ -325,7 +325,7 @@ def test_what_cannot_be_understood(refused: Any, arguments: list[str], parts: li
 def test_options_are_named_as_they_were_typed(
     refused: Any, arguments: list[str], message: str
 ) -> None:
-    """With `-` or with `_`; only suggestions have the usual spelling."""
+    """Messages keep `-` or `_`; only suggestions have the spelling of the help."""
     assert refused(*arguments).startswith(f"tbcore: {message}")
 
 
@@ -340,13 +340,13 @@ def test_a_bad_value_from_the_environment(refused: Any, monkeypatch: pytest.Monk
 
 
 def test_messages_end_with_the_help_of_their_command(refused: Any) -> None:
-    """After a question as a sentence of its own."""
+    """After a question the hint is a sentence of its own."""
     assert refused("check").endswith("'LOGDIR'; see `tbcore check --help`")
     assert refused("runs", "--prot=1").endswith("'--port'? See `tbcore serve --help`")
 
 
 def test_a_directory_that_does_not_exist_is_no_error(served: Any) -> None:
-    """It may come later; a broken link too."""
+    """The directory may be created later, also the target of a broken link."""
     os.symlink("nowhere", "link")
     for path in ("later", "link", "runs/later/still"):
         assert served(path).config.logdir == path
@@ -356,7 +356,7 @@ def test_a_directory_that_does_not_exist_is_no_error(served: Any) -> None:
 def test_several_directories_in_the_wrong_option(
     served: Any, capsys: pytest.CaptureFixture[str], logdir: str
 ) -> None:
-    """It may be a name with a comma, and comes later; and the right option is named."""
+    """The path may be created later; it is accepted with a warning that names the right option."""
     assert served("--logdir", logdir).config.logdir == logdir
     [line] = capsys.readouterr().err.splitlines()
     assert line.startswith(f"tbcore: warning: {logdir!r} does not exist; ")
@@ -366,7 +366,7 @@ def test_several_directories_in_the_wrong_option(
 def test_errors_at_the_start_are_one_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With another status than wrong usage."""
+    """The exit status is 1, not 2 as for wrong usage."""
 
     def fail(*arguments: Any) -> int:
         raise TbcoreError("port 1 is in use\nby another program")
@@ -379,10 +379,10 @@ def test_errors_at_the_start_are_one_line(
 
 @pytest.mark.usefixtures("log_levels")
 @pytest.mark.parametrize("host", ["999.1.1.1", "no.such.host.invalid", "192.0.2.1", "x" * 300])
-def test_an_address_that_is_not_ours(
+def test_an_address_of_another_machine(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, host: str
 ) -> None:
-    """Found out when listening."""
+    """The error is reported when the server tries to listen."""
     assert main([str(tmp_path), "--host", host]) == 1
     [line] = capsys.readouterr().err.splitlines()
     assert line.startswith("tbcore: ")
@@ -390,10 +390,10 @@ def test_an_address_that_is_not_ours(
 
 
 @pytest.mark.usefixtures("log_levels")
-def test_a_server_with_options_that_make_no_sense_does_not_start(
+def test_a_server_with_invalid_options_of_plugins_does_not_start(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Plugins are known by then, so one line says what they have; for authors, too."""
+    """The error lists the installed plugins; it is the same with --dev."""
     monkeypatch.setenv("TBCORE_PLUGINS", "")
     for more in ([], ["--dev"]):
         assert main([str(tmp_path), "--port", "0", "--set", "no-such.size=1", *more]) == 2
@@ -404,13 +404,13 @@ def test_a_server_with_options_that_make_no_sense_does_not_start(
 
 
 def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
-    """As other programs print it."""
+    """`--version` prints the name and the version."""
     assert main(["--version"]) == 0
     assert capsys.readouterr().out == f"tbcore {__version__}\n"
 
 
 def test_the_help_is_short_and_complete(capsys: pytest.CaptureFixture[str]) -> None:
-    """What to type first, and every option on a line or two."""
+    """The overview has an example, and the help of `serve` all options."""
     assert main(["--help"]) == 0
     overview = capsys.readouterr().out
     assert "tbcore runs/" in overview
@@ -438,10 +438,8 @@ def test_the_help_is_short_and_complete(capsys: pytest.CaptureFixture[str]) -> N
         assert capsys.readouterr().out == same
 
 
-def test_a_program_that_runs_a_command_goes_on(
-    served: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its own threads do not make it end, and its garbage is collected as before."""
+def test_a_program_may_call_main_and_continue(served: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`main` does not exit because of earlier threads, and restores the garbage collector."""
     monkeypatch.setattr(os, "_exit", lambda status: pytest.fail("the process would have ended"))
     before = gc.isenabled(), gc.get_threshold()
     release = threading.Event()
@@ -455,14 +453,14 @@ def test_a_program_that_runs_a_command_goes_on(
     assert (gc.isenabled(), gc.get_threshold()) == before
 
 
-def test_without_arguments_it_says_how_to_use_it(capsys: pytest.CaptureFixture[str]) -> None:
-    """And that this was not enough."""
+def test_without_arguments_the_help_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    """The exit status is 2, as for wrong usage."""
     assert main([]) == 2
     assert "tbcore runs/" in capsys.readouterr().out
 
 
 def test_help_needs_none_of_the_heavy_modules() -> None:
-    """It is printed before numpy, the server and what only tests use are imported."""
+    """It is printed without importing numpy, the server or tbcore.testing."""
     program = (
         "import sys; from tbcore.cli import main; main(['serve', '--help']); "
         "heavy = {'numpy', 'starlette', 'uvicorn', 'google.protobuf', 'watchfiles'}; "
@@ -475,7 +473,7 @@ def test_help_needs_none_of_the_heavy_modules() -> None:
 
 
 def test_it_runs_as_a_module() -> None:
-    """`python -m tbcore`."""
+    """`python -m tbcore` is the same command."""
     done = subprocess.run(
         [sys.executable, "-m", "tbcore", "--version"],
         capture_output=True, text=True, timeout=60, check=True,

@@ -1,7 +1,7 @@
-"""The conformance suite finds what it is there to find, and nothing in the plugins that live here.
+"""The conformance suite finds each kind of error, and none in the plugins of this repository.
 
-For each check there is a plugin that is bad in this one respect. All of them are checked in one
-run, with one set of servers, as somebody's plugins in folders.
+For each test of the suite there is a plugin with one error, which must fail that test and no other.
+One run of the suite tests all of them, as plugins in folders, with one set of servers.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ PLUGINS = sorted(
     for path in REPOSITORY.glob("plugins/*/pyproject.toml")
     if entry_points(group="tbcore.plugins", name=path.parent.name)
 )
-"""Those of this checkout that are installed; `dev.py` installs all."""
-TIME_LIMIT = 1800.0
-"""Seconds for one run of the suite, on a busy machine."""
+"""The installed plugins of this checkout; `dev.py` installs all."""
+TIMEOUT_SECONDS = 1800.0
+"""Timeout of one run of the suite, long enough for a busy machine."""
 
 PYTHON = """
 import json, time
@@ -154,7 +154,7 @@ BAD_ON_THE_SERVER = {
         """
     },
 }
-"""Name of a check to what is bad in the plugin that fails it."""
+"""Name of a test to the faulty code of the plugin that must fail it."""
 
 
 MODULE = """
@@ -228,13 +228,13 @@ BAD_IN_THE_PAGE = {
     """,
     "test_the_tab_does_not_grow": "kept.push(host.element);",
 }
-"""Name of a check to what is bad in the tab of the plugin that fails it."""
+"""Name of a test to the faulty code in the tab of the plugin that must fail it."""
 
 
 def write_plugin(
     folder: Path, name: str, *, module: str | None = None, order: int = 100, **code: str
 ) -> Path:
-    """Writes a plugin as its author has it: a folder with a pyproject.toml."""
+    """Writes the folder of a plugin with a pyproject.toml, and returns its path."""
     project = folder / name
     package = project / f"tbcore_{name}"
     package.mkdir(parents=True)
@@ -263,10 +263,10 @@ def write_plugin(
 def run_suite(
     plugins: Sequence[str | Path], folder: Path, *options: str, **environment: str
 ) -> str:
-    """What pytest prints when the suite is run from an empty folder, as by the plugins' author."""
+    """Runs the suite in an empty folder, as a plugin's author does, and returns pytest's output."""
     folder.mkdir(exist_ok=True)
     named = [part for plugin in plugins for part in ("--plugin", str(plugin))]
-    answer = subprocess.run(
+    done = subprocess.run(
         [
             *(sys.executable, "-m", "pytest", "--pyargs", "tbcore.testing.conformance", *named),
             *("-rA", "--tb=short", "--color=no", "-p", "no:cacheprovider", "-c", os.devnull),
@@ -276,15 +276,15 @@ def run_suite(
         env={**os.environ, "COLUMNS": "400", **environment},
         capture_output=True,
         text=True,
-        timeout=TIME_LIMIT,
+        timeout=TIMEOUT_SECONDS,
         check=False,
     )
-    assert "no tests ran" not in answer.stdout, answer.stderr
-    return answer.stdout + answer.stderr
+    assert "no tests ran" not in done.stdout, done.stderr
+    return done.stdout + done.stderr
 
 
 def outcomes(printed: str) -> dict[str, dict[str, set[str]]]:
-    """Of each plugin's path the names of the checks, by how they ended."""
+    """Path of each plugin, to outcomes, to the names of the tests with that outcome."""
     found: dict[str, dict[str, set[str]]] = {}
     for outcome, check, plugin in re.findall(
         r"^(PASSED|FAILED|ERROR|SKIPPED) \S*::(test_\w+)\[([^\]]+)\]", printed, re.MULTILINE
@@ -294,7 +294,7 @@ def outcomes(printed: str) -> dict[str, dict[str, set[str]]]:
 
 
 def test_each_check_of_the_server_fails_for_the_plugin_that_is_bad_there(tmp_path: Path) -> None:
-    """And for no other; a plugin that is good passes all."""
+    """A plugin with one error fails the test for it and no other; one without errors passes all."""
     cases = {"good": {}, **BAD_ON_THE_SERVER}
     folders = {
         check: write_plugin(tmp_path / "plugins", f"p{number}", **code)
@@ -311,18 +311,18 @@ def test_each_check_of_the_server_fails_for_the_plugin_that_is_bad_there(tmp_pat
 
 
 def test_a_path_names_one_plugin(tmp_path: Path) -> None:
-    """Where there are none or several, it is said, and not the first one is checked."""
+    """A path with no plugin, or with several, is reported as an error."""
     for name in ("one", "two"):
         write_plugin(tmp_path / "plugins", name)
     (tmp_path / "none").mkdir()
 
     assert find_subject(str(tmp_path / "plugins" / "one")).error == ""
-    assert "are 2 plugins at" in find_subject(str(tmp_path / "plugins")).error
-    assert "is no plugin at" in find_subject(str(tmp_path / "none")).error
+    assert "found one, two; pass the path of each" in find_subject(str(tmp_path / "plugins")).error
+    assert "no plugin at" in find_subject(str(tmp_path / "none")).error
 
 
-def test_the_plugins_that_live_here_pass_on_the_server(tmp_path: Path) -> None:
-    """All of them in one run."""
+def test_the_plugins_of_this_repository_pass_on_the_server(tmp_path: Path) -> None:
+    """All plugins are tested in one run."""
     if not PLUGINS:
         pytest.skip("no plugin of this checkout is installed")
     printed = run_suite(PLUGINS, tmp_path / "cwd", "-k", "test_server")
@@ -334,7 +334,7 @@ def test_the_plugins_that_live_here_pass_on_the_server(tmp_path: Path) -> None:
 @pytest.mark.browser
 @pytest.mark.release
 def test_each_check_of_the_page_fails_for_the_plugin_that_is_bad_there(tmp_path: Path) -> None:
-    """And for no other; a plugin that is good passes all."""
+    """A tab with one error fails the test for it and no other; one without errors passes all."""
     pytest.importorskip("playwright")
     cases = {"good": "", **BAD_IN_THE_PAGE}
     folders = {
@@ -359,7 +359,7 @@ def test_each_check_of_the_page_fails_for_the_plugin_that_is_bad_there(tmp_path:
 @pytest.mark.browser
 @pytest.mark.release
 @pytest.mark.parametrize("name", PLUGINS)
-def test_the_tab_of_a_plugin_that_lives_here_passes(name: str, tmp_path: Path) -> None:
+def test_the_tab_of_a_plugin_of_this_repository_passes(name: str, tmp_path: Path) -> None:
     pytest.importorskip("playwright")
     printed = run_suite([name], tmp_path / "cwd", "-k", "test_page")
     [ended] = outcomes(printed).values()
@@ -368,10 +368,10 @@ def test_the_tab_of_a_plugin_that_lives_here_passes(name: str, tmp_path: Path) -
 
 @pytest.mark.browser
 @pytest.mark.release
-def test_a_tab_may_be_refused_values_that_the_suite_made_up(tmp_path: Path) -> None:
-    """It does not know the format of a plugin's own data; other requests must not fail."""
+def test_a_plugin_may_reject_values_in_a_guessed_format(tmp_path: Path) -> None:
+    """The suite does not know the format of a plugin's own data; other requests must not fail."""
     pytest.importorskip("playwright")
-    refuse = """
+    reject = """
         from tbcore import DecodeError
         run, tag = required(request, "run", "tag")
         raise DecodeError("no such format")
@@ -384,7 +384,7 @@ def test_a_tab_may_be_refused_values_that_the_suite_made_up(tmp_path: Path) -> N
     folders = []
     for name, wanted in (("picky", "other/"), ("faulty", "loss/")):
         module = MODULE.replace("BAD", asks.replace("WANTED", wanted))
-        folders.append(write_plugin(tmp_path / "plugins", name, module=module, route=refuse))
+        folders.append(write_plugin(tmp_path / "plugins", name, module=module, route=reject))
         python = folders[-1] / f"tbcore_{name}" / "__init__.py"
         python.write_text(
             python.read_text("utf-8").replace(
@@ -399,16 +399,16 @@ def test_a_tab_may_be_refused_values_that_the_suite_made_up(tmp_path: Path) -> N
     assert "test_the_tab_renders" in faulty["FAILED"]
 
 
-def test_without_a_plugin_the_suite_says_what_is_missing(tmp_path: Path) -> None:
+def test_without_a_plugin_the_suite_reports_what_is_missing(tmp_path: Path) -> None:
     printed = run_suite([], tmp_path / "cwd")
     assert "--plugin NAME" in printed
     printed = run_suite(["nobody"], tmp_path / "cwd", "-k", "test_it_loads")
     assert "'nobody' is not installed" in printed
-    assert "named by its path: --plugin ./" in printed
+    assert "for a plugin in a folder pass its path: --plugin ./" in printed
 
 
-def test_without_a_browser_the_suite_says_that_the_page_was_not_checked(tmp_path: Path) -> None:
-    """Green alone would say that all is well."""
+def test_without_a_browser_the_suite_reports_that_the_page_was_not_checked(tmp_path: Path) -> None:
+    """Skipped tests alone would look like success."""
     pytest.importorskip("playwright")
     plugin = write_plugin(tmp_path / "plugins", "good", module=MODULE.replace("BAD", ""))
     printed = run_suite(
@@ -416,11 +416,11 @@ def test_without_a_browser_the_suite_says_that_the_page_was_not_checked(tmp_path
     )
     assert "skipped" in printed, printed
     assert "passed" not in printed, printed
-    assert "The plugin's page was not checked: no Chromium could be started" in printed, printed
+    assert "The plugin's page was not checked: Chromium could not be started" in printed, printed
 
 
-def test_the_options_are_there_for_the_suite_alone(tmp_path: Path) -> None:
-    """Another plugin of pytest may have an option of the same name."""
+def test_the_options_exist_for_the_suite_alone(tmp_path: Path) -> None:
+    """Another pytest plugin may have an option with the same name."""
     (tmp_path / "conftest.py").write_text(
         "def pytest_addoption(parser):\n    parser.addoption('--plugin')\n", encoding="utf-8"
     )
@@ -432,5 +432,5 @@ def test_the_options_are_there_for_the_suite_alone(tmp_path: Path) -> None:
         [sys.executable, "-m", "pytest", "-q", "--plugin", "x", "-p", "no:cacheprovider", "."],
         cwd=tmp_path,
         check=True,
-        timeout=TIME_LIMIT,
+        timeout=TIMEOUT_SECONDS,
     )

@@ -1,4 +1,4 @@
-"""The demo logdir: the same runs each time, and the oddities that it is there to show."""
+"""The demo log directory: it is the same each time, and has all features that it should show."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ MakeClient = Callable[..., TbcoreClient]
 
 
 def contents(logdir: Path) -> dict[str, bytes]:
-    """Relative path -> bytes, of every file."""
+    """Relative path of each file to its bytes."""
     files = [path for path in logdir.rglob("*") if path.is_file()]
     return {path.relative_to(logdir).as_posix(): path.read_bytes() for path in files}
 
 
 def test_the_demo_is_the_same_each_time(tmp_path: Path) -> None:
-    """Two people who look at the demo see the same curves."""
+    """Two demo directories have the same files."""
     write_demo(tmp_path / "one")
     write_demo(tmp_path / "two")
 
@@ -44,7 +44,7 @@ def test_the_demo_is_the_same_each_time(tmp_path: Path) -> None:
 def test_the_demo_has_training_and_evaluation_runs(
     tmp_path: Path, tbcore_client: MakeClient
 ) -> None:
-    """Each run has its two sub-runs, and tags in groups."""
+    """Each run has two sub-runs with grouped tags."""
     write_demo(tmp_path / "demo")
 
     tags: dict[str, list[str]] = (
@@ -59,7 +59,7 @@ def test_the_demo_has_training_and_evaluation_runs(
 
 
 def test_the_demo_restarts_and_diverges(tmp_path: Path, tbcore_client: MakeClient) -> None:
-    """One run repeats no step after its restart; another one ends in NaN, past infinity."""
+    """A restarted run has each step once; another run becomes infinite and then NaN."""
     write_demo(tmp_path / "demo")
     client = tbcore_client(tmp_path / "demo", plugins=[tbcore_scalars])
 
@@ -77,7 +77,7 @@ def test_the_demo_restarts_and_diverges(tmp_path: Path, tbcore_client: MakeClien
 
 
 def test_the_demo_has_pictures_and_clips(tmp_path: Path, tbcore_client: MakeClient) -> None:
-    """Two samples a step, of more steps than a listing has, and clips with labels."""
+    """There are two pictures per step, and clips with labels."""
     write_demo(tmp_path / "demo")
     client = tbcore_client(tmp_path / "demo")
 
@@ -95,8 +95,8 @@ def test_the_demo_has_pictures_and_clips(tmp_path: Path, tbcore_client: MakeClie
     assert labels == ["low A", "E"]
 
 
-def test_the_demo_has_words(tmp_path: Path, tbcore_client: MakeClient) -> None:
-    """Settings as markdown, and sentences that become right."""
+def test_the_demo_has_texts(tmp_path: Path, tbcore_client: MakeClient) -> None:
+    """There are settings as Markdown, and sentences that become correct."""
     write_demo(tmp_path / "demo")
     client = tbcore_client(tmp_path / "demo")
     claims = (Claim("tensor", plugin_name="text"),)
@@ -111,9 +111,7 @@ def test_the_demo_has_words(tmp_path: Path, tbcore_client: MakeClient) -> None:
     assert first["Nobody knew"] != last["Nobody knew"]
 
 
-def test_the_demo_tells_a_class_better_and_better(
-    tmp_path: Path, tbcore_client: MakeClient
-) -> None:
+def test_the_pr_curve_of_the_demo_improves(tmp_path: Path, tbcore_client: MakeClient) -> None:
     write_demo(tmp_path / "demo")
     client = tbcore_client(tmp_path / "demo")
     claims = (Claim("tensor", plugin_name="pr_curves"),)
@@ -126,8 +124,8 @@ def test_the_demo_tells_a_class_better_and_better(
     assert areas[-1] > 0.8
 
 
-def test_the_weights_of_the_demo_part(tmp_path: Path, tbcore_client: MakeClient) -> None:
-    """They begin as one group and end as two, with few between them."""
+def test_the_weights_of_the_demo_split(tmp_path: Path, tbcore_client: MakeClient) -> None:
+    """The weights start as one group and end as two."""
     write_demo(tmp_path / "demo")
     client = tbcore_client(tmp_path / "demo", plugins=[tbcore_histograms])
     address = "data/plugin/histograms/histograms?run=large/train&tag=dense/weights"
@@ -142,7 +140,7 @@ def test_the_weights_of_the_demo_part(tmp_path: Path, tbcore_client: MakeClient)
 
 
 def test_the_demo_has_a_sweep(tmp_path: Path, tbcore_client: MakeClient) -> None:
-    """Settings with several seeds; what they say of the best rate is there to be seen."""
+    """The settings have several seeds, and the accuracy depends on them."""
     write_demo(tmp_path / "demo")
     client = tbcore_client(tmp_path / "demo", plugins=[tbcore_hparams])
     question = {
@@ -160,8 +158,8 @@ def test_the_demo_has_a_sweep(tmp_path: Path, tbcore_client: MakeClient) -> None
     assert accuracies[0] - accuracies[-1] > 0.1
 
 
-def test_the_demo_writes_over_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A directory with something in it is left alone, and one line says so."""
+def test_the_demo_overwrites_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A directory that is not empty is an error of one line, and stays unchanged."""
     (tmp_path / "notes.txt").write_text("mine")
 
     assert main([str(tmp_path)]) == 1
@@ -169,10 +167,8 @@ def test_the_demo_writes_over_nothing(tmp_path: Path, capsys: pytest.CaptureFixt
     assert contents(tmp_path) == {"notes.txt": b"mine"}
 
 
-def test_the_demo_has_a_model_and_the_time_it_takes(
-    tmp_path: Path, tbcore_client: MakeClient
-) -> None:
-    """A graph of each training run; the larger model has more layers, all alike."""
+def test_the_demo_has_a_graph_with_times(tmp_path: Path, tbcore_client: MakeClient) -> None:
+    """Each training run has a graph; the larger model has more layers, with the same structure."""
     write_demo(tmp_path / "demo")
     client = tbcore_client(tmp_path / "demo", plugins=[tbcore_graphs])
 

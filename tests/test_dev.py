@@ -1,4 +1,4 @@
-"""dev.py knows a little of the command line that it passes on."""
+"""dev.py: how it interprets its arguments."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def dev() -> ModuleType:
 
 
 def test_dev_knows_which_options_take_no_value(dev: ModuleType) -> None:
-    """What follows such an option is a directory to serve."""
+    """An argument after such an option is the log directory."""
     flags = [
         parameter.opts[0].replace("_", "-")
         for parameter in serve.params
@@ -43,14 +43,14 @@ def test_dev_knows_which_options_take_no_value(dev: ModuleType) -> None:
         (["docs", "-x"], "docs takes no arguments"),
     ],
 )
-def test_a_wrong_word_is_named(
+def test_invalid_arguments(
     dev: ModuleType,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     arguments: list[str],
     message: str,
 ) -> None:
-    """Before the usage."""
+    """The error is printed before the usage."""
     monkeypatch.setattr("sys.argv", ["dev.py", *arguments])
     assert dev.main() == 2
     assert capsys.readouterr().err.startswith(f"dev.py: {message}\n")
@@ -73,8 +73,8 @@ def test_a_wrong_word_is_named(
         (["--bind-all"], False),
     ],
 )
-def test_the_demo_is_served_where_nothing_else_is_named(
+def test_the_demo_is_served_without_a_log_directory(
     dev: ModuleType, arguments: list[str], named: bool
 ) -> None:
-    """A directory is named by an option, or stands by itself."""
+    """The log directory may be an option or an argument."""
     assert dev.names_logdir(arguments) is named

@@ -1,4 +1,4 @@
-"""The documentation is complete, and what it says works: its examples are run here."""
+"""The documentation is complete, and its examples work."""
 
 from __future__ import annotations
 
@@ -41,23 +41,23 @@ PAGES = [
     HELLO / "README.md",
 ]
 SITE: Any = runpy.run_path(str(REPOSITORY / "mkdocs_hooks.py"))
-"""What makes the site of these pages."""
+"""The module that prepares the pages for the site."""
 
-TIME_LIMIT = 120.0
-"""Seconds for the examples of one page, generous for a busy machine."""
+TIMEOUT_SECONDS = 120.0
+"""Timeout of the examples of one page, long enough for a busy machine."""
 
 
 class Block(NamedTuple):
     """A fenced block of a page."""
 
     language: str
-    file: str  # what the page says the block is the content of, or ""
+    file: str  # the file whose content the block is, according to the page, or ""
     text: str
     line: int
 
 
 def blocks(page: Path) -> Iterator[Block]:
-    """The fenced blocks, in order."""
+    """The fenced blocks of a page, in order."""
     text = page.read_text(encoding="utf-8")
     for match in re.finditer(
         r"^```(\w*)(?: file=(\S+))?\n(.*?)^```$", text, re.MULTILINE | re.DOTALL
@@ -75,7 +75,7 @@ def read(*pages: Path) -> str:
 
 
 def run_python(*arguments: str, cwd: Path, path: Path | None = None) -> str:
-    """Runs Python as a reader would; `path` is looked at before what is installed."""
+    """Runs Python as a reader does; `path` comes before installed packages."""
     environ = dict(os.environ)
     environ.pop("TBCORE_PLUGINS", None)
     if path is not None:
@@ -84,14 +84,14 @@ def run_python(*arguments: str, cwd: Path, path: Path | None = None) -> str:
         )
     answer = subprocess.run(
         [sys.executable, *arguments],
-        cwd=cwd, env=environ, capture_output=True, text=True, timeout=TIME_LIMIT, check=False,
+        cwd=cwd, env=environ, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False,
     )  # fmt: skip
     assert answer.returncode == 0, f"{answer.stdout}\n{answer.stderr}"
     return answer.stdout
 
 
 def install(project: Path, target: Path) -> None:
-    """Installs a distribution into a folder, without asking any index."""
+    """Installs a distribution into a folder, without a package index."""
     pytest.importorskip("hatchling", reason="hatchling builds the example, and is not installed")
     run_python(
         "-m", "pip", "--quiet", "--disable-pip-version-check", "install", "--no-deps",
@@ -105,9 +105,9 @@ PAGES_WITH_EXAMPLES = [page for page in PAGES if any(b.language == "python" for 
 
 @pytest.mark.parametrize("page", PAGES_WITH_EXAMPLES, ids=name)
 def test_the_examples_of_a_page_run(page: Path, tmp_path: Path) -> None:
-    """From top to bottom in an empty directory, as one who reads along would do it.
+    """The blocks are run from top to bottom in an empty directory.
 
-    A block that names a file becomes that file, and files that are tests are run.
+    A block with the name of a file is written to that file, and test files are run.
     """
     project = tmp_path / "project"
     project.mkdir()
@@ -118,7 +118,7 @@ def test_the_examples_of_a_page_run(page: Path, tmp_path: Path) -> None:
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(block.text, encoding="utf-8")
         elif block.language == "python":
-            # At the same lines as in the page, so that a traceback points there.
+            # Line numbers are the same as in the page, for tracebacks.
             lines = block.text.splitlines()
             script[block.line - 1 : block.line - 1 + len(lines)] = lines
     (tmp_path / f"{page.name}.py").write_text("\n".join(script).rstrip() + "\n", encoding="utf-8")
@@ -129,9 +129,9 @@ def test_the_examples_of_a_page_run(page: Path, tmp_path: Path) -> None:
 
 
 def run_pytest(tests: Path, site: Path | None = None) -> None:
-    """Runs tests of a plugin outside of this repository's configuration.
+    """Runs tests of a plugin without this repository's configuration.
 
-    One that is installed lies in `site`.
+    `site` is a folder in which the plugin is installed, or None.
     """
     plugin = [] if _fixtures_are_installed() else ["-p", "tbcore._pytest_plugin"]
     run_python(
@@ -148,7 +148,7 @@ def _fixtures_are_installed() -> bool:
 
 
 def test_the_example_plugin_is_found_and_its_tests_pass(tmp_path: Path) -> None:
-    """Built and installed as its author would, then listed and served."""
+    """The example can be built and installed, and is listed and served."""
     site = tmp_path / "site"
     install(HELLO, site)
 
@@ -162,7 +162,7 @@ def test_the_example_plugin_is_found_and_its_tests_pass(tmp_path: Path) -> None:
 
 
 def test_every_hook_is_documented() -> None:
-    """With its arguments, when it is called and what happens on failure."""
+    """The page has the arguments of each hook, when it is called, and what happens if it fails."""
     page = read(DOCS / "hooks.md")
     hooks = [
         function
@@ -182,8 +182,8 @@ def test_every_hook_is_documented() -> None:
 @pytest.mark.parametrize(
     "described", [tbcore.PluginInfo, tbcore.LegacyApi, tbcore.PluginOptions, tbcore.Option]
 )
-def test_every_field_of_what_hooks_use_is_documented(described: Any) -> None:
-    """In the page on hooks."""
+def test_every_field_of_classes_for_hooks_is_documented(described: Any) -> None:
+    """The page about hooks has all fields."""
     page = read(DOCS / "hooks.md")
     for field in dataclasses.fields(described):
         assert re.search(rf"`(options\.)?{field.name}\b", page), (
@@ -192,7 +192,7 @@ def test_every_field_of_what_hooks_use_is_documented(described: Any) -> None:
 
 
 def test_every_public_name_is_documented() -> None:
-    """Of the modules that plugins import."""
+    """Some page has each public name of the modules that plugins import."""
     pages = read(*sorted(DOCS.glob("*.md")))
     modules = (
         tbcore,
@@ -212,7 +212,7 @@ def test_every_public_name_is_documented() -> None:
 
 
 def commands(command: click.Command, words: str = "tbcore") -> Iterator[tuple[str, click.Command]]:
-    """All commands, each with what is typed for it."""
+    """Yields all commands, each with the words to type."""
     yield words, command
     if isinstance(command, click.Group):
         for child in command.commands.values():
@@ -220,7 +220,7 @@ def commands(command: click.Command, words: str = "tbcore") -> Iterator[tuple[st
 
 
 def test_every_command_and_option_is_documented() -> None:
-    """Each under its own name, as `--help` shows it."""
+    """The page has each command and option as `--help` shows it."""
     from tbcore.cli import cli
 
     page = read(DOCS / "options.md")
@@ -233,7 +233,7 @@ def test_every_command_and_option_is_documented() -> None:
 
 
 def test_every_environment_variable_is_documented() -> None:
-    """Those that the code of the core reads."""
+    """Some page has each variable that the code of the core reads."""
     page = read(DOCS / "options.md")
     sources = [p for p in (REPOSITORY / "tbcore").rglob("*.py") if "node_modules" not in p.parts]
     variables = set(re.findall(r"\bTBCORE_[A-Z_]+\b", read(*sources)))
@@ -242,7 +242,7 @@ def test_every_environment_variable_is_documented() -> None:
 
 
 def test_every_address_of_the_core_is_documented() -> None:
-    """Those that are written in the code of the server."""
+    """The page has each address in the code of the server."""
     page = read(DOCS / "http_api.md")
     source = read(*sorted((REPOSITORY / "tbcore" / "server").glob("*.py")))
     addresses = set(re.findall(r'"/((?:legacy/)?data/\w+)"', source))
@@ -251,7 +251,7 @@ def test_every_address_of_the_core_is_documented() -> None:
 
 
 def test_every_public_name_of_the_page_is_documented() -> None:
-    """The members of the host, and the modules and libraries a plugin may import."""
+    """The page has the members of the host, and the modules and libraries for plugins."""
     page = read(DOCS / "front_end.md")
     types = (REPOSITORY / "tbcore" / "web" / "types.js").read_text(encoding="utf-8")
     host = types.partition("@typedef {object} Host\n")[2].partition("@typedef")[0]
@@ -263,7 +263,7 @@ def test_every_public_name_of_the_page_is_documented() -> None:
 
 @pytest.mark.parametrize("folder", sorted(REPOSITORY.glob("plugins/*/")), ids=lambda f: f.name)
 def test_every_route_of_a_plugin_is_documented(folder: Path) -> None:
-    """In the plugin's own page, with its errors."""
+    """The plugin's own page has the route with its errors."""
     plugin = importlib.import_module(f"tbcore_{folder.name}")
     page = read(folder / "http_api.md")
     client = make_client(REPOSITORY / "nowhere", plugins=[plugin])
@@ -281,7 +281,7 @@ def test_every_route_of_a_plugin_is_documented(folder: Path) -> None:
 
 
 def test_the_files_named_in_the_architecture_exist() -> None:
-    """With their folder; further names in one cell are beside the first."""
+    """Files are named with their folder; others in the same cell are in the same folder."""
     for line in read(REPOSITORY / "ARCHITECTURE.md").splitlines():
         folder = REPOSITORY
         for path in re.findall(r"`([\w/]+(?:\.\w+|/))`", line):
@@ -291,8 +291,8 @@ def test_the_files_named_in_the_architecture_exist() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
-def test_links_lead_somewhere(page: Path) -> None:
-    """To files of the repository that are on the site, too, and to headings of their pages."""
+def test_links_are_valid(page: Path) -> None:
+    """Links lead to files of the repository that are also on the site, and to existing headings."""
     markdown = re.sub(r"```.*?```", "", read(page), flags=re.DOTALL)
     links = re.findall(r"\]\(([^)\s]+)\)", markdown)
     pictures = re.findall(r'\b(?:src|srcset)="([^"]+)"', markdown)
@@ -310,21 +310,21 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 def test_every_page_is_in_the_navigation_of_the_site() -> None:
-    """Once, and nothing that is not there. mkdocs need not be installed to see that."""
+    """The navigation has each page once, and no others. This test does not need mkdocs."""
     navigation = read(REPOSITORY / "mkdocs.yml").partition("\nnav:\n")[2]
     named = re.findall(r"^ +- [^:\n]+: (\S+)$", navigation, re.MULTILINE)
     assert sorted(named) == sorted(name(page) for page in PAGES)
 
 
 def test_the_readme_names_every_page_of_the_documentation() -> None:
-    """So that nobody has to look through folders."""
+    """The README links to each page."""
     readme = read(REPOSITORY / "README.md")
     pages = [*DOCS.glob("*.md"), *REPOSITORY.glob("plugins/*/README.md")]
     assert [name(page) for page in pages if f"]({name(page)}" not in readme] == []
 
 
 def test_the_readme_lists_the_plugins_in_the_order_of_their_tabs() -> None:
-    """Each has a place of its own, so that the order does not hang on their titles."""
+    """Plugins have different values of `order`, so their titles do not matter."""
     folders = re.findall(r"^\| .*\]\(plugins/(\w+)/README\.md\)", read(REPOSITORY / "README.md"),
                          re.MULTILINE)  # fmt: skip
     orders = [importlib.import_module(f"tbcore_{folder}").plugin_info().order for folder in folders]
@@ -337,7 +337,7 @@ def test_the_readme_lists_the_plugins_in_the_order_of_their_tabs() -> None:
 
 @pytest.mark.release
 def test_the_site_is_built_and_needs_no_other_host() -> None:
-    """mkdocs fails at a link or an anchor that leads nowhere; every page is written."""
+    """mkdocs fails for a broken link or anchor, and writes every page."""
     run_python("dev.py", "docs", cwd=REPOSITORY)
 
     site = REPOSITORY / "site"
@@ -345,7 +345,7 @@ def test_the_site_is_built_and_needs_no_other_host() -> None:
         path = name(page).removesuffix(".md")
         html = read(site / f"{re.sub('README$', 'index', path)}.html")
         assert "<h1" in html, path
-        # The script of the theme stops at an anchor that begins with a digit.
+        # The theme's script fails for an anchor that begins with a digit.
         assert not re.search(r'<h\d id="\d', html), path
         loaded = re.findall(
             r"<(?:link|script|img|iframe)\b[^>]*\b(?:src|href)=[\"']?([^\"'\s>]+)", html
@@ -355,8 +355,8 @@ def test_the_site_is_built_and_needs_no_other_host() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
-def test_nobody_is_told_to_install_somebody_elses_package(page: Path) -> None:
-    """`tbcore` on the package index is not this project: the core is `tbcore-server`."""
+def test_no_page_installs_the_wrong_package(page: Path) -> None:
+    """`tbcore` on the package index is another project: the core is `tbcore-server`."""
     for line in read(page).splitlines():
         if "pip" in line:
             assert not re.search(

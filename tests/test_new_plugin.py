@@ -1,4 +1,4 @@
-"""`tbcore plugin new`: what it writes works as it is, and what it refuses to write."""
+"""`tbcore plugin new`: the plugin that it creates works, and invalid names are errors."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def run(*command: str, cwd: Path) -> str:
     return answer.stdout
 
 
-def test_it_works_at_once(made: Path, tmp_path: Path) -> None:
-    """From its folder, without being installed; nothing of the template is left in it."""
+def test_it_works_unchanged(made: Path, tmp_path: Path) -> None:
+    """The plugin works from its folder without being installed, and has no placeholders left."""
     write_run(tmp_path, "train", scalars={"loss": [0.5, 0.25]})
     client = make_client(tmp_path, plugins=(), plugins_dirs=[str(made)])
 
@@ -52,14 +52,14 @@ def test_it_works_at_once(made: Path, tmp_path: Path) -> None:
 
 
 def test_its_own_tests_pass(made: Path) -> None:
-    """Where it lies, and without being installed."""
+    """The tests pass without the plugin being installed."""
     output = run(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", cwd=made)
     assert "2 passed" in output
 
 
 @pytest.mark.release
-def test_it_does_what_every_plugin_should(made: Path) -> None:
-    """As its README says."""
+def test_it_passes_the_conformance_suite(made: Path) -> None:
+    """The suite is started as in the README of the plugin."""
     suite = "tbcore.testing.conformance"
     command = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "--pyargs", suite)
     output = run(sys.executable, *command, "--plugin", "./", cwd=made)
@@ -67,8 +67,8 @@ def test_it_does_what_every_plugin_should(made: Path) -> None:
     assert "skipped" not in output
 
 
-def test_its_python_is_as_ours(made: Path) -> None:
-    """Checked and formatted by the same rules."""
+def test_its_python_passes_ruff(made: Path) -> None:
+    """The code complies with the rules of this repository."""
     ruff = shutil.which("ruff") or shutil.which("ruff", path=str(Path(sys.executable).parent))
     if ruff is None:
         pytest.skip("ruff is not installed")
@@ -95,8 +95,8 @@ def test_its_python_is_as_ours(made: Path) -> None:
         ("server", "tbcore-server is the distribution of tbcore itself"),
     ],
 )
-def test_names_that_will_not_do(tmp_path: Path, name: str, reason: str) -> None:
-    """One line, and nothing is written."""
+def test_invalid_names(tmp_path: Path, name: str, reason: str) -> None:
+    """The error has one line, and nothing is written."""
     with pytest.raises(TbcoreError, match=reason) as caught:
         new_plugin(name, tmp_path)
     assert "\n" not in str(caught.value)
@@ -104,7 +104,7 @@ def test_names_that_will_not_do(tmp_path: Path, name: str, reason: str) -> None:
 
 
 def test_names_that_are_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By an installed plugin, or by a module of that name."""
+    """A name is taken by an installed plugin, or by a module."""
     info = tmp_path / "tbcore_taken-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: tbcore-taken\nVersion: 1.0\n")
@@ -118,10 +118,10 @@ def test_names_that_are_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         new_plugin("module", tmp_path)
 
 
-def test_nothing_is_written_over(
+def test_nothing_is_overwritten(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Neither over a folder nor over a file; the command says what to type next."""
+    """An existing folder or file is an error. The output has the command to try the plugin."""
     monkeypatch.chdir(tmp_path)
     assert main(["plugin", "new", "mine"]) == 0
     assert "tbcore serve --logdir DIR --plugins_dir tbcore-mine --dev" in capsys.readouterr().out
@@ -139,7 +139,7 @@ def test_nothing_is_written_over(
 
 
 def test_the_listing_has_it(made: Path) -> None:
-    """As it stands in its folder."""
+    """`tbcore plugins` lists the plugin from its folder."""
     command = ("-m", "tbcore", "plugins", "last_words", "--plugins_dir", str(made), "--json")
     [plugin] = json.loads(run(sys.executable, *command, cwd=made))
     assert (plugin["state"], plugin["routes"][0]["path"]) == ("ok", "data/plugin/last_words/newest")

@@ -1,4 +1,4 @@
-"""Regular expressions from anybody: what they match, and that none costs much more than another."""
+"""Untrusted regular expressions: what they match, and that their cost is bounded."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TEXTS = ["loss", "my/loss", "Loss", "", "größe", "a\nloss"]
 def test_texts_match_anywhere_or_from_their_beginning(
     pattern: str, anywhere: set[str], at_the_beginning: set[str]
 ) -> None:
-    """As `search` and `match` of Python's own do."""
+    """`search` and `match` have the same results as those of the module `re`."""
     found = Matcher().search(pattern, TEXTS)
     assert {text for text, is_found in zip(TEXTS, found, strict=True) if is_found} == anywhere
     found = Matcher().match(pattern, TEXTS)
@@ -51,8 +51,8 @@ def test_texts_match_anywhere_or_from_their_beginning(
         ("x" * (MAX_PATTERN_CHARACTERS + 1), "expected at most 10000 characters, got 10001"),
     ],
 )
-def test_what_is_no_expression_is_said_to_be(pattern: str, reason: str) -> None:
-    """With the expression where the message stands alone, without for lists of several."""
+def test_invalid_expressions(pattern: str, reason: str) -> None:
+    """The message has the expression and the reason; `reason` has no expression."""
     for method in (Matcher().search, Matcher().match):
         with pytest.raises(InvalidPatternError) as caught:
             method(pattern, ["a"])
@@ -64,8 +64,8 @@ def test_what_is_no_expression_is_said_to_be(pattern: str, reason: str) -> None:
         assert len(whole) < 200
 
 
-def test_texts_that_are_no_unicode_are_looked_at() -> None:
-    """JSON brings unpaired surrogates, and so do names of files that are no UTF-8."""
+def test_texts_with_unpaired_surrogates() -> None:
+    """Such texts come from JSON, and from file names that are not UTF-8."""
     texts = ["a\ud800b", "\udcff", "b"]
     assert Matcher().search("b", texts).tolist() == [True, False, True]
     assert Matcher().search("\ud800", texts).tolist() == [True, False, False]
@@ -85,10 +85,10 @@ HOSTILE = [
 
 @pytest.mark.parametrize(("pattern", "text"), HOSTILE, ids=lambda value: value[:30])
 def test_no_expression_takes_long(pattern: str, text: str) -> None:
-    """It is answered, or refused with a reason, long before anybody gives up.
+    """Each expression is matched, or rejected with a reason, within the limit.
 
-    Python's own expressions need years for some of these. The limit is generous: a test machine may
-    be busy, and the promise is one second of an idle one.
+    With the module `re` some of these take years. The limit is generous, since the test machine may
+    be busy: the promise is one second on an idle machine.
     """
     texts = [text + str(number) for number in range(20)]
     for find in (Matcher().search, Matcher().match):
@@ -99,7 +99,7 @@ def test_no_expression_takes_long(pattern: str, text: str) -> None:
 
 
 def test_all_expressions_of_a_request_share_its_time() -> None:
-    """Ten thousand that are quick enough alone are refused as one would be."""
+    """Many fast expressions are rejected if they take too long together."""
     texts = ["ab" * 2000 + str(number) for number in range(20)]
     matcher = Matcher()
     slow = (f"(a?){{200}}[ab]{{500}}{number}" for number in range(10_000))
@@ -108,8 +108,8 @@ def test_all_expressions_of_a_request_share_its_time() -> None:
     assert Matcher().search("b19$", texts).tolist() == [False] * 19 + [True]
 
 
-def test_the_missing_engine_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The core does without; whoever imports the module is told what to install."""
+def test_the_error_without_re2(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The core does not need the package; importing tbcore.patterns without it is an error."""
     monkeypatch.setitem(sys.modules, "re2", None)
     monkeypatch.delitem(sys.modules, "tbcore.patterns")
     with pytest.raises(ModuleNotFoundError, match=r"pip install 'tbcore-server\[patterns\]'"):

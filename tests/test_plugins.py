@@ -1,4 +1,4 @@
-"""Plugins: found by entry point, checked, listed; a fault of one costs that one."""
+"""Plugins: how they are found, checked, mounted and listed; an error affects only its plugin."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def legacy_api(multiplexer: Multiplexer, options: PluginOptions) -> LegacyApi:
 
 
 class Distributions:
-    """A folder on the module path with distributions in it, as pip would leave them there."""
+    """A folder on the module path with installed distributions, as pip writes them."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -109,7 +109,7 @@ class Distributions:
 
 @pytest.fixture
 def distributions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Distributions]:
-    """Installs distributions for this test. Whatever else is installed is left out."""
+    """Installs distributions for one test, which hides all others."""
     folder = tmp_path / "site-packages"
     folder.mkdir()
     monkeypatch.syspath_prepend(folder)
@@ -135,7 +135,7 @@ def by_name(plugins: Sequence[LoadedPlugin]) -> dict[str, LoadedPlugin]:
 
 
 def make_plugin(**hooks: Callable[..., Any]) -> SimpleNamespace:
-    """A plugin made of functions; it gets a plugin_info when it has none."""
+    """A plugin with the given hooks, and a default plugin_info."""
     functions = {"plugin_info": lambda: PluginInfo(title="Made", module=None), **hooks}
     return SimpleNamespace(**{name: hookimpl(f) for name, f in functions.items()})
 
@@ -153,7 +153,7 @@ def mount_one(plugin: object, **config: Any) -> MountedPlugin:
 
 
 def test_a_plugin_is_found_by_its_entry_point(distributions: Distributions) -> None:
-    """Its name is the entry point's; its distribution has name and version."""
+    """The plugin has the name of the entry point, and the name and version of its distribution."""
     distributions.add(
         "tbcore-good",
         {"good": "good_plugin"},
@@ -171,7 +171,7 @@ def test_a_plugin_is_found_by_its_entry_point(distributions: Distributions) -> N
 
 
 def test_an_object_inside_a_module_can_be_a_plugin(distributions: Distributions) -> None:
-    """Its files are looked for beside the module of the entry point."""
+    """The folder of its files is that of the module of the entry point."""
     source = (
         GOOD + "\nclass Namespace: pass\nplugin = Namespace()\nplugin.plugin_info = plugin_info"
     )
@@ -198,10 +198,10 @@ def test_an_object_inside_a_module_can_be_a_plugin(distributions: Distributions)
         ("raise KeyboardInterrupt", "KeyboardInterrupt"),
     ],
 )
-def test_a_plugin_that_cannot_be_imported_costs_only_itself(
+def test_a_plugin_that_cannot_be_imported_does_not_affect_others(
     distributions: Distributions, caplog: pytest.LogCaptureFixture, source: str, reason: str
 ) -> None:
-    """The others load; the traceback is once in the log."""
+    """The others load, and the traceback is logged once."""
     distributions.add("bad", {"bad": "bad_plugin"}, {"bad_plugin.py": source}, version="0.9")
     distributions.add("good", {"good": "good_plugin"}, {"good_plugin.py": GOOD})
 
@@ -220,7 +220,7 @@ def test_a_plugin_that_cannot_be_imported_costs_only_itself(
 
 @pytest.fixture
 def ctrl_c() -> Iterator[Callable[[], None]]:
-    """Ctrl-C, also where the tests were started in the background, which ignores it."""
+    """Sends Ctrl-C, even if the tests run in the background, where it is ignored."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield lambda: signal.raise_signal(signal.SIGINT)
     signal.signal(signal.SIGINT, before)
@@ -228,7 +228,7 @@ def ctrl_c() -> Iterator[Callable[[], None]]:
 
 @pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_during_an_import_is_not_swallowed(distributions: Distributions) -> None:
-    """Who wants to stop the start gets that."""
+    """Ctrl-C stops the start."""
     source = "import signal\nsignal.raise_signal(signal.SIGINT)"
     distributions.add("bad", {"bad": "bad_plugin"}, {"bad_plugin.py": source})
 
@@ -246,10 +246,10 @@ def test_ctrl_c_in_a_hook_is_not_swallowed(ctrl_c: Callable[[], None]) -> None:
 
 
 @pytest.mark.parametrize("hook", ["plugin_info", "routes"])
-def test_a_plugin_that_keeps_the_start_waiting_is_named(
+def test_a_plugin_that_delays_the_start_is_logged(
     hook: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """While it does: it may be for ever."""
+    """The warning is logged during the delay, which may never end."""
 
     def wait() -> Any:
         until(lambda: "has been starting" in caplog.text)
@@ -265,8 +265,8 @@ def test_a_plugin_that_keeps_the_start_waiting_is_named(
     ]
 
 
-def test_an_entry_point_that_points_nowhere(distributions: Distributions) -> None:
-    """No such attribute, or no value that could be one."""
+def test_an_invalid_entry_point(distributions: Distributions) -> None:
+    """An entry point without the attribute, or with a malformed value, is an error."""
     distributions.add(
         "a", {"x": "good_plugin:missing", "y": "not a value!"}, {"good_plugin.py": GOOD}
     )
@@ -277,10 +277,10 @@ def test_an_entry_point_that_points_nowhere(distributions: Distributions) -> Non
     assert str(plugins["y"].error).startswith("plugin 'y' failed: ")
 
 
-def test_a_distribution_with_malformed_entry_points_costs_only_its_own(
+def test_a_distribution_with_malformed_entry_points_is_skipped(
     distributions: Distributions,
 ) -> None:
-    """It may have nothing to do with tbcore at all."""
+    """The distribution need not even be for tbcore."""
     distributions.add("broken", "[other]\nno equals sign here\n[tbcore.plugins]\nx = y\n")
     distributions.add("good", {"good": "good_plugin"}, {"good_plugin.py": GOOD})
 
@@ -290,7 +290,7 @@ def test_a_distribution_with_malformed_entry_points_costs_only_its_own(
 def test_of_two_plugins_with_one_name_the_first_by_distribution_is_used(
     distributions: Distributions,
 ) -> None:
-    """The other one is never imported, and both distributions are named."""
+    """The other plugin is not imported, and the error has both distributions."""
     distributions.add("b-dist", {"same": "second"}, {"second.py": "raise SystemExit"})
     distributions.add("A-dist", {"same": "first"}, {"first.py": GOOD}, version="7")
 
@@ -307,7 +307,7 @@ def test_of_two_plugins_with_one_name_the_first_by_distribution_is_used(
 def test_a_second_copy_of_one_distribution_is_hidden(
     distributions: Distributions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As when a checkout comes before the installed version on the path."""
+    """For example if a checkout is on the path before the installed version."""
     distributions.add("tbcore-x", {"x": "good_plugin"}, {"good_plugin.py": GOOD}, version="2")
     distributions.add("tbcore_x", {"x": "good_plugin"}, version="1")
 
@@ -315,8 +315,8 @@ def test_a_second_copy_of_one_distribution_is_hidden(
 
 
 @pytest.mark.parametrize("name", ["Upper", "a b", "a/b", ".hidden", "..", "\u00e9", "a%2f"])
-def test_names_that_cannot_be_part_of_an_address(name: str) -> None:
-    """The message says which characters can."""
+def test_invalid_names(name: str) -> None:
+    """The message has the valid characters."""
     error = str(load_one(make_plugin(), name).error)
 
     assert error.startswith(
@@ -325,21 +325,21 @@ def test_names_that_cannot_be_part_of_an_address(name: str) -> None:
     assert "a-z, 0-9" in error
 
 
-def test_one_name_is_taken() -> None:
-    """By the page's own tab."""
+def test_a_reserved_name() -> None:
+    """The page about all plugins has this name."""
     error = load_one(make_plugin(), "plugins").error
     assert error == "plugin 'plugins': the name is reserved for the page about all plugins"
 
 
 def test_names_with_all_allowed_characters() -> None:
-    """As the contract lists them."""
+    """A name may have all of these characters."""
     assert load_one(make_plugin(), "a-z_0.9").error is None
 
 
 def test_only_the_named_plugins_are_loaded(
     distributions: Distributions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By argument or by environment variable; others are not even imported."""
+    """An argument or an environment variable selects plugins; others are not imported."""
     distributions.add(
         "a",
         {"good": "good_plugin", "bad": "bad_plugin"},
@@ -359,8 +359,8 @@ def test_only_the_named_plugins_are_loaded(
     assert plugins["goof"].error == "plugin 'goof' is not installed; installed: 'bad', 'good'"
 
 
-def test_a_plugin_that_is_left_out_is_not_imported(distributions: Distributions) -> None:
-    """It is listed as off, and of a server it is no part."""
+def test_a_disabled_plugin_is_not_imported(distributions: Distributions) -> None:
+    """The plugin is listed as off, and a server does not have it."""
     distributions.add(
         "a",
         {"good": "good_plugin", "bad": "bad_plugin"},
@@ -391,7 +391,7 @@ OPTIONS = (
 
 
 def values_of(given: dict[str, Any]) -> dict[str, Any]:
-    """What a plugin named `a-b.c` that declares these options is told."""
+    """The option values that a plugin `a-b.c` with OPTIONS receives."""
     seen = []
     plugin = make_plugin(
         plugin_info=lambda: PluginInfo(title="x", module=None, options=OPTIONS),
@@ -402,8 +402,8 @@ def values_of(given: dict[str, Any]) -> dict[str, Any]:
     return dict(seen[0])
 
 
-def test_a_plugin_is_told_its_options_as_values_of_their_types() -> None:
-    """Those that the user does not set have their defaults."""
+def test_a_plugin_receives_options_as_values_of_their_types() -> None:
+    """Options that the user does not set have their defaults."""
     defaults = {"size": 10, "ratio": 0.5, "is_fast": False, "mode": "all", "note": ""}
     assert values_of({}) == defaults
 
@@ -416,7 +416,7 @@ def test_a_plugin_is_told_its_options_as_values_of_their_types() -> None:
 
 
 def test_options_come_from_the_environment_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is on the command line counts more."""
+    """The command line takes precedence."""
     monkeypatch.setenv("TBCORE_SET_A_B_C_SIZE", "7")
     monkeypatch.setenv("TBCORE_SET_A_B_C_IS_FAST", "on")
 
@@ -449,10 +449,8 @@ def test_options_come_from_the_environment_too(monkeypatch: pytest.MonkeyPatch) 
          "--set a-b.c.mode: 'most' is not valid; expected one of all, some"),
     ],
 )  # fmt: skip
-def test_options_that_make_no_sense_are_told_in_one_line(
-    name: str, key: str, value: Any, line: str | None
-) -> None:
-    """With what would do."""
+def test_invalid_options_are_errors(name: str, key: str, value: Any, line: str | None) -> None:
+    """The message has what is valid, in one line."""
     plugin = make_plugin(plugin_info=lambda: PluginInfo(title="x", module=None, options=OPTIONS))
     config = Config(logdir="", plugin_values={name: {key: value}})
 
@@ -462,10 +460,10 @@ def test_options_that_make_no_sense_are_told_in_one_line(
     assert line is None or str(caught.value) == line
 
 
-def test_variables_that_make_no_sense_are_told_in_one_line(
+def test_unknown_variables_are_logged(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A misspelt one is not forgotten silently, and ends nothing: it may be meant for others."""
+    """A misspelt variable is a warning, not an error: it may be meant for another installation."""
     plugin = make_plugin(plugin_info=lambda: PluginInfo(title="x", module=None, options=OPTIONS))
 
     monkeypatch.setenv("TBCORE_SET_MADE_SIEZ", "1")
@@ -482,10 +480,10 @@ def test_variables_that_make_no_sense_are_told_in_one_line(
     assert str(caught.value) == "TBCORE_SET_MADE_SIZE: 'x' is not valid; expected an int, 1 or more"
 
 
-def test_options_of_plugins_that_failed_or_are_off_are_not_judged(
+def test_options_of_plugins_that_failed_or_are_off_are_not_checked(
     distributions: Distributions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nobody knows what they have, and their users will want them back."""
+    """Their options are unknown, and their values are still needed once they work."""
     distributions.add(
         "a",
         {"off": "off_plugin", "bad": "bad_plugin"},
@@ -523,18 +521,18 @@ def test_options_of_plugins_that_failed_or_are_off_are_not_judged(
         ([Option("a", 1), Option("a", 2)], "has 'a' twice"),
     ],
 )
-def test_what_is_declared_is_checked(options: Any, reason: str) -> None:
-    """Before any user sets it."""
+def test_declared_options_are_checked(options: Any, reason: str) -> None:
+    """An invalid declaration makes the plugin fail before a user sets an option."""
     plugin = make_plugin(plugin_info=lambda: PluginInfo(title="x", module=None, options=options))
 
     assert f"plugin 'made': PluginInfo.options {reason}" in (load_one(plugin).error or "")
 
 
-# What a plugin says of itself --------------------------------------------------------------------
+# Hooks and PluginInfo ----------------------------------------------------------------------------
 
 
-def test_a_misspelt_hook_is_found_and_the_right_names_are_told() -> None:
-    """Before any hook is called but the one that says which version the plugin is for."""
+def test_a_misspelt_hook_is_an_error() -> None:
+    """The message lists the hooks. No hook but plugin_info, which has the API, is called before."""
     called: list[int] = []
     plugin = make_plugin(is_activ=lambda: True, routes=lambda: called.append(1))
 
@@ -545,8 +543,8 @@ def test_a_misspelt_hook_is_found_and_the_right_names_are_told() -> None:
     assert called == []
 
 
-def test_an_unknown_argument_is_found_and_the_allowed_ones_are_told() -> None:
-    """pluggy passes arguments by name, so a misspelt one could never be passed."""
+def test_an_unknown_argument_is_an_error() -> None:
+    """The message lists the arguments. pluggy passes them by name, so it cannot pass this one."""
     plugin = make_plugin(routes=lambda multiplexor, options: [])
 
     assert load_one(plugin).error == (
@@ -558,8 +556,8 @@ def test_an_unknown_argument_is_found_and_the_allowed_ones_are_told() -> None:
     )
 
 
-def test_an_argument_with_a_default_would_never_be_passed() -> None:
-    """So it is refused, while defaults of a plugin's own arguments are its own affair."""
+def test_an_argument_with_a_default_is_an_error() -> None:
+    """pluggy would never pass the argument. Other arguments may have defaults."""
     refused = load_one(make_plugin(routes=lambda multiplexer=None: []))
     allowed = load_one(make_plugin(routes=lambda multiplexer, _cache=(): []))
 
@@ -568,8 +566,8 @@ def test_an_argument_with_a_default_would_never_be_passed() -> None:
 
 
 @pytest.mark.parametrize("hook", ["is_active", "routes", "legacy_api"])
-def test_a_hook_that_is_async_is_told(hook: str) -> None:
-    """It would be called and never run."""
+def test_an_async_hook_is_an_error(hook: str) -> None:
+    """The coroutine would never be awaited."""
 
     async def asynchronous() -> None: ...
 
@@ -579,7 +577,7 @@ def test_a_hook_that_is_async_is_told(hook: str) -> None:
 
 
 def test_methods_can_be_hooks() -> None:
-    """`self` is no argument of the hook."""
+    """`self` does not count as an argument of the hook."""
 
     class Plugin:
         @hookimpl
@@ -621,15 +619,15 @@ def test_methods_can_be_hooks() -> None:
     ],
 )
 def test_a_plugin_that_does_not_describe_itself_has_failed(plugin: object, reason: str) -> None:
-    """The message says how."""
+    """The message has the reason."""
     error = str(load_one(plugin).error)
 
     assert error.startswith("plugin 'made'")
     assert reason in error
 
 
-def test_a_plugin_for_another_api_is_told_in_one_line() -> None:
-    """Other fields and hooks may mean something else there, and are not looked at."""
+def test_a_plugin_for_another_api_is_an_error() -> None:
+    """The message has what to upgrade. Other fields and hooks may differ, and are not checked."""
     newer = make_plugin(plugin_info=lambda: PluginInfo(title="", api=PLUGIN_API + 1))
     with_new_hook = make_plugin(
         plugin_info=lambda: PluginInfo(title="x", api=PLUGIN_API + 1), draws=lambda: 1
@@ -643,8 +641,8 @@ def test_a_plugin_for_another_api_is_told_in_one_line() -> None:
     assert load_one(older, "x").error == starts.format(PLUGIN_API - 1) + "upgrade x"
 
 
-def test_a_field_of_a_newer_tbcore_is_told(distributions: Distributions) -> None:
-    """It is Python that refuses it, before there is a number to look at."""
+def test_a_field_of_a_newer_tbcore_is_an_error(distributions: Distributions) -> None:
+    """Python raises TypeError before the version is known; the message has what to do."""
     plugin = make_plugin(plugin_info=lambda: PluginInfo(title="x", colour="red"))  # type: ignore[call-arg]
 
     error = load_one(plugin).error or ""
@@ -657,7 +655,7 @@ def test_a_field_of_a_newer_tbcore_is_told(distributions: Distributions) -> None
 def test_a_plugin_written_for_the_first_version_runs(
     distributions: Distributions, tmp_path: Path
 ) -> None:
-    """Nothing here may ever need a change while PLUGIN_API is 1: others have plugins like it."""
+    """This plugin must work unchanged as long as PLUGIN_API is 1, as plugins elsewhere."""
     distributions.add(
         "first",
         {"first": "first_plugin"},
@@ -715,14 +713,14 @@ def test_a_plugin_written_for_the_first_version_runs(
     ],
 )
 def test_fields_are_checked(fields: dict[str, Any], reason: str) -> None:
-    """Where the plugin is loaded, not where somebody trips over them."""
+    """Invalid fields of PluginInfo are errors when the plugin is loaded."""
     plugin = make_plugin(plugin_info=lambda: PluginInfo(**{"title": "x", **fields}))
 
     assert reason in str(load_one(plugin).error)
 
 
 def test_a_title_may_have_any_letters() -> None:
-    """Those that are made of several characters, too."""
+    """A title may have letters of several code points."""
     title = "Größe 大きさ 👩\u200d🔬"
     plugin = make_plugin(plugin_info=lambda: PluginInfo(title=title, module=None))
 
@@ -732,7 +730,7 @@ def test_a_title_may_have_any_letters() -> None:
 def test_a_missing_es_module_is_a_warning(
     distributions: Distributions, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The tab will say so, and the data routes work."""
+    """The routes still work."""
     distributions.add("good", {"good": "good_plugin"}, {"good_plugin.py": GOOD})
 
     [plugin] = load_plugins()
@@ -748,8 +746,8 @@ def hello(request: Any) -> Response:
     return PlainTextResponse("hello")
 
 
-def test_hooks_get_what_they_ask_for() -> None:
-    """Samples are the plugin's own bound, or what the user said."""
+def test_hooks_receive_the_arguments_that_they_name() -> None:
+    """`options.samples` is the user's setting, or the plugin's default."""
     seen: list[tuple[Any, ...]] = []
     plugin = make_plugin(
         plugin_info=lambda: PluginInfo(title="x", samples=7, module=None),
@@ -791,10 +789,10 @@ def test_hooks_get_what_they_ask_for() -> None:
         (lambda: (Route("/x", hello) if i else 1 / 0 for i in range(2)), "ZeroDivisionError"),
     ],
 )
-def test_a_plugin_without_usable_routes_has_failed(
+def test_a_plugin_with_invalid_routes_has_failed(
     routes: Callable[[], Any], reason: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """None of its routes exist then."""
+    """None of the routes exist then."""
     mounted = mount_one(make_plugin(routes=routes))
 
     assert mounted.error is not None
@@ -817,22 +815,22 @@ def test_a_plugin_without_usable_routes_has_failed(
 def test_a_plugin_with_a_broken_legacy_api_has_failed(
     legacy_api: Callable[[], Any], reason: str
 ) -> None:
-    """Its other routes do not exist either: half a plugin is harder to understand than none."""
+    """The other routes do not exist either: part of a plugin would be harder to understand."""
     mounted = mount_one(make_plugin(routes=lambda: [Route("/x", hello)], legacy_api=legacy_api))
 
     assert reason in str(mounted.error)
     assert list(mounted.routes) == []
 
 
-def test_a_plugin_that_failed_at_import_is_not_asked_for_routes() -> None:
-    """The reason stays the same."""
+def test_a_plugin_that_failed_at_import_is_not_mounted() -> None:
+    """The mounted plugin has the error of the import."""
     loaded = load_one(SimpleNamespace())
 
     assert mount(loaded, Multiplexer(), Config(logdir="")).error == loaded.error
 
 
-def test_with_dev_faults_are_raised(distributions: Distributions) -> None:
-    """A plugin's author sees the traceback at once: of the plugin, or of what was broken."""
+def test_with_dev_errors_are_raised(distributions: Distributions) -> None:
+    """Tests of a plugin show the traceback of an exception in the plugin."""
     distributions.add("bad", {"bad": "bad_plugin"}, {"bad_plugin.py": "raise SystemExit(3)"})
 
     with pytest.raises(SystemExit):
@@ -849,7 +847,7 @@ def test_with_dev_faults_are_raised(distributions: Distributions) -> None:
 def test_hook_calls_can_be_traced(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Each with its result and how long it took."""
+    """Each call is printed with its result and its duration."""
     monkeypatch.setenv("TBCORE_TRACE_HOOKS", "1")
     plugin = make_plugin(is_active=lambda: True, routes=lambda: 1 / 0)
 
@@ -879,7 +877,7 @@ def run_plugins_command(
 
 
 def test_the_list_of_plugins_has_good_and_bad_ones(distributions: Distributions) -> None:
-    """With where they come from, their addresses, and what is wrong."""
+    """Plugins are listed with their distributions, routes and errors."""
     distributions.add(
         "tbcore-good", {"good": "good_plugin"}, {"good_plugin.py": GOOD}, version="2.0"
     )
@@ -914,11 +912,11 @@ def test_the_list_of_plugins_has_good_and_bad_ones(distributions: Distributions)
     assert plugins["bad"]["reason"] == "plugin 'bad' failed: SystemExit: 3"
 
 
-def test_of_a_named_plugin_the_options_are_shown(distributions: Distributions) -> None:
-    """With what they are set to; the whole list has their names, and what will go."""
+def test_options_of_a_named_plugin_are_listed(distributions: Distributions) -> None:
+    """Options have their values; the list of all plugins has only their names."""
     declared = 'PluginInfo(title="Good", options=[Option("size", default=10, help="Rows.")]'
     source = GOOD.replace("PluginInfo, ", "Option, PluginInfo, ")
-    # An import of the plugin that uses an old name; there is none in the core just now.
+    # The plugin reports a deprecated name itself, since the core has none at present.
     source += "from tbcore.plugin_stats import warn_deprecated; warn_deprecated('Old', 'use New')"
     distributions.add(
         "tbcore-good",
@@ -938,8 +936,8 @@ def test_of_a_named_plugin_the_options_are_shown(distributions: Distributions) -
     assert refused.stderr == ("tbcore: TBCORE_SET_GOOD_SIZE: 'x' is not valid; expected an int\n")
 
 
-def test_an_empty_list_says_that_none_was_asked_for(distributions: Distributions) -> None:
-    """Somebody may have set the variable long ago."""
+def test_an_empty_list_has_the_variable_as_the_reason(distributions: Distributions) -> None:
+    """The user may have forgotten the variable."""
     distributions.add("tbcore-good", {"good": "good_plugin"}, {"good_plugin.py": GOOD})
 
     listing = run_plugins_command(distributions.folder, only="")
@@ -950,10 +948,10 @@ def test_an_empty_list_says_that_none_was_asked_for(distributions: Distributions
     assert "    not in the variable TBCORE_PLUGINS" in others
 
 
-def test_without_any_plugin_the_list_says_how_to_get_one(
+def test_without_any_plugin_the_list_has_how_to_install_them(
     distributions: Distributions, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """In text; the JSON is an empty list."""
+    """The hint is in the text only; the JSON is an empty list."""
     from tbcore.cli import main
 
     assert main(["plugins"]) == 0

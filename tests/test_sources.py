@@ -1,4 +1,4 @@
-"""Plugins from folders: files, packages and distributions that nobody has installed."""
+"""Plugins in folders: files, packages and distributions that are not installed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def write(folder: Path, files: dict[str, str]) -> Path:
 
 @pytest.fixture(autouse=True)
 def _forget_modules() -> Iterator[None]:
-    """Modules of one test are not those of the next."""
+    """Removes the modules of a test, so that the next one imports its own."""
     before = set(sys.modules)
     yield
     for name in set(sys.modules) - before:
@@ -54,7 +54,7 @@ def _forget_modules() -> Iterator[None]:
 
 
 def load(folder: Path) -> dict[str, LoadedPlugin]:
-    """Those of the folder, by name."""
+    """The plugins in a folder, by name."""
     plugins = load_plugins(folders=[str(folder)])
     return {p.name: p for p in plugins if p.source and not p.source.is_installed}
 
@@ -77,10 +77,10 @@ def load(folder: Path) -> dict[str, LoadedPlugin]:
         ],
     ],
 )  # fmt: skip
-def test_a_plugin_runs_from_where_it_lies(
+def test_a_plugin_works_without_being_installed(
     tmp_path: Path, files: dict[str, str], folder: str
 ) -> None:
-    """A file with its ES module beside it, a package, a distribution, alone or among others."""
+    """A plugin may be a file with its ES module, a package or a distribution."""
     write(tmp_path / "plugins", files)
     path = list(sys.path)
     client = make_client(
@@ -94,8 +94,8 @@ def test_a_plugin_runs_from_where_it_lies(
     assert sys.path == path
 
 
-def test_of_a_folder_only_the_files_of_a_plugin_are_served(tmp_path: Path) -> None:
-    """Those whose names begin like that of the file."""
+def test_only_files_of_the_plugin_are_served(tmp_path: Path) -> None:
+    """For a plugin that is a single file these have its name with another extension."""
     files = {
         "mine.py": PLUGIN,
         "mine.js": "1",
@@ -111,8 +111,8 @@ def test_of_a_folder_only_the_files_of_a_plugin_are_served(tmp_path: Path) -> No
         assert client.get(f"static/plugins/mine/{name}").status_code == 404
 
 
-def test_a_file_may_be_called_as_a_module_of_python(tmp_path: Path) -> None:
-    """It is no module of that name for anybody else."""
+def test_a_file_may_have_the_name_of_a_module_of_python(tmp_path: Path) -> None:
+    """Python's module of that name can still be imported."""
     plugins = load(write(tmp_path, {"profile.py": PLUGIN, "random.py": PLUGIN}))
     assert {name: p.error for name, p in plugins.items()} == {"profile": None, "random": None}
     import random
@@ -137,14 +137,16 @@ def test_a_file_may_be_called_as_a_module_of_python(tmp_path: Path) -> None:
         ({"click/__init__.py": PLUGIN}, "the module 'click' of .* has the name of"),
     ],
 )  # fmt: skip
-def test_a_broken_one_costs_only_itself(tmp_path: Path, files: dict[str, str], reason: str) -> None:
-    """The reason names it, and what else is in the folder works."""
+def test_a_broken_plugin_does_not_affect_others(
+    tmp_path: Path, files: dict[str, str], reason: str
+) -> None:
+    """The error names the plugin, and others in the folder work."""
     import re
 
     plugins = load(write(tmp_path, {**files, "mine.py": PLUGIN}))
     broken = [plugin for plugin in plugins.values() if plugin.error]
     if reason.startswith("plugin 'mine'"):
-        # Both have the name; the one that comes first is told of the other.
+        # Both plugins have the name, so one of them has an error about the other.
         assert any(
             re.match(reason, str(p.error)) or "is defined by" in str(p.error) for p in broken
         )
@@ -154,16 +156,16 @@ def test_a_broken_one_costs_only_itself(tmp_path: Path, files: dict[str, str], r
     assert plugins["mine"].error is None
 
 
-def test_what_is_no_plugin_is_left_alone(tmp_path: Path) -> None:
-    """Helpers, tests, hidden and empty folders, other files."""
+def test_other_files_are_ignored(tmp_path: Path) -> None:
+    """Helpers, tests, hidden and empty folders, and files of other types are not plugins."""
     names = ("_helper.py", ".hidden.py", "test_mine.py", "conftest.py", "tests/test_x.py", "a.txt")
     folder = write(tmp_path, dict.fromkeys(names, "raise SystemExit"))
     assert in_folder(folder) == []
     assert in_folder(tmp_path / "nowhere") == []
 
 
-def test_a_folder_wins_over_what_is_installed(tmp_path: Path) -> None:
-    """And says so; between two of one folder the first is used."""
+def test_a_folder_takes_precedence_over_installed_plugins(tmp_path: Path) -> None:
+    """The installed plugin is off, with the reason. Of two in one folder the first is used."""
     files = {"mine.py": PLUGIN, "mine/__init__.py": PLUGIN}
     plugins = load_plugins(folders=[str(write(tmp_path, files))])
     [first, second] = [p for p in plugins if p.name == "mine"]
@@ -183,8 +185,8 @@ def test_a_folder_wins_over_what_is_installed(tmp_path: Path) -> None:
     )
 
 
-def test_the_command_line_loads_and_lists_them(tmp_path: Path) -> None:
-    """With the option, and with a clear line for a folder that is none."""
+def test_plugins_dir_on_the_command_line(tmp_path: Path) -> None:
+    """`tbcore plugins` lists the plugins, and an invalid folder is an error."""
     write(tmp_path, {"here/mine.py": PLUGIN, "here/bad.py": "1 / 0"})
 
     def tbcore(*arguments: str) -> tuple[str, str]:
@@ -205,7 +207,7 @@ def test_the_command_line_loads_and_lists_them(tmp_path: Path) -> None:
 
 
 def test_hooks_of_a_file_read_the_data(tmp_path: Path) -> None:
-    """As those of any plugin."""
+    """Hooks of a single file work like those of any plugin."""
     source = """
 from starlette.routing import Route
 from tbcore import PluginInfo, hookimpl

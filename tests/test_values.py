@@ -1,4 +1,4 @@
-"""Decoders of summary formats: what is on disk on one side, what it means on the other."""
+"""Decoders of summary values: messages, and the values they are decoded to."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def rows_value(rows: Any) -> Summary.Value:
 
 
 def listed(histogram: values.HistogramValue) -> tuple[Any, ...]:
-    """The same with lists in place of arrays, so that it can be compared."""
+    """The histogram with lists instead of arrays, for comparison."""
     assert histogram.bucket_limit.dtype == histogram.bucket.dtype == np.float64
     return (*histogram[:5], histogram.bucket_limit.tolist(), histogram.bucket.tolist())
 
@@ -61,7 +61,7 @@ def listed(histogram: values.HistogramValue) -> tuple[Any, ...]:
 def test_a_scalar_tensor_of_each_type(
     dtype: str, number: float, expected: float, content: bool
 ) -> None:
-    """The number is exact, and integers stay integers."""
+    """The number is exact, and an integer stays an integer."""
     decoded = values.scalar(summaries.scalar("a", number, dtype=dtype, content=content))
 
     assert decoded == expected
@@ -70,12 +70,12 @@ def test_a_scalar_tensor_of_each_type(
 
 @pytest.mark.parametrize("dtype", [None, "float32", "float64", "float16", "bfloat16"])
 def test_a_nan_stays_one(dtype: str | None) -> None:
-    """In either form and each float type."""
+    """NaN is decoded in both forms and all float types."""
     assert math.isnan(values.scalar(summaries.scalar("a", math.nan, dtype=dtype)))
 
 
 def test_a_simple_value_is_its_float32_widened() -> None:
-    """No digits are made up or lost."""
+    """The result is the float32 widened to float64."""
     assert values.scalar(summaries.scalar("a", 0.1)) == 0.10000000149011612
 
 
@@ -88,7 +88,7 @@ def test_a_scalar_tensor_with_and_without_a_shape(shape: bool) -> None:
 
 
 def test_one_element_of_any_rank_is_a_scalar() -> None:
-    """As writers that log arrays of one number mean it."""
+    """Some writers log a scalar as an array with one element."""
     assert values.scalar(summaries.tensor("a", [[[7]]], dtype="int64")) == 7
 
 
@@ -103,8 +103,8 @@ def test_one_element_of_any_rank_is_a_scalar() -> None:
         (summaries.metadata_only("a", "hparams"), "it has no value"),
     ],
 )
-def test_what_is_no_scalar_is_refused_with_what_it_is(value: Summary.Value, message: str) -> None:
-    """The error says which tag and what was found."""
+def test_other_values_are_not_scalars(value: Summary.Value, message: str) -> None:
+    """The error has the tag and what was found."""
     with pytest.raises(DecodeError) as caught:
         values.scalar(value)
 
@@ -113,7 +113,7 @@ def test_what_is_no_scalar_is_refused_with_what_it_is(value: Summary.Value, mess
 
 
 def test_a_stored_histogram_is_returned_unchanged() -> None:
-    """Doubles as they are on disk; DBL_MAX is a number like others."""
+    """The doubles are those on disk, including DBL_MAX."""
     value = histo(
         min=-0.66, max=0.44, num=8.0, sum=-0.8, sum_squares=0.73,
         bucket_limit=[-0.68, -0.62, 0.42, 0.47, LARGEST], bucket=[0.0, 1.0, 5.0, 2.0, 0.0],
@@ -130,17 +130,17 @@ def test_a_stored_histogram_is_returned_unchanged() -> None:
     [
         ([[0, 1, 2], [1, 2, 0], [2, 3, 5]], (0, 3, 7, 13.5, 31.75, [1, 2, 3], [2, 0, 5])),
         ([], (0, 0, 0, 0, 0, [], [])),
-        # All samples equal, as TensorFlow 2 writes it: width zero, all in the last bucket.
+        # TensorFlow 2 logs equal samples with buckets of width 0, all of them in the last one.
         ([[5, 5, 0], [5, 5, 0], [5, 5, 4]], (5, 5, 4, 20, 100, [5, 5, 5], [0, 0, 4])),
     ],
 )
 def test_a_histogram_from_rows(rows: list[list[float]], expected: tuple[Any, ...]) -> None:
-    """Sums are estimated from the middles of the buckets."""
+    """Sums are estimated from the centres of the buckets."""
     assert listed(values.histogram(rows_value(rows))) == expected
 
 
-def test_estimates_beyond_all_numbers_are_infinite(recwarn: pytest.WarningsRecorder) -> None:
-    """Without a word on the stderr of a server."""
+def test_estimates_may_overflow(recwarn: pytest.WarningsRecorder) -> None:
+    """They become infinite or NaN without a warning of numpy."""
     histogram = values.histogram(rows_value([[1e308, 1.5e308, 1e300], [-math.inf, math.inf, 1]]))
 
     assert (histogram.sum_squares, histogram.num) == (pytest.approx(math.nan, nan_ok=True), 1e300)
@@ -159,7 +159,7 @@ def test_estimates_beyond_all_numbers_are_infinite(recwarn: pytest.WarningsRecor
         ),
         (histo(min=5, max=5, bucket_limit=[4.9, 5.39, LARGEST], bucket=[0, 1, 0]), [[5, 5, 1]]),
         (histo(min=0, max=10, bucket_limit=[10], bucket=[100]), [[0, 10, 100]]),
-        # An empty bucket between others stays.
+        # An empty bucket between others is kept.
         (
             histo(min=1, max=3, bucket_limit=[1, 2, 3, LARGEST], bucket=[1, 0, 1, 0]),
             [[1, 1, 1], [1, 2, 0], [2, 3, 1]],
@@ -171,7 +171,7 @@ def test_estimates_beyond_all_numbers_are_infinite(recwarn: pytest.WarningsRecor
     ],
 )  # fmt: skip
 def test_buckets_as_a_table(value: Summary.Value, expected: list[list[float]]) -> None:
-    """Left edge, right edge, count; float64, so edges are not rounded."""
+    """The columns are left edge, right edge and count; they are float64, so edges are exact."""
     table = values.bucket_table(value)
 
     assert table.dtype == np.float64
@@ -179,8 +179,8 @@ def test_buckets_as_a_table(value: Summary.Value, expected: list[list[float]]) -
     assert table.tolist() == expected
 
 
-def test_buckets_equal_those_that_tensorboard_makes() -> None:
-    """On random histograms, but for TensorBoard's rounding to float32."""
+def test_buckets_equal_those_of_tensorboard() -> None:
+    """Random histograms have the same buckets, except for TensorBoard's rounding to float32."""
     data_compat = pytest.importorskip(
         "tensorboard.data_compat", reason="tensorboard is not installed"
     )
@@ -200,8 +200,8 @@ def test_buckets_equal_those_that_tensorboard_makes() -> None:
         assert np.array_equal(values.bucket_table(value).astype(np.float32), expected)
 
 
-def test_a_histogram_of_the_test_writer_means_its_samples_in_both_forms() -> None:
-    """Counts add up and edges enclose the samples."""
+def test_a_histogram_of_the_test_writer_describes_its_samples() -> None:
+    """In both forms the counts add up, and the edges enclose the samples."""
     samples = [0.5, 1.5, 1.5, 4.0]
     for as_tensor in (False, True):
         decoded = values.histogram(summaries.histogram("h", samples, as_tensor=as_tensor))
@@ -219,16 +219,16 @@ def test_a_histogram_of_the_test_writer_means_its_samples_in_both_forms() -> Non
         (summaries.scalar("h", 1.0), "its field is simple_value"),
     ],
 )
-def test_what_is_no_histogram_is_refused(value: Summary.Value, message: str) -> None:
-    """By both decoders."""
+def test_other_values_are_not_histograms(value: Summary.Value, message: str) -> None:
+    """Both decoders raise DecodeError."""
     for decode in (values.histogram, values.bucket_table):
         with pytest.raises(DecodeError) as caught:
             decode(value)
         assert message in str(caught.value)
 
 
-def test_one_element_repeated_to_a_huge_shape_costs_no_memory() -> None:
-    """A shape is a claim; a few repeated rows are what writers really do."""
+def test_one_element_repeated_to_a_huge_shape_is_an_error() -> None:
+    """The array would need much memory. A few repeated rows are valid, since writers log them."""
     value = summaries.tensor("h", [[0.0]], dtype="float64", plugin_name="histograms")
     dims = value.tensor.tensor_shape.dim
     dims[0].size, dims[1].size = 30, 3
@@ -245,7 +245,7 @@ def test_one_element_repeated_to_a_huge_shape_costs_no_memory() -> None:
 
 
 def test_an_image_in_both_forms() -> None:
-    """The field holds one, a tensor several; the bytes are the writer's."""
+    """The field has one image, a tensor several; the bytes are unchanged."""
     first, second = summaries.png(3, 2), summaries.png(3, 2, (0, 0, 9))
 
     assert values.image(summaries.image("i", first)) == (3, 2, [first])
@@ -268,14 +268,14 @@ def test_an_image_in_both_forms() -> None:
         summaries.scalar("i", 1.0),
     ],
 )
-def test_what_is_no_image_is_refused(value: Summary.Value) -> None:
-    """Also a size that is no number."""
+def test_other_values_are_not_images(value: Summary.Value) -> None:
+    """An image whose size is not a number is an error, too."""
     with pytest.raises(DecodeError, match="'i'"):
         values.image(value)
 
 
 def test_audio_in_both_forms() -> None:
-    """The field names its type, a tensor's metadata says WAV or nothing."""
+    """The content type is in the field; for a tensor it depends on the metadata."""
     clip = summaries.wav([0.0, 0.5])
 
     assert values.audio(summaries.audio("a", clip, content_type="audio/x")) == (
@@ -287,7 +287,7 @@ def test_audio_in_both_forms() -> None:
 
 
 def test_audio_whose_metadata_came_earlier() -> None:
-    """Metadata stays on the first value only, so the type needs it as an argument."""
+    """Only the first value has the metadata, so it is passed as an argument."""
     first = summaries.audio("a", b"clip", as_tensor=True)
     later = Summary.Value(tag="a", tensor=first.tensor)
 
@@ -300,31 +300,31 @@ def test_audio_whose_metadata_came_earlier() -> None:
     [
         (b"\x10\x0b", "audio/wav"),
         (b"\x08\x00\x10\x0b\x18\x01", "audio/wav"),
-        (b"\x10\x8b\x00", "audio/wav"),  # a varint with a byte to spare
+        (b"\x10\x8b\x00", "audio/wav"),  # a varint with one byte more than necessary
         (b"\x10\x00", "application/octet-stream"),
         (b"", "application/octet-stream"),
         (b"\x10", "application/octet-stream"),
         (b"\x0b\x0b\x10\x0b", "application/octet-stream"),
         (b"\xff\xff\xff\xff", "application/octet-stream"),
-        (b"\xff" * 1_000_000, "application/octet-stream"),  # a number that would take minutes
+        (b"\xff" * 1_000_000, "application/octet-stream"),  # a varint that would take minutes
     ],
     ids=lambda value: repr(value[:20]),
 )
 def test_the_encoding_in_audio_metadata(content: bytes, expected: str) -> None:
-    """Only a well-formed field 2 with the value 11 says WAV."""
+    """Only a valid field 2 with the value 11 means WAV."""
     value = summaries.string_tensor("a", [b"clip"], plugin_name="audio", plugin_content=content)
 
     assert values.audio(value) == (expected, [(b"clip", "")])
 
 
-def test_audio_of_another_shape_is_refused() -> None:
-    """Rows need two columns."""
+def test_audio_of_another_shape_is_an_error() -> None:
+    """Rows must have two columns."""
     with pytest.raises(DecodeError, match=r"shape \(1, 3\)"):
         values.audio(summaries.string_tensor("a", [b"", b"", b""], shape=(1, 3)))
 
 
 def test_text_keeps_its_shape() -> None:
-    """One string, a list and a table; bytes that are no UTF-8 are replaced."""
+    """A string, a list and a table keep their shapes; bytes that are not UTF-8 are replaced."""
     assert values.text(summaries.text("t", "één")).item() == "één"
     assert values.text(summaries.text("t", ["a", "b"])).tolist() == ["a", "b"]
     assert values.text(summaries.text("t", [["a", "b"], ["c", "d"]])).tolist() == [
@@ -342,7 +342,7 @@ def test_text_keeps_its_shape() -> None:
         values.text,
     ],
 )  # fmt: skip
-def test_bytes_of_no_summary_are_refused(decode: Any) -> None:
-    """A graph that stands under a claim that asks for everything."""
+def test_bytes_of_a_graph_are_an_error(decode: Any) -> None:
+    """A claim for all data also matches graphs, which no decoder accepts."""
     with pytest.raises(DecodeError, match="3 bytes"):
         decode(b"abc")

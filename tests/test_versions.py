@@ -1,4 +1,4 @@
-"""One version number for everything in the repository, and plugins that ask for it."""
+"""The version numbers of all packages in the repository agree."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ PLUGINS = sorted(path.parent for path in REPOSITORY.glob("plugins/*/pyproject.to
 
 
 def compatible(version: str) -> str:
-    """The versions that work with this one: those that share its first two numbers."""
+    """The range of compatible versions, which have the same first two numbers."""
     major, minor = map(int, version.split(".")[:2])
     return f">={major}.{minor},<{major}.{minor + 1}"
 
 
-def test_the_package_says_the_version_of_its_distribution() -> None:
+def test_the_package_has_the_version_of_its_distribution() -> None:
     """`tbcore --version` and the page show what pip shows."""
     assert tbcore.__version__ == CORE["version"]
 
 
 @pytest.mark.parametrize("folder", PLUGINS, ids=lambda folder: folder.name)
-def test_a_plugin_has_the_version_of_the_core_and_asks_for_it(folder: Path) -> None:
-    """Installing a plugin brings a core that it works with."""
+def test_a_plugin_has_the_version_of_the_core_and_requires_it(folder: Path) -> None:
+    """Installing a plugin installs a compatible core."""
     plugin = project(folder)
 
     assert plugin["name"] == f"tbcore-{folder.name.replace('_', '-')}"
@@ -52,14 +52,14 @@ def test_a_plugin_has_the_version_of_the_core_and_asks_for_it(folder: Path) -> N
     assert list(plugin["entry-points"]["tbcore.plugins"]) == [folder.name]
 
 
-def test_the_extra_named_all_brings_every_plugin() -> None:
-    """`tbcore-server[all]` leaves none out."""
+def test_the_extra_all_has_every_plugin() -> None:
+    """`tbcore-server[all]` installs all plugins."""
     wanted = [f"{project(folder)['name']}{compatible(CORE['version'])}" for folder in PLUGINS]
     assert sorted(CORE["optional-dependencies"]["all"]) == sorted(wanted)
 
 
-def test_the_changelog_speaks_of_this_version() -> None:
-    """The newest section is the one of the version that is being made."""
+def test_the_changelog_has_this_version() -> None:
+    """The newest section is about the present version."""
     changelog = (REPOSITORY / "CHANGELOG.md").read_text(encoding="utf-8")
     headings = re.findall(r"^## Version (\S+)", changelog, re.MULTILINE)
     assert headings[0] == CORE["version"]
