@@ -92,7 +92,7 @@ class Decoder:
         self._row_template: RowTemplate | None = None
         self._num_small = 0
         """Small blocks accepted in this file since the last large one."""
-        self._first_round = tuning.first_round_records
+        self._first_round = tuning.min_round_records
         """Records in the first round: more after files in which no cycle was found."""
         self._cycles: dict[int, tuple[NDArray[np.int64], int]] = {}
         """Layout number to the cycle in which the layout was last seen, and its index there."""
@@ -100,8 +100,9 @@ class Decoder:
     def next_piece_bytes(self) -> int:
         """The maximum size of the next piece, in bytes. May replace the buffer by a larger one."""
         tuning = self.tuning
-        if self._references.is_wide(tuning.min_reference_rows, tuning.rows_per_column) or (
-            self._scalars.is_wide(tuning.min_scalar_rows, tuning.rows_per_column)
+        min_rows = tuning.min_rows_per_column
+        if self._references.is_wide(tuning.min_reference_rows_to_grow, min_rows) or (
+            self._scalars.is_wide(tuning.min_scalar_rows_to_grow, min_rows)
         ):
             self._growth = _GROWTH
         piece_bytes = tuning.piece_bytes * self._growth
@@ -143,10 +144,10 @@ class Decoder:
             if template is not None and num_rows:  # 1
                 yield template.batch(self.buffer, position, num_rows, base)
                 position += num_rows * template.row_bytes
-                is_large = num_rows * template.num_records >= self.tuning.large_block_records
+                is_large = num_rows * template.num_records >= self.tuning.min_large_block_records
                 self._num_small = 0 if is_large else self._num_small + 1
-                if num_rows >= self.tuning.regular_block_rows:
-                    limit = self._first_round = self.tuning.first_round_records
+                if num_rows >= self.tuning.min_regular_block_rows:
+                    limit = self._first_round = self.tuning.min_round_records
                 if not at_end and size - position < template.row_bytes:
                     # Then the next piece begins with a row, and continues with this template.
                     return PieceEnd(position, "incomplete")
@@ -177,7 +178,7 @@ class Decoder:
                 return PieceEnd(position, frames.stop)
             self._row_template = self._find_row_template(numbers)  # 4
             num_rows = self._count_rows(position, size)
-            limit = min(limit * 4, self.tuning.last_round_records * self._growth)
+            limit = min(limit * 4, self.tuning.max_round_records * self._growth)
             # What follows is probably as irregular, even in another file.
             self._first_round = limit
 
@@ -202,7 +203,7 @@ class Decoder:
     def _min_block(self) -> int:
         """Records that a block must have at least. A block has a fixed cost, so small ones, if they
         come again and again, are slower than rounds."""
-        return self.tuning.large_block_records if self._num_small >= _MAX_SMALL_BLOCKS else 0
+        return self.tuning.min_large_block_records if self._num_small >= _MAX_SMALL_BLOCKS else 0
 
     def _find_row_template(self, numbers: NDArray[np.int64]) -> RowTemplate | None:
         """The template of the cycle that records with these layouts end with, if there is one."""
@@ -232,7 +233,7 @@ class Decoder:
         self._row_template = None
         attempts = 0
         for i in range(
-            min(len(frames.starts), self.tuning.first_round_records) if self._cycles else 0
+            min(len(frames.starts), self.tuning.min_round_records) if self._cycles else 0
         ):
             start = int(frames.starts[i])
             begin = start + HEADER_BYTES

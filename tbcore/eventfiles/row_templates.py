@@ -172,7 +172,7 @@ class RowTemplate:
         #    these rows are not read again.
         # 2. In a small block, or in the first slice with an error, find the damaged record.
         first = 0
-        if num_rows >= self._tuning.strided_block_rows:  # 1
+        if num_rows >= self._tuning.min_strided_block_rows:  # 1
             row_bytes = self.row_bytes
             end = start + num_rows * row_bytes
             fields = [

@@ -35,16 +35,16 @@ SCALARS_METADATA = SummaryMetadata(
 
 SMALL = Tuning(
     probe_records=4,
-    first_round_records=5,
-    last_round_records=80,
+    min_round_records=5,
+    max_round_records=80,
     min_records_to_batch=2,
-    regular_block_rows=3,
-    large_block_records=12,
-    strided_block_rows=4,
+    min_regular_block_rows=3,
+    min_large_block_records=12,
+    min_strided_block_rows=4,
     check_slice_bytes=200,
     compare_tile_bytes=120,
-    min_reference_rows=3,
-    min_scalar_rows=8,
+    min_reference_rows_to_grow=3,
+    min_scalar_rows_to_grow=8,
 )
 """Rounds, slices and blocks so small that short streams cross all their bounds."""
 
@@ -343,7 +343,7 @@ def test_pieces_are_larger_where_few_rows_of_a_tag_are_near_each_other(
     grows: bool,
 ) -> None:
     """There is a cost to each tag of a piece; what comes in periods knows none."""
-    tuning = replace(SMALL, piece_bytes=12_000, rows_per_column=8, min_scalar_rows=150)
+    tuning = replace(SMALL, piece_bytes=12_000, min_rows_per_column=8, min_scalar_rows_to_grow=150)
     rng = np.random.default_rng(0)
     order = np.arange(2000) if is_regular else rng.permutation(2000)
     payloads = []
@@ -701,7 +701,7 @@ def test_a_suffix_may_come_after_a_part_of_a_period(tmp_path: Path, num_before: 
             cycles.append(record_bytes(event.SerializeToString()))
     before = b"".join(cycles[:num_before])
     files = [alike(0), alike(1), b"".join(cycles * 8), before + alike(2)]
-    assert_equal_files(tmp_path, files, replace(SMALL, first_round_records=16))
+    assert_equal_files(tmp_path, files, replace(SMALL, min_round_records=16))
 
 
 def test_files_may_begin_in_different_ways(tmp_path: Path, suffixes_used: list[int]) -> None:
