@@ -150,7 +150,9 @@ def test_axes_and_tails_are_kept_in_the_address(page_of: Any) -> None:
     wait_for_bands(page, "layer1/weights")
     page.get_by_text("Relative", exact=True).click()
     name = card("layer1/weights")
-    page.wait_for_function("(name) => tb.label(name).includes('by relative from 0 s')", arg=name)
+    page.wait_for_function(
+        "(name) => tb.label(name).includes('by relative time from 0 s')", arg=name
+    )
     page.get_by_text("Without tails", exact=True).click()
     page.wait_for_function(
         "() => location.hash.includes('distributions.x=relative') && "

@@ -68,7 +68,7 @@ export function Text({ host, entry, url, run, tag, found, label, expanded, onBro
       ${!expanded &&
       (isLong || isOpen) &&
       html`<button type="button" class="tb-button" aria-expanded=${isOpen} onClick=${() => setOpen(!isOpen)}>${isOpen ? "Show less" : "Show all"}</button>`}
-      ${all === null && entry.is_cut && show !== "changes" && html`<button type="button" class="tb-button" onClick=${load}>Load all of ${plural(entry.length, "character")}</button>`}
+      ${all === null && entry.is_cut && show !== "changes" && html`<button type="button" class="tb-button" onClick=${load}>Load all ${plural(entry.length, "character")}</button>`}
       ${notesOf(entry, show, all !== null).map((note) => html`<span class="tb-dim" key=${note}>${note}</span>`)}
       <span class="text-copied" role="status">${isCopied ? "Copied" : ""}</span>
       <button type="button" class="tb-icon-button" aria-label="Copy: ${label}" title="Copy the text" onClick=${onCopy}><${Icon} name=${isCopied ? "check" : "copy"} /></button>
