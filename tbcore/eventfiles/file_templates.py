@@ -1,10 +1,13 @@
-"""File templates: what is the same in many short files, as far as their end.
+"""File templates: decode the rest of a file with one comparison, because many files are alike.
 
-The runs of a sweep log the same tags at the same steps. Their files are short, too short for their
-records to be gathered by the million, but they are alike from some record near their beginning on:
-all bytes are equal there except wall times, steps, values and checksums. Such a template is
-compared as a whole, and its numbers are taken out of it with one indexing for each kind. Many runs
-are stopped early: their templates are what a longer one begins with.
+The runs of a sweep log the same tags at the same steps. From one of the first records on, their
+files differ only in wall times, steps, values and checksums. A *file template* describes such a
+rest of a file, up to its end: all its constant bytes are compared at once, and all its numbers are
+gathered by one indexing operation.
+
+Many runs of a sweep are stopped early, so their files are as long as some part of another one. What
+is learnt is therefore a *record sequence*. Its templates are the beginnings that end where a file
+ended.
 """
 
 from __future__ import annotations
@@ -37,66 +40,82 @@ from tbcore.eventfiles.layouts import (
     Layout,
     LayoutCache,
     as_value_column,
+    constant_mask,
     decode_steps,
     learn,
-    constant_mask,
 )
 from tbcore.eventfiles.proto.event_pb2 import Event
 
-_NUM_STARTS = 8
-"""Records with which a template may begin: what differs between runs stands before."""
-_MIN_RECORDS = 16
+_MAX_START_INDEX = 8
+"""A template starts at one of the first records of a file, before the one with this index. Records
+before the start may differ between runs: they hold hyperparameters, for example."""
+_MIN_TEMPLATE_RECORDS = 16
+"""Records of the shortest template."""
 _MAX_SEQUENCES = 16
-_MAX_SEQUENCE_BYTES = 1 << 20
-"""Of the files that all sequences stand for but the last one: they take several times as much."""
+"""Record sequences that are cached."""
+_MAX_OLDER_SEQUENCE_BYTES = 1 << 20
+"""Total length of the cached sequences except the newest, in bytes of the files. They take several
+times as much memory."""
 _MAX_TEMPLATES = 1024
-_MAX_SEEN = 1 << 14
-_FREE_SEQUENCES = 8
-_FILES_PER_SEQUENCE = 8
-"""Learning a sequence takes as long as some files do without: it is not gone on with where few
-files turn out to be alike."""
+"""File templates that are cached."""
+_MAX_SEEN_KEYS = 1 << 14
+"""Keys of files that are remembered, so that another file with the same key is recognized."""
+_INITIAL_LEARNING_BUDGET = 8
+"""Attempts to learn a sequence, before any file has matched a template. An attempt takes as long as
+decoding some files without a template, so there are only a few if few files are alike."""
+_MATCHES_PER_ATTEMPT = 8
+"""Files that must match a template to add one attempt to the learning budget."""
 
 _wall_time_at = struct.Struct("<d").unpack_from
 
 
-class _Values(NamedTuple):
-    """Where the values of a sequence are, in the order written. Offsets are from its beginning."""
+class _ValueOffsets(NamedTuple):
+    """Where the values of a record sequence are; all arrays have shape (num_values,).
+
+    Offsets are in bytes from the start of the sequence.
+    """
 
     column: NDArray[np.int64]
-    """Number of the tag and field."""
+    """Index of the value's tag and field."""
     position: NDArray[np.int64]
+    """Offset of the record, plus index of the value in its event."""
     wall_time: NDArray[np.int64]
+    """Offset of the wall time."""
     step: NDArray[np.int64]
+    """Offset of the step."""
     step_mask: NDArray[np.uint64]
-    """Of the word at the step, the bits that are its varint's."""
+    """A mask for the word at the step, which keeps the bytes of its varint."""
     number: NDArray[np.int64]
+    """Offset of the number."""
 
-    def at(self, places: Any) -> _Values:
-        """Those at these places, or in this slice."""
-        return _Values._make(array[places] for array in self)
+    def picked(self, rows: NDArray[np.int64] | slice) -> _ValueOffsets:
+        """The offsets of the values with these indices."""
+        return _ValueOffsets._make(array[rows] for array in self)
 
 
 class RecordSequence:
-    """Scalars that follow each other, each at its place, as files have them up to their end."""
+    """Scalars that follow each other, each at a fixed offset, up to the end of some file."""
 
     def __init__(self, layouts: Sequence[Layout], version: FileVersion | None) -> None:
-        """With a `version` the first layout is that of its event, and has no values."""
+        """`layouts` are those of the records. With a `version`, the first record is the event with
+        the file version, and its layout has no values."""
         self.layouts = layouts
         self.version = version
         lengths = np.array([layout.offsets.length for layout in layouts], np.int64)
         ends = np.cumsum(lengths + FRAME_BYTES)
         self.first_length = int(lengths[0])
-        """Of the first record's payload."""
+        """Payload length of the first record, in bytes."""
         self.num_bytes = int(ends[-1])
-        self._ends = {end: count for count, end in enumerate(ends.tolist(), 1)}
-        """Of the records, with how many there are until then."""
+        self._num_records_before = {end: count for count, end in enumerate(ends.tolist(), 1)}
+        """Offset after each record to the number of records before that offset."""
         self._starts, self._lengths = ends - lengths - FRAME_BYTES, lengths
         self._set_words(layouts)
         self._set_values(layouts, self._starts.tolist())
 
     def _set_words(self, layouts: Sequence[Layout]) -> None:
+        """Sets the constant bytes of all records and their mask, as words padded with zeros."""
         parts: dict[Layout, tuple[bytes, bytes]] = {}
-        """Constants and mask of a record; most layouts occur again and again."""
+        """Constant bytes and mask of a record. Most layouts occur many times."""
         for layout in layouts:
             if layout in parts:
                 continue
@@ -111,24 +130,25 @@ class RecordSequence:
         self._constants, self._mask = (np.frombuffer(text, "<u8") for text in texts)
 
     def _set_values(self, layouts: Sequence[Layout], starts: Sequence[int]) -> None:
-        numbers: dict[tuple[str, str, bool], int] = {}
+        """Sets the offsets of all values in the order written, and the columns they belong to."""
+        columns: dict[tuple[str, str, bool], int] = {}
         self._metadata: dict[int, tuple[int, bytes]] = {}
-        """By column, with the number of the value."""
+        """Column to the index of its first value with metadata, and the SummaryMetadata."""
         rows: list[tuple[int, int, int, int, int]] = []
         for layout, start in zip(layouts, starts, strict=True):
             payload, width = start + HEADER_BYTES, layout.offsets.step_width
             pairs = zip(layout.slots, layout.offsets.values, strict=True)
             for index, (slot, (offset, _)) in enumerate(pairs):
-                column = numbers.setdefault((slot.tag, slot.field, True), len(numbers))
+                column = columns.setdefault((slot.tag, slot.field, True), len(columns))
                 if slot.metadata is not None:
                     self._metadata.setdefault(column, (len(rows), slot.metadata))
                 rows.append((column, start + index, payload, width, payload + offset))
-        [self._form] = {form for layout in layouts for _, form in layout.offsets.values}
-        self._keys = list(numbers)
-        """Of each column, as of TableLayout, in the order of their first values."""
+        [self._dtype] = {dtype for layout in layouts for _, dtype in layout.offsets.values}
+        self._keys = list(columns)
+        """Tag, field and scalar-or-not of each column, as in `TableLayout.of`."""
         column, position, payload, width, number = np.array(rows, np.int64).T.copy()
         self._step_width = max(int(width.max()), 1)
-        self._values = _Values(
+        self._values = _ValueOffsets(
             column,
             position,
             payload + WALL_TIME_OFFSET,
@@ -138,35 +158,38 @@ class RecordSequence:
         )
 
     def template(self, num_bytes: int) -> FileTemplate | None:
-        """What files have that end after so many bytes of it; None where no record ends."""
-        num_records = self._ends.get(num_bytes, 0)
-        if num_records < _MIN_RECORDS:
+        """The template of files that end after the first `num_bytes` of this sequence.
+
+        Returns None if no record ends there, or if there are too few records before.
+        """
+        num_records = self._num_records_before.get(num_bytes, 0)
+        if num_records < _MIN_TEMPLATE_RECORDS:
             return None
         num_words = -(-num_bytes // 8)
         mask = self._mask[:num_words].copy()
         if num_bytes % 8:
             mask[-1] &= FIRST_BYTES[num_bytes % 8]
         num_values = int(np.searchsorted(self._values.position, num_bytes))
-        values = self._values.at(slice(num_values))
+        values = self._values.picked(slice(num_values))
         metadata = {
-            column: found for column, found in self._metadata.items() if found[0] < num_values
+            column: first for column, first in self._metadata.items() if first[0] < num_values
         }
-        shape, order = TableLayout.of(values.column, self._keys, metadata)
+        layout, order = TableLayout.of(values.column, self._keys, metadata)
         return FileTemplate(
             num_bytes,
             self.version,
             (self._constants[:num_words] & mask).tobytes(),
             mask,
             checksum_fields(self._starts[:num_records], self._lengths[:num_records]),
-            shape,
-            values.at(order),
+            layout,
+            values.picked(order),
             self._step_width,
-            self._form,
+            self._dtype,
         )
 
 
 class FileTemplate:
-    """Scalars that follow each other up to the end of a file, each at its place."""
+    """The rest of a file, from some record on to its end: scalars, each at a fixed offset."""
 
     def __init__(
         self,
@@ -175,31 +198,36 @@ class FileTemplate:
         constants: bytes,
         mask: NDArray[np.uint64],
         checksums: ChecksumFields,
-        shape: TableLayout,
-        values: _Values,
+        layout: TableLayout,
+        values: _ValueOffsets,
         step_width: int,
-        form: str,
+        dtype: str,
     ) -> None:
-        """`values` are in the order of the rows of a table of that shape."""
+        """`values` are in the order of the rows of a table with this `layout`.
+
+        `step_width` is the width of the widest step in bytes, and `dtype` that of all numbers.
+        """
         self.num_bytes = num_bytes
         self._version = version
         self._constants, self._mask, self._checksums = constants, mask, checksums
-        self._shape = shape
+        self._layout = layout
         self._step_width = step_width
-        step_type = np.dtype("<u4" if step_width <= 4 else "<u8")
-        self._types = np.dtype("<f8"), np.dtype(form), step_type
-        places = values.wall_time, values.number, values.step
-        parts = [_bytes_at(p, t.itemsize) for p, t in zip(places, self._types, strict=True)]
-        self._bytes = np.concatenate(parts)
-        """Where they are, in the order in which they are wanted: to take bytes is several times
-        faster than to take words, which stand at odd places."""
-        self._ends = np.cumsum([len(part) for part in parts]).tolist()
-        self._step_mask = values.step_mask.astype(step_type)
+        step_dtype = np.dtype("<u4" if step_width <= 4 else "<u8")
+        self._dtypes = np.dtype("<f8"), np.dtype(dtype), step_dtype
+        """Types of wall times, numbers and steps in the file."""
+        offsets = values.wall_time, values.number, values.step
+        parts = [_byte_offsets(o, t.itemsize) for o, t in zip(offsets, self._dtypes, strict=True)]
+        self._byte_offsets = np.concatenate(parts)
+        """Offset of each byte of all wall times, then of all numbers, then of all steps. Gathering
+        bytes is several times faster than gathering words, because these are not aligned."""
+        self._part_ends = np.cumsum([len(part) for part in parts]).tolist()
+        """Where each of these three parts ends in `_byte_offsets`."""
+        self._step_mask = values.step_mask.astype(step_dtype)
         self._position = values.position
         self.num_values = len(values.position)
 
-    def is_at(self, buffer: bytearray, start: int) -> bool:
-        """Whether the bytes from `start` on are such a template, with right checksums."""
+    def matches(self, buffer: bytearray, start: int) -> bool:
+        """Whether the records from `start` on match the template and have right checksums."""
         words = np.ndarray(self._mask.shape, "<u8", buffer, start)
         if (words & self._mask).tobytes() != self._constants:
             return False
@@ -208,94 +236,106 @@ class FileTemplate:
         return is_raw_zero(np.frombuffer(records, np.uint8))
 
     def items(self, buffer: bytearray, start: int, base: int) -> Iterator[DecodedItem]:
-        """What it says; `base` is the place of the buffer's first byte in the file."""
+        """Decodes matching records at `start`; the buffer begins at offset `base` of the file."""
         if self._version is not None:
             [wall_time] = _wall_time_at(buffer, start + HEADER_BYTES + WALL_TIME_OFFSET)
             yield self._version._replace(wall_time=wall_time)
-        taken = np.ndarray((self.num_bytes,), np.uint8, buffer, start).take(self._bytes)
-        begin, middle, _ = self._ends
-        wall_time_type, value_type, step_type = self._types
-        steps: NDArray[Any] = taken[middle:].view(step_type) & self._step_mask
+        gathered = np.ndarray((self.num_bytes,), np.uint8, buffer, start).take(self._byte_offsets)
+        wall_times_end, numbers_end, _ = self._part_ends
+        wall_time_dtype, number_dtype, step_dtype = self._dtypes
+        steps: NDArray[Any] = gathered[numbers_end:].view(step_dtype) & self._step_mask
         yield Table(
-            self._shape,
+            self._layout,
             start + base,
             self._position,
             decode_steps(steps, self._step_width),
-            taken[:begin].view(wall_time_type),
-            as_value_column(taken[begin:middle].view(value_type)),
+            gathered[:wall_times_end].view(wall_time_dtype),
+            as_value_column(gathered[wall_times_end:numbers_end].view(number_dtype)),
         )
 
 
-def _bytes_at(places: NDArray[np.int64], size: int) -> NDArray[np.int64]:
-    """Of words of this size, the places of their bytes."""
-    return (places[:, None] + np.arange(size)).ravel()
+def _byte_offsets(offsets: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+    """The offset of each byte of the words of `size` bytes at these offsets."""
+    return (offsets[:, None] + np.arange(size)).ravel()
 
 
 _Key = tuple[int, int]
-"""Bytes from one of the first records of a file to its end, and the length of that record."""
+"""Bytes from the start of a record to the end of its file, and payload length of the record."""
 
 
 class FileTemplateCache:
-    """What is known of files that are alike."""
+    """The templates and sequences learnt so far. They are kept across files."""
 
     def __init__(self, *, max_values: int) -> None:
         self._max_values = max_values
-        """Of all templates that are kept: each value takes 130 to 190 bytes in them."""
+        """Values in all cached templates together: each takes 130 to 190 bytes there."""
         self._sequences: list[RecordSequence] = []
-        """The one learnt last comes first."""
+        """The newest first."""
         self._templates: dict[_Key, FileTemplate | None] = {}
-        """None for what turned out to be none."""
+        """None if files with this key have no template."""
         self._seen: set[_Key] = set()
-        self._num_learnt = self._num_found = 0
+        """Keys of files that matched no template."""
+        self._num_attempts = 0
+        """Attempts to learn a sequence."""
+        self._num_matches = 0
+        """Files that matched a template."""
 
     def find(self, buffer: bytearray, begin: int, end: int) -> tuple[int, FileTemplate] | None:
-        """A template of the file `buffer[begin:end]`, and where it begins."""
+        """A template of the rest of the file `buffer[begin:end]`, and where this rest starts.
+
+        Returns None if no known template matches.
+        """
         if not self._templates and not self._sequences:
             return None
-        for start, length in islice(_records(buffer, begin, end), _NUM_STARTS):
+        for start, length in islice(_records(buffer, begin, end), _MAX_START_INDEX):
             template = self._template((end - start, length))
-            if template is not None and template.is_at(buffer, start):
-                self._num_found += 1
+            if template is not None and template.matches(buffer, start):
+                self._num_matches += 1
                 return start, template
         return None
 
     def learn(self, buffer: bytearray, begin: int, end: int, layout_cache: LayoutCache) -> None:
-        """Takes notice of a file in which nothing was wrong; most of its layouts are in the
-        cache.
+        """Learns a sequence from the undamaged file `buffer[begin:end]`, if it promises matches.
 
-        Learns its template if another file had one as long, or one that it goes on from.
+        It does if an earlier file had the same length, or if the file begins with a known sequence
+        and continues after it. `layout_cache` has most layouts of the file.
         """
+        # Until a sequence was learnt, for each of the first records:
+        # 1. Find a known sequence that starts there, or an earlier file with the same key.
+        # 2. Learn the records from there on, if that is within the budget.
+        # 3. Cache the sequence, in place of the shorter one, and its longest template.
         if self.find(buffer, begin, end) is not None:
-            return  # Learnt from another one since.
-        starts = list(islice(_records(buffer, begin, end), _NUM_STARTS))
+            return  # A file of the same batch has taught the template.
+        starts = list(islice(_records(buffer, begin, end), _MAX_START_INDEX))
         for start, length in starts:
             key = end - start, length
             if key in self._templates:
                 continue
-            shorter = self._begun_at(buffer, start, key)
+            shorter = self._sequence_at(buffer, start, key)  # 1
             if shorter is None and key not in self._seen:
                 continue
-            if self._num_learnt > _FREE_SEQUENCES + self._num_found // _FILES_PER_SEQUENCE:
+            budget = _INITIAL_LEARNING_BUDGET + self._num_matches // _MATCHES_PER_ATTEMPT
+            if self._num_attempts > budget:  # 2
                 break
-            self._num_learnt += 1
-            sequence = _learn(buffer, start, end, layout_cache, shorter)
-            self._keep(key, sequence.template(sequence.num_bytes) if sequence else None)
+            self._num_attempts += 1
+            sequence = _learn_sequence(buffer, start, end, layout_cache, shorter)
+            self._add(key, sequence.template(sequence.num_bytes) if sequence else None)  # 3
             if sequence is not None:
                 others = [known for known in self._sequences if known is not shorter]
-                self._sequences = [sequence, *_small(others[: _MAX_SEQUENCES - 1])]
+                self._sequences = [sequence, *_within_size(others[: _MAX_SEQUENCES - 1])]
                 break
-        if len(self._seen) > _MAX_SEEN:
+        if len(self._seen) > _MAX_SEEN_KEYS:
             self._seen.clear()
         self._seen.update((end - start, length) for start, length in starts)
 
     def release_buffers(self) -> None:
-        """Lets go of what is large and soon made again."""
+        """Frees the templates. They are made again from the sequences when they are needed."""
         self._templates = {
             key: template for key, template in self._templates.items() if not template
         }
 
     def _template(self, key: _Key) -> FileTemplate | None:
-        """The template of this length: known, or what a longer one begins with."""
+        """The template for this key, from the cache or from a sequence; None if there is none."""
         if key in self._templates:
             return self._templates[key]
         num_bytes, first_length = key
@@ -303,47 +343,56 @@ class FileTemplateCache:
             if sequence.first_length == first_length:
                 template = sequence.template(num_bytes)
                 if template is not None:
-                    self._keep(key, template)
+                    self._add(key, template)
                     return template
         return None
 
-    def _begun_at(self, buffer: bytearray, start: int, key: _Key) -> RecordSequence | None:
-        """A sequence that is all there, with more behind it."""
+    def _sequence_at(self, buffer: bytearray, start: int, key: _Key) -> RecordSequence | None:
+        """A sequence that is at `start` as a whole, and is followed by more records of the file."""
         num_bytes, first_length = key
         for sequence in self._sequences:
             if sequence.first_length == first_length and sequence.num_bytes < num_bytes:
                 whole = self._template((sequence.num_bytes, first_length))
-                if whole is not None and whole.is_at(buffer, start):
+                if whole is not None and whole.matches(buffer, start):
                     return sequence
         return None
 
-    def _keep(self, key: _Key, template: FileTemplate | None) -> None:
+    def _add(self, key: _Key, template: FileTemplate | None) -> None:
+        """Adds a template to the cache, which is cleared before if it is full."""
         num_values = sum(known.num_values for known in self._templates.values() if known)
         if len(self._templates) >= _MAX_TEMPLATES or num_values > self._max_values:
             self._templates.clear()
         self._templates[key] = template
 
 
-def _small(sequences: Sequence[RecordSequence]) -> list[RecordSequence]:
-    """The first ones, as far as they are small enough together."""
+def _within_size(sequences: Sequence[RecordSequence]) -> list[RecordSequence]:
+    """The first of these sequences, up to _MAX_OLDER_SEQUENCE_BYTES together."""
     sizes = accumulate(sequence.num_bytes for sequence in sequences)
-    return [t for t, size in zip(sequences, sizes, strict=True) if size <= _MAX_SEQUENCE_BYTES]
+    return [
+        sequence
+        for sequence, size in zip(sequences, sizes, strict=True)
+        if size <= _MAX_OLDER_SEQUENCE_BYTES
+    ]
 
 
 def _records(buffer: bytearray, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Start and payload length of each record, unverified."""
-    for begin, behind in pairwise(record_bounds(buffer, start, end)):
-        yield begin, behind - begin - FRAME_BYTES
+    """Start and payload length of each record in `buffer[start:end]`; nothing is verified."""
+    for begin, after in pairwise(record_bounds(buffer, start, end)):
+        yield begin, after - begin - FRAME_BYTES
 
 
-def _learn(
+def _learn_sequence(
     buffer: bytearray,
     begin: int,
     end: int,
     layout_cache: LayoutCache,
     shorter: RecordSequence | None,
 ) -> RecordSequence | None:
-    """What the records from `begin` on are; those of `shorter` are known to come first."""
+    """The records in `buffer[begin:end]` as a sequence, which begins with `shorter`, if given.
+
+    Returns None if a record has no layout, if there are too few records, or if the values do not
+    have one dtype and each tag one field.
+    """
     version: FileVersion | None = None
     layouts: list[Layout] = []
     if shorter is not None:
@@ -358,22 +407,24 @@ def _learn(
         if layout is None:
             return None
         layouts.append(layout)
-    if len(layouts) < _MIN_RECORDS:
+    if len(layouts) < _MIN_TEMPLATE_RECORDS:
         return None
-    # Writers do not mix types, or fields in a tag; one that does is read in another way.
-    num_forms = len({form for layout in layouts for _, form in layout.offsets.values})
+    num_dtypes = len({dtype for layout in layouts for _, dtype in layout.offsets.values})
     keys = {(slot.tag, slot.field) for layout in layouts for slot in layout.slots}
     num_tags = len({tag for tag, _ in keys})
-    return RecordSequence(layouts, version) if num_forms == 1 and num_tags == len(keys) else None
+    return RecordSequence(layouts, version) if num_dtypes == 1 and num_tags == len(keys) else None
 
 
 def _learn_version(payload: bytes) -> tuple[FileVersion, Layout] | tuple[None, None]:
-    """The version of a file, and a layout without values."""
+    """The item for an event with a file version, and its layout, which has no values.
+
+    Returns (None, None) for other events, and if there are fields besides wall time and version.
+    """
     event = Event.FromString(payload)
     version = FileVersion.of(event.file_version, 0, 0.0)
     plain = Event(wall_time=event.wall_time, file_version=event.file_version)
     if not event.file_version or payload != plain.SerializeToString():
         return None, None
-    shape = FieldOffsets(len(payload), 0, ())
-    constant = np.frombuffer(payload, np.uint8) & constant_mask(shape)
-    return version, Layout(shape, constant.tobytes(), ())
+    offsets = FieldOffsets(len(payload), 0, ())
+    constant = np.frombuffer(payload, np.uint8) & constant_mask(offsets)
+    return version, Layout(offsets, constant.tobytes(), ())

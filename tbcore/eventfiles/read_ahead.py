@@ -1,12 +1,12 @@
-"""Piles: short files that are decoded together.
+"""Read-ahead: decodes many small files at once, before the time slices of their runs.
 
-A call of numpy takes about as long for ten rows as for a thousand, and the runs of a sweep have
-files of some hundred records each. So they are read ahead of their turn, many into one buffer, and
-their records are matched as if it were one file. What comes out is a table for each file, kept by
-its tail until it is read. Files that are alike to their end have a faster way yet: `suffixes`.
+A numpy call takes about as long for ten rows as for a thousand, and each run of a sweep has a file
+of only some hundred records. So a batch of files is read into one buffer, and their records are
+decoded as if they were one file. The result is a table for each file, which its FileReader keeps
+until the file is read. Files that are alike take a shorter way still: see `file_templates`.
 
-Only whole files in which nothing is wrong are read in this way. All others are left to the tail,
-so that there is one place where damage and growth are dealt with.
+Only whole, undamaged files are decoded here. All others are left to their FileReader, so that
+damage and growth are handled in one place.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tbcore.eventfiles.batch import (
     TableLayout,
 )
 from tbcore.eventfiles.batch_builder import control_event, graph_field, value_field
-from tbcore.eventfiles.decoder import SLACK_BYTES
+from tbcore.eventfiles.decoder import PADDING_BYTES
 from tbcore.eventfiles.file_templates import FileTemplateCache
 from tbcore.eventfiles.framing import (
     FRAME_BYTES,
@@ -48,136 +48,159 @@ from tbcore.eventfiles.references import References
 from tbcore.eventfiles.tail import FileReader, WholeFile
 from tbcore.tuning import Tuning, default_tuning
 
-_GROWTH = 4
-"""So many more files each time, since what is learnt of some makes others faster."""
+_BATCH_GROWTH = 4
+"""Factor by which the next batch has more files: what is learnt from some makes others faster."""
 _ALIGNMENT = 8
+"""Each file begins at a multiple of this in the buffer, in bytes."""
 
-_Found = TypeVar("_Found")
+_Entry = TypeVar("_Entry")
 
 
 class SmallFileReader:
-    """Reads short files ahead; what it learns of some serves the next."""
+    """Reads small files ahead, in batches. What it learns from some files makes others faster."""
 
     def __init__(self, *, tuning: Tuning | None = None) -> None:
         self._tuning = tuning = tuning or default_tuning()
         self._buffer = bytearray()
-        self._most = tuning.first_batch_files
+        self._max_files = tuning.first_batch_files
+        """Files in the next batch."""
         self._templates = FileTemplateCache(max_values=tuning.max_template_values)
-        self._layout_cache, self._classes = LayoutCache(), _RowClasses(tuning)
+        self._layout_cache, self._row_classes = LayoutCache(), _RowClasses(tuning)
 
-    def read(self, tails: Iterable[FileReader]) -> None:
-        """Reads the first of these files ahead, as many as fit: they give their items when it is
-        their turn."""
+    def preload(self, readers: Iterable[FileReader]) -> None:
+        """Reads the first of these files as one batch; their readers keep what was decoded.
+
+        A file that is too large, damaged or cannot be decoded here is left to its reader.
+        """
+        # For each file, until the batch is full:
+        # 1. Read it into the buffer.
+        # 2. If the rest of the file matches a template, decode this rest.
+        # 3. Find the records before it. If they do not end where it begins, skip the file.
+        # 4. Clear the gap before the next file: raw checksums stay 0 over zero bytes.
+        # Then decode the records of all files.
         max_bytes, max_file_bytes = self._tuning.file_batch_bytes, self._tuning.small_file_bytes
         if not self._buffer:
-            self._buffer = bytearray(max_bytes + SLACK_BYTES)
-        pieces: list[_SmallFile] = []
+            self._buffer = bytearray(max_bytes + PADDING_BYTES)
+        files: list[_SmallFile] = []
         starts = array("q")
         at = num_bytes = num_files = 0
-        for tail in tails:
-            if num_files == self._most or num_bytes + max_file_bytes > max_bytes:
+        for reader in readers:
+            if num_files == self._max_files or num_bytes + max_file_bytes > max_bytes:
                 break
             num_files += 1
-            loaded = tail.load(self._buffer, at, max_file_bytes)
-            if loaded is None:
+            whole = reader.read_whole(self._buffer, at, max_file_bytes)  # 1
+            if whole is None:
                 continue
-            num_bytes += loaded.opened.size + _ALIGNMENT
-            end, rest = self._split(at, at + loaded.opened.size)
+            num_bytes += whole.opened.size + _ALIGNMENT
+            end, last_items = self._decode_rest(at, at + whole.opened.size)  # 2
             if end == at:
-                tail.preload(loaded, rest)
+                reader.preload(whole, last_items)
                 continue
             num_before = len(starts)
-            starts.extend(record_bounds(self._buffer, at, end))
+            starts.extend(record_bounds(self._buffer, at, end))  # 3
             if starts.pop() != end:
                 del starts[num_before:]
                 continue
-            pieces.append(_SmallFile(tail, loaded, at, end, len(starts) - num_before, rest))
+            files.append(_SmallFile(reader, whole, at, end, len(starts) - num_before, last_items))
             at = -(-end // _ALIGNMENT) * _ALIGNMENT
-            self._buffer[end:at] = bytes(at - end)  # which changes no checksum
-        self._most *= _GROWTH
-        if pieces:
-            self._decode(pieces, np.array(starts, np.int64))
+            self._buffer[end:at] = bytes(at - end)  # 4
+        self._max_files *= _BATCH_GROWTH
+        if files:
+            self._decode(files, np.array(starts, np.int64))
 
     def release_buffers(self) -> None:
-        """Gives back what is large, until there are short files again."""
+        """Frees the buffer and most of what was learnt, until there are small files again."""
         self._buffer = bytearray()
         self._templates.release_buffers()
-        self._learn_anew()
+        self._clear_caches()
 
-    def _learn_anew(self) -> None:
-        self._layout_cache, self._classes = LayoutCache(), _RowClasses(self._tuning)
+    def _clear_caches(self) -> None:
+        """Drops all layouts and row classes: a class refers to the layouts by their numbers."""
+        self._layout_cache, self._row_classes = LayoutCache(), _RowClasses(self._tuning)
 
-    def _split(self, begin: int, end: int) -> tuple[int, list[DecodedItem]]:
-        """Where a suffix of the file begins, and its items; its end and none without one."""
+    def _decode_rest(self, begin: int, end: int) -> tuple[int, list[DecodedItem]]:
+        """Where the rest of the file begins that matches a template, and the items in this rest.
+
+        Returns the end of the file and no items if no template matches.
+        """
         found = self._templates.find(self._buffer, begin, end)
         if found is None:
             return end, []
-        start, suffix = found
-        return start, list(suffix.items(self._buffer, start, -begin))
+        start, template = found
+        return start, list(template.items(self._buffer, start, -begin))
 
-    def _decode(self, pieces: Sequence[_SmallFile], starts: NDArray[np.int64]) -> None:
-        """Decodes these files, whose records begin at `starts`, as one; files in which anything
-        is wrong are left out."""
+    def _decode(self, files: Sequence[_SmallFile], starts: NDArray[np.int64]) -> None:
+        """Decodes files whose records begin at `starts`, except those with damage."""
+        # 1. Make the frames of all records, and the index of each record's file.
+        # 2. If the length of a record is damaged, start again without its file.
+        # 3. Decode the records, and verify their checksums.
+        # 4. Leave out files with damage, and those whose values do not fit into tables.
+        # 5. Make the tables of all other files at once, and hand each file's items to its reader.
+        # 6. Learn file templates, from the longest file first: others may be a part of it.
         buffer = self._buffer
-        counts = np.array([piece.num_records for piece in pieces])
-        behind = np.cumsum(counts)
+        counts = np.array([file.num_records for file in files])  # 1
+        after_last = np.cumsum(counts)
         ends = np.append(starts[1:], 0)
-        ends[behind - 1] = [piece.end for piece in pieces]
-        frames = Frames(starts, ends - starts - FRAME_BYTES, pieces[-1].end, "limit")
-        which = np.repeat(np.arange(len(pieces)), counts)
-        wrong = set(which[find_bad_headers(buffer, frames)].tolist())
-        if wrong:
-            right = [piece for number, piece in enumerate(pieces) if number not in wrong]
-            if right:
-                self._decode(right, starts[~np.isin(which, list(wrong))])
+        ends[after_last - 1] = [file.end for file in files]
+        frames = Frames(starts, ends - starts - FRAME_BYTES, files[-1].end, "limit")
+        file_of_record = np.repeat(np.arange(len(files)), counts)
+        damaged = set(file_of_record[find_bad_headers(buffer, frames)].tolist())  # 2
+        if damaged:
+            others = [file for number, file in enumerate(files) if number not in damaged]
+            if others:
+                self._decode(others, starts[~np.isin(file_of_record, list(damaged))])
             return
-        if self._layout_cache.is_full() or self._classes.are_many:
-            self._learn_anew()
-        begins = np.array([piece.begin for piece in pieces])
+        if self._layout_cache.is_full() or self._row_classes.is_full():  # 3
+            self._clear_caches()
+        begins = np.array([file.begin for file in files])
         records = _BatchRecords(
-            buffer, frames, starts - begins[which], self._layout_cache, self._classes
+            buffer, frames, starts - begins[file_of_record], self._layout_cache, self._row_classes
         )
-        wrong = set(which[[*find_damaged(buffer, frames), *records.malformed]].tolist())
-        unfit = set(which[records.unfit].tolist())
-        found: list[tuple[_SmallFile, list[DecodedItem | _TablePart]]] = []
+        wrong_records = [*find_damaged(buffer, frames), *records.malformed]
+        damaged = set(file_of_record[wrong_records].tolist())
+        unsupported = set(file_of_record[records.unsupported].tolist())
+        decoded: list[tuple[_SmallFile, list[DecodedItem | _TablePart]]] = []
         to_learn: list[tuple[int, int]] = []
-        for number, (piece, last) in enumerate(zip(pieces, behind.tolist(), strict=True)):
-            if number in wrong:
+        for number, (file, after) in enumerate(zip(files, after_last.tolist(), strict=True)):  # 4
+            if number in damaged:
                 continue
-            if not piece.rest:
-                to_learn.append((piece.begin, piece.end))
+            if not file.last_items:
+                to_learn.append((file.begin, file.end))
             parts = None
-            if number not in unfit:
-                parts = records.parts(last - piece.num_records, last)
+            if number not in unsupported:
+                parts = records.parts(after - file.num_records, after)
             if parts is not None:
-                found.append((piece, parts))
-        of_tables = [part for _, parts in found for part in parts if isinstance(part, _TablePart)]
-        tables = records.tables(of_tables)
-        for piece, parts in found:
+                decoded.append((file, parts))
+        table_parts = [
+            part for _, parts in decoded for part in parts if isinstance(part, _TablePart)
+        ]
+        tables = records.tables(table_parts)  # 5
+        for file, parts in decoded:
             items = [next(tables) if isinstance(part, _TablePart) else part for part in parts]
-            piece.tail.preload(piece.loaded, [*items, *piece.rest])
-        # The longest first: others may be what it begins with.
-        for begin, end in sorted(to_learn, key=lambda piece: piece[0] - piece[1]):
+            file.reader.preload(file.whole, [*items, *file.last_items])
+        for begin, end in sorted(to_learn, key=lambda bounds: bounds[0] - bounds[1]):  # 6
             self._templates.learn(buffer, begin, end, self._layout_cache)
 
 
 class _SmallFile(NamedTuple):
-    """A file in the buffer, or what comes before a suffix of it."""
+    """A file in the buffer, without the rest that was decoded by a template."""
 
-    tail: FileReader
-    loaded: WholeFile
+    reader: FileReader
+    whole: WholeFile
     begin: int
+    """Offset of the file in the buffer."""
     end: int
+    """Offset after its last record in the buffer."""
     num_records: int
-    rest: list[DecodedItem]
-    """What comes behind."""
+    last_items: list[DecodedItem]
+    """The items that follow those of the records: they were decoded by a template."""
 
 
-# -- what rows have in common -----------------------------------------------------------------
+# -- row classes ------------------------------------------------------------------------------
 
 
 class _RowClass(NamedTuple):
-    """All that is the same in the rows of a class."""
+    """What rows of the same class have in common."""
 
     tag: str
     field: str
@@ -186,132 +209,147 @@ class _RowClass(NamedTuple):
 
 
 class _Arrangement(NamedTuple):
-    """Of the tables of rows whose classes come in the same order."""
+    """How rows whose classes come in a certain order are arranged in a table."""
 
-    table: TableLayout
+    layout: TableLayout
     order: NDArray[np.int64]
-    """Which of the rows is where in the table."""
+    """Row i of the table is row `order[i]` of those written."""
     has_references: bool
 
 
 class _TablePart(NamedTuple):
-    """Rows of a file between two events that are items of their own."""
+    """The rows of a file between two control events, which become a table."""
 
-    shape: _Arrangement
-    first: int
-    """Of the rows of all files."""
+    arrangement: _Arrangement
+    first_row: int
+    """Index of the first row among those of all files."""
     bare_events: list[BareEvent]
-    """Among them, but for graphs."""
+    """The bare events between these rows, except graphs."""
 
 
 class _RowClasses:
-    """The classes of rows, and of tables, that were met so far."""
+    """The row classes of all files so far, by number, and the arrangements of their rows."""
 
     def __init__(self, tuning: Tuning) -> None:
         self._tuning = tuning
         self._classes: list[_RowClass] = []
         self._numbers: dict[_RowClass, int] = {}
-        """Of classes; a layout has its own, one behind the other."""
+        """Number of each class, except those of layouts."""
         self._num_bytes = 0
-        self._of_layouts = np.empty(0, np.int64)
-        """The first class of each."""
+        """Bytes of all tags and metadata."""
+        self._firsts_of_layouts = np.empty(0, np.int64)
+        """Number of each layout's first class. Each value of a layout has a class of its own, and
+        their numbers follow each other."""
         self._columns: list[int] = []
-        """By class: the same for the same column of a table."""
+        """Number of the column to which the rows of each class belong in a table."""
         self._column_numbers: dict[tuple[str, str, bool], int] = {}
-        self._shapes: dict[bytes, _Arrangement | None] = {}
-        self._num_shape_rows = 0
+        """Tag, field and scalar-or-not to the number of the column."""
+        self._arrangements: dict[bytes, _Arrangement | None] = {}
+        """Classes of rows to their arrangement; None if they cannot be in one table."""
+        self._num_arranged_rows = 0
+        """Rows of all these arrangements."""
 
-    @property
-    def are_many(self) -> bool:
-        """Whether it is time to begin anew."""
+    def is_full(self) -> bool:
+        """Whether there is so much in here that it should be replaced by an empty one."""
         tuning = self._tuning
         return (
             len(self._classes) > tuning.max_row_classes
             or self._num_bytes > tuning.max_row_class_bytes
         )
 
-    def of(self, row_class: _RowClass) -> int:
-        """The number of a class."""
+    def number_of(self, row_class: _RowClass) -> int:
+        """The number of a class, which is added if it is new."""
         number = self._numbers.get(row_class)
         if number is None:
             number = self._numbers[row_class] = self._add(row_class)
         return number
 
-    def of_layouts(self, layouts: Sequence[Layout]) -> NDArray[np.int64]:
-        """Of the first values of each; those of its other values follow."""
-        new = layouts[len(self._of_layouts) :]
+    def firsts_of_layouts(self, layouts: Sequence[Layout]) -> NDArray[np.int64]:
+        """The class number of the first value of each layout; those of its other values follow.
+
+        `layouts` has those of all earlier calls, and perhaps new ones after them.
+        """
+        new = layouts[len(self._firsts_of_layouts) :]
         if new:
             firsts = []
             for layout in new:
                 firsts.append(len(self._classes))
                 for slot in layout.slots:
                     self._add(_RowClass(slot.tag, slot.field, True, slot.metadata))
-            self._of_layouts = np.append(self._of_layouts, firsts)
-        return self._of_layouts
+            self._firsts_of_layouts = np.append(self._firsts_of_layouts, firsts)
+        return self._firsts_of_layouts
 
     def of_references(self, references: References) -> NDArray[np.int64]:
-        """Of each of them."""
-        num_texts = len(references.texts) + 1
-        pairs = references.keys * num_texts + references.metadata + 1
+        """The class number of each reference."""
+        # A number for each pair of name and metadata, where metadata 0 is none.
+        metadata = [None, *references.distinct_metadata]
+        pairs = references.name_indices * len(metadata) + references.metadata_indices + 1
         distinct, which = np.unique(pairs, return_inverse=True)
-        texts = [None, *references.texts]
         numbers = [
-            self.of(_RowClass(tag, field, False, texts[pair % num_texts]))
+            self.number_of(_RowClass(tag, field, False, metadata[pair % len(metadata)]))
             for pair in distinct.tolist()
-            for tag, field in [references.names[pair // num_texts]]
+            for tag, field in [references.names[pair // len(metadata)]]
         ]
         return np.array(numbers, np.int64)[which]
 
-    def shape(self, row_classes: NDArray[np.int64]) -> _Arrangement | None:
-        """The shape of a table of rows of these classes, in the order written.
+    def arrangement(self, row_classes: NDArray[np.int64]) -> _Arrangement | None:
+        """The arrangement of rows of these classes, given in the order written.
 
-        None where there cannot be one: a tag has one column in a table.
+        Returns None if they cannot be in one table, because a tag would have two columns.
         """
         key = row_classes.tobytes()
-        if key not in self._shapes:
-            self._num_shape_rows += len(row_classes)
-            if self._num_shape_rows > self._tuning.max_table_layout_rows:
-                self._shapes, self._num_shape_rows = {}, len(row_classes)
-            self._shapes[key] = self._make_shape(row_classes)
-        return self._shapes[key]
+        if key not in self._arrangements:
+            self._num_arranged_rows += len(row_classes)
+            if self._num_arranged_rows > self._tuning.max_table_layout_rows:
+                self._arrangements, self._num_arranged_rows = {}, len(row_classes)
+            self._arrangements[key] = self._arrange(row_classes)
+        return self._arrangements[key]
 
     def _add(self, row_class: _RowClass) -> int:
+        """Adds a class and returns its number."""
         self._classes.append(row_class)
         self._num_bytes += len(row_class.tag) + len(row_class.metadata or b"")
         key = row_class[:3]
         self._columns.append(self._column_numbers.setdefault(key, len(self._column_numbers)))
         return len(self._classes) - 1
 
-    def _make_shape(self, row_classes: NDArray[np.int64]) -> _Arrangement | None:
-        classes, class_firsts, class_of_row = np.unique(
+    def _arrange(self, row_classes: NDArray[np.int64]) -> _Arrangement | None:
+        # 1. Find the distinct classes, and the first row of each.
+        # 2. In the order of these rows, number the columns of the table, and find the first
+        #    metadata of each column. The first metadata is in the first row of some class.
+        # 3. Make the layout from the column of each row.
+        classes, first_rows, class_of_row = np.unique(  # 1
             row_classes, return_index=True, return_inverse=True
         )
         columns: dict[int, int] = {}
-        """Numbered as they begin."""
+        """Number of a column here to its index in the table."""
         keys: list[tuple[str, str, bool]] = []
         metadata: dict[int, tuple[int, bytes]] = {}
         column_of_class = np.empty(len(classes), np.int64)
-        for i in np.argsort(class_firsts).tolist():
+        for i in np.argsort(first_rows).tolist():  # 2
             number = int(classes[i])
             row_class = self._classes[number]
             column = columns.setdefault(self._columns[number], len(columns))
             if column == len(keys):
                 keys.append(row_class[:3])
             if row_class.metadata is not None and column not in metadata:
-                metadata[column] = int(class_firsts[i]), row_class.metadata
+                metadata[column] = int(first_rows[i]), row_class.metadata
             column_of_class[i] = column
         if len({tag for tag, _, _ in keys}) < len(keys):
             return None
-        table, order = TableLayout.of(column_of_class[class_of_row], keys, metadata)
-        return _Arrangement(table, order, not all(is_scalar for _, _, is_scalar in keys))
+        layout, order = TableLayout.of(column_of_class[class_of_row], keys, metadata)  # 3
+        return _Arrangement(layout, order, not all(is_scalar for _, _, is_scalar in keys))
 
 
 # -- records ------------------------------------------------------------------------------------
 
 
 class _BatchRecords:
-    """The records of a pile. Arrays are by record, or by row: a record has as many rows as its
-    event has values."""
+    """The decoded records of a batch of files, and their rows.
+
+    Arrays have an item for each record, or for each row. A record has as many rows as its event has
+    values.
+    """
 
     def __init__(
         self,
@@ -319,78 +357,89 @@ class _BatchRecords:
         frames: Frames,
         offsets: NDArray[np.int64],
         layout_cache: LayoutCache,
-        classes: _RowClasses,
+        row_classes: _RowClasses,
     ) -> None:
-        """`offsets` are those of the records in their files."""
+        """Decodes all records; `offsets` are their offsets in their files."""
         num_records = len(offsets)
         self._buffer, self._frames, self._offset = buffer, frames, offsets
-        self._classes = classes
+        self._row_classes = row_classes
         self._step = np.zeros(num_records, np.int64)
+        """Step of each record."""
         self._wall_time = np.zeros(num_records)
+        """Wall time of each record."""
         self._first_class = np.zeros(num_records, np.int64)
-        """Of the first row; the others have those behind it."""
+        """Class number of each record's first row. The numbers of its other rows follow it, except
+        in records that were decoded by protobuf."""
         self._num_rows = np.zeros(num_records, np.int64)
-        self._controls: list[tuple[int, DecodedItem]] = []
-        """Records that are items of their own, rising."""
+        """Number of rows of each record."""
+        self._control_events: list[tuple[int, DecodedItem]] = []
+        """Control events and the indices of their records, rising."""
         self._bare_events: list[tuple[int, BareEvent]] = []
-        """Records without rows, rising."""
+        """Events without rows and the indices of their records, rising."""
         self.malformed: list[int] = []
-        """Records that are no events."""
-        self.unfit: list[int] = []
-        """Records that need more than there is in a table."""
-        payloads = buffer, frames.starts + HEADER_BYTES, frames.lengths
+        """Indices of records that hold no valid event."""
+        self.unsupported: list[int] = []
+        """Indices of records with values that cannot be in a table: float64, or of a debugger."""
+        # 1. Decode the records by the same ways as the decoder, apart from row templates: known
+        #    layouts, value headers, new layouts, protobuf.
+        # 2. Expand the records into rows.
+        # 3. Set the values of the rows, and the classes that do not follow each other.
+        payloads = buffer, frames.starts + HEADER_BYTES, frames.lengths  # 1
         matched = layout_cache.match(*payloads)
-        values = [self._take_matched(group, layout_cache) for group in matched]
-        self._take_references()
+        values = [self._add_matched(group, layout_cache) for group in matched]
+        self._add_references()
         learnt = layout_cache.learn(*payloads, np.flatnonzero(self._num_rows == 0))
-        values += [self._take_matched(group, layout_cache) for group in learnt]
+        values += [self._add_matched(group, layout_cache) for group in learnt]
         matched += learnt
         others = np.flatnonzero(self._num_rows == 0).tolist()
-        events = [(i, self._take_event(i)) for i in others]
+        events = [(i, self._add_event(i)) for i in others]
 
-        self._bounds = np.append(0, np.cumsum(self._num_rows))
-        """Where the rows of each record begin, and the last ones end."""
+        self._row_bounds = np.append(0, np.cumsum(self._num_rows))  # 2
+        """Index of each record's first row, and the number of all rows."""
         self._record = np.repeat(np.arange(num_records), self._num_rows)
-        """By row, as what follows."""
-        self._index = np.arange(len(self._record)) - self._bounds[self._record]
-        """Of the value in its event."""
+        """Index of each row's record."""
+        self._index = np.arange(len(self._record)) - self._row_bounds[self._record]
+        """Index of each row's value in its event."""
         self._class = self._first_class[self._record] + self._index
-        self._value = np.zeros(len(self._record), np.float32)
+        """Class number of each row."""
+        self._value = np.zeros(len(self._record), np.float32)  # 3
+        """Number of each row; 0 for references."""
         for group, columns in zip(matched, values, strict=True):
-            begins = self._bounds[group.indices]
+            first_rows = self._row_bounds[group.indices]
             for index, column in enumerate(columns):
-                self._value[begins + index] = column
+                self._value[first_rows + index] = column
         for i, rows in events:
-            begin, end = self._bounds[i : i + 2].tolist()
+            begin, end = self._row_bounds[i : i + 2].tolist()
             self._class[begin:end] = [number for number, _ in rows]
             self._value[begin:end] = [value for _, value in rows]
 
-    def _take_matched(
+    def _add_matched(
         self, group: MatchedRecords, layout_cache: LayoutCache
     ) -> list[NDArray[np.floating[Any]]]:
-        """Takes scalars; returns a column for each value of the events."""
+        """Adds scalars; returns a column for each value of their events."""
         wall_times, steps, values = group.columns(slice(None))
         self._wall_time[group.indices] = wall_times
         self._step[group.indices] = steps
-        self._first_class[group.indices] = self._classes.of_layouts(layout_cache.layouts)[
-            group.numbers
-        ]
+        first_classes = self._row_classes.firsts_of_layouts(layout_cache.layouts)
+        self._first_class[group.indices] = first_classes[group.numbers]
         self._num_rows[group.indices] = len(values)
         if any(column.dtype != np.float32 for column in values):
-            self.unfit += group.indices.tolist()
+            self.unsupported += group.indices.tolist()
             return []
         return values
 
-    def _take_references(self) -> None:
+    def _add_references(self) -> None:
+        """Adds those of the remaining records that have value headers."""
         others = np.flatnonzero(self._num_rows == 0)
         found = References.of(self._buffer, self._frames, others, 0)
         self._wall_time[found.indices] = found.wall_time
         self._step[found.indices] = found.step
-        self._first_class[found.indices] = self._classes.of_references(found)
+        self._first_class[found.indices] = self._row_classes.of_references(found)
         self._num_rows[found.indices] = 1
 
-    def _take_event(self, i: int) -> list[tuple[int, float]]:
-        """Takes a record of any kind; returns class and number of each of its rows."""
+    def _add_event(self, i: int) -> list[tuple[int, float]]:
+        """Adds record i, decoded by protobuf; returns class number and value of each of its
+        rows."""
         begin = int(self._frames.starts[i]) + HEADER_BYTES
         payload = self._buffer[begin : begin + int(self._frames.lengths[i])]
         try:
@@ -401,16 +450,16 @@ class _BatchRecords:
         step, wall_time = event.step, event.wall_time
         control = control_event(event)
         if control is not None:
-            self._controls.append((i, control))
+            self._control_events.append((i, control))
             return []
         graph = graph_field(event)
         if graph is not None:
             tag, field = graph
-            rows = [(self._classes.of(_RowClass(tag, field, False, None)), 0.0)]
+            rows = [(self._row_classes.number_of(_RowClass(tag, field, False, None)), 0.0)]
         else:
             rows = list(filter(None, map(self._row_of, event.summary.value)))
             if len(rows) < len(event.summary.value):
-                self.unfit.append(i)
+                self.unsupported.append(i)
         if not rows:
             is_summary = event.HasField("summary")
             bare = BareEvent(int(self._offset[i]), step, wall_time, is_summary)
@@ -419,7 +468,7 @@ class _BatchRecords:
         return rows
 
     def _row_of(self, value: Summary.Value) -> tuple[int, float] | None:
-        """Class and number of a value; None when it is for the tail to see to."""
+        """Class number and number of a value; None if it cannot be in a table."""
         found = value_field(value)
         if found is None:
             return None
@@ -428,20 +477,23 @@ class _BatchRecords:
             return None
         metadata = value.metadata.SerializeToString() if value.HasField("metadata") else None
         row_class = _RowClass(tag, field, number is not None, metadata)
-        return self._classes.of(row_class), 0.0 if number is None else float(number)
+        return self._row_classes.number_of(row_class), 0.0 if number is None else float(number)
 
-    def parts(self, first: int, last: int) -> list[DecodedItem | _TablePart] | None:
-        """What the records from `first` to before `last` are; None when there is no table for
-        some of them."""
+    def parts(self, first: int, after: int) -> list[DecodedItem | _TablePart] | None:
+        """The items of the records from `first` to before `after`, with parts in place of tables.
+
+        Returns None if some rows cannot be in one table.
+        """
         parts: list[DecodedItem | _TablePart] = []
-        for end, control in [*_between(self._controls, first, last), (last, None)]:
-            row, end_row = int(self._bounds[first]), int(self._bounds[end])
+        controls = _between(self._control_events, first, after)
+        for end, control in [*controls, (after, None)]:
+            first_row, end_row = int(self._row_bounds[first]), int(self._row_bounds[end])
             bare_events = [event for _, event in _between(self._bare_events, first, end)]
-            if row < end_row:
-                shape = self._classes.shape(self._class[row:end_row])
-                if shape is None:
+            if first_row < end_row:
+                arrangement = self._row_classes.arrangement(self._class[first_row:end_row])
+                if arrangement is None:
                     return None
-                parts.append(_TablePart(shape, row, bare_events))
+                parts.append(_TablePart(arrangement, first_row, bare_events))
             elif bare_events:
                 parts.append(Batch(bare_events=bare_events))
             if control is not None:
@@ -450,29 +502,32 @@ class _BatchRecords:
         return parts
 
     def tables(self, parts: Sequence[_TablePart]) -> Iterator[Table]:
-        """The table of each of these parts."""
+        """Yields the table of each part."""
+        # 1. Arrange the rows of all parts, and gather their columns at once.
+        # 2. If there are references, gather the locations of their payloads.
+        # 3. Cut the columns into tables.
         if not parts:
             return
-        rows = np.concatenate([part.shape.order + part.first for part in parts])
+        rows = np.concatenate([part.arrangement.order + part.first_row for part in parts])  # 1
         record, index = self._record[rows], self._index[rows]
         position = self._offset[record] + index
         step, wall_time, value = self._step[record], self._wall_time[record], self._value[rows]
-        references: tuple[NDArray[np.uint32], ...] = ()
-        if any(part.shape.has_references for part in parts):
+        all_locations: tuple[NDArray[np.uint32], ...] = ()
+        if any(part.arrangement.has_references for part in parts):  # 2
             length = self._frames.lengths[record]
             crc = stored_checksums(self._buffer, self._frames.starts[record], length)
-            references = length.astype(np.uint32), index.astype(np.uint32), crc
+            all_locations = length.astype(np.uint32), index.astype(np.uint32), crc
         end = 0
-        for shape, _, bare_events in parts:
-            some = slice(end, end := end + len(shape.order))
+        for arrangement, _, bare_events in parts:  # 3
+            piece = slice(end, end := end + len(arrangement.order))
             locations = None
-            if shape.has_references:
-                locations = PayloadLocations(*(array[some] for array in references))
-            shown = position[some], step[some], wall_time[some], value[some]
-            yield Table(shape.table, 0, *shown, locations, bare_events)
+            if arrangement.has_references:
+                locations = PayloadLocations(*(array[piece] for array in all_locations))
+            columns = position[piece], step[piece], wall_time[piece], value[piece]
+            yield Table(arrangement.layout, 0, *columns, locations, bare_events)
 
 
-def _between(found: list[tuple[int, _Found]], first: int, last: int) -> list[tuple[int, _Found]]:
-    """Those of the records from `first` to before `last`."""
-    begin, end = (bisect_left(found, record, key=itemgetter(0)) for record in (first, last))
-    return found[begin:end]
+def _between(entries: list[tuple[int, _Entry]], first: int, after: int) -> list[tuple[int, _Entry]]:
+    """The entries of the records from `first` to before `after`."""
+    begin, end = (bisect_left(entries, record, key=itemgetter(0)) for record in (first, after))
+    return entries[begin:end]

@@ -1,6 +1,8 @@
-"""References: records of which only the head is decoded, by tag and field.
+"""References: decodes records whose payload stays in the file.
 
-Two tags are the same when all their bytes are: see `_same_names`.
+The values of such records are images, histograms, texts and other tensors. Wall time, step, tag and
+metadata are read from their value headers, for many records at once. Records with the same tag are
+found by comparing bytes, so each distinct tag is decoded only once.
 """
 
 from __future__ import annotations
@@ -19,155 +21,199 @@ from tbcore.eventfiles.layouts import FIRST_BYTES
 from tbcore.eventfiles.proto.summary_pb2 import SummaryMetadata
 from tbcore.eventfiles.value_headers import FIELDS, ValueHeaders, find_value_headers
 
-_LONG_TAG = 256
-"""In bytes. Longer ones are compared one by one."""
-_FACTORS = np.array(
-    [pow(0x9E3779B97F4A7C15, n, 1 << 64) for n in range(1, _LONG_TAG // 8 + 2)], np.uint64
+_MAX_HASHED_TAG_BYTES = 256
+"""Length of the longest tag that is hashed. Records with longer tags are grouped one by one."""
+_HASH_FACTORS = np.array(
+    [pow(0x9E3779B97F4A7C15, n, 1 << 64) for n in range(1, _MAX_HASHED_TAG_BYTES // 8 + 2)],
+    np.uint64,
 )
-"""For each word of a tag and what comes behind it: odd, and far from each other."""
+"""Factors of the hash by which records are grouped by tag; shape (33,).
+
+A tag is hashed as a row of up to 32 words of 8 bytes, and a last word with its length and its key.
+The hash is the sum of all words modulo 2**64, each multiplied by the factor at its index. The
+factors must be odd, so that no bit of a word is lost, and far apart, so that similar tags get
+different hashes. Powers of 2**64 divided by the golden ratio, rounded to an odd number, are both.
+"""
 
 
 class References:
-    """Records of a buffer that were read by their heads alone."""
+    """Records of a buffer that were decoded by their value headers."""
 
     def __init__(
         self,
         indices: NDArray[np.int64],
-        keys: NDArray[np.int64],
+        name_indices: NDArray[np.int64],
         names: list[tuple[str, str]],
-        metadata: NDArray[np.int64],
-        texts: list[bytes],
+        metadata_indices: NDArray[np.int64],
+        distinct_metadata: list[bytes],
         columns: tuple[NDArray[Any], ...],
     ) -> None:
+        """`columns` has the arrays of a ReferenceColumn from `position` on, with a row for each
+        record."""
         self.indices = indices
-        """Of the frames, rising."""
-        self.keys = keys
+        """Index of the frame of each record, rising."""
+        self.name_indices = name_indices
+        """Index in `names` for each record."""
         self.names = names
-        """Tag and field, by key."""
-        self.metadata = metadata
-        """Which of the texts; -1 where there is none."""
-        self.texts = texts
+        """Distinct pairs of tag and field."""
+        self.metadata_indices = metadata_indices
+        """Index in `distinct_metadata` for each record; -1 for a record without metadata."""
+        self.distinct_metadata = distinct_metadata
+        """Serialized SummaryMetadata."""
         self._columns = columns
-        """Of ReferenceColumn, from `position` on."""
 
     @classmethod
     def of(
         cls, buffer: bytearray, frames: Frames, picked: NDArray[np.int64], base: int
     ) -> References:
-        """Those of the picked frames that have a head which means the same to protobuf."""
+        """Decodes those of the picked frames that have a value header; leaves out all others.
+
+        `picked` has frame indices, rising. The buffer begins at offset `base` of the file. Each row
+        is the same as if protobuf had decoded the record.
+        """
+        # 1. Find the value headers.
+        # 2. Read tags and metadata, and leave out records for which these are not valid.
+        # 3. Build the columns. A record has one value, so its offset is the value's position.
         starts, lengths = frames.starts[picked], frames.lengths[picked]
-        heads = find_value_headers(buffer, starts + HEADER_BYTES, lengths)
-        keys, names = _name(buffer, heads)
-        metadata, texts = _describe(buffer, heads)
-        right = np.flatnonzero((keys >= 0) & (metadata >= -1))
-        found = heads.indices[right]
+        headers = find_value_headers(buffer, starts + HEADER_BYTES, lengths)  # 1
+        name_indices, names = _read_names(buffer, headers)  # 2
+        metadata_indices, distinct_metadata = _read_metadata(buffer, headers)
+        valid = np.flatnonzero((name_indices >= 0) & (metadata_indices >= -1))
+        found = headers.indices[valid]
         starts, lengths = starts[found], lengths[found]
-        columns = (
+        columns = (  # 3
             starts + base,
-            heads.step[right],
-            heads.wall_time[right],
+            headers.step[valid],
+            headers.wall_time[valid],
             starts + base,
             lengths.astype(np.uint32),
-            np.zeros(len(right), np.uint32),
+            np.zeros(len(valid), np.uint32),
             stored_checksums(buffer, starts, lengths),
         )
-        return cls(picked[found], keys[right], names, metadata[right], texts, columns)
+        return cls(
+            picked[found],
+            name_indices[valid],
+            names,
+            metadata_indices[valid],
+            distinct_metadata,
+            columns,
+        )
 
     @property
     def step(self) -> NDArray[np.int64]:
-        """Of each, as the other."""
+        """Step of each record."""
         return self._columns[1]
 
     @property
     def wall_time(self) -> NDArray[np.float64]:
-        """In seconds since the epoch."""
+        """Wall time of each record, in seconds since the epoch."""
         return self._columns[2]
 
     def columns(self, begin: int, end: int) -> Iterator[ReferenceColumn]:
-        """Those whose frame is in begin..end, by tag and field."""
-        piece = slice(*np.searchsorted(self.indices, (begin, end)).tolist())
-        keys = self.keys[piece]
-        if not len(keys):
+        """Yields a column for each tag and field in the frames from `begin` to before `end`."""
+        # 1. Pick the records of these frames and sort them by name. The sort is stable, so records
+        #    with the same name stay in file order.
+        # 2. Cut where the name changes.
+        # 3. Find the first metadata between two cuts.
+        picked = slice(*np.searchsorted(self.indices, (begin, end)).tolist())  # 1
+        name_indices = self.name_indices[picked]
+        if not len(name_indices):
             return
-        order = np.argsort(keys, kind="stable")
-        keys, metadata = keys[order], self.metadata[piece][order]
-        columns = [column[piece][order] for column in self._columns]
-        cuts = [0, *(np.flatnonzero(np.diff(keys)) + 1).tolist(), len(keys)]
-        for first, behind in pairwise(cuts):
-            some = slice(first, behind)
-            described = np.flatnonzero(metadata[some] >= 0)
-            found = None
-            if len(described):
-                place = first + int(described[0])
-                found = FirstMetadata(int(columns[0][place]), self.texts[metadata[place]])
-            tag, field = self.names[keys[first]]
-            yield ReferenceColumn(tag, field, found, *(column[some] for column in columns))
+        order = np.argsort(name_indices, kind="stable")
+        name_indices = name_indices[order]
+        metadata_indices = self.metadata_indices[picked][order]
+        columns = [column[picked][order] for column in self._columns]
+        cuts = np.flatnonzero(np.diff(name_indices)) + 1  # 2
+        for first, after in pairwise([0, *cuts.tolist(), len(name_indices)]):
+            rows = slice(first, after)
+            with_metadata = np.flatnonzero(metadata_indices[rows] >= 0)  # 3
+            metadata = None
+            if len(with_metadata):
+                row = first + int(with_metadata[0])
+                data = self.distinct_metadata[metadata_indices[row]]
+                metadata = FirstMetadata(int(columns[0][row]), data)
+            tag, field = self.names[name_indices[first]]
+            yield ReferenceColumn(tag, field, metadata, *(column[rows] for column in columns))
 
 
-def _name(
-    buffer: bytearray, heads: ValueHeaders
+def _read_names(
+    buffer: bytearray, headers: ValueHeaders
 ) -> tuple[NDArray[np.int64], list[tuple[str, str]]]:
-    """For each head a number, and for each number tag and field. -1: not for us to name."""
+    """An index for each header, and the list of (tag, field) that it refers to.
+
+    The index is -1 if the tag is not UTF-8 or belongs to a debugger: protobuf decodes such records.
+    """
     data = memoryview(buffer)
-    numbers, examples = _same_names(buffer, heads)
+    name_indices, examples = _group_by_name(buffer, headers)
     names: list[tuple[str, str]] = []
-    is_ours = np.ones(len(examples), np.bool_)
-    for number, i in enumerate(examples.tolist()):
-        begin, end = heads.tag[i].tolist()
+    is_accepted = np.ones(len(examples), np.bool_)
+    for index, example in enumerate(examples.tolist()):
+        begin, end = headers.tag[example].tolist()
         raw = bytes(data[begin:end])
-        field = FIELDS[heads.key[i]]
+        field = FIELDS[headers.key[example]]
         tag = raw.decode(errors="replace")
         names.append((tag, field))
         if tag.encode() != raw or (field == "tensor" and tag.startswith(HEALTH_PILL)):
-            is_ours[number] = False
-    # At once: there may be as many such tags as records.
-    return np.where(is_ours[numbers], numbers, -1), names
+            is_accepted[index] = False
+    # Not in the loop: there may be as many such tags as records.
+    return np.where(is_accepted[name_indices], name_indices, -1), names
 
 
-def _same_names(
-    buffer: bytearray, heads: ValueHeaders
+def _group_by_name(
+    buffer: bytearray, headers: ValueHeaders
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """For each head a number that is the same for the same tag and key, and one head of each."""
-    begins, sizes = heads.tag[:, 0], heads.tag[:, 1] - heads.tag[:, 0]
-    if len(begins) and sizes.max() <= _LONG_TAG:
-        # Eight bytes at a time; what is behind a tag is masked.
-        offsets = np.arange(0, sizes.max(), 8)
-        every = np.ndarray((len(buffer) - 7,), "<u8", buffer, strides=(1,))
-        words = every[np.minimum(begins[:, None] + offsets, len(every) - 1)]
+    """Groups headers by tag and key: the group of each header, and one header of each group.
+
+    Tags are equal if all their bytes are.
+    """
+    # 1. Make a row of words for each tag: its bytes, padded with zeros, and its length and key.
+    # 2. Group the rows by their hashes.
+    # 3. If all rows of each group are equal, that is the result.
+    # 4. If they are not, or if a tag is very long, group them one by one.
+    begins, sizes = headers.tag[:, 0], headers.tag[:, 1] - headers.tag[:, 0]
+    if len(begins) and sizes.max() <= _MAX_HASHED_TAG_BYTES:
+        offsets = np.arange(0, sizes.max(), 8)  # 1
+        words_at_any_offset = np.ndarray((len(buffer) - 7,), "<u8", buffer, strides=(1,))
+        last = len(words_at_any_offset) - 1
+        words = words_at_any_offset[np.minimum(begins[:, None] + offsets, last)]
         words &= FIRST_BYTES[np.clip(sizes[:, None] - offsets, 0, 8)]
-        words = np.column_stack([words, sizes.astype(np.uint64) << np.uint64(8) | heads.key])
-        hashes = words @ _FACTORS[: words.shape[1]]
-        _, examples, numbers = np.unique(hashes, return_index=True, return_inverse=True)
-        if (words == words[examples[numbers]]).all():
-            return numbers, examples
-    # Tags that long, or two of one hash.
-    found: dict[tuple[bytes, int], int] = {}
+        words = np.column_stack([words, sizes.astype(np.uint64) << np.uint64(8) | headers.key])
+        hashes = words @ _HASH_FACTORS[: words.shape[1]]  # 2
+        _, examples, groups = np.unique(hashes, return_index=True, return_inverse=True)
+        if (words == words[examples[groups]]).all():  # 3
+            return groups, examples
+    group_of: dict[tuple[bytes, int], int] = {}  # 4
     data = memoryview(buffer)
-    numbers = np.empty(len(begins), np.int64)
+    groups = np.empty(len(begins), np.int64)
     firsts: list[int] = []
     for i, ((begin, end), key) in enumerate(
-        zip(heads.tag.tolist(), heads.key.tolist(), strict=True)
+        zip(headers.tag.tolist(), headers.key.tolist(), strict=True)
     ):
-        number = found.setdefault((bytes(data[begin:end]), key), len(found))
-        if number == len(firsts):
+        group = group_of.setdefault((bytes(data[begin:end]), key), len(group_of))
+        if group == len(firsts):
             firsts.append(i)
-        numbers[i] = number
-    return numbers, np.array(firsts, np.int64)
+        groups[i] = group
+    return groups, np.array(firsts, np.int64)
 
 
-def _describe(buffer: bytearray, heads: ValueHeaders) -> tuple[NDArray[np.int64], list[bytes]]:
-    """For each head which of the metadata it carries; -1: none, -2: one that is malformed."""
-    which = np.full(len(heads.indices), -1, np.int64)
-    numbers: dict[bytes, int] = {}
-    texts: list[bytes] = []
-    for i in np.flatnonzero(heads.metadata[:, 0]).tolist():
-        begin, end = heads.metadata[i].tolist()
+def _read_metadata(
+    buffer: bytearray, headers: ValueHeaders
+) -> tuple[NDArray[np.int64], list[bytes]]:
+    """An index for each header, and the list of serialized SummaryMetadata that it refers to.
+
+    The index is -1 if there is no metadata, and -2 if the metadata is malformed.
+    """
+    indices = np.full(len(headers.indices), -1, np.int64)
+    index_of: dict[bytes, int] = {}
+    distinct: list[bytes] = []
+    for i in np.flatnonzero(headers.metadata[:, 0]).tolist():
+        begin, end = headers.metadata[i].tolist()
         raw = bytes(buffer[begin:end])
-        if raw not in numbers:
+        if raw not in index_of:
             try:
-                texts.append(SummaryMetadata.FromString(raw).SerializeToString())
-                numbers[raw] = len(texts) - 1
+                distinct.append(SummaryMetadata.FromString(raw).SerializeToString())
+                index_of[raw] = len(distinct) - 1
             except ProtobufDecodeError:
-                numbers[raw] = -2
-        which[i] = numbers[raw]
-    return which, texts
+                index_of[raw] = -2
+        indices[i] = index_of[raw]
+    return indices, distinct

@@ -1,10 +1,9 @@
-"""ValueHeaders: what stands before the bulk of records that are kept as references.
+"""Value headers: finds wall time, step, tag and metadata of images, histograms, texts and tensors.
 
-Pictures, histograms and texts stay in their file; of each record only wall time, step, tag and
-metadata are wanted. They are read for many records at once: a cursor stands in each record, and all
-cursors take the same step together. The bulk is walked over too, field by field, so that nothing
-passes here that protobuf would refuse. What is written in any other way than writers do, falls out,
-and protobuf decodes it. Both ways give the same rows.
+Such values stay in their file, and only these four are decoded, for many records at once. There is
+a cursor in each record, and each operation moves all cursors, for example past a key or a length.
+The content of a value is walked too, field by field, so that nothing is accepted that protobuf
+would reject. A record that writers would not produce is left to protobuf, with the same result.
 """
 
 from __future__ import annotations
@@ -17,81 +16,102 @@ from numpy.typing import NDArray
 from tbcore.eventfiles.proto.types_pb2 import DataType
 
 _MAX_DIMS = 6
+"""Dimensions of a tensor. Tensors with more are left to protobuf."""
 _MAX_STRINGS = 24
-"""Of a tensor. One with more of either is left to protobuf."""
+"""Strings in a tensor. Tensors with more are left to protobuf."""
 
-# Keys: the number of a field and its wire type, as they stand in the file.
+# Keys as they are in the file: field number << 3 | wire type.
 _WALL_TIME, _STEP, _SUMMARY = 0x09, 0x10, 0x2A  # of Event
 _VALUE = 0x0A  # of Summary
 _TAG, _IMAGE, _HISTO, _TENSOR, _METADATA = 0x0A, 0x22, 0x2A, 0x42, 0x4A  # of Summary.Value
 FIELDS = {_IMAGE: "image", _HISTO: "histo", _TENSOR: "tensor"}
+"""Key of a value to the name of its field. All other fields are left to protobuf."""
 
-_GROUPS = [
-    # Groups of seven bits, one a byte: moved next to each other in pairs, in fours, in eights.
+_VARINT_MERGES = [
     (np.uint64(0x007F007F007F007F), np.uint64(0x7F007F007F007F00), np.uint64(1)),
     (np.uint64(0x00003FFF00003FFF), np.uint64(0x3FFF00003FFF0000), np.uint64(2)),
     (np.uint64(0x000000000FFFFFFF), np.uint64(0x0FFFFFFF00000000), np.uint64(4)),
 ]
+"""Steps that turn the bytes of a varint, with 7 bits in each, into a number of 56 bits.
+
+Each step joins pairs of neighbouring groups of bits, so that a group has 14, then 28, then 56 bits.
+It has two masks, for the lower and for the upper group of each pair, and the number of bits by
+which the upper group moves.
+"""
 _TOP_BITS = np.array([0x80 << shift for shift in range(0, 64, 8)], np.uint64)
+"""The top bit of each byte of a word, shape (8,)."""
 _ALL_TOP_BITS = np.uint64(0x8080808080808080)
 
 
 class ValueHeaders(NamedTuple):
-    """Of records that hold one value, which is kept as a reference. Arrays of one length."""
+    """The headers of records with a single value that stays in the file.
+
+    All arrays have a row for each header. Where a tag or metadata begins and ends is given by
+    offsets in the buffer.
+    """
 
     indices: NDArray[np.int64]
-    """Which of the records given; rising."""
+    """Index of the record among those given, rising."""
     wall_time: NDArray[np.float64]
     step: NDArray[np.int64]
     key: NDArray[np.uint8]
-    """Of the value, in `FIELDS`."""
+    """Key of the value, one of those in `FIELDS`."""
     tag: NDArray[np.int64]
-    """Of shape (n, 2): where it begins and ends in the buffer. Never empty."""
+    """Begin and end of the tag, shape (num_headers, 2). A tag is never empty."""
     metadata: NDArray[np.int64]
-    """The same; where there is none, both are 0."""
+    """Begin and end of the metadata, shape (num_headers, 2); both are 0 if there is none."""
 
 
 def find_value_headers(
     buffer: bytearray, begins: NDArray[np.int64], lengths: NDArray[np.int64]
 ) -> ValueHeaders:
-    """The heads of those payloads that have one; the buffer has 16 bytes to spare behind them.
+    """The headers of those payloads that have one; `begins` are their offsets in the buffer.
 
-    Tags and metadata are not looked into: they may be malformed.
+    The buffer must extend at least 16 bytes beyond the last payload. Tags and metadata are not
+    decoded: they may be malformed.
     """
+    # 1. Read the step, and the lengths of summary and value. Both must end with the payload, since
+    #    the event has a single value and no other fields then.
+    # 2. Read the tag, and the key after it, which says what the value is.
+    # 3. For each key, walk the content of the values, and read their metadata, if any. The payload
+    #    must end there.
+    # 4. Collect the headers of the records for which all this is true.
     cursors = _Cursors(buffer, begins, begins + lengths)
-    cursors.require(_WALL_TIME)
+    cursors.require(_WALL_TIME)  # 1
     cursors.skip(8)
-    step = cursors.varint_after(_STEP)
+    step = cursors.optional_varint(_STEP)
     for key in (_SUMMARY, _VALUE):
         cursors.require(key)
         size = cursors.varint()
-        cursors.is_right &= cursors.at + size == cursors.ends
-    cursors.require(_TAG)
+        cursors.is_valid &= cursors.offsets + size == cursors.ends
+    cursors.require(_TAG)  # 2
     size = cursors.varint()
-    cursors.is_right &= size > 0
-    tag = np.stack([cursors.at, cursors.at + size], axis=1)
+    cursors.is_valid &= size > 0
+    tag = np.stack([cursors.offsets, cursors.offsets + size], axis=1)
     cursors.skip(size)
-    keys = cursors.data[cursors.at]
+    keys = cursors.data[cursors.offsets]
 
-    metadata = np.zeros((len(begins), 2), np.int64)
-    is_head = np.zeros(len(begins), np.bool_)
+    metadata = np.zeros((len(begins), 2), np.int64)  # 3
+    has_header = np.zeros(len(begins), np.bool_)
     for key, walk in _WALKS.items():
-        picked = np.flatnonzero(cursors.is_right & (keys == key))
+        picked = np.flatnonzero(cursors.is_valid & (keys == key))
         if not len(picked):
             continue
-        some = cursors.part(picked)
-        some.require(key)
-        size = some.varint()
-        bulk = some.inside(size)
-        some.is_right &= walk(bulk) & bulk.is_right & (bulk.at == bulk.ends)
-        some.skip(size)
-        has_metadata = some.has(_METADATA)
-        some.at += has_metadata
-        size = some.varint(has_metadata)
-        metadata[picked] = np.stack([some.at, some.at + size], axis=1) * has_metadata[:, None]
-        some.skip(size)
-        is_head[picked] = some.is_right & (some.at == some.ends)
-    indices = np.flatnonzero(is_head)
+        values = cursors.picked(picked)
+        values.require(key)
+        size = values.varint()
+        content = values.nested(size)
+        is_accepted = walk(content)
+        values.is_valid &= is_accepted & content.is_valid & (content.offsets == content.ends)
+        values.skip(size)
+        has_metadata = values.are_at(_METADATA)
+        values.offsets += has_metadata
+        size = values.varint(has_metadata)
+        bounds = np.stack([values.offsets, values.offsets + size], axis=1)
+        metadata[picked] = bounds * has_metadata[:, None]
+        values.skip(size)
+        has_header[picked] = values.is_valid & (values.offsets == values.ends)
+    indices = np.flatnonzero(has_header)  # 4
     times = np.ndarray((len(buffer) - 7,), "<f8", buffer, strides=(1,))[begins[indices] + 1]
     return ValueHeaders(
         indices, times, step[indices], keys[indices], tag[indices], metadata[indices]
@@ -99,125 +119,152 @@ def find_value_headers(
 
 
 class _Cursors:
-    """One cursor in each of many messages, in front of the key of a field or inside of one.
+    """A cursor in each of many protobuf messages, which all move at once.
 
-    A cursor that meets something else than it should is not right from then on, and stays inside
-    its message.
+    A cursor that finds something unexpected becomes invalid. It continues to move with the others,
+    but never beyond the end of its message.
     """
 
-    def __init__(self, buffer: bytearray, at: NDArray[np.int64], ends: NDArray[np.int64]) -> None:
+    def __init__(
+        self, buffer: bytearray, offsets: NDArray[np.int64], ends: NDArray[np.int64]
+    ) -> None:
         self.data = np.frombuffer(buffer, np.uint8)
-        self.at = at.copy()
+        self.offsets = offsets.copy()
+        """Offset of each cursor in the buffer."""
         self.ends = ends
-        self.is_right = np.ones(len(at), np.bool_)
+        """Offset after each message."""
+        self.is_valid = np.ones(len(offsets), np.bool_)
         self._buffer = buffer
         self._words = np.ndarray((len(buffer) - 7,), "<u8", buffer, strides=(1,))
+        """The eight bytes from each offset of the buffer on, as a word."""
 
-    def part(self, picked: NDArray[np.int64]) -> _Cursors:
-        """Copies of these cursors, which are right."""
-        return _Cursors(self._buffer, self.at[picked], self.ends[picked])
+    def picked(self, indices: NDArray[np.int64]) -> _Cursors:
+        """Copies of the cursors at these indices, which must be valid."""
+        return _Cursors(self._buffer, self.offsets[indices], self.ends[indices])
 
-    def inside(self, size: NDArray[np.int64]) -> _Cursors:
-        """Cursors in the messages of `size` bytes that begin here; wrong where there are fewer."""
-        ends = self.at + size
-        cursors = _Cursors(self._buffer, self.at, np.minimum(ends, self.ends))
-        cursors.is_right = ends <= self.ends
+    def nested(self, size: NDArray[np.int64]) -> _Cursors:
+        """Cursors in the nested messages of `size` bytes that begin here.
+
+        They are invalid if the outer message has fewer bytes left.
+        """
+        ends = self.offsets + size
+        cursors = _Cursors(self._buffer, self.offsets, np.minimum(ends, self.ends))
+        cursors.is_valid = ends <= self.ends
         return cursors
 
-    def has(self, key: int) -> NDArray[np.bool_]:
-        """Which stand in front of this key."""
-        found: NDArray[np.bool_] = (self.at < self.ends) & (self.data[self.at] == key)
+    def are_at(self, key: int) -> NDArray[np.bool_]:
+        """Whether each cursor is in front of this key."""
+        found: NDArray[np.bool_] = (self.offsets < self.ends) & (self.data[self.offsets] == key)
         return found
 
     def require(self, key: int) -> None:
-        """Go behind this key, which must be there."""
-        found = self.has(key)
-        self.is_right &= found
-        self.at += found
+        """Moves past this key. Cursors that are in front of something else become invalid."""
+        found = self.are_at(key)
+        self.is_valid &= found
+        self.offsets += found
 
     def skip(self, size: NDArray[np.int64] | int) -> None:
-        """Go on by so many bytes, which must be there."""
-        behind = self.at + size
-        self.is_right &= behind <= self.ends
-        self.at = np.minimum(behind, self.ends)
+        """Moves by `size` bytes. Cursors with fewer bytes left become invalid."""
+        after = self.offsets + size
+        self.is_valid &= after <= self.ends
+        self.offsets = np.minimum(after, self.ends)
 
     def varint(self, where: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
-        """Read numbers of at most eight bytes; 0 for those cursors that are left out."""
-        words = self._words[self.at]
-        stops = ~words & _ALL_TOP_BITS
+        """Moves past varints and returns their numbers.
+
+        Cursors for which `where` is false do not move, and their numbers are 0. Cursors in front of
+        a varint of more than eight bytes become invalid.
+        """
+        # 1. Find the last byte of each varint, the lowest one whose top bit is not set: `stops`
+        #    has the top bits of all such bytes, and `stop` keeps the lowest one.
+        # 2. Clear all bits after the varint, and the top bits.
+        # 3. Join the groups of 7 bits.
+        # 4. Leave out the cursors that shall not move.
+        words = self._words[self.offsets]
+        stops = ~words & _ALL_TOP_BITS  # 1
         stop = stops & (~stops + np.uint64(1))
-        is_short = stops != 0
+        has_stop = stops != 0
         widths = np.searchsorted(_TOP_BITS, stop) + 1
-        words &= (stop - np.uint64(1)) & ~_ALL_TOP_BITS
-        for low, high, shift in _GROUPS:
-            words = (words & low) | ((words & high) >> shift)
+        words &= (stop - np.uint64(1)) & ~_ALL_TOP_BITS  # 2
+        for lower, upper, shift in _VARINT_MERGES:  # 3
+            words = (words & lower) | ((words & upper) >> shift)
         numbers = words.view(np.int64)
-        if where is not None:
+        if where is not None:  # 4
             numbers = np.where(where, numbers, 0)
             widths = np.where(where, widths, 0)
-            is_short |= ~where
-        self.is_right &= is_short
+            has_stop |= ~where
+        self.is_valid &= has_stop
         self.skip(widths)
         return numbers
 
-    def varint_after(self, key: int) -> NDArray[np.int64]:
-        """The number behind this key; 0 where it is not there."""
-        found = self.has(key)
-        self.at += found
+    def optional_varint(self, key: int) -> NDArray[np.int64]:
+        """Moves past this key and its varint, if present; returns the numbers, 0 by default."""
+        found = self.are_at(key)
+        self.offsets += found
         return self.varint(found)
 
-    def bytes_after(self, key: int) -> NDArray[np.int64]:
-        """Skip the bytes behind this key, where it is there; returns how many."""
-        size = self.varint_after(key)
+    def skip_optional_bytes(self, key: int) -> NDArray[np.int64]:
+        """Moves past this key and its bytes, if present; returns the numbers of these bytes."""
+        size = self.optional_varint(key)
         self.skip(size)
         return size
 
-    def fixed_after(self, key: int, size: int) -> None:
-        """Skip the number of `size` bytes behind this key, where it is there."""
-        found = self.has(key)
+    def skip_optional_fixed(self, key: int, size: int) -> None:
+        """Moves past this key and its number of `size` bytes, if present."""
+        found = self.are_at(key)
         self.skip(found * (1 + size))
 
 
-def _walk_image(bulk: _Cursors) -> NDArray[np.bool_]:
+def _walk_image(content: _Cursors) -> NDArray[np.bool_]:
+    """Moves past the fields of an image; accepts every valid one."""
     for key in (0x08, 0x10, 0x18):  # height, width, colour space
-        bulk.varint_after(key)
-    bulk.bytes_after(0x22)
-    return bulk.is_right
+        content.optional_varint(key)
+    content.skip_optional_bytes(0x22)  # the encoded image
+    return content.is_valid
 
 
-def _walk_histo(bulk: _Cursors) -> NDArray[np.bool_]:
+def _walk_histo(content: _Cursors) -> NDArray[np.bool_]:
+    """Moves past the fields of a histogram; accepts those whose arrays have whole numbers."""
     for key in (0x09, 0x11, 0x19, 0x21, 0x29):  # min, max, num, sum, sum of squares
-        bulk.fixed_after(key, 8)
-    limits, counts = bulk.bytes_after(0x32), bulk.bytes_after(0x3A)
+        content.skip_optional_fixed(key, 8)
+    limits, counts = content.skip_optional_bytes(0x32), content.skip_optional_bytes(0x3A)
     return np.asarray((limits | counts) % 8 == 0)
 
 
-def _walk_tensor(bulk: _Cursors) -> NDArray[np.bool_]:
-    """Right are strings, and numbers in more dimensions than a scalar has."""
-    dtype = bulk.varint_after(0x08)
-    bulk.at += (has_shape := bulk.has(0x12))
-    size = bulk.varint(has_shape)
-    shape = bulk.inside(size)
-    is_scalar = np.ones(len(size), np.bool_)
+def _walk_tensor(content: _Cursors) -> NDArray[np.bool_]:
+    """Moves past the fields of a tensor; accepts strings, and arrays that cannot be scalars."""
+    # 1. Walk the dimensions, one of each shape at a time. A tensor with no dimension but those of
+    #    length 1 may be a scalar.
+    # 2. Walk the data, which may be bytes or strings.
+    dtype = content.optional_varint(0x08)
+    content.offsets += (has_shape := content.are_at(0x12))  # 1
+    size = content.varint(has_shape)
+    shape = content.nested(size)
+    may_be_scalar = np.ones(len(size), np.bool_)
     for _ in range(_MAX_DIMS):
-        found = shape.has(0x12)
+        found = shape.are_at(0x12)
         if not found.any():
             break
-        shape.at += found
-        dim = shape.inside(shape.varint(found))
-        length = dim.varint_after(0x08)
-        shape.is_right &= dim.is_right & (dim.at == dim.ends)
-        shape.at = dim.ends
-        is_scalar &= ~found | (length == 1)
-    bulk.is_right &= shape.is_right & (shape.at == shape.ends)
-    bulk.skip(size)
-    bulk.varint_after(0x18)  # version
-    bulk.bytes_after(0x22)  # content
+        shape.offsets += found
+        dim = shape.nested(shape.varint(found))
+        length = dim.optional_varint(0x08)
+        shape.is_valid &= dim.is_valid & (dim.offsets == dim.ends)
+        shape.offsets = dim.ends
+        may_be_scalar &= ~found | (length == 1)
+    content.is_valid &= shape.is_valid & (shape.offsets == shape.ends)
+    content.skip(size)
+    content.optional_varint(0x18)  # version
+    content.skip_optional_bytes(0x22)  # 2: tensor_content
     for _ in range(_MAX_STRINGS):
-        if not bulk.has(0x42).any():
+        if not content.are_at(0x42).any():
             break
-        bulk.bytes_after(0x42)
-    return np.asarray((dtype == DataType.DT_STRING) | ~is_scalar)
+        content.skip_optional_bytes(0x42)  # string_val
+    return np.asarray((dtype == DataType.DT_STRING) | ~may_be_scalar)
 
 
 _WALKS = {_IMAGE: _walk_image, _HISTO: _walk_histo, _TENSOR: _walk_tensor}
+"""Key of a value to the function that walks its content.
+
+The function moves cursors past all fields that writers produce, and returns which values are
+accepted. Values whose cursors are then invalid or not at the end are not accepted either.
+"""

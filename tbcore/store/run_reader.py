@@ -227,7 +227,7 @@ def preload_small_files(small_files: SmallFileReader, run_readers: Iterable[RunR
             if run_reader.has_only_small_files
             for file in run_reader.small_unread_files()
         )
-        small_files.read(chain(first, others))
+        small_files.preload(chain(first, others))
 
 
 class _RunFile:

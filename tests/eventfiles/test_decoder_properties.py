@@ -13,9 +13,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from tbcore.eventfiles import file_templates
-from tbcore.eventfiles import framing as records
-from tbcore.eventfiles import references as by_heads
+from tbcore.eventfiles import file_templates, framing
+from tbcore.eventfiles import references as references_module
 from tbcore.eventfiles.batch import Batch, DecodedItem, FirstMetadata
 from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.file_templates import FileTemplate
@@ -433,15 +432,15 @@ def test_references_as_written_have_heads() -> None:
     lengths = np.array([len(payload) for payload in payloads])
     buffer = bytearray(b"".join(payloads) + bytes(64))
 
-    heads = find_value_headers(buffer, np.cumsum(lengths) - lengths, lengths)
+    headers = find_value_headers(buffer, np.cumsum(lengths) - lengths, lengths)
 
-    assert heads.indices.tolist() == [0, 1, 2, 3]  # the last one is a scalar
-    assert heads.wall_time.tolist() == [1.5, 2.5, 3.5, 4.5]
-    assert heads.step.tolist() == [300, 0, 2**40, 1]
-    assert [buffer[a:b] for a, b in heads.tag.tolist()] == [b"a/picture", b"b", b"c", b"d"]
-    begin, end = heads.metadata[1].tolist()
+    assert headers.indices.tolist() == [0, 1, 2, 3]  # the last one is a scalar
+    assert headers.wall_time.tolist() == [1.5, 2.5, 3.5, 4.5]
+    assert headers.step.tolist() == [300, 0, 2**40, 1]
+    assert [buffer[a:b] for a, b in headers.tag.tolist()] == [b"a/picture", b"b", b"c", b"d"]
+    begin, end = headers.metadata[1].tolist()
     assert SummaryMetadata.FromString(bytes(buffer[begin:end])) == SCALARS_METADATA
-    assert not heads.metadata[[0, 2, 3]].any()
+    assert not headers.metadata[[0, 2, 3]].any()
 
 
 def test_tags_of_references_are_told_apart_whatever_their_hashes(
@@ -459,7 +458,9 @@ def test_tags_of_references_are_told_apart_whatever_their_hashes(
             payloads.append(event.SerializeToString())
     content = b"".join(map(record_bytes, payloads))
     assert_equal_files(tmp_path, [content])
-    monkeypatch.setattr(by_heads, "_FACTORS", np.zeros_like(by_heads._FACTORS))
+    monkeypatch.setattr(
+        references_module, "_HASH_FACTORS", np.zeros_like(references_module._HASH_FACTORS)
+    )
     assert_equal_files(tmp_path, [content])
 
 
@@ -489,22 +490,22 @@ def tails(tmp_path: Path, contents: list[bytes], decoder: Decoder) -> list[FileR
 
 
 def read_one_by_one(
-    files: list[FileReader], pile: SmallFileReader | None = None
+    files: list[FileReader], small_files: SmallFileReader | None = None
 ) -> list[Collector]:
-    """Read files one after the other, each ahead of its turn if there is a pile for it."""
+    """Read files one after the other, each ahead of its turn if there is a small_files for it."""
     found = []
     for file in files:
-        if pile is not None:
-            pile.read([file])
+        if small_files is not None:
+            small_files.preload([file])
         found.append(collected(file))
     return found
 
 
 def read_at_once(files: list[FileReader], tuning: Tuning) -> list[Collector]:
     """Read all files ahead, as many as come at once, and then each in its turn."""
-    pile = SmallFileReader(tuning=tuning)
+    small_files = SmallFileReader(tuning=tuning)
     while fresh := [file for file in files if file.is_unread]:
-        pile.read(fresh)
+        small_files.preload(fresh)
     return [collected(file) for file in files]
 
 
@@ -577,7 +578,7 @@ def alike(
 
 
 @pytest.fixture
-def suffixes_used(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def templates_used(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Where the file_templates began that files were found to have."""
     used: list[int] = []
 
@@ -594,47 +595,47 @@ def suffixes_used(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 @pytest.mark.parametrize("form", [{}, {"as_tensor": True}, {"merged": True}, {"uneven": True}])
 def test_alike_files_from_the_third_on_are_compared_as_a_whole(
-    tmp_path: Path, suffixes_used: list[int], form: dict[str, bool]
+    tmp_path: Path, templates_used: list[int], form: dict[str, bool]
 ) -> None:
     """The first one tells nothing, and the second that there are such."""
     assert_equal_files(tmp_path, [alike(seed, **form) for seed in range(5)])
-    assert suffixes_used == [0, 0, 0]
+    assert templates_used == [0, 0, 0]
 
 
 def ends_of(content: bytes) -> list[int]:
     """Where the records of a file end."""
     ends, start = [], 0
     while start < len(content):
-        start += int.from_bytes(content[start : start + 8], "little") + records.FRAME_BYTES
+        start += int.from_bytes(content[start : start + 8], "little") + framing.FRAME_BYTES
         ends.append(start)
     return ends
 
 
 @pytest.mark.parametrize("form", [{}, {"as_tensor": True}, {"uneven": True}, {"name": "some"}])
 def test_runs_that_were_stopped_early_are_alike_too(
-    tmp_path: Path, suffixes_used: list[int], form: dict[str, Any]
+    tmp_path: Path, templates_used: list[int], form: dict[str, Any]
 ) -> None:
     """Wherever they were, within a step too; but a few records are too few."""
     whole = [alike(seed, **form) for seed in range(50)]
     ends = ends_of(whole[0])
     early = [content[:end] for content, end in zip(whole[2:], ends, strict=False)]
     assert_equal_files(tmp_path, [*whole[:2], *early])
-    assert len(suffixes_used) == len(early) - (17 if "name" in form else 15)
+    assert len(templates_used) == len(early) - (17 if "name" in form else 15)
 
 
 def test_runs_that_went_on_longer_are_learnt_from_at_once(
-    tmp_path: Path, suffixes_used: list[int]
+    tmp_path: Path, templates_used: list[int]
 ) -> None:
     """From the first of each length: what they begin with is known."""
     ends = ends_of(alike(0))
     lengths = [20, 20, 30, 30, 25, 40, 40, 35]
     contents = [alike(seed)[: ends[length - 1]] for seed, length in enumerate(lengths)]
     assert_equal_files(tmp_path, contents)
-    assert len(suffixes_used) == len([30, 25, 40, 35])
+    assert len(templates_used) == len([30, 25, 40, 35])
 
 
 def test_what_a_longer_file_begins_with_is_its_own(
-    tmp_path: Path, suffixes_used: list[int]
+    tmp_path: Path, templates_used: list[int]
 ) -> None:
     """Not what one with other tags begins with; nor what another one was found to go on with."""
     ends = ends_of(alike(0))
@@ -645,24 +646,26 @@ def test_what_a_longer_file_begins_with_is_its_own(
     longer = [alike(seed, tags=tags)[: ends[29]] for seed in (3, 4, 5)]
     contents = [alike(0)[: ends[19]], alike(1)[: ends[19]], odd, *longer, alike(6), alike(7)]
     assert_equal_files(tmp_path, contents)
-    assert len(suffixes_used) == len([*longer[2:], alike(7)])
+    assert len(templates_used) == len([*longer[2:], alike(7)])
 
 
 def test_little_is_kept_of_files_that_are_alike(tmp_path: Path) -> None:
     """However many lengths they have; and nothing large while there is nothing to read."""
-    pile = SmallFileReader(tuning=replace(SMALL, max_template_values=100))
+    small_files = SmallFileReader(tuning=replace(SMALL, max_template_values=100))
 
     def num_kept() -> int:
-        return sum(s.num_values for s in pile._templates._templates.values() if s is not None)
+        return sum(
+            s.num_values for s in small_files._templates._templates.values() if s is not None
+        )
 
     path = tmp_path / "a.tfevents"
     for end in [*ends_of(alike(0))[20:], *ends_of(alike(0))[:20:-1]]:
         for seed in range(3):
             path.write_bytes(alike(seed)[:end])
-            pile.read([FileReader(str(path), 0, Decoder(tuning=SMALL))])
+            small_files.preload([FileReader(str(path), 0, Decoder(tuning=SMALL))])
             assert num_kept() <= 100 + 40
     assert num_kept()
-    pile.release_buffers()
+    small_files.release_buffers()
     assert not num_kept()
 
 
@@ -671,13 +674,13 @@ def test_files_that_only_have_equal_lengths_are_soon_learnt_from_no_more(
 ) -> None:
     """It takes as long as to read many of them."""
     lessons: list[int] = []
-    real = file_templates._learn
+    real = file_templates._learn_sequence
 
     def learn(buffer: bytearray, begin: int, size: int, *known: Any) -> Any:
         lessons.append(size)
         return real(buffer, begin, size, *known)
 
-    monkeypatch.setattr(file_templates, "_learn", learn)
+    monkeypatch.setattr(file_templates, "_learn_sequence", learn)
     contents = []
     for number in range(60):
         for _ in range(2):
@@ -704,27 +707,27 @@ def test_a_suffix_may_come_after_a_part_of_a_period(tmp_path: Path, num_before: 
     assert_equal_files(tmp_path, files, replace(SMALL, min_round_records=16))
 
 
-def test_files_may_begin_in_different_ways(tmp_path: Path, suffixes_used: list[int]) -> None:
+def test_files_may_begin_in_different_ways(tmp_path: Path, templates_used: list[int]) -> None:
     """With what was configured, say: from there on they are alike."""
     names = ["a", "bcd", "a longer name", "e", "fg"]
     contents = [alike(i, name=name) for i, name in enumerate(names)]
     assert_equal_files(tmp_path, contents)
     # The version of the file and the name are before.
-    heads = [len(content) - len(alike(i)) for i, content in enumerate(contents)]
-    lengths = {begin - head for begin, head in zip(suffixes_used, heads[2:], strict=True)}
+    headers = [len(content) - len(alike(i)) for i, content in enumerate(contents)]
+    lengths = {begin - head for begin, head in zip(templates_used, headers[2:], strict=True)}
     assert len(lengths) == 1
 
 
 @pytest.mark.parametrize("bits", [21, 28, 35, 56])
 def test_steps_of_files_that_are_alike_may_be_large(
-    tmp_path: Path, suffixes_used: list[int], bits: int
+    tmp_path: Path, templates_used: list[int], bits: int
 ) -> None:
     """Of as many bits as three, four, five and eight bytes hold, and of one more."""
     end = 1 << bits
     for last in (end - 1, end):
         contents = [alike(i, steps=(0, 1, 200, end // 2 - i, last)) for i in range(5)]
         assert_equal_files(tmp_path, contents)
-    assert suffixes_used
+    assert templates_used
 
 
 @pytest.mark.parametrize("form", [
@@ -733,15 +736,15 @@ def test_steps_of_files_that_are_alike_may_be_large(
     {"steps": (0, 1, 2, 3, 128, 127, 300, 70_000)},
 ])  # fmt: skip
 def test_files_as_long_as_others_may_hold_other_records(
-    tmp_path: Path, suffixes_used: list[int], form: dict[str, Any]
+    tmp_path: Path, templates_used: list[int], form: dict[str, Any]
 ) -> None:
     """All checksums are right: only the bytes tell."""
     assert len(alike(3, **form)) == len(alike(3))
     assert_equal_files(tmp_path, [*map(alike, range(3)), alike(3, **form)])
-    assert suffixes_used == [0]
+    assert templates_used == [0]
 
 
-def test_every_byte_of_a_file_that_is_alike(tmp_path: Path, suffixes_used: list[int]) -> None:
+def test_every_byte_of_a_file_that_is_alike(tmp_path: Path, templates_used: list[int]) -> None:
     """A flipped bit makes it another file, that is read in another way."""
     known = [alike(0), alike(1)]
     content = alike(2)
@@ -751,7 +754,7 @@ def test_every_byte_of_a_file_that_is_alike(tmp_path: Path, suffixes_used: list[
         other[place] ^= 1 << place % 8
         flipped.append(bytes(other))
     assert_equal_files(tmp_path, [*known, content, *flipped])
-    assert suffixes_used == [0]
+    assert templates_used == [0]
     assert_equal_at_once(tmp_path, [*known, content, *flipped])
 
 

@@ -52,21 +52,21 @@ def steps(items: list[DecodedItem], tag: str = "loss") -> list[int]:
     ]
 
 
-def new_pile(**tuning: int) -> SmallFileReader:
+def new_reader(**tuning: int) -> SmallFileReader:
     return SmallFileReader(tuning=Tuning(first_batch_files=1000, **tuning))
 
 
 @pytest.fixture
-def pile() -> SmallFileReader:
+def small_files() -> SmallFileReader:
     """One that takes all files at once from the beginning."""
-    return new_pile()
+    return new_reader()
 
 
-def test_files_read_ahead_give_tables(tmp_path: Path, pile: SmallFileReader) -> None:
+def test_files_read_ahead_give_tables(tmp_path: Path, small_files: SmallFileReader) -> None:
     """When it is their turn, and without being opened again."""
     paths = [write(tmp_path / f"{n}.tfevents", num_steps=10 + n) for n in range(5)]
     files = tails(paths)
-    pile.read(files)
+    small_files.preload(files)
     for path in paths:
         os.remove(path)
     for n, file in enumerate(files):
@@ -80,20 +80,22 @@ def test_files_read_ahead_give_tables(tmp_path: Path, pile: SmallFileReader) -> 
 
 
 def test_a_file_that_grows_after_it_was_read_ahead_is_read_on(
-    tmp_path: Path, pile: SmallFileReader
+    tmp_path: Path, small_files: SmallFileReader
 ) -> None:
     paths = [write(tmp_path / f"{n}.tfevents") for n in range(3)]
     files = tails(paths)
-    pile.read(files)
+    small_files.preload(files)
     write(paths[1], begin=10, num_steps=12)
     assert steps(list(files[1].read())) == list(range(10))
     assert steps(list(files[1].read())) == [10, 11]
 
 
-def test_a_file_of_few_bytes_that_grows_is_read_on(tmp_path: Path, pile: SmallFileReader) -> None:
+def test_a_file_of_few_bytes_that_grows_is_read_on(
+    tmp_path: Path, small_files: SmallFileReader
+) -> None:
     paths = [write(tmp_path / name, num_steps=0) for name in ("a.tfevents", "b.tfevents")]
     files = tails(paths)
-    pile.read(files)
+    small_files.preload(files)
     for path, file in zip(paths, files, strict=True):
         assert file.is_preloaded
         assert steps(list(file.read())) == []
@@ -103,11 +105,11 @@ def test_a_file_of_few_bytes_that_grows_is_read_on(tmp_path: Path, pile: SmallFi
 
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_a_file_that_shrinks_while_it_is_read_ahead_is_left_to_its_turn(
-    tmp_path: Path, pile: SmallFileReader, monkeypatch: pytest.MonkeyPatch, when: str
+    tmp_path: Path, small_files: SmallFileReader, monkeypatch: pytest.MonkeyPatch, when: str
 ) -> None:
     """What is behind its end may be of another file."""
     paths = [write(tmp_path / name) for name in ("a.tfevents", "b.tfevents")]
-    pile.read(tails(paths[:1]))
+    small_files.preload(tails(paths[:1]))
     real = os.preadv
 
     def preadv(descriptor: int, buffers: list[memoryview], offset: int) -> int:
@@ -120,18 +122,18 @@ def test_a_file_that_shrinks_while_it_is_read_ahead_is_left_to_its_turn(
     files = tails(paths[:1])
     with monkeypatch.context() as patched:
         patched.setattr(os, "preadv", preadv)
-        pile.read(files)
+        small_files.preload(files)
     assert steps(list(files[0].read())) == []
     assert files[0].offset == 40
 
 
 def test_a_file_that_is_replaced_after_it_was_read_ahead_is_found_out(
-    tmp_path: Path, pile: SmallFileReader
+    tmp_path: Path, small_files: SmallFileReader
 ) -> None:
     """By the reading that follows, as if it had been replaced after its turn."""
     paths = [write(tmp_path / f"{n}.tfevents") for n in range(3)]
     files = tails(paths)
-    pile.read(files)
+    small_files.preload(files)
     paths[1].unlink()
     write(paths[1], num_steps=20, wall_time=2.0)
     assert steps(list(files[1].read())) == list(range(10))
@@ -143,7 +145,7 @@ def test_a_file_that_is_replaced_after_it_was_read_ahead_is_found_out(
     "damage", ["length", "payload", "torn", "flipped length", "flipped high length", "empty"]
 )
 def test_a_file_with_damage_is_left_to_its_turn(
-    tmp_path: Path, pile: SmallFileReader, damage: str
+    tmp_path: Path, small_files: SmallFileReader, damage: str
 ) -> None:
     """Wherever it is among others; these are as they would be without it."""
     paths = [write(tmp_path / f"{n}.tfevents") for n in range(5)]
@@ -159,7 +161,7 @@ def test_a_file_with_damage_is_left_to_its_turn(
             content[40 + place[damage]] ^= 4
         paths[number].write_bytes(content)
     files = tails(paths)
-    pile.read(files)
+    small_files.preload(files)
     alone = tails(paths)
     for number, (file, other) in enumerate(zip(files, alone, strict=True)):
         items = list(file.read())
@@ -236,7 +238,7 @@ def told(items: Iterator[DecodedItem]) -> list[Any]:
 
 
 @pytest.mark.parametrize("odd", ODD)
-def test_what_trainers_seldom_write(tmp_path: Path, pile: SmallFileReader, odd: str) -> None:
+def test_what_trainers_seldom_write(tmp_path: Path, small_files: SmallFileReader, odd: str) -> None:
     """Read ahead or not, it means the same, and so do the files beside it."""
     is_preloaded, contents = ODD[odd]
     paths = [
@@ -253,13 +255,13 @@ def test_what_trainers_seldom_write(tmp_path: Path, pile: SmallFileReader, odd: 
         events.append(event)
     paths[1].write_bytes(b"".join(record_bytes(event.SerializeToString()) for event in events))
     files = tails(paths)
-    pile.read(files)
+    small_files.preload(files)
     assert [file.is_preloaded for file in files] == [True, is_preloaded, True]
     plain = [FileReader(str(path), 0, Decoder(blocks=False)) for path in paths]
     assert [told(file.read()) for file in files] == [told(file.read()) for file in plain]
 
 
-def test_a_file_is_read_ahead_once(tmp_path: Path, pile: SmallFileReader) -> None:
+def test_a_file_is_read_ahead_once(tmp_path: Path, small_files: SmallFileReader) -> None:
     """Whatever came of it. Those that are long, or gone, are not."""
     short, torn, long = (tmp_path / f"{name}.tfevents" for name in ("short", "torn", "long"))
     write(short)
@@ -268,7 +270,7 @@ def test_a_file_is_read_ahead_once(tmp_path: Path, pile: SmallFileReader) -> Non
     assert long.stat().st_size > SMALL_FILE_BYTES
     files = tails([short, torn, long, tmp_path / "gone"])
     assert all(file.is_unread for file in files)
-    pile.read(files)
+    small_files.preload(files)
     assert not any(file.is_unread for file in files)
     assert steps(list(files[2].read())) == list(range(9000))
     with pytest.raises(FileNotFoundError):
@@ -276,9 +278,9 @@ def test_a_file_is_read_ahead_once(tmp_path: Path, pile: SmallFileReader) -> Non
 
 
 def test_files_that_are_alike_are_held_with_their_own_rows(
-    tmp_path: Path, pile: SmallFileReader
+    tmp_path: Path, small_files: SmallFileReader
 ) -> None:
-    """Wherever they are in the pile, and whatever is between them."""
+    """Wherever they are in the small_files, and whatever is between them."""
     paths = [tmp_path / f"{n}.tfevents" for n in range(9)]
     for n, path in enumerate(paths):
         if n == 6:
@@ -288,8 +290,8 @@ def test_files_that_are_alike_are_held_with_their_own_rows(
             for step in range(20):
                 writer.add_scalar("loss", n, step)
     files = tails(paths)
-    pile.read(files[:3])
-    pile.read(files[3:])
+    small_files.preload(files[:3])
+    small_files.preload(files[3:])
     assert all(file.is_preloaded for file in files)
     found = [[item for item in file.read() if isinstance(item, Table)] for file in files]
     assert len({id(table.layout) for tables in found[3:6] for table in tables}) == 1
@@ -303,7 +305,7 @@ def test_files_that_are_alike_are_held_with_their_own_rows(
 
 
 def test_files_that_were_stopped_early_are_one_lesson(
-    tmp_path: Path, pile: SmallFileReader
+    tmp_path: Path, small_files: SmallFileReader
 ) -> None:
     """What the longest of them teaches is enough for all."""
     paths = [tmp_path / f"{n}.tfevents" for n in range(10)]
@@ -311,8 +313,8 @@ def test_files_that_were_stopped_early_are_one_lesson(
         with EventFileWriter(path, wall_time=1.0 + n) as writer:
             for step in range(20 + n // 2):
                 writer.add_scalar("loss", n, step)
-    pile.read(tails(paths))
-    assert pile._templates._num_learnt == 1
+    small_files.preload(tails(paths))
+    assert small_files._templates._num_attempts == 1
 
 
 def test_what_does_not_fit_any_more_is_left_for_the_next_time(
@@ -321,15 +323,15 @@ def test_what_does_not_fit_any_more_is_left_for_the_next_time(
     """Not given up: all are held in the end."""
     paths = [write(tmp_path / f"{n}.tfevents", num_steps=20) for n in range(12)]
     size = max(path.stat().st_size for path in paths)
-    pile = new_pile(small_file_bytes=size, file_batch_bytes=5 * size)
+    small_files = new_reader(small_file_bytes=size, file_batch_bytes=5 * size)
     files = tails(paths)
     while fresh := [file for file in files if file.is_unread]:
-        pile.read(fresh)
+        small_files.preload(fresh)
         assert 4 <= len(fresh) - sum(file.is_unread for file in files) <= 5 or len(fresh) < 4
     assert all(file.is_preloaded for file in files)
 
 
-def test_events_without_rows_are_in_the_table(tmp_path: Path, pile: SmallFileReader) -> None:
+def test_events_without_rows_are_in_the_table(tmp_path: Path, small_files: SmallFileReader) -> None:
     """However often they come between rows: a table for each stretch would cost more than rows."""
     path = tmp_path / "a.tfevents"
     with EventFileWriter(path, wall_time=1.0) as writer:
@@ -340,7 +342,7 @@ def test_events_without_rows_are_in_the_table(tmp_path: Path, pile: SmallFileRea
         writer.add_session_log("START", 10)
         writer.add_log_message("after")
     [file] = tails([path])
-    pile.read([file])
+    small_files.preload([file])
     version, table, start, batch = list(file.read())
     assert isinstance(version, FileVersion)
     assert isinstance(table, Table)
@@ -355,10 +357,10 @@ def test_events_without_rows_are_in_the_table(tmp_path: Path, pile: SmallFileRea
 def test_more_files_are_read_each_time(tmp_path: Path) -> None:
     """As many as fit, once some were learnt from."""
     files = tails([write(tmp_path / f"{n:03}.tfevents") for n in range(100)])
-    pile = SmallFileReader()
+    small_files = SmallFileReader()
     counts = []
     while fresh := [file for file in files if file.is_unread]:
-        pile.read(fresh)
+        small_files.preload(fresh)
         counts.append(len(fresh) - sum(file.is_unread for file in files))
     assert counts == [4, 16, 64, 16]
     assert all(steps(list(file.read())) == list(range(10)) for file in files)
@@ -366,30 +368,37 @@ def test_more_files_are_read_each_time(tmp_path: Path) -> None:
 
 def test_little_is_kept_of_tables(tmp_path: Path) -> None:
     """However many shapes and tags there are; and nothing large when there is nothing to read."""
-    pile = new_pile(max_table_layout_rows=100, max_row_classes=50)
+    small_files = new_reader(max_table_layout_rows=100, max_row_classes=50)
     for n in range(40):
         [file] = tails([write(tmp_path / f"{n}.tfevents", num_steps=5 + n % 7)])
-        pile.read([file])
+        small_files.preload([file])
         assert steps(list(file.read())) == list(range(5 + n % 7))
-        assert sum(len(shape.order) for shape in pile._classes._shapes.values() if shape) <= 100
-        assert len(pile._classes._classes) <= 50 + 10
-    pile.release_buffers()
-    assert not pile._buffer
-    assert not pile._classes._classes
+        assert (
+            sum(
+                len(shape.order)
+                for shape in small_files._row_classes._arrangements.values()
+                if shape
+            )
+            <= 100
+        )
+        assert len(small_files._row_classes._classes) <= 50 + 10
+    small_files.release_buffers()
+    assert not small_files._buffer
+    assert not small_files._row_classes._classes
 
 
 def test_little_is_kept_of_long_tags(tmp_path: Path) -> None:
-    pile = new_pile(max_row_class_bytes=2000)
+    small_files = new_reader(max_row_class_bytes=2000)
     for n in range(10):
         path = tmp_path / f"{n}.tfevents"
         with EventFileWriter(path, wall_time=1.0) as writer:
             writer.add_scalar(f"{n}" * 1000, 1.0, 0)
-        pile.read(tails([path]))
-        assert len(pile._classes._classes) == n % 3 + 1
+        small_files.preload(tails([path]))
+        assert len(small_files._row_classes._classes) == n % 3 + 1
 
 
 def test_longer_files_are_read_ahead_in_whatever_order_their_records_are(
-    tmp_path: Path, pile: SmallFileReader
+    tmp_path: Path, small_files: SmallFileReader
 ) -> None:
     turns, others = tmp_path / "turns.tfevents", tmp_path / "others.tfevents"
     with EventFileWriter(turns) as writer:
@@ -405,17 +414,17 @@ def test_longer_files_are_read_ahead_in_whatever_order_their_records_are(
     sizes = [path.stat().st_size for path in (turns, others)]
     assert all(1 << 17 < size < SMALL_FILE_BYTES for size in sizes)
     files = tails([turns, others])
-    pile.read(files)
+    small_files.preload(files)
     items = [list(file.read()) for file in files]
     assert [any(isinstance(item, Table) for item in some) for some in items] == [True, True]
     assert [len(steps(some)) for some in items] == [1000, 1000]
 
 
-def test_a_long_file_may_hold_a_single_record(tmp_path: Path, pile: SmallFileReader) -> None:
+def test_a_long_file_may_hold_a_single_record(tmp_path: Path, small_files: SmallFileReader) -> None:
     with EventFileWriter(tmp_path / "1.tfevents", file_version=None) as writer:
         writer.add_graph(bytes((1 << 17) + 300))
     [file] = tails([tmp_path / "1.tfevents"])
-    pile.read([file])
+    small_files.preload([file])
     [item] = file.read()
     assert isinstance(item, Table)
     assert [column.field for column in item.references] == ["graph_def"]
