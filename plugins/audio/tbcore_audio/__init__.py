@@ -1,4 +1,4 @@
-"""Audio: the clips that a training run logs, at every step."""
+"""Audio: the clips that training runs log, at every step."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def plugin_info() -> PluginInfo:
         claims=CLAIMS,
         samples=10,
         order=30,
-        description="The clips that a training run logs, at every step.",
+        description="The audio clips that training runs log, at every step.",
     )
 
 

@@ -1,4 +1,4 @@
-"""What audio means to a client: clips with a type that a browser plays, and a label."""
+"""Reader: audio clips with a label and a content type that is safe to serve."""
 
 from __future__ import annotations
 
@@ -7,20 +7,21 @@ from tbcore.media import Metadata, Sample
 from tbcore.values import Value, audio
 
 UNKNOWN_TYPE = "application/octet-stream"
+"""Content type of anything that must not be interpreted by a browser."""
 
 
 def clips(value: Value, metadata: Metadata) -> list[Sample]:
-    """The clips of one step."""
+    """The clips that were logged together at one step."""
     logged = audio(value, metadata)
     content_type = playable_type(logged.content_type)
     return [Sample(clip.encoded, content_type, {"label": clip.label}) for clip in logged.clips]
 
 
 def playable_type(content_type: str) -> str:
-    """The type that was logged if it is one of sounds that a browser plays, else UNKNOWN_TYPE.
+    """The logged content type if it is an audio type that browsers play, otherwise UNKNOWN_TYPE.
 
-    Some players' files are called video though nothing is to be seen in them.
+    Video types count as audio: some encoders use them for files without pictures.
     """
     safe = safe_content_type(content_type)
-    is_sound = safe.startswith(("audio/", "video/")) or safe == "application/ogg"
-    return safe if is_sound else UNKNOWN_TYPE
+    is_audio = safe.startswith(("audio/", "video/")) or safe == "application/ogg"
+    return safe if is_audio else UNKNOWN_TYPE

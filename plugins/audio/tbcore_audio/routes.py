@@ -1,4 +1,4 @@
-"""The addresses of audio: those of the HTTP API, those for pages, and those of the earlier API."""
+"""Routes: the HTTP API for programs, the routes of the front end, and the legacy API."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from tbcore_audio.reader import clips
 
 
 def make_routes(multiplexer: Multiplexer, claims: Claims, samples: int) -> list[Route]:
-    """/audio, /individualAudio, and /tags, /steps and /step for pages.
+    """/audio and /individualAudio for programs; /tags, /steps and /step for the front end.
 
-    In /audio a series is sampled to at most `samples` steps (0: all).
+    /audio returns a sample of at most `samples` steps of a series; 0 means all.
     """
     media = Media(multiplexer, claims, clips)
     return [*_routes(media, samples), *media.routes()]
 
 
 def make_legacy_api(multiplexer: Multiplexer, claims: Claims, samples: int) -> LegacyApi:
-    """data/audio and data/individualAudio, and both without data/ as the document has them."""
+    """The legacy API: data/audio and data/individualAudio, which both also work without data/."""
     routes = _routes(Media(multiplexer, claims, clips), samples)
     return LegacyApi(
         routes=routes,

@@ -20,7 +20,7 @@ FIRST, SECOND = summaries.wav([0.0, 0.5]), summaries.wav([0.25] * 400)
 
 @pytest.fixture
 def client(tbcore_logdir: Path, tbcore_client: MakeClient) -> TbcoreClient:
-    """A run of each form, and one without audio."""
+    """Serves a run in each form, and one without audio."""
     points = [(63702821, FIRST, 1440210599.246), (63702822, SECOND)]
     write_run(tbcore_logdir, "train", audio={"input/audio/2": points})
     with EventFileWriter(tbcore_logdir / "eval" / "a.tfevents") as writer:
@@ -38,7 +38,7 @@ def listing(client: TbcoreClient, run: str, tag: str, **more: Any) -> Any:
     return response.json()
 
 
-def test_tags_name_every_run(client: TbcoreClient) -> None:
+def test_tags_list_every_run(client: TbcoreClient) -> None:
     """Runs without audio have an empty list."""
     assert client.get("data/plugin/audio/tags").json() == {
         "train": ["input/audio/2"],
@@ -48,8 +48,8 @@ def test_tags_name_every_run(client: TbcoreClient) -> None:
     assert client.get("data/plugins_listing").json() == {"audio": True}
 
 
-def test_a_listing_is_the_example_of_the_document(client: TbcoreClient) -> None:
-    """To the letter of the query."""
+def test_a_listing_has_the_documented_form(client: TbcoreClient) -> None:
+    """The query string is exact, too."""
     assert listing(client, "train", "input/audio/2")[0] == {
         "wall_time": 1440210599.246,
         "step": 63702821,
@@ -58,17 +58,17 @@ def test_a_listing_is_the_example_of_the_document(client: TbcoreClient) -> None:
     }
 
 
-ADDRESSES = ["data/plugin/audio/", "data/", "legacy/data/", "", "legacy/"]
+PREFIXES = ["data/plugin/audio/", "data/", "legacy/data/", "", "legacy/"]
 
 
-@pytest.mark.parametrize("below", ADDRESSES)
-def test_every_address_that_audio_ever_had(client: TbcoreClient, below: str) -> None:
-    """Without data/ as the earlier document has them, where run and tag are given."""
-    entries = client.get(f"{below}audio?run=train&tag=input/audio/2").json()
+@pytest.mark.parametrize("prefix", PREFIXES)
+def test_every_current_and_legacy_route(client: TbcoreClient, prefix: str) -> None:
+    """Routes without data/ require run and tag; without these, `/audio` is a page."""
+    entries = client.get(f"{prefix}audio?run=train&tag=input/audio/2").json()
 
     assert entries == listing(client, "train", "input/audio/2")
     for entry, expected in zip(entries, (FIRST, SECOND), strict=True):
-        response = client.get(f"{below}individualAudio?{entry['query']}&ts=1.5")
+        response = client.get(f"{prefix}individualAudio?{entry['query']}&ts=1.5")
         assert response.headers["content-type"] == "audio/wav"
         assert "content-encoding" not in response.headers
         assert response.content == expected
@@ -76,7 +76,7 @@ def test_every_address_that_audio_ever_had(client: TbcoreClient, below: str) -> 
 
 
 def test_several_clips_of_one_step(client: TbcoreClient) -> None:
-    """The first one unless asked; steps with fewer are left out."""
+    """The first by default. Steps that do not have the requested sample are omitted."""
     assert [entry["step"] for entry in listing(client, "eval", "batch")] == [1, 2]
     (entry,) = listing(client, "eval", "batch", sample=1)
     assert (entry["step"], entry["content_type"]) == (1, "audio/wav")
@@ -87,7 +87,7 @@ def test_several_clips_of_one_step(client: TbcoreClient) -> None:
 
 
 def test_the_clips_of_one_step(client: TbcoreClient) -> None:
-    """What a step control needs: each with its label and type."""
+    """Each has its label and content type, as the front end's slider needs."""
     names = {"runs": ["eval"], "tags": ["batch"]}
     assert client.post("data/plugin/audio/steps", json=names).json()["step"] == [1, 2]
     found = client.get("data/plugin/audio/step?tag=batch&run=eval&step=1").json()
@@ -118,10 +118,10 @@ def test_the_clips_of_one_step(client: TbcoreClient) -> None:
         ("", "application/octet-stream"),
     ],
 )
-def test_only_types_that_are_played_are_named(
+def test_only_audio_types_are_returned(
     tbcore_logdir: Path, tbcore_client: MakeClient, logged: str, served: str
 ) -> None:
-    """The listing says what the header will."""
+    """In the listing and in the header."""
     with EventFileWriter(tbcore_logdir / "run" / "a.tfevents") as writer:
         writer.add_summary(0, summaries.audio("a", b"<script>", content_type=logged))
     client = tbcore_client(tbcore_logdir, plugins=[tbcore_audio])
@@ -140,7 +140,7 @@ def test_only_types_that_are_played_are_named(
 def test_tensors_of_other_writers(
     tbcore_logdir: Path, tbcore_client: MakeClient, shape: Any, metadata: Any
 ) -> None:
-    """A list without labels; no word on the encoding; a shape that is none of audio."""
+    """Without labels, without an encoding, and with an invalid shape."""
     value = summaries.string_tensor(
         "a", [FIRST, b"", SECOND, b"x"], shape=shape, plugin_name="audio"
     )
@@ -161,10 +161,10 @@ def test_tensors_of_other_writers(
     assert client.get(f"{INDIVIDUAL}?{clips[1]['query']}").content == (SECOND if shape else b"")
 
 
-def test_the_type_of_a_tensor_comes_with_the_first_value(
+def test_the_type_of_a_tensor_is_in_the_metadata_of_the_first_value(
     tbcore_logdir: Path, tbcore_client: MakeClient
 ) -> None:
-    """Of the whole tag, in all its files."""
+    """It applies to the whole tag, in all files."""
     write_run(tbcore_logdir, "run", audio={"a": [FIRST, SECOND]}, as_tensors=True)
     write_run(tbcore_logdir, "run", audio={"a": [(2, FIRST)]}, as_tensors=True, metadata="never")
     client = tbcore_client(tbcore_logdir, plugins=[tbcore_audio])
@@ -173,7 +173,7 @@ def test_the_type_of_a_tensor_comes_with_the_first_value(
 
 
 @pytest.mark.parametrize(
-    ("asked", "status", "part"),
+    ("range_", "status", "part"),
     [
         ("bytes=0-", 206, slice(0, None)),
         ("bytes=0-1", 206, slice(0, 2)),
@@ -186,15 +186,15 @@ def test_the_type_of_a_tensor_comes_with_the_first_value(
         ("items=0-1", 200, slice(0, None)),
     ],
 )
-def test_a_player_asks_for_parts(
-    client: TbcoreClient, asked: str, status: int, part: slice | None
+def test_players_can_request_parts(
+    client: TbcoreClient, range_: str, status: int, part: slice | None
 ) -> None:
-    """To jump inside a clip; Safari plays nothing without."""
+    """They use this to seek, and Safari requires it."""
     path = f"{INDIVIDUAL}?run=train&tag=input/audio/2&index=1"
     whole = client.get(path)
     assert whole.headers["accept-ranges"] == "bytes"
 
-    response = client.get(path, headers={"Range": asked})
+    response = client.get(path, headers={"Range": range_})
 
     assert response.status_code == status
     if part is None:
@@ -207,13 +207,13 @@ def test_a_player_asks_for_parts(
         end = start + len(response.content) - 1
         assert response.headers["content-range"] == f"bytes {start}-{end}/{len(SECOND)}"
     assert response.headers["etag"] == whole.headers["etag"]
-    # A part of something else than what the player has is of no use to it.
+    # If the clip is not the one that the player has, the response is the whole clip.
     changed = client.get(path, headers={"Range": "bytes=0-1", "If-Range": '"other"'})
     assert (changed.status_code, changed.content) == (200, SECOND)
 
 
 def test_long_series_are_sampled_to_ten(tbcore_logdir: Path, tbcore_client: MakeClient) -> None:
-    """The last one among them; the bound is an option."""
+    """With the last step. The number is an option."""
     write_run(tbcore_logdir, "run", audio={"a": [b"%d" % step for step in range(40)]})
 
     for samples, expected in ((None, 10), (0, 40), (3, 3)):
@@ -226,7 +226,7 @@ def test_long_series_are_sampled_to_ten(tbcore_logdir: Path, tbcore_client: Make
             assert client.get(f"{INDIVIDUAL}?{entry['query']}").content == b"%d" % entry["step"]
 
 
-@pytest.mark.parametrize("path", [f"{below}individualAudio" for below in ADDRESSES])
+@pytest.mark.parametrize("path", [f"{prefix}individualAudio" for prefix in PREFIXES])
 @pytest.mark.parametrize(
     ("query", "status", "part"),
     [
@@ -244,7 +244,7 @@ def test_long_series_are_sampled_to_ten(tbcore_logdir: Path, tbcore_client: Make
 def test_errors_of_one_clip(
     client: TbcoreClient, path: str, query: str, status: int, part: str
 ) -> None:
-    """In one line of plain text."""
+    """One line of plain text."""
     response = client.get(f"{path}?{query}")
 
     assert response.status_code == status
@@ -263,7 +263,7 @@ def test_errors_of_one_clip(
     ],
 )
 def test_errors_of_a_listing(client: TbcoreClient, query: str, status: int, part: str) -> None:
-    """Likewise."""
+    """One line of plain text."""
     response = client.get(f"{AUDIO}?{query}")
 
     assert response.status_code == status
@@ -271,10 +271,10 @@ def test_errors_of_a_listing(client: TbcoreClient, query: str, status: int, part
 
 
 @pytest.mark.parametrize("change", ["deleted", "replaced", "overwritten"])
-def test_a_clip_whose_bytes_are_gone_is_not_found(
+def test_a_clip_whose_file_changed_is_not_found(
     tbcore_logdir: Path, tbcore_client: MakeClient, change: str
 ) -> None:
-    """Never another clip than the one that was logged."""
+    """Bytes that differ from those that were logged are never served."""
     path = write_run(tbcore_logdir, "run", audio={"a": [FIRST]})
     client = tbcore_client(tbcore_logdir, plugins=[tbcore_audio])
     (entry,) = listing(client, "run", "a")
@@ -286,15 +286,15 @@ def test_a_clip_whose_bytes_are_gone_is_not_found(
     else:
         path.unlink()
 
-    for address in (f"{INDIVIDUAL}?{entry['query']}", f"{AUDIO}?run=run&tag=a"):
-        response = client.get(address)
+    for url in (f"{INDIVIDUAL}?{entry['query']}", f"{AUDIO}?run=run&tag=a"):
+        response = client.get(url)
         assert response.status_code == 404
         expected = "No such file" if change == "deleted" else "no longer what was logged"
         assert expected in response.text
 
 
-def test_the_earlier_index_lists_audio(client: TbcoreClient) -> None:
-    """The tag type `audio` of each run."""
+def test_the_legacy_index_lists_audio(client: TbcoreClient) -> None:
+    """Each run has the tag type `audio`."""
     index = client.get("legacy/data/runs").json()
 
     assert index["train"]["audio"] == ["input/audio/2"]

@@ -1,4 +1,4 @@
-"""Images: the pictures that a training run logs, at every step."""
+"""Images: shows the images that training runs log, at every step."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def plugin_info() -> PluginInfo:
         claims=CLAIMS,
         samples=10,
         order=20,
-        description="The pictures that a training run logs, at every step.",
+        description="The images that training runs log, at every step.",
     )
 
 

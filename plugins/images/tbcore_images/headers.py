@@ -1,8 +1,8 @@
-"""Headers of pictures: what a picture says of its own type and size. Nothing is decoded.
+"""Headers: reads the type and size of an image from its header, without decoding the image.
 
-Bytes from a log can be anything. A file that ends early, or is no picture, has no size; nothing
-here raises, and nothing is looked at but a few bytes at the start (of a JPEG: at the starts of its
-segments).
+The bytes in a log can be anything. A truncated file or one that is not an image has no size, and no
+function here raises. Only a few bytes at the start are read, or for a JPEG, at the start of each
+segment.
 """
 
 from __future__ import annotations
@@ -12,33 +12,38 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 UNKNOWN_TYPE = "application/octet-stream"
+"""Content type of anything that must not be interpreted by a browser."""
 
 _MAX_SEGMENTS = 1000
-"""Segments of a JPEG before its size. Cameras write some ten, a large colour profile a hundred."""
+"""Maximum number of segments to skip in a JPEG before its size.
+
+Cameras write about ten segments, and a large color profile takes about a hundred.
+"""
 
 _JPEG_SIZES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
-"""SOF0 to SOF15: start of a frame. The three others in this range are tables."""
+"""Markers SOF0 to SOF15, which start a frame. The three others in this range are tables."""
 _JPEG_WITHOUT_LENGTH = frozenset({0x01, *range(0xD0, 0xD8)})
-"""TEM and RST0 to RST7: markers without content."""
+"""Markers TEM and RST0 to RST7, which have no content."""
 _JPEG_ENDS = frozenset({0xD9, 0xDA})
-"""EOI and SOS: the frame has started before, or never will."""
+"""Markers EOI and SOS, after which no frame starts."""
 
 Size = tuple[int, int]
+"""Width and height in pixels."""
 
 
 class Header(NamedTuple):
-    """What the first bytes of a picture say."""
+    """The type and size from the header of an image."""
 
     content_type: str
     """`image/...`, or UNKNOWN_TYPE."""
     size: Size | None
-    """Width and height in pixels, both above 0; None when the picture does not say."""
+    """Width and height in pixels, both above 0; None if the header does not contain them."""
 
 
 def header_of(encoded: bytes) -> Header:
-    """The header of a PNG, JPEG, GIF, WebP or BMP."""
-    for content_type, is_such, size_of in _FORMATS:
-        if is_such(encoded):
+    """The header of a PNG, JPEG, GIF, WebP or BMP; UNKNOWN_TYPE for anything else."""
+    for content_type, is_format, size_of in _FORMATS:
+        if is_format(encoded):
             size = size_of(encoded)
             return Header(content_type, size if size and min(size) > 0 else None)
     return Header(UNKNOWN_TYPE, None)
@@ -55,19 +60,19 @@ def _gif(data: bytes) -> Size | None:
 
 
 def _bmp(data: bytes) -> Size | None:
-    #  0 "BM" | size: 4 | reserved: 4 | pixels at: 4 | header size: 4 | width | height
+    #  0 "BM" | size: 4 | reserved: 4 | offset of pixels: 4 | header size: 4 | width | height
     (header_size,) = _fields("<I", data, 14) or (0,)
     if header_size == 12:
         return _pair("<HH", data, 18)
     size = _pair("<ii", data, 18)
-    # A negative height says that the uppermost row comes first.
+    # A negative height means that the top row is stored first.
     return (size[0], abs(size[1])) if size else None
 
 
 def _webp(data: bytes) -> Size | None:
-    #  0 "RIFF" | size: 4 | "WEBP" | 12 name of chunk: 4 | size: 4 | 20 content
+    #  0 "RIFF" | size: 4 | "WEBP" | 12 chunk name: 4 | size: 4 | 20 content
     match data[12:16]:
-        case b"VP8 ":  # frame tag: 3 | 9d 01 2a | width: 14 bits of 2 | height: likewise
+        case b"VP8 ":  # frame tag: 3 | 9d 01 2a | width: 14 bits of 2 | height: 14 bits of 2
             size = _pair("<HH", data, 26) if data[23:26] == b"\x9d\x01\x2a" else None
             return (size[0] & 0x3FFF, size[1] & 0x3FFF) if size else None
         case b"VP8L":  # 2f | width - 1: 14 bits | height - 1: 14 bits
@@ -80,15 +85,15 @@ def _webp(data: bytes) -> Size | None:
 
 
 def _jpeg(data: bytes) -> Size | None:
-    #  ff d8, then segments: ff | marker: 1 | length: 2 | content: length - 2       big-endian
-    #  of a frame: ff | c0 ... | length: 2 | bits of a sample: 1 | height: 2 | width: 2
+    #  ff d8, then segments:   ff | marker: 1 | length: 2 | content: length - 2      big-endian
+    #  segment of a frame:     ff | c0 ... | length: 2 | bits per sample: 1 | height: 2 | width: 2
     at = 2
     for _ in range(_MAX_SEGMENTS):
         if data[at : at + 1] != b"\xff":
             return None
         marker = data[at + 1 : at + 2]
         if marker == b"\xff":
-            at += 1  # any number of these may come before a marker
+            at += 1  # A marker may be preceded by any number of these bytes.
             continue
         if not marker or marker[0] in _JPEG_ENDS:
             return None
@@ -110,7 +115,7 @@ def _pair(layout: str, data: bytes, at: int) -> Size | None:
 
 
 def _fields(layout: str, data: bytes, at: int) -> tuple[Any, ...] | None:
-    """Numbers at a place, None when the data ends before."""
+    """The numbers at an offset, unpacked by `struct`; None if the data is too short."""
     if len(data) < at + struct.calcsize(layout):
         return None
     return struct.unpack_from(layout, data, at)
@@ -123,4 +128,4 @@ _FORMATS: tuple[tuple[str, Callable[[bytes], bool], Callable[[bytes], Size | Non
     ("image/webp", lambda data: data[:4] == b"RIFF" and data[8:12] == b"WEBP", _webp),
     ("image/bmp", lambda data: data.startswith(b"BM"), _bmp),
 )
-"""Content type, how its files begin, and where they have their size."""
+"""For each format: content type, a function that detects it, and one that reads the size."""

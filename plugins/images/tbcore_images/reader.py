@@ -1,4 +1,4 @@
-"""What images mean to a client: pictures with a size and a type of their own."""
+"""Reader: encoded images with their size and content type."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from tbcore.values import Value, image
 from tbcore_images.headers import header_of
 
 
-def pictures(value: Value, _metadata: object) -> list[Sample]:
-    """The pictures of one step, each as large as it says itself, else as it was logged."""
+def decode_images(value: Value, _metadata: object) -> list[Sample]:
+    """The images that were logged together at one step.
+
+    Width and height come from each image's own header if possible, otherwise from the log.
+    """
     logged = image(value)
     samples = []
     for encoded in logged.encoded:

@@ -1,4 +1,4 @@
-"""The addresses of images: those of the HTTP API, those for pages, and those of the earlier API."""
+"""Routes: the HTTP API for programs, the routes of the front end, and the legacy API."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from starlette.routing import Route
 from tbcore import Claims, LegacyApi, Multiplexer
 from tbcore.http import json_response, optional_int, required
 from tbcore.media import Media
-from tbcore_images.reader import pictures
+from tbcore_images.reader import decode_images
 
 
 def make_routes(multiplexer: Multiplexer, claims: Claims, samples: int) -> list[Route]:
-    """/images, /individualImage, and /tags, /steps and /step for pages.
+    """/images and /individualImage for programs; /tags, /steps and /step for the front end.
 
-    In /images a series is sampled to at most `samples` steps (0: all).
+    /images returns a sample of at most `samples` steps of a series; 0 means all.
     """
-    media = Media(multiplexer, claims, pictures)
+    media = Media(multiplexer, claims, decode_images)
     return [*_routes(media, samples), *media.routes()]
 
 
 def make_legacy_api(multiplexer: Multiplexer, claims: Claims, samples: int) -> LegacyApi:
-    """data/images and data/individualImage; the latter without data/ too."""
-    images, individual_image = _routes(Media(multiplexer, claims, pictures), samples)
+    """The legacy API: data/images and data/individualImage, which also works without data/."""
+    images, individual_image = _routes(Media(multiplexer, claims, decode_images), samples)
     return LegacyApi(
         routes=[images, individual_image],
         tag_types={"images": lambda run: multiplexer.tags(claims).get(run, [])},
@@ -38,12 +38,12 @@ def _routes(media: Media, samples: int) -> list[Route]:
         return json_response(
             [
                 {
-                    **picture.fields,
+                    **image.fields,
                     "wall_time": item.wall_time,
                     "step": item.step,
                     "query": query,
                 }
-                for item, picture, query in media.listing(run, tag, sample=sample, samples=samples)
+                for item, image, query in media.listing(run, tag, sample=sample, samples=samples)
             ]
         )
 

@@ -1,4 +1,4 @@
-"""Headers of pictures: files on one side, type and size on the other; and anything that is none."""
+"""Headers of images: bytes on one side, type and size on the other; and bytes that are no image."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tbcore.testing import summaries
 from tbcore_images.headers import UNKNOWN_TYPE, Header, header_of
 
-PICTURES = {
+FILES = {
     "png": (
         "image/png",
         bytes.fromhex(
@@ -76,7 +76,7 @@ PICTURES = {
         ),
     ),
 }
-"""Name -> content type and a whole file of 5 x 3 pixels, as Pillow wrote it."""
+"""Name to content type and the bytes of a file of 5 x 3 pixels, as written by Pillow."""
 
 
 def segment(marker: int, content: bytes) -> bytes:
@@ -100,13 +100,13 @@ PNG, GIF, BMP, JPEG, WEBP = "image/png", "image/gif", "image/bmp", "image/jpeg",
 SOI = b"\xff\xd8"
 
 
-@pytest.mark.parametrize("name", PICTURES)
-def test_pictures_of_another_program(name: str) -> None:
-    """Each kind of file that browsers show, whole and without its end."""
-    content_type, data = PICTURES[name]
+@pytest.mark.parametrize("name", FILES)
+def test_files_written_by_pillow(name: str) -> None:
+    """All formats that browsers show, with and without trailing bytes."""
+    content_type, data = FILES[name]
 
     assert header_of(data) == (content_type, (5, 3))
-    assert header_of(data + b"anything behind it") == (content_type, (5, 3))
+    assert header_of(data + b"anything after it") == (content_type, (5, 3))
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_pictures_of_another_program(name: str) -> None:
         (SOI + frame(0xC0, 7, 9), Header(JPEG, (7, 9))),
         (SOI + segment(0xE1, b"x" * 65533) + frame(0xC2, 7, 9), Header(JPEG, (7, 9))),
         (SOI + b"\xff\xff\xff" + frame(0xCF, 7, 9)[1:], Header(JPEG, (7, 9))),
-        # Tables, a marker without content, another picture inside a segment: no frame.
+        # Tables, a marker without content and an image inside a segment are not frames.
         (
             SOI
             + segment(0xC4, b"")
@@ -143,7 +143,7 @@ def test_pictures_of_another_program(name: str) -> None:
         (SOI + b"\xff\xd9" + frame(0xC0, 7, 9), Header(JPEG, None)),
         (SOI + b"\xff\xe0\x00\x01" + frame(0xC0, 7, 9), Header(JPEG, None)),
         (SOI + b"\xff\xe0\xff\xff" + frame(0xC0, 7, 9), Header(JPEG, None)),
-        (SOI + frame(0xC0, 7, 0), Header(JPEG, None)),  # the height comes behind the first scan
+        (SOI + frame(0xC0, 7, 0), Header(JPEG, None)),  # The height follows the first scan.
         (SOI + b"\xff" * 100_000, Header(JPEG, None)),
         (SOI + segment(0xE0, b"") * 100_000 + frame(0xC0, 7, 9), Header(JPEG, None)),
         (webp(b"VP8X", bytes(4) + b"\xff\xff\xff\x00\x00\x00"), Header(WEBP, (2**24, 1))),
@@ -159,7 +159,7 @@ def test_pictures_of_another_program(name: str) -> None:
     ],
 )
 def test_headers_byte_by_byte(data: bytes, expected: Header) -> None:
-    """Each form of each header, its largest numbers, and what is wrong with it."""
+    """All variants of each header, with the largest numbers, and invalid ones."""
     assert header_of(data) == expected
 
 
@@ -172,10 +172,10 @@ starts = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(deadline=None)  # a busy machine says nothing of the code
+@settings(deadline=None)  # A busy machine must not fail the test.
 @given(starts, st.binary(max_size=64))
 def test_properties_of_any_bytes(start: bytes, rest: bytes) -> None:
-    """Nothing is raised, and a size is two numbers above 0."""
+    """No exception is raised, and both numbers of a size are above 0."""
     header = header_of(start + rest)
 
     assert header.content_type in {PNG, GIF, BMP, JPEG, WEBP, UNKNOWN_TYPE}
@@ -184,12 +184,12 @@ def test_properties_of_any_bytes(start: bytes, rest: bytes) -> None:
         assert header.content_type != UNKNOWN_TYPE
 
 
-@settings(deadline=None)  # a busy machine says nothing of the code
-@given(st.sampled_from(list(PICTURES.values())), st.data())
-def test_properties_of_a_picture_that_was_cut_or_damaged(
+@settings(deadline=None)  # A busy machine must not fail the test.
+@given(st.sampled_from(list(FILES.values())), st.data())
+def test_properties_of_truncated_and_damaged_images(
     picture: tuple[str, bytes], drawn: st.DataObject
 ) -> None:
-    """What is found lies within the bytes that are there: more of them change nothing."""
+    """A size comes only from existing bytes, so appending others does not change it."""
     content_type, data = picture
     length = drawn.draw(st.integers(0, len(data)))
     header = header_of(data[:length])
@@ -200,5 +200,5 @@ def test_properties_of_a_picture_that_was_cut_or_damaged(
     damaged[drawn.draw(st.integers(0, len(data) - 1))] = drawn.draw(st.integers(0, 255))
     header = header_of(bytes(damaged))
     if header.size:
-        behind = drawn.draw(st.binary(max_size=20))
-        assert header_of(bytes(damaged) + behind) == header
+        suffix = drawn.draw(st.binary(max_size=20))
+        assert header_of(bytes(damaged) + suffix) == header

@@ -1,4 +1,4 @@
-"""The routes of images as a client sees them: listings, bytes, pictures of one step, errors."""
+"""The routes of images as a client sees them: listings, bytes, images of one step, errors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ GIF = b"GIF89a" + b"\x07\x00\x09\x00" + bytes(8)
 
 @pytest.fixture
 def client(tbcore_logdir: Path, tbcore_client: MakeClient) -> TbcoreClient:
-    """A run of each form, and one without images."""
+    """Serves a run in each form, and one without images."""
     points = [(63702821, FIRST, 1440210599.246), (63702822, SECOND)]
     write_run(tbcore_logdir, "train", images={"input/image/2": points, "other image": [FIRST]})
     with EventFileWriter(tbcore_logdir / "eval" / "a.tfevents") as writer:
@@ -39,7 +39,7 @@ def listing(client: TbcoreClient, run: str, tag: str, **more: Any) -> Any:
     return response.json()
 
 
-def test_tags_name_every_run(client: TbcoreClient) -> None:
+def test_tags_list_every_run(client: TbcoreClient) -> None:
     """Runs without images have an empty list."""
     assert client.get("data/plugin/images/tags").json() == {
         "train": ["input/image/2", "other image"],
@@ -49,8 +49,8 @@ def test_tags_name_every_run(client: TbcoreClient) -> None:
     assert client.get("data/plugins_listing").json() == {"images": True}
 
 
-def test_a_listing_is_the_example_of_the_document(client: TbcoreClient) -> None:
-    """To the letter of the query."""
+def test_a_listing_has_the_documented_form(client: TbcoreClient) -> None:
+    """The query string is exact, too."""
     assert listing(client, "train", "input/image/2")[0] == {
         "width": 28,
         "height": 14,
@@ -65,7 +65,7 @@ def test_a_listing_is_the_example_of_the_document(client: TbcoreClient) -> None:
 def test_the_query_of_an_entry_gives_the_bytes_that_were_logged(
     client: TbcoreClient, path: str
 ) -> None:
-    """At every address that ever had them, with what pages append."""
+    """On every current and legacy route, with parameters that front ends append."""
     for entry, expected in zip(
         listing(client, "train", "input/image/2"), (FIRST, SECOND), strict=True
     ):
@@ -78,15 +78,15 @@ def test_the_query_of_an_entry_gives_the_bytes_that_were_logged(
             assert response.content == expected
 
 
-def test_queries_of_other_servers_work(client: TbcoreClient) -> None:
-    """`tag` in place of `tagname`, in any order."""
+def test_the_query_of_other_servers_is_accepted(client: TbcoreClient) -> None:
+    """With `tag` instead of `tagname`, in any order."""
     response = client.get(f"{INDIVIDUAL}?run=train&tag=input/image/2&index=1")
 
     assert response.content == SECOND
 
 
-def test_several_pictures_of_one_step(client: TbcoreClient) -> None:
-    """The first one unless asked; steps with fewer are left out."""
+def test_several_images_of_one_step(client: TbcoreClient) -> None:
+    """The first by default. Steps that do not have the requested sample are omitted."""
     assert [entry["step"] for entry in listing(client, "eval", "batch")] == [1, 2]
     (entry,) = listing(client, "eval", "batch", sample=1)
     assert (entry["step"], entry["width"]) == (1, 28)
@@ -96,8 +96,8 @@ def test_several_pictures_of_one_step(client: TbcoreClient) -> None:
     assert listing(client, "eval", "batch", sample=2) == []
 
 
-def test_the_pictures_of_one_step(client: TbcoreClient) -> None:
-    """What a step control needs: each with its size and type."""
+def test_the_images_of_one_step(client: TbcoreClient) -> None:
+    """Each has its size and content type, as the front end's slider needs."""
     names = {"runs": ["eval"], "tags": ["batch"]}
     assert client.post("data/plugin/images/steps", json=names).json()["step"] == [1, 2, 3]
     found = client.get("data/plugin/images/step?tag=batch&run=eval&step=1").json()
@@ -110,10 +110,10 @@ def test_the_pictures_of_one_step(client: TbcoreClient) -> None:
     assert client.get("data/plugin/images/step?tag=batch&run=eval").json()["samples"] == []
 
 
-def test_the_size_and_the_type_are_those_of_the_picture(
+def test_size_and_type_come_from_the_image_itself(
     tbcore_logdir: Path, tbcore_client: MakeClient
 ) -> None:
-    """Whatever the writer said of it; what the picture does not say is as logged."""
+    """The logged size is used only if the image's header has none."""
     with EventFileWriter(tbcore_logdir / "run" / "a.tfevents") as writer:
         for step, data in enumerate((FIRST, GIF, b"<svg/>", b"")):
             for as_tensor in (False, True):
@@ -128,15 +128,15 @@ def test_the_size_and_the_type_are_those_of_the_picture(
     for tag in ("i0", "i1"):
         entries = listing(client, "run", tag)
         assert [(e["width"], e["height"]) for e in entries] == [(28, 14), (7, 9), (3, 4), (3, 4)]
-        answers = [client.get(f"{INDIVIDUAL}?{entry['query']}") for entry in entries]
-        assert [answer.headers["content-type"] for answer in answers] == [
+        responses = [client.get(f"{INDIVIDUAL}?{entry['query']}") for entry in entries]
+        assert [response.headers["content-type"] for response in responses] == [
             "image/png", "image/gif", "application/octet-stream", "application/octet-stream",
         ]  # fmt: skip
-        assert [answer.content for answer in answers] == [FIRST, GIF, b"<svg/>", b""]
+        assert [response.content for response in responses] == [FIRST, GIF, b"<svg/>", b""]
 
 
-def test_a_picture_is_kept_and_asked_for_again(client: TbcoreClient) -> None:
-    """By an ETag of its own; other samples of the step have others."""
+def test_images_can_be_revalidated(client: TbcoreClient) -> None:
+    """Each sample of a step has its own ETag."""
     paths = [f"{INDIVIDUAL}?run=eval&tag=batch&index=0&sample={sample}" for sample in (0, 1)]
     tags = [client.get(path).headers["etag"] for path in paths]
     assert tags[0] != tags[1]
@@ -148,10 +148,10 @@ def test_a_picture_is_kept_and_asked_for_again(client: TbcoreClient) -> None:
     assert client.get(paths[1], headers={"If-None-Match": tags[0]}).content == SECOND
 
 
-def test_long_series_are_sampled_to_ten_and_queries_keep_their_meaning(
+def test_long_series_are_sampled_to_ten_and_queries_stay_valid(
     tbcore_logdir: Path, tbcore_client: MakeClient
 ) -> None:
-    """The last one among them; an address means the same picture when more were logged."""
+    """With the last step. A query refers to the same image after more were logged."""
     pictures = [summaries.png(1 + step, 1) for step in range(40)]
     write_run(tbcore_logdir, "run", images={"a": pictures, "b": pictures}, filename="a.tfevents")
     client = tbcore_client(tbcore_logdir, plugins=[tbcore_images])
@@ -190,10 +190,10 @@ def test_long_series_are_sampled_to_ten_and_queries_keep_their_meaning(
         ("run=numbers&tag=loss&index=0", 404, "'loss'"),
     ],
 )
-def test_errors_of_one_picture(
+def test_errors_of_one_image(
     client: TbcoreClient, path: str, query: str, status: int, part: str
 ) -> None:
-    """In one line of plain text."""
+    """One line of plain text."""
     response = client.get(f"{path}?{query}")
 
     assert response.status_code == status
@@ -215,7 +215,7 @@ def test_errors_of_one_picture(
 def test_errors_of_a_listing(
     client: TbcoreClient, path: str, query: str, status: int, part: str
 ) -> None:
-    """Likewise."""
+    """One line of plain text."""
     response = client.get(f"{path}?{query}")
 
     assert response.status_code == status
@@ -223,10 +223,10 @@ def test_errors_of_a_listing(
 
 
 @pytest.mark.parametrize("change", ["deleted", "replaced", "overwritten"])
-def test_a_picture_whose_bytes_are_gone_is_not_found(
+def test_an_image_whose_file_changed_is_not_found(
     tbcore_logdir: Path, tbcore_client: MakeClient, change: str
 ) -> None:
-    """Never another picture than the one that was logged."""
+    """Bytes that differ from those that were logged are never served."""
     path = write_run(tbcore_logdir, "run", images={"i": [FIRST]})
     client = tbcore_client(tbcore_logdir, plugins=[tbcore_images])
     (entry,) = listing(client, "run", "i")
@@ -238,8 +238,8 @@ def test_a_picture_whose_bytes_are_gone_is_not_found(
     else:
         path.unlink()
 
-    for address in (f"{INDIVIDUAL}?{entry['query']}", f"{IMAGES}?run=run&tag=i"):
-        response = client.get(address)
+    for url in (f"{INDIVIDUAL}?{entry['query']}", f"{IMAGES}?run=run&tag=i"):
+        response = client.get(url)
         assert response.status_code == 404
         assert len(response.text.splitlines()) == 1
         expected = "No such file" if change == "deleted" else "no longer what was logged"
@@ -255,10 +255,10 @@ def test_a_picture_whose_bytes_are_gone_is_not_found(
 @pytest.mark.parametrize(
     "tag", ["a b+c%20d&e=f#g?h", "läuf/\U0001f40d", "<b>", "index=1&run=x", " ", "per%cent"]
 )
-def test_any_name_that_can_be_logged_leads_to_its_picture(
+def test_queries_escape_any_name_that_can_be_logged(
     tbcore_logdir: Path, tbcore_client: MakeClient, tag: str
 ) -> None:
-    """As a tag and as a run, through the query of the listing as it stands."""
+    """Names of tags and runs. The query from the listing works unchanged."""
     write_run(tbcore_logdir, "a&b=c d+ü", images={tag: [FIRST]})
     client = tbcore_client(tbcore_logdir, plugins=[tbcore_images])
 
@@ -268,10 +268,10 @@ def test_any_name_that_can_be_logged_leads_to_its_picture(
     assert client.get(f"{INDIVIDUAL}?{entry['query']}").content == FIRST
 
 
-def test_a_restart_drops_pictures_and_their_addresses(
+def test_a_restart_drops_images_and_their_indices(
     tbcore_logdir: Path, tbcore_client: MakeClient
 ) -> None:
-    """An index is never given to another picture."""
+    """The index of a dropped image is not used again."""
     write_run(tbcore_logdir, "run", images={"i": [FIRST, FIRST]})
     write_run(tbcore_logdir, "run", images={"i": [(1, SECOND)]}, restart_at=1)
     client = tbcore_client(tbcore_logdir, plugins=[tbcore_images])
@@ -282,10 +282,8 @@ def test_a_restart_drops_pictures_and_their_addresses(
     assert client.get(f"{INDIVIDUAL}?run=run&tag=i&index=1").status_code == 404
 
 
-def test_the_earlier_index_lists_images_and_the_page_keeps_its_address(
-    client: TbcoreClient,
-) -> None:
-    """`/images` without data/ was a tab of the page then."""
+def test_the_legacy_index_lists_images(client: TbcoreClient) -> None:
+    """`/images` without data/ is a page, not an alias of data/images."""
     index = client.get("legacy/data/runs").json()
 
     assert index["train"]["images"] == ["input/image/2", "other image"]

@@ -1,4 +1,4 @@
-"""PR Curves: precision over recall of classifiers, step by step."""
+"""PR Curves: precision-recall curves of classifiers, at every step."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def plugin_info() -> PluginInfo:
         samples=100,
         order=80,
         api=1,
-        description="Precision over recall of classifiers, step by step.",
+        description="Precision-recall curves of classifiers, at every step.",
         how_to_log={
             "PyTorch": "from torch.utils.tensorboard import SummaryWriter\n\n"
             'with SummaryWriter("runs/first") as writer:\n'

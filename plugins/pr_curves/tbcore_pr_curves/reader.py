@@ -1,4 +1,4 @@
-"""What a logged tensor says: a curve of precision over recall, and the counts behind it."""
+"""Reader: decodes a precision-recall curve, with its counts, from a logged tensor."""
 
 from __future__ import annotations
 
@@ -12,33 +12,39 @@ from tbcore.media import Metadata, Sample
 from tbcore.values import Value, tensor
 
 NUM_ROWS = 6
-"""True positives, false positives, true negatives, false negatives, precision, recall."""
+"""Number of rows in a tensor: true positives, false positives, true negatives, false negatives,
+precision and recall."""
 MAX_COUNT = 2.0**53
-"""Up to here doubles, and so the numbers of a page, are whole without a gap."""
+"""Largest count that is returned as an integer. Above it, JavaScript's numbers have gaps."""
 
 
 def curve(value: Value) -> dict[str, NDArray[Any]]:
-    """The columns of a curve by name, in the order of their thresholds.
+    """The columns of a curve by name, in ascending order of thresholds.
 
-    Each has shape (n,): `precision`, `recall` and `thresholds` are float64; `true_positives`,
-    `false_positives`, `true_negatives` and `false_negatives` are int64, or float64 where one of
-    them is no count. `thresholds` rise from 0 to 1 over what was logged. Those at the end that
-    nothing reaches are left out: there is no precision of no predictions.
+    All columns have the same shape (n,). `precision`, `recall` and `thresholds` are float64.
+    `true_positives`, `false_positives`, `true_negatives` and `false_negatives` are int64;
+    all four are float64 if any of them is NaN or above MAX_COUNT. The logged thresholds are evenly
+    spaced from 0 to 1. Those at the end that no prediction reaches are omitted, since they have no
+    precision.
 
-    Raises DecodeError for anything but numbers of shape (6, n), with n at least 1.
+    Raises DecodeError for anything but real numbers of shape (6, n) with n at least 1.
     """
-    logged = tensor(value)
+    # 1. Validate shape and dtype.
+    # 2. Truncate counts, which are fractional if predictions have weights.
+    # 3. Find the last threshold with any prediction; keep at least the first threshold.
+    # 4. Convert the counts to integers if they are all exact.
+    logged = tensor(value)  # 1
     if logged.ndim != 2 or logged.shape[0] != NUM_ROWS or logged.shape[1] == 0:
         raise DecodeError(
-            f"a PR curve is a tensor of shape ({NUM_ROWS}, thresholds), found {logged.shape}"
+            f"a PR curve must be a tensor of shape ({NUM_ROWS}, thresholds), got {logged.shape}"
         )
     if logged.dtype.kind not in "fiu":
-        raise DecodeError(f"a PR curve is a tensor of real numbers, found {logged.dtype}")
+        raise DecodeError(f"a PR curve must be a tensor of real numbers, got {logged.dtype}")
     rows = logged.astype(np.float64)
-    counts = np.trunc(rows[:4])
-    reached = np.flatnonzero(counts[0] + counts[1])
+    counts = np.trunc(rows[:4])  # 2
+    reached = np.flatnonzero(counts[0] + counts[1])  # 3
     end = int(reached[-1]) + 1 if len(reached) else 1
-    if (np.abs(counts) <= MAX_COUNT).all():
+    if (np.abs(counts) <= MAX_COUNT).all():  # 4
         counts = counts.astype(np.int64)
     names = ("true_positives", "false_positives", "true_negatives", "false_negatives")
     return {
@@ -50,19 +56,22 @@ def curve(value: Value) -> dict[str, NDArray[Any]]:
 
 
 def average_precision(precision: NDArray[np.float64], recall: NDArray[np.float64]) -> float:
-    """The area under a curve whose recall falls, as scikit-learn's `average_precision_score`.
+    """The area under a curve, computed like scikit-learn's `average_precision_score`.
 
-    The sum over the thresholds of the precision there times the recall that is lost at the next;
-    after the last all of it is. Nothing is drawn between two thresholds, since no classifier
-    reaches what a straight line would promise.
+    This is the sum over all thresholds of the precision times the recall lost at the next
+    threshold. At the last threshold, all remaining recall is lost. There is no interpolation
+    between thresholds, which would be too optimistic. Recall must descend.
     """
     with np.errstate(invalid="ignore", over="ignore"):
         return float(np.sum(precision * -np.diff(recall, append=0.0)))
 
 
 def samples(value: Value, metadata: Metadata) -> list[Sample]:
-    """The curve of one step as a page shows it: the columns of `curve`, `area`, and the words that
-    the writer gave, `display_name` and `description`."""
+    """The curve of one step as a sample for the front end.
+
+    Its fields are the columns of `curve`, `area`, and the writer's `display_name` and
+    `description`.
+    """
     columns = curve(value)
     fields = {
         **columns,

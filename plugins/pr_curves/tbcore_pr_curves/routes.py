@@ -1,4 +1,4 @@
-"""The addresses of PR curves: those that TensorBoard has, and those for pages."""
+"""Routes: those of TensorBoard's API, and those of the front end."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ from tbcore_pr_curves.reader import curve, samples
 
 
 def make_routes(multiplexer: Multiplexer, claims: Claims, num_samples: int) -> list[Route]:
-    """/tags, /pr_curves and /available_time_entries as TensorBoard has them; /steps and /step.
+    """/tags, /pr_curves and /available_time_entries as in TensorBoard; /steps and /step.
 
-    Where a series is listed it is sampled to at most `num_samples` steps (0: all).
+    /pr_curves and /available_time_entries return at most `num_samples` steps of each series; 0
+    means all.
     """
 
     def tags(request: Request) -> Response:
         return json_response(
             {
-                run: {tag: _described(multiplexer, run, tag) for tag in names}
+                run: {tag: _description(multiplexer, run, tag) for tag in names}
                 for run, names in multiplexer.tags(claims).items()
                 if names
             }
@@ -42,16 +43,16 @@ def make_routes(multiplexer: Multiplexer, claims: Claims, num_samples: int) -> l
         ]
 
     def available_time_entries(request: Request) -> Response:
-        listed = multiplexer.tags(claims)
+        all_tags = multiplexer.tags(claims)
         return json_response(
-            {run: times(run, min(names)) for run, names in listed.items() if names}
+            {run: times(run, min(names)) for run, names in all_tags.items() if names}
         )
 
     def times(run: str, tag: str) -> list[dict[str, Any]]:
         try:
             items = multiplexer.items(run, tag, claims, samples=num_samples)
         except NotFoundError:
-            return []  # gone since it was listed
+            return []  # The run was deleted after it was listed.
         return [{"step": item.step, "wall_time": item.wall_time} for item in items]
 
     media = Media(multiplexer, claims, samples)
@@ -63,14 +64,14 @@ def make_routes(multiplexer: Multiplexer, claims: Claims, num_samples: int) -> l
     ]
 
 
-def _described(multiplexer: Multiplexer, run: str, tag: str) -> dict[str, str]:
+def _description(multiplexer: Multiplexer, run: str, tag: str) -> dict[str, str]:
     try:
         metadata = multiplexer.metadata(run, tag)
     except NotFoundError:
-        return {"displayName": tag, "description": ""}  # gone since it was listed
+        return {"displayName": tag, "description": ""}  # The run was deleted after it was listed.
     description = metadata.summary_description
     return {
         "displayName": metadata.display_name,
-        # Clients take it for HTML. What was logged is text.
+        # Clients insert the description as HTML, and what was logged is plain text.
         "description": f"<p>{escape(description)}</p>" if description else "",
     }

@@ -1,4 +1,4 @@
-"""The routes of PR curves as a client sees them: TensorBoard's, and what a page gets of a step."""
+"""The routes of PR curves as a client sees them: TensorBoard's API and steps."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PREDICTIONS = [0.75, 0.5, 0.5, 0.25, 0.0]
 
 
 def curve(tag: str, rows: Any, **more: Any) -> Any:
-    """A tensor as a writer of curves has it, with any content."""
+    """A tensor with the metadata of a curve and any content."""
     return summaries.tensor(tag, rows, plugin_name="pr_curves", data_class="tensor", **more)
 
 
@@ -34,7 +34,7 @@ def client(tbcore_logdir: Path, tbcore_client: MakeClient) -> TbcoreClient:
                 value.metadata.display_name = "all <cats>"
                 value.metadata.summary_description = "big & small"
             writer.add_summary(step, value, wall_time=100.0 + step)
-        writer.add_summary(10, curve("odd", np.ones((5, 3))))
+        writer.add_summary(10, curve("invalid", np.ones((5, 3))))
         writer.add_summary(10, curve("mixed", np.ones((2, 2, 2))))
         writer.add_summary(20, curve("mixed", np.ones((6, 2))))
     with EventFileWriter(tbcore_logdir / "eval" / "a.tfevents") as writer:
@@ -44,28 +44,28 @@ def client(tbcore_logdir: Path, tbcore_client: MakeClient) -> TbcoreClient:
     return tbcore_client(tbcore_logdir, plugins=[tbcore_pr_curves])
 
 
-def ask(client: TbcoreClient, path: str, **params: Any) -> Any:
+def get(client: TbcoreClient, path: str, **params: Any) -> Any:
     response = client.get(f"{PREFIX}/{path}", params=params)
     assert response.status_code == 200, response.text
     return response.json()
 
 
-def test_tags_have_the_words_of_their_writer(client: TbcoreClient) -> None:
-    """Runs without curves are left out; descriptions are HTML to clients, so text is escaped."""
+def test_tags_have_the_text_of_their_writer(client: TbcoreClient) -> None:
+    """Runs without curves are omitted. Descriptions are escaped, since clients expect HTML."""
     nothing = {"displayName": "", "description": ""}
-    words = {"displayName": "all <cats>", "description": "<p>big &amp; small</p>"}
-    assert ask(client, "tags") == {
-        "train": {"cats": words, "odd": nothing, "mixed": nothing},
+    text = {"displayName": "all <cats>", "description": "<p>big &amp; small</p>"}
+    assert get(client, "tags") == {
+        "train": {"cats": text, "invalid": nothing, "mixed": nothing},
         "eval": {"cats": nothing},
     }
 
 
 def test_a_curve_has_the_counts_at_each_threshold(client: TbcoreClient) -> None:
-    """The threshold 1, which no prediction reaches, is left out."""
-    answer = ask(client, "pr_curves", tag="cats", run=["train", "eval"])
-    assert [entry["step"] for entry in answer["train"]] == [10, 20]
+    """The threshold 1, which no prediction reaches, is omitted."""
+    response = get(client, "pr_curves", tag="cats", run=["train", "eval"])
+    assert [entry["step"] for entry in response["train"]] == [10, 20]
     third = float(np.float32(2 / 3))
-    assert answer["train"][0] == {
+    assert response["train"][0] == {
         "wall_time": 110.0,
         "step": 10,
         "precision": [float(np.float32(0.6)), 0.75, third, 1.0],
@@ -76,27 +76,27 @@ def test_a_curve_has_the_counts_at_each_threshold(client: TbcoreClient) -> None:
         "false_negatives": [0, 0, 1, 2],
         "thresholds": [0.0, 0.25, 0.5, 0.75],
     }
-    assert answer["eval"][0]["thresholds"] == [0.0, 0.5]
+    assert response["eval"][0]["thresholds"] == [0.0, 0.5]
 
 
-def test_sampled_as_the_server_was_told(tbcore_logdir: Path, tbcore_client: MakeClient) -> None:
+def test_the_number_of_samples_is_an_option(tbcore_logdir: Path, tbcore_client: MakeClient) -> None:
     with EventFileWriter(tbcore_logdir / "a" / "a.tfevents") as writer:
         for step in range(130):
             writer.add_summary(step, curve("c", np.ones((6, 2))))
     counts = {}
-    for bound in (None, 0, 7):
-        samples = {} if bound is None else {"pr_curves": bound}
+    for limit in (None, 0, 7):
+        samples = {} if limit is None else {"pr_curves": limit}
         client = tbcore_client(
             tbcore_logdir, plugins=[tbcore_pr_curves], samples_per_plugin=samples
         )
-        entries = ask(client, "pr_curves", tag="c", run="a")["a"]
-        assert len(ask(client, "available_time_entries")["a"]) == len(entries)
-        counts[bound] = len(entries)
+        entries = get(client, "pr_curves", tag="c", run="a")["a"]
+        assert len(get(client, "available_time_entries")["a"]) == len(entries)
+        counts[limit] = len(entries)
     assert counts == {None: 100, 0: 130, 7: 7}
 
 
 def test_time_entries_are_those_of_the_first_tag(client: TbcoreClient) -> None:
-    times = ask(client, "available_time_entries")
+    times = get(client, "available_time_entries")
     assert times["train"] == [
         {"step": 10, "wall_time": 110.0},
         {"step": 20, "wall_time": 120.0},
@@ -112,10 +112,10 @@ def test_time_entries_are_those_of_the_first_tag(client: TbcoreClient) -> None:
         ({"tag": "cats", "run": ["train", "numbers"]}, 404, "numbers"),
         ({"tag": "dogs", "run": "train"}, 404, "dogs"),
         ({"tag": "cats", "run": "nowhere"}, 404, "nowhere"),
-        ({"tag": "odd", "run": "train"}, 404, "(6, thresholds), found (5, 3)"),
+        ({"tag": "invalid", "run": "train"}, 404, "(6, thresholds), got (5, 3)"),
     ],
 )
-def test_what_is_not_there_is_named(
+def test_errors_name_what_is_missing(
     client: TbcoreClient, params: dict[str, Any], status: int, part: str
 ) -> None:
     response = client.get(f"{PREFIX}/pr_curves", params=params)
@@ -123,13 +123,13 @@ def test_what_is_not_there_is_named(
     assert part in response.text
 
 
-def test_a_tensor_of_another_shape_is_left_out(client: TbcoreClient) -> None:
-    answer = ask(client, "pr_curves", tag="mixed", run="train")
-    assert [entry["step"] for entry in answer["train"]] == [20]
+def test_tensors_of_any_other_shape_are_omitted(client: TbcoreClient) -> None:
+    response = get(client, "pr_curves", tag="mixed", run="train")
+    assert [entry["step"] for entry in response["train"]] == [20]
 
 
-def test_values_that_are_no_counts(tbcore_logdir: Path, tbcore_client: MakeClient) -> None:
-    """Nothing positive at all keeps the first threshold; NaN is said, not hidden."""
+def test_unusual_counts(tbcore_logdir: Path, tbcore_client: MakeClient) -> None:
+    """A curve without predictions keeps its first threshold, and NaN is returned as NaN."""
     rows = np.zeros((6, 3))
     broken = np.full((6, 2), np.nan)
     huge = np.full((6, 2), 3e38)
@@ -139,26 +139,26 @@ def test_values_that_are_no_counts(tbcore_logdir: Path, tbcore_client: MakeClien
         writer.add_summary(0, curve("whole", np.ones((6, 2), np.int64), dtype="int64"))
     client = tbcore_client(tbcore_logdir, plugins=[tbcore_pr_curves])
 
-    [none] = ask(client, "pr_curves", tag="none", run="a")["a"]
+    [none] = get(client, "pr_curves", tag="none", run="a")["a"]
     assert (none["thresholds"], none["true_positives"]) == ([0.0], [0])
-    [nan] = ask(client, "pr_curves", tag="nan", run="a")["a"]
+    [nan] = get(client, "pr_curves", tag="nan", run="a")["a"]
     assert nan["true_positives"] == ["NaN", "NaN"]
-    assert ask(client, "step", tag="nan", run="a")["samples"][0]["area"] == "NaN"
-    [huge_one] = ask(client, "pr_curves", tag="huge", run="a")["a"]
+    assert get(client, "step", tag="nan", run="a")["samples"][0]["area"] == "NaN"
+    [huge_one] = get(client, "pr_curves", tag="huge", run="a")["a"]
     assert huge_one["true_positives"][0] == float(np.float32(3e38))
-    [whole] = ask(client, "pr_curves", tag="whole", run="a")["a"]
+    [whole] = get(client, "pr_curves", tag="whole", run="a")["a"]
     assert whole["precision"] == [1.0, 1.0]
 
 
-def test_a_page_gets_the_last_curve_up_to_a_step(client: TbcoreClient) -> None:
-    found = ask(client, "step", run="train", tag="cats", step=19)
+def test_a_step_has_the_last_curve_up_to_it(client: TbcoreClient) -> None:
+    found = get(client, "step", run="train", tag="cats", step=19)
     assert (found["step"], found["first_step"]) == (10, 10)
     [sample] = found["samples"]
     assert sample["thresholds"] == [0.0, 0.25, 0.5, 0.75]
     assert (sample["display_name"], sample["description"]) == ("all <cats>", "big & small")
-    # Recall lost at the thresholds .25, .5 and .75: each a third.
+    # A third of the recall is lost at each of the thresholds 0.25, 0.5 and 0.75.
     assert sample["area"] == pytest.approx((3 / 4 + 2 / 3 + 1) / 3)
-    assert ask(client, "step", run="eval", tag="cats", step=14)["index"] is None
+    assert get(client, "step", run="eval", tag="cats", step=14)["index"] is None
 
     body = {"runs": ["train", "eval"], "tags": ["cats"]}
     steps = client.post(f"{PREFIX}/steps", json=body)
@@ -166,9 +166,9 @@ def test_a_page_gets_the_last_curve_up_to_a_step(client: TbcoreClient) -> None:
 
 
 def test_the_area_is_the_average_precision() -> None:
-    """Against its definition over ranked predictions, where each is a threshold of its own."""
+    """Compared with its definition over ranked predictions, each of which is a threshold."""
     labels = np.random.default_rng(0).random(200) < 0.3
-    order = np.arange(200, 0, -1)  # how many of the ranked predictions are positive
+    order = np.arange(200, 0, -1)  # The number of predictions above each threshold.
     hits = np.cumsum(labels)[order - 1]
     expected = np.mean((np.cumsum(labels) / np.arange(1, 201))[labels])
     assert average_precision(hits / order, hits / labels.sum()) == pytest.approx(expected)
