@@ -10,7 +10,7 @@ import { Name } from "tbcore/lib/runs-panel.js";
 import { VirtualList } from "tbcore/lib/virtual-list.js";
 import { saveNumbers } from "./downloads.js";
 
-/** @import { LineChart } from "tbcore/lib/line-chart.js" */
+/** @typedef {import("tbcore/lib/line-chart.js").LineChart} LineChart */
 /** @import { Host, Part, Tab } from "./types.js" */
 
 /** How many tags the picker lists at most; typing finds the others. */

@@ -23,7 +23,6 @@ import { makeLinkedZoom } from "./linked-zoom.js";
 import { LinesStore } from "./lines-store.js";
 import { OPTIONS } from "./options.js";
 
-/** @import { ReadonlySignal } from "@preact/signals-core" */
 /** @import { Host, LinkedZoom, Options, Part, Run, RunToTags, View } from "./types.js" */
 
 /** @type {[value: Options["x"], title: string, why: string][]} */
@@ -70,7 +69,7 @@ export default {
  * @param {object} props
  * @param {Host} props.host
  * @param {LinesStore} props.store
- * @param {ReadonlySignal<RunToTags>} props.tags
+ * @param {import("@preact/signals-core").ReadonlySignal<RunToTags>} props.tags
  */
 function Dashboard({ host, store, tags }) {
   const runs = host.runs.value;
