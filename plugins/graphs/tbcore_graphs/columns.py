@@ -186,15 +186,15 @@ class _ColumnsBuilder:
 
     def add_all(
         self, message_type: type[Message], data: bytes, start: int, end: int
-    ) -> list[wire.Field]:
+    ) -> list[wire.MessageField]:
         """Adds the nodes of a serialized GraphDef or FunctionDef; returns its other fields.
 
         Nodes are decoded in batches of about `wire.PART_BYTES`, so that other threads can run in
         between.
         """
         node_number = _NODE if message_type is GraphDef else _FUNCTION_NODE
-        batch: list[wire.Field] = []
-        other_fields: list[wire.Field] = []
+        batch: list[wire.MessageField] = []
+        other_fields: list[wire.MessageField] = []
         for found in wire.fields(data, start, end):
             if found.number != node_number or found.wire_type != wire.LENGTH_DELIMITED:
                 other_fields.append(found)
@@ -210,7 +210,9 @@ class _ColumnsBuilder:
             self._add_batch(message_type, data, batch)
         return other_fields
 
-    def _add_batch(self, message_type: type[Message], data: bytes, batch: list[wire.Field]) -> None:
+    def _add_batch(
+        self, message_type: type[Message], data: bytes, batch: list[wire.MessageField]
+    ) -> None:
         message = wire.decode(message_type, data[batch[0].start : batch[-1].end])
         nodes = message.node if message_type is GraphDef else message.node_def
         self.add(nodes, [(found.content, found.end) for found in batch])
@@ -308,7 +310,9 @@ def _resolve_inputs(
     return source, output, control
 
 
-def _spans_in_libraries(data: bytes, fields: Iterable[wire.Field]) -> dict[str, tuple[int, int]]:
+def _spans_in_libraries(
+    data: bytes, fields: Iterable[wire.MessageField]
+) -> dict[str, tuple[int, int]]:
     """Name of each function to its message's (start, end), from the fields of a GraphDef.
 
     Fields other than the library are ignored.

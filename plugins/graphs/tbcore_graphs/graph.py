@@ -187,9 +187,9 @@ class Graph:
             "kind": "scope",
             "nodes": int(tree.num_nodes[entry]),
             "edges": int((from_inside & to_inside).sum()),
-            "inputs": self._border_neighbors(edges_in, columns.source),
+            "inputs": self._border_neighbours(edges_in, columns.source),
             "num_inputs": len(edges_in),
-            "outputs": self._border_neighbors(edges_out, columns.target),
+            "outputs": self._border_neighbours(edges_out, columns.target),
             "num_outputs": len(edges_out),
             "ops": _counts(columns.op[is_inside], columns.ops),
             "devices": _counts(devices.node[is_inside], devices.names),
@@ -474,7 +474,7 @@ class Graph:
         names = {entry: self.tree.name(entry) for entry in set(table["outside"])}
         return {**table, "outside": [names[entry] for entry in table["outside"]]}
 
-    def _border_neighbors(self, edges: NDArray[np.int64], ends: NDArray[np.int32]) -> list[Json]:
+    def _border_neighbours(self, edges: NDArray[np.int64], ends: NDArray[np.int32]) -> list[Json]:
         """The nodes at the outer ends of edges that cross a scope's border, with counts.
 
         `ends` has E elements: the outer end of each edge. Only the MAX_LISTED_NEIGHBORS most

@@ -53,7 +53,7 @@ _DEVICE = 1
 """Field number of `device` in DeviceStepStats."""
 
 
-def _messages(data: bytes, number: int, start: int, end: int) -> Iterator[wire.Field]:
+def _messages(data: bytes, number: int, start: int, end: int) -> Iterator[wire.MessageField]:
     """The fields with this number whose content is a message or a string."""
     for field in wire.fields(data, start, end):
         if field.number == number and field.wire_type == wire.LENGTH_DELIMITED:

@@ -97,7 +97,7 @@ def _serialized_pieces(
     if len(data) <= wire.PART_BYTES or not wire.is_divisible(message_type):
         yield from _message_pieces(wire.decode(message_type, data), indent, cache)
         return
-    by_number: dict[int, list[wire.Field]] = {}
+    by_number: dict[int, list[wire.MessageField]] = {}
     for field in wire.fields(data):
         by_number.setdefault(field.number, []).append(field)
     margin = " " * indent

@@ -25,7 +25,7 @@ _FIXED_SIZES = {1: 8, 5: 4}
 """Wire type to the number of bytes in such a field's content."""
 
 
-class Field(NamedTuple):
+class MessageField(NamedTuple):
     """One field on the wire. All offsets are into the serialized bytes passed to `fields`."""
 
     number: int
@@ -43,12 +43,12 @@ class Part(NamedTuple):
 
     type: type[Message]
     path: tuple[int, ...]
-    """Field numbers from the outermost message to the one the fields belong to; () for itself."""
+    """Field numbers that lead from the outermost message to this one; () for the outermost."""
     start: int
     end: int
 
 
-def fields(data: bytes, start: int = 0, end: int | None = None) -> Iterator[Field]:
+def fields(data: bytes, start: int = 0, end: int | None = None) -> Iterator[MessageField]:
     """Yields the fields of the message in `data[start:end]`, in file order.
 
     Raises DecodeError if the bytes are not a valid message.
@@ -76,7 +76,7 @@ def fields(data: bytes, start: int = 0, end: int | None = None) -> Iterator[Fiel
         if stop > end or number == 0:
             problem = "extends past the end of its message" if number else "has the number 0"
             raise DecodeError(f"the field at byte {at} {problem}")
-        yield Field(number, wire_type, at, content, stop)
+        yield MessageField(number, wire_type, at, content, stop)
         at = stop
 
 
@@ -122,7 +122,7 @@ def is_divisible(message_type: type[Message]) -> bool:
     return not message_type.DESCRIPTOR.oneofs
 
 
-def message_of(message_type: type[Message], field: Field) -> type[Message] | None:
+def message_of(message_type: type[Message], field: MessageField) -> type[Message] | None:
     """The class of the message in a field; None if the field is a map or not a message at all."""
     descriptor: Any = message_type.DESCRIPTOR.fields_by_number.get(field.number)
     if descriptor is None or descriptor.message_type is None or field.wire_type != LENGTH_DELIMITED:

@@ -27,7 +27,7 @@ MAX_COLUMNS = 10_000
 MAX_COMMAS = 50_000
 """Maximum number of commas in a message, which is about its number of values.
 
-Protobuf's JSON parser takes about 10 µs per value and blocks all other requests meanwhile. A
+Protobuf's JSON parser takes about 10 µs per value, during which all other requests wait. A
 compressed body of 1 MB can contain 5 million values.
 """
 _AGGREGATIONS = {"avg": AVG, "min": MIN, "max": MAX, "median": MEDIAN}

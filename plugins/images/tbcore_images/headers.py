@@ -17,7 +17,7 @@ UNKNOWN_TYPE = "application/octet-stream"
 _MAX_SEGMENTS = 1000
 """Maximum number of segments to skip in a JPEG before its size.
 
-Cameras write about ten segments, and a large color profile takes about a hundred.
+Cameras write about ten segments, and a large colour profile takes about a hundred.
 """
 
 _JPEG_SIZES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}

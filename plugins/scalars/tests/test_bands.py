@@ -84,7 +84,7 @@ def test_a_run_is_not_in_the_mean_where_its_value_is_not_finite() -> None:
 
 
 def test_a_run_is_not_interpolated_next_to_a_non_finite_value() -> None:
-    """Its values between that row and the neighboring rows are unknown."""
+    """Its values between that row and the neighbouring rows are unknown."""
     rare, frequent = rows([0, 4, 8, 12], [1, 1, np.nan, 1]), rows(range(0, 13, 2), [3] * 7)
     band = band_of([rare, frequent], 0, 12, 100, "range")
     assert band.x.tolist() == [0, 2, 4, 6, 8, 10, 12]
