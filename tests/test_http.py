@@ -1,4 +1,4 @@
-"""What routes read from requests and answer with."""
+"""tbcore.http: parameters and bodies of requests, and responses."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ NAN, INFINITY = float("nan"), float("inf")
     ],
 )
 def test_json_is_strict_and_exact(data: Any, text: str) -> None:
-    """Non-finite numbers are strings at any depth, whatever holds them."""
+    """Non-finite numbers become strings at any depth."""
     response = json_response(data)
 
     assert bytes(response.body).decode() == text
@@ -108,12 +108,12 @@ anything = st.recursive(
 
 @given(anything)
 def test_json_of_anything_can_be_read_again(data: Any) -> None:
-    """Whatever is given, a strict parser finds it again, with names for numbers it cannot hold."""
+    """A strict parser reads the same data, with strings for non-finite numbers."""
 
-    def refuse(name: str) -> Any:
+    def reject(name: str) -> Any:
         raise AssertionError(f"bare {name}")
 
-    assert_same(json.loads(bytes(json_response(data).body), parse_constant=refuse), data)
+    assert_same(json.loads(bytes(json_response(data).body), parse_constant=reject), data)
 
 
 def assert_same(found: Any, data: Any) -> None:
@@ -146,7 +146,7 @@ class Point:
 
 
 class OnceOnly:
-    """Is no iterator by its type, and yet cannot be gone through again."""
+    """An iterable that can be iterated only once, although it is not an iterator."""
 
     def __init__(self, *values: Any) -> None:
         self.values = iter(values)
@@ -176,10 +176,10 @@ class OnceOnly:
     ("beside", "beside_text"),
     [(1, "1"), (None, "null"), (NAN, '"NaN"'), ("null", '"null"'), ("\udcff", '"\\\\xff"')],
 )
-def test_json_of_a_value_does_not_depend_on_what_is_beside_it(
+def test_json_of_a_value_does_not_depend_on_other_values(
     make: Callable[[], Any], text: str, beside: Any, beside_text: str
 ) -> None:
-    """What needs a second look does not use up what can be looked at once, and takes the same."""
+    """A value that must be encoded twice does not consume an iterator next to it."""
     for data, expected in (
         ([make(), beside], f"[{text},{beside_text}]"),
         ({"a": beside, "b": {"c": make()}}, f'{{"a":{beside_text},"b":{{"c":{text}}}}}'),
@@ -198,19 +198,19 @@ def test_json_of_a_value_does_not_depend_on_what_is_beside_it(
     ],
 )
 def test_json_is_strict_inside_of_them(data: Any, text: str) -> None:
-    """Iterators, dataclasses and enumerated values may hold anything."""
+    """Non-finite numbers in iterators, dataclasses and enums become strings, too."""
     assert bytes(json_response(data).body).decode() == text
 
 
 @pytest.mark.parametrize("data", [{"a": object()}, [object(), None], {1: "a"}, Point, 2**70])
-def test_what_has_no_json_is_an_error_of_the_program(data: Any) -> None:
-    """Not a 200 with something else in it."""
+def test_other_types_are_errors(data: Any) -> None:
+    """Values that JSON cannot represent raise TypeError."""
     with pytest.raises(TypeError):
         json_response(data)
 
 
 def test_csv_has_crlf_quotes_where_needed_and_shortest_digits() -> None:
-    """The last row ends like the others."""
+    """The last row ends with CRLF, too."""
     rows = [
         (1443856985.705543, 1448, 0.10000000149011612),
         (1e22, -3, 1e-20),
@@ -246,7 +246,7 @@ def test_csv_has_crlf_quotes_where_needed_and_shortest_digits() -> None:
     ],
 )
 def test_bytes_never_get_an_active_type(given_type: str, served: str) -> None:
-    """The type comes from a log, and whoever wrote it may want it to run."""
+    """The content type is from a log, which cannot be trusted."""
     assert bytes_response(b"x", given_type).headers["content-type"] == served
 
 
@@ -271,7 +271,7 @@ def test_bytes_never_get_an_active_type(given_type: str, served: str) -> None:
 def test_parts_of_bytes(
     header: str, status: int, body: bytes | None, content_range: str | None
 ) -> None:
-    """A player of sounds asks for parts; what is not understood gets the whole."""
+    """Audio players request ranges; a header that is not valid is ignored."""
     response = bytes_response(b"0123456789", "audio/wav", request=make_request(range=header))
 
     assert response.status_code == status
@@ -282,7 +282,7 @@ def test_parts_of_bytes(
 
 
 def test_bytes_that_the_client_has_are_not_sent_again() -> None:
-    """The etag is what the caller knows of the content; any text will do."""
+    """The etag may be any text that identifies the content."""
     first = bytes_response(b"abc", "image/png", etag="7-12-0xff \udcff\n", request=make_request())
     etag = first.headers["etag"]
     again = make_request(if_none_match=f'"other", W/{etag}')
@@ -297,7 +297,7 @@ def test_bytes_that_the_client_has_are_not_sent_again() -> None:
 
 
 def test_a_part_of_another_version_is_not_mixed_in() -> None:
-    """If-Range with another etag gets the whole."""
+    """If-Range with another etag returns the whole content."""
     etag = bytes_response(b"0123", "audio/wav", etag="new").headers["etag"]
     for if_range, status in ((etag, 206), ('"old"', 200)):
         request = make_request(range="bytes=1-", if_range=if_range)
@@ -316,7 +316,7 @@ def test_a_part_of_another_version_is_not_mixed_in() -> None:
     ],
 )
 def test_errors_are_one_line_of_text(message: str, line: str) -> None:
-    """Names in them may hold anything, and whoever reads them may sit at a terminal."""
+    """Names in messages may have any characters, also such that affect a terminal."""
     response = text_error(404, message)
 
     assert response.status_code == 404
@@ -324,8 +324,8 @@ def test_errors_are_one_line_of_text(message: str, line: str) -> None:
     assert bytes(response.body).decode() == line
 
 
-def test_the_first_value_of_a_parameter_counts() -> None:
-    """And a blank one is an empty text."""
+def test_the_first_value_of_a_parameter_is_used() -> None:
+    """A blank value is an empty string."""
     request = make_request("run=&run=b&tag=a%20b+c%2Fd%C3%A9&flag&tag=x&bad=%ff")
 
     assert required(request, "run") == ""
@@ -337,7 +337,7 @@ def test_the_first_value_of_a_parameter_counts() -> None:
 
 
 def test_a_missing_parameter_is_named() -> None:
-    """The first missing one."""
+    """The error has the first missing parameter."""
     with pytest.raises(BadRequestError, match=r'^query parameter "tag" is required$'):
         required(make_request("run=a"), "run", "tag", "index")
 
@@ -356,19 +356,19 @@ def test_a_missing_parameter_is_named() -> None:
     ],
 )
 def test_integers(text: str, value: int) -> None:
-    """Numbers that are too large for anything stay large."""
+    """Numbers outside of int64 are clamped to its range."""
     assert optional_int(make_request(f"n={text}"), "n", 3) == value
 
 
 @pytest.mark.parametrize("text", ["", "1.5", "1e3", "0x10", "1_000", "\u0663", "NaN", "--1", "+"])
-def test_what_is_no_integer_is_refused(text: str) -> None:
-    """The message shows what came."""
+def test_other_texts_are_not_integers(text: str) -> None:
+    """The error has the value."""
     with pytest.raises(BadRequestError, match=r'^query parameter "n" must be an integer, got '):
         optional_int(make_request(f"n={text}"), "n", 3)
 
 
 def test_the_minimum_of_an_integer() -> None:
-    """It is part of the message."""
+    """The error has the minimum."""
     assert optional_int(make_request("n=2"), "n", 3, minimum=2) == 2
     assert optional_int(make_request(), "n", 1, minimum=2) == 1
     assert optional_int(make_request(), "n") is None
@@ -377,12 +377,12 @@ def test_the_minimum_of_an_integer() -> None:
 
 
 def test_a_request_without_a_body_has_an_empty_one() -> None:
-    """A GET, for instance."""
+    """For example a GET."""
     assert request_body(make_request()) == b""
 
 
-def test_a_body_is_unpacked_within_bounds() -> None:
-    """What says to be gzip is, and a small body cannot become a huge one."""
+def test_a_body_is_decompressed_up_to_a_limit() -> None:
+    """A body that is not valid gzip, or too long after decompression, is an error."""
 
     def read(body: bytes, encoding: str = "gzip") -> bytes:
         request = make_request(method="POST", content_encoding=encoding)
@@ -407,7 +407,7 @@ def test_a_body_is_unpacked_within_bounds() -> None:
 
 
 def test_the_json_of_a_body_is_an_object() -> None:
-    """Whatever else is sent is refused in one line, and so are names that are none."""
+    """Other bodies are errors of one line, and fields of other types, too."""
 
     def read(body: bytes) -> dict[str, Any]:
         request = make_request(method="POST")
@@ -444,14 +444,14 @@ def test_the_json_of_a_body_is_an_object() -> None:
         ("", "application/octet-stream"),
     ],
 )
-def test_a_listing_names_the_type_that_is_served(given_type: str, expected: str) -> None:
-    """Of the closed list, or bytes of no type."""
+def test_safe_content_types(given_type: str, expected: str) -> None:
+    """A type in the list stays; any other becomes application/octet-stream."""
     assert safe_content_type(given_type) == expected
     assert bytes_response(b"", given_type).headers["content-type"] == expected
 
 
-def test_the_query_of_an_item_is_the_one_of_the_api_document() -> None:
-    """To the letter; a sample is named only where it is not the first one."""
+def test_the_query_of_an_item() -> None:
+    """The query is as documented; `sample` is left out for the first sample."""
     address = ItemAddress("train", "input/image/2", 0)
 
     assert address.query == "index=0&tagname=input%2Fimage%2F2&run=train"
@@ -459,10 +459,8 @@ def test_the_query_of_an_item_is_the_one_of_the_api_document() -> None:
 
 
 @given(texts, texts, st.integers(0, 2**62), st.integers(0, 2**31))
-def test_the_query_of_an_item_leads_back_to_it(
-    run: str, tag: str, ordinal: int, sample: int
-) -> None:
-    """Whatever names a log has."""
+def test_the_query_of_an_item_can_be_parsed(run: str, tag: str, ordinal: int, sample: int) -> None:
+    """This works for any names of runs and tags."""
     address = ItemAddress(run, tag, ordinal, sample)
     found = item_address(make_request(address.query))
 
@@ -471,8 +469,8 @@ def test_the_query_of_an_item_leads_back_to_it(
         assert found == address
 
 
-def test_the_query_of_an_item_is_taken_in_the_words_of_all_servers() -> None:
-    """`tag` or `tagname`, in any order, with what pages append."""
+def test_other_forms_of_the_query_of_an_item() -> None:
+    """The tag may be `tag` or `tagname`, in any order, with additional parameters."""
     expected = ItemAddress("a b", "t/1", 7, 2)
     for query in (
         "run=a+b&tag=t%2F1&index=7&sample=2",
@@ -493,14 +491,14 @@ def test_the_query_of_an_item_is_taken_in_the_words_of_all_servers() -> None:
         ("run=r&tagname=t&index=0&sample=x", '"sample" must be an integer'),
     ],
 )
-def test_the_query_of_an_item_that_is_incomplete(query: str, part: str) -> None:
-    """400, with the name of what is wrong."""
+def test_incomplete_queries_of_an_item(query: str, part: str) -> None:
+    """The error has the missing or invalid parameter."""
     with pytest.raises(BadRequestError, match=part):
         item_address(make_request(query))
 
 
-def test_pieces_are_one_answer_while_they_are_few_and_sent_as_they_are_made_beyond() -> None:
-    """An error of the first is raised, to be answered as such; HEAD does not make the rest."""
+def test_only_long_responses_are_streamed() -> None:
+    """An error in the first megabyte is raised; HEAD generates no more than that."""
     made = []
 
     def pieces(count: int) -> Iterator[bytes]:

@@ -1,7 +1,7 @@
-"""The HTTP API documents, replayed: shapes, order, errors, headers.
+"""The documented HTTP API: shapes, order, errors and headers.
 
-Most go through a client without a socket; those that depend on a server's own handling of HTTP
-go to a real one.
+Most tests use a client without a socket; those that depend on the server's handling of HTTP start a
+real one.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ SEED_ROWS = [
     [1443857105.704628, 3438, 0.5427092909812927],
     [1443857225.705133, 5417, 0.5457325577735901],
 ]
-"""The example of the document."""
+"""The rows in the example of the documentation."""
 
 CORE_ROUTES = [
     "data/logdir",
@@ -90,7 +90,7 @@ MEDIA_ROUTES = [
     for route in routes
 ]  # fmt: skip
 SEVERAL_RUNS = {"data/plugin/pr_curves/pr_curves"}
-"""Routes that take `run` more than once."""
+"""Routes with a parameter `run` that may be repeated."""
 EARLIER_MEDIA_ROUTES = [
     "data/histograms?run=media&tag=h",
     "data/compressedHistograms?run=media&tag=h",
@@ -108,7 +108,7 @@ EARLIER_MEDIA_ROUTES = [
 
 
 def write_seed_runs(logdir: Path) -> None:
-    """The two runs of the document, and one without scalars."""
+    """Writes the two runs of the documentation, and one without scalars."""
     points = [(step, value, wall_time) for wall_time, step, value in SEED_ROWS]
     write_run(
         logdir, "train_run", wall_time=1.0,
@@ -126,7 +126,7 @@ def client(tbcore_logdir: Path, tbcore_client: MakeClient) -> TbcoreClient:
 
 @pytest.fixture
 def full_client(tbcore_logdir: Path, tbcore_client: MakeClient) -> TbcoreClient:
-    """All plugins, and a run with data for each."""
+    """A client with all plugins, and a run with data for each."""
     write_seed_runs(tbcore_logdir)
     write_run(
         tbcore_logdir, "media", wall_time=4.0,
@@ -149,7 +149,7 @@ def full_client(tbcore_logdir: Path, tbcore_client: MakeClient) -> TbcoreClient:
 
 
 def test_logdir_is_the_argument_as_given(tbcore_client: MakeClient) -> None:
-    """Also when there is no such directory."""
+    """Also if the directory does not exist."""
     client = tbcore_client("/foo/logdir/argument")
 
     assert client.get("data/logdir").json() == {"logdir": "/foo/logdir/argument"}
@@ -157,7 +157,7 @@ def test_logdir_is_the_argument_as_given(tbcore_client: MakeClient) -> None:
 
 
 def test_runs_is_an_array_of_names(client: TbcoreClient) -> None:
-    """Of one pass by the time of their first event."""
+    """Runs that were found in one pass are sorted by their first event."""
     response = client.get("data/runs")
 
     assert response.headers["content-type"] == "application/json"
@@ -167,7 +167,7 @@ def test_runs_is_an_array_of_names(client: TbcoreClient) -> None:
 def test_runs_of_one_pass_are_sorted_by_first_event_then_name(
     tbcore_logdir: Path, tbcore_client: MakeClient
 ) -> None:
-    """Runs without any event come last."""
+    """Runs without events are last."""
     for run, wall_time in (("train", 99.5), (".", 70.0), ("eval", 50.0), ("also", 70.0)):
         write_run(tbcore_logdir, run, wall_time=wall_time)
     for run in ("b_empty", "a_empty"):
@@ -180,7 +180,7 @@ def test_runs_of_one_pass_are_sorted_by_first_event_then_name(
 
 
 def test_runs_only_grows_at_its_end(client: TbcoreClient, tbcore_logdir: Path) -> None:
-    """An older run that is copied in later does not move to the front."""
+    """A run that is added later is at the end, even if its events are older."""
     before = client.get("data/runs").json()
     write_run(tbcore_logdir, "aaa", scalars={"x": [1.0]}, wall_time=0.5)
     client.reload()
@@ -192,10 +192,10 @@ def test_runs_only_grows_at_its_end(client: TbcoreClient, tbcore_logdir: Path) -
     assert client.get("data/runs").json() == after
 
 
-def test_a_run_that_is_deleted_leaves_and_comes_back_at_the_end(
+def test_a_deleted_run_that_is_restored_is_at_the_end(
     client: TbcoreClient, tbcore_logdir: Path
 ) -> None:
-    """Its place is not given to another."""
+    """The order of the others does not change."""
     shutil.rmtree(tbcore_logdir / "train_run")
     client.reload()
     assert client.get("data/runs").json() == ["eval", "empty"]
@@ -210,7 +210,7 @@ def test_a_run_that_is_deleted_leaves_and_comes_back_at_the_end(
 def test_plugins_listing_has_a_boolean_for_each_plugin(
     client: TbcoreClient, tbcore_logdir: Path, tbcore_client: MakeClient
 ) -> None:
-    """True where there is data."""
+    """The value is true for plugins with data."""
     assert client.get("data/plugins_listing").json() == {"scalars": True}
     assert tbcore_client(tbcore_logdir / "empty", plugins=[tbcore_scalars]).get(
         "data/plugins_listing"
@@ -218,8 +218,8 @@ def test_plugins_listing_has_a_boolean_for_each_plugin(
     assert tbcore_client(tbcore_logdir).get("data/plugins_listing").json() == {}
 
 
-def test_tags_is_the_example_of_the_document(client: TbcoreClient) -> None:
-    """Runs without scalars are keys with an empty array."""
+def test_tags_is_as_documented(client: TbcoreClient) -> None:
+    """Runs without scalars have an empty array."""
     assert client.get("data/plugin/scalars/tags").json() == {
         "train_run": ["xent", "loss", "learning_rate"],
         "eval": ["precision", "recall"],
@@ -227,8 +227,8 @@ def test_tags_is_the_example_of_the_document(client: TbcoreClient) -> None:
     }
 
 
-def test_scalars_is_the_example_of_the_document(client: TbcoreClient) -> None:
-    """To the last digit."""
+def test_scalars_is_as_documented(client: TbcoreClient) -> None:
+    """All digits are as in the documentation."""
     path = "data/plugin/scalars/scalars?run=train_run&tag=loss"
 
     assert client.get(path).json() == SEED_ROWS
@@ -243,7 +243,7 @@ def test_scalars_is_the_example_of_the_document(client: TbcoreClient) -> None:
 def test_related_tags_are_sampled_at_the_same_positions(
     tbcore_logdir: Path, tbcore_client: MakeClient
 ) -> None:
-    """`D(A)[i] ~ D(B)[i]`, in both forms and across runs; the most recent item is always there."""
+    """`D(A)[i] ~ D(B)[i]`, in both forms and across runs; the newest item is always included."""
     tags = {"A": list(range(3000)), "B": [2 * i for i in range(3000)]}
     write_run(tbcore_logdir, "one", scalars=tags)
     write_run(tbcore_logdir, "two", scalars=tags, dtype="float64")
@@ -260,8 +260,8 @@ def test_related_tags_are_sampled_at_the_same_positions(
     assert steps[0] == steps[1] == steps[2] == steps[3]
 
 
-def test_the_earlier_index_has_all_its_types(client: TbcoreClient) -> None:
-    """Old pages need every key, whatever is installed."""
+def test_the_legacy_index_has_all_types(client: TbcoreClient) -> None:
+    """Old pages need every key, also those of plugins that are not installed."""
     index = client.get("legacy/data/runs").json()
 
     assert list(index) == ["train_run", "eval", "empty"]
@@ -273,8 +273,8 @@ def test_the_earlier_index_has_all_its_types(client: TbcoreClient) -> None:
     assert index["train_run"]["firstEventTimestamp"] == 1.0
 
 
-def test_the_earlier_api_can_have_the_root(tbcore_logdir: Path, tbcore_client: MakeClient) -> None:
-    """`--api legacy` serves the object as data/runs; everything else stays."""
+def test_the_legacy_api_at_the_root(tbcore_logdir: Path, tbcore_client: MakeClient) -> None:
+    """With `--api legacy` data/runs is the object; everything else stays the same."""
     write_seed_runs(tbcore_logdir)
     client = tbcore_client(tbcore_logdir, plugins=[tbcore_scalars], api="legacy")
 
@@ -285,7 +285,7 @@ def test_the_earlier_api_can_have_the_root(tbcore_logdir: Path, tbcore_client: M
 
 @pytest.mark.parametrize("path", CORE_ROUTES + SCALAR_ROUTES + MEDIA_ROUTES + EARLIER_MEDIA_ROUTES)
 def test_rules_that_hold_for_every_route(full_client: TbcoreClient, path: str) -> None:
-    """One trailing slash, HEAD, unknown and repeated keys, methods, caching, security headers."""
+    """They are about a trailing slash, HEAD, unknown and repeated parameters, methods, headers."""
     client = full_client
     plain, _, query = path.partition("?")
     client.headers["Accept-Encoding"] = "identity"
@@ -323,7 +323,7 @@ def test_rules_that_hold_for_every_route(full_client: TbcoreClient, path: str) -
     ],
 )  # fmt: skip
 def test_an_address_that_does_not_exist_is_404_in_one_line(client: TbcoreClient, path: str) -> None:
-    """Plain text, with all headers."""
+    """The error is plain text, with all headers."""
     response = client.get(path)
 
     assert response.status_code == 404
@@ -336,7 +336,7 @@ def test_an_address_that_does_not_exist_is_404_in_one_line(client: TbcoreClient,
 def test_everything_works_below_a_prefix(
     tbcore_logdir: Path, tbcore_client: MakeClient, prefix: str
 ) -> None:
-    """And nothing beside it."""
+    """Addresses outside of the prefix do not exist."""
     write_seed_runs(tbcore_logdir)
     client = tbcore_client(tbcore_logdir, plugins=[tbcore_scalars], path_prefix=prefix)
     root = str(client.base_url).removesuffix(f"{prefix}/")
@@ -350,7 +350,7 @@ def test_everything_works_below_a_prefix(
     assert redirect.headers["location"].endswith(f"{prefix}/")
 
 
-# A real server: what depends on sockets and on HTTP itself.
+# A real server: for what depends on sockets and on HTTP.
 
 
 def fetch(address: str, headers: dict[str, str] | None = None) -> tuple[int, Any, bytes]:
@@ -363,7 +363,7 @@ def fetch(address: str, headers: dict[str, str] | None = None) -> tuple[int, Any
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
-    """Until it holds: the server reloads on its own, several times a second."""
+    """Waits until the condition holds; the server scans for new data several times a second."""
     import time
 
     deadline = time.monotonic() + 60
@@ -372,8 +372,8 @@ def wait_for(condition: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
-def test_a_real_server_answers_the_same(tmp_path: Path, serve: Callable[..., str]) -> None:
-    """The examples of the document over a socket, live."""
+def test_a_real_server_has_the_same_responses(tmp_path: Path, serve: Callable[..., str]) -> None:
+    """The examples of the documentation, over a socket, with data that is written meanwhile."""
     logdir = tmp_path / "logs"
     write_seed_runs(logdir)
     server = serve(logdir, "--samples_per_plugin", "scalars=0")
@@ -392,10 +392,10 @@ def test_a_real_server_answers_the_same(tmp_path: Path, serve: Callable[..., str
     wait_for(lambda: len(json.loads(fetch(recall)[2])) == 2)
 
 
-def test_a_real_server_compresses_text_when_asked(
+def test_a_real_server_compresses_text_on_request(
     tmp_path: Path, serve: Callable[..., str]
 ) -> None:
-    """And only then; the length is always right."""
+    """It compresses only then, and the length is always correct."""
     logdir = tmp_path / "logs"
     write_run(logdir, "run", scalars={"a": list(range(500))})
     path = f"{serve(logdir)}/data/plugin/scalars/scalars?run=run&tag=a"
@@ -415,8 +415,8 @@ def test_a_real_server_compresses_text_when_asked(
         assert body == plain
 
 
-def test_a_real_server_speaks_http_properly(tmp_path: Path, serve: Callable[..., str]) -> None:
-    """HEAD without a body, several requests on one connection, foreign hosts refused."""
+def test_a_real_server_complies_with_http(tmp_path: Path, serve: Callable[..., str]) -> None:
+    """HEAD has no body, a connection serves several requests, and other hosts are rejected."""
     logdir = tmp_path / "logs"
     write_seed_runs(logdir)
     server = urllib.parse.urlsplit(serve(logdir))
@@ -446,7 +446,7 @@ def test_a_real_server_speaks_http_properly(tmp_path: Path, serve: Callable[...,
 
 
 def test_a_real_server_below_a_prefix(tmp_path: Path, serve: Callable[..., str]) -> None:
-    """As behind a proxy that forwards the whole path."""
+    """For example behind a proxy that forwards the whole path."""
     logdir = tmp_path / "logs"
     write_seed_runs(logdir)
     server = serve(logdir, "--path_prefix", "/foo", prefix="/foo")
@@ -455,7 +455,7 @@ def test_a_real_server_below_a_prefix(tmp_path: Path, serve: Callable[..., str])
     assert fetch(f"{server.removesuffix('/foo')}/data/runs")[0] == 404
 
 
-# Restarts: what a client sees of runs that were continued from a checkpoint.
+# Restarts: responses for runs that were restarted from a checkpoint.
 
 
 def points_of(client: TbcoreClient, tag: str) -> list[tuple[int, float]]:
@@ -515,7 +515,7 @@ RESTARTS = [
 
 @pytest.mark.parametrize("live", [False, True], ids=["at once", "file by file"])
 @pytest.mark.parametrize(("version", "files", "expected"), RESTARTS)
-def test_restarts_drop_what_they_void(
+def test_restarts_drop_superseded_steps(
     tbcore_logdir: Path,
     tbcore_client: MakeClient,
     version: str | None,
@@ -523,7 +523,7 @@ def test_restarts_drop_what_they_void(
     expected: dict[str, str],
     live: bool,
 ) -> None:
-    """The same whether the files are there at the start or come while serving."""
+    """Rows are the same whether the files exist at the start or are written later."""
     client = tbcore_client(tbcore_logdir, plugins=[tbcore_scalars]) if live else None
     for index, script in enumerate(files):
         write_script(tbcore_logdir / "run" / f"{index}.tfevents", script, file_version=version)
@@ -531,7 +531,7 @@ def test_restarts_drop_what_they_void(
             client.reload()
     client = client or tbcore_client(tbcore_logdir, plugins=[tbcore_scalars])
 
-    # An emptied tag stays in the listing.
+    # A tag whose rows were all dropped stays in the listing.
     assert client.get("data/plugin/scalars/tags").json() == {"run": list(expected)}
     for tag, words in expected.items():
         points = [
@@ -541,7 +541,7 @@ def test_restarts_drop_what_they_void(
 
 
 def test_purging_can_be_turned_off(tbcore_logdir: Path, tbcore_client: MakeClient) -> None:
-    """`--purge_orphaned_data=false` serves all that was written."""
+    """With `--purge_orphaned_data=false` all rows are served."""
     for index, script in enumerate(["a0 a1 a2", "S@1 a1'"]):
         write_script(tbcore_logdir / "run" / f"{index}.tfevents", script, file_version=V2)
     client = tbcore_client(tbcore_logdir, plugins=[tbcore_scalars], purge_orphaned_data=False)
@@ -550,12 +550,12 @@ def test_purging_can_be_turned_off(tbcore_logdir: Path, tbcore_client: MakeClien
 
 
 def append_script(path: Path, script: str) -> None:
-    """Continues a file."""
+    """Appends to a file."""
     write_script(path, script, file_version=V2)
 
 
 def test_files_of_one_run_grow_together(tbcore_logdir: Path, tbcore_client: MakeClient) -> None:
-    """As distributed jobs write them: what a file gains is appended as it arrives."""
+    """Distributed jobs write several files; new rows are appended in the order of arrival."""
     first, second = (tbcore_logdir / "run" / f"{index}.tfevents" for index in range(2))
     append_script(first, "a0 a1")
     append_script(second, "a10 a11")
@@ -578,7 +578,7 @@ def test_files_of_one_run_grow_together(tbcore_logdir: Path, tbcore_client: Make
 
 @pytest.mark.parametrize("change", ["replaced", "rewritten", "shortened", "deleted and made anew"])
 def test_the_disk_is_the_truth(tbcore_logdir: Path, tbcore_client: MakeClient, change: str) -> None:
-    """Of a file that is no longer what it was nothing stays; the other file of its run does."""
+    """Nothing remains of a file that was replaced; the rows of the other file stay."""
     path = tbcore_logdir / "run" / "0.tfevents"
     append_script(path, "a0 a1 a2 b0")
     append_script(tbcore_logdir / "run" / "1.tfevents", "a10")
@@ -603,7 +603,7 @@ def test_the_disk_is_the_truth(tbcore_logdir: Path, tbcore_client: MakeClient, c
         path.write_bytes(content)
     client.reload()
 
-    # A file that comes after others were read is appended as it arrives, whatever its name.
+    # The rows of a file that is found later are appended, whatever its name is.
     expected = {"shortened": [0, 10], "deleted and made anew": [10, 7]}.get(change, [7, 10])
     assert [step for step, _ in points_of(client, "a")] == expected
     assert client.get("data/plugin/scalars/tags").json() == {"run": ["a"]}

@@ -1,4 +1,4 @@
-"""The document of the API before plugins, replayed: each route, each parameter, each example."""
+"""The documented legacy API: each route, parameter and example."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ ADDRESSES = {
 
 
 def example_graph() -> graph_pb2.GraphDef:
-    """A graph of three nodes, the second of which has two large attributes."""
+    """A graph of three nodes; the second one has two large attributes."""
     graph = graph_pb2.GraphDef()
     graph.node.add(op="Input", name="A")
     node = graph.node.add(op="Input", name="B")
@@ -86,7 +86,7 @@ def example_metadata() -> config_pb2.RunMetadata:
 
 @pytest.fixture
 def logdir(tbcore_logdir: Path) -> Path:
-    """The two runs of the document."""
+    """A log directory with the two runs of the documentation."""
     with EventFileWriter(tbcore_logdir / "train_run" / "a.tfevents", wall_time=1.0) as writer:
         writer.add_graph(example_graph().SerializeToString())
         for wall_time, step, value in XENT:
@@ -126,7 +126,7 @@ def client(logdir: Path, tbcore_client: MakeClient) -> TbcoreClient:
 
 
 def test_runs_is_an_object_of_tags_by_type(logdir: Path, tbcore_client: MakeClient) -> None:
-    """At the root when that is asked for, and below legacy/ always."""
+    """The object is always at legacy/data/runs, and at data/runs with `--api legacy`."""
     client = tbcore_client(logdir, plugins=PLUGINS, api="legacy")
 
     index = client.get("data/runs").json()
@@ -149,7 +149,7 @@ def test_runs_is_an_object_of_tags_by_type(logdir: Path, tbcore_client: MakeClie
 def test_a_plugin_that_is_not_installed_leaves_its_type_empty(
     logdir: Path, tbcore_client: MakeClient
 ) -> None:
-    """And its addresses do not exist."""
+    """The addresses of the plugin do not exist."""
     client = tbcore_client(logdir, plugins=[tbcore_scalars])
 
     train = client.get("legacy/data/runs").json()["train_run"]
@@ -164,7 +164,7 @@ def test_a_plugin_that_is_not_installed_leaves_its_type_empty(
 
 
 def test_scalars(client: TbcoreClient) -> None:
-    """Rows of wall time, step and value; the same as CSV."""
+    """Rows have wall time, step and value, also as CSV."""
     assert client.get("data/scalars?run=train_run&tag=xent").json() == XENT
     table = client.get("data/scalars?run=train_run&tag=xent&format=csv")
     assert table.headers["content-type"].startswith("text/csv")
@@ -197,7 +197,7 @@ def test_samples_of_all_scalars(
     query: str,
     positions: list[int],
 ) -> None:
-    """Evenly spread over each series, the first and the last among them; ten when not said."""
+    """Samples are evenly spaced, with the first and the last one; the default is ten."""
     write_run(tbcore_logdir, "train_run", scalars={"my_tag": list(range(num_points))})
     write_run(tbcore_logdir, "none")
     client = tbcore_client(tbcore_logdir, plugins=[tbcore_scalars])
@@ -213,7 +213,7 @@ def test_histograms(client: TbcoreClient) -> None:
 
 
 def test_compressed_histograms(client: TbcoreClient) -> None:
-    """The values at nine basis points; the outer ones are the ends of the outer buckets."""
+    """The values are those at nine basis points, with the outermost edges as first and last."""
     [[wall_time, step, pairs]] = client.get(ADDRESSES["compressedHistograms"]).json()
 
     assert [wall_time, step] == HISTOGRAM[:2]
@@ -233,7 +233,7 @@ def test_compressed_histograms(client: TbcoreClient) -> None:
 
 
 def test_images(client: TbcoreClient) -> None:
-    """What there is, and the picture that its query leads to."""
+    """The listing has a query for each image, which returns the image."""
     [image] = client.get(ADDRESSES["images"]).json()
 
     assert image == {
@@ -249,7 +249,7 @@ def test_images(client: TbcoreClient) -> None:
 
 @pytest.mark.parametrize("prefix", ["data/", "", "legacy/data/", "legacy/"])
 def test_audio(client: TbcoreClient, prefix: str) -> None:
-    """Below data/, where the document prints it, and both below legacy/."""
+    """The same at the documented address and below legacy/."""
     [clip] = client.get(f"{prefix}audio?run=train_run&tag=input%2Faudio%2F2").json()
 
     assert clip == {
@@ -298,7 +298,7 @@ node {
     "path", ["data/graph", "graph", "legacy/graph", "data/plugin/graphs/graph"]
 )
 def test_graph_without_large_attributes(client: TbcoreClient, path: str) -> None:
-    """Those of more bytes than the limit are named in a list; compressed where that is taken."""
+    """Attributes above the limit are replaced by a list of their names."""
     query = f"run=train_run&limit_attr_size={GRAPH_LIMIT}&large_attrs_key=_too_large"
     for accepted, encoding in (("gzip", "gzip"), ("identity", None)):
         answer = client.get(f"{path}?{query}", headers={"Accept-Encoding": accepted})
@@ -309,7 +309,7 @@ def test_graph_without_large_attributes(client: TbcoreClient, path: str) -> None
 
 
 def test_graph_as_it_was_logged(client: TbcoreClient) -> None:
-    """Without a limit nothing is left out, and so it is when all is small enough."""
+    """Without a limit, or if no attribute is above it, the graph is complete."""
     from google.protobuf import text_format
 
     for query in ("", f"&limit_attr_size={GRAPH_LIMIT + 3}&large_attrs_key=_too_large"):
@@ -327,7 +327,7 @@ def test_graph_as_it_was_logged(client: TbcoreClient) -> None:
     ],
 )
 def test_bad_parameters_of_graph(client: TbcoreClient, query: str, named: str) -> None:
-    """400, and one line that names the parameter."""
+    """The error is 400 with one line that names the parameter."""
     answer = client.get(f"data/graph?{query}")
 
     assert answer.status_code == 400
@@ -358,7 +358,7 @@ step_stats {
 
 @pytest.mark.parametrize("path", ["data/run_metadata", "data/plugin/graphs/run_metadata"])
 def test_run_metadata(client: TbcoreClient, path: str) -> None:
-    """The text of the message, with the fields in the order of their numbers."""
+    """The response is the message in text format, with fields in the order of their numbers."""
     for accepted, encoding in (("gzip", "gzip"), ("identity", None)):
         answer = client.get(
             f"{path}?run=train_run&tag=inference", headers={"Accept-Encoding": accepted}
@@ -371,7 +371,7 @@ def test_run_metadata(client: TbcoreClient, path: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in ADDRESSES if name != "samples"])
 def test_unknown_names_are_not_found(client: TbcoreClient, name: str) -> None:
-    """404 and one line, at every address with a run."""
+    """The error is 404 with one line, for every route with a parameter `run`."""
     answer = client.get(ADDRESSES[name].replace("train_run", "trian_run"))
 
     assert answer.status_code == 404
@@ -380,8 +380,8 @@ def test_unknown_names_are_not_found(client: TbcoreClient, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ADDRESSES)
-def test_all_of_it_is_below_legacy_too(client: TbcoreClient, name: str) -> None:
-    """For clients that share a server with those of the later API."""
+def test_all_routes_are_below_legacy_too(client: TbcoreClient, name: str) -> None:
+    """So clients of both APIs can use the same server."""
     plain = client.get(ADDRESSES[name])
 
     assert plain.status_code == 200
@@ -389,7 +389,7 @@ def test_all_of_it_is_below_legacy_too(client: TbcoreClient, name: str) -> None:
 
 
 def test_related_tags_are_sampled_together(tbcore_logdir: Path, tbcore_client: MakeClient) -> None:
-    """D(A)[i] ~ D(B)[i], and the last one is always there."""
+    """D(A)[i] ~ D(B)[i], and the last item is always included."""
     write_run(
         tbcore_logdir, "run",
         scalars={tag: list(range(5000)) for tag in "AB"},
@@ -408,10 +408,10 @@ def test_related_tags_are_sampled_together(tbcore_logdir: Path, tbcore_client: M
     assert (len(histograms), histograms[-1]) == (50, 299)
 
 
-def test_as_many_are_sampled_as_the_server_was_told(
+def test_samples_per_plugin_limits_responses(
     tbcore_logdir: Path, tbcore_client: MakeClient
 ) -> None:
-    """A bound for each plugin, which a request for a series of scalars may change."""
+    """The limit is per plugin; a request for scalars may override it."""
     write_run(
         tbcore_logdir, "run", scalars={"s": list(range(100))},
         histograms={"h": [[float(i)] for i in range(100)]},
@@ -431,10 +431,8 @@ def test_as_many_are_sampled_as_the_server_was_told(
     assert count("audio?run=run&tag=a") == 8
 
 
-def test_names_of_any_kind_lead_to_their_data(
-    tbcore_logdir: Path, tbcore_client: MakeClient
-) -> None:
-    """Also as the query of an image or a clip, at every address and below a prefix."""
+def test_any_names_can_be_requested(tbcore_logdir: Path, tbcore_client: MakeClient) -> None:
+    """This includes queries of images and clips, and servers with a path prefix."""
     run, tag = "a/b c+d", "100% ä & <x>=1+2#?"
     write_run(
         tbcore_logdir, run, scalars={tag: [1.0]}, images={f"{tag}/i": [summaries.png()]},

@@ -1,4 +1,4 @@
-"""Every scalar of real logs is what TensorBoard's own reader finds."""
+"""Every scalar of real logs equals that of TensorBoard's reader."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Series(NamedTuple):
 
 
 def read_with_tensorboard(directory: Path) -> dict[str, Series]:
-    """Tag to all its scalars: the `Scalars`, and the `Tensors` of plugin scalars."""
+    """Tag to all its scalars: `Scalars`, and `Tensors` of the plugin scalars."""
     accumulator_module = pytest.importorskip(
         "tensorboard.backend.event_processing.event_accumulator",
         reason="tensorboard is not installed, and it is what the values are compared with",
@@ -59,7 +59,7 @@ def _series(rows: list[tuple[int, float, float]]) -> Series:
 
 
 def test_every_scalar_of_the_real_logs_equals_what_tensorboard_reads(real_logs: Path) -> None:
-    """Runs, tags, counts, steps, wall times and values, none more and none less."""
+    """All runs, tags, counts, steps, wall times and values are equal."""
     multiplexer = Multiplexer()
     Loader(multiplexer, [LogdirSpec(None, str(real_logs))]).load_once()
     found = multiplexer.tags(CLAIMS)

@@ -1,7 +1,7 @@
-"""Every graph of real logs is printed as protobuf prints what TensorBoard's own reader finds.
+"""Every graph of real logs is printed as protobuf prints it from TensorBoard's reader.
 
-TensorBoard has descriptors of its own for these messages: a field that ours leave out, or call
-otherwise, would show.
+TensorBoard has its own descriptors for these messages, so a field that is missing or misnamed in
+ours would be found.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from tbcore.testing import TbcoreClient, make_client
 GRAPHS = "data/plugin/graphs"
 
 Logged = dict[tuple[str, str], dict[str, Any]]
-"""(run, form) to tags and what was logged last under each."""
+"""(run, form) to tags, each with its last message."""
 
 
 @pytest.fixture(scope="module")
 def logged(real_logs: Path) -> Logged:
-    """What the files hold."""
+    """The messages in the files."""
     loader = pytest.importorskip(
         "tensorboard.backend.event_processing.event_file_loader",
         reason="tensorboard is not installed, and it is what the graphs are compared with",
@@ -59,7 +59,7 @@ def client(real_logs: Path) -> TbcoreClient:
 
 
 def compared(client: TbcoreClient, route: str, expected: Any, **query: str) -> None:
-    """Our text is that of the message, and makes the same message again."""
+    """Asserts that our text is that of the message, and can be parsed to the same message."""
     answer = client.get(f"{GRAPHS}/{route}", params=query)
     assert answer.status_code == 200, answer.text
     text = text_format.MessageToString(expected, as_utf8=True)
@@ -67,8 +67,10 @@ def compared(client: TbcoreClient, route: str, expected: Any, **query: str) -> N
     assert text_format.Parse(answer.text, type(expected)()) == expected
 
 
-def test_every_graph_of_real_logs_is_printed_as_it_is(client: TbcoreClient, logged: Logged) -> None:
-    """Those of runs, and those of functions; with as many nodes as the file has."""
+def test_every_graph_of_real_logs_is_printed_unchanged(
+    client: TbcoreClient, logged: Logged
+) -> None:
+    """These are graphs of runs and of functions; all nodes are there."""
     from tensorboard.compat.proto import config_pb2, graph_pb2, meta_graph_pb2
 
     num_graphs = 0
@@ -102,10 +104,10 @@ def test_every_graph_of_real_logs_is_printed_as_it_is(client: TbcoreClient, logg
     assert num_graphs
 
 
-def test_all_run_metadata_of_real_logs_is_printed_as_it_is(
+def test_all_run_metadata_of_real_logs_is_printed_unchanged(
     client: TbcoreClient, logged: Logged
 ) -> None:
-    """In both forms."""
+    """This holds for both forms."""
     from tensorboard.compat.proto import config_pb2
 
     num_compared = 0
@@ -122,13 +124,13 @@ def test_all_run_metadata_of_real_logs_is_printed_as_it_is(
 
 
 def test_every_layer_of_real_keras_models_is_a_node(client: TbcoreClient, logged: Logged) -> None:
-    """And all but the first take from another one."""
+    """All layers but the first have an input."""
     num_models = 0
     for (run, form), contents in logged.items():
         for tag in contents if form == "graph_keras_model" else ():
             overview = client.get(f"{GRAPHS}/overview", params={"run": run}).json()
             [graph] = [found for found in overview["graphs"] if found["id"] == f"keras:{tag}"]
-            # None of these models holds another one.
+            # None of these models contains another one.
             assert graph["nodes"] == len(json.loads(contents[tag])["config"]["layers"])
             assert graph["edges"] >= graph["nodes"] - 1
             num_models += 1

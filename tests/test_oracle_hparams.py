@@ -1,6 +1,6 @@
-"""Answers about hyperparameters are those of TensorBoard's plugin, on real logs and on odd ones.
+"""Responses about hyperparameters equal those of TensorBoard's plugin, on real and on odd logs.
 
-Where tbcore answers otherwise on purpose, the test says so and why.
+Tests document intended differences, with the reason.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ALL = {"allowedStatuses": [0, 1, 2, 3], "sliceSize": 1000}
 
 
 class Both:
-    """TensorBoard's plugin and ours, on one log directory."""
+    """TensorBoard's plugin and ours, on the same log directory."""
 
     def __init__(self, logdir: Path) -> None:
         reason = "tensorboard is not installed, and it is what the answers are compared with"
@@ -54,7 +54,7 @@ class Both:
         )
 
     def ask(self, route: str, question: Any, query: str = "") -> tuple[Any, Any]:
-        """Both answers, theirs first; a text that is no JSON as it is."""
+        """Both responses, theirs first; a text that is not JSON is returned unchanged."""
         path = f"data/plugin/hparams/{route}?request={quote(json.dumps(question))}{query}"
         theirs = self._theirs[f"/{route}"].get(f"/?{path.partition('?')[2]}")
         ours = self._ours.get(path)
@@ -66,7 +66,7 @@ class Both:
 
 
 def by_name(experiment: dict[str, Any]) -> dict[str, Any]:
-    """With hyperparameters by name: theirs come with those that differ first."""
+    """The experiment with hyperparameters by name, because the orders differ."""
     infos = sorted(experiment["hparamInfos"], key=lambda info: info["name"])
     return {**experiment, "hparamInfos": infos}
 
@@ -77,7 +77,7 @@ LOGS = [
     "Alwaysproblem__tensorboard-review",
     "BFU-Graphics__NeRF-from-scratch",
 ]
-"""Of several experiments in one directory TensorBoard shows the first, and we show all."""
+"""Log directories with one experiment each: of several, TensorBoard shows only the first."""
 
 
 @pytest.fixture(scope="module", params=LOGS, ids=str)
@@ -86,14 +86,14 @@ def real(request: pytest.FixtureRequest, real_logs: Path) -> Both:
 
 
 def test_real_experiments(real: Both) -> None:
-    """Of TensorFlow and Lightning, given and found."""
+    """Experiments of TensorFlow and Lightning, both declared and inferred."""
     for question in ({}, {"includeMetrics": False}, {"experimentName": "x"}):
         theirs, ours = real.ask("experiment", question)
         assert by_name(ours) == by_name(theirs)
 
 
 def test_real_session_groups(real: Both) -> None:
-    """Every way to sort, filter and aggregate, by every column there is."""
+    """Every way to sort, filter and aggregate, by every column."""
     experiment, _ = real.ask("experiment", {})
     infos, metrics = experiment["hparamInfos"], experiment["metricInfos"]
     names: list[dict[str, Any]] = [{"hparam": info["name"]} for info in infos]
@@ -136,7 +136,7 @@ def test_real_session_groups(real: Both) -> None:
 
 
 def test_real_curves(real: Both) -> None:
-    """Of every metric in every session."""
+    """The curves of every metric in every session."""
     groups, _ = real.ask("session_groups", ALL)
     compared = 0
     for group in groups["sessionGroups"]:
@@ -150,7 +150,7 @@ def test_real_curves(real: Both) -> None:
 
 
 def test_real_downloads(real: Both) -> None:
-    """In all formats. Columns are compared by what stands above them, for their order is ours."""
+    """Downloads in all formats. Columns, whose orders differ, are compared by their headers."""
     visible = "&columnsVisibility=" + json.dumps([True] * 100)
     theirs, ours = real.ask("download_data", ALL, f"{visible}&format=json")
     tables = [
@@ -188,7 +188,7 @@ def end(status: int, time: float) -> dict[str, bytes]:
 
 @pytest.fixture(scope="module")
 def odd(tmp_path_factory: pytest.TempPathFactory) -> Both:
-    """Groups, sub runs, missing values, NaN: what the real logs lack."""
+    """Groups, sub-runs, missing values and NaN, which the real logs do not have."""
     logs = tmp_path_factory.mktemp("odd")
     nan, inf = math.nan, math.inf
     a = session("g", lr=0.1, opt="adam", flag=True, n=1)
@@ -239,7 +239,7 @@ def test_odd_session_groups(odd: Both, question: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("how", ["MIN", "MAX", "MEDIAN"])
 def test_odd_aggregations(odd: Both, how: str) -> None:
-    """Theirs fails where a group lacks the metric, so those are put aside by status."""
+    """Groups without the metric, for which TensorBoard fails, are excluded by status."""
     question = {
         "aggregationType": f"AGGREGATION_{how}",
         "aggregationMetric": {"tag": "loss"},
@@ -251,7 +251,7 @@ def test_odd_aggregations(odd: Both, how: str) -> None:
 
 
 def test_odd_experiment(odd: Both) -> None:
-    """All but the interval of a hyperparameter that is NaN somewhere, or nowhere finite."""
+    """All fields but the interval of a hyperparameter that is NaN somewhere, or never finite."""
     theirs, ours = odd.ask("experiment", {})
     for info in theirs["hparamInfos"]:
         if info["name"] == "lr":

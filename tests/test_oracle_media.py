@@ -1,7 +1,7 @@
-"""Every histogram, picture and clip of real logs is what TensorBoard's own reader finds.
+"""Every histogram, picture and clip of real logs equals that of TensorBoard's reader.
 
-Compared with the protobuf messages in the files, not with what TensorBoard serves: that rounds
-histograms to float32.
+They are compared with the messages in the files, because TensorBoard's responses have histograms
+rounded to float32.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ class Logged(NamedTuple):
     value: Any
     """TensorBoard's Summary.Value."""
     metadata: Any
-    """The first one of the tag."""
+    """The metadata in the first value of the tag."""
 
 
 Series = dict[tuple[str, str, str], list[Logged]]
-"""(kind, run, tag) to all that was logged, in order."""
+"""(kind, run, tag) to all logged values, in order."""
 
 
 @pytest.fixture(scope="module")
 def logged(real_logs: Path) -> Series:
-    """What the files hold. No file of these runs voids what another one holds."""
+    """The values in the files, in which no restart drops any."""
     loader = pytest.importorskip(
         "tensorboard.backend.event_processing.event_file_loader",
         reason="tensorboard is not installed, and it is what the values are compared with",
@@ -67,7 +67,7 @@ def logged(real_logs: Path) -> Series:
 
 @pytest.fixture(scope="module")
 def client(real_logs: Path) -> TbcoreClient:
-    """Without a bound on any answer."""
+    """A client of a server without limits for samples."""
     plugins = [tbcore_audio, tbcore_distributions, tbcore_histograms, tbcore_images]
     names = ("audio", "distributions", "histograms", "images")
     return make_client(real_logs, plugins=plugins, samples_per_plugin=dict.fromkeys(names, 0))
@@ -76,7 +76,7 @@ def client(real_logs: Path) -> TbcoreClient:
 def compared(
     client: TbcoreClient, logged: Series, kind: str, route: str, check: Callable[..., None]
 ) -> None:
-    """Calls `check` with each entry of our answers and what the file holds."""
+    """Calls `check` with each entry of our responses and the value in the file."""
     plugin = route.partition("/")[0]
     expected = {key[1:]: entries for key, entries in logged.items() if key[0] == kind}
     tags = client.get(f"data/plugin/{plugin}/tags").json()
@@ -100,20 +100,20 @@ def tensor_rows(value: Any) -> np.ndarray:
 
 
 def as_numbers(values: list[Any]) -> np.ndarray:
-    """Doubles, of the texts that stand for numbers that JSON lacks too."""
+    """The values as doubles, with strings converted to non-finite numbers."""
     return np.array([float(value) for value in values], np.float64)
 
 
 def same_bits(ours: list[Any], theirs: Any) -> bool:
     found, expected = as_numbers(ours), np.array(theirs, np.float64)
-    # Of a NaN nothing but that it is one gets through JSON.
+    # JSON does not have the bits of a NaN.
     return found.shape == expected.shape and bool(
         np.all((found.view("<u8") == expected.view("<u8")) | (np.isnan(found) & np.isnan(expected)))
     )
 
 
 def test_every_histogram_is_the_one_in_the_file(client: TbcoreClient, logged: Series) -> None:
-    """Of the field all numbers bit for bit; of a tensor its rows, and the sums made of them."""
+    """All numbers of a `histo` are equal bit by bit, and the rows and sums of a tensor."""
 
     def check(ours: list[Any], theirs: Logged) -> None:
         wall_time, step, (least, greatest, num, total, squares, limits, counts) = ours
@@ -140,7 +140,7 @@ def test_every_histogram_is_the_one_in_the_file(client: TbcoreClient, logged: Se
 def compressed(
     least: float, greatest: float, num: float, limits: np.ndarray, counts: np.ndarray
 ) -> list[float]:
-    """The loop of TensorBoard's own module, number by number."""
+    """The algorithm of TensorBoard's module, for one number after the other."""
     if num == 0:
         return [0.0] * len(BASIS_POINTS)
     shares = (counts * 10000.0 / (float(counts.sum()) or 1.0)).cumsum()
@@ -162,7 +162,7 @@ def compressed(
 
 
 def test_every_distribution_follows_from_the_file(client: TbcoreClient, logged: Series) -> None:
-    """Within 1e-12 of what TensorBoard's algorithm gives."""
+    """Values are within 1e-12 of those of TensorBoard's algorithm."""
 
     def check(ours: list[Any], theirs: Logged) -> None:
         wall_time, step, pairs = ours
@@ -183,7 +183,7 @@ def test_every_distribution_follows_from_the_file(client: TbcoreClient, logged: 
 
 
 def test_every_picture_is_the_one_in_the_file(client: TbcoreClient, logged: Series) -> None:
-    """All pictures of all steps, byte for byte, with the size and type that Pillow finds."""
+    """All pictures of all steps have equal bytes, with the size and type that Pillow finds."""
     pillow = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
     import io
 
@@ -208,7 +208,7 @@ def test_every_picture_is_the_one_in_the_file(client: TbcoreClient, logged: Seri
 
 
 def step_of(client: TbcoreClient, ours: dict[str, Any]) -> Any:
-    """The samples of a listed step, among those that were logged with the same number."""
+    """The samples of a listed item, also if several items have its step."""
     query = parse_qs(ours["query"])
     params: dict[str, Any] = {"run": query["run"], "tag": query["tagname"], "step": ours["step"]}
     for nth in range(1000):
@@ -219,7 +219,7 @@ def step_of(client: TbcoreClient, ours: dict[str, Any]) -> Any:
 
 
 def test_every_clip_is_the_one_in_the_file(client: TbcoreClient, logged: Series) -> None:
-    """Byte for byte, with the type that was logged."""
+    """Clips are equal byte by byte, and have the logged content type."""
 
     def check(ours: dict[str, Any], theirs: Logged) -> None:
         assert (ours["wall_time"], ours["step"]) == (theirs.wall_time, theirs.step)
@@ -233,7 +233,7 @@ def test_every_clip_is_the_one_in_the_file(client: TbcoreClient, logged: Series)
 
 
 def test_pictures_of_pillow_have_the_size_that_it_gave_them() -> None:
-    """Each format, several modes, many sizes."""
+    """Sizes are read from the headers of each format, in several modes and many sizes."""
     pillow = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
     import io
 

@@ -1,4 +1,4 @@
-"""Every PR curve of real logs is what TensorBoard's own plugin makes of it."""
+"""Every PR curve of real logs equals that of TensorBoard's plugin."""
 
 from __future__ import annotations
 

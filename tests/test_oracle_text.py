@@ -1,4 +1,4 @@
-"""Every text of real logs is what TensorBoard's own plugin makes of it."""
+"""Every text of real logs equals that of TensorBoard's plugin."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tbcore.testing import make_client
 
 
 def test_texts_are_what_tensorboard_makes_of_them(real_logs: Path) -> None:
-    """Without markdown to the letter; with it but for white space, which not all parsers keep."""
+    """Plain texts are equal; rendered Markdown is, except for white space."""
     loader = pytest.importorskip(
         "tensorboard.backend.event_processing.event_file_loader",
         reason="tensorboard is not installed, and it is what the texts are compared with",

@@ -1,4 +1,4 @@
-"""Files cut anywhere or damaged anywhere: whole records are served, nothing is invented."""
+"""Truncated and damaged files: complete records are served, and nothing that was not logged."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ NOT_SCALAR = (Claim(is_scalar=False),)
 SCALARS = (Claim("simple_value"), Claim(plugin_name="scalars", is_scalar=True))
 
 Row = tuple[int, float, Any]
-"""Step, wall time, and the number, message or bytes."""
+"""Step, wall time, and the number, the message or the bytes."""
 
 
 class Content(NamedTuple):
-    """What a run holds, by tag."""
+    """The data of a run, by tag."""
 
     scalars: dict[str, list[Row]]
     items: dict[str, list[Row]]
 
 
 def write_every_kind(path: Path) -> None:
-    """About 4 kB with each kind of event and value, in each form."""
+    """Writes about 4 kB with each kind of event and value, in each form."""
     with EventFileWriter(path) as writer:
         writer.add_graph(b"\x0a\x05\x0a\x03abc")
         writer.add_meta_graph(b"\x12\x00")
@@ -68,7 +68,7 @@ def write_every_kind(path: Path) -> None:
 
 
 def records_of(data: bytes) -> list[tuple[int, int]]:
-    """Start and end of each record of an undamaged file."""
+    """Start and end of each record in an undamaged file."""
     bounds = []
     offset = 0
     while offset < len(data):
@@ -79,7 +79,7 @@ def records_of(data: bytes) -> list[tuple[int, int]]:
 
 
 def content_of(payloads: Sequence[bytes]) -> Content:
-    """What these events hold, read with protobuf alone."""
+    """The data in these events, decoded by protobuf."""
     content = Content({}, {})
     scalar_tags = set()
     for payload in payloads:
@@ -92,7 +92,7 @@ def content_of(payloads: Sequence[bytes]) -> Content:
             tagged = event.tagged_run_metadata
             rows.append((content.items, tagged.tag, tagged.run_metadata))
         for value in event.summary.value:
-            # Metadata comes with the first value of a tag.
+            # Only the first value of a tag has the metadata.
             if value.metadata.plugin_data.plugin_name == "scalars":
                 scalar_tags.add(value.tag)
             if value.HasField("simple_value") or value.tag in scalar_tags:
@@ -105,7 +105,7 @@ def content_of(payloads: Sequence[bytes]) -> Content:
 
 
 def served(multiplexer: Multiplexer, run: str, tags: Sequence[str]) -> Content:
-    """What the store answers, items read back from the file; asserts that it has no other tags."""
+    """The data in the multiplexer for exactly these tags, with items read from the file."""
     content = Content({}, {})
     if run not in multiplexer.runs():
         return content
@@ -144,7 +144,7 @@ def load(logdir: Path) -> Multiplexer:
 
 @pytest.fixture(scope="module")
 def every_kind(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """The bytes of a file with every kind."""
+    """The bytes of a file with every kind of data."""
     path = tmp_path_factory.mktemp("kinds") / "a.tfevents"
     write_every_kind(path)
     data = path.read_bytes()
@@ -159,7 +159,7 @@ def payloads_of(data: bytes) -> list[bytes]:
 def test_a_file_that_grows_byte_by_byte_shows_exactly_its_whole_records(
     tbcore_logdir: Path, every_kind: bytes
 ) -> None:
-    """At each moment, of each kind, and nothing changes in between."""
+    """This holds after each byte, for each kind of data."""
     ends = [end for _, end in records_of(every_kind)]
     payloads = payloads_of(every_kind)
     tags = all_tags(content_of(payloads))
@@ -185,7 +185,7 @@ def test_a_file_that_grows_byte_by_byte_shows_exactly_its_whole_records(
 def test_a_file_cut_anywhere_shows_exactly_its_whole_records(
     tbcore_logdir: Path, every_kind: bytes
 ) -> None:
-    """Read for the first time by a server that has just started, at 200 random cuts."""
+    """This holds for a new server, at 200 random lengths."""
     bounds = records_of(every_kind)
     payloads = payloads_of(every_kind)
     tags = all_tags(content_of(payloads))
@@ -200,7 +200,7 @@ def test_a_file_cut_anywhere_shows_exactly_its_whole_records(
 def test_a_growing_file_over_http(
     tbcore_logdir: Path, tbcore_client: Callable[..., TbcoreClient], every_kind: bytes
 ) -> None:
-    """Stopped at 200 random bytes: each time exactly the whole scalars."""
+    """Each response has exactly the scalars of complete records, at 200 random lengths."""
     bounds = records_of(every_kind)
     payloads = payloads_of(every_kind)
     client = tbcore_client(tbcore_logdir, plugins=[tbcore_scalars])
@@ -254,10 +254,10 @@ def start_record(writer: EventFileWriter) -> None:
     [scalar_record, tensor_record, image_record, merged_record, graph_record, start_record],
 )
 @pytest.mark.parametrize("neighbours", [2, 100], ids=["few neighbours", "a long periodic file"])
-def test_each_flipped_bit_of_a_record_invents_nothing(
+def test_each_flipped_bit_of_a_record_adds_no_data(
     tbcore_logdir: Path, write_target: Callable[[EventFileWriter], None], neighbours: int
 ) -> None:
-    """A flip in the payload costs that record, one in the length ends the file there."""
+    """A flip in the payload loses that record; one in the length loses the rest of the file."""
     path = tbcore_logdir / "run" / "a.tfevents"
     with EventFileWriter(path) as writer:
         for step in range(neighbours):
@@ -276,7 +276,7 @@ def test_each_flipped_bit_of_a_record_invents_nothing(
     assert served(load(tbcore_logdir), "run", tags) == content_of(payloads)
 
     only_before, both_sides = content_of(before), content_of(before + after)
-    # Each bit of the header, and of the rest all where few are, else every seventh.
+    # All bits of the header and of a short payload; every seventh bit of a long one.
     stride = 1 if neighbours == 2 else 7
     header_bits = range(start * 8, (start + 12) * 8)
     other_bits = range((start + 12) * 8, end * 8, stride)
@@ -290,7 +290,7 @@ def test_each_flipped_bit_of_a_record_invents_nothing(
 
 
 def test_a_damaged_last_record_is_tried_again(tbcore_logdir: Path) -> None:
-    """It may still be on its way; when it is whole it is served, and what follows too."""
+    """The record may not be completely written; once it is, it is served, and those after it."""
     path = tbcore_logdir / "run" / "a.tfevents"
     with EventFileWriter(path) as writer:
         writer.add_scalar("a", 1.0, 1)
@@ -314,10 +314,10 @@ def test_a_damaged_last_record_is_tried_again(tbcore_logdir: Path) -> None:
     assert multiplexer.scalars("run", "a").step.tolist() == [1, 2, 3]
 
 
-def test_a_damaged_first_record_gives_no_time(
+def test_a_damaged_first_record_has_no_wall_time(
     tbcore_logdir: Path, tbcore_client: Callable[..., TbcoreClient]
 ) -> None:
-    """Neither to sort runs by nor to be shown."""
+    """Its wall time is neither used to sort runs nor shown."""
     path = tbcore_logdir / "run" / "a.tfevents"
     with EventFileWriter(path) as writer:
         writer.add_scalar("a", 1.0, 1)
@@ -331,7 +331,7 @@ def test_a_damaged_first_record_gives_no_time(
 
 
 def test_damage_in_one_file_leaves_the_next_file_of_the_run(tbcore_logdir: Path) -> None:
-    """A bad length ends that file alone."""
+    """A wrong length ends reading of that file only."""
     for index in range(2):
         with EventFileWriter(tbcore_logdir / "run" / f"{index}.tfevents") as writer:
             for step in range(10 * index, 10 * index + 3):
@@ -350,10 +350,8 @@ def test_damage_in_one_file_leaves_the_next_file_of_the_run(tbcore_logdir: Path)
 @pytest.mark.parametrize(
     "content", [b"", b"\x00" * 4096, b"no event file at all\n" * 50, b"\xff" * 100, b"\x01"]
 )
-def test_files_that_are_something_else_are_runs_without_data(
-    tbcore_logdir: Path, content: bytes
-) -> None:
-    """And the run beside them is served."""
+def test_other_files_are_runs_without_data(tbcore_logdir: Path, content: bytes) -> None:
+    """The run in the same directory is served."""
     (tbcore_logdir / "bad").mkdir()
     (tbcore_logdir / "bad" / "a.tfevents").write_bytes(content)
     with EventFileWriter(tbcore_logdir / "good" / "a.tfevents") as writer:
@@ -362,8 +360,8 @@ def test_files_that_are_something_else_are_runs_without_data(
     assert load(tbcore_logdir).tags(SCALARS) == {"good": ["a"], "bad": []}
 
 
-def test_a_well_framed_record_that_is_no_event_costs_itself(tbcore_logdir: Path) -> None:
-    """Its neighbours are served."""
+def test_a_valid_record_that_is_not_an_event_is_skipped(tbcore_logdir: Path) -> None:
+    """The other records are served."""
     with EventFileWriter(tbcore_logdir / "run" / "a.tfevents") as writer:
         writer.add_scalar("a", 1.0, 1)
         writer.add_record(b"\xff\xff\xff")
@@ -374,8 +372,8 @@ def test_a_well_framed_record_that_is_no_event_costs_itself(tbcore_logdir: Path)
 
 
 @pytest.mark.parametrize("sizes", [[1] * 65, [2**40, 2**40], [2**62], [0, 2**62, 2**62], [-1]])
-def test_a_tensor_of_an_absurd_shape_stops_nothing(tbcore_logdir: Path, sizes: list[int]) -> None:
-    """Whoever wrote the file may claim anything; it is no scalar, and its neighbours are served."""
+def test_a_tensor_of_an_absurd_shape_is_not_a_scalar(tbcore_logdir: Path, sizes: list[int]) -> None:
+    """The other values are served."""
     value = summaries.scalar("a", 5.0, dtype="float32")
     for size in sizes:
         value.tensor.tensor_shape.dim.add(size=size)

@@ -1,4 +1,4 @@
-"""What `tbcore.testing` writes is read back the same: by the core, and by TensorBoard where it is
+"""Data that `tbcore.testing` writes is read back unchanged by the core, and by TensorBoard if it is
 installed."""
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tbcore.testing import EventFileWriter, summaries
 
 ALL = (Claim(),)
 LOGICAL = {"bfloat16": "<f4", "float16": "<f4"}
-"""What values of a type are made as, where numpy has no such type or a narrow one."""
+"""dtype of generated values for types that numpy does not have, or that are narrow."""
 
 
 class Tensor(NamedTuple):
@@ -34,12 +34,12 @@ class Tensor(NamedTuple):
 
 @st.composite
 def tensors(draw: Callable[..., Any]) -> Tensor:
-    """A tensor of any type and shape, its numbers in either place."""
+    """A strategy for tensors of any type and shape, in both forms."""
     dtype = draw(st.sampled_from(sorted(summaries.DATA_TYPES)))
     stored = np.dtype(LOGICAL.get(dtype, summaries.DATA_TYPES[dtype].dtype))
     elements = None
     if stored.kind in "fc":
-        # Those that every type has as they are, so that what is read can be compared bit by bit.
+        # Values that every type represents exactly, so that the result can be compared bit by bit.
         elements = st.sampled_from([0.0, -0.0, 1.0, -2.5, 0.09375, 240.0, np.inf, -np.inf, np.nan])
     shape = draw(arrays.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4))
     return Tensor(dtype, draw(arrays.arrays(stored, shape, elements=elements)), draw(st.booleans()))
@@ -66,14 +66,14 @@ def read(folder: Path) -> Multiplexer:
 
 
 def same(found: Any, array: Any) -> bool:
-    """The same shape, and the same bits."""
+    """Whether shape and bits are the same."""
     return found.shape == array.shape and found.astype(array.dtype).tobytes() == array.tobytes()
 
 
 @given(st.lists(tensors(), min_size=1, max_size=12))
 @settings(max_examples=40)
 def test_tensors_of_every_type_are_read_back_by_the_core(written: list[Tensor]) -> None:
-    """Quantized ones, which it does not decode, are refused by name; their messages are whole."""
+    """Quantized tensors, which the core does not decode, raise an error with the type."""
     with tempfile.TemporaryDirectory() as folder:
         write(Path(folder) / "run" / "a.tfevents", written)
         multiplexer = read(Path(folder))
@@ -115,18 +115,18 @@ def test_tensors_of_every_type_are_read_back_by_tensorboard(written: list[Tensor
         assert value.metadata.plugin_data.content == b"\x00\xff"
         assert value.tensor.dtype == summaries.DATA_TYPES[dtype].number
         if dtype == "bfloat16" or (dtype in ("uint32", "uint64") and not (content and array.size)):
-            # TensorBoard has a numpy type for the first only where TensorFlow is installed, and
-            # reads no typed list of the others.
+            # TensorBoard has a numpy type for the first one only if TensorFlow is installed, and
+            # does not read the repeated fields of the others.
             continue
         found = make_ndarray(value.tensor)
         if found.dtype.names:
-            # Quantized: a structure of one field.
+            # A quantized type is a structure with one field.
             found = found[found.dtype.names[0]]
         assert same(found, array), (dtype, array, found)
 
 
 def test_every_other_kind_is_read_back(tmp_path: Path) -> None:
-    """Histograms, pictures, clips, texts, curves: each form, by the decoders that plugins use."""
+    """Histograms, pictures, clips, texts and curves are decoded from both forms."""
     pictures = [summaries.png(4, 3), summaries.png(4, 3, (1, 2, 3))]
     clip = summaries.wav([0.0, 0.5])
     with EventFileWriter(tmp_path / "run" / "a.tfevents") as writer:
@@ -156,7 +156,7 @@ def test_every_other_kind_is_read_back(tmp_path: Path) -> None:
     assert values.image(value("images")) == (4, 3, pictures)
     assert values.text(value("text")).tolist() == [["a", "é"], ["", "🙂"]]
     curve = tensor_to_numpy(value("curve").tensor)
-    # At the threshold 0.5 in the middle: one true positive, one true negative.
+    # At the middle threshold 0.5 there is one true positive and one true negative.
     assert curve[:, 5].tolist() == [1, 0, 1, 0, 1, 1]
     assert multiplexer.scalars("run", "after").value.tolist() == [0.5]
 
