@@ -28,10 +28,10 @@ class Tuning:
     """Number of records in a round whose lengths are examined. If all of them are short, a faster
     walk finds the records after them."""
     min_round_records: int = 64
-    """Size of the first round of a file, and of the round after a regular block."""
+    """Size of the first round, and of the round after a regular block."""
     max_round_records: int = 1 << 16
-    """Maximum size of a round. While no cycle is found, each round is larger than the one
-    before."""
+    """Rounds grow up to this size while no cycle is found, also from one file to the next. The
+    limit is four times as high once pieces have become larger."""
     min_records_to_batch: int = 32
     """Fewer records are decoded one by one, since decoding them together has a fixed cost for each
     record length that occurs."""

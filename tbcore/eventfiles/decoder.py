@@ -100,9 +100,9 @@ class Decoder:
     def next_piece_bytes(self) -> int:
         """The maximum size of the next piece, in bytes. May replace the buffer by a larger one."""
         tuning = self.tuning
-        min_rows = tuning.min_rows_per_column
-        if self._references.is_wide(tuning.min_reference_rows_to_grow, min_rows) or (
-            self._scalars.is_wide(tuning.min_scalar_rows_to_grow, min_rows)
+        rows_per_column = tuning.min_rows_per_column
+        if self._references.is_wide(tuning.min_reference_rows_to_grow, rows_per_column) or (
+            self._scalars.is_wide(tuning.min_scalar_rows_to_grow, rows_per_column)
         ):
             self._growth = _GROWTH
         piece_bytes = tuning.piece_bytes * self._growth

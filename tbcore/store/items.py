@@ -47,24 +47,24 @@ class Item:
     """Index of the item's Summary.Value in its event; 0 for events without a summary."""
     _file: FileRef = field(repr=False)
     _offset: int = field(repr=False)
-    """Of the record, in bytes from the start of the file."""
+    """Offset of the record in its file, in bytes."""
     _length: int = field(repr=False)
-    """Of the record's payload, in bytes."""
+    """Length of the record's payload, in bytes."""
     _crc: int = field(repr=False)
     """Masked CRC-32C of the payload."""
 
     @property
     def etag(self) -> str:
-        """An identifier of the item's bytes: other bytes have another one. Without quotes."""
+        """Identifies the item's bytes: an item with other bytes has another etag. Has no quotes."""
         file = self._file
         return f"{file.device:x}-{file.inode:x}-{self._offset:x}-{self._crc:08x}-{self.index}"
 
     def read(self) -> Summary.Value | bytes:
         """Reads the item's Summary.Value, or the bytes of its field if the event has no summary.
 
-        These bytes are a serialized GraphDef, MetaGraphDef or RunMetadata. Nothing is cached.
-        Raises NotFoundError if the file is gone, DataLossError if the record is no longer what was
-        logged, DecodeError if there is no such value in it.
+        Such a field is a serialized GraphDef, MetaGraphDef or RunMetadata. Nothing is cached.
+        Raises NotFoundError if the file is gone, DataLossError if the record's bytes have changed
+        since it was logged, DecodeError if the record is not a valid event with this value.
         """
         try:
             with PayloadFile(self._file.path) as file:
@@ -96,7 +96,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class UnreadableItem:
-    """An item that cannot be read, and the error that says why."""
+    """An item that cannot be read or decoded, and the error that was raised."""
 
     item: Item
     error: TbcoreError
@@ -111,8 +111,8 @@ def decode_items(
 ) -> tuple[list[tuple[Item, T]], list[UnreadableItem]]:
     """Reads items and decodes each with `decode`. Returns the results and the unreadable items.
 
-    Consecutive items of one file are read with the file opened once: on a network, opening a file
-    takes a round trip.
+    The file of consecutive items is opened only once, since on a network file system this takes a
+    round trip. An item is unreadable if reading it or `decode` raises a DataError or NotFoundError.
     """
     values: list[tuple[Item, T]] = []
     unreadable: list[UnreadableItem] = []
@@ -138,7 +138,10 @@ def _one_line_error(error: E) -> E:
 def items_at(
     series: Series, rows: NDArray[np.int64], ordinals: NDArray[np.int64], files: Sequence[FileRef]
 ) -> list[Item]:
-    """The items in these rows of a series of references. `ordinals` are those of the rows."""
+    """The items in these rows of a series of references.
+
+    `ordinals` are the ordinals of these rows. `files` are those of the run's view.
+    """
     columns = [
         series.column(number)[rows].tolist()
         for number in (STEP, WALL_TIME, INDEX, FILE, OFFSET, LENGTH, CRC)

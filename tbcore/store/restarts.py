@@ -1,9 +1,10 @@
 """Restarts: which rows are orphaned because a training job went back to a checkpoint.
 
-Rows that the job wrote after the checkpoint are orphaned once it writes these steps again. Event
-files of version 2 mark each restart by a START, which `RunData` applies. In older files only steps
-that go back show a restart: a summary whose step is below the most recent one orphans the rows of
-its own tags at that step and above. This module finds these rows for a whole batch at once.
+Rows that the job wrote after the checkpoint are orphaned once it writes these steps again. In event
+files of version 2, a session log with status START marks each restart; `RunData` handles these.
+Older files show a restart only by steps that go back: a summary whose step is below the most recent
+step orphans the rows of its own tags at that step and above. This module finds these rows for a
+whole batch at once.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from numpy.typing import NDArray
 from tbcore.eventfiles.batch import BareEvent, Positions
 
 _EVENT_GAP_BYTES = 17
-"""From the last position in one event to the first in the next it is at least this far: the framing
-of a record takes 16 bytes, and each value takes more than the 1 by which it raises the position."""
+"""Minimum distance between the last position in one event and the first position in the next one.
+The framing of a record takes 16 bytes, and each value takes more bytes than the 1 that it adds to
+the position."""
 
 
 class SummaryRows(NamedTuple):
@@ -37,9 +39,10 @@ class OrphanedRows(NamedTuple):
     """The lowest step at which each tag restarted, by tag. Rows from before the batch are orphaned
     at this step and above."""
     kept: list[NDArray[np.bool_] | None]
-    """For each column, a mask of its rows that are not orphaned; None if it keeps all rows."""
+    """For each column, a mask that is true for the rows that are not orphaned; None keeps all rows
+    of the column."""
     most_recent_step: int
-    """The step to compare the next batch with."""
+    """The most recent step after the batch, with which the next batch is compared."""
 
 
 def find_orphaned_rows(
@@ -47,13 +50,14 @@ def find_orphaned_rows(
 ) -> OrphanedRows:
     """Finds the rows that the summaries of a batch orphan, in the batch and before it.
 
-    A summary whose step is below the most recent step orphans rows. Any other event sets the most
-    recent step. An event that is not a summary may lower it.
+    A summary whose step is below the most recent step orphans rows, and leaves the most recent step
+    as it is. Any other event sets the most recent step; only an event that is not a summary can
+    lower it.
     """
     # 1. Bring all rows and events into file order, each with the most recent step before it.
-    # 2. A row restarts its tag if its step is lower than that one.
+    # 2. A row restarts its tag if its step is lower than that most recent step.
     # 3. Sort the rows by tag. The sort is stable, so the rows of a tag stay in file order.
-    # 4. For each tag that restarts, find the rows that are orphaned by a later one.
+    # 4. For each tag that restarts, find the rows that a later restart orphans.
     # 5. Split the result into one mask per column.
     events = _in_file_order(columns, bare_events)  # 1.
     step, num_rows = events.step, events.num_rows
@@ -66,17 +70,18 @@ def find_orphaned_rows(
         return OrphanedRows(limits, kept, most_recent_step)
 
     # 3.
-    numbers = {tag: number for number, tag in enumerate({column.tag for column in columns})}
+    tag_numbers = {tag: number for number, tag in enumerate({column.tag for column in columns})}
     tag_of_row = np.full(len(step), -1, np.int64)
     lengths = [len(column.step) for column in columns]
-    tag_of_row[:num_rows] = np.repeat([numbers[column.tag] for column in columns], lengths)
+    tag_of_row[:num_rows] = np.repeat([tag_numbers[column.tag] for column in columns], lengths)
     tag_of_row = tag_of_row[events.order]
     by_tag = np.argsort(tag_of_row, kind="stable")
     sorted_tags = tag_of_row[by_tag]
     # 4.
     is_kept = np.ones(num_rows, np.bool_)
     for tag in {columns[c].tag for c in _columns_of(events.order[restarts], lengths)}:
-        start, stop = np.searchsorted(sorted_tags, (numbers[tag], numbers[tag] + 1)).tolist()
+        number = tag_numbers[tag]
+        start, stop = np.searchsorted(sorted_tags, (number, number + 1)).tolist()
         rows = by_tag[start:stop]
         is_kept[events.order[rows]] = _rows_kept(step[rows], restarts[rows], events.event[rows])
         limits[tag] = int(step[rows][restarts[rows]].min())
@@ -97,40 +102,49 @@ def position_array(position: Positions) -> NDArray[np.int64]:
 
 
 class _Events(NamedTuple):
-    """The rows of all columns and the bare events, in file order."""
+    """The rows of all columns and the bare events, in file order. Arrays have the same length."""
 
     order: NDArray[np.int64]
-    """Indexes into the rows of all columns, column by column, followed by the bare events."""
+    """Number of each row or bare event. Rows have the numbers from 0 to `num_rows - 1`, column by
+    column, and bare events have the numbers after them."""
     num_rows: int
-    """Number of rows; an index from here on is that of a bare event."""
+    """Number of rows in all columns."""
     step: NDArray[np.int64]
     event: NDArray[np.int64]
-    """Ascending numbers of events. Rows of the same event have the same number."""
+    """The number of the event that each row is in, ascending from 0."""
     is_summary: NDArray[np.bool_]
+    """Whether the event is a summary."""
 
 
 def _in_file_order(columns: Sequence[SummaryRows], bare_events: Sequence[BareEvent]) -> _Events:
     """Merges rows and bare events by their positions.
 
-    Two neighbours are of the same event if their positions differ by less than _EVENT_GAP_BYTES.
+    Two neighbours are in the same event if their positions differ by less than _EVENT_GAP_BYTES.
     """
-    positions = [position_array(column.position) for column in columns]
+    # 1. Put the rows of all columns, and then the bare events, into one array for each field.
+    # 2. Sort by position.
+    # 3. Number the events: one more begins at each gap between neighbours.
+    positions = [position_array(column.position) for column in columns]  # 1.
     steps = [np.asarray(column.step, np.int64) for column in columns]
     num_rows = sum(map(len, steps))
     position = np.concatenate([*positions, np.array([e.position for e in bare_events], np.int64)])
     step = np.concatenate([*steps, np.array([e.step for e in bare_events], np.int64)])
     is_summary = np.ones(len(step), np.bool_)
     is_summary[num_rows:] = [event.is_summary for event in bare_events]
-    order = np.argsort(position, kind="stable")
-    event = np.zeros(len(step), np.int64)
+    order = np.argsort(position, kind="stable")  # 2.
+    event = np.zeros(len(step), np.int64)  # 3.
     np.cumsum(np.diff(position[order]) >= _EVENT_GAP_BYTES, out=event[1:])
     return _Events(order, num_rows, step[order], event, is_summary[order])
 
 
 def _most_recent_steps(events: _Events, most_recent_step: int) -> tuple[NDArray[np.int64], int]:
-    """The most recent step before each row or event, and that after the last one."""
-    # 1. Where only summaries occur, the most recent step never falls: it is a running maximum.
-    # 2. Begin the maximum again at each event that is not a summary and has a lower step.
+    """The most recent step before each row, and the one after the last event.
+
+    The array has an element for each bare event, too, which may be wrong and is not used.
+    """
+    # 1. Summaries never lower the most recent step. So without other events, it is a running
+    #    maximum.
+    # 2. Start the maximum again at each event that is not a summary and has a lower step.
     step = events.step
     highest = np.maximum.accumulate(np.concatenate([[np.int64(most_recent_step)], step]))  # 1.
     before = highest[:-1].copy()
@@ -154,10 +168,10 @@ def _rows_kept(
 
     An event orphans rows of earlier events only, never other values of its own.
     """
-    # 1. The limit of a row is its step if it restarts the tag, otherwise there is none.
-    # 2. For each row, take the lowest limit of the rows from it to the end.
-    # 3. Look that up for the first row of the next event.
-    # 4. A row is orphaned if its step reaches that limit, and a restart follows at all.
+    # 1. A row that restarts the tag sets a limit, which is its step. Other rows set none.
+    # 2. For each row, find the lowest limit among this row and those after it.
+    # 3. For each row, look up that limit at the first row of the next event.
+    # 4. A row is orphaned if a restart follows, and its step is at that limit or above.
     limit = np.where(restarts, step, np.iinfo(np.int64).max)  # 1.
     lowest_from = np.minimum.accumulate(limit[::-1])[::-1]  # 2.
     next_event = np.searchsorted(event, event, side="right")  # 3.

@@ -1,20 +1,20 @@
 """Sampling: which rows of a series are shown when it has more than were requested.
 
-The rule: every ordinal has a fixed pseudo-random priority. A sample of k of n rows has the last
-row, and of the other rows the k - 1 with the lowest priorities, in their order.
+The rule: every ordinal has a fixed pseudo-random priority. A sample of k of n rows consists of the
+last row, and of the k - 1 other rows with the lowest priorities, in the order of the series.
 
 The rule keeps the promises of TensorBoard's HTTP API documents:
 
   "different tags will all sample at the same sequence of indices": the priority depends on the
       ordinal alone, so series of the same length have the same rows in their samples, in all runs.
-  "all items are equally likely to be in the final sample": priorities of different ordinals are
-      different and as good as random, so each subset of k - 1 rows is as likely as any other.
+  "all items are equally likely to be in the final sample": no two ordinals have the same priority,
+      and priorities are as good as random, so any k - 1 rows are as likely as any other k - 1.
   "the most recent individual item is always included": the last row is in every sample.
 
 It has three more properties. A smaller sample is a subset of a larger one, so a series can be
-limited while it is read, and sampled again for a response. One more row changes the sample only if
-its priority is among the lowest, so a chart does not flicker. And there is no state: nothing to
-lock, and nothing to repair after rows were dropped.
+limited while it is read, and sampled again for a response. A new row replaces at most one row of
+the sample besides the last one, so a chart does not flicker while it grows. And there is no state:
+nothing to lock, and nothing to repair after rows were dropped.
 """
 
 from __future__ import annotations
@@ -29,11 +29,12 @@ from numpy.typing import NDArray
 Rows = NDArray[np.int64]
 
 _BLOCK_ROWS = 1 << 15
-"""Rows that are hashed at once: temporary arrays of this length fit into the second-level cache."""
+"""Number of rows that are hashed at once. Temporary arrays of this length fit into the second-level
+cache."""
 _MAX_CACHED_SAMPLES = 1 << 16
-"""Size of the largest cached sample. A larger one takes longer to send than to compute."""
+"""Maximum size of a cached sample. A larger one takes longer to send than to compute."""
 _MAX_CACHED_SIZES = 16
-"""Number of sample sizes for which a Sampler caches rows."""
+"""Maximum number of sample sizes for which a Sampler caches candidates."""
 
 
 def sampled_rows(n: int, k: int) -> Rows:
@@ -44,7 +45,7 @@ def sampled_rows(n: int, k: int) -> Rows:
     if _keeps_all(n, k):
         return _read_only(np.arange(n, dtype=np.int64))
     if k > _MAX_CACHED_SAMPLES:
-        return _FULL_SERIES_SAMPLER.sampled_rows(n, k, _same_ordinals)
+        return _FULL_SERIES_SAMPLER.sampled_rows(n, k, _full_series_ordinals)
     return _cached_sample(n, k)
 
 
@@ -70,7 +71,7 @@ def priorities(ordinals: NDArray[np.int64]) -> NDArray[np.uint64]:
     for start in range(0, len(ordinals), _BLOCK_ROWS):
         z = mixed[start : start + _BLOCK_ROWS]
         z[:] = ordinals[start : start + _BLOCK_ROWS].view(np.uint64)
-        # Without adding 1, the priority of ordinal 0 would be 0, and row 0 in every sample.
+        # Without this, ordinal 0 would have priority 0, and row 0 would be in every sample.
         z += np.uint64(1)
         z *= np.uint64(0x9E3779B97F4A7C15)
         z ^= z >> np.uint64(30)
@@ -85,7 +86,7 @@ class _Candidates(NamedTuple):
     """The rows of a series that can be in a sample of k, for one k."""
 
     num_rows: int
-    """Number of rows that were considered, from the start of the series."""
+    """Number of rows, from the start of the series, that were examined to find candidates."""
     rows: Rows
     """Shape (num_candidates,), ascending."""
     priorities: NDArray[np.uint64]
@@ -98,11 +99,13 @@ _NO_CANDIDATES = _Candidates(0, np.empty(0, np.int64), np.empty(0, np.uint64))
 class Sampler:
     """Samples a series that grows at its end, without hashing all rows again each time.
 
-    A row can only be in a sample of k if fewer than k - 1 of the rows before it have a lower
-    priority. This is known when the row is added, and holds for every greater length. About
-    k * log(n / k) rows are such candidates; they are cached, and serve all lengths up to n.
+    Apart from the last row, a sample of k can only contain rows that have fewer than k - 1 rows
+    with a lower priority before them. Rows that are added later do not change this. So the rows
+    that meet the condition, about k * log(n / k) of n, are cached as candidates. They are enough to
+    sample any number of rows up to n.
 
-    Any thread may call its methods. Two threads may do the same work twice, with equal results.
+    Any thread may call its methods. Two threads that find the same candidates at the same time
+    store equal results.
     """
 
     __slots__ = ("_candidates",)
@@ -135,44 +138,45 @@ class Sampler:
 def _extended(
     candidates: _Candidates, num_rows: int, k: int, ordinals_of: Callable[[int, int], Rows]
 ) -> _Candidates:
-    """The candidates among the first `num_rows` rows."""
-    # Go on in chunks of an eighth of the length so far, and for each of them:
+    """The candidates among the first `num_rows` rows, for k of at least 2."""
+    # Examine the rows after the known candidates in chunks. The size of a chunk is an eighth of the
+    # number of rows before it, so that there are few chunks. For each of them:
     # 1. Find the (k - 1)th lowest priority of the candidates so far.
     # 2. New candidates are the rows with a lower priority. Rows of one chunk are not compared with
     #    each other, so a few more are kept than necessary; `sampled_rows` leaves them out.
-    done, found = candidates.num_rows, [candidates]
+    done, parts = candidates.num_rows, [candidates]
     while done < num_rows:
-        known = np.concatenate([part.priorities for part in found])
+        known_priorities = np.concatenate([part.priorities for part in parts])
         stop = min(num_rows, done + max(done >> 3, _BLOCK_ROWS))
-        numbers = priorities(ordinals_of(done, stop))
-        if len(known) >= k - 1:
-            bound = np.partition(known, k - 2)[k - 2]  # 1.
-            rows = np.flatnonzero(numbers < bound)  # 2.
+        new_priorities = priorities(ordinals_of(done, stop))
+        if len(known_priorities) >= k - 1:
+            bound = np.partition(known_priorities, k - 2)[k - 2]  # 1.
+            rows = np.flatnonzero(new_priorities < bound)  # 2.
         else:
             rows = np.arange(stop - done)
-        found.append(_Candidates(stop, rows + done, numbers[rows]))
+        parts.append(_Candidates(stop, rows + done, new_priorities[rows]))
         done = stop
     return _Candidates(
         done,
-        np.concatenate([part.rows for part in found]),
-        np.concatenate([part.priorities for part in found]),
+        np.concatenate([part.rows for part in parts]),
+        np.concatenate([part.priorities for part in parts]),
     )
 
 
-def _same_ordinals(start: int, stop: int) -> Rows:
+def _full_series_ordinals(start: int, stop: int) -> Rows:
     """The ordinals of the rows in `range(start, stop)` of a series that has all its rows."""
     return np.arange(start, stop, dtype=np.int64)
 
 
 _FULL_SERIES_SAMPLER = Sampler()
-"""Serves all series with the ordinals 0, 1, 2, ... It caches consequences of the rule only, and
-nothing about any series."""
+"""Used for all series with the ordinals 0, 1, 2, ... They can share it, because its candidates
+depend on the ordinals only."""
 
 
 @lru_cache(maxsize=32)
 def _cached_sample(n: int, k: int) -> Rows:
     # Tags that are logged together have the same length, and a page requests all of them.
-    return _FULL_SERIES_SAMPLER.sampled_rows(n, k, _same_ordinals)
+    return _FULL_SERIES_SAMPLER.sampled_rows(n, k, _full_series_ordinals)
 
 
 def _keeps_all(n: int, k: int) -> bool:
@@ -192,6 +196,7 @@ def _lowest(numbers: NDArray[np.uint64], count: int) -> Rows:
 
 
 def _with_last(rows: Rows, n: int) -> Rows:
+    """These rows, followed by the last of n rows; read-only."""
     return _read_only(np.append(rows, np.int64(n - 1)))
 
 

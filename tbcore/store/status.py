@@ -19,6 +19,7 @@ class LoadStatus:
     num_directories: int = 0
     """Number of directories that were scanned."""
     bytes_read: int = 0
+    """Number of bytes that were read of these files."""
     bytes_total: int = 0
     """Size of all event files."""
     logdirs: tuple[str, ...] = ()
@@ -26,4 +27,4 @@ class LoadStatus:
     missing: tuple[str, ...] = ()
     """Log directories that do not exist."""
     problems: tuple[str, ...] = ()
-    """The last problems, at most 100, one line each, the latest last."""
+    """The latest 100 problems, one line each, oldest first."""

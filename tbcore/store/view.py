@@ -12,15 +12,15 @@ from tbcore.store.series import Series, SeriesBlock
 ClaimsKey = tuple[Claim, ...]
 
 _MAX_CACHED_CLAIMS = 64
-"""Number of results that a TagIndex caches; there are about as many claims as plugins."""
+"""Maximum number of results that a TagIndex caches. There are about as many as plugins."""
 _MAX_CACHED_EXTENSIONS = 64
-"""Number of results that a RunSchema caches."""
+"""Maximum number of results that a RunSchema caches."""
 _MAX_BLOCKS = 64
-"""Number of blocks up to which a LazyTagMap is extended; most maps have a few."""
+"""A LazyTagMap with more blocks than this is not extended; most maps have a few."""
 
 
 class FileRef(NamedTuple):
-    """An event file that references point into."""
+    """An event file of a run, as it was when it was last opened."""
 
     path: str
     device: int
@@ -36,9 +36,9 @@ class TagView:
 
     def __init__(self, series: tuple[Series, ...], num_rows: int, metadata: bytes | None) -> None:
         self.series = series
-        """At least one series, in order of first appearance, each of another kind."""
+        """At least one series, in order of first appearance. No two have the same kind."""
         self.num_rows = num_rows
-        """Rows written so far, including dropped ones. The next row has this ordinal."""
+        """Number of rows written so far, including dropped ones. The next row has this ordinal."""
         self.metadata = metadata
         """The first SummaryMetadata of the tag, serialized; None if there is none."""
 
@@ -79,7 +79,7 @@ class LazyTagMap(Mapping[str, TagView]):
         view = materialized.get(tag)
         if view is None:
             series = self._blocks[entry.block].series(entry.number, entry.kind)
-            # If two threads create it at the same time, both use the one that was stored first.
+            # If two threads create the view at the same time, both use the one stored first.
             view = materialized.setdefault(tag, TagView((series,), len(series), entry.metadata))
         return view
 
@@ -97,15 +97,18 @@ class LazyTagMap(Mapping[str, TagView]):
     def extended_schema(self, schema: RunSchema) -> RunSchema | None:
         """The schema of these tags and those of `schema`.
 
-        None if a tag is in both, or if there are so many blocks that creating another schema costs
-        more than it saves.
+        None if a tag is in both, or if this map has more than _MAX_BLOCKS blocks: then creating a
+        schema costs more than it saves.
         """
         if len(self._blocks) > _MAX_BLOCKS:
             return None
         return self._schema.extended_by(schema, len(self._blocks))
 
     def extended(self, schema: RunSchema, blocks: Sequence[SeriesBlock]) -> LazyTagMap:
-        """These tags and new ones: `schema` is from `extended_schema`, `blocks` have the rows."""
+        """A map of these tags and new ones.
+
+        `schema` is the result of `extended_schema`. `blocks` have the rows of the new tags.
+        """
         return LazyTagMap(schema, [*self._blocks, *blocks], self._materialized)
 
 
@@ -132,28 +135,29 @@ class RunSchema:
         self.tag_index = TagIndex()
         """The tag index of all runs with this schema, until they get other tags."""
         self._extensions: dict[RunSchema, RunSchema | None] = {}
-        """Results of `extended_by`."""
+        """Results of `extended_by`, by the other schema."""
 
     def __reduce__(self) -> tuple[type[RunSchema], tuple[object, ...]]:
         """Pickles the entries alone. Cached results are computed again."""
         return RunSchema, (self.entries,)
 
     def extended_by(self, other: RunSchema, num_blocks: int) -> RunSchema | None:
-        """The schema of runs whose first `num_blocks` blocks have this one, and the others `other`.
+        """The schema of runs that have the tags of this schema, followed by those of `other`.
 
-        None if a tag is in both schemas.
+        `num_blocks` is the number of blocks that this schema describes, so it is the same in every
+        call; the blocks of `other` come after them. Returns None if a tag is in both schemas.
         """
         if other not in self._extensions:
-            both = None
+            extended = None
             if self.entries.keys().isdisjoint(other.entries):
-                more = {
+                other_entries = {
                     tag: entry._replace(block=num_blocks + entry.block)
                     for tag, entry in other.entries.items()
                 }
-                both = RunSchema({**self.entries, **more})
+                extended = RunSchema({**self.entries, **other_entries})
             if len(self._extensions) >= _MAX_CACHED_EXTENSIONS:
                 self._extensions.clear()
-            self._extensions[other] = both
+            self._extensions[other] = extended
         return self._extensions[other]
 
 
@@ -161,14 +165,15 @@ class TagIndex:
     """Cached results that depend only on a run's tags and their kinds.
 
     Views of runs with the same tags and kinds may share one. A run gets a new one when a tag or a
-    kind is added, and keeps it when rows are added. So another object means other tags or kinds.
+    kind is added, and keeps it when only rows are added. So if two views of a run have the same
+    object, their tags and kinds are the same.
     """
 
     __slots__ = ("kinds", "tags")
 
     def __init__(self) -> None:
         self.tags: dict[ClaimsKey, list[str]] = {}
-        """Results of `RunView.tags_matching`."""
+        """Results of `RunView.tags_matching`, by claims."""
         self.kinds: frozenset[Kind] | None = None
         """The result of `RunView.kinds`; None before the first call."""
 
@@ -184,15 +189,18 @@ class RunView:
     first_event_time: float | None = None
     """When the first event was written, in seconds since the epoch; None if there is no event."""
     last_event_time: float | None = None
-    """When the last event was written, in seconds since the epoch; None if there is no event. Of
-    several files, the latest of their last events counts."""
+    """When the last event was written, in seconds since the epoch; None if there is no event. For
+    several files, this is the maximum over their last events."""
     nonfinite_tags: tuple[str, ...] = ()
     """Tags with a scalar that is NaN or infinite, in order of first appearance."""
     tag_index: TagIndex = field(default_factory=TagIndex)
     """Cached results for `tags`."""
 
     def tags_matching(self, claims: ClaimsKey) -> list[str]:
-        """Tags with a series that a claim matches. The list is shared, and must not be changed."""
+        """Tags with a series that one of the claims matches, in order of first appearance.
+
+        The list is shared, and must not be changed.
+        """
         tags = self.tag_index.tags.get(claims)
         if tags is None:
             claimed = {kind for kind in self.kinds() if matches(claims, kind)}

@@ -1,7 +1,7 @@
 """Watching: wakes the loader when a file changes, where the system reports changes.
 
-It only makes the next scan come earlier. Some file systems report no changes, and links are not
-followed, so the loader also scans at fixed intervals.
+A reported change only makes the next scan start earlier. The loader also scans at fixed intervals,
+since some file systems report no changes, and links are not followed.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from tbcore.eventfiles.logdir import one_line
 logger = logging.getLogger(__name__)
 
 _QUIET_MS = 50
-"""A change is reported when no other one follows for this long."""
+"""Changes are reported when no further one has followed for this long."""
 _MAX_DELAY_MS = 100
-"""A change is reported after this long at the latest."""
+"""Changes are reported after this long, even if more of them follow."""
 
 
 def watch(
@@ -35,7 +35,7 @@ def watch(
 
     def run() -> None:
         try:
-            # Not at the top: the server starts before files need to be watched.
+            # Not imported at the top, since the server starts before files need to be watched.
             import watchfiles
 
             for _ in watchfiles.watch(
@@ -49,7 +49,8 @@ def watch(
             ):
                 wake.set()
         except Exception as error:
-            # Most often the limit of watched directories is reached, which all programs share.
+            # The most frequent cause: all programs together watch as many directories as the system
+            # allows.
             logger.info("%s", one_line(f"files are not watched for changes: {error}"))
 
     thread = threading.Thread(target=run, name="tbcore-watch", daemon=True)
