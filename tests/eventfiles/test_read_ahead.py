@@ -1,4 +1,4 @@
-"""Short files are read ahead of their turn, many at once; what is wrong with one stays its own."""
+"""Small files are read ahead in batches; an error in one of them does not affect the others."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SMALL_FILE_BYTES = DEFAULT.small_file_bytes
 
 
 def write(path: Path, *, num_steps: int = 10, begin: int = 0, wall_time: float = 1.0) -> Path:
-    """Scalars, texts and histograms, each file with tags of its own."""
+    """Writes scalars, texts and histograms. One tag is named after the file."""
     with EventFileWriter(path, wall_time=wall_time) as writer:
         for step in range(begin, num_steps):
             writer.add_scalar("loss", step, step)
@@ -35,13 +35,14 @@ def write(path: Path, *, num_steps: int = 10, begin: int = 0, wall_time: float =
     return path
 
 
-def tails(paths: list[Path]) -> list[FileReader]:
+def readers_of(paths: list[Path]) -> list[FileReader]:
+    """A new reader for each of these files."""
     decoder = Decoder()
     return [FileReader(str(path), 0, decoder) for path in paths]
 
 
 def steps(items: list[DecodedItem], tag: str = "loss") -> list[int]:
-    """Of one tag, in the order read."""
+    """The steps of one tag, in the order read."""
     return [
         step
         for item in items
@@ -52,20 +53,23 @@ def steps(items: list[DecodedItem], tag: str = "loss") -> list[int]:
     ]
 
 
-def new_reader(**tuning: int) -> SmallFileReader:
+def without_batch_limit(**tuning: int) -> SmallFileReader:
+    """A reader whose first batch is as large as any later one."""
     return SmallFileReader(tuning=Tuning(first_batch_files=1000, **tuning))
 
 
 @pytest.fixture
 def small_files() -> SmallFileReader:
-    """One that takes all files at once from the beginning."""
-    return new_reader()
+    """A reader that reads all files in one batch."""
+    return without_batch_limit()
 
 
-def test_files_read_ahead_give_tables(tmp_path: Path, small_files: SmallFileReader) -> None:
-    """When it is their turn, and without being opened again."""
+def test_files_that_were_read_ahead_yield_tables(
+    tmp_path: Path, small_files: SmallFileReader
+) -> None:
+    """Their readers do not open them again."""
     paths = [write(tmp_path / f"{n}.tfevents", num_steps=10 + n) for n in range(5)]
-    files = tails(paths)
+    files = readers_of(paths)
     small_files.preload(files)
     for path in paths:
         os.remove(path)
@@ -79,22 +83,22 @@ def test_files_read_ahead_give_tables(tmp_path: Path, small_files: SmallFileRead
         assert file.opened.size == file.offset > 0
 
 
-def test_a_file_that_grows_after_it_was_read_ahead_is_read_on(
+def test_a_file_that_grows_after_it_was_read_ahead_is_read_from_there(
     tmp_path: Path, small_files: SmallFileReader
 ) -> None:
     paths = [write(tmp_path / f"{n}.tfevents") for n in range(3)]
-    files = tails(paths)
+    files = readers_of(paths)
     small_files.preload(files)
     write(paths[1], begin=10, num_steps=12)
     assert steps(list(files[1].read())) == list(range(10))
     assert steps(list(files[1].read())) == [10, 11]
 
 
-def test_a_file_of_few_bytes_that_grows_is_read_on(
+def test_a_tiny_file_that_grows_is_read_from_there(
     tmp_path: Path, small_files: SmallFileReader
 ) -> None:
     paths = [write(tmp_path / name, num_steps=0) for name in ("a.tfevents", "b.tfevents")]
-    files = tails(paths)
+    files = readers_of(paths)
     small_files.preload(files)
     for path, file in zip(paths, files, strict=True):
         assert file.is_preloaded
@@ -104,12 +108,12 @@ def test_a_file_of_few_bytes_that_grows_is_read_on(
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_a_file_that_shrinks_while_it_is_read_ahead_is_left_to_its_turn(
+def test_a_file_that_shrinks_while_it_is_read_ahead_is_left_to_its_reader(
     tmp_path: Path, small_files: SmallFileReader, monkeypatch: pytest.MonkeyPatch, when: str
 ) -> None:
-    """What is behind its end may be of another file."""
+    """The bytes in the buffer after its end may belong to another file."""
     paths = [write(tmp_path / name) for name in ("a.tfevents", "b.tfevents")]
-    small_files.preload(tails(paths[:1]))
+    small_files.preload(readers_of(paths[:1]))
     real = os.preadv
 
     def preadv(descriptor: int, buffers: list[memoryview], offset: int) -> int:
@@ -119,7 +123,7 @@ def test_a_file_that_shrinks_while_it_is_read_ahead_is_left_to_its_turn(
         os.truncate(paths[0], 40)
         return count
 
-    files = tails(paths[:1])
+    files = readers_of(paths[:1])
     with monkeypatch.context() as patched:
         patched.setattr(os, "preadv", preadv)
         small_files.preload(files)
@@ -127,12 +131,12 @@ def test_a_file_that_shrinks_while_it_is_read_ahead_is_left_to_its_turn(
     assert files[0].offset == 40
 
 
-def test_a_file_that_is_replaced_after_it_was_read_ahead_is_found_out(
+def test_a_file_that_is_replaced_after_it_was_read_ahead_is_detected(
     tmp_path: Path, small_files: SmallFileReader
 ) -> None:
-    """By the reading that follows, as if it had been replaced after its turn."""
+    """The next `read` after that of the preloaded items raises."""
     paths = [write(tmp_path / f"{n}.tfevents") for n in range(3)]
-    files = tails(paths)
+    files = readers_of(paths)
     small_files.preload(files)
     paths[1].unlink()
     write(paths[1], num_steps=20, wall_time=2.0)
@@ -144,10 +148,10 @@ def test_a_file_that_is_replaced_after_it_was_read_ahead_is_found_out(
 @pytest.mark.parametrize(
     "damage", ["length", "payload", "torn", "flipped length", "flipped high length", "empty"]
 )
-def test_a_file_with_damage_is_left_to_its_turn(
+def test_a_file_with_damage_is_left_to_its_reader(
     tmp_path: Path, small_files: SmallFileReader, damage: str
 ) -> None:
-    """Wherever it is among others; these are as they would be without it."""
+    """Wherever it is in the batch. The other files have the same rows as without it."""
     paths = [write(tmp_path / f"{n}.tfevents") for n in range(5)]
     for number in (0, 2, 4):
         content = bytearray(paths[number].read_bytes())
@@ -156,13 +160,13 @@ def test_a_file_with_damage_is_left_to_its_turn(
         elif damage == "empty":
             content.clear()
         else:
-            # Of the second record: the first one has 40 bytes.
-            place = {"length": 8, "payload": 20, "flipped length": 0, "flipped high length": 5}
-            content[40 + place[damage]] ^= 4
+            # The second record is damaged. The first one has 40 bytes.
+            offset = {"length": 8, "payload": 20, "flipped length": 0, "flipped high length": 5}
+            content[40 + offset[damage]] ^= 4
         paths[number].write_bytes(content)
-    files = tails(paths)
+    files = readers_of(paths)
     small_files.preload(files)
-    alone = tails(paths)
+    alone = readers_of(paths)
     for number, (file, other) in enumerate(zip(files, alone, strict=True)):
         items = list(file.read())
         assert steps(items) == steps(list(other.read()))
@@ -177,7 +181,7 @@ F32 = numpy_to_tensor(np.array(0.5, np.float32))
 TEXT = numpy_to_tensor(np.array([b"text"], object))
 Value = Summary.Value
 
-ODD: dict[str, tuple[bool, list[Event | list[Summary.Value]]]] = {
+UNUSUAL: dict[str, tuple[bool, list[Event | list[Summary.Value]]]] = {
     "a tag with numbers and a text": (
         False,
         [[Value(tag="a", simple_value=1)], [Value(tag="a", tensor=TEXT)]],
@@ -189,12 +193,12 @@ ODD: dict[str, tuple[bool, list[Event | list[Summary.Value]]]] = {
     "doubles": (False, [[Value(tag="a", tensor=F64)]]),
     "a double in an event": (False, [[Value(tag="a", tensor=F32), Value(tag="b", tensor=F64)]]),
     "health pills": (False, [[Value(tag="__health_pill__/a", tensor=F32)]]),
-    "health pills that are no numbers": (False, [[Value(tag="__health_pill__/a", tensor=TEXT)]]),
-    "names of nodes": (
+    "health pills that are texts": (False, [[Value(tag="__health_pill__/a", tensor=TEXT)]]),
+    "node names": (
         True,
         [[Value(node_name="a", tensor=TEXT), Value(node_name="b", tensor=F32)]],
     ),
-    "texts of one event": (True, [[Value(tag=tag, tensor=TEXT) for tag in "ab"]]),
+    "two texts in one event": (True, [[Value(tag=tag, tensor=TEXT) for tag in "ab"]]),
     "metadata that changes": (
         True,
         [
@@ -202,7 +206,7 @@ ODD: dict[str, tuple[bool, list[Event | list[Summary.Value]]]] = {
             *([Value(tag="a", histo=HistogramProto(num=1), metadata=m)] for m in METADATA),
         ],
     ),
-    "metadata of one event": (
+    "two metadata in one event": (
         True,
         [
             [
@@ -219,11 +223,11 @@ ODD: dict[str, tuple[bool, list[Event | list[Summary.Value]]]] = {
     "two kinds of graphs": (False, [Event(graph_def=b"graph"), Event(meta_graph_def=b"meta")]),
     "no values": (True, [[], Event(), [Value(tag="a", simple_value=1)], []]),
 }
-"""Whether they are read ahead, and what they hold."""
+"""Description to whether such a file is read ahead, and to its events, or the values of each."""
 
 
-def told(items: Iterator[DecodedItem]) -> list[Any]:
-    """All that items say, in a form that can be compared."""
+def comparable(items: Iterator[DecodedItem]) -> list[Any]:
+    """The contents of items as plain data."""
     found: list[Any] = []
     for item in items:
         if isinstance(item, Batch):
@@ -237,10 +241,12 @@ def told(items: Iterator[DecodedItem]) -> list[Any]:
     return found
 
 
-@pytest.mark.parametrize("odd", ODD)
-def test_what_trainers_seldom_write(tmp_path: Path, small_files: SmallFileReader, odd: str) -> None:
-    """Read ahead or not, it means the same, and so do the files beside it."""
-    is_preloaded, contents = ODD[odd]
+@pytest.mark.parametrize("description", UNUSUAL)
+def test_unusual_files_have_the_same_rows(
+    tmp_path: Path, small_files: SmallFileReader, description: str
+) -> None:
+    """Read ahead or not. The same is true for the other files of the batch."""
+    is_preloaded, contents = UNUSUAL[description]
     paths = [
         write(tmp_path / "0.tfevents"),
         tmp_path / "1.tfevents",
@@ -254,21 +260,24 @@ def test_what_trainers_seldom_write(tmp_path: Path, small_files: SmallFileReader
         event.step, event.wall_time = len(events), len(events) / 3
         events.append(event)
     paths[1].write_bytes(b"".join(record_bytes(event.SerializeToString()) for event in events))
-    files = tails(paths)
+    files = readers_of(paths)
     small_files.preload(files)
     assert [file.is_preloaded for file in files] == [True, is_preloaded, True]
     plain = [FileReader(str(path), 0, Decoder(blocks=False)) for path in paths]
-    assert [told(file.read()) for file in files] == [told(file.read()) for file in plain]
+    found = [comparable(file.read()) for file in files]
+    assert found == [comparable(file.read()) for file in plain]
 
 
-def test_a_file_is_read_ahead_once(tmp_path: Path, small_files: SmallFileReader) -> None:
-    """Whatever came of it. Those that are long, or gone, are not."""
-    short, torn, long = (tmp_path / f"{name}.tfevents" for name in ("short", "torn", "long"))
-    write(short)
-    torn.write_bytes(short.read_bytes()[:-1])
-    write(long, num_steps=9000)
-    assert long.stat().st_size > SMALL_FILE_BYTES
-    files = tails([short, torn, long, tmp_path / "gone"])
+def test_there_is_one_attempt_to_read_a_file_ahead(
+    tmp_path: Path, small_files: SmallFileReader
+) -> None:
+    """Whether it succeeds or not. Large and missing files are left to their readers."""
+    small, torn, large = (tmp_path / f"{name}.tfevents" for name in ("small", "torn", "large"))
+    write(small)
+    torn.write_bytes(small.read_bytes()[:-1])
+    write(large, num_steps=9000)
+    assert large.stat().st_size > SMALL_FILE_BYTES
+    files = readers_of([small, torn, large, tmp_path / "gone"])
     assert all(file.is_unread for file in files)
     small_files.preload(files)
     assert not any(file.is_unread for file in files)
@@ -277,10 +286,10 @@ def test_a_file_is_read_ahead_once(tmp_path: Path, small_files: SmallFileReader)
         list(files[3].read())
 
 
-def test_files_that_are_alike_are_held_with_their_own_rows(
+def test_files_that_are_alike_are_preloaded_with_their_own_rows(
     tmp_path: Path, small_files: SmallFileReader
 ) -> None:
-    """Wherever they are in the small_files, and whatever is between them."""
+    """Wherever they are in the batch. Other files may be between them."""
     paths = [tmp_path / f"{n}.tfevents" for n in range(9)]
     for n, path in enumerate(paths):
         if n == 6:
@@ -289,13 +298,13 @@ def test_files_that_are_alike_are_held_with_their_own_rows(
         with EventFileWriter(path, wall_time=1.0 + n) as writer:
             for step in range(20):
                 writer.add_scalar("loss", n, step)
-    files = tails(paths)
+    files = readers_of(paths)
     small_files.preload(files[:3])
     small_files.preload(files[3:])
     assert all(file.is_preloaded for file in files)
     found = [[item for item in file.read() if isinstance(item, Table)] for file in files]
     assert len({id(table.layout) for tables in found[3:6] for table in tables}) == 1
-    for tables, alone in zip(found, tails(paths), strict=True):
+    for tables, alone in zip(found, readers_of(paths), strict=True):
         plain = [item for item in alone.read() if isinstance(item, Batch)]
         for column, other in zip(tables[0].scalars, plain[0].scalars, strict=True):
             assert column.tag == other.tag
@@ -304,35 +313,36 @@ def test_files_that_are_alike_are_held_with_their_own_rows(
             assert column.value.tolist() == other.value.tolist()
 
 
-def test_files_that_were_stopped_early_are_one_lesson(
+def test_files_that_were_stopped_early_take_one_attempt_to_learn(
     tmp_path: Path, small_files: SmallFileReader
 ) -> None:
-    """What the longest of them teaches is enough for all."""
+    """The sequence of the longest one has templates for all of them."""
     paths = [tmp_path / f"{n}.tfevents" for n in range(10)]
     for n, path in enumerate(paths):
         with EventFileWriter(path, wall_time=1.0 + n) as writer:
             for step in range(20 + n // 2):
                 writer.add_scalar("loss", n, step)
-    small_files.preload(tails(paths))
+    small_files.preload(readers_of(paths))
     assert small_files._templates._num_attempts == 1
 
 
-def test_what_does_not_fit_any_more_is_left_for_the_next_time(
+def test_files_that_do_not_fit_are_left_for_the_next_batch(
     tmp_path: Path,
 ) -> None:
-    """Not given up: all are held in the end."""
+    """All of them are preloaded in the end."""
     paths = [write(tmp_path / f"{n}.tfevents", num_steps=20) for n in range(12)]
     size = max(path.stat().st_size for path in paths)
-    small_files = new_reader(small_file_bytes=size, file_batch_bytes=5 * size)
-    files = tails(paths)
-    while fresh := [file for file in files if file.is_unread]:
-        small_files.preload(fresh)
-        assert 4 <= len(fresh) - sum(file.is_unread for file in files) <= 5 or len(fresh) < 4
+    small_files = without_batch_limit(small_file_bytes=size, file_batch_bytes=5 * size)
+    files = readers_of(paths)
+    while unread := [file for file in files if file.is_unread]:
+        small_files.preload(unread)
+        num_read = len(unread) - sum(file.is_unread for file in files)
+        assert 4 <= num_read <= 5 or len(unread) < 4
     assert all(file.is_preloaded for file in files)
 
 
 def test_events_without_rows_are_in_the_table(tmp_path: Path, small_files: SmallFileReader) -> None:
-    """However often they come between rows: a table for each stretch would cost more than rows."""
+    """However many there are between the rows. Several small tables would be slow."""
     path = tmp_path / "a.tfevents"
     with EventFileWriter(path, wall_time=1.0) as writer:
         for step in range(10):
@@ -341,7 +351,7 @@ def test_events_without_rows_are_in_the_table(tmp_path: Path, small_files: Small
             writer.add_graph(b"graph")
         writer.add_session_log("START", 10)
         writer.add_log_message("after")
-    [file] = tails([path])
+    [file] = readers_of([path])
     small_files.preload([file])
     version, table, start, batch = list(file.read())
     assert isinstance(version, FileVersion)
@@ -354,23 +364,23 @@ def test_events_without_rows_are_in_the_table(tmp_path: Path, small_files: Small
     assert len(batch.bare_events) == 1
 
 
-def test_more_files_are_read_each_time(tmp_path: Path) -> None:
-    """As many as fit, once some were learnt from."""
-    files = tails([write(tmp_path / f"{n:03}.tfevents") for n in range(100)])
+def test_each_batch_has_more_files(tmp_path: Path) -> None:
+    """What is learnt from the first files makes the later ones faster."""
+    files = readers_of([write(tmp_path / f"{n:03}.tfevents") for n in range(100)])
     small_files = SmallFileReader()
     counts = []
-    while fresh := [file for file in files if file.is_unread]:
-        small_files.preload(fresh)
-        counts.append(len(fresh) - sum(file.is_unread for file in files))
+    while unread := [file for file in files if file.is_unread]:
+        small_files.preload(unread)
+        counts.append(len(unread) - sum(file.is_unread for file in files))
     assert counts == [4, 16, 64, 16]
     assert all(steps(list(file.read())) == list(range(10)) for file in files)
 
 
-def test_little_is_kept_of_tables(tmp_path: Path) -> None:
-    """However many shapes and tags there are; and nothing large when there is nothing to read."""
-    small_files = new_reader(max_table_layout_rows=100, max_row_classes=50)
+def test_caches_of_tables_are_bounded(tmp_path: Path) -> None:
+    """Whatever the number of layouts and tags. `release_buffers` empties them."""
+    small_files = without_batch_limit(max_table_layout_rows=100, max_row_classes=50)
     for n in range(40):
-        [file] = tails([write(tmp_path / f"{n}.tfevents", num_steps=5 + n % 7)])
+        [file] = readers_of([write(tmp_path / f"{n}.tfevents", num_steps=5 + n % 7)])
         small_files.preload([file])
         assert steps(list(file.read())) == list(range(5 + n % 7))
         assert (
@@ -387,43 +397,47 @@ def test_little_is_kept_of_tables(tmp_path: Path) -> None:
     assert not small_files._row_classes._classes
 
 
-def test_little_is_kept_of_long_tags(tmp_path: Path) -> None:
-    small_files = new_reader(max_row_class_bytes=2000)
+def test_the_cache_of_row_classes_is_bounded_in_bytes(tmp_path: Path) -> None:
+    """A tag can be as long as a file."""
+    small_files = without_batch_limit(max_row_class_bytes=2000)
     for n in range(10):
         path = tmp_path / f"{n}.tfevents"
         with EventFileWriter(path, wall_time=1.0) as writer:
             writer.add_scalar(f"{n}" * 1000, 1.0, 0)
-        small_files.preload(tails([path]))
+        small_files.preload(readers_of([path]))
         assert len(small_files._row_classes._classes) == n % 3 + 1
 
 
-def test_longer_files_are_read_ahead_in_whatever_order_their_records_are(
+def test_files_near_the_size_limit_are_read_ahead(
     tmp_path: Path, small_files: SmallFileReader
 ) -> None:
-    turns, others = tmp_path / "turns.tfevents", tmp_path / "others.tfevents"
-    with EventFileWriter(turns) as writer:
+    """Whether their records are in a cycle or not."""
+    cyclic, mixed = tmp_path / "cyclic.tfevents", tmp_path / "mixed.tfevents"
+    with EventFileWriter(cyclic) as writer:
         for step in range(1000):
             for tag in ("loss", "accuracy", "rate"):
                 writer.add_scalar(tag, step, step)
-    with EventFileWriter(others) as writer:
+    with EventFileWriter(mixed) as writer:
         for step in range(1000):
             writer.add_scalar("loss", step, step)
             writer.add_scalar("rate", step, step)
             if step % 10 == 0:
                 writer.add_histogram("weights", np.arange(1000.0), step)
-    sizes = [path.stat().st_size for path in (turns, others)]
+    sizes = [path.stat().st_size for path in (cyclic, mixed)]
     assert all(1 << 17 < size < SMALL_FILE_BYTES for size in sizes)
-    files = tails([turns, others])
+    files = readers_of([cyclic, mixed])
     small_files.preload(files)
     items = [list(file.read()) for file in files]
-    assert [any(isinstance(item, Table) for item in some) for some in items] == [True, True]
-    assert [len(steps(some)) for some in items] == [1000, 1000]
+    assert all(any(isinstance(item, Table) for item in found) for found in items)
+    assert [len(steps(found)) for found in items] == [1000, 1000]
 
 
-def test_a_long_file_may_hold_a_single_record(tmp_path: Path, small_files: SmallFileReader) -> None:
+def test_a_file_may_have_a_single_large_record(
+    tmp_path: Path, small_files: SmallFileReader
+) -> None:
     with EventFileWriter(tmp_path / "1.tfevents", file_version=None) as writer:
         writer.add_graph(bytes((1 << 17) + 300))
-    [file] = tails([tmp_path / "1.tfevents"])
+    [file] = readers_of([tmp_path / "1.tfevents"])
     small_files.preload([file])
     [item] = file.read()
     assert isinstance(item, Table)
