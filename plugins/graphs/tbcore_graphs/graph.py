@@ -22,7 +22,7 @@ from tbcore_graphs.tree import ROOT, Tree
 
 MIN_SERIES = 5
 """Minimum number of children whose names differ only in a number that are folded into a series."""
-MAX_LISTED_NEIGHBORS = 500
+MAX_LISTED_NEIGHBOURS = 500
 """Maximum number of inputs, and of outputs, that are listed for one node or scope."""
 
 _NUMBER = re.compile(r"\d+")
@@ -55,7 +55,7 @@ class CostTotals(NamedTuple):
     num_nodes: NDArray[np.int64]
     """S + N counts of the nodes that have a cost."""
     devices: DevicePlacement
-    """Devices on which the nodes ran; as the graph says for nodes that have no cost."""
+    """The devices on which the nodes ran; for nodes without a cost, those in the graph."""
 
     @property
     def size(self) -> int:
@@ -98,7 +98,10 @@ class Graph:
         return self.columns.num_bytes + 200 * len(self.tree) + 16 * len(self._source)
 
     def cost_totals(self, costs: Mapping[str, Cost]) -> CostTotals:
-        """Costs by name of node, summed for every scope. Names that no node has are ignored."""
+        """Totals for every scope of the costs of nodes, which are given by name.
+
+        Names that no node has are ignored.
+        """
         values = np.zeros((3, len(self.columns.names)), np.int64)
         device = self.columns.device.copy()
         devices = {text: code for code, text in enumerate(self.columns.devices)}
@@ -151,10 +154,10 @@ class Graph:
         edges_in = np.flatnonzero(columns.target == node)
         edges_out = np.flatnonzero(columns.source == node)
         if inputs is None:
-            shown = edges_in[:MAX_LISTED_NEIGHBORS].tolist()
+            shown = edges_in[:MAX_LISTED_NEIGHBOURS].tolist()
             listed = [self._edge_end(edge, columns.source) for edge in shown]
         else:
-            listed = self._inputs(inputs[:MAX_LISTED_NEIGHBORS], edges_in)
+            listed = self._inputs(inputs[:MAX_LISTED_NEIGHBOURS], edges_in)
         return {
             "name": tree.name(entry),
             "kind": "op",
@@ -164,7 +167,7 @@ class Graph:
             "num_inputs": len(edges_in) if inputs is None else len(inputs),
             "outputs": [
                 self._edge_end(edge, columns.target)
-                for edge in edges_out[:MAX_LISTED_NEIGHBORS].tolist()
+                for edge in edges_out[:MAX_LISTED_NEIGHBOURS].tolist()
             ],
             "num_outputs": len(edges_out),
             **_cost_json(costs, entry),
@@ -205,16 +208,16 @@ class Graph:
         tree = self.tree
         first, end = tree.position[entry], tree.position[entry] + tree.size[entry]
         is_ancestor = bytearray((tree.node_position >= first) & (tree.node_position < end))
-        queue = np.flatnonzero(is_ancestor).tolist()
+        stack = np.flatnonzero(is_ancestor).tolist()
         # One node at a time, not one level at a time: a graph can be as deep as it has nodes, and
         # arrays of one element are slower than a list.
         starts, sources = self._first_edge_into, self.columns.source.tolist()
-        while queue:
-            node = queue.pop()
+        while stack:
+            node = stack.pop()
             for source in sources[starts[node] : starts[node + 1]]:
                 if not is_ancestor[source]:
                     is_ancestor[source] = True
-                    queue.append(source)
+                    stack.append(source)
         return tree.subtree_sums(np.frombuffer(is_ancestor, np.uint8).astype(np.int64))
 
     def trace(
@@ -270,14 +273,14 @@ class Graph:
 
     @cached_property
     def _first_edge_into(self) -> list[int]:
-        """N + 1 indices: the edges into node n are those from [n] up to [n + 1], exclusive."""
+        """N + 1 edge indices, of which elements n and n + 1 bound the edges into node n."""
         nodes = np.arange(len(self.columns.names) + 1)
         first: list[int] = np.searchsorted(self.columns.target, nodes).tolist()
         return first
 
     @cached_property
     def _structure(self) -> NDArray[np.int64]:
-        """S + N structure ids, see Tree.structure_ids; 0 for nodes."""
+        """S + N structure ids as in Tree.structure_ids; 0 for nodes."""
         nodes = np.zeros(len(self.columns.names), np.int64)
         return np.concatenate([self.tree.structure_ids(self.columns.op), nodes])
 
@@ -310,7 +313,7 @@ class Graph:
         return scope
 
     def _rows(self, children: NDArray[np.int64], limit: int, series: str) -> list[_Row]:
-        """The rows of a scope's table: series are folded, or `series` is opened; see `scope`."""
+        """The rows of a scope's table, with series folded or one series opened, as in `scope`."""
         tree = self.tree
         rows = [
             _Row(tree.name(child), "scope" if child < tree.num_scopes else "op", [child])
@@ -477,11 +480,11 @@ class Graph:
     def _border_neighbours(self, edges: NDArray[np.int64], ends: NDArray[np.int32]) -> list[Json]:
         """The nodes at the outer ends of edges that cross a scope's border, with counts.
 
-        `ends` has E elements: the outer end of each edge. Only the MAX_LISTED_NEIGHBORS most
+        `ends` has E elements: the outer end of each edge. Only the MAX_LISTED_NEIGHBOURS most
         frequent ones are returned.
         """
         far = ends[edges].astype(np.int64)
-        merged = self._merge_edges(np.zeros_like(far), far, edges, MAX_LISTED_NEIGHBORS)
+        merged = self._merge_edges(np.zeros_like(far), far, edges, MAX_LISTED_NEIGHBOURS)
         names = [self.tree.names[node] for node in merged.pop("far")]
         columns = {"name": names, **merged}
         del columns["near"]

@@ -172,8 +172,8 @@ class Tree:
         by_position = np.zeros(len(self) + 1, values.dtype)
         by_position[self.node_position + 1] = values
         total = np.cumsum(by_position)
-        subtree_sums: NDArray[Any] = total[self.position + self.size] - total[self.position]
-        return subtree_sums
+        sums: NDArray[Any] = total[self.position + self.size] - total[self.position]
+        return sums
 
     def subtree_extremes(
         self, low: NDArray[np.int32], high: NDArray[np.int32]

@@ -109,15 +109,15 @@ def extreme_points(multiplexer: Multiplexer, run: str) -> tuple[LastPoints, Last
     tags = multiplexer.tags(SCALARS).get(run, ())
     all_series = [multiplexer.scalars(run, tag, claims=SCALARS) for tag in tags]
 
-    def points(argument: Callable[[NDArray[np.floating[Any]]], np.intp]) -> LastPoints:
+    def points(arg_extreme: Callable[[NDArray[np.floating[Any]]], np.intp]) -> LastPoints:
         found = []
         for series in all_series:
             value = series.value
-            index = argument(value)
+            index = arg_extreme(value)
             if np.isnan(value[index]) and not np.isnan(value).all():
                 # To argmin and argmax, NaN is both the lowest and the highest value.
                 numbers = np.flatnonzero(~np.isnan(value))
-                index = numbers[argument(value[numbers])]
+                index = numbers[arg_extreme(value[numbers])]
             found.append((series.step[index], series.wall_time[index], value[index]))
         steps, wall_times, values = zip(*found, strict=True) if found else ((), (), ())
         return LastPoints(
