@@ -1,16 +1,16 @@
-"""Looks for bytes that tbcore does not stand, guided by what of its code they reach.
+"""Searches for input for which tbcore fails, guided by coverage of its code.
 
     .venv/bin/python -m pip install atheris
     .venv/bin/python tests/fuzz/run.py event_files -max_total_time=300
 
-The first argument names a target, the others are libFuzzer's. For a long run, start it again until
-something is found, as atheris keeps some kilobytes for each event file:
+The first argument is the name of a target, the others are options of libFuzzer. atheris leaks some
+kilobytes for each event file, so for a long run restart it until it finds something:
 
     while .venv/bin/python tests/fuzz/run.py event_files -runs=100000; do :; done
 
-Inputs that reached something new are
-kept in build/fuzz. One that found a fault goes to tests/fuzz/found/TARGET, from where the tests try
-it again ever after: give it a name that says what it found, once that is repaired.
+Inputs that reach new code are stored in build/fuzz. Inputs for which a target fails are stored in
+tests/fuzz/found/TARGET, and tested in each later test run. Rename such a file to describe the
+error, once it is fixed.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def main() -> None:
         folder.mkdir(parents=True, exist_ok=True)
     for number, seed in enumerate(seeds()):
         (corpus / f"seed-{number}").write_bytes(seed)
-    # Of damaged records there are thousands.
+    # Thousands of damaged records would be logged.
     logging.disable(logging.CRITICAL)
     options = [
         "-max_len=4000",

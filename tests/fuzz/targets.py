@@ -1,7 +1,7 @@
-"""What is fuzzed: functions of bytes that raise when tbcore does what it must not do with them.
+"""Targets of the fuzzer: functions of bytes that raise if tbcore handles them wrongly.
 
-A target takes any bytes. What it raises, or what takes it seconds, is a fault of tbcore. Seeds are
-where a fuzzer starts from: little, but of every form.
+A target accepts any bytes. An exception, or a call that takes seconds, is an error of tbcore. Seeds
+are the inputs that the fuzzer starts with: small ones of every form.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from tbcore_text import markdown
 Target = Callable[[bytes], None]
 
 MAX_BYTES_PER_BYTE = 1000
-"""How much memory an array may take for each byte of the input: one float may stand for some."""
+"""Memory that an array may need per byte of input; one stored float may be repeated."""
 
 
 def _load(name: str) -> ModuleType:
-    """A module of the tests beside this folder, which are in no package."""
+    """Imports a module of the tests in the parent folder, which is not a package."""
     path = Path(__file__).resolve().parent.parent / name
     spec = importlib.util.spec_from_file_location(f"fuzz_{path.stem}", path)
     assert spec
@@ -56,28 +56,28 @@ properties = _load("eventfiles/test_decoder_properties.py")
 
 # Event files --------------------------------------------------------------------------------------
 #
-# Bytes become a file by the orders that they give, since no fuzzer guesses checksums:
+# The input is a list of instructions for writing a file, because a fuzzer cannot guess checksums:
 #
-#     buffer size: 1 | sizes at which the file is read before it is whole: 1, then 2 each | orders
+#     buffer size: 1 | number of sizes at which the file is read: 1, each size: 2 | instructions
 #
-#     order: 1         0-159   a record: length of the payload: 1 | payload
-#                      160-239 as many times as is above 160 the record before, each a step further
-#                      240-247 nothing is framed: length: 1 | bytes
-#                      248-255 a flipped bit in what is there: how far from its end: 2
+#     instruction: 1   0-159   a record: length of the payload: 1 | payload
+#                      160-239 the previous record n - 160 times more, each one step later
+#                      240-247 bytes without a frame: length: 1 | bytes
+#                      248-255 flip a bit in the bytes so far: distance from the end: 2
 
 
 MAX_FILE_BYTES = 10_000
-"""Orders are followed up to here: small files are read more often."""
+"""Instructions are ignored after this size, because the fuzzer can read small files more often."""
 
 
 def file_of(data: bytes) -> tuple[bytes, list[int], int]:
-    """The file, the sizes at which it is looked at, and how large a buffer it is read through."""
-    at = 0
+    """The content of the file, the sizes at which it is read, and the size of the read buffer."""
+    position = 0
 
     def take(count: int) -> bytes:
-        nonlocal at
-        at += count
-        return data[at - count : at]
+        nonlocal position
+        position += count
+        return data[position - count : position]
 
     def number(count: int) -> int:
         return int.from_bytes(take(count), "little")
@@ -87,26 +87,26 @@ def file_of(data: bytes) -> tuple[bytes, list[int], int]:
     content = bytearray()
     payload = b""
     step = 0
-    while at < len(data) and len(content) < MAX_FILE_BYTES:
-        order = number(1)
-        if order < 160:
+    while position < len(data) and len(content) < MAX_FILE_BYTES:
+        instruction = number(1)
+        if instruction < 160:
             payload = take(number(1))
             content += record_bytes(payload)
-        elif order < 240:
-            for _ in range(order - 160):
+        elif instruction < 240:
+            for _ in range(instruction - 160):
                 step += 1
                 content += record_bytes(_advanced(payload, step))
-        elif order < 248:
+        elif instruction < 248:
             content += take(number(1))
         else:
-            place = number(2)
-            if place < len(content):
-                content[-1 - place] ^= 1 << (order - 248)
+            distance = number(2)
+            if distance < len(content):
+                content[-1 - distance] ^= 1 << (instruction - 248)
     return bytes(content), sorted(min(size, len(content)) for size in sizes), buffer_bytes
 
 
 def _advanced(payload: bytes, step: int) -> bytes:
-    """An event at another time and step, and with another number at its end, as loops log them."""
+    """A copy of an event with another wall time, step and last number, as training loops log it."""
     advanced = bytearray(payload)
     if advanced[:1] == b"\x09":
         advanced[1:3] = struct.pack("<H", step % 0x10000)
@@ -117,27 +117,27 @@ def _advanced(payload: bytes, step: int) -> bytes:
     return bytes(advanced)
 
 
-def orders_of(path: Path) -> bytes:
-    """Bytes that become an event file like this one."""
+def instructions_for(path: Path) -> bytes:
+    """Instructions that write an event file like this one."""
     data = path.read_bytes()
-    orders = bytearray(b"\x02\x01\x40\x00")
-    at = 0
-    while at < len(data):
-        (length,) = struct.unpack_from("<Q", data, at)
+    instructions = bytearray(b"\x02\x01\x40\x00")
+    position = 0
+    while position < len(data):
+        (length,) = struct.unpack_from("<Q", data, position)
         if length < 256:
-            orders += bytes([0, length]) + data[at + 12 : at + 12 + length]
-        at += length + 16
-    return bytes(orders)
+            instructions += bytes([0, length]) + data[position + 12 : position + 12 + length]
+        position += length + 16
+    return bytes(instructions)
 
 
 def event_files(data: bytes) -> None:
-    """The fast ways and plain protobuf read the same of any file, however it grows."""
+    """The fast decoders and plain protobuf read the same from any file, however it grows."""
     content, sizes, buffer_bytes = file_of(data)
     with tempfile.TemporaryDirectory(dir=_MEMORY) as folder:
         path = Path(folder) / "a.tfevents"
         path.write_bytes(content)
         tuning = replace(properties.SMALL, piece_bytes=buffer_bytes)
-        properties.assert_equal_paths(path, sizes, tuning)
+        properties.assert_same_as_protobuf(path, sizes, tuning)
 
 
 _MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
@@ -146,17 +146,17 @@ _MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
 def _event_file_seeds() -> Iterator[bytes]:
     with tempfile.TemporaryDirectory() as folder:
         numbers = [1.0, 2.0, 3.0, float("nan")]
-        yield orders_of(write_run(folder, "a", scalars={"loss": numbers, "é": numbers}))
-        yield orders_of(write_run(folder, "b", scalars={"x": numbers}, dtype="float64"))
-        yield orders_of(write_run(folder, "c", scalars={"x": numbers}, restart_at=2))
-        yield orders_of(
+        yield instructions_for(write_run(folder, "a", scalars={"loss": numbers, "é": numbers}))
+        yield instructions_for(write_run(folder, "b", scalars={"x": numbers}, dtype="float64"))
+        yield instructions_for(write_run(folder, "c", scalars={"x": numbers}, restart_at=2))
+        yield instructions_for(
             write_run(folder, "d", histograms={"h": [[1.0]]}, images={"i": [summaries.png()]})
         )
-        yield orders_of(write_run(folder, "e", texts={"t": ["a", "b"]}, as_tensors=True))
+        yield instructions_for(write_run(folder, "e", texts={"t": ["a", "b"]}, as_tensors=True))
         path = Path(folder) / "f.tfevents"
         with EventFileWriter(path) as writer:
             writer.add_summary(300, summaries.scalar("a", 1.0), summaries.scalar("b", 2.0))
-        yield orders_of(path) + bytes([200, 255, 9, 0, 170, 248, 40, 0, 240, 4, 1, 2, 3, 4])
+        yield instructions_for(path) + bytes([200, 255, 9, 0, 170, 248, 40, 0, 240, 4, 1, 2, 3, 4])
 
 
 # Values -------------------------------------------------------------------------------------------
@@ -164,7 +164,7 @@ def _event_file_seeds() -> Iterator[bytes]:
 
 @np.errstate(over="raise", invalid="raise", divide="raise")
 def tensors(data: bytes) -> None:
-    """A tensor becomes an array of its size, or DecodeError; what it was made of is made again."""
+    """A tensor is decoded to an array of its size, or raises DecodeError."""
     tensor = _parsed(TensorProto, data)
     if tensor is None:
         return
@@ -173,7 +173,7 @@ def tensors(data: bytes) -> None:
     except DecodeError:
         assert scalar_of(tensor) is None
         return
-    # The view of one element that stands for many takes no memory of its own.
+    # A view that repeats one element needs no memory of its own.
     base = array if array.base is None else array.base
     assert getattr(base, "nbytes", 0) <= MAX_BYTES_PER_BYTE * (len(data) + 1)
     assert not array.flags.writeable
@@ -187,9 +187,9 @@ def tensors(data: bytes) -> None:
 
 @np.errstate(over="raise", invalid="raise", divide="raise")
 def summary_values(data: bytes) -> None:
-    """Each reader of values returns something in proportion to the input, or raises DecodeError.
+    """Each decoder returns a result in proportion to the input, or raises DecodeError.
 
-    Nor does it warn of numbers that are too large: a server would print that.
+    It causes no warning of numpy about large numbers, which a server would print.
     """
     value = _parsed(Summary.Value, data)
     if value is None:
@@ -208,7 +208,7 @@ def summary_values(data: bytes) -> None:
 
 
 def pictures(data: bytes) -> None:
-    """The header of anything that might be a picture."""
+    """The size of a picture is read from its header without an exception."""
     header = header_of(data)
     assert header.content_type in {
         "application/octet-stream", "image/png", "image/jpeg", "image/gif", "image/webp",
@@ -268,12 +268,12 @@ def _picture_seeds() -> Iterator[bytes]:
 
 
 def pbtxt(data: bytes) -> None:
-    """The text of a graph says what the graph says, with and without a limit of attributes."""
+    """The text of a graph has all its content, with and without a limit for attributes."""
     graph = _parsed(GraphDef, data)
     try:
         text = b"".join(graph_text(data)).decode()
     except DecodeError as error:
-        # Groups, of which no writer has ever heard, are taken by protobuf and by nobody else.
+        # Groups, which no writer uses, are only supported by protobuf.
         if graph is not None and "wire type 3" not in str(error):
             raise
         return
@@ -284,7 +284,7 @@ def pbtxt(data: bytes) -> None:
 
 
 def keras_models(data: bytes) -> None:
-    """A model in JSON becomes nodes in proportion to it, or DecodeError."""
+    """A model in JSON is converted to nodes in proportion to it, or raises DecodeError."""
     try:
         graph = keras.graph_def(data)
     except DecodeError:
@@ -296,7 +296,7 @@ def keras_models(data: bytes) -> None:
 
 
 class _Elements(HTMLParser):
-    """Reads HTML as a page does."""
+    """Parses HTML, and asserts that all elements and attributes are harmless."""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         assert tag in HARMLESS
@@ -321,7 +321,7 @@ HARMLESS = frozenset(_NAMES.split())
 
 
 def markdown_texts(data: bytes) -> None:
-    """What becomes of a text loads nothing, runs nothing, and leads nowhere but where it says."""
+    """The HTML of a text loads nothing, runs nothing, and its links show where they lead."""
     nodes = markdown.to_nodes([data.decode("utf-8", "replace")])
     if nodes is None:
         return
@@ -385,4 +385,4 @@ TARGETS: dict[str, tuple[Target, Callable[[], Iterator[bytes]]]] = {
     "keras_models": (keras_models, _keras_seeds),
     "markdown_texts": (markdown_texts, _markdown_seeds),
 }
-"""By name, with the inputs to start from."""
+"""Name to target, and to a function that yields its seeds."""

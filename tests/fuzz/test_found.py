@@ -1,4 +1,4 @@
-"""Inputs that once found a fault, and those that a fuzzer starts from, do no harm."""
+"""Targets accept the inputs for which they failed in the past, and the seeds."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ FOUND = sorted(path for path in (FOLDER / "found").glob("*/*") if path.is_file()
 
 
 @pytest.mark.parametrize("path", FOUND, ids=lambda path: f"{path.parent.name}-{path.name}")
-def test_what_was_found_is_repaired(path: Path) -> None:
-    """Each in a folder that is named after its target."""
+def test_found_errors_are_fixed(path: Path) -> None:
+    """Each input is in a folder with the name of its target."""
     target, _ = TARGETS[path.parent.name]
     target(path.read_bytes())
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_seeds_are_of_the_form_that_they_stand_for(name: str) -> None:
-    """Whole, cut short anywhere, and none at all."""
+def test_targets_accept_seeds(name: str) -> None:
+    """Targets accept complete seeds, truncated ones, and no input."""
     target, seeds = TARGETS[name]
     target(b"")
     for seed in seeds():

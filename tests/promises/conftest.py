@@ -1,7 +1,7 @@
-"""For the tests of what users can count on: `tbcore serve` in a process of its own, and raw HTTP.
+"""Fixtures for tests of the promises: `tbcore serve` in a process of its own, and raw HTTP.
 
-Each test breaks one thing and looks at what everybody else notices. docs/reliability.md has the
-promises by number.
+Each test causes one fault, and checks that everything else still works. docs/reliability.md lists
+the promises by number.
 """
 
 from __future__ import annotations
@@ -28,49 +28,49 @@ from common_fixtures import PATIENCE
 
 from tbcore.testing import EventFileWriter, summaries, write_run
 
-ANSWER_SECONDS = PATIENCE
-"""After which a request counts as not answered."""
+RESPONSE_TIMEOUT_SECONDS = PATIENCE
+"""Timeout of each request."""
 
 
-class Answer(NamedTuple):
-    """What came back to one request."""
+class HttpResponse(NamedTuple):
+    """The response to one request."""
 
     status: int
     headers: dict[str, str]
-    """Names in small letters; values of one name joined with commas."""
+    """Headers with names in lower case; values of the same name are joined with commas."""
     body: bytes
-    """Unpacked, where it came compressed."""
+    """The body after decompression."""
     seconds: float
-    """From the connection's beginning to the last byte."""
+    """Time from the request to the last byte of the response."""
 
     @property
     def text(self) -> str:
         return self.body.decode("utf-8", "replace")
 
     def json(self) -> Any:
-        """The body as strict JSON, which knows no NaN and no Infinity."""
+        """The body as strict JSON, without NaN and Infinity."""
         assert self.status == 200, self.text
-        return json.loads(self.body.decode("utf-8"), parse_constant=_refuse)
+        return json.loads(self.body.decode("utf-8"), parse_constant=_reject)
 
 
-def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is no JSON")
+def _reject(constant: str) -> None:
+    raise ValueError(f"{constant} is not valid JSON")
 
 
 class Connection:
-    """Requests one after the other on one connection, with every byte as it is given."""
+    """A connection that sends requests byte by byte as given, one after the other."""
 
     def __init__(self, port: int, host: str = "127.0.0.1") -> None:
-        self.socket = socket.create_connection((host, port), timeout=ANSWER_SECONDS)
+        self.socket = socket.create_connection((host, port), timeout=RESPONSE_TIMEOUT_SECONDS)
         self._read = self.socket.makefile("rb")
 
-    def send(self, request: bytes, *, no_body: bool = False) -> Answer:
-        """Sends bytes and reads one whole answer; `no_body` for those to HEAD."""
+    def send(self, request: bytes, *, no_body: bool = False) -> HttpResponse:
+        """Sends bytes and reads one complete response; `no_body` for responses to HEAD."""
         started = time.monotonic()
         self.socket.sendall(request)
         status_line = self._read.readline()
         if not status_line:
-            raise ConnectionError("the server closed the connection without an answer")
+            raise ConnectionError("the server closed the connection without a response")
         status = int(status_line.split()[1])
         headers: dict[str, str] = {}
         while line := self._read.readline().strip():
@@ -90,7 +90,7 @@ class Connection:
         seconds = time.monotonic() - started
         if body and headers.get("content-encoding") == "gzip":
             body = gzip.decompress(body)
-        return Answer(status, headers, body, seconds)
+        return HttpResponse(status, headers, body, seconds)
 
     def close(self) -> None:
         self._read.close()
@@ -98,7 +98,7 @@ class Connection:
 
 
 class Server:
-    """`tbcore serve` as a user starts it."""
+    """A process of `tbcore serve`."""
 
     logdir: Path
 
@@ -110,7 +110,7 @@ class Server:
         *,
         descriptors: int | None = None,
     ) -> None:
-        """Starts it; `descriptors` is how many it may have open, None for the usual number."""
+        """Starts the server; `descriptors` limits its open files, None keeps the usual limit."""
         self.log, self._out = folder / "stderr.txt", folder / "stdout.txt"
         self._kept: Connection | None = None
         with self._out.open("wb") as stdout, self.log.open("wb") as stderr:
@@ -121,104 +121,104 @@ class Server:
             )  # fmt: skip
 
     def wait_until_started(self) -> Server:
-        """Until it has told its address."""
+        """Waits until the server has printed its address."""
         self.wait(lambda: re.search(r"^tbcore \S+ at http", self._out.read_text(), re.M))
         found = re.search(r" at (http://\S+)", self._out.read_text())
         assert found
         self.address = found[1]
-        """As it was printed; with the token, where there is one."""
+        """The printed address, with the token if there is one."""
         self.port = int(re.findall(r":(\d+)/", self.address)[0])
         return self
 
     def wait(self, is_true: Callable[[], object], seconds: float = PATIENCE) -> float:
-        """Until something is the case; how many seconds that took."""
+        """Waits until a condition is true, and returns the seconds that this took."""
         started = time.monotonic()
         while not is_true():
             passed = time.monotonic() - started
             if self.process.poll() is not None or passed > seconds:
                 pytest.fail(
-                    f"not so after {passed:.1f} s; exit status {self.process.returncode}, stderr:\n"
-                    f"{self.noise[-3000:]}"
+                    f"not true after {passed:.1f} s; exit {self.process.returncode}, stderr:\n"
+                    f"{self.stderr[-3000:]}"
                 )
             time.sleep(0.02)
         return time.monotonic() - started
 
     @property
-    def noise(self) -> str:
-        """What is on stderr."""
+    def stderr(self) -> str:
+        """The text on stderr."""
         return self.log.read_text(encoding="utf-8", errors="replace")
 
     def connect(self) -> Connection:
         return Connection(self.port)
 
-    def ask(
+    def request(
         self, path: str, *headers: str, method: str = "GET", host: str = "localhost",
         body: bytes | None = None,
-    ) -> Answer:  # fmt: skip
-        """One request on a connection of its own; headers are whole lines."""
+    ) -> HttpResponse:  # fmt: skip
+        """Sends one request on a new connection; headers are complete lines."""
         lines = [f"{method} {path} HTTP/1.1", f"Host: {host}", "Connection: close", *headers]
         if body is not None:
             lines.append(f"Content-Length: {len(body)}")
         return self.raw("\r\n".join([*lines, "", ""]).encode("latin-1") + (body or b""))
 
-    def raw(self, request: bytes) -> Answer:
-        """The first answer to these bytes on a connection of their own."""
+    def raw(self, request: bytes) -> HttpResponse:
+        """The first response to these bytes on a new connection."""
         connection = self.connect()
         try:
             return connection.send(request, no_body=request.startswith(b"HEAD "))
         finally:
             connection.close()
 
-    def seconds_to_answer(self, path: str) -> float:
-        """Of a request that is answered well."""
-        answer = self.ask(path)
-        assert answer.status == 200, (path, answer.text)
-        return answer.seconds
+    def response_seconds(self, path: str) -> float:
+        """Sends a request that must succeed, and returns the duration of the response."""
+        response = self.request(path)
+        assert response.status == 200, (path, response.text)
+        return response.seconds
 
-    def get(self, path: str, **query: object) -> Answer:
-        """On a connection that is kept."""
+    def get(self, path: str, **query: object) -> HttpResponse:
+        """Sends a GET request on a connection that stays open."""
         address = f"{path}?{urllib.parse.urlencode(query)}" if query else path
         request = f"GET {address} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode("latin-1")
         if self._kept is not None:
             try:
                 return self._kept.send(request)
-            except ConnectionError:  # It was idle for long.
+            except ConnectionError:  # closed because it was idle
                 self._kept.close()
         self._kept = self.connect()
         return self._kept.send(request)
 
     def scalars(self, run: str, tag: str) -> list[list[Any]]:
-        """Rows of wall time, step and value; none when there is no such run or tag."""
-        answer = self.get("/data/plugin/scalars/scalars", run=run, tag=tag)
-        return answer.json() if answer.status != 404 else []  # type: ignore[no-any-return]
+        """Rows of wall time, step and value; empty if there is no such run or tag."""
+        response = self.get("/data/plugin/scalars/scalars", run=run, tag=tag)
+        return response.json() if response.status != 404 else []  # type: ignore[no-any-return]
 
     def steps(self, run: str, tag: str = "a") -> list[int]:
         return [step for _, step, _ in self.scalars(run, tag)]
 
     def wait_until_loaded(self) -> None:
-        """Until all that was on the disk at the start has been read."""
-        self.wait(lambda: self.ask("/data/status").json()["passes"])
+        """Waits until the first pass over all files is complete."""
+        self.wait(lambda: self.request("/data/status").json()["passes"])
 
-    def wait_for_look(self) -> None:
-        """Until all that is on the disk now has been read."""
-        # The pass that is under way may have looked before.
+    def wait_for_scan(self) -> None:
+        """Waits until all present data has been read."""
+        # The current pass may have scanned before the last change.
         passes = self.get("/data/status").json()["passes"]
         self.wait(lambda: self.get("/data/status").json()["passes"] >= passes + 2)
 
     def cpu_seconds(self) -> float:
-        """Time of all processors that the server has used."""
+        """CPU time that the server has used."""
         stat = Path(f"/proc/{self.process.pid}/stat").read_text()
         fields = stat.rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def proc(self, name: str) -> Path:
-        """What the system knows about the process, in a file of this name; skips without any."""
+        """Path of a file about the server in /proc; skips the test on systems without it."""
         if not Path("/proc/self/status").exists():
             pytest.skip("this system has no /proc")
         return Path(f"/proc/{self.process.pid}", name)
 
     def status_figure(self, name: str) -> int:
-        """A line of its /proc/PID/status, such as VmRSS in KiB, or Threads."""
+        """A number in /proc/PID/status, such as VmRSS in KiB, or Threads."""
         return int(re.findall(rf"^{name}:\s+(\d+)", self.proc("status").read_text(), re.M)[0])
 
     def num_descriptors(self) -> int:
@@ -236,13 +236,13 @@ class Server:
 
 
 def _confine(descriptors: int | None) -> None:
-    """In the child, before it becomes the server."""
+    """Limits the child process, before it executes the server."""
     if descriptors is not None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
-    # Whoever runs the tests may ignore Ctrl-C, as shells have their background jobs do.
+    # Ctrl-C may be ignored if the tests run in the background.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     if os.geteuid() == 0:
-        # Permissions do not hold for root, as whom tests run in containers.
+        # Root may read files without permission, and tests run as root in containers.
         libc = ctypes.CDLL(None)
         for capability in _READING_ANYTHING:
             libc.prctl(_DROP_CAPABILITY, capability, 0, 0, 0)
@@ -253,7 +253,7 @@ _READING_ANYTHING = (1, 2)  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
 
 
 def installed_plugin(folder: Path, name: str, source: str) -> None:
-    """Makes a folder look like one in which a plugin of this name is installed."""
+    """Writes a folder in which a plugin with this name is installed."""
     info = folder / f"tbcore_{name}-1.0.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: tbcore-{name}\nVersion: 1.0\n")
@@ -263,9 +263,10 @@ def installed_plugin(folder: Path, name: str, source: str) -> None:
 
 @pytest.fixture(scope="session")
 def start_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Server]]:
-    """`start_server(logdir, "--option", plugins={"name": source}, VARIABLE="x")`.
+    """`start_server(logdir, "--option", plugins={"name": source}, VARIABLE="x")` returns a Server.
 
-    All installed plugins are loaded, and those whose sources are given. Servers end with the tests.
+    It loads all installed plugins, and those with the given sources. Servers are stopped after all
+    tests.
     """
     if not entry_points(group="tbcore.plugins", name="scalars"):
         pytest.skip("tbcore-scalars is not installed, so a server of its own finds no plugin")
@@ -298,7 +299,7 @@ def start_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[
 
 @pytest.fixture
 def start(start_server: Callable[..., Server]) -> Iterator[Callable[..., Server]]:
-    """As `start_server`, and servers end with the test: for those that have much to do."""
+    """Like `start_server`, but servers are stopped after the test."""
     servers: list[Server] = []
 
     def start(*arguments: Any, **settings: Any) -> Server:
@@ -312,7 +313,7 @@ def start(start_server: Callable[..., Server]) -> Iterator[Callable[..., Server]
 
 @pytest.fixture(scope="session")
 def shared(start_server: Callable[..., Server], tmp_path_factory: pytest.TempPathFactory) -> Server:
-    """One for all who only add runs below its `logdir`, each in a folder of its own."""
+    """A server for tests that only add runs to its `logdir`, each in a folder of its own."""
     logdir = tmp_path_factory.mktemp("shared")
     server = start_server(logdir)
     server.logdir = logdir
@@ -324,7 +325,7 @@ GRAPH = b"\x0a\x06\x0a\x01x\x12\x01X"
 
 
 def write_runs(logdir: Path) -> None:
-    """Something for every plugin, in runs `train`, `eval` and `media`."""
+    """Writes data for every plugin, in runs `train`, `eval` and `media`."""
     numbers = [float(step) for step in range(100)]
     write_run(logdir, "train", scalars={"loss": numbers, "a/b": numbers})
     write_run(logdir, "eval", scalars={"loss": numbers[:10]})
@@ -351,13 +352,13 @@ def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def faulty() -> str:
-    """The source of a plugin that does wrong, in a different way at each of its addresses."""
+    """The source of a plugin with a different error in each route."""
     return FAULTY
 
 
 @pytest.fixture(scope="session")
 def server(start_server: Callable[..., Server], logdir: Path, faulty: str) -> Server:
-    """One that nobody disturbs, with plugins `faulty` and `failed` beside the installed ones."""
+    """A server for read-only tests, with all installed plugins, `faulty` and `failed`."""
     server = start_server(logdir, plugins={"faulty": faulty, "failed": "raise RuntimeError"})
     server.wait_until_loaded()
     return server

@@ -1,4 +1,4 @@
-"""Answers: P5 steps, values and names are exact, and JSON is strict."""
+"""Exactness: P5 steps, values and names are exact, and JSON is strict."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ TAGS = [
     "null",
     "x" * 5000,
 ]
-"""Names as people and their programs choose them; each is a tag of its own."""
+"""Various names of tags, all different."""
 
 RUNS: list[bytes] = [
     "über/学習".encode(),
@@ -59,13 +59,13 @@ STEPS = [-(2**63), -1, 0, 2**31, 2**53 + 1, 2**62 + 1, 2**63 - 1]
 VALUES = [0.1, -0.0, 1e-45, 3.4028235e38, 16777217.0, math.nan, math.inf, -math.inf]
 
 
-def test_p5_every_name_of_a_tag_is_served_as_it_was_logged(shared: Any) -> None:
-    """24 of them, each with a value of its own, through a query in the address."""
+def test_p5_every_name_of_a_tag_is_served_unchanged(shared: Any) -> None:
+    """Each tag is listed, and its value can be requested."""
     assert len(set(TAGS)) == 24
     with EventFileWriter(shared.logdir / "p5" / "tags" / "a.tfevents") as writer:
         for number, tag in enumerate(TAGS):
             writer.add_scalar(tag, number, number)
-    shared.wait_for_look()
+    shared.wait_for_scan()
 
     assert shared.get("/data/plugin/scalars/tags").json()["p5/tags"] == TAGS
     for number, tag in enumerate(TAGS):
@@ -73,13 +73,13 @@ def test_p5_every_name_of_a_tag_is_served_as_it_was_logged(shared: Any) -> None:
         assert (step, value) == (number, number), tag
 
 
-def test_p5_every_name_of_a_run_is_served_as_it_is_on_the_disk(shared: Any) -> None:
-    r"""11 of them; bytes that are no text are written as \xNN."""
+def test_p5_every_name_of_a_run_is_served_unchanged(shared: Any) -> None:
+    r"""Each run is listed, with \xNN for bytes that are not UTF-8, and has its value."""
     folder = os.fsencode(shared.logdir / "p5names")
     for number, name in enumerate(RUNS):
         with EventFileWriter(os.fsdecode(folder + b"/" + name + b"/a.tfevents")) as writer:
             writer.add_scalar("a", number, number)
-    shared.wait_for_look()
+    shared.wait_for_scan()
 
     expected = ["p5names/" + name.decode("utf-8", "backslashreplace") for name in RUNS]
     runs = [run for run in shared.get("/data/runs").json() if run.startswith("p5names/")]
@@ -90,7 +90,7 @@ def test_p5_every_name_of_a_run_is_served_as_it_is_on_the_disk(shared: Any) -> N
 
 
 def test_p5_numbers_are_exact(shared: Any) -> None:
-    """Steps over all of int64, wall times to the last bit, every kind of float32; JSON and CSV."""
+    """Steps in all of int64, all bits of wall times, and every kind of float32, in JSON and CSV."""
     bits = range(0x41D954FC40000001, 0x41D954FC40000009)
     wall_times = list(struct.unpack("<8d", struct.pack("<8Q", *bits)))
     for run, points in {
@@ -101,13 +101,13 @@ def test_p5_numbers_are_exact(shared: Any) -> None:
             for wall_time, (step, value) in zip(wall_times, points, strict=False):
                 writer.add_scalar("a", value, step, wall_time=wall_time)
                 writer.add_scalar("t", value, step, wall_time=wall_time, dtype="float32")
-    shared.wait_for_look()
+    shared.wait_for_scan()
 
     for tag in ("a", "t"):
         rows = shared.scalars("p5/steps", tag)
         assert [step for _, step, _ in rows] == STEPS
         assert [wall_time for wall_time, _, _ in rows] == wall_times[: len(STEPS)]
-        # JSON has no NaN and no infinities: they are names.
+        # JSON has no NaN and no infinities, so they are strings.
         rows = shared.scalars("p5/values", tag)
         found = [np.float32(value) for _, _, value in rows]
         logged = [np.float32(value) for value in VALUES]
@@ -121,14 +121,14 @@ def test_p5_numbers_are_exact(shared: Any) -> None:
         assert [float(line[0]) for line in lines] == wall_times[: len(STEPS)]
 
 
-def test_p5_every_answer_is_strict_json(shared: Any) -> None:
-    """`Answer.json` takes nothing else: no NaN, no byte that is not UTF-8."""
+def test_p5_every_response_is_strict_json(shared: Any) -> None:
+    """`HttpResponse.json` rejects NaN, and bytes that are not UTF-8."""
     with EventFileWriter(shared.logdir / "p5" / "strict" / "a.tfevents") as writer:
         writer.add_scalar("nan", math.nan, 1)
         writer.add_histogram("h", [1.0, 2.0], 1)
         buckets = [[-math.inf, 0.0, 1.0], [0.0, math.nan, math.inf]]
         writer.add_summary(2, summaries.tensor("h", buckets, plugin_name="histograms"))
-    shared.wait_for_look()
+    shared.wait_for_scan()
 
     run = {"run": "p5/strict"}
     for path, query in [
@@ -146,6 +146,6 @@ def test_p5_every_answer_is_strict_json(shared: Any) -> None:
         ("/data/plugin/histograms/histograms", {**run, "tag": "h"}),
         ("/data/plugin/distributions/distributions", {**run, "tag": "h"}),
     ]:
-        answer = shared.get(path, **query)
-        assert answer.status == 200, answer
-        answer.json()
+        response = shared.get(path, **query)
+        assert response.status == 200, response
+        response.json()

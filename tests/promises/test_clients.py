@@ -1,4 +1,4 @@
-"""P11: slow and silent clients do not keep others out, and are dropped."""
+"""P11: slow and silent clients do not block others, and are disconnected."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ HALVES = {
     "no reading": b"GET /static/tbcore/lib/line-chart.js HTTP/1.1\r\nHost: localhost\r\n\r\n" * 500,
     "half of TLS": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
 }
-"""What a client sends before it falls silent. None of them has an answer that was read."""
+"""Bytes that a client sends before it stops, without reading a response."""
 
 SLOWLY = {"half a line", "half a header", "half a body"}
-"""Every second client of these sends another byte now and then."""
+"""Every second client with one of these sends another byte from time to time."""
 
 
 class HalfRequests:
-    """Clients that have begun, and never come to an end."""
+    """Clients that start a request and never complete it."""
 
     def __init__(self, port: int) -> None:
         self.clients: list[tuple[str, socket.socket]] = []
@@ -50,7 +50,7 @@ class HalfRequests:
         for number in range(NUM_CLIENTS):
             name = names[number % len(names)]
             client = socket.socket()
-            # So that what is not read stays with the server.
+            # A small buffer, so that the unread response stays in the server.
             client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             client.connect(("127.0.0.1", port))
             client.setblocking(False)
@@ -83,53 +83,55 @@ def half_requests(own_server: Any) -> Iterator[HalfRequests]:
     clients.close()
 
 
-def ask_as_others_do(server: Any) -> None:
+def request_as_others_do(server: Any) -> None:
     for path in ("/", "/data/runs", "/data/plugin/scalars/scalars?run=train&tag=loss"):
-        assert server.seconds_to_answer(path) < OTHERS_SECONDS, path
+        assert server.response_seconds(path) < OTHERS_SECONDS, path
 
 
-def test_p11_half_requests_keep_nobody_out(own_server: Any, half_requests: HalfRequests) -> None:
-    """300 of all kinds at once."""
+def test_p11_half_requests_do_not_block_others(
+    own_server: Any, half_requests: HalfRequests
+) -> None:
+    """300 clients of all kinds are connected at once."""
     for _ in range(3):
         half_requests.trickle()
-        ask_as_others_do(own_server)
-    assert own_server.noise == ""
+        request_as_others_do(own_server)
+    assert own_server.stderr == ""
 
 
-def test_p11_bodies_in_crumbs_keep_nobody_out(own_server: Any) -> None:
-    """A million chunks of a byte, from each of eight clients."""
+def test_p11_bodies_in_tiny_chunks_do_not_block_others(own_server: Any) -> None:
+    """Each of eight clients sends a million chunks of one byte."""
     head = (
         b"POST /data/plugin/scalars/window HTTP/1.1\r\nHost: localhost\r\n"
         b"Transfer-Encoding: chunked\r\n\r\n"
     )
     statuses: list[int] = []
 
-    def send_crumbs() -> None:
+    def send_tiny_chunks() -> None:
         connection = own_server.connect()
-        with contextlib.suppress(ConnectionError):  # It need not take them all.
+        with contextlib.suppress(ConnectionError):  # the server may close the connection
             connection.socket.sendall(head + b"1\r\n{\r\n" * 1_000_000)
         with contextlib.suppress(ConnectionError):
             statuses.append(connection.send(b"").status)
         connection.close()
 
-    ask_as_others_do(own_server)
+    request_as_others_do(own_server)
     before = own_server.cpu_seconds()
-    clients = [threading.Thread(target=send_crumbs) for _ in range(8)]
+    clients = [threading.Thread(target=send_tiny_chunks) for _ in range(8)]
     for client in clients:
         client.start()
     while any(client.is_alive() for client in clients):
-        ask_as_others_do(own_server)
-    # Each would take seconds.
+        request_as_others_do(own_server)
+    # Without a limit each would take seconds.
     assert own_server.cpu_seconds() - before < 5
     assert set(statuses) <= {400}
     whole = head + b"40\r\n" + b"{" * 64 + b"\r\n" + b"1\r\n{\r\n" * 900 + b"0\r\n\r\n"
     assert "JSON" in own_server.raw(whole).text
-    assert own_server.noise == ""
+    assert own_server.stderr == ""
 
 
 @pytest.fixture
 def many_descriptors() -> Iterator[None]:
-    """For a test that has as many connections as servers may."""
+    """Raises the limit of open files, for a test with more connections than a server allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if 0 <= hard < 2500:
         pytest.skip(f"this system allows {hard} descriptors")
@@ -140,11 +142,13 @@ def many_descriptors() -> Iterator[None]:
 
 @pytest.mark.usefixtures("many_descriptors")
 @pytest.mark.parametrize("descriptors", [None, 256])
-def test_p11_more_clients_than_connections_keep_nobody_out(
+def test_p11_more_clients_than_connections_do_not_block_others(
     start: Callable[..., Any], logdir: Path, descriptors: int | None
 ) -> None:
-    """Those that have been silent for longest make room for who asks; where none is silent, the
-    streams that have been open for longest. Also where the system allows few connections."""
+    """The server closes the connections that have been idle longest, else the oldest streams.
+
+    This also holds if the system allows few connections.
+    """
     server = start(logdir, descriptors=descriptors)
     server.wait_until_loaded()
     clients = []
@@ -155,24 +159,24 @@ def test_p11_more_clients_than_connections_keep_nobody_out(
             assert client.recv(100)
         clients.append(client)
         if number % 600 == 599:
-            ask_as_others_do(server)
-    ask_as_others_do(server)
+            request_as_others_do(server)
+    request_as_others_do(server)
     assert server.num_descriptors() < min(descriptors or 700, 700)
-    assert server.noise == ""
+    assert server.stderr == ""
     for client in clients:
         client.close()
 
 
 @pytest.mark.release
-def test_p11_half_requests_are_dropped(own_server: Any) -> None:
-    """Within a minute, those that send a byte now and then too; nothing of them stays."""
-    ask_as_others_do(own_server)
+def test_p11_half_requests_are_disconnected(own_server: Any) -> None:
+    """Incomplete requests are closed within a minute, even slow ones, and leave nothing behind."""
+    request_as_others_do(own_server)
     before = own_server.num_descriptors()
     clients = HalfRequests(own_server.port)
     started = time.monotonic()
-    # Looked at from the server's side: a client that does not read cannot be told.
+    # Counted in the server, because a client that does not read does not notice.
     while own_server.num_descriptors() > before and time.monotonic() - started < DROPPED_SECONDS:
-        ask_as_others_do(own_server)
+        request_as_others_do(own_server)
         clients.trickle()
         time.sleep(0.5)
     seconds = time.monotonic() - started
@@ -180,4 +184,4 @@ def test_p11_half_requests_are_dropped(own_server: Any) -> None:
     clients.close()
     print(f"dropped after {seconds:.0f} s")
     assert left <= 0
-    assert own_server.noise == ""
+    assert own_server.stderr == ""

@@ -1,4 +1,4 @@
-"""P18: reads only, and only below the log directory; on this machine only."""
+"""P18: the server only reads, only in the log directory, and only this machine can connect."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from typing import Any
 
 import pytest
 
-SECRET = b"what no answer has"
+SECRET = b"what no response has"
 
 ROOTS = [
     "", "/static/tbcore", "/static/tbcore/lib", "/static/plugins/scalars", "/static/plugins",
     "/static/plugins/..", "/static", "/data", "/data/plugin/scalars", "/data/plugin", "/legacy",
     "/legacy/data", "/data/plugin/images/individualImage", "/audio", "/nothing",
 ]  # fmt: skip
-"""Where a path starts from; of its addresses, each is answered by another part of the server."""
+"""Starts of paths, each served by another part of the server."""
 
 UPWARDS = [
     "..", "%2e%2e", "%2E.", ".%2e", "%252e%252e", "..%00", "..;", "....", "..%5c..", "\\..",
     "%c0%ae%c0%ae", "%uff0e%uff0e", "..%2f..", "..%252f..",
 ]  # fmt: skip
-"""A step towards the root of the file system, in all spellings that some server has fallen for."""
+"""Spellings of a step to the parent directory that servers were vulnerable to."""
 
 TARGETS = [
     "etc/passwd", "secret.txt", "logs/secret.txt", "tbcore/cli.py", "__init__.py", "%2fetc",
@@ -34,7 +34,7 @@ TARGETS = [
 ]  # fmt: skip
 
 CONTENT = [SECRET, b"root:x:0", b"import annotations", b"PYTHONPATH="]
-"""Of those targets."""
+"""Parts of the content of the targets."""
 
 
 def traversals(logdir: Path) -> list[str]:
@@ -60,7 +60,7 @@ def traversals(logdir: Path) -> list[str]:
 
 
 def state(folder: Path) -> dict[str, tuple[object, ...]]:
-    """All that can be told of a folder, but for when it was read."""
+    """All attributes and contents of the files in a folder, except for access times."""
     found: dict[str, tuple[object, ...]] = {}
     for path in sorted([folder, *folder.rglob("*")]):
         stat = path.lstat()
@@ -74,7 +74,7 @@ def state(folder: Path) -> dict[str, tuple[object, ...]]:
 def confined(
     start_server: Callable[..., Any], logdir: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Any:
-    """A server whose log directory has a file beside the runs, and a link out of it."""
+    """A server whose log directory has a file that is not a log, and a link to a file outside."""
     folder = tmp_path_factory.mktemp("confined")
     shutil.copytree(logdir, folder / "logs")
     (folder / "outside").mkdir()
@@ -87,27 +87,27 @@ def confined(
     return server
 
 
-def test_p18_no_path_leads_out(confined: Any) -> None:
-    """1,525 traversals and more, byte by byte as a browser would not send them."""
+def test_p18_no_path_leads_outside(confined: Any) -> None:
+    """More than 1,525 paths, sent byte by byte, which a browser would normalize."""
     paths = traversals(confined.logdir)
     assert len(paths) >= 1525
     print(f"{len(paths)} paths")
     connection = confined.connect()
     for path in paths:
         request = f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode("latin-1")
-        answer = connection.send(request)
-        assert answer.status in (200, 302, 400, 404), path
-        assert not [text for text in CONTENT if text in answer.body], path
-        if answer.status != 200:
-            assert answer.headers["content-type"].startswith("text/plain") or not answer.body
+        response = connection.send(request)
+        assert response.status in (200, 302, 400, 404), path
+        assert not [text for text in CONTENT if text in response.body], path
+        if response.status != 200:
+            assert response.headers["content-type"].startswith("text/plain") or not response.body
     connection.close()
-    assert confined.noise == ""
+    assert confined.stderr == ""
 
 
-def test_p18_the_log_directory_stays_as_it_is(
+def test_p18_the_log_directory_is_not_changed(
     start_server: Callable[..., Any], logdir: Path, tmp_path: Path
 ) -> None:
-    """Byte by byte, through a start, every route, and an end; nothing is kept elsewhere either."""
+    """A start, requests to every route and an end change no byte, and write no other files."""
     before = state(logdir)
     server = start_server(logdir, TMPDIR=str(tmp_path), HOME=str(tmp_path))
     folder = Path(os.readlink(f"/proc/{server.process.pid}/cwd"))
@@ -125,10 +125,10 @@ def test_p18_the_log_directory_stays_as_it_is(
         "custom_scalars": ["layout"],
     }.items():
         for route in routes:
-            assert server.ask(f"/data/plugin/{plugin}/{route}").status == 200, route
+            assert server.request(f"/data/plugin/{plugin}/{route}").status == 200, route
     for method in ("PUT", "DELETE", "PATCH", "POST", "MKCOL", "MOVE"):
         for path in ("/data/runs", "/train/events", "/static/tbcore/index.html"):
-            assert server.ask(path, method=method, body=b"x").status in (404, 405)
+            assert server.request(path, method=method, body=b"x").status in (404, 405)
     server.end()
     assert state(logdir) == before
     assert list(tmp_path.rglob("*")) == []
@@ -136,7 +136,7 @@ def test_p18_the_log_directory_stays_as_it_is(
 
 
 def test_p18_only_this_machine_can_connect(server: Any) -> None:
-    """It listens on loopback, and on no other address of the machine."""
+    """The server listens on loopback, and on no other address of the machine."""
     hexadecimal = f":{server.port:04X}"
     listening = [
         line.split()[1]

@@ -1,4 +1,4 @@
-"""Days of use: P8 descriptors do not grow with runs; P9 nothing grows with time."""
+"""Long use: P8 open files do not grow with runs; P9 nothing grows with time."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from tbcore.testing import EventFileWriter, summaries, write_run
 
 @contextmanager
 def watched(server: Any) -> Iterator[list[int]]:
-    """How many descriptors were open at most, looked at again and again."""
+    """Counts open files repeatedly; yields a list with the largest number."""
     stopping = threading.Event()
     most = [0]
 
-    def look() -> None:
+    def count() -> None:
         while not stopping.wait(0.002):
             most[0] = max(most[0], server.num_descriptors())
 
-    thread = threading.Thread(target=look)
+    thread = threading.Thread(target=count)
     thread.start()
     try:
         yield most
@@ -37,7 +37,7 @@ def watched(server: Any) -> Iterator[list[int]]:
 
 @pytest.mark.parametrize("num_runs", [600, pytest.param(2000, marks=pytest.mark.release)])
 def test_p8_descriptors_do_not_grow_with_runs(start: Any, tmp_path: Path, num_runs: int) -> None:
-    """Under a limit of 256: all runs load, all grow, all pictures can be had."""
+    """With a limit of 256 open files all runs load and grow, and all pictures can be requested."""
     logs = tmp_path / "logs"
     logs.mkdir()
     server = start(logs, descriptors=256)
@@ -50,22 +50,24 @@ def test_p8_descriptors_do_not_grow_with_runs(start: Any, tmp_path: Path, num_ru
         for number in range(num_runs):
             with EventFileWriter(logs / f"{number}" / "a.tfevents") as writer:
                 writer.add_scalar("a", 2.0, 1)
-        server.wait_for_look()
+        server.wait_for_scan()
         for number in range(num_runs):
             assert server.steps(f"{number}") == [0, 1]
         for number in range(0, num_runs, 7):
             [entry] = server.get("/data/plugin/images/images", run=number, tag="i").json()
-            answer = server.get(f"/data/plugin/images/individualImage?{entry['query']}")
-            assert answer.body == summaries.png()
-    print(f"{most[0]} descriptors at most with {num_runs} runs")
+            response = server.get(f"/data/plugin/images/individualImage?{entry['query']}")
+            assert response.body == summaries.png()
+    print(f"at most {most[0]} descriptors with {num_runs} runs")
     assert most[0] < 64
-    assert server.noise == ""
+    assert server.stderr == ""
 
 
 @pytest.mark.release
 def test_p9_nothing_grows_with_time(start: Any, tmp_path: Path) -> None:
-    """300 cycles of runs that begin, grow, go on in a second file, break, and are deleted, each
-    looked at by clients that come and go."""
+    """In 300 cycles a run starts, grows, gets a second file, is truncated and is deleted.
+
+    Clients connect and disconnect all the time.
+    """
     logs = tmp_path / "logs"
     write_run(logs, "stays", scalars={"a": [float(step) for step in range(20_000)]})
     server = start(logs)
@@ -84,12 +86,12 @@ def test_p9_nothing_grows_with_time(start: Any, tmp_path: Path) -> None:
             writer.add_bytes(b"half a record")
         if cycle % 3 == 0:
             os.truncate(logs / run / "1.tfevents", 5000)
-        # A page: an open stream of updates, answers, and a client that goes without a word.
+        # Like a page: an open stream of updates, some requests, and a client that disconnects.
         with socket.create_connection(("127.0.0.1", server.port)) as stream:
             stream.sendall(b"GET /data/updates HTTP/1.1\r\nHost: localhost\r\n\r\n")
             assert stream.recv(100)
             for path in ("/", "/data/runs", "/data/plugin/scalars/tags", "/data/frontends"):
-                assert server.ask(path).status == 200
+                assert server.request(path).status == 200
             server.get("/data/plugin/images/images", run=run, tag="i")
             server.get("/data/plugin/scalars/scalars", run="no such run", tag="a")
             half = socket.create_connection(("127.0.0.1", server.port))
@@ -103,7 +105,7 @@ def test_p9_nothing_grows_with_time(start: Any, tmp_path: Path) -> None:
                 (server.status_figure("VmRSS"), server.num_descriptors(),
                  server.status_figure("Threads"))
             )  # fmt: skip
-    # The least of the first and of the last tenth: others hold what was under way.
+    # The minimum of the first and of the last tenth, to exclude temporary objects.
     first, last = figures[:30], figures[-30:]
     rss, descriptors, threads = (
         (min(column), min(later))

@@ -1,4 +1,4 @@
-"""The disk: P6 it is the truth, whatever happens to files; P7 nothing on it stops the rest."""
+"""The disk: P6 all changes of files show; P7 no file stops the others from being served."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ import pytest
 from tbcore.testing import EventFileWriter
 
 SHOWN_SECONDS = 20.0
-"""Within which a change shows."""
+"""Time in which a change must show."""
 
 TRAINING = """
 import sys, time
@@ -34,7 +34,7 @@ for step in range(10**9):
 
 
 def write(path: Path, steps: Sequence[int], *, wall_time: float = 1e9) -> Path:
-    """A file, or the continuation of one."""
+    """Writes a file, or appends to one; returns its path."""
     with EventFileWriter(path, wall_time=wall_time) as writer:
         for step in steps:
             writer.add_scalar("a", step, step)
@@ -54,7 +54,7 @@ def num_whole_records(path: Path) -> int:
     "interval", ["0.2", pytest.param("5", marks=pytest.mark.release, id="the usual interval")]
 )
 def test_p6_the_disk_is_the_truth(start: Any, tmp_path: Path, interval: str) -> None:
-    """All kinds of changes at once; those that only a clock or an inode tells among them."""
+    """All kinds of changes at once, some of which only show in a time or an inode."""
     logs = tmp_path / "logs"
     names = [
         "grows", "is replaced", "is replaced, as old", "is rewritten", "is shortened",
@@ -111,7 +111,7 @@ def test_p6_the_disk_is_the_truth(start: Any, tmp_path: Path, interval: str) -> 
         "is new/deep/down": [1],
     }  # fmt: skip
     seconds = server.wait(lambda: shown() == after, SHOWN_SECONDS)
-    print(f"all changes show after {seconds:.1f} s, looking each {interval} s")
+    print(f"all changes show after {seconds:.1f} s, with scans every {interval} s")
 
 
 def _end_of_record(path: Path, count: int) -> int:
@@ -123,7 +123,7 @@ def _end_of_record(path: Path, count: int) -> int:
 
 
 def test_p6_another_process_writes_and_is_killed(shared: Any) -> None:
-    """What it wrote shows while it writes; then all its whole records, to the last."""
+    """Data shows while the process writes; afterwards all complete records do."""
     path = shared.logdir / "p6" / "training" / "a.tfevents"
     writer = subprocess.Popen([sys.executable, "-c", TRAINING, str(path)])
     try:
@@ -144,18 +144,18 @@ def test_p6_another_process_writes_and_is_killed(shared: Any) -> None:
 
 
 def litter(folder: Path) -> list[socket.socket]:
-    """What a log directory may hold beside logs; sockets stay open as long as they are kept."""
+    """Creates files that are not logs, such as pipes and links; returns open sockets."""
     folder.mkdir(parents=True)
     os.mkfifo(folder / "pipe.tfevents")
     listener = socket.socket(socket.AF_UNIX)
-    with contextlib.chdir(folder):  # The address of a socket must be short.
+    with contextlib.chdir(folder):  # the address of a socket must be short
         listener.bind("socket.tfevents")
     for name, device in (("zero", (1, 5)), ("null", (1, 3)), ("tty", (5, 0))):
         (folder / f"link to {name}.tfevents").symlink_to(f"/dev/{name}")
         try:
             os.mknod(folder / f"{name}.tfevents", 0o644 | stat.S_IFCHR, os.makedev(*device))
         except PermissionError:
-            continue  # Only root may, and not in every container.
+            continue  # only root may, and not in every container
     (folder / "dangling.tfevents").symlink_to("nowhere")
     (folder / "itself.tfevents").symlink_to("itself.tfevents")
     (folder / "circle").mkdir()
@@ -173,8 +173,8 @@ def litter(folder: Path) -> list[socket.socket]:
     return [listener]
 
 
-def test_p7_nothing_on_the_disk_stops_the_rest(start: Any, tmp_path: Path) -> None:
-    """There at the start or coming later: what is beside it shows, and grows."""
+def test_p7_no_file_stops_the_others(start: Any, tmp_path: Path) -> None:
+    """Runs show and grow next to such files, whether these exist at the start or come later."""
     logs = tmp_path / "logs"
     kept = litter(logs / "a")
     write(logs / "a" / "a.tfevents", [1])
@@ -193,10 +193,10 @@ def test_p7_nothing_on_the_disk_stops_the_rest(start: Any, tmp_path: Path) -> No
     assert {run for run in runs if server.steps(run)} == {"a", "b", "c", "d"}
     for folder in ("a", "c"):
         for name in ("closed", "unreadable", "nonsense"):
-            lines = [line for line in server.noise.splitlines() if f"/{folder}/{name}" in line]
-            assert len(lines) == 1, server.noise
-    assert len(server.noise.splitlines()) == 6, server.noise
-    # Nobody opened the pipe to read from it.
+            lines = [line for line in server.stderr.splitlines() if f"/{folder}/{name}" in line]
+            assert len(lines) == 1, server.stderr
+    assert len(server.stderr.splitlines()) == 6, server.stderr
+    # The server did not open the pipe.
     with pytest.raises(OSError, match="No such device"):
         os.open(logs / "a" / "pipe.tfevents", os.O_WRONLY | os.O_NONBLOCK)
     for listener in kept:

@@ -1,5 +1,4 @@
-"""Starting and ending: P20 a signal ends it cleanly and it comes back the same; P21 one line says
-what is wrong."""
+"""Start and end: P20 a signal stops the server cleanly; P21 errors at the start are one line."""
 
 from __future__ import annotations
 
@@ -27,7 +26,7 @@ ENDS = [
 
 
 def processes_of(server: Any) -> list[int]:
-    """Of its session, which nobody else is in."""
+    """Ids of all processes in the server's session."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -40,15 +39,15 @@ def processes_of(server: Any) -> list[int]:
 
 
 def end(server: Any, sig: int) -> int:
-    """The exit status; ends in time, says nothing, and leaves nobody behind."""
+    """Sends a signal, and returns the exit status after all processes have ended silently."""
     started = time.monotonic()
     server.process.send_signal(sig)
     status: int = server.process.wait(60)
     seconds = time.monotonic() - started
     print(f"ended {seconds:.2f} s after signal {sig}")
     assert seconds < END_SECONDS, seconds
-    assert server.noise == ""
-    # A process that read for it finds out by itself when it is killed.
+    assert server.stderr == ""
+    # A helper process notices by itself that the server was killed.
     while left := processes_of(server):
         assert time.monotonic() - started < END_SECONDS, left
         time.sleep(0.02)
@@ -56,26 +55,26 @@ def end(server: Any, sig: int) -> int:
 
 
 @pytest.mark.parametrize(("sig", "statuses"), ENDS)
-def test_p20_a_signal_ends_it_while_it_loads_and_answers(
+def test_p20_a_signal_stops_it_while_it_loads_and_responds(
     start: Any, large: Path, sig: int, statuses: tuple[int, ...]
 ) -> None:
-    """With a client that is in the middle of an answer, and one that keeps asking."""
+    """One client is in the middle of a response, and another one sends requests all the time."""
     server = start(large)
     half = socket.create_connection(("127.0.0.1", server.port))
     half.sendall(b"GET /data/plugin/scalars/tags HTTP/1.1\r\nHost: localhost\r\n\r\n")
     stopping = threading.Event()
 
-    def keep_asking() -> None:
+    def send_requests() -> None:
         while not stopping.is_set():
             try:
-                server.ask("/data/plugin/scalars/tags")
+                server.request("/data/plugin/scalars/tags")
             except OSError:
                 return
 
-    client = threading.Thread(target=keep_asking)
+    client = threading.Thread(target=send_requests)
     client.start()
     server.wait(lambda: server.get("/data/status").json()["bytes_read"] > 0)
-    time.sleep(0.5)  # By now it may have called for help.
+    time.sleep(0.5)  # now it may have a helper process
     assert server.get("/data/status").json()["loading"]
 
     assert end(server, sig) in statuses
@@ -83,13 +82,13 @@ def test_p20_a_signal_ends_it_while_it_loads_and_answers(
     stopping.set()
     client.join()
     half.close()
-    # The port is free at once.
+    # The port can be used again at once.
     socket.create_server(("127.0.0.1", server.port)).close()
 
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Logs that take seconds to load: the same file under many names."""
+    """A log directory that takes seconds to load: copies of the same file."""
     logs = tmp_path_factory.mktemp("large")
     path = logs / "run_0" / "a.tfevents"
     with EventFileWriter(path) as writer:
@@ -103,41 +102,41 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(("sig", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
-def test_p20_a_signal_before_it_serves_ends_it(
+def test_p20_a_signal_before_it_serves_stops_it(
     start: Any, tmp_path: Path, sig: int, status: int
 ) -> None:
-    """At any moment since the first line of its own code, without a word."""
+    """This holds at any time after the first line of tbcore's code; nothing is printed."""
     for moment in range(12):
         server = start(tmp_path, waits=False)
-        # Python has a handler for Ctrl-C from its own beginning on; the first line takes it away.
+        # Python installs a handler for Ctrl-C, which the first line of tbcore removes.
         while not (catches_interrupts(server) or imports_numpy(server)):
             pass
         while catches_interrupts(server):
-            # As an exception, Ctrl-C would be lost in an import that goes on in spite of it.
+            # As an exception, Ctrl-C would get lost in an import that catches it.
             assert not (imports_numpy(server) and catches_interrupts(server))
         time.sleep(moment * 0.04)
-        # Until it has a handler for it, the signal itself ends the process.
+        # Before the server installs a handler, the signal itself ends the process.
         server.process.send_signal(sig)
         assert server.process.wait(60) in (status, -sig), moment
-        assert server.noise.strip() == "", moment
+        assert server.stderr.strip() == "", moment
 
 
 def imports_numpy(server: Any) -> bool:
-    """Or has imported it: that is where its start takes long."""
+    """Whether the server imports numpy, or has imported it, which takes most of the start."""
     return "numpy" in server.proc("maps").read_text()
 
 
 def catches_interrupts(server: Any) -> bool:
-    """As Python does by itself, with an exception."""
+    """Whether the server has a handler for SIGINT."""
     lines = server.proc("status").read_text().splitlines()
     [caught] = [int(line.split()[1], 16) for line in lines if line.startswith("SigCgt:")]
-    # Once it serves, it has handlers of its own for both.
+    # While it serves, it has handlers for both signals.
     of_both = 1 << signal.SIGINT - 1 | 1 << signal.SIGTERM - 1
     return caught & of_both == 1 << signal.SIGINT - 1
 
 
-def test_p20_after_a_kill_it_comes_back_the_same(start: Any, tmp_path: Path) -> None:
-    """The same runs in the same order, the same samples, byte for byte."""
+def test_p20_after_a_kill_a_new_server_serves_the_same(start: Any, tmp_path: Path) -> None:
+    """Responses have the same bytes: the same runs in the same order, and the same samples."""
     logs = tmp_path / "logs"
     for number in range(5):
         write_run(
@@ -148,8 +147,8 @@ def test_p20_after_a_kill_it_comes_back_the_same(start: Any, tmp_path: Path) -> 
             wall_time=1.7e9 - number,
         )  # fmt: skip
 
-    def answers(server: Any) -> dict[str, bytes]:
-        server.wait_for_look()
+    def responses_of(server: Any) -> dict[str, bytes]:
+        server.wait_for_scan()
         paths = ["/data/runs", "/data/plugin/scalars/tags", "/legacy/data/runs"]
         for number in range(5):
             run = f"run=run+{number}"
@@ -157,21 +156,21 @@ def test_p20_after_a_kill_it_comes_back_the_same(start: Any, tmp_path: Path) -> 
             paths += [f"/data/plugin/histograms/histograms?{run}&tag=h"]
             paths += [f"/data/plugin/images/images?{run}&tag=i"]
         found = {path: server.get(path) for path in paths}
-        assert all(answer.status == 200 for answer in found.values())
-        return {path: answer.body for path, answer in found.items()}
+        assert all(response.status == 200 for response in found.values())
+        return {path: response.body for path, response in found.items()}
 
     first = start(logs)
-    before = answers(first)
+    before = responses_of(first)
     assert len(first.scalars("run 0", "tag 0")) == 1000
     assert end(first, signal.SIGKILL) == -signal.SIGKILL
 
-    assert answers(start(logs)) == before
+    assert responses_of(start(logs)) == before
 
 
-def test_p21_one_line_says_what_is_wrong(tmp_path: Path) -> None:
-    """Before anything is served, with a status that is not 0; never a traceback.
+def test_p21_errors_at_the_start_are_one_line(tmp_path: Path) -> None:
+    """The exit status is not 0, and there is no traceback.
 
-    `tests/test_cli.py` has more of these, without a process of its own.
+    `tests/test_cli.py` tests more errors, without a process of its own.
     """
     (tmp_path / "file").write_text("no directory")
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -198,21 +197,23 @@ def test_p21_one_line_says_what_is_wrong(tmp_path: Path) -> None:
             assert re.search(faults[arguments], line), line
 
 
-def test_p21_a_logdir_that_is_not_there_is_waited_for(start: Any, tmp_path: Path) -> None:
-    """One line says so, and it is served when it comes."""
+def test_p21_a_missing_logdir_is_waited_for(start: Any, tmp_path: Path) -> None:
+    """One line reports it, and its runs are served once it exists."""
     server = start(tmp_path / "later")
-    server.wait_for_look()
+    server.wait_for_scan()
     write_run(tmp_path / "later", "a", scalars={"x": [1.0]})
     server.wait(lambda: server.get("/data/runs").json() == ["a"])
 
-    [line] = server.noise.splitlines()
+    [line] = server.stderr.splitlines()
     assert line.endswith("/later does not exist; waiting for it")
 
 
 @pytest.mark.parametrize("streams", ["> /dev/full", ">&-", ">&- 2>&-", "2> /dev/full"])
 def test_p21_a_server_that_cannot_print_serves(tmp_path: Path, streams: str) -> None:
-    """On a disk that is full, or started without anywhere to print to; a command says why in a
-    line, where it can."""
+    """This holds for a full disk, and for a process without stdout and stderr.
+
+    A command reports the error in one line if it can.
+    """
     write_run(tmp_path / "logs", "a", scalars={"x": [1.0]})
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
@@ -226,7 +227,7 @@ def test_p21_a_server_that_cannot_print_serves(tmp_path: Path, streams: str) -> 
         capture_output=True, text=True,
     )  # fmt: skip
     try:
-        assert answers(serving, port)
+        assert responds(serving, port)
     finally:
         serving.terminate()
     assert serving.communicate(timeout=60)[1] == ""
@@ -235,8 +236,8 @@ def test_p21_a_server_that_cannot_print_serves(tmp_path: Path, streams: str) -> 
     assert checked.stderr == ("tbcore: [Errno 28] No space left on device\n" * checked.returncode)
 
 
-def answers(process: subprocess.Popen[str], port: int) -> bool:
-    """Whether the page comes before the process ends."""
+def responds(process: subprocess.Popen[str], port: int) -> bool:
+    """Whether the server responds before the process ends."""
     while process.poll() is None:
         try:
             with socket.create_connection(("127.0.0.1", port), timeout=30) as client:

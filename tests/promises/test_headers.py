@@ -1,4 +1,4 @@
-"""P16: every answer carries the strict headers, whoever made it and whatever it says."""
+"""P16: every response has the strict headers, whatever makes it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 GET = "GET {} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{}\r\n"
 
-ANSWERS: dict[str, tuple[int, str]] = {
+RESPONSES: dict[str, tuple[int, str]] = {
     "the page": (200, GET.format("/", "")),
     "the page, compressed": (200, GET.format("/", "Accept-Encoding: gzip\r\n")),
     "a module": (200, GET.format("/static/tbcore/shell.js", "")),
@@ -52,11 +52,11 @@ ANSWERS: dict[str, tuple[int, str]] = {
 
 
 def check(headers: dict[str, str]) -> None:
-    """Each header once, with the value that is promised."""
+    """Asserts that each header occurs once, with the promised value."""
     policy = dict(
         part.strip().partition(" ")[::2] for part in headers["content-security-policy"].split(";")
     )
-    # A header that is there twice is joined with a comma.
+    # A repeated header would be joined with a comma.
     assert "," not in headers["content-security-policy"]
     assert policy["default-src"] == "'none'"
     for kind in ("script-src", "style-src", "connect-src", "worker-src"):
@@ -74,17 +74,17 @@ def check(headers: dict[str, str]) -> None:
     assert not [name for name in headers if name.startswith("access-control")]
 
 
-@pytest.mark.parametrize("name", ANSWERS)
-def test_p16_every_answer_has_the_headers(server: Any, name: str) -> None:
-    """Made by the HTTP parser, the core, a plugin, or by nobody."""
-    status, request = ANSWERS[name]
-    answer = server.raw(request.encode("latin-1"))
-    assert answer.status == status, answer.text
-    check(answer.headers)
+@pytest.mark.parametrize("name", RESPONSES)
+def test_p16_every_response_has_the_headers(server: Any, name: str) -> None:
+    """Responses are made by the HTTP parser, the core or a plugin."""
+    status, request = RESPONSES[name]
+    response = server.raw(request.encode("latin-1"))
+    assert response.status == status, response.text
+    check(response.headers)
 
 
 def test_p16_an_open_stream_has_the_headers(server: Any) -> None:
-    """They come before its first message."""
+    """The headers are sent before the first message."""
     connection = server.connect()
     connection.socket.sendall(GET.format("/data/updates", "").encode())
     head = b""
@@ -101,9 +101,9 @@ def test_p16_an_open_stream_has_the_headers(server: Any) -> None:
 def test_p16_a_server_with_a_token_has_them_too(
     start_server: Callable[..., Any], logdir: Any
 ) -> None:
-    """On the refusal, and on the answer that sets the cookie."""
+    """They are in the rejection, and in the response that sets the cookie."""
     server = start_server(logdir, TBCORE_TOKEN="secret")
     for status, path in ((401, "/data/runs"), (401, "/?token=x"), (303, "/?token=secret")):
-        answer = server.ask(path)
-        assert answer.status == status
-        check(answer.headers)
+        response = server.request(path)
+        assert response.status == status
+        check(response.headers)

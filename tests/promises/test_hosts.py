@@ -1,4 +1,4 @@
-"""P14: only the hosts it is served as are answered, on real sockets."""
+"""P14: only requests for the hosts of the server succeed, on real sockets."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LOOK_ALIKES = [
     "[::ffff:127.0.0.1]",
     "[0:0:0:0:0:0:0:1]",
 ]
-"""Names and numbers that look like this machine, or even lead to it."""
+"""Names and addresses that look like this machine, or resolve to it."""
 
 CONFUSIONS = {
     "two hosts": "GET {path} HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n",
@@ -44,29 +44,29 @@ PATHS = ["/", "/data/runs", "/static/tbcore/shell.js", "/data/updates", "/nothin
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_p14_look_alikes_are_refused(server: Any, path: str) -> None:
-    """With and without the port; the answer says nothing of what is there."""
+def test_p14_look_alikes_are_rejected(server: Any, path: str) -> None:
+    """With and without the port; the response has nothing of the content."""
     for name in LOOK_ALIKES:
         for host in (name, f"{name}:{server.port}"):
-            answer = server.ask(path, host=host)
-            assert answer.status in (400, 403), host
-            assert b"train" not in answer.body
+            response = server.request(path, host=host)
+            assert response.status in (400, 403), host
+            assert b"train" not in response.body
 
 
 @pytest.mark.parametrize("path", PATHS[:2])
-def test_p14_confusions_are_refused(server: Any, path: str) -> None:
-    """Whoever reads the request in another way must not make us answer."""
+def test_p14_ambiguous_requests_are_rejected(server: Any, path: str) -> None:
+    """Requests that other programs may parse differently are rejected."""
     for name, request in CONFUSIONS.items():
-        answer = server.raw(request.format(path=path).encode())
-        assert answer.status in (400, 403), name
-        assert b"train" not in answer.body
+        response = server.raw(request.format(path=path).encode())
+        assert response.status in (400, 403), name
+        assert b"train" not in response.body
 
 
-def test_p14_this_machine_is_answered(server: Any) -> None:
-    """By its names, with any port: there may be a tunnel. By IPv6 too, where there is some."""
+def test_p14_names_of_this_machine_are_accepted(server: Any) -> None:
+    """All names work, with any port, since there may be a tunnel; also IPv6 if available."""
     for host in ("localhost", "127.0.0.1", "[::1]", socket.gethostname()):
         for port in ("", f":{server.port}", ":1"):
-            assert server.ask("/data/runs", host=host + port).json()
+            assert server.request("/data/runs", host=host + port).json()
     try:
         connection = socket.create_connection(("::1", server.port), timeout=10)
     except OSError as error:

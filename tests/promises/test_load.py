@@ -1,4 +1,4 @@
-"""Load: P10 answers stay quick while much is written, asked for, and read for the first time."""
+"""Load: P10 responses stay fast during heavy writing, many requests and the first load."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.release
 
 
 def soak(out: Path, **options: float) -> dict[str, Any]:
-    """The figures of a minute, with a writer and clients in processes of their own."""
+    """The results of a minute with a writer and clients in processes of their own."""
     arguments = [part for name, value in options.items() for part in (f"--{name}", str(value))]
     subprocess.run(
         [sys.executable, str(SOAK), str(out), "--seconds", "60", "--life", "20", *arguments],
@@ -32,7 +32,7 @@ def soak(out: Path, **options: float) -> dict[str, Any]:
 
 
 def test_p10_50_mb_a_second_and_50_clients(tmp_path: Path) -> None:
-    """The 99th percentile of answers, and how old the last point shown is at most."""
+    """The 99th percentile of response times and the age of the newest point are bounded."""
     figures = soak(tmp_path, rate=50, clients=50)
     assert figures["writer"]["rate_mb_s"] > 45, "this machine cannot write so much"
     assert figures["tbcore"]["p99_ms"] < 2000
@@ -45,8 +45,8 @@ def test_p10_200_clients(tmp_path: Path) -> None:
     assert figures["tbcore"]["max_lag_s"] < 30
 
 
-def test_p10_answers_come_while_logs_are_loaded(start: Any, tmp_path: Path) -> None:
-    """Of what there is so far: lists, curves and the page itself."""
+def test_p10_requests_succeed_while_logs_are_loaded(start: Any, tmp_path: Path) -> None:
+    """Responses have the data so far: lists, curves and the page."""
     one = tmp_path / "one"
     with EventFileWriter(one) as writer:
         for step in range(100_000):
@@ -59,11 +59,11 @@ def test_p10_answers_come_while_logs_are_loaded(start: Any, tmp_path: Path) -> N
     seconds = []
     while (status := server.get("/data/status").json())["loading"] or not status["passes"]:
         for path in ("/", "/data/runs", "/data/plugin/scalars/tags", "/legacy/data/runs"):
-            seconds.append(server.ask(path).seconds)
+            seconds.append(server.request(path).seconds)
         runs = server.get("/data/runs").json()
         query = {"run": runs[len(seconds) % len(runs)] if runs else "", "tag": "tag 0"}
         seconds.append(server.get("/data/plugin/scalars/scalars", **query).seconds)
-    print(f"{len(seconds)} answers while loading, {max(seconds):.2f} s at most")
+    print(f"{len(seconds)} responses while loading, at most {max(seconds):.2f} s")
     assert len(seconds) > 50
-    assert server.num_descriptors() < 64  # P8, of logs that a second process helps to load
+    assert server.num_descriptors() < 64  # P8, with a helper process
     assert max(seconds) < 2

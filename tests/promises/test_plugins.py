@@ -1,4 +1,4 @@
-"""P19: a broken plugin costs its own routes only: the server starts, and others are answered."""
+"""P19: a broken plugin affects only its own routes: the server starts, and others work."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 OTHERS_SECONDS = 2.0
 NUM_BLOCKED = 64
-"""More than a plugin has threads."""
+"""Requests that block, more than a plugin has threads."""
 
 HOOKS = '''
 import threading
@@ -52,7 +52,7 @@ BROKEN_AT_START = {
     "legacy_raises": f"{HOOKS}\n@hookimpl\ndef legacy_api(): raise Hidden",
     "legacy_is_text": f"{HOOKS}\n@hookimpl\ndef legacy_api(): return 'x'",
 }
-"""None of these works; each is told of by its name and does no harm to the others."""
+"""Plugins that fail at the start. Each is reported by name, and does not affect the others."""
 
 BROKEN_LATER = {
     "active_raises": f"{HOOKS}\n@hookimpl\ndef is_active(): raise Hidden",
@@ -125,53 +125,53 @@ def check_others(server: Any) -> None:
         "/data/plugin/scalars/scalars?run=train&tag=loss", "/static/plugins/scalars/index.js",
         "/data/plugin/images/individualImage?run=media&tag=i&index=0",
     ):  # fmt: skip
-        assert server.seconds_to_answer(path) < OTHERS_SECONDS, path
+        assert server.response_seconds(path) < OTHERS_SECONDS, path
 
 
 @pytest.fixture(scope="module")
 def broken(start_server: Callable[..., Any], logdir: Path) -> Any:
-    """A server with every broken plugin at once, beside those that work."""
+    """A server with all broken plugins at once, and the installed ones."""
     server = start_server(logdir, plugins={**BROKEN_AT_START, **BROKEN_LATER})
     server.wait_until_loaded()
     return server
 
 
 def test_p19_the_server_starts_with_every_broken_plugin(broken: Any) -> None:
-    """Each that failed says so where it would have answered, and in the log."""
+    """Each failed plugin is reported in responses of its addresses, and in the log."""
     check_others(broken)
-    # On a busy machine a plugin that works may say so late.
-    broken.wait(lambda: broken.ask("/data/plugins_listing").json()["scalars"])
-    listing = broken.ask("/data/plugins_listing").json()
+    # On a busy machine a working plugin may become active late.
+    broken.wait(lambda: broken.request("/data/plugins_listing").json()["scalars"])
+    listing = broken.request("/data/plugins_listing").json()
     for name in BROKEN_AT_START:
         assert listing[name] is False
-        answer = broken.ask(f"/data/plugin/{name}/x")
-        assert answer.status == 503, name
-        assert name in answer.text
-        assert len(answer.text.splitlines()) == 1
-        assert f"plugin '{name}'" in broken.noise
+        response = broken.request(f"/data/plugin/{name}/x")
+        assert response.status == 503, name
+        assert name in response.text
+        assert len(response.text.splitlines()) == 1
+        assert f"plugin '{name}'" in broken.stderr
 
 
-def test_p19_what_a_handler_does_is_its_own_fault(broken: Any) -> None:
-    """500 without internals, or an answer that breaks off; then everything goes on."""
+def test_p19_an_error_in_a_handler_affects_only_its_response(broken: Any) -> None:
+    """The response is a 500 without internals, or is aborted; then everything still works."""
     broken_off = 0
     paths = [f"raise{number}" for number in range(8)]
     paths += ["async", "recurses", "endless", "odd", "none", "text", "wrong", "header"]
     for path in paths:
         try:
-            answer = broken.ask(f"/data/plugin/handlers/{path}")
+            response = broken.request(f"/data/plugin/handlers/{path}")
         except (ConnectionError, ValueError):
             broken_off += 1
             continue
-        assert answer.status == 500, path
-        assert "failed in its route" in answer.text
-        assert len(answer.text.splitlines()) == 1
-    assert broken_off == 1  # the one that had begun
+        assert response.status == 500, path
+        assert "failed in its route" in response.text
+        assert len(response.text.splitlines()) == 1
+    assert broken_off == 1  # the one that had started
     check_others(broken)
 
 
 @pytest.fixture
 def waiting(broken: Any) -> Iterator[list[socket.socket]]:
-    """Clients of a plugin that never answers."""
+    """Clients that wait for a plugin that never responds."""
     clients = []
     for number in range(NUM_BLOCKED):
         client = socket.create_connection(("127.0.0.1", broken.port))
@@ -185,10 +185,10 @@ def waiting(broken: Any) -> Iterator[list[socket.socket]]:
         client.close()
 
 
-def test_p19_a_plugin_that_blocks_keeps_nobody_else_waiting(
+def test_p19_a_plugin_that_blocks_does_not_delay_others(
     broken: Any, waiting: list[socket.socket]
 ) -> None:
-    """64 requests without an answer: of handlers, async ones too, and of bodies on the way."""
+    """64 requests wait for handlers, async handlers and streamed bodies that block."""
     with contextlib.suppress(TimeoutError):
         waiting[-1].settimeout(1)
         waiting[-1].recv(1)
@@ -201,7 +201,7 @@ def test_p19_a_plugin_that_blocks_keeps_nobody_else_waiting(
 def test_p19_the_server_starts_with_a_broken_plugin(
     start: Callable[..., Any], logdir: Path, name: str
 ) -> None:
-    """One at a time; and ends as it should."""
+    """With each broken plugin alone the server starts and stops."""
     server = start(logdir, plugins={name: {**BROKEN_AT_START, **BROKEN_LATER}[name]})
     server.wait_until_loaded()
     check_others(server)

@@ -1,4 +1,4 @@
-"""The proxy of docs/security.md works: the page and its news, below a path, with a token."""
+"""The proxy in docs/security.md works: page and updates, below a path, with a token."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HOST = "logs.example.com"
 
 @pytest.fixture
 def proxied(start_server: Callable[..., Any], logdir: Path, tmp_path: Path) -> Iterator[Any]:
-    """A server, and its `port` that of nginx in front of it, as the page says but for TLS."""
+    """A server behind nginx as documented, but without TLS; its `port` is that of nginx."""
     program = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin:/usr/local/sbin")
     if program is None:
         pytest.skip("nginx is not installed")
@@ -57,21 +57,23 @@ def proxied(start_server: Callable[..., Any], logdir: Path, tmp_path: Path) -> I
 
 @pytest.mark.release
 def test_the_documented_proxy_works(proxied: Any) -> None:
-    """Its Host is the public one, and what it says of the client counts for nothing."""
-    assert proxied.ask("/logs/data/runs", host=HOST).status == 401
-    welcome = proxied.ask("/logs/?token=secret", host=HOST)
+    """The Host header is the public name, and headers about the client are ignored."""
+    assert proxied.request("/logs/data/runs", host=HOST).status == 401
+    welcome = proxied.request("/logs/?token=secret", host=HOST)
     assert (welcome.status, welcome.headers["location"]) == (303, "/logs/")
     cookie = f"Cookie: {welcome.headers['set-cookie'].partition(';')[0]}"
     assert "Path=/logs/;" in welcome.headers["set-cookie"]
 
-    assert b"<title>" in proxied.ask("/logs/", cookie, host=HOST).body
-    assert len(proxied.ask("/logs/data/runs", cookie, host=HOST).json()) == 3
+    assert b"<title>" in proxied.request("/logs/", cookie, host=HOST).body
+    assert len(proxied.request("/logs/data/runs", cookie, host=HOST).json()) == 3
     own = ["Sec-Fetch-Site: same-origin", f"Origin: https://{HOST}"]
     path = "/logs/data/plugin/images/steps"
     body = b'{"runs": [], "tags": []}'
-    assert proxied.ask(path, cookie, *own, method="POST", host=HOST, body=body).status == 200
+    assert proxied.request(path, cookie, *own, method="POST", host=HOST, body=body).status == 200
     foreign = ["Origin: https://evil.example"]
-    assert proxied.ask(path, cookie, *foreign, method="POST", host=HOST, body=body).status == 403
+    assert (
+        proxied.request(path, cookie, *foreign, method="POST", host=HOST, body=body).status == 403
+    )
 
     connection = proxied.connect()
     connection.socket.sendall(

@@ -1,4 +1,4 @@
-"""P12: no query, body or header gives a 5xx, and errors are one line without internals."""
+"""P12: no query, body or header causes a 5xx, and errors are one line without internals."""
 
 from __future__ import annotations
 
@@ -54,77 +54,77 @@ INTERNALS = (b"Traceback", b'File "', b".py", b"0x7f", b"site-packages", b"objec
 
 SERVER = Path(tbcore.server.__file__).parent
 
-Question = tuple[str, bytes]
-"""An address, and the bytes that ask for it."""
+Request = tuple[str, bytes]
+"""An address, and the bytes of a request for it."""
 
 
-def query(pick: random.Random) -> str:
-    """Parameters with values that are right, wrong, missing, doubled or no URL at all."""
+def query(rng: random.Random) -> str:
+    """Parameters with values that are valid, invalid, missing, repeated or not encoded."""
     parts = []
-    for _ in range(pick.randrange(6)):
-        name = pick.choice(NAMES)
-        parts.append(pick.choice([name, f"{name}=", "=", f"{name}={pick.choice(VALUES)}"]))
-        parts[-1] += pick.choice(["", "", "", f"={pick.choice(VALUES)}"])
-        if pick.random() < 0.7:
-            parts[-1] = f"{name}={pick.choice(VALUES)}"
-    return pick.choice(["&", "&", "&", ";", "&&"]).join(parts)
+    for _ in range(rng.randrange(6)):
+        name = rng.choice(NAMES)
+        parts.append(rng.choice([name, f"{name}=", "=", f"{name}={rng.choice(VALUES)}"]))
+        parts[-1] += rng.choice(["", "", "", f"={rng.choice(VALUES)}"])
+        if rng.random() < 0.7:
+            parts[-1] = f"{name}={rng.choice(VALUES)}"
+    return rng.choice(["&", "&", "&", ";", "&&"]).join(parts)
 
 
-def document(pick: random.Random, depth: int = 4) -> Any:
-    """JSON of any form, with the names that routes look for."""
-    form = pick.randrange(9 if depth else 6)
+def document(rng: random.Random, depth: int = 4) -> Any:
+    """Random JSON, with names that routes use."""
+    form = rng.randrange(9 if depth else 6)
     if form <= 1:
-        return pick.choice(["train", "loss", "step", "wall", "\ud800", "a" * 100, "", "(", "é"])
+        return rng.choice(["train", "loss", "step", "wall", "\ud800", "a" * 100, "", "(", "é"])
     if form <= 3:
-        return pick.choice([0, 1, -1, 1.5, 10**30, -(2**63), 2**63, 1e308, 100, float("inf")])
+        return rng.choice([0, 1, -1, 1.5, 10**30, -(2**63), 2**63, 1e308, 100, float("inf")])
     if form <= 5:
-        return pick.choice([None, True, False, float("nan"), [], {}])
+        return rng.choice([None, True, False, float("nan"), [], {}])
     if form == 6:
-        return [document(pick, depth - 1) for _ in range(pick.randrange(4))]
-    names = [pick.choice(MEMBERS) for _ in range(pick.randrange(6))]
-    return {name: document(pick, depth - 1) for name in names}
+        return [document(rng, depth - 1) for _ in range(rng.randrange(4))]
+    names = [rng.choice(MEMBERS) for _ in range(rng.randrange(6))]
+    return {name: document(rng, depth - 1) for name in names}
 
 
-def body(pick: random.Random) -> tuple[list[str], bytes]:
-    """A body and the headers that go with it, or do not."""
-    data = json.dumps(document(pick)).encode()
-    form = pick.randrange(12)
+def body(rng: random.Random) -> tuple[list[str], bytes]:
+    """A body with headers that match it, or do not."""
+    data = json.dumps(document(rng)).encode()
+    form = rng.randrange(12)
     if form == 0:
-        data = pick.randbytes(pick.randrange(60))
+        data = rng.randbytes(rng.randrange(60))
     elif form == 1:
-        data = data[: pick.randrange(len(data) + 1)]
+        data = data[: rng.randrange(len(data) + 1)]
     elif form == 2:
         data = b"[" * 100_000
     elif form == 3:
         return ["Content-Encoding: gzip"], gzip.compress(data)
     elif form == 4:
-        return ["Content-Encoding: gzip"], gzip.compress(data)[: pick.randrange(30)]
+        return ["Content-Encoding: gzip"], gzip.compress(data)[: rng.randrange(30)]
     elif form == 5:
         return ["Content-Encoding: gzip"], gzip.compress(b" " * (20 << 20), 1)
     return [], data
 
 
-def questions(path: str, methods: list[str], number: int) -> Iterator[Question]:
-    """So many requests for a route, the same ones each time."""
-    pick = random.Random(path)
+def requests_for(path: str, methods: list[str], number: int) -> Iterator[Request]:
+    """Yields a number of requests for a route, the same ones each time."""
+    rng = random.Random(path)
     for _ in range(number):
-        method = pick.choice([*methods, *methods, *methods, "HEAD", "DELETE"])
-        target = path + pick.choice(["", "", "", "", "/", "//", "/x", "%00", "%ff", ";a=b"])
-        target += f"?{query(pick)}" if pick.random() < 0.9 else ""
-        lines, data = body(pick) if method in ("POST", "DELETE") else ([], b"")
+        method = rng.choice([*methods, *methods, *methods, "HEAD", "DELETE"])
+        target = path + rng.choice(["", "", "", "", "/", "//", "/x", "%00", "%ff", ";a=b"])
+        target += f"?{query(rng)}" if rng.random() < 0.9 else ""
+        lines, data = body(rng) if method in ("POST", "DELETE") else ([], b"")
         if method in ("POST", "DELETE"):
             lines.append(f"Content-Length: {len(data)}")
-        if pick.random() < 0.2:
-            # Closed afterwards: some of these say where the request ends.
-            lines += ["Connection: close", pick.choice(HEADERS)]
+        if rng.random() < 0.2:
+            # On a connection of their own: some of these headers define the end of the request.
+            lines += ["Connection: close", rng.choice(HEADERS)]
         head = "\r\n".join([f"{method} {target} HTTP/1.1", "Host: localhost", *lines, "", ""])
-        # As a browser or a program would: names beyond ASCII are either encoded or raw UTF-8.
-        yield method, head.encode("utf-8" if pick.random() < 0.5 else "latin-1", "replace") + data
+        # Like browsers and programs do: characters beyond ASCII are encoded, or raw UTF-8.
+        yield method, head.encode("utf-8" if rng.random() < 0.5 else "latin-1", "replace") + data
 
 
 @pytest.fixture(scope="module")
 def routes() -> dict[str, list[str]]:
-    """Every address and its methods: those of the core, and of all plugins that are installed."""
+    """Every address with its methods, of the core and of all installed plugins."""
     listed = subprocess.run(
         [sys.executable, "-m", "tbcore", "plugins", "--json"], capture_output=True, check=True
     )
@@ -140,22 +140,22 @@ def routes() -> dict[str, list[str]]:
     return found
 
 
-def ask(server: Any, path: str, methods: list[str], number: int) -> int:
-    """Asks and checks; returns how many had an answer with content."""
+def check(server: Any, path: str, methods: list[str], number: int) -> int:
+    """Sends requests and checks responses; returns the number of successful ones."""
     connection = server.connect()
     num_good = 0
     try:
-        for method, request in questions(path, methods, number):
-            answer = connection.send(request, no_body=method == "HEAD")
-            shown = (request[:300], answer.status, answer.text[:300])
-            assert answer.status < 500, shown
-            num_good += answer.status < 400
-            if answer.status >= 400:
-                kind = answer.headers["content-type"].partition(";")[0]
+        for method, request in requests_for(path, methods, number):
+            response = connection.send(request, no_body=method == "HEAD")
+            shown = (request[:300], response.status, response.text[:300])
+            assert response.status < 500, shown
+            num_good += response.status < 400
+            if response.status >= 400:
+                kind = response.headers["content-type"].partition(";")[0]
                 assert kind in ("text/plain", "application/json"), shown
-                assert len(answer.text.splitlines()) <= 1, shown
-                assert not [word for word in INTERNALS if word in answer.body], shown
-            if "close" in answer.headers.get("connection", "") or b": close" in request:
+                assert len(response.text.splitlines()) <= 1, shown
+                assert not [word for word in INTERNALS if word in response.body], shown
+            if "close" in response.headers.get("connection", "") or b": close" in request:
                 connection.close()
                 connection = server.connect()
     finally:
@@ -163,21 +163,21 @@ def ask(server: Any, path: str, methods: list[str], number: int) -> int:
     return num_good
 
 
-def ask_all(server: Any, routes: dict[str, list[str]], number: int) -> None:
-    silent = len(server.noise)
-    num_good = sum(ask(server, path, methods, number) for path, methods in routes.items())
-    # Otherwise this would be a test of one refusal.
+def check_all(server: Any, routes: dict[str, list[str]], number: int) -> None:
+    silent = len(server.stderr)
+    num_good = sum(check(server, path, methods, number) for path, methods in routes.items())
+    # Otherwise the test would only be about one error.
     assert num_good > number * len(routes) / 20
-    assert server.noise[silent:] == ""
+    assert server.stderr[silent:] == ""
 
 
 def test_p12_no_request_gives_5xx(server: Any, routes: dict[str, list[str]]) -> None:
-    """A few queries to every route; nothing is on stderr either."""
+    """Every route gets a few requests; nothing is logged."""
     assert len(routes) > 60
-    ask_all(server, routes, 12)
+    check_all(server, routes, 12)
 
 
 @pytest.mark.release
 def test_p12_no_request_of_a_thousand_gives_5xx(server: Any, routes: dict[str, list[str]]) -> None:
-    """A thousand queries to every route."""
-    ask_all(server, routes, 1000)
+    """Every route gets a thousand requests."""
+    check_all(server, routes, 1000)

@@ -1,7 +1,6 @@
-"""Records: P1 whole ones are served, P2 as they were logged, P3 damage costs little, P4 nor does a
-claim cost memory.
+"""Records: P1 complete ones are served, P2 unchanged; P3 damage, P4 claimed sizes do little harm.
 
-`tests/test_torn_files.py` breaks files of every kind in further ways, without a server.
+`tests/test_torn_files.py` damages files of every kind in further ways, without a server.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ STEPS = [0, 2**62]
 
 
 def write(path: Path) -> list[tuple[int, dict[str, list[list[Any]]]]]:
-    """A small file; where its records end, and the rows that are there at each end."""
+    """Writes a small file; returns the ends of its records, each with the rows up to there."""
     ends: list[tuple[int, dict[str, list[list[Any]]]]] = []
     rows: dict[str, list[list[Any]]] = {}
     with EventFileWriter(path, wall_time=1.5) as writer:
@@ -40,20 +39,20 @@ def write(path: Path) -> list[tuple[int, dict[str, list[list[Any]]]]]:
     return ends
 
 
-def test_p1_a_file_cut_at_any_byte_shows_its_whole_records(
+def test_p1_a_file_cut_at_any_byte_shows_its_complete_records(
     shared: Any, start: Any, tmp_path: Path
 ) -> None:
-    """At every byte; again from a server that starts with it; and the rest, when it comes."""
+    """For every length, also for a new server; once the rest is written, it shows."""
     ends = write(tmp_path / "whole.tfevents")
     data = (tmp_path / "whole.tfevents").read_bytes()
     folder = shared.logdir / "p1"
     for cut in range(len(data) + 1):
         (folder / f"{cut:04d}").mkdir(parents=True)
         (folder / f"{cut:04d}" / "a.tfevents").write_bytes(data[:cut])
-    shared.wait_for_look()
+    shared.wait_for_scan()
 
     for server, prefix in ((shared, "p1/"), (start(folder), "")):
-        server.wait_for_look()
+        server.wait_for_scan()
         tags = server.get("/data/plugin/scalars/tags").json()
         assert len(data) > 126
         for cut in range(len(data) + 1):
@@ -66,20 +65,20 @@ def test_p1_a_file_cut_at_any_byte_shows_its_whole_records(
     for cut in range(len(data) + 1):
         with (folder / f"{cut:04d}" / "a.tfevents").open("ab") as file:
             file.write(data[cut:])
-    shared.wait_for_look()
+    shared.wait_for_scan()
     for cut in range(len(data) + 1):
         found = {tag: shared.scalars(f"p1/{cut:04d}", tag) for tag in ("a", "b")}
         assert found == ends[-1][1], f"continued at byte {cut} of {len(data)}"
 
 
 class Flipped(NamedTuple):
-    """A file that is served whole, and with each of its bytes changed."""
+    """A file, and runs with copies in which one byte is changed."""
 
     data: bytes
     bounds: list[tuple[int, int]]
-    """Of its records."""
+    """Start and end of each record."""
     tags: list[str | None]
-    """Of its records; None for those that nothing is shown of."""
+    """Tags of the records; None for those that are not shown."""
 
 
 def records_of(data: bytes) -> list[tuple[int, int]]:
@@ -93,7 +92,7 @@ def records_of(data: bytes) -> list[tuple[int, int]]:
 
 
 def write_kinds(path: Path) -> list[str | None]:
-    """One record of each kind; returns their tags."""
+    """Writes one record of each kind; returns their tags."""
     with EventFileWriter(path) as writer:
         writer.add_scalar("first", 0.5, 1)
         writer.add_scalar("tensor", 0.25, 2, dtype="float32")
@@ -106,23 +105,23 @@ def write_kinds(path: Path) -> list[str | None]:
     return [None, "first", "tensor", "histogram", "picture", "clip", "graph", "last", None]
 
 
-def body(answer: Any) -> bytes:
-    """What is shown; nothing where the answer is that there is nothing."""
-    assert answer.status in (200, 404), answer
-    return answer.body if answer.status == 200 else b""
+def body(response: Any) -> bytes:
+    """The body of a response, or b"" for a 404."""
+    assert response.status in (200, 404), response
+    return response.body if response.status == 200 else b""
 
 
 def shown(server: Any, run: str, tag: str) -> bytes:
-    """All that the server shows of this tag: a list, or a list and its pictures or clips."""
+    """All data that the server shows for a tag: a list, with its pictures or clips if any."""
     if tag in ("picture", "clip"):
         plugin, one = ("images", "Image") if tag == "picture" else ("audio", "Audio")
         listed = server.get(f"/data/plugin/{plugin}/{plugin}", run=run, tag=tag)
         entries = listed.json() if listed.status == 200 else []
-        answers = [
+        responses = [
             body(server.get(f"/data/plugin/{plugin}/individual{one}?{entry.pop('query')}"))
             for entry in entries
         ]
-        return repr(entries).encode() + b"".join(answers) if entries else b""
+        return repr(entries).encode() + b"".join(responses) if entries else b""
     if tag == "graph":
         return body(server.get("/data/plugin/graphs/graph", run=run))
     plugin = "histograms" if tag == "histogram" else "scalars"
@@ -131,9 +130,9 @@ def shown(server: Any, run: str, tag: str) -> bytes:
 
 @pytest.fixture(scope="session")
 def flipped(shared: Any) -> Flipped:
-    """Each byte of the file flipped in a run of its own, in all bits or in one.
+    """Writes a run for each byte of a file, with that byte changed in all bits or in one.
 
-    They are written once, as the server has them until it ends.
+    They are written once for all tests.
     """
     path = shared.logdir / "p2" / "whole" / "a.tfevents"
     tags = write_kinds(path)
@@ -147,12 +146,12 @@ def flipped(shared: Any) -> Flipped:
         damaged = bytearray(data)
         damaged[offset] ^= 0xFF if offset % 2 else 1 << offset // 2 % 8
         (folder / "a.tfevents").write_bytes(damaged)
-    shared.wait_for_look()
+    shared.wait_for_scan()
     return Flipped(data, bounds, tags)
 
 
 def test_p2_no_flipped_byte_changes_what_is_shown(shared: Any, flipped: Flipped) -> None:
-    """Of numbers, histograms, pictures, clips and graphs: they are as logged, or not there."""
+    """Numbers, histograms, pictures, clips and graphs are as logged, or missing."""
     whole = {tag: shown(shared, "p2/whole", tag) for tag in flipped.tags if tag}
     assert all(whole.values())
     num_flips = 0
@@ -160,15 +159,15 @@ def test_p2_no_flipped_byte_changes_what_is_shown(shared: Any, flipped: Flipped)
         for offset in range(begin, end) if tag else ():
             num_flips += 1
             assert shown(shared, f"p2/{offset}", tag) == b"", f"byte {offset} of {tag}"
-            # What a wrong length leads to is another record, or none.
-            for other, answer in whole.items() if offset < begin + 12 else ():
-                assert shown(shared, f"p2/{offset}", other) in (answer, b""), f"byte {offset}"
+            # After a wrong length another record follows, or none.
+            for other, response in whole.items() if offset < begin + 12 else ():
+                assert shown(shared, f"p2/{offset}", other) in (response, b""), f"byte {offset}"
     print(f"{num_flips} flipped bytes")
     assert num_flips > 500
 
 
 def test_p2_bytes_that_change_later_are_not_shown(start: Any, tmp_path: Path) -> None:
-    """Pictures stay in their file, which may rot while it is served: every byte of the record."""
+    """Pictures are read from the file on request, when any byte of the record may have changed."""
     path = tmp_path / "logs" / "run" / "a.tfevents"
     with EventFileWriter(path) as writer:
         writer.add_image("picture", summaries.png(), 1)
@@ -184,20 +183,20 @@ def test_p2_bytes_that_change_later_are_not_shown(start: Any, tmp_path: Path) ->
         for offset in range(first, end):
             file.seek(offset)
             file.write(bytes([data[offset] ^ 1 << offset % 8]))
-            answer = server.get(address)
-            # The record's place and length are known: its header is not read again.
-            if offset < first + 12 and answer.status == 200:
-                assert answer.body == summaries.png()
+            response = server.get(address)
+            # The header is not read again, because offset and length of the payload are known.
+            if offset < first + 12 and response.status == 200:
+                assert response.body == summaries.png()
             else:
-                assert answer.status == 404, f"byte {offset - first}: {answer}"
-                assert answer.text.count("\n") == 0
+                assert response.status == 404, f"byte {offset - first}: {response}"
+                assert response.text.count("\n") == 0
             file.seek(offset)
             file.write(data[offset : offset + 1])
     assert server.get(address).body == summaries.png()
 
 
-def test_p3_damage_costs_its_record_or_the_rest_of_its_file(shared: Any, flipped: Flipped) -> None:
-    """Whatever byte it is: of a payload or its checksum, or of a header."""
+def test_p3_damage_loses_its_record_or_the_rest_of_its_file(shared: Any, flipped: Flipped) -> None:
+    """This holds for each byte: of a payload, of its checksum, or of a header."""
     listed = {}
     for run, kinds in shared.get("/legacy/data/runs").json().items():
         lists = [kinds[kind] for kind in ("scalars", "histograms", "images", "audio")]
@@ -211,8 +210,8 @@ def test_p3_damage_costs_its_record_or_the_rest_of_its_file(shared: Any, flipped
             assert listed[f"p2/{offset}"] == set(filter(None, left)), f"byte {offset}"
 
 
-def test_p3_what_is_no_event_costs_that_record(shared: Any) -> None:
-    """With a right checksum: what protobuf does not take, and events with values that are none."""
+def test_p3_an_invalid_event_loses_that_record(shared: Any) -> None:
+    """These have correct checksums, but protobuf rejects them, or their values are invalid."""
     payloads = [
         b"\xff" * 20,
         b"\x0a",
@@ -228,14 +227,14 @@ def test_p3_what_is_no_event_costs_that_record(shared: Any) -> None:
             writer.add_scalar("a", 1.0, 1)
             writer.add_record(payload)
             writer.add_scalar("a", 2.0, 2)
-    shared.wait_for_look()
+    shared.wait_for_scan()
 
     for number in range(len(payloads)):
         assert shared.steps(f"p3/{number}") == [1, 2], payloads[number]
 
 
 def test_p3_a_bad_header_leaves_the_other_files_of_its_run(shared: Any) -> None:
-    """Those before it and those after it."""
+    """The files before and after it are served."""
     folder = shared.logdir / "p3" / "files"
     for number in range(3):
         with EventFileWriter(folder / f"{number}.tfevents") as writer:
@@ -244,13 +243,13 @@ def test_p3_a_bad_header_leaves_the_other_files_of_its_run(shared: Any) -> None:
     data = bytearray((folder / "1.tfevents").read_bytes())
     data[records_of(bytes(data))[2][0] + 9] ^= 1
     (folder / "1.tfevents").write_bytes(data)
-    shared.wait_for_look()
+    shared.wait_for_scan()
 
     assert shared.steps("p3/files") == [0, 1, 2, 10, 20, 21, 22]
 
 
-def test_p3_the_log_names_each_damaged_file_once(start: Any, tmp_path: Path) -> None:
-    """Over ten looks, while the files go on growing, however many of their records are damaged."""
+def test_p3_each_damaged_file_is_logged_once(start: Any, tmp_path: Path) -> None:
+    """Ten scans of growing files with many damaged records log one line for each file."""
     logs = tmp_path / "logs"
     damaged = bytearray(record_bytes(b"x" * 20))
     damaged[20] ^= 1
@@ -266,37 +265,37 @@ def test_p3_the_log_names_each_damaged_file_once(start: Any, tmp_path: Path) -> 
     server = start(logs)
 
     for step in range(5):
-        server.wait_for_look()
+        server.wait_for_scan()
         for kind in kinds:
             with (logs / kind / f"{kind}.tfevents").open("ab") as file:
                 file.write(damaged + record_bytes(b"\xff" * 9))
         with EventFileWriter(logs / "fine" / "fine.tfevents") as writer:
             writer.add_scalar("a", 1.0, step)
-    server.wait_for_look()
+    server.wait_for_scan()
 
     for run, steps in (("payload", [1, 2]), ("proto", [1, 2]), ("header", [1])):
         assert server.steps(run) == steps
     assert server.steps("fine") == [*range(5)]
     for kind in kinds:
-        lines = [line for line in server.noise.splitlines() if f"{kind}.tfevents" in line]
+        lines = [line for line in server.stderr.splitlines() if f"{kind}.tfevents" in line]
         assert len(lines) == 1, lines
-    assert len(server.noise) < 2000
+    assert len(server.stderr) < 2000
 
 
 HOLE_BYTES = 1 << 36
 TAG_OF = {"scalars": "claim", "histograms": "histogram", "images": "picture", "audio": "clip"}
 
 
-def test_p4_memory_follows_the_bytes_and_not_a_claim(start: Any, tmp_path: Path) -> None:
-    """Of a header, a shape, or a picture; what stands before it and in a later file is served."""
+def test_p4_memory_depends_on_bytes_and_not_on_claimed_sizes(start: Any, tmp_path: Path) -> None:
+    """The sizes are in a header, a shape or a picture; other data in the run is served."""
     logs = tmp_path / "logs"
     runs = [*claim_lengths(logs), *claim_holes(logs), *claim_tensors(logs), *claim_pictures(logs)]
     server = start(logs)
-    server.wait_for_look()
+    server.wait_for_scan()
     for run in runs:
         with EventFileWriter(logs / run / "z.tfevents") as writer:
             writer.add_scalar("b", 1.0, 7)
-    server.wait_for_look()
+    server.wait_for_scan()
 
     for run in runs:
         assert server.steps(run) == [1], run
@@ -309,12 +308,12 @@ def test_p4_memory_follows_the_bytes_and_not_a_claim(start: Any, tmp_path: Path)
 
 
 def claim_lengths(logs: Path) -> list[str]:
-    """Headers with right checksums and lengths that no file has."""
+    """Writes headers with huge lengths and correct checksums."""
     lengths = [2**64 - 1, 2**63, 2**60, 3 << 30, (1 << 31) - 1, 1 << 30, 1 << 20]
     for length in lengths:
         header = struct.pack("<Q", length)
-        # The checksum of a length is that of any 8 bytes, and the first 12 bytes of this record
-        # are a payload of 8 bytes with its checksum, 4 bytes further on.
+        # The first 12 bytes of a record are a length of 8 bytes with its checksum. These are taken
+        # from a record whose payload is the length.
         checksum = record_bytes(header)[-4:]
         with EventFileWriter(logs / f"{length}" / "a.tfevents") as writer:
             writer.add_scalar("a", 1.0, 1)
@@ -323,7 +322,7 @@ def claim_lengths(logs: Path) -> list[str]:
 
 
 def claim_holes(logs: Path) -> list[str]:
-    """Files of 64 GiB that take a few kilobytes on the disk."""
+    """Writes sparse files of 64 GiB, which take a few kilobytes on the disk."""
     for run, length in (("hole", None), ("record", 1 << 28)):
         path = logs / run / "a.tfevents"
         with EventFileWriter(path) as writer:
@@ -336,7 +335,7 @@ def claim_holes(logs: Path) -> list[str]:
 
 
 def claim_tensors(logs: Path) -> list[str]:
-    """Shapes of more elements than there are, for each kind of data."""
+    """Writes tensors whose shapes have more elements than are stored, for each kind of data."""
     runs = []
     for sizes in ([2**62], [2**31, 2**31], [2**20, 2**20, 2**20], [1 << 28]):
         for plugin, tag in TAG_OF.items():
@@ -354,7 +353,7 @@ def claim_tensors(logs: Path) -> list[str]:
 
 
 def claim_pictures(logs: Path) -> list[str]:
-    """Pictures and clips that say they are huge."""
+    """Writes pictures and clips with huge sizes in their headers."""
     for run, width in (("wide", 2**31 - 1), ("large", 100_000)):
         header = bytearray(summaries.png())
         header[16:24] = struct.pack(">II", width, width)

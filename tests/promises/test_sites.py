@@ -1,4 +1,4 @@
-"""P15: pages of other sites cause nothing and read nothing; a browser is in tests/browser."""
+"""P15: pages of other sites can neither change nor read anything; tests/browser uses a browser."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ BODIES = {
 
 @pytest.fixture(scope="module")
 def posted() -> list[str]:
-    """The addresses of all installed plugins that take POST."""
+    """The addresses of all installed plugins that accept POST."""
     listed = subprocess.run(
         [sys.executable, "-m", "tbcore", "plugins", "--json"], capture_output=True, check=True
     )
@@ -49,32 +49,32 @@ def posted() -> list[str]:
 
 
 @pytest.mark.parametrize("sender", SENDERS)
-def test_p15_posts_of_other_sites_are_refused(server: Any, sender: str, posted: list[str]) -> None:
-    """59 and more of them: every address that takes POST, in every way a page can send one."""
+def test_p15_posts_of_other_sites_are_rejected(server: Any, sender: str, posted: list[str]) -> None:
+    """Every address that accepts POST, with every kind of request that a page can send."""
     headers = [line.format(port=server.port) for line in SENDERS[sender]]
     assert posted
     for path in (*posted, "/data/plugin/faulty/count", "/data/runs", "/"):
         for content_type, body in BODIES.items():
             kind = [f"Content-Type: {content_type}"] if content_type else []
             host = f"localhost:{server.port}"
-            answer = server.ask(path, *headers, *kind, method="POST", host=host, body=body)
-            assert answer.status == 403, (path, content_type, answer.text)
-            assert not [name for name in answer.headers if name.startswith("access-control")]
-    assert server.ask("/data/plugin/faulty/count").body == b"0"
+            response = server.request(path, *headers, *kind, method="POST", host=host, body=body)
+            assert response.status == 403, (path, content_type, response.text)
+            assert not [name for name in response.headers if name.startswith("access-control")]
+    assert server.request("/data/plugin/faulty/count").body == b"0"
 
 
 @pytest.mark.parametrize("sender", SENDERS)
-def test_p15_no_answer_is_granted_to_another_site(server: Any, sender: str) -> None:
-    """Neither to a request nor to the question before it; and browsers withhold what they get."""
+def test_p15_no_response_is_readable_for_another_site(server: Any, sender: str) -> None:
+    """Neither a request nor its preflight gets permission, so browsers withhold the response."""
     headers = [line.format(port=server.port) for line in SENDERS[sender]]
     for path in ("/data/runs", "/data/plugin/scalars/tags", "/static/tbcore/shell.js", "/x"):
-        answer = server.ask(path, *headers, "Access-Control-Request-Private-Network: true")
-        assert not [name for name in answer.headers if name.startswith("access-control")]
-        assert answer.headers["cross-origin-resource-policy"] == "same-origin"
+        response = server.request(path, *headers, "Access-Control-Request-Private-Network: true")
+        assert not [name for name in response.headers if name.startswith("access-control")]
+        assert response.headers["cross-origin-resource-policy"] == "same-origin"
         says_so = "Sec-Fetch-Site: cross-site" in headers or "Sec-Fetch-Site: same-site" in headers
         if says_so and "Sec-Fetch-Mode: navigate" not in headers:
-            assert answer.status == 403, path
+            assert response.status == 403, path
         question = ["Access-Control-Request-Method: POST"]
-        answer = server.ask(path, *headers, *question, method="OPTIONS")
-        assert answer.status == 403
-        assert not [name for name in answer.headers if name.startswith("access-control")]
+        response = server.request(path, *headers, *question, method="OPTIONS")
+        assert response.status == 403
+        assert not [name for name in response.headers if name.startswith("access-control")]
