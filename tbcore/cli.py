@@ -82,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _flush()
     new_threads = set(threading.enumerate()).difference(threads_before)
     if any(not thread.daemon for thread in new_threads):
-        # Python would wait for threads of plugins or their libraries that never end.
+        # Python would wait for all threads that plugins or their libraries left running.
         os._exit(status)
     return status
 
@@ -127,7 +127,7 @@ _TYPED_OPTIONS = "tbcore.typed_options"
 
 
 def _as_typed(context: click.Context, option: str) -> str:
-    """The option as it was typed, with `-` or with `_`; messages name it like this."""
+    """The option as it was typed, with `-` or with `_`, for use in messages."""
     spelling: str = context.meta.get(_TYPED_OPTIONS, {}).get(option, option)
     return spelling
 
@@ -497,9 +497,9 @@ def plugins(
         _print_json(listing)
         return 0
     if not any(m.plugin.off is None for m in mounted):
-        from tbcore.server.report import no_plugins
+        from tbcore.server.report import no_plugins_hint
 
-        click.echo(no_plugins())
+        click.echo(no_plugins_hint())
     for listed in listing:
         for line in _lines_of(listed, with_options=bool(names)):
             click.echo(line)
@@ -686,7 +686,7 @@ def _port(text: str | None) -> int | None:
 
 
 def _number(text: str, convert: Callable[[str], _Number], expected: str) -> _Number:
-    """The number that a text means; raises BadParameter if it is negative or not a number."""
+    """Converts a text to a number; raises BadParameter if it is negative or not a number."""
     with contextlib.suppress(ValueError):
         if (number := convert(text)) >= 0:
             return number

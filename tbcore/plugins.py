@@ -1,9 +1,9 @@
-"""Plugins: how they are found, imported and checked, and called so that an error stays isolated.
+"""Plugins: finds, imports, checks and calls them, and isolates their errors.
 
 `find` lists the sources of plugins, `load` imports each and calls its `plugin_info`, and `mount`
 calls `routes` for one server. `load` and `mount` return failed plugins along with the good ones;
-the reason is one line in `error`. An exception of a plugin never leaves this module, except Ctrl-C,
-or if `strict` is set.
+the reason is one line in `error`. They raise no exception of a plugin, unless `strict` is set or
+the exception is Ctrl-C.
 """
 
 from __future__ import annotations
@@ -170,7 +170,8 @@ class LoadedPlugin:
     """The folder of the plugin's package; None if the plugin is not on disk."""
     source: Source | None = field(default=None, repr=False)
     version: str = ""
-    """Part of the address of the plugin's files, which may change while a page is open; or ""."""
+    """Version of the plugin's files in their addresses, if they may change while a page is open;
+    else ""."""
     dev: bool = False
     """Whether the server runs with `--dev`, which shows tracebacks to the plugin's author."""
     strict: bool = False
@@ -194,10 +195,10 @@ class LoadedPlugin:
         return canonical_name(self.distribution.partition(" ")[0])
 
     def source_label(self, *, whole_path: bool) -> tuple[str, str]:
-        """Where the plugin comes from, as two texts.
+        """Where the plugin comes from, as a pair of strings.
 
-        Distribution and version of an installed plugin; for any other its path, or the last part
-        of it, and "".
+        For an installed plugin these are distribution and version; for any other its path, or the
+        last part of it, and "".
         """
         if self.source is None or self.source.is_installed:
             distribution, _, version = self.distribution.rpartition(" ")
@@ -205,7 +206,7 @@ class LoadedPlugin:
         return self.distribution if whole_path else Path(self.distribution).name, ""
 
     def redact_paths(self, line: str) -> str:
-        """The line as readers of the page may see it: only with `--dev` it keeps paths."""
+        """The line without folders of paths, which only `--dev` shows in the page."""
         return line if self.dev else without_paths(line)
 
     @property
