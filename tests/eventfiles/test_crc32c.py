@@ -1,4 +1,4 @@
-"""Checksums: known values, and the algebra behind checking many records at once."""
+"""Checksums: known values, and the algebra by which many records are verified at once."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ def test_known_values(data: bytes, masked: int) -> None:
 
 
 def test_length_checksum_is_that_of_eight_bytes() -> None:
+    """The expected bytes are from a file of another writer."""
     assert masked_length_crc(15).to_bytes(4, "little") == bytes.fromhex("6d532b09")
 
 
@@ -37,20 +38,20 @@ def test_unmask_inverts_the_mask() -> None:
 
 @given(st.lists(st.binary(max_size=300), min_size=1, max_size=5))
 def test_records_with_raw_checksums_have_raw_crc_zero(payloads: list[bytes]) -> None:
-    """What `find_damaged` builds on, for any payloads and for any single flipped bit."""
-    run = bytearray()
+    """For any payloads. After a single flipped bit it is not 0: `find_damaged` relies on both."""
+    records = bytearray()
     for payload in payloads:
         stored = np.array([masked_crc(payload)], np.uint32)
         raw = int(unmask(stored)[0]) ^ init_contribution(len(payload))
-        run += len(payload).to_bytes(8, "little") + raw_length_crc(len(payload)).to_bytes(
+        records += len(payload).to_bytes(8, "little") + raw_length_crc(len(payload)).to_bytes(
             4, "little"
         )
-        run += payload + raw.to_bytes(4, "little")
-    assert is_raw_zero(np.frombuffer(run, np.uint8))
-    for place in range(0, len(run), 7):
-        run[place] ^= 0x10
-        assert not is_raw_zero(np.frombuffer(run, np.uint8))
-        run[place] ^= 0x10
+        records += payload + raw.to_bytes(4, "little")
+    assert is_raw_zero(np.frombuffer(records, np.uint8))
+    for offset in range(0, len(records), 7):
+        records[offset] ^= 0x10
+        assert not is_raw_zero(np.frombuffer(records, np.uint8))
+        records[offset] ^= 0x10
 
 
 @pytest.mark.parametrize("length", [0, 1, 65535, 65536, 65537, 200_000])
@@ -60,8 +61,8 @@ def test_init_contribution_is_the_crc_of_zeros(length: int) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 2, 300, 4096])
-def test_tables_hold_what_the_functions_give(size: int) -> None:
-    """Of every length."""
+def test_tables_have_the_values_of_their_functions(size: int) -> None:
+    """For every length below their size."""
     tables = _tables(size)
     assert set(tables) == {raw_length_crc, masked_length_crc, init_contribution}
     for checksum, table in tables.items():

@@ -1,4 +1,4 @@
-"""The fast paths and plain protobuf decode every stream of events to the same rows."""
+"""All ways to decode an event file have the same result as protobuf alone, for any events."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ steps = st.integers(0, 300) | st.sampled_from([2**14, 2**31, 2**53, 2**56, 2**62
 
 @st.composite
 def summary_values(draw: st.DrawFn) -> Summary.Value:
-    """A value of any form, scalar or not."""
+    """A value in any of its forms, scalar or not."""
     value = Summary.Value(tag=draw(tags))
     form = draw(st.integers(0, 13))
     number = draw(floats)
@@ -95,6 +95,7 @@ def summary_values(draw: st.DrawFn) -> Summary.Value:
 
 @st.composite
 def events(draw: st.DrawFn) -> Event:
+    """An event of any kind, with up to three values."""
     event = Event(wall_time=draw(st.sampled_from([0.0, 1.5, 1.7e9])), step=draw(steps))
     form = draw(st.integers(0, 19))
     if form <= 15:
@@ -116,7 +117,7 @@ def events(draw: st.DrawFn) -> Event:
 
 @st.composite
 def regular_events(draw: st.DrawFn) -> Event:
-    """What trainers log step after step."""
+    """An event with one or two scalars, as trainers log it step after step."""
     event = Event(wall_time=1.7e9)
     for tag in draw(st.lists(st.sampled_from(["loss", "lr", "é"]), min_size=1, max_size=2)):
         value = event.summary.value.add(tag=tag)
@@ -159,19 +160,20 @@ def streams(draw: st.DrawFn) -> list[bytes]:
 
 
 def bits(number: Any) -> bytes:
-    """A number so that NaN equals NaN, and 0.0 does not equal -0.0."""
+    """The bytes of a float64, by which NaN equals NaN, and 0.0 does not equal -0.0."""
     number = float(number)
     return b"nan" if number != number else struct.pack("<d", number)
 
 
 class Collector:
-    """All that came out of a file, independent of how it was cut into batches."""
+    """Collects what was decoded of a file as rows, however it was cut into batches."""
 
     def __init__(self) -> None:
         self.rows: list[Any] = []
         self.metadata: dict[tuple[str, str, bool], FirstMetadata] = {}
 
-    def take(self, items: Iterator[DecodedItem]) -> None:
+    def add(self, items: Iterator[DecodedItem]) -> None:
+        """Adds the rows of items, and checks the invariants of their columns."""
         for item in items:
             if not isinstance(item, Batch):
                 self.rows.append(("control", *(map(str, item))))
@@ -179,7 +181,7 @@ class Collector:
             rows: list[Any] = []
             keys = [(c.tag, c.field, True) for c in item.scalars]
             keys += [(c.tag, c.field, False) for c in item.references]
-            assert len(set(keys)) == len(keys), "one column for a series"
+            assert len(set(keys)) == len(keys), "one column for each key"
             for key, column in zip(keys, [*item.scalars, *item.references], strict=True):
                 positions = np.asarray(column.position, np.int64)
                 assert (np.diff(positions) > 0).all()
@@ -195,9 +197,9 @@ class Collector:
                     rows.append((int(position), "scalar", *row))
             for reference in item.references:
                 columns = [np.asarray(c).tolist() for c in reference[3:]]
-                for position, step, wall_time, *place in zip(*columns, strict=True):
+                for position, step, wall_time, *location in zip(*columns, strict=True):
                     row = (reference.tag, reference.field, step, bits(wall_time))
-                    rows.append((position, "reference", *row, *place))
+                    rows.append((position, "reference", *row, *location))
             rows.extend((b.position, "bare", b.step, b.is_summary) for b in item.bare_events)
             self.rows.extend(sorted(rows, key=lambda row: row[:2]))
 
@@ -205,7 +207,7 @@ class Collector:
 def read_all(
     path: Path, *, blocks: bool, sizes: list[int] | None = None, tuning: Tuning = SMALL
 ) -> Collector:
-    """Read a file, growing to the sizes given one after the other."""
+    """Reads a copy of the file that grows to these sizes one after the other, then to its own."""
     content = path.read_bytes()
     growing = path.with_name(f"growing-{blocks}.tfevents")
     growing.write_bytes(b"")
@@ -218,26 +220,26 @@ def read_all(
             stream.write(content[:size])
         file.caught_up = False
         while not file.caught_up:
-            collector.take(file.read(200))
-        collector.rows.append(("all that there was at", size))
+            collector.add(file.read(200))
+        collector.rows.append(("file size", size))
     collector.rows.append(("problems", *file.problems))
     collector.rows.append(("consumed", file.offset))
     return collector
 
 
-def assert_equal_paths(path: Path, sizes: list[int], tuning: Tuning = SMALL) -> None:
-    """Whether it grows to the sizes one after the other, or is short and read ahead."""
+def assert_same_as_protobuf(path: Path, sizes: list[int], tuning: Tuning = SMALL) -> None:
+    """A file that grows to these sizes has the same rows, and so have small files of each size."""
     plain = read_all(path, blocks=False, sizes=sizes, tuning=tuning)
     assert_same([read_all(path, blocks=True, sizes=sizes, tuning=tuning)], [plain])
     content = path.read_bytes()
-    assert_equal_at_once(
+    assert_same_in_batches(
         path.parent, [content[:size] for size in [*sizes, len(content)]] * 2, tuning
     )
 
 
 @st.composite
 def references(draw: st.DrawFn) -> Event:
-    """What writers of pictures, histograms, texts and tensors log."""
+    """An event with an image, histogram, text or tensor, as writers log it."""
     event = Event(wall_time=draw(st.sampled_from([0.0, 1.7e9])), step=draw(steps))
     value = event.summary.value.add(tag=draw(tags))
     form = draw(st.sampled_from(["image", "histo", "strings", "numbers"]))
@@ -262,17 +264,17 @@ def references(draw: st.DrawFn) -> Event:
 
 @st.composite
 def altered(draw: st.DrawFn) -> bytes:
-    """A reference as a writer with a fault would log it, here and there."""
+    """The payload of a reference with up to two changes, as a writer with a bug might log it."""
     payload = bytearray(draw(references()).SerializeToString())
     for _ in range(draw(st.sampled_from([0, 0, 1, 2]))):
-        place = draw(st.integers(0, len(payload) - 1))
-        form = draw(st.sampled_from(["flip", "flip", "cut", "insert"]))
-        if form == "flip":
-            payload[place] ^= 1 << draw(st.integers(0, 7))
-        elif form == "cut":
-            del payload[place : place + draw(st.integers(1, 3))]
+        offset = draw(st.integers(0, len(payload) - 1))
+        change = draw(st.sampled_from(["flip", "flip", "cut", "insert"]))
+        if change == "flip":
+            payload[offset] ^= 1 << draw(st.integers(0, 7))
+        elif change == "cut":
+            del payload[offset : offset + draw(st.integers(1, 3))]
         else:
-            payload[place:place] = draw(st.binary(min_size=1, max_size=3))
+            payload[offset:offset] = draw(st.binary(min_size=1, max_size=3))
         if not payload:
             break
     return bytes(payload)
@@ -286,19 +288,19 @@ SETTINGS = settings(
 
 @SETTINGS
 @given(streams(), st.data(), st.sampled_from([150, 700, 1 << 22]))
-def test_same_rows_on_any_stream_and_growth(
+def test_same_rows_of_any_file_that_grows(
     tmp_path: Path,
     payloads: list[bytes],
     data: st.DataObject,
     buffer_bytes: int,
 ) -> None:
-    """Any events, read while the file grows by any pieces, through buffers of any size."""
+    """Whatever its events, the sizes it grows to, and the size of the buffer."""
     tuning = replace(SMALL, piece_bytes=buffer_bytes)
     content = b"".join(map(record_bytes, payloads))
     path = tmp_path / "a.tfevents"
     path.write_bytes(content)
     sizes = sorted(data.draw(st.lists(st.integers(0, len(content)), max_size=3)))
-    assert_equal_paths(path, sizes, tuning)
+    assert_same_as_protobuf(path, sizes, tuning)
 
 
 @SETTINGS
@@ -309,7 +311,7 @@ def test_same_rows_with_damage(
     data: st.DataObject,
     buffer_bytes: int,
 ) -> None:
-    """Bits flipped anywhere: the same records are left out, and none is invented."""
+    """Wherever bits were flipped: the same records are skipped, and all others are unchanged."""
     tuning = replace(SMALL, piece_bytes=buffer_bytes)
     content = bytearray(b"".join(map(record_bytes, payloads)))
     path = tmp_path / "a.tfevents"
@@ -318,14 +320,14 @@ def test_same_rows_with_damage(
     for _ in range(data.draw(st.integers(1, 3))):
         if content:
             edge = min(40, len(content))
-            place = data.draw(
+            offset = data.draw(
                 st.integers(0, len(content) - 1)
                 | st.integers(len(content) - edge, len(content) - 1)
             )
-            content[place] ^= 1 << data.draw(st.integers(0, 7))
+            content[offset] ^= 1 << data.draw(st.integers(0, 7))
     path.write_bytes(content)
     sizes = sorted(data.draw(st.lists(st.integers(0, len(content)), max_size=2)))
-    assert_equal_paths(path, sizes, tuning)
+    assert_same_as_protobuf(path, sizes, tuning)
     damaged = read_all(path, blocks=True, tuning=tuning)
     assert set(damaged.rows[:-3]) <= set(whole.rows[:-3])
 
@@ -335,13 +337,13 @@ def test_same_rows_with_damage(
     (30, True, False),
     (2, False, False),
 ])  # fmt: skip
-def test_pieces_are_larger_where_few_rows_of_a_tag_are_near_each_other(
+def test_pieces_grow_if_there_are_few_rows_for_each_tag(
     tmp_path: Path,
     num_tags: int,
     is_regular: bool,
     grows: bool,
 ) -> None:
-    """There is a cost to each tag of a piece; what comes in periods knows none."""
+    """Each tag of a piece has a fixed cost, except for row templates."""
     tuning = replace(SMALL, piece_bytes=12_000, min_rows_per_column=8, min_scalar_rows_to_grow=150)
     rng = np.random.default_rng(0)
     order = np.arange(2000) if is_regular else rng.permutation(2000)
@@ -352,7 +354,7 @@ def test_pieces_are_larger_where_few_rows_of_a_tag_are_near_each_other(
         payloads.append(event.SerializeToString())
     path = tmp_path / "a.tfevents"
     path.write_bytes(b"".join(map(record_bytes, payloads)))
-    assert_equal_paths(path, [], tuning)
+    assert_same_as_protobuf(path, [], tuning)
     decoder = Decoder(tuning=tuning)
     for _ in FileReader(str(path), 0, decoder).read():
         pass
@@ -360,8 +362,8 @@ def test_pieces_are_larger_where_few_rows_of_a_tag_are_near_each_other(
 
 
 @pytest.mark.parametrize("fast", [True, False])
-def test_every_bit_of_a_periodic_stream(tmp_path: Path, fast: bool) -> None:
-    """One flipped bit costs its record alone, or, in a length, the records from there on."""
+def test_every_flipped_bit_in_a_cycle_of_records(tmp_path: Path, fast: bool) -> None:
+    """Only its record is skipped, or, if it is in the header, all records from there on."""
     payloads = []
     for step in range(1, 13):
         for tag in ("loss", "lr"):
@@ -376,18 +378,18 @@ def test_every_bit_of_a_periodic_stream(tmp_path: Path, fast: bool) -> None:
     whole = read_all(path, blocks=fast).rows[:-3]
     assert len(whole) == 24
     victim = 9
-    for place in range(starts[victim], starts[victim + 1]):
+    for offset in range(starts[victim], starts[victim + 1]):
         for bit in range(8):
             flipped = bytearray(content)
-            flipped[place] ^= 1 << bit
+            flipped[offset] ^= 1 << bit
             path.write_bytes(flipped)
             rows = read_all(path, blocks=fast).rows[:-3]
-            in_header = place < starts[victim] + 12
+            in_header = offset < starts[victim] + 12
             assert rows == (whole[:victim] + ([] if in_header else whole[victim + 1 :]))
 
 
-def test_rows_longer_than_the_buffer(tmp_path: Path) -> None:
-    """A period whose row does not fit in a piece of the file stops nothing."""
+def test_cycles_longer_than_the_buffer(tmp_path: Path) -> None:
+    """All records are decoded if a row of the template does not fit into a piece of the file."""
     payloads = []
     for step in range(1, 100):
         for tag in ("a", "b", "c", "d", "e"):
@@ -401,22 +403,22 @@ def test_rows_longer_than_the_buffer(tmp_path: Path) -> None:
         assert len(read_all(path, blocks=True, tuning=tuning).rows) == 5 * 99 + 3
 
 
-BEYOND_ITS_SHAPE = b"\x2a\x0f\x0a\x0d\x0a\x03tag\x42\x06\x08\x07\x12\x02\x12\x01"
-"""A tensor with a dimension that claims a byte more than its shape has."""
+DIM_BEYOND_SHAPE = b"\x2a\x0f\x0a\x0d\x0a\x03tag\x42\x06\x08\x07\x12\x02\x12\x01"
+"""An event whose tensor has a dimension of one more byte than its shape has left."""
 
 
 @SETTINGS
 @given(st.lists(altered(), min_size=2, max_size=40))
-@example([BEYOND_ITS_SHAPE] * 2)
+@example([DIM_BEYOND_SHAPE] * 2)
 def test_same_references_of_any_bytes(tmp_path: Path, payloads: list[bytes]) -> None:
-    """Whatever a checksum vouches for: bytes that are no message are refused on both ways."""
+    """Payloads that are no valid message are rejected, even if their checksums are right."""
     path = tmp_path / "a.tfevents"
     path.write_bytes(b"".join(map(record_bytes, payloads)))
-    assert_equal_paths(path, [])
+    assert_same_as_protobuf(path, [])
 
 
-def test_references_as_written_have_heads() -> None:
-    """None of what writers log takes the long way."""
+def test_references_have_value_headers() -> None:
+    """What writers log is not decoded by protobuf."""
     image = Event(wall_time=1.5, step=300)
     image.summary.value.add(tag="a/picture").image.encoded_image_string = b"png" * 500
     histo = Event(wall_time=2.5)
@@ -443,10 +445,10 @@ def test_references_as_written_have_heads() -> None:
     assert not headers.metadata[[0, 2, 3]].any()
 
 
-def test_tags_of_references_are_told_apart_whatever_their_hashes(
+def test_different_tags_of_references_may_have_the_same_hash(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Bytes decide; tags that begin alike, or are longer than others, are others."""
+    """Tags are compared by their bytes, also if one is the beginning of another."""
     tags = ["a", "b", "ab", "a" * 7, "a" * 8, "a" * 9, "a" * 8 + "b", "é", "x" * 99, "x" * 98 + "y"]
     payloads = []
     for step in range(4):
@@ -457,30 +459,30 @@ def test_tags_of_references_are_told_apart_whatever_their_hashes(
             event.summary.value[0].histo.bucket.extend([1.0, 2.0])
             payloads.append(event.SerializeToString())
     content = b"".join(map(record_bytes, payloads))
-    assert_equal_files(tmp_path, [content])
+    assert_same_files(tmp_path, [content])
     monkeypatch.setattr(
         references_module, "_HASH_FACTORS", np.zeros_like(references_module._HASH_FACTORS)
     )
-    assert_equal_files(tmp_path, [content])
+    assert_same_files(tmp_path, [content])
 
 
-# ------------------------------------------------------------------------------- alike files
+# ------------------------------------------------------------------------------- similar files
 
 
 def collected(file: FileReader) -> Collector:
-    """All that a file gives, and what was wrong with it."""
+    """What was decoded of a file, with its problems and the time of its first event."""
     collector = Collector()
     while not file.caught_up:
-        collector.take(file.read())
+        collector.add(file.read())
     collector.rows.append(("problems", *file.problems))
     collector.rows.append(("consumed", file.offset))
-    begun = file.first_event_time
-    collector.rows.append(("begun", None if begun is None else bits(begun)))
+    first = file.first_event_time
+    collector.rows.append(("first event", None if first is None else bits(first)))
     return collector
 
 
-def tails(tmp_path: Path, contents: list[bytes], decoder: Decoder) -> list[FileReader]:
-    """Of files with these contents, as those of the runs of a logdir."""
+def write_files(tmp_path: Path, contents: list[bytes], decoder: Decoder) -> list[FileReader]:
+    """Writes a file for each of these contents; returns a reader for each."""
     found = []
     for number, content in enumerate(contents):
         path = tmp_path / f"{number}.tfevents"
@@ -492,7 +494,7 @@ def tails(tmp_path: Path, contents: list[bytes], decoder: Decoder) -> list[FileR
 def read_one_by_one(
     files: list[FileReader], small_files: SmallFileReader | None = None
 ) -> list[Collector]:
-    """Read files one after the other, each ahead of its turn if there is a small_files for it."""
+    """Reads files one after the other, each in a batch of its own if `small_files` is given."""
     found = []
     for file in files:
         if small_files is not None:
@@ -501,15 +503,16 @@ def read_one_by_one(
     return found
 
 
-def read_at_once(files: list[FileReader], tuning: Tuning) -> list[Collector]:
-    """Read all files ahead, as many as come at once, and then each in its turn."""
+def read_in_batches(files: list[FileReader], tuning: Tuning) -> list[Collector]:
+    """Reads all files ahead, in batches of the usual sizes, and then collects their rows."""
     small_files = SmallFileReader(tuning=tuning)
-    while fresh := [file for file in files if file.is_unread]:
-        small_files.preload(fresh)
+    while unread := [file for file in files if file.is_unread]:
+        small_files.preload(unread)
     return [collected(file) for file in files]
 
 
 def assert_same(fast: list[Collector], plain: list[Collector]) -> None:
+    """Both have the same rows, and the same first metadata of each column."""
     for one, other in zip(fast, plain, strict=True):
         assert one.rows == other.rows
         assert one.metadata.keys() == other.metadata.keys()
@@ -520,25 +523,25 @@ def assert_same(fast: list[Collector], plain: list[Collector]) -> None:
             )
 
 
-def assert_equal_files(tmp_path: Path, contents: list[bytes], tuning: Tuning = SMALL) -> None:
-    """Whether they are read ahead or not."""
+def assert_same_files(tmp_path: Path, contents: list[bytes], tuning: Tuning = SMALL) -> None:
+    """Files with these contents have the same rows, read one by one, preloaded or not."""
 
     def files(*, blocks: bool) -> list[FileReader]:
-        return tails(tmp_path, contents, Decoder(blocks=blocks, tuning=tuning))
+        return write_files(tmp_path, contents, Decoder(blocks=blocks, tuning=tuning))
 
     plain = read_one_by_one(files(blocks=False))
     assert_same(read_one_by_one(files(blocks=True)), plain)
     assert_same(read_one_by_one(files(blocks=True), SmallFileReader(tuning=tuning)), plain)
 
 
-def assert_equal_at_once(tmp_path: Path, contents: list[bytes], tuning: Tuning = SMALL) -> None:
-    """Also when many are read ahead together."""
-    plain = read_one_by_one(tails(tmp_path, contents, Decoder(blocks=False, tuning=tuning)))
-    fast = tails(tmp_path, contents, Decoder(tuning=tuning))
-    assert_same(read_at_once(fast, tuning), plain)
+def assert_same_in_batches(tmp_path: Path, contents: list[bytes], tuning: Tuning = SMALL) -> None:
+    """Files with these contents have the same rows if they are preloaded in batches."""
+    plain = read_one_by_one(write_files(tmp_path, contents, Decoder(blocks=False, tuning=tuning)))
+    fast = write_files(tmp_path, contents, Decoder(tuning=tuning))
+    assert_same(read_in_batches(fast, tuning), plain)
 
 
-def alike(
+def similar_run(
     seed: int,
     *,
     name: str = "",
@@ -548,7 +551,7 @@ def alike(
     tags: Sequence[str] = ("loss", "val", "lr", "é", "test"),
     steps: Sequence[int] = (0, 1, 2, 3, 127, 128, 300, 70_000),
 ) -> bytes:
-    """A run of a sweep; `name` is what is another in each."""
+    """The event file of a run of a sweep. `name` is logged at its beginning, if given."""
     rng = np.random.default_rng(seed)
     version = Event(wall_time=rng.random(), file_version="brain.Event:2")
     payloads = [version.SerializeToString()]
@@ -579,7 +582,7 @@ def alike(
 
 @pytest.fixture
 def templates_used(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Where the file_templates began that files were found to have."""
+    """Offsets of the files at which templates matched."""
     used: list[int] = []
 
     def items(
@@ -594,16 +597,16 @@ def templates_used(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 @pytest.mark.parametrize("form", [{}, {"as_tensor": True}, {"merged": True}, {"uneven": True}])
-def test_alike_files_from_the_third_on_are_compared_as_a_whole(
+def test_the_third_of_several_similar_files_matches_a_template(
     tmp_path: Path, templates_used: list[int], form: dict[str, bool]
 ) -> None:
-    """The first one tells nothing, and the second that there are such."""
-    assert_equal_files(tmp_path, [alike(seed, **form) for seed in range(5)])
+    """The template is learnt from the second one, which is as long as the first."""
+    assert_same_files(tmp_path, [similar_run(seed, **form) for seed in range(5)])
     assert templates_used == [0, 0, 0]
 
 
 def ends_of(content: bytes) -> list[int]:
-    """Where the records of a file end."""
+    """The offset after each record of a file."""
     ends, start = [], 0
     while start < len(content):
         start += int.from_bytes(content[start : start + 8], "little") + framing.FRAME_BYTES
@@ -612,72 +615,75 @@ def ends_of(content: bytes) -> list[int]:
 
 
 @pytest.mark.parametrize("form", [{}, {"as_tensor": True}, {"uneven": True}, {"name": "some"}])
-def test_runs_that_were_stopped_early_are_alike_too(
+def test_runs_that_were_stopped_early_match_a_template(
     tmp_path: Path, templates_used: list[int], form: dict[str, Any]
 ) -> None:
-    """Wherever they were, within a step too; but a few records are too few."""
-    whole = [alike(seed, **form) for seed in range(50)]
+    """Wherever they were stopped, also within a step. Files of a few records have no template."""
+    whole = [similar_run(seed, **form) for seed in range(50)]
     ends = ends_of(whole[0])
     early = [content[:end] for content, end in zip(whole[2:], ends, strict=False)]
-    assert_equal_files(tmp_path, [*whole[:2], *early])
+    assert_same_files(tmp_path, [*whole[:2], *early])
     assert len(templates_used) == len(early) - (17 if "name" in form else 15)
 
 
-def test_runs_that_went_on_longer_are_learnt_from_at_once(
-    tmp_path: Path, templates_used: list[int]
-) -> None:
-    """From the first of each length: what they begin with is known."""
-    ends = ends_of(alike(0))
+def test_longer_runs_are_learnt_from_at_once(tmp_path: Path, templates_used: list[int]) -> None:
+    """From the first file of each length, since its beginning is known."""
+    ends = ends_of(similar_run(0))
     lengths = [20, 20, 30, 30, 25, 40, 40, 35]
-    contents = [alike(seed)[: ends[length - 1]] for seed, length in enumerate(lengths)]
-    assert_equal_files(tmp_path, contents)
+    contents = [similar_run(seed)[: ends[length - 1]] for seed, length in enumerate(lengths)]
+    assert_same_files(tmp_path, contents)
     assert len(templates_used) == len([30, 25, 40, 35])
 
 
-def test_what_a_longer_file_begins_with_is_its_own(
-    tmp_path: Path, templates_used: list[int]
-) -> None:
-    """Not what one with other tags begins with; nor what another one was found to go on with."""
-    ends = ends_of(alike(0))
+def test_all_records_of_a_longer_file_must_match(tmp_path: Path, templates_used: list[int]) -> None:
+    """A file does not match if it has other tags, or if a known sequence precedes a histogram."""
+    ends = ends_of(similar_run(0))
     event = Event(wall_time=1.0, step=1)
     event.summary.value.add(tag="histogram").histo.num = 3
-    odd = alike(2)[: ends[20]] + record_bytes(event.SerializeToString())
+    with_histogram = similar_run(2)[: ends[20]] + record_bytes(event.SerializeToString())
     tags = ("loss", "val", "lR", "é", "test")
-    longer = [alike(seed, tags=tags)[: ends[29]] for seed in (3, 4, 5)]
-    contents = [alike(0)[: ends[19]], alike(1)[: ends[19]], odd, *longer, alike(6), alike(7)]
-    assert_equal_files(tmp_path, contents)
-    assert len(templates_used) == len([*longer[2:], alike(7)])
+    longer = [similar_run(seed, tags=tags)[: ends[29]] for seed in (3, 4, 5)]
+    contents = [
+        similar_run(0)[: ends[19]],
+        similar_run(1)[: ends[19]],
+        with_histogram,
+        *longer,
+        similar_run(6),
+        similar_run(7),
+    ]
+    assert_same_files(tmp_path, contents)
+    assert len(templates_used) == len([*longer[2:], similar_run(7)])
 
 
-def test_little_is_kept_of_files_that_are_alike(tmp_path: Path) -> None:
-    """However many lengths they have; and nothing large while there is nothing to read."""
+def test_the_cache_of_templates_is_bounded(tmp_path: Path) -> None:
+    """Whatever the number of file lengths. `release_buffers` empties it."""
     small_files = SmallFileReader(tuning=replace(SMALL, max_template_values=100))
 
-    def num_kept() -> int:
+    def num_cached_values() -> int:
         return sum(
             s.num_values for s in small_files._templates._templates.values() if s is not None
         )
 
     path = tmp_path / "a.tfevents"
-    for end in [*ends_of(alike(0))[20:], *ends_of(alike(0))[:20:-1]]:
+    for end in [*ends_of(similar_run(0))[20:], *ends_of(similar_run(0))[:20:-1]]:
         for seed in range(3):
-            path.write_bytes(alike(seed)[:end])
+            path.write_bytes(similar_run(seed)[:end])
             small_files.preload([FileReader(str(path), 0, Decoder(tuning=SMALL))])
-            assert num_kept() <= 100 + 40
-    assert num_kept()
+            assert num_cached_values() <= 100 + 40
+    assert num_cached_values()
     small_files.release_buffers()
-    assert not num_kept()
+    assert not num_cached_values()
 
 
-def test_files_that_only_have_equal_lengths_are_soon_learnt_from_no_more(
+def test_files_that_only_have_equal_lengths_use_up_the_learning_budget(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It takes as long as to read many of them."""
-    lessons: list[int] = []
+    """An attempt to learn takes as long as reading many of them."""
+    attempts: list[int] = []
     real = file_templates._learn_sequence
 
     def learn(buffer: bytearray, begin: int, size: int, *known: Any) -> Any:
-        lessons.append(size)
+        attempts.append(size)
         return real(buffer, begin, size, *known)
 
     monkeypatch.setattr(file_templates, "_learn_sequence", learn)
@@ -689,13 +695,13 @@ def test_files_that_only_have_equal_lengths_are_soon_learnt_from_no_more(
                 tag = f"tag{len(contents):03}"
                 event.summary.value.add(tag=tag, simple_value=event.step)
             contents.append(b"".join(record_bytes(e.SerializeToString()) for e in events))
-    assert_equal_files(tmp_path, contents)
-    assert len(lessons) <= 10
+    assert_same_files(tmp_path, contents)
+    assert len(attempts) <= 10
 
 
 @pytest.mark.parametrize("num_before", range(1, 8))
-def test_a_suffix_may_come_after_a_part_of_a_period(tmp_path: Path, num_before: int) -> None:
-    """One that was the last thing in the file before: nothing is left out."""
+def test_a_file_template_may_follow_a_part_of_a_cycle(tmp_path: Path, num_before: int) -> None:
+    """The cycle was the last one in the file before, so its row template is still in use."""
     cycles = []
     for step in range(1, 40):
         for tag in ("a", "b"):
@@ -703,30 +709,32 @@ def test_a_suffix_may_come_after_a_part_of_a_period(tmp_path: Path, num_before: 
             event.summary.value.add(tag=tag, simple_value=step)
             cycles.append(record_bytes(event.SerializeToString()))
     before = b"".join(cycles[:num_before])
-    files = [alike(0), alike(1), b"".join(cycles * 8), before + alike(2)]
-    assert_equal_files(tmp_path, files, replace(SMALL, min_round_records=16))
+    files = [similar_run(0), similar_run(1), b"".join(cycles * 8), before + similar_run(2)]
+    assert_same_files(tmp_path, files, replace(SMALL, min_round_records=16))
 
 
-def test_files_may_begin_in_different_ways(tmp_path: Path, templates_used: list[int]) -> None:
-    """With what was configured, say: from there on they are alike."""
+def test_the_first_records_of_similar_files_may_differ(
+    tmp_path: Path, templates_used: list[int]
+) -> None:
+    """For example by their hyperparameters; the template starts after them."""
     names = ["a", "bcd", "a longer name", "e", "fg"]
-    contents = [alike(i, name=name) for i, name in enumerate(names)]
-    assert_equal_files(tmp_path, contents)
-    # The version of the file and the name are before.
-    headers = [len(content) - len(alike(i)) for i, content in enumerate(contents)]
-    lengths = {begin - head for begin, head in zip(templates_used, headers[2:], strict=True)}
+    contents = [similar_run(i, name=name) for i, name in enumerate(names)]
+    assert_same_files(tmp_path, contents)
+    # Before the template are the record of the file version, of constant size, and the name.
+    name_bytes = [len(content) - len(similar_run(i)) for i, content in enumerate(contents)]
+    lengths = {start - size for start, size in zip(templates_used, name_bytes[2:], strict=True)}
     assert len(lengths) == 1
 
 
 @pytest.mark.parametrize("bits", [21, 28, 35, 56])
-def test_steps_of_files_that_are_alike_may_be_large(
+def test_steps_of_similar_files_may_be_large(
     tmp_path: Path, templates_used: list[int], bits: int
 ) -> None:
-    """Of as many bits as three, four, five and eight bytes hold, and of one more."""
+    """The largest steps whose varints have three, four, five and eight bytes, and the next ones."""
     end = 1 << bits
     for last in (end - 1, end):
-        contents = [alike(i, steps=(0, 1, 200, end // 2 - i, last)) for i in range(5)]
-        assert_equal_files(tmp_path, contents)
+        contents = [similar_run(i, steps=(0, 1, 200, end // 2 - i, last)) for i in range(5)]
+        assert_same_files(tmp_path, contents)
     assert templates_used
 
 
@@ -735,47 +743,49 @@ def test_steps_of_files_that_are_alike_may_be_large(
     {"tags": ("loss", "val", "é", "lr", "test")},
     {"steps": (0, 1, 2, 3, 128, 127, 300, 70_000)},
 ])  # fmt: skip
-def test_files_as_long_as_others_may_hold_other_records(
+def test_files_of_equal_length_may_have_different_records(
     tmp_path: Path, templates_used: list[int], form: dict[str, Any]
 ) -> None:
-    """All checksums are right: only the bytes tell."""
-    assert len(alike(3, **form)) == len(alike(3))
-    assert_equal_files(tmp_path, [*map(alike, range(3)), alike(3, **form)])
+    """All checksums are right, so only the comparison of bytes shows the difference."""
+    assert len(similar_run(3, **form)) == len(similar_run(3))
+    assert_same_files(tmp_path, [*map(similar_run, range(3)), similar_run(3, **form)])
     assert templates_used == [0]
 
 
-def test_every_byte_of_a_file_that_is_alike(tmp_path: Path, templates_used: list[int]) -> None:
-    """A flipped bit makes it another file, that is read in another way."""
-    known = [alike(0), alike(1)]
-    content = alike(2)
+def test_a_flipped_bit_in_any_byte_of_a_similar_file(
+    tmp_path: Path, templates_used: list[int]
+) -> None:
+    """The template does not match, and the file is read in another way."""
+    known = [similar_run(0), similar_run(1)]
+    content = similar_run(2)
     flipped = []
-    for place in range(len(content)):
+    for offset in range(len(content)):
         other = bytearray(content)
-        other[place] ^= 1 << place % 8
+        other[offset] ^= 1 << offset % 8
         flipped.append(bytes(other))
-    assert_equal_files(tmp_path, [*known, content, *flipped])
+    assert_same_files(tmp_path, [*known, content, *flipped])
     assert templates_used == [0]
-    assert_equal_at_once(tmp_path, [*known, content, *flipped])
+    assert_same_in_batches(tmp_path, [*known, content, *flipped])
 
 
 @settings(SETTINGS, max_examples=max(50, settings().max_examples // 2))
 @given(streams(), st.lists(events(), max_size=4), st.data())
-def test_same_rows_of_files_that_are_somewhat_alike(
+def test_same_rows_of_files_with_common_records(
     tmp_path: Path, payloads: list[bytes], others: list[Event], data: st.DataObject
 ) -> None:
-    """Whatever stands in them, and whatever stands before."""
-    same = b"".join(map(record_bytes, payloads))
+    """Whatever these records are, and whatever precedes them."""
+    common = b"".join(map(record_bytes, payloads))
     before = [record_bytes(event.SerializeToString()) for event in others]
-    contents = [same, same, same, *(head + same for head in before)]
+    contents = [common, common, common, *(first + common for first in before)]
     whole = bytearray(data.draw(st.sampled_from(contents)))
     if whole:
         whole[data.draw(st.integers(0, len(whole) - 1))] ^= 1 << data.draw(st.integers(0, 7))
     cut = data.draw(st.integers(0, len(whole)))
-    # Runs that were stopped early, and some that go on.
-    ends = ends_of(same)
+    # Runs that were stopped early, and one that continues.
+    ends = ends_of(common)
     numbers = data.draw(st.lists(st.sampled_from(ends), max_size=4)) if ends else []
-    early = [same[:end] for end in numbers]
-    longer = [same + head for head in before[:1]]
+    early = [common[:end] for end in numbers]
+    longer = [common + last for last in before[:1]]
     files = [*contents, *early, *longer, *longer, *early, bytes(whole), bytes(whole[:cut])]
-    assert_equal_files(tmp_path, files)
-    assert_equal_at_once(tmp_path, files)
+    assert_same_files(tmp_path, files)
+    assert_same_in_batches(tmp_path, files)

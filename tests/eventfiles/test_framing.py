@@ -1,4 +1,4 @@
-"""Framing: where records begin, which are damaged, and reading one again."""
+"""Framing: finding records, finding damage, and reading a single payload."""
 
 from __future__ import annotations
 
@@ -23,15 +23,17 @@ from tbcore.eventfiles.framing import (
 from tbcore.testing import record_bytes
 
 FILE_VERSION = bytes.fromhex("0f000000000000006d532b091a0d627261696e2e4576656e743a32fc985129")
-"""`brain.Event:2` as every writer begins its files."""
+"""A record with the file version `brain.Event:2`, as another implementation wrote it."""
 
 
 def buffer_of(*parts: bytes) -> tuple[bytearray, int]:
+    """A buffer with these bytes and 64 more, and the number of these bytes."""
     data = b"".join(parts)
     return bytearray(data + bytes(64)), len(data)
 
 
 def test_a_record_of_another_implementation() -> None:
+    """Both checksums are as another writer computed them."""
     buffer, size = buffer_of(FILE_VERSION)
     frames = find_frames(buffer, 0, size, 10)
     assert (frames.starts.tolist(), frames.lengths.tolist()) == ([0], [15])
@@ -45,7 +47,7 @@ def test_a_record_of_another_implementation() -> None:
 )
 @pytest.mark.parametrize("limit", [1, 3, 1000])
 def test_frames_of_any_lengths(sizes: list[int], limit: int) -> None:
-    """Short and long records, taken in rounds of any size."""
+    """Short and long records are found, whatever the limit of one call."""
     buffer, size = buffer_of(*(record_bytes(bytes([i % 251]) * n) for i, n in enumerate(sizes)))
     found: list[int] = []
     position = 0
@@ -59,7 +61,8 @@ def test_frames_of_any_lengths(sizes: list[int], limit: int) -> None:
     assert position == size
 
 
-def test_every_cut_of_a_record_waits() -> None:
+def test_a_record_that_is_cut_anywhere_is_incomplete() -> None:
+    """Its missing bytes may still be written."""
     whole = record_bytes(b"a" * 20)
     for cut in range(len(whole)):
         buffer, size = buffer_of(whole, whole[:cut])
@@ -68,12 +71,12 @@ def test_every_cut_of_a_record_waits() -> None:
 
 
 @pytest.mark.parametrize("length", [2**31, 2**32, 2**60, 2**64 - 1])
-def test_an_impossible_length_ends_the_file_though_its_checksum_is_right(length: int) -> None:
-    """A protobuf message has at most 2**31 - 1 bytes; nothing is allocated for a claim."""
+def test_an_impossible_length_is_damage_although_its_checksum_is_right(length: int) -> None:
+    """A protobuf message has at most 2**31 - 1 bytes."""
     header = struct.pack("<QI", length, masked_length_crc(length))
     buffer, size = buffer_of(record_bytes(b"x"), header, bytes(100))
     frames = find_frames(buffer, 0, size, 100)
-    assert (len(frames.starts), frames.stop) == (1, "limit"), "what is behind is another question"
+    assert (len(frames.starts), frames.stop) == (1, "limit"), "the next call finds out why"
     frames = find_frames(buffer, frames.end, size, 100)
     assert (len(frames.starts), frames.stop) == (0, "bad_length")
     assert length_at(buffer, len(record_bytes(b"x"))) is None
@@ -84,13 +87,13 @@ def test_an_impossible_length_ends_the_file_though_its_checksum_is_right(length:
     st.integers(1, 40),
     st.integers(1, 8),
 )
-def test_records_of_all_lengths_are_found(lengths: list[int], limit: int, few: int) -> None:
-    """Whichever come first: short ones are walked in another way, and long ones may look short."""
+def test_records_of_all_lengths_are_found(lengths: list[int], limit: int, num_probed: int) -> None:
+    """Wherever long records follow short ones, for which there is a faster walk."""
     buffer, size = buffer_of(*(record_bytes(bytes(length)) for length in lengths))
     found: list[int] = []
     at, stop = 0, "limit"
     while stop == "limit":
-        frames = find_frames(buffer, at, size, limit, num_probed=few)
+        frames = find_frames(buffer, at, size, limit, num_probed=num_probed)
         assert len(frames.starts) <= limit
         assert frames.starts.tolist()[:1] in ([], [at])
         found += frames.lengths.tolist()
@@ -99,19 +102,19 @@ def test_records_of_all_lengths_are_found(lengths: list[int], limit: int, few: i
 
 
 def mixed_records(seed: int, num: int, longest: int) -> bytes:
-    """Among them some that hold records, some that are long, and some that only seem to begin."""
+    """Short records. Some of them may contain a record, some may be long, some lengths damaged."""
     random = np.random.default_rng(seed)
-    share_long, share_odd = random.choice([0, 0, 0.001, 0.05], 2)
+    share_long, share_damaged = random.choice([0, 0, 0.001, 0.05], 2)
     parts = []
     for length in random.integers(0, longest, num).tolist():
         payload = bytes(length) if seed % 2 else random.bytes(length)
-        luck = random.random()
-        if luck < share_long:
+        kind = random.random()
+        if kind < share_long:
             payload = random.bytes(int(random.choice([256, 300, 65_536, 100_000])))
-        elif luck < 2 * share_long:
+        elif kind < 2 * share_long:
             payload = record_bytes(payload[:100])
         part = record_bytes(payload)
-        if random.random() < share_odd / 10:
+        if random.random() < share_damaged / 10:
             part = bytes([part[0] ^ 1]) + part[1:]
         parts.append(part)
     return b"".join(parts)
@@ -125,10 +128,10 @@ def mixed_records(seed: int, num: int, longest: int) -> bytes:
     st.integers(0, 40),
 )
 @settings(deadline=None)
-def test_many_records_are_found_as_one_after_the_other(
+def test_the_same_records_are_found_as_one_by_one(
     seed: int, num: int, longest: int, limit: int, cut: int
 ) -> None:
-    """After the first hundred, short ones are walked as such."""
+    """After a hundred short records, the faster walk for short records is used."""
     content = mixed_records(seed, num, longest)
     buffer, size = buffer_of(content)
     size = max(size - cut, 0)
@@ -151,18 +154,20 @@ def test_many_records_are_found_as_one_after_the_other(
     assert stop == ("bad_length" if is_damaged else "incomplete")
 
 
-def test_a_long_record_that_is_not_all_there_waits() -> None:
+def test_a_long_record_that_is_not_whole_is_incomplete() -> None:
+    """The longest possible record, of which the file has 100 bytes."""
     header = struct.pack("<QI", MAX_PAYLOAD_BYTES, masked_length_crc(MAX_PAYLOAD_BYTES))
     buffer, size = buffer_of(header, bytes(100))
     assert find_frames(buffer, 0, size, 100).stop == "incomplete"
 
 
-def test_damage_is_found_and_the_buffer_left_as_it_was() -> None:
+def test_damage_is_found_and_the_buffer_is_restored() -> None:
+    """Wrong payloads and wrong checksums."""
     frames_bytes = [record_bytes(bytes([i % 256]) * (i % 90)) for i in range(500)]
     buffer, size = buffer_of(*frames_bytes)
     frames = find_frames(buffer, 0, size, 1000)
     for i in (3, 77, 499):
-        buffer[int(frames.starts[i]) + 12] ^= 4  # of the payload, or of the checksum if it is empty
+        buffer[int(frames.starts[i]) + 12] ^= 4  # the payload, or the checksum if it is empty
     buffer[int(frames.starts[200]) + 12 + int(frames.lengths[200])] ^= 1
     before = bytes(buffer)
     assert find_damaged(buffer, frames).tolist() == [3, 77, 200, 499]
@@ -170,11 +175,13 @@ def test_damage_is_found_and_the_buffer_left_as_it_was() -> None:
 
 
 def read(path: Path, offset: int, payload: bytes) -> bytes:
+    """Reads the payload at `offset`, which is expected to be this one."""
     with PayloadFile(str(path)) as file:
         return file.payload(offset, len(payload), masked_crc(payload))
 
 
-def test_a_payload_is_what_was_logged_or_nothing(tmp_path: Path) -> None:
+def test_a_payload_that_is_not_what_was_logged_is_an_error(tmp_path: Path) -> None:
+    """The error states whether the file was overwritten or is damaged."""
     path = tmp_path / "a.tfevents"
     path.write_bytes(record_bytes(b"first") + record_bytes(b"second"))
     offset = len(record_bytes(b"first"))
@@ -189,8 +196,8 @@ def test_a_payload_is_what_was_logged_or_nothing(tmp_path: Path) -> None:
         read(path, offset, b"second")
 
 
-def test_payloads_of_a_file_that_is_gone_or_another(tmp_path: Path) -> None:
-    """A copy is as good as the original, since the bytes are compared with their checksum."""
+def test_payloads_of_a_file_that_was_replaced_or_deleted(tmp_path: Path) -> None:
+    """A longer copy is accepted, since only the bytes of the payload and its checksum matter."""
     path = tmp_path / "a.tfevents"
     path.write_bytes(record_bytes(b"first"))
     other = tmp_path / "b"

@@ -1,4 +1,4 @@
-"""Layouts and periods: what they take, and that what trainers write goes through them."""
+"""Layouts and cycles: which payloads have a layout, and that usual logs are decoded by them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tbcore.eventfiles import decoder as decode
+from tbcore.eventfiles import decoder as decoder_module
 from tbcore.eventfiles import layouts
 from tbcore.eventfiles.batch import Batch
 from tbcore.eventfiles.decoder import Decoder
@@ -90,12 +90,12 @@ def test_metadata_is_part_of_the_layout() -> None:
         event(simple())[:-1],
     ],
 )
-def test_anything_else_has_none(payload: bytes) -> None:
+def test_other_payloads_have_no_layout(payload: bytes) -> None:
     assert learn(payload) is None
 
 
 def test_two_values_in_one_value_have_no_layout() -> None:
-    """The last of a oneof counts, which only a parser knows."""
+    """Protobuf uses the last one. A layout is only learnt if there is a single one."""
     value = simple().SerializeToString() + tensor(np.float32(1), "").SerializeToString()
     summary = b"\x0a" + bytes([len(value)]) + value
     payload = b"\x09" + bytes(8) + b"\x10\x01\x2a" + bytes([len(summary)]) + summary
@@ -116,7 +116,7 @@ def test_two_values_in_one_value_have_no_layout() -> None:
         ([1, -1, 1, -1], 0),
     ],
 )
-def test_find_period(numbers: list[int], length: int) -> None:
+def test_find_cycle(numbers: list[int], length: int) -> None:
     assert find_cycle(np.array(numbers, np.int64)) == length
 
 
@@ -125,7 +125,7 @@ def test_find_period(numbers: list[int], length: int) -> None:
 
 @pytest.fixture
 def num_parsed(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
-    """How many events have gone through protobuf so far."""
+    """Returns the number of events that protobuf has parsed so far."""
     calls: list[int] = []
 
     class Counting:
@@ -134,11 +134,12 @@ def num_parsed(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
             calls.append(len(data))
             return Event.FromString(data)
 
-    monkeypatch.setattr(decode, "Event", Counting)
+    monkeypatch.setattr(decoder_module, "Event", Counting)
     return lambda: len(calls)
 
 
 def columns(path: Path, decoder: Decoder) -> dict[str, list[tuple[int, float]]]:
+    """Tag to the steps and values of all its scalars in the file."""
     found: dict[str, list[tuple[int, float]]] = {}
     file = FileReader(str(path), 0, decoder)
     while not file.caught_up:
@@ -152,6 +153,7 @@ def columns(path: Path, decoder: Decoder) -> dict[str, list[tuple[int, float]]]:
 
 
 def write(path: Path, num_steps: int, tags: list[str]) -> None:
+    """Writes a scalar for each of these tags at each step."""
     parts = [record_bytes(Event(wall_time=1.0, file_version="brain.Event:2").SerializeToString())]
     for step in range(num_steps):
         for i, tag in enumerate(tags):
@@ -164,26 +166,27 @@ MANY_TAGS = [f"t{i}" for i in range(90)]
 
 
 @pytest.mark.parametrize("tags", [["loss"], ["a", "b", "a", "a", "c"], MANY_TAGS])
-def test_regular_logs_do_not_go_through_protobuf(
+def test_regular_logs_are_not_parsed_by_protobuf(
     tmp_path: Path, num_parsed: Callable[[], int], tags: list[str]
 ) -> None:
-    """A few hundred records teach the cycle; a second run with the same tags needs few more."""
+    """The cycle is learnt from a few hundred records, and by a second run from far fewer."""
     decoder = Decoder()
     write(tmp_path / "1.tfevents", 1000, tags)
     write(tmp_path / "2.tfevents", 300, tags)
     found = columns(tmp_path / "1.tfevents", decoder)
     for tag in set(tags):
-        places = [i for i, t in enumerate(tags) if t == tag]
-        assert found[tag] == [(s, s + i / 8) for s in range(1000) for i in places]
+        indices = [i for i, t in enumerate(tags) if t == tag]
+        assert found[tag] == [(s, s + i / 8) for s in range(1000) for i in indices]
     first = num_parsed()
     assert first <= 10 * len(tags) + 100
     columns(tmp_path / "2.tfevents", decoder)
     assert num_parsed() - first <= 4 * len(tags) + 40
 
 
-def test_irregular_logs_do_not_go_through_protobuf(
+def test_irregular_logs_are_not_parsed_by_protobuf(
     tmp_path: Path, num_parsed: Callable[[], int]
 ) -> None:
+    """Scalars in random order have layouts, although there is no cycle."""
     rng = np.random.default_rng(3)
     parts = []
     for step in range(1, 3000):
@@ -196,10 +199,10 @@ def test_irregular_logs_do_not_go_through_protobuf(
     assert num_parsed() < len(parts) / 20
 
 
-def test_many_shapes_of_one_length_are_left_to_protobuf(
+def test_many_field_offsets_of_one_length_are_left_to_protobuf(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, num_parsed: Callable[[], int]
 ) -> None:
-    """The work is a small multiple of the records, whatever somebody made up to be slow."""
+    """The work is bounded by a small multiple of the records, even in a file made to be slow."""
     learnt: list[bytes] = []
     hashed: list[int] = []
     real_learn, real_hash = layouts.learn, layouts._LayoutGroup._hash
@@ -234,7 +237,7 @@ def test_many_shapes_of_one_length_are_left_to_protobuf(
 def test_many_tags_of_one_length_are_learnt_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, num_parsed: Callable[[], int]
 ) -> None:
-    """Each once."""
+    """Each layout is learnt only once."""
     learnt: list[bytes] = []
     real = layouts.learn
     monkeypatch.setattr(layouts, "learn", lambda payload: learnt.append(payload) or real(payload))
@@ -242,7 +245,7 @@ def test_many_tags_of_one_length_are_learnt_at_once(
     write(path, 40, [f"tag{i:04}" for i in range(500)])
     found = columns(path, Decoder())
     assert {len(rows) for rows in found.values()} == {40}
-    assert len(learnt) < 3 * 500 + 100  # steps have one byte, or none in the beginning
+    assert len(learnt) < 3 * 500 + 100  # the step 0 has no bytes, all others have one
     assert num_parsed() < 4 * 500
 
 
@@ -250,10 +253,10 @@ def test_many_tags_of_one_length_are_learnt_at_once(
     ("damaged_row", "num_steps"),
     [(0, 40), (1, 40), (2, 40), (39, 40), (0, 150), (1, 150), (2, 150), (70, 150), (149, 150)],
 )
-def test_damage_inside_a_block_costs_one_record(
+def test_damage_inside_a_block_affects_one_record(
     tmp_path: Path, damaged_row: int, num_steps: int
 ) -> None:
-    """Also in its first rows, where the block is given up after its checksums were looked at."""
+    """Even in its first rows: then there is no block, after checksums in it were overwritten."""
     decoder = Decoder()
     warm = tmp_path / "warm.tfevents"
     write(warm, 200, ["loss", "lr"])

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tbcore.eventfiles import decoder as decode
+from tbcore.eventfiles import decoder as decoder_module
 from tbcore.eventfiles.batch import Batch
 from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.layouts import learn
@@ -18,8 +18,8 @@ from tbcore.testing import EventFileWriter, record_bytes
 from tbcore.tuning import Tuning
 
 
-def test_a_period_that_is_not_taken_leaves_the_bytes_as_they_are() -> None:
-    """Its records are decoded in another way then, checksums included."""
+def test_a_row_template_that_matches_too_few_rows_leaves_the_buffer_unchanged() -> None:
+    """The records are then decoded in another way, which verifies their checksums again."""
     events = [Event(wall_time=1.5 + step, step=step) for step in range(1, 101)]
     for event in events:
         event.summary.value.add(tag="loss", simple_value=1.0)
@@ -28,17 +28,15 @@ def test_a_period_that_is_not_taken_leaves_the_bytes_as_they_are() -> None:
     assert layout is not None
     data = b"".join(map(record_bytes, payloads))
     buffer = bytearray(data + bytes(64))
-    period = RowTemplate([layout], Tuning())
-    assert period.count_rows(buffer, 0, len(data) + 64, min_rows=101) == 0, "others come behind"
+    template = RowTemplate([layout], Tuning())
+    assert template.count_rows(buffer, 0, len(data) + 64, min_rows=101) == 0, "other bytes follow"
     assert buffer[: len(data)] == data
-    assert period.count_rows(buffer, 0, len(data), min_rows=101) == 100
-    assert buffer[: len(data)] != data, "or there is nothing to be careful about"
+    assert template.count_rows(buffer, 0, len(data), min_rows=101) == 100
+    assert buffer[: len(data)] != data, "otherwise this test proves nothing"
 
 
-def test_records_are_not_walked_again_and_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Where scalars that come in turns are interrupted by something else every few steps."""
+def test_each_record_is_walked_about_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even if every few steps other records interrupt a cycle of scalars."""
     path = tmp_path / "a.tfevents"
     num_records = 1
     with EventFileWriter(path) as writer:
@@ -58,8 +56,8 @@ def test_records_are_not_walked_again_and_again(
         walked += len(frames.starts)
         return frames
 
-    real = decode.find_frames
-    monkeypatch.setattr(decode, "find_frames", find_frames)
+    real = decoder_module.find_frames
+    monkeypatch.setattr(decoder_module, "find_frames", find_frames)
     decoder = Decoder()
     for _ in range(3):
         file, num_rows = FileReader(str(path), 0, decoder), 0
