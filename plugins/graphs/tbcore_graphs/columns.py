@@ -64,7 +64,7 @@ class Columns:
     target: NDArray[np.int32]
     """E indices into `names`, ascending. Edges into one node are in the order of its inputs."""
     output: NDArray[np.int32]
-    """E indices of an output of `source`; UNKNOWN_OUTPUT where the input does not give a number."""
+    """E indices: which output of `source` the edge starts from; UNKNOWN_OUTPUT if not a number."""
     control: NDArray[np.bool_]
     """E: whether the edge is a control edge, which carries no tensor and only sets the order."""
     shape: NDArray[np.int32]
@@ -300,7 +300,7 @@ class _ColumnsBuilder:
 def _resolve_inputs(
     index: dict[str, int], inputs: Sequence[str]
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]:
-    """Three arrays: for each input the source node (-1 if missing), its output, is it control."""
+    """Three arrays, for each input: source node (-1 if missing), output, whether it is control."""
     # Nearly all inputs are a node's plain name. Only the others need `resolve_input`.
     source = np.fromiter((index.get(text, -1) for text in inputs), np.int32, len(inputs))
     output = np.zeros(len(inputs), np.int32)

@@ -416,9 +416,8 @@ class Graph:
     def _visible_entries(self, scope: int, positions: NDArray[np.int64]) -> NDArray[np.int64]:
         """The entry that represents each node as seen from a scope, given the nodes' positions.
 
-        For a node in the scope this is the child of the scope that contains the node, or is the
-        node. For any other node, it is such a child of the nearest enclosing scope that contains
-        the node.
+        Of the scope and the scopes around it, take the innermost one that contains the node. The
+        result is the child of that scope that contains the node, or is the node.
         """
         tree = self.tree
         found = np.full(len(positions), -1, np.int64)
@@ -438,7 +437,7 @@ class Graph:
         edges: NDArray[np.int64],
         limit: int | None = None,
     ) -> Json:
-        """Merges edges that have the same ends and are alike in `control`, and counts them.
+        """Merges edges with the same ends, data and control edges separately, and counts them.
 
         `near` and `far` are the ends of each of `edges`. With a limit, only the merged edges with
         the highest counts are returned.
