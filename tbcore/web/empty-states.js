@@ -1,6 +1,6 @@
 /**
- * The notices in place of a tab if there is nothing to draw: where tbcore searched, what it found,
- * and what to do. Loaded when they are first needed.
+ * The notices that replace a tab if there is nothing to draw. They list where tbcore searched, what
+ * it found, and what to do. Loaded when one is first needed.
  */
 
 import { html } from "htm/preact";

@@ -38,7 +38,8 @@ const COMPONENTS_CSS = new URL("./lib/components.css", import.meta.url);
  * @param {import("./state.js").Plugin & { module: string }} options.plugin
  * @param {HTMLElement} options.container  empty; the shadow root is attached to it
  * @param {number} options.attempt  0 for the first attempt; later ones load the module again
- * @param {(error: unknown) => void} options.onError  called at most once, after the tab was closed
+ * @param {(error: unknown) => void} options.onError  called at most once, with the error that
+ *   closed the tab
  * @param {(error: Error) => void} options.onUncaughtError  called for an error that the plugin did
  *   not catch; the tab stays open
  * @param {() => void} options.onReady  called when `render` has returned
@@ -184,7 +185,8 @@ async function rethrowWithLocation(error, moduleUrl) {
  */
 function reportToServer(plugin, error) {
   const isDev = plugin.traceback !== undefined;
-  const isLogged = error instanceof ServerError; // the server has already printed its own error
+  // The server has already printed its own errors.
+  const isLogged = error instanceof ServerError;
   if (!isDev || isLogged) return;
   const stack = (error instanceof Error && error.stack) || String(error);
   const body = JSON.stringify({ plugin: plugin.name, stack });
@@ -192,8 +194,8 @@ function reportToServer(plugin, error) {
 }
 
 /**
- * Prevents the browser from reporting uncaught rejections of plugins' requests that were aborted
- * because their tab closed, or that did not reach the server.
+ * Keeps the browser from logging two kinds of uncaught errors of plugins' requests: of requests
+ * that were aborted because their tab closed, and of those that did not reach the server.
  */
 export function suppressRequestErrors() {
   window.addEventListener("unhandledrejection", (event) => {

@@ -15,7 +15,7 @@ import { address, getJSON } from "./server.js";
 const STATES = /** @type {const} */ (["failed", "active", "inactive", "off"]);
 /** Time between two refreshes while the page is visible. */
 const REFRESH_INTERVAL_MS = 3000;
-/** Calls that are still running are listed after this time. */
+/** A call is listed under "Running now" once it has run for this long. */
 const SLOW_CALL_SECONDS = 1;
 
 /**
@@ -38,7 +38,7 @@ const SLOW_CALL_SECONDS = 1;
  * @property {unknown} value
  * @property {unknown} default
  * @property {string} help
- * @property {string} wanted  which values are valid, such as "an int, 1 or more"
+ * @property {string} wanted  the valid values in words, such as "an int, 1 or more"
  *
  * @typedef {object} PluginState  one entry of data/plugins
  * @property {string} name
@@ -46,9 +46,9 @@ const SLOW_CALL_SECONDS = 1;
  * @property {string} description
  * @property {string} distribution
  * @property {string} version
- * @property {number | null} api
+ * @property {number | null} api  the version of the plugin API that it needs; null if unknown
  * @property {"active" | "inactive" | "failed" | "off"} state
- * @property {string | null} reason
+ * @property {string | null} reason  the reason for the state, if there is one to show
  * @property {Option[]} options
  * @property {Timing[]} timings
  * @property {{ what: string, seconds: number }[]} running

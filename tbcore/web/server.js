@@ -2,7 +2,10 @@
  * Requests to the server. All URLs are relative to the page, so they also work under a path prefix.
  */
 
-/** An error response of the server. Its `message` is the first line of the response, or the status. */
+/**
+ * An error response of the server. Its `message` is the first line of a plain-text response, or
+ * else the status.
+ */
 export class ServerError extends Error {
   /**
    * @param {string} message  one line, for the user
@@ -17,7 +20,7 @@ export class ServerError extends Error {
   }
 
   /**
-   * Makes an error from a response, and reads the response's body.
+   * Returns the error for a response, whose body it reads.
    * @param {Response} response  with a status outside 200 to 299
    * @returns {Promise<ServerError>}
    */

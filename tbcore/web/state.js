@@ -1,9 +1,9 @@
 /**
- * The page's state, as signals: the server's data and the reader's choices. Most choices are also
+ * The page's state, as signals: the server's data and the user's choices. Most choices are also
  * kept in the page's address, so that a link restores them.
  *
- * The shell's components read these signals, and change them by the functions that `createState`
- * returns along with them. `sync.js` updates the server's data.
+ * The shell's components read these signals, and change them with the functions that `createState`
+ * returns beside them. `sync.js` updates the server's data.
  */
 
 import { batch, computed, effect, signal } from "@preact/signals-core";
@@ -53,7 +53,7 @@ const ADDRESS_DELAY_MS = 150;
 /** Colour of a run until one is computed for it. */
 const DEFAULT_COLOR = "#888888";
 
-/** Creates the state of a page. Called once per page, since it listens to the window. */
+/** Creates the state of the page. Call it only once: it adds listeners to the window. */
 export function createState() {
   // --- the server's data
   /** @type {Signal<Status | null>} */
@@ -76,7 +76,7 @@ export function createState() {
   /** @type {Signal<Generations>} */
   const generations = signal({ all: "", lists: "", of: () => "" });
 
-  // --- the reader's choices
+  // --- the user's choices
   /** Name of the open tab's plugin, PLUGINS_PAGE, or "" before a tab is open. */
   const tab = signal("");
   /** @type {Signal<Selection>} */
@@ -106,16 +106,22 @@ export function createState() {
   /** @type {Signal<Theme>} */
   const theme = signal(document.documentElement.dataset.theme === "dark" ? "dark" : "light");
 
-  // --- computed from both
+  // --- computed from the server's data and the user's choices
   const sortedRuns = computed(() => [...runs.value].sort(compareNames));
   const runFilter = computed(withPrevious(runFilterText));
   const tagFilter = computed(withPrevious(tagFilterText));
   /** Names of the checked runs. */
   const checked = computed(() => checkedRuns(selection.value, runs.value));
   const selectionText = computed(() => selectionToText(selection.value));
-  /** Text of the selection in the address; a key if the selection is too long and stored instead. */
+  /**
+   * The selection as it is written in the address: its text, or a key if the text is too long. The
+   * text is then stored in the browser under this key.
+   */
   const selectionInAddress = computed(() => addressText(selectionText.value));
-  /** Colours that the reader has chosen, by run or group. No plugin can have a name with a `#`. */
+  /**
+   * Colours that the user has chosen, by run or group. The `#` keeps this owner apart from plugins,
+   * whose names cannot contain one.
+   */
   const colorOverrides = openPreferences("#colors");
   const runColors = computed(() => assignColors(runs.value));
   /**
@@ -147,8 +153,8 @@ export function createState() {
     return new Map(entries.map(([run, group]) => [run, groupColors.get(group) ?? DEFAULT_COLOR]));
   });
   /**
-   * The checked runs that match the run filter, in natural order. While the reader has not checked
-   * any, this has all runs that match the filter, instead of the newest ones.
+   * The checked runs that match the run filter, in natural order. Until the user checks runs,
+   * these are all runs that match the filter, not only the newest.
    * @type {ReadonlySignal<readonly Run[]>}
    */
   const wantedRuns = computed(() => {
@@ -162,8 +168,8 @@ export function createState() {
       }));
   });
   /**
-   * The checked runs that match the run filter, in natural order. While the reader has not checked
-   * any, the newest runs are checked.
+   * The checked runs that match the run filter, in natural order. Until the user checks runs, the
+   * newest ones count as checked.
    * @type {ReadonlySignal<readonly Run[]>}
    */
   const shownRuns = computed(() => wantedRuns.value.filter(({ name }) => checked.value.has(name)));
@@ -257,7 +263,7 @@ export function createState() {
   };
 
   /**
-   * Returns a colour for each name: the reader's choice, or else one computed from all names.
+   * Returns a colour for each name: the user's choice, or else one computed from all names.
    * @param {readonly string[]} names
    */
   function assignColors(names) {
@@ -304,7 +310,7 @@ export function createState() {
     }
   }
 
-  /** Sets the reader's choices from the page's address. */
+  /** Sets the user's choices from the page's address. */
   function readAddress() {
     const { tab: name, values } = parseAddress(location.hash);
     const { runs: runsText, runFilter = "", tagFilter = "", group = "", ...pluginSettings } = values;
@@ -339,7 +345,7 @@ export function createState() {
     return hash === "" ? location.pathname + location.search : hash;
   }
 
-  /** Writes the address after each change of the reader's choices. */
+  /** Updates the page's address after each change of the user's choices. */
   function mirrorAddress() {
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     let timer;
@@ -354,7 +360,7 @@ export function createState() {
     });
   }
 
-  /** Applies the theme to the page, and follows the system's theme unless the reader chose one. */
+  /** Applies the theme to the page, and follows the system's theme unless the user chose one. */
   function mirrorTheme() {
     effect(() => {
       document.documentElement.dataset.theme = theme.value;
@@ -371,8 +377,8 @@ export function createState() {
 }
 
 /**
- * Returns a function that makes a filter from the signal's text. Each filter is made with the
- * previous one, which stays in effect while the text is not a valid regular expression.
+ * Returns a function that makes a filter from the signal's current text. It passes the previous
+ * filter to `makeFilter`, which uses it while the text is not a valid regular expression.
  * @param {ReadonlySignal<string>} text
  */
 function withPrevious(text) {

@@ -15,7 +15,10 @@ const HIDDEN_REFRESH_INTERVAL_MS = 10000;
 const RETRY_DELAY_MS = 3000;
 /** Minimum time between two requests for the details of all runs. */
 const DETAILS_INTERVAL_MS = 2000;
-/** The same minimum per run, for many runs: the response grows with their number. */
+/**
+ * If there are many runs, the minimum is this time multiplied by their number, because the response
+ * has an entry for each.
+ */
 const DETAILS_INTERVAL_MS_PER_RUN = 2;
 /**
  * Time between two updates of the page's clock; the ages of runs are shown in minutes. If any run
@@ -32,7 +35,7 @@ const CLOCK_INTERVAL_MS = 30000;
 export function keepInSync(state) {
   /** Generations of the data that the page has. */
   let loaded = { all: "", lists: "" };
-  /** Part of every generation, so that after `reload` everything counts as changed. */
+  /** Number of calls of `reload`. It is part of every generation, so each call changes them all. */
   let numManualReloads = 0;
   /** When the last refresh ended, on the clock of `performance.now()`, in milliseconds. */
   let lastRefresh = -Infinity;
@@ -101,11 +104,14 @@ export function keepInSync(state) {
     else if (state.status.value && generationsOf(state.status.value).all !== loaded.all) schedule();
   }
 
-  /** Fetches the lists of runs and plugins. @returns {Promise<[string[], import("./state.js").Frontends]>} */
+  /**
+   * Fetches the lists of runs and plugins.
+   * @returns {Promise<[string[], import("./state.js").Frontends]>}
+   */
   async function fetchLists() {
     const [runs, frontends] = await Promise.all([getJSON(address("data/runs")), getJSON(address("data/frontends"))]);
-    // With `--api legacy`, data/runs is an object with the runs as keys. JavaScript puts keys that
-    // are integers first, so the names are taken in their order from data/run_details.
+    // With `--api legacy`, data/runs is an object with the runs as keys. JavaScript moves integer
+    // keys to the front, so the names are read from data/run_details, which keeps their order.
     return [Array.isArray(runs) ? runs : (await getJSON(address("data/run_details"))).runs, frontends];
   }
 

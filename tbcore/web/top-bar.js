@@ -8,7 +8,7 @@ import { formatBytes, plural } from "./lib/format.js";
 import { Icon } from "./lib/icons.js";
 import { address } from "./server.js";
 
-/** Time for which the copy button confirms that the link was copied. */
+/** How long the copy button confirms that the link was copied. */
 const COPIED_NOTICE_MS = 2000;
 
 /**
@@ -85,7 +85,7 @@ export function TopBar({ state, showsRuns, onRuns, onInfo, onHelp, onReload, onR
 }
 
 /**
- * The tabs; those that do not fit are reached by scrolling.
+ * The tabs. If there is too little space for all, they scroll sideways.
  * @param {{ state: import("./state.js").State }} props
  */
 function Tabs({ state }) {

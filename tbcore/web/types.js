@@ -55,9 +55,9 @@
  * @property {(textOrUrl: string | URL) => Promise<void>} css  adds a style sheet to the plugin's
  *   shadow root: CSS text, or a URL relative to the module
  * @property {Readable<readonly Run[]>} runs  the runs to show, with their colours, in natural order
- * @property {Readable<readonly Run[]>} wantedRuns  the same runs; but while the reader has not
- *   checked any, all runs instead of the newest: for a tab that can show any number of runs
- * @property {Readable<Grouping | null>} groups  the members of `runs` by group; null if the reader
+ * @property {Readable<readonly Run[]>} wantedRuns  `runs` without the limit to the newest 100, which
+ *   applies until the user checks runs; for a tab that can show any number of runs
+ * @property {Readable<Grouping | null>} groups  the members of `runs` by group; null if the user
  *   has not grouped them
  * @property {Readable<string | null> & { set(name: string | null): void }} hoveredRun  name of the
  *   run under the pointer, in the run list or in a chart; highlight it, and set it when the pointer
@@ -66,10 +66,10 @@
  * @property {Readable<Filter> & { set(text: string): void }} tagFilter  which tags to show; see
  *   `tbcore/lib/filter-box.js`
  * @property {Settings} settings  the plugin's settings in the address: what the tab shows
- * @property {Settings} preferences  the plugin's settings in the browser: how the reader likes the
- *   tab, for all log directories
+ * @property {Settings} preferences  the plugin's settings in the browser: the user's preferences
+ *   for the tab, which apply to all log directories
  * @property {(keys: readonly Key[]) => void} keys  sets the tab's keyboard shortcuts, which the
- *   help dialog lists; replaces those set before
+ *   help dialog lists; a second call replaces the first
  * @property {Readable<Theme>} theme  "light" or "dark"
  * @property {Readable<Generations>} generations  the generations of the server's current data
  * @property {(callback: (generations: Generations) => void) => () => void} onReload  calls back

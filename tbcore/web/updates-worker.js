@@ -62,9 +62,11 @@
       if (status !== null) port.postMessage({ type: "status", status });
     }
     if (message.type === "retry") close();
+    // All messages but a pong reconnect at once, even if an attempt is already scheduled.
     if (source === null && (timer === undefined || message.type !== "pong")) open();
   }
 
+  /** Opens the stream. */
   function open() {
     clearTimeout(timer);
     source = new EventSource(url);
@@ -93,6 +95,7 @@
     timer = setTimeout(open, delay);
   }
 
+  /** Closes the stream, and cancels its timeout or the scheduled attempt. */
   function close() {
     source?.close();
     source = null;

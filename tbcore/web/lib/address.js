@@ -41,9 +41,9 @@ export function formatAddress({ tab, values }) {
 }
 
 /**
- * Characters that are escaped in lists of names; `~N` stands for the one at index N. They are the
- * escape character itself, the separators and markers of lists, and `%`, which older links used as
- * their escape character.
+ * Characters that are escaped in lists of names: the one at index N is written `~N`. They are the
+ * escape character itself, the separators and markers of lists, and `%`, which was the escape
+ * character of older links.
  */
 const ESCAPED_CHARS = "~,!;%";
 
@@ -61,8 +61,8 @@ export function unescapeName(text) {
 }
 
 /**
- * Percent-encodes only the characters that a URL fragment does not allow. `/`, `:`, `,` and the
- * like are allowed there and stay readable.
+ * Percent-encodes the separators `&` and `=`, and the characters that a URL fragment should not
+ * have. `/`, `:`, `,` and the like are allowed there and stay readable.
  * @param {string} text
  */
 function encode(text) {

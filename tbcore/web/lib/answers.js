@@ -1,7 +1,7 @@
 /**
  * Fetches and caches the server's responses for tags of runs. A response is fetched when its card
- * scrolls into view, a few at a time, and fetched again only after its run has changed. The old
- * value stays on screen until the new one arrives.
+ * scrolls into view, and again only after its run has changed. The old value stays on screen until
+ * the new one arrives. Only a few requests run at the same time.
  *
  *     const answers = new Answers(host, "numbers", (json) => json.map(readRow)); // once, in render
  *     const { value, error } = useAnswer(answers, { run, tag }, isNear); // in a component
@@ -60,8 +60,8 @@ export class Answers {
   }
 
   /**
-   * The up-to-date value; requested only if the run has changed since the last request. A response
-   * with an unchanged ETag is not parsed again.
+   * The up-to-date value. It is requested only if it is not cached, or if the run has changed
+   * since. A response with an unchanged ETag is not parsed again.
    * @param {Params} params
    * @param {AbortSignal} signal  cancels the request
    * @returns {Promise<T>} rejects with the server's error message
@@ -87,7 +87,7 @@ export class Answers {
   }
 
   /**
-   * Sends a request. Returns the cached response if the server's has the same ETag.
+   * Sends a request. Returns the cached response if the server's response has the same ETag.
    * @param {string} query
    * @param {Answer<T> | undefined} cached
    * @param {AbortSignal} signal
@@ -120,6 +120,7 @@ export class Answers {
 export function useAnswer(answers, params, isEnabled) {
   const query = queryOf(params);
   const [failed, setFailed] = useState({ query, error: "" });
+  // Setting this state only renders the component again: the value is read from the cache.
   const [, setValue] = useState(/** @type {T | undefined} */ (undefined));
   const load = async (/** @type {AbortSignal} */ signal) => {
     try {
@@ -136,8 +137,9 @@ export function useAnswer(answers, params, isEnabled) {
 }
 
 /**
- * Preact hook: sends a request now, and again after each change of the generation. A request in
- * flight is not cancelled for a newer generation: data that changes constantly would never arrive.
+ * Preact hook: sends a request now, and again after each change of the generation. A newer
+ * generation does not cancel a request in flight, or data that changes constantly would never
+ * arrive.
  * @param {((signal: AbortSignal) => Promise<void>) | null} send  null: no request. Must not reject.
  *   The signal is aborted when the component unmounts or `params` change
  * @param {readonly unknown[]} params  what the request depends on; the same number of items each

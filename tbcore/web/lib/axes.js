@@ -20,6 +20,7 @@ export const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Ne
 export const FONT_SIZE = 11;
 /** Minimum distance between ticks, in CSS pixels, by kind of axis. */
 const MIN_TICK_DISTANCE_PX = { step: 52, relative: 58, wall_time: 78, value: 26 };
+/** Height of a line of label text, in CSS pixels. */
 const LINE_HEIGHT = 13;
 
 /** Converts a value to an axis coordinate. @param {Axis} axis @param {number} value */
@@ -87,12 +88,13 @@ export function axisTicks(axis, length) {
  * @param {Axis} y
  * @param {(text: string) => number} measure  returns the width of a label in CSS pixels
  * @param {boolean} [hasNote]  reserves space for a line of text at the top
- * @param {Layout | null | false} [old]  a layout to reuse, except for the ticks of the x axis
+ * @param {Layout | null | false} [old]  a layout to reuse: only the ticks of the x axis are new
  * @returns {Layout}
  */
 export function layOut(width, height, x, y, measure, hasNote, old) {
   if (old) return { ...old, xTicks: axisTicks(x, old.width) };
   const top = hasNote ? 22 : 10;
+  // Labels of wall time have a second line, for the date.
   const inner = height - top - 9 - LINE_HEIGHT * (x.kind === "wall_time" ? 2 : 1);
   const yTicks = axisTicks(y, inner);
   const left = yTicks.reduce((widest, { label }) => Math.max(widest, Math.ceil(measure(label)) + 12), 40);

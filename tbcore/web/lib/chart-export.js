@@ -22,10 +22,12 @@ import { PathData, escapeXML, svgToPNG, tenth } from "./svg.js";
 
 // All lengths are in pixels of the SVG.
 const TITLE_HEIGHT = 26;
-const NAME_HEIGHT = 17;
-const NAME_WIDTH = 210;
+/** Size of an entry of the legend, which has as many columns as fit. */
+const LEGEND_ENTRY_HEIGHT = 17;
+const LEGEND_ENTRY_WIDTH = 210;
+/** Height of a line of a tick's label. */
 const LINE_HEIGHT = 13;
-/** Height of the x axis' title, and width of the y axis' rotated one. */
+/** Height of the x axis' title, and width of the y axis' title, which is rotated. */
 const AXIS_TITLE_SIZE = 18;
 const AXIS_TITLES = { step: "step", relative: "relative time", wall_time: "wall time", value: "value" };
 
@@ -45,6 +47,7 @@ export function chartSVG({ x, y, items, marks, ...frame }) {
     return path.data;
   };
 
+  // From back to front: bands, unsmoothed values, and lines.
   const lines = [];
   for (const { band, color, xs, columns } of items) {
     if (!band) continue;
@@ -82,9 +85,9 @@ export function chartSVG({ x, y, items, marks, ...frame }) {
  * @returns {string}
  */
 export function frameSVG({ label, width, height, layout, titles, note, colors }, inside, items, above = []) {
-  const columns = Math.max(1, Math.floor((width - 24) / NAME_WIDTH));
+  const numColumns = Math.max(1, Math.floor((width - 24) / LEGEND_ENTRY_WIDTH));
   const legendTop = TITLE_HEIGHT + height + AXIS_TITLE_SIZE;
-  const fullHeight = legendTop + Math.ceil(items.length / columns) * NAME_HEIGHT + 14;
+  const fullHeight = legendTop + Math.ceil(items.length / numColumns) * LEGEND_ENTRY_HEIGHT + 14;
   const fullWidth = width + AXIS_TITLE_SIZE;
   const svg = [
     `<svg xmlns="http://www.w3.org/2000/svg" width="${fullWidth}" height="${fullHeight}" viewBox="0 0 ${fullWidth} ${fullHeight}" font-family="${escapeXML(FONT)}" font-size="11">`,
@@ -118,8 +121,8 @@ export function frameSVG({ label, width, height, layout, titles, note, colors },
   if (note) svg.push(`<text x="${layout.width}" y="-7" text-anchor="end" fill="${colors.text}">${escapeXML(note)}</text>`);
   svg.push("</g>");
   items.forEach(({ name, color }, i) => {
-    const left = 12 + (i % columns) * NAME_WIDTH;
-    const top = legendTop + 14 + Math.floor(i / columns) * NAME_HEIGHT;
+    const left = 12 + (i % numColumns) * LEGEND_ENTRY_WIDTH;
+    const top = legendTop + 14 + Math.floor(i / numColumns) * LEGEND_ENTRY_HEIGHT;
     const short = name.length > 32 ? `…${name.slice(-31)}` : name;
     svg.push(`<circle cx="${left + 4}" cy="${top - 4}" r="4" fill="${escapeXML(color)}"/>`);
     svg.push(`<text x="${left + 14}" y="${top}" fill="${colors.text}"><title>${escapeXML(name)}</title>${escapeXML(short)}</text>`);
@@ -138,7 +141,7 @@ export function chartPNG(picture, scale) {
   return svgToPNG(chartSVG(picture), scale);
 }
 
-/** @param {import("./chart-types.js").Axis} axis */
+/** The title of an axis. @param {import("./chart-types.js").Axis} axis */
 function titleOf({ kind, log }) {
   return log ? `${AXIS_TITLES[kind]} (log scale)` : AXIS_TITLES[kind];
 }

@@ -24,7 +24,8 @@ export class ChartPin {
   #left = 0;
   #x = NaN;
   /**
-   * Whether x can be typed: a step can, a time cannot, because it is not shown as a plain number.
+   * Whether x can be typed. A step can be typed; a time cannot, because it is not shown as a plain
+   * number.
    */
   #isEditable = false;
 
@@ -53,7 +54,9 @@ export class ChartPin {
     close.addEventListener("click", target.remove);
 
     /**
-     * The current drag: where it began, and the distance from there to the pin's line. CSS pixels.
+     * The current drag, in CSS pixels: `from` is where it began, and `offset` the distance from
+     * there to the pin's line. `isGrip`: whether it began at the handle, where a click edits the
+     * step.
      * @type {{ from: number, offset: number, isGrip: boolean, moved: boolean } | null}
      */
     let drag = null;
@@ -126,6 +129,7 @@ export class ChartPin {
     if (text === undefined) input.select();
   }
 
+  /** Shows the handle again. */
   #endEdit() {
     this.#input.hidden = true;
     this.#handle.hidden = false;

@@ -10,6 +10,7 @@ import { cell, readOutNodes, span, Tooltip } from "./tooltip.js";
 
 /** @typedef {import("./line-chart.js").Hit} Hit */
 
+/** Maximum number of points listed, of lines and bands together. */
 const MAX_ROWS = 8;
 
 /** The tooltip of one chart. */
@@ -80,7 +81,7 @@ function nodesOf(hits, xAxis, hint) {
   ];
 }
 
-/** @param {string} text */
+/** A paragraph with a text. @param {string} text */
 function paragraph(text) {
   const element = document.createElement("p");
   element.textContent = text;
@@ -99,7 +100,8 @@ function spokenOf(hit, xAxis) {
 }
 
 /**
- * A note on a point of a band: its x, what low and high are, and how many runs the mean includes.
+ * A note on a point of a band: its x, the meaning of low and high, and the number of runs in the
+ * mean.
  * @param {Hit} hit
  * @param {import("./chart-types.js").XAxis} xAxis
  * @param {boolean} [isOneOfMany]  whether to name the group
@@ -110,7 +112,7 @@ function bandNote({ name, band, index }, xAxis, isOneOfMany = false) {
   const at = xAxis === "step" ? `step ${formatStep(x)}` : xAxis === "relative" ? formatDuration(x) : formatTime(x);
   const { count, numRuns = count[index], nonfinite } = band;
   const numNonFinite = nonfinite?.[index] ?? 0;
-  // Runs that start later, or ended earlier.
+  // Runs that begin after this x or end before it.
   const numWithoutPoint = numRuns - count[index] - numNonFinite;
   const why = `${numNonFinite > 0 ? `, ${numNonFinite} not finite` : ""}${numWithoutPoint > 0 ? `, ${numWithoutPoint} without points here` : ""}`;
   const mean = isOneOfMany ? `${name}: mean` : "mean";
@@ -119,7 +121,7 @@ function bandNote({ name, band, index }, xAxis, isOneOfMany = false) {
 }
 
 /**
- * How many of the group's runs are in the mean: `5`, or `3 of 5` if some are missing.
+ * The number of runs in the mean, as text: `5`, or `3 of 5` if the group has more runs.
  * @param {import("./chart-types.js").Band} band
  * @param {number} index
  */
@@ -177,7 +179,8 @@ function bandTexts({ band, index }) {
 }
 
 /**
- * The sort key of rows: they are in the order of the lines on screen, top down.
+ * The sort key of rows, which are in the order of their points on screen, from the top. Points that
+ * cannot be drawn are last.
  * @param {Hit} hit
  */
 function topOf(hit) {

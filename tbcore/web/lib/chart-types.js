@@ -27,11 +27,11 @@ export {};
  * @property {number} [startTime]  zero of relative time, seconds since the epoch; defaults to the
  *   time of the first row
  * @property {readonly number[]} [dash]  pixels on, pixels off
- * @property {Columns} [overview]  rows of the whole series, if the line's own rows are only those
- *   of a view: the full range of the x axis includes them
+ * @property {Columns} [overview]  rows of the whole series, needed if the line's own rows are only
+ *   those of a view: they determine the full range of the x axis
  * @property {string} [key]  distinguishes lines with the same name
- * @property {boolean} [faint]  draws the line thin, behind all others, and ignores it for the range
- *   of the axes. If the line is smoothed, only the smoothed values are drawn
+ * @property {boolean} [faint]  draws the line thin and behind all others, and excludes it from the
+ *   range of the axes. If the line is smoothed, only its smoothed values are drawn
  * @typedef {Columns & LineOptions} Line
  *
  * @typedef {object} Band  the mean of a group of runs, and their spread
@@ -48,7 +48,7 @@ export {};
  * @property {[low: Float64Array, high: Float64Array][]} [inner]  narrower bands, drawn over this
  *   one
  * @property {string} [label]  what low and high are, such as "min and max"
- * @property {Float64Array} [overview]  x of the whole band, if `x` is only that of a view
+ * @property {Float64Array} [overview]  x of the whole band, needed if `x` is only that of a view
  * @property {readonly number[]} [dash]  dash of the mean: pixels on, pixels off
  * @property {string} [key]  distinguishes bands with the same name
  *
@@ -63,8 +63,8 @@ export {};
  * @property {XAxis} xAxis  default "step"
  * @property {Scale} xScale  default "linear"; ignored for wall time, which is always linear
  * @property {Scale} yScale  default "linear"
- * @property {boolean} clip  ignores outliers for the y range, and marks where lines are cut off;
- *   default false
+ * @property {boolean} clip  excludes outliers from the range of the y axis, and marks where lines
+ *   are cut off; default false
  *
  * @typedef {object} Callbacks
  * @property {string} label  what the chart shows; its accessible name
@@ -93,14 +93,15 @@ export {};
  * @property {Float64Array} xs
  * @property {Float64Array} ys  drawn opaque
  * @property {Float64Array | null} raw  unsmoothed values, drawn faint; null if not drawn
- * @property {Float64Array[]} columns  all columns that are drawn
+ * @property {Float64Array[]} columns  all columns that are drawn: `ys` and `raw` of a line; of a
+ *   band the mean, then low and high of the band and of each inner band
  * @property {Segment[]} segments
  * @property {Range | null} ends  smallest and largest x of these rows
  * @property {Range | null} xExtent  smallest and largest x of the whole series
  * @property {Range | null} yExtent
  * @property {{ index: number, markAt: number }[]} nonFinite  as `nonFinitePoints` returns them
  *
- * @typedef {object} Hit  a point under the pointer, or the one selected by keyboard
+ * @typedef {object} Hit  a point under the pointer, or the point selected with the keys
  * @property {Line} [line]
  * @property {Band} [band]  set in place of `line` for a point of a band
  * @property {string} name
@@ -125,21 +126,22 @@ export {};
  * @property {Tick[]} xTicks
  * @property {Tick[]} yTicks
  *
- * @typedef {object} Pointed  the pointer's position inside the plot, CSS pixels
+ * @typedef {object} PointerPosition  the pointer's position inside the plot, CSS pixels
  * @property {number} left
  * @property {number} top
- * @property {boolean} [isTouch]  whether it is a finger, whose tap does not pin
+ * @property {boolean} [isTouch]  whether the pointer is a finger; tapping does not pin
  *
  * @typedef {object} GestureTarget  what gestures control
  * @property {() => Range | null} range  returns the visible range of the x axis; null if there is
  *   none
  * @property {(range: Range | null, settled: boolean) => void} show  sets the visible range, null
  *   for the full range; `settled` is true at the end of a gesture
- * @property {(point: Pointed | null) => void} point  called when the pointer moves; null when it
- *   leaves
+ * @property {(point: PointerPosition | null) => void} point  called when the pointer moves; null
+ *   when it leaves
  * @property {(point: { left: number, top: number }) => void} [click]  called after a single click,
  *   with CSS pixels inside the plot
- * @property {(event: KeyboardEvent) => boolean} key  handles any other key; returns whether it did
+ * @property {(event: KeyboardEvent) => boolean} key  called for any other key; returns whether it
+ *   handled the key
  *
  * @typedef {object} Picture  everything that an exported picture shows
  * @property {string} label  the title

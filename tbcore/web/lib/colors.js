@@ -30,9 +30,10 @@ const BASE = [
 ];
 
 /**
- * Offset of lightness and factor of chroma for each tier of colours: the base colours, then darker
- * ones, then paler ones. The numbers maximize the smallest distance between any two colours.
- * Lighter tiers are excluded because they would look like text in the dark theme.
+ * For each tier of colours, the offset of lightness and the factor of chroma. The tiers are the
+ * base colours, then darker ones, then paler ones. The numbers maximize the smallest distance
+ * between any two colours. Lighter tiers are excluded because they would look like text in the dark
+ * theme.
  */
 const TIERS = {
   light: [[0, 1], [-0.11, 0.85], [-0.04, 0.45]],
@@ -41,11 +42,14 @@ const TIERS = {
 /** Darker colours would be hard to see in the dark theme. */
 const MIN_DARK_LIGHTNESS = 0.48;
 
-/** Numbers of slots (colours) in use: all slots of a stage are used before any of the next one. */
+/**
+ * Numbers of slots in each stage. A slot is a colour: slot i is the base colour i % 8 in the tier
+ * floor(i / 8). A stage has the first slots, which are all used before any slot after them.
+ */
 const STAGES = [7, 8, 16, 24];
 const NUM_SLOTS = STAGES[STAGES.length - 1];
 
-/** Number of preceding names whose colours a new colour should differ from. */
+/** A new colour should differ from the colours of this many preceding names. */
 const NUM_NEIGHBOURS = 8;
 
 /**
@@ -96,9 +100,9 @@ function slotColor(slot, theme) {
 }
 
 /**
- * The preferred slot if it is unused. Otherwise the slot that differs most from the neighbours,
- * among the unused slots of the first stage that has any. If all are used, among those used at most
- * once more than the least used one.
+ * Chooses a slot for a name: the preferred slot if it is unused, or else the candidate that differs
+ * most from the neighbours. The candidates are the unused slots of the first stage that has any. If
+ * all slots are used, they are those used at most once more than the least used one.
  * @param {number} preferred
  * @param {Uint32Array} numUses  number of names that have each slot
  * @param {readonly number[]} neighbours  slots of the preceding names

@@ -11,7 +11,7 @@ export const MAX_PATTERN_LENGTH = 500;
  * The module for regular expressions. Most filters are plain words, so it is loaded only when
  * needed.
  */
-const patterns = signal(/** @type {typeof import("./pattern.js") | null} */ (null));
+const patternModule = signal(/** @type {typeof import("./pattern.js") | null} */ (null));
 
 /**
  * @typedef {object} Filter
@@ -26,36 +26,39 @@ const matchNone = () => false;
 
 /**
  * Makes a filter. The text is a regular expression that may match anywhere in a name, ignoring
- * case. An empty text matches everything. An invalid text matches what the last filter did, so that
- * the page does not change while the user is still typing.
+ * case. An empty text matches everything. If the text is invalid, the new filter matches the same
+ * names as `last`, so that the page does not change while the user is still typing.
  *
- * The first regular expression has to load a module. Until it is loaded, the filter matches what
- * the last one did, or nothing if there is none. Call this inside a computed signal, which then
- * computes the filter again.
+ * The first regular expression starts loading a module. Until it is loaded, the filter matches the
+ * same names as `last`, or nothing without `last`. Call this function inside a computed signal,
+ * which is then computed again.
  * @param {string} text
- * @param {Filter} [last]  the filter to replace; without it, an invalid text matches everything
+ * @param {Filter} [last]  the filter that this one replaces; without it, an invalid text matches
+ *   everything
  * @returns {Filter}
  */
 export function makeFilter(text, last) {
   const matchesLast = last && last.matches !== matchNone ? last.matches : matchAll;
   if (text === "") return { text, error: null, matches: matchAll };
-  if (text.length > MAX_PATTERN_LENGTH) return { text, error: `longer than ${MAX_PATTERN_LENGTH} characters`, matches: matchesLast };
+  if (text.length > MAX_PATTERN_LENGTH) {
+    return { text, error: `longer than ${MAX_PATTERN_LENGTH} characters`, matches: matchesLast };
+  }
   if (!/[\\^$.*+?()[\]{}|]/.test(text)) {
     const needle = text.toLowerCase();
     return { text, error: null, matches: (name) => name.toLowerCase().includes(needle) };
   }
-  if (!patterns.value) {
+  if (!patternModule.value) {
     loadPatterns();
     return { text, error: null, matches: last?.matches ?? matchNone };
   }
   try {
-    return { text, error: null, matches: patterns.value.compilePattern(text) };
+    return { text, error: null, matches: patternModule.value.compilePattern(text) };
   } catch (error) {
     return { text, error: error instanceof Error ? error.message : String(error), matches: matchesLast };
   }
 }
 
-/** Loads the module for regular expressions, which filters made from then on can use. */
+/** Loads the module for regular expressions. Filters that are made afterwards can use it. */
 export async function loadPatterns() {
-  patterns.value = await import("./pattern.js");
+  patternModule.value = await import("./pattern.js");
 }

@@ -6,10 +6,10 @@
 const INTEGER_FORMAT = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
 
 /**
- * A value with at most six significant digits, no trailing zeros, and an exponent only for very
- * large or very small numbers. Digits before the decimal point are never rounded.
+ * A value with at most six significant digits and no trailing zeros. Numbers below 0.0001 and from
+ * 1e9 on have an exponent; for others, all digits before the decimal point are kept.
  * @param {number} value
- * @param {number} [digits]  significant digits
+ * @param {number} [digits]  maximum number of significant digits
  * @returns {string} for example `0.0625`, `1.234e-7`, `NaN`, `∞`
  */
 export function formatValue(value, digits = 6) {
@@ -61,21 +61,21 @@ export function formatTicks(ticks, spacing) {
 }
 
 /**
- * The unit of axis labels: thousands, millions and so on, if it makes them shorter.
+ * The unit of axis labels: thousands, millions and so on where that is shorter, or else 1.
  * @param {number} largest  largest absolute value of the ticks
  * @param {number} spacing  distance between ticks
  * @returns {[divisor: number, unit: string]}
  */
 function unitFor(largest, spacing) {
   for (const [divisor, unit] of UNITS) {
-    // "1.0002M" is not shorter than "1000200", and "500" is clearer than "0.5k"; but "1000G" is
-    // "1.000T".
+    // Larger units than k may have up to three decimals: 1000G becomes 1.000T. But 1.0002M is not
+    // shorter than 1000200, and 1500 is clearer than 1.5k.
     if (largest >= divisor && decimalsOf(spacing / divisor) <= (divisor > 1e3 ? 3 : 0)) return [divisor, unit];
   }
   return [1, ""];
 }
 
-/** @type {[number, string][]} */
+/** Units of axis labels, largest first. @type {[divisor: number, unit: string][]} */
 const UNITS = [
   [1e12, "T"],
   [1e9, "G"],
@@ -152,7 +152,7 @@ export function formatTime(wallTime) {
   return `${formatDate(date)} ${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
 }
 
-/** @param {Date} date */
+/** A date as `2020-03-01`. @param {Date} date */
 function formatDate(date) {
   return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
 }

@@ -4,11 +4,12 @@
  * pointer.
  */
 
+/** Time that draw calls may take in one frame; at 60 Hz a frame has 16.7 ms. */
 const FRAME_BUDGET_MS = 12;
 
 /**
- * @typedef {() => number | void} Draw  may return the milliseconds that the browser needs later, to
- *   paint
+ * @typedef {() => number | void} Draw  may return how many milliseconds the browser will need
+ *   afterwards to paint what was drawn; they count towards the budget
  */
 
 /** @type {Set<Draw>} */
@@ -33,6 +34,7 @@ export function drawNever(draw) {
   queue.delete(draw);
 }
 
+/** Runs draw calls until the budget is used up. */
 function drawFrame() {
   let deadline = performance.now() + FRAME_BUDGET_MS;
   try {
@@ -42,7 +44,7 @@ function drawFrame() {
       if (performance.now() > deadline) break;
     }
   } finally {
-    // Also if a draw call throws, or the rest of the queue would never be drawn.
+    // Request the next frame even if a draw call throws, so that the rest of the queue is drawn.
     frame = queue.size > 0 ? requestAnimationFrame(drawFrame) : 0;
   }
 }

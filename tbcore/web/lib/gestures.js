@@ -16,10 +16,14 @@
 
 /** A shorter drag counts as a click. */
 const MIN_DRAG_PX = 5;
-/** A second click within this time makes a double click. */
+/** A click is reported only after this time, because it may be the first of a double click. */
 const DOUBLE_CLICK_MS = 250;
-/** A wheel gesture ends when the wheel has not moved for this long. */
+/** A zoom by wheel is settled when the wheel has not moved for this long. */
 const WHEEL_END_MS = 160;
+/** Positions this far outside the plot count as inside, so that its edges are easy to select. */
+const EDGE_TOLERANCE_PX = 6;
+/** Turning the wheel by this much scales the visible range by a factor of e. */
+const WHEEL_PX_PER_E_FOLD = 240;
 
 /**
  * Adds the gestures to a chart.
@@ -45,13 +49,15 @@ export function addGestures(element, plot, target, signal) {
   let clickTimer;
 
   /**
-   * The position of an event in the plot, CSS pixels.
+   * The position of an event in the plot, CSS pixels, and whether it is inside the plot.
    * @param {{ clientX: number, clientY: number }} event
    */
   const positionOf = ({ clientX, clientY }) => {
     const { left, top, width, height } = plot.getBoundingClientRect();
     const position = { left: clientX - left, top: clientY - top, width };
-    const inside = position.left >= -6 && position.left <= width + 6 && position.top >= -6 && position.top <= height + 6;
+    /** @param {number} offset @param {number} size */
+    const isWithin = (offset, size) => offset >= -EDGE_TOLERANCE_PX && offset <= size + EDGE_TOLERANCE_PX;
+    const inside = isWithin(position.left, width) && isWithin(position.top, height);
     return { ...position, inside };
   };
 
@@ -114,8 +120,9 @@ export function addGestures(element, plot, target, signal) {
     const { left, width, inside } = positionOf(event);
     if (!(event.ctrlKey || event.metaKey) || !inside || !range) return;
     event.preventDefault(); // the browser would zoom the page
-    const pixels = event.deltaY * (event.deltaMode === 1 ? 20 : 1);
-    const next = zoomed(range, Math.exp(Math.max(-1, Math.min(1, pixels / 240))), left / width);
+    const pixels = event.deltaY * (event.deltaMode === 1 ? 20 : 1); // mode 1 counts lines of text
+    const exponent = Math.max(-1, Math.min(1, pixels / WHEEL_PX_PER_E_FOLD));
+    const next = zoomed(range, Math.exp(exponent), left / width);
     target.show(next, false);
     clearTimeout(wheelTimer);
     wheelTimer = setTimeout(() => target.show(next, true), WHEEL_END_MS);
@@ -137,8 +144,8 @@ export function addGestures(element, plot, target, signal) {
       pinch = { range, low: at(range, leftFinger), high: at(range, rightFinger) };
       return;
     }
-    // What was under the fingers stays under them. The lower limits make fingers that are one above
-    // the other pan without zooming.
+    // The range is chosen so that the same data stays under the fingers. The minimum distances keep
+    // fingers that are one above the other from zooming: they only pan.
     const distance = Math.max(rightFinger - leftFinger, 0.02);
     const span = Math.max(pinch.high - pinch.low, 0.02 * (range[1] - range[0])) / distance;
     const from = (pinch.low + pinch.high) / 2 - ((leftFinger + rightFinger) / 2) * span;
@@ -164,8 +171,8 @@ export function addGestures(element, plot, target, signal) {
   element.addEventListener("pointerdown", onDown, options);
   element.addEventListener("pointerup", onUp, options);
   element.addEventListener("pointercancel", onCancel, options);
-  // Lifting a finger fires pointerleave, too. The tooltip then stays until something else is
-  // touched.
+  // Lifting a finger also fires pointerleave. It is ignored, so that the tooltip stays until the
+  // user touches something else.
   element.addEventListener("pointerleave", (event) => event.pointerType === "touch" || onLeave(), options);
   document.addEventListener("pointerdown", (event) => event.composedPath().includes(element) || onLeave(), options);
   element.addEventListener("blur", onLeave, options);
@@ -214,10 +221,11 @@ export function zoomed(range, factor, share) {
 }
 
 /**
- * A range moved inside the full range, and widened if it is too short for the precision of doubles.
+ * A range, moved so that it is inside the full range, and widened if it is too short for the
+ * precision of doubles.
  * @param {Range} range
  * @param {Range | null} full  null if not known
- * @returns {Range | null} null if it is the full range, longer, or not valid
+ * @returns {Range | null} null if the range is invalid, or at least as long as the full range
  */
 export function limited([min, max], full) {
   const minLength = Math.max(Math.abs(min), Math.abs(max)) * 1e-12;

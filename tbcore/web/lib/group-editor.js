@@ -8,8 +8,17 @@ import { useId, useMemo, useState } from "preact/hooks";
 import { plural } from "./format.js";
 import { WORDS, compileRule, groupsOf, suggestRules } from "./run-groups.js";
 
-/** Groups listed in the preview. */
+/** Number of groups that the preview lists. */
 const MAX_LISTED_GROUPS = 4;
+
+/**
+ * @typedef {object} Preview  the groups that a rule makes
+ * @property {string | null} error  why the rule is invalid or useless
+ * @property {[name: string, runs: string[]][]} groups  the largest groups of several runs
+ * @property {number} numMore  number of other groups of several runs
+ * @property {number} numGroups  number of all groups
+ * @property {number} numAlone  number of groups of one run
+ */
 
 /**
  * The form.
@@ -105,11 +114,10 @@ function titleOf(rule, runs) {
  * A preview of the groups that a rule makes.
  * @param {string} rule
  * @param {readonly string[]} runs
- * @returns {{ error: string | null, groups: [string, string[]][], numMore: number, numGroups: number, numAlone: number }} `groups`:
- *   the largest groups of several runs; `numMore`: the number of other groups of several runs;
- *   `numAlone`: the number of groups of one run
+ * @returns {Preview}
  */
 function previewOf(rule, runs) {
+  /** @type {Preview} */
   const nothing = { error: null, groups: [], numMore: 0, numGroups: 0, numAlone: 0 };
   if (rule === "") return nothing;
   try {

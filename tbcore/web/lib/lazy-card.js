@@ -1,10 +1,11 @@
 /**
- * A placeholder for a card, which is rendered once the placeholder comes near the visible part of
- * the page. In a grid of thousands of cards, each card that is never scrolled to costs only an
- * empty box. The box contains the title, so that the browser's search finds it, and is as high as a
- * card, so that the page does not jump. A card that has been rendered stays.
+ * A placeholder, which is replaced by a card when it comes near the visible part of the page. In a
+ * grid of thousands of cards, each card that is never scrolled to costs only a box with a title.
+ * The browser's search finds the title. The box is as high as a card, so that the page does not
+ * jump. A card that has been rendered stays.
  *
- *     html`<${LazyCard} key=${tag} title=${tag} draw=${() => html`<${MyCard} key=${tag} tag=${tag} />`} />`
+ *     const draw = () => html`<${MyCard} key=${tag} tag=${tag} />`;
+ *     html`<${LazyCard} key=${tag} title=${tag} draw=${draw} />`
  */
 
 import { html } from "htm/preact";
@@ -27,7 +28,7 @@ export function LazyCard({ title, label = title, draw }) {
     const grid = /** @type {Element} */ (element.parentElement);
     const show = () => {
       setDrawn(true);
-      scheduleSetHeight(grid);
+      scheduleHeightUpdate(grid);
     };
     // Cards that are visible from the start are rendered in the same frame.
     if (isNear(element)) return show();
@@ -42,17 +43,17 @@ export function LazyCard({ title, label = title, draw }) {
   return html`<article class="tb-card tb-far" aria-label=${label} aria-busy="true" ref=${box}>${title}</article>`;
 }
 
-/** The grid to measure in the next frame; null if none is scheduled. @type {Element | null} */
+/** The grid to measure in the next frame; null if no frame is requested. @type {Element | null} */
 let scheduledGrid = null;
 
-/** @param {Element} grid */
-function scheduleSetHeight(grid) {
-  if (!scheduledGrid) requestAnimationFrame(setHeight);
+/** Measures a card of the grid in the next frame. @param {Element} grid */
+function scheduleHeightUpdate(grid) {
+  if (!scheduledGrid) requestAnimationFrame(updateHeight);
   scheduledGrid = grid;
 }
 
 /** Makes the placeholders of a tab as high as one of its cards. */
-function setHeight() {
+function updateHeight() {
   const grid = /** @type {Element} */ (scheduledGrid);
   scheduledGrid = null;
   const height = grid.querySelector(".tb-card:not(.tb-far, .tb-expanded)")?.getBoundingClientRect().height;

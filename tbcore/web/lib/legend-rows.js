@@ -11,14 +11,15 @@ import { extent, lastIndex, xColumn } from "./series.js";
  * @property {string} run
  * @property {string} color
  * @property {readonly number[]} [dash]  pixels on, pixels off
- * @property {number} value  NaN if the line has no point at the cursor; the same for step and times
+ * @property {number} value  NaN if the line has no point at the cursor; then `step`, `wallTime`,
+ *   `relative` and `smoothed` are NaN, too
  * @property {number | null} smoothed  null if the line is not smoothed
  * @property {number} step
  * @property {number} wallTime  seconds since the epoch
  * @property {number} relative  seconds since the run's start
- * @property {number} min  the lowest finite value of the line, or mean of the group; NaN if there
- *   is none
- * @property {number} max  the highest one
+ * @property {number} min  the lowest finite value of the line; for a group, the lowest mean. NaN if
+ *   there is none
+ * @property {number} max  the highest finite value of the line; for a group, the highest mean
  * @property {number} [low]  for a group: the lower edge of its band
  * @property {number} [high]  for a group: the upper edge of its band
  * @property {string} [runs]  for a group: the number of runs in its mean, as text
@@ -39,6 +40,7 @@ const extents = new WeakMap();
  */
 export function legendRows(lines, hits, xAxis = "step") {
   const isHovered = hits !== null && hits.length > 0;
+  // By the column of values, because the chart may have received other objects for the same lines.
   const indexes = new Map(hits?.map(({ line, index }) => [line?.value, index]));
   return lines.map((line) => {
     const { name, run = name, color, dash, key = name, value, smoothed, step, wallTime, startTime = wallTime[0] } = line;
@@ -55,7 +57,7 @@ export function legendRows(lines, hits, xAxis = "step") {
 }
 
 /**
- * The rows, sorted. Rows without a value in the column come last, whatever the direction.
+ * A sorted copy of the rows. Rows without a value in the column come last in both directions.
  * @param {readonly LegendRow[]} rows
  * @param {LegendSort | null} sort  null keeps their order
  */

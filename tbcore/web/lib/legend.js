@@ -33,7 +33,7 @@ const COLUMNS = [
   ["wallTime", "Time", formatTime, "The date and time at which the value was logged"],
   ["runs", "Runs", String, "The number of runs in the group's mean"],
 ];
-/** Columns that say where a value is, not what it is. */
+/** Columns with the position of a value: its step or time. */
 const POSITION_COLUMNS = new Set(["step", "relative", "wallTime"]);
 /** Columns that only groups have. */
 const GROUP_COLUMNS = new Set(["low", "high", "runs"]);
@@ -42,7 +42,7 @@ const DESCENDING_FIRST = new Set(["smoothed", "value", "max", "high"]);
 const ROW_HEIGHT_PX = 24;
 /** Tables with more rows render only the visible ones. */
 const MAX_ROWS_WITHOUT_WINDOW = 50;
-/** Rows rendered above and below the visible ones. */
+/** Number of rows rendered above the visible ones, and below them. */
 const NUM_SPARE_ROWS = 10;
 
 /**
@@ -52,8 +52,8 @@ const NUM_SPARE_ROWS = 10;
  * @param {readonly LegendRow[]} props.rows
  * @param {readonly LegendRow[]} [props.sortedBy]  rows with the same keys to sort by instead, so
  *   that rows keep their positions while the values at the cursor change
- * @param {boolean} [props.isLast]  whether the values are those at the ends of lines, not at the
- *   cursor
+ * @param {boolean} [props.isLast]  whether the rows have the last values of the lines, and not
+ *   those at the cursor
  * @param {LegendSort | null} [props.sort]  null for the order of the lines
  * @param {(sort: LegendSort | null) => void} [props.onSort]  called when a heading is clicked;
  *   repeated clicks go through the first direction, the other direction and null
@@ -65,6 +65,7 @@ export function Legend({ label, rows, sortedBy = rows, isLast = false, sort = nu
   const box = useRef(/** @type {HTMLElement | null} */ (null));
   const [view, setView] = useState({ top: 0, height: 240 });
   const isLong = rows.length > MAX_ROWS_WITHOUT_WINDOW;
+  /** Updates the visible part of a long table. */
   const measure = () => {
     const { scrollTop: top, clientHeight: height } = /** @type {HTMLElement} */ (box.current);
     if (isLong && (top !== view.top || height !== view.height)) setView({ top, height });
@@ -77,7 +78,7 @@ export function Legend({ label, rows, sortedBy = rows, isLast = false, sort = nu
   const columns = COLUMNS.filter(([column]) => (column !== "smoothed" || isSmoothed) && (isGrouped || !GROUP_COLUMNS.has(column)));
   const first = isLong ? Math.max(0, Math.floor(view.top / ROW_HEIGHT_PX) - NUM_SPARE_ROWS) : 0;
   const last = isLong ? Math.min(rows.length, Math.ceil((view.top + view.height) / ROW_HEIGHT_PX) + NUM_SPARE_ROWS) : rows.length;
-  /** @param {number} count */
+  /** An empty row in place of rows that are not rendered. @param {number} count */
   const gap = (count) => count > 0 && html`<tr aria-hidden="true" style=${{ height: `${count * ROW_HEIGHT_PX}px` }}></tr>`;
 
   return html`<div class="tb-legend" ref=${box} onScroll=${measure} tabindex="0" role="region" aria-label=${label}>
@@ -86,10 +87,11 @@ export function Legend({ label, rows, sortedBy = rows, isLast = false, sort = nu
         <tr>
           ${columns.map(([column, title, , why]) => {
             const order = sort?.column !== column ? null : sort.descending ? "descending" : "ascending";
-            const first = DESCENDING_FIRST.has(column);
-            const next = sort?.column !== column ? { column, descending: first } : sort.descending === first ? { column, descending: !first } : null;
+            // Whether the first click sorts in descending order.
+            const descends = DESCENDING_FIRST.has(column);
+            const next = sort?.column !== column ? { column, descending: descends } : sort.descending === descends ? { column, descending: !descends } : null;
             return html`<th scope="col" data-column=${column} aria-sort=${order ?? "none"}>
-              <button type="button" title=${why} data-first=${first ? "descending" : "ascending"} onClick=${() => onSort?.(next)}>
+              <button type="button" title=${why} data-first=${descends ? "descending" : "ascending"} onClick=${() => onSort?.(next)}>
                 ${column === "value" && isLast ? "Last value" : title}
               </button>
             </th>`;

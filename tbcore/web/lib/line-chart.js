@@ -1,6 +1,6 @@
 /**
- * A chart of many lines, each with its own x values: axes, hover, zoom, and marks for what a line
- * cannot show, such as NaN. Plain DOM, without preact:
+ * A chart of many lines, each with its own x values. It has axes, hover, zoom, and marks for values
+ * that a line cannot show, such as NaN. Plain DOM, without preact:
  *
  *     const chart = new LineChart(element, { label: "loss" });
  *     chart.setLines([{ name: "train", color: "#3366cc", step, wallTime, value }]);
@@ -51,7 +51,7 @@ import {
  */
 
 const LINE_WIDTH = 1.4;
-/** Charts with more lines draw them thinner, and without a dot at each point. */
+/** Charts with more lines draw thinner lines, and never a dot at each point. */
 const MAX_DETAILED_LINES = 12;
 /**
  * Charts with more points use `Raster`, which is several times as fast as the browser's strokes.
@@ -62,13 +62,21 @@ const RAW_OPACITY = 0.28;
 /** Opacity of lines with the option `faint`. */
 const FAINT_LINE_OPACITY = 0.6;
 const BAND_OPACITY = 0.18;
-/** Fields of a line or band that its item is computed from. */
-const ITEM_INPUTS = ["step", "wallTime", "smoothed", "segments", "startTime", "faint", "overview", "x", "low", "high", "inner", "nonfinite"];
+/**
+ * The fields of a line or band from which its item is computed, besides `value` and `mean`, which
+ * identify the item.
+ */
+const ITEM_INPUTS = [
+  ...["step", "wallTime", "smoothed", "segments", "startTime", "faint", "overview"],
+  ...["x", "low", "high", "inner", "nonfinite"],
+];
 /** Functions that format an x value. */
 const X_FORMATS = { step: formatStep, relative: formatDuration, wall_time: formatTime };
-/** The cursor reads a line's point only if it is at most this far away horizontally, CSS pixels. */
+/**
+ * The cursor selects a line's point only if it is at most this far away horizontally, CSS pixels.
+ */
 const MAX_POINT_DISTANCE_PX = 60;
-/** The same limit where the cursor is before the line's first point or after its last. */
+/** The limit for a cursor that is before the line's first point or after its last, CSS pixels. */
 const MAX_DISTANCE_PAST_END_PX = 2;
 
 /** A line chart in an element. */
@@ -80,10 +88,11 @@ export class LineChart {
   /** @type {Item[]} in drawing order */ #items = [];
   /** @type {Range | null} in units of the x axis */ #view = null;
   /**
-   * Whether a zoom or pan gesture is in progress: the y axis is frozen, and lines are drawn fast.
+   * Whether a zoom or pan gesture is in progress. The y axis is then frozen, and lines are drawn by
+   * `Raster`, which is faster.
    */
   #isInGesture = false;
-  /** @type {Range | null} all known x, in axis coordinates */ #fullRange = null;
+  /** @type {Range | null} range of all known x, in axis coordinates */ #fullRange = null;
   /** @type {Range} visible range of the x axis, in axis coordinates */ #xRange = [0, 1];
   /** @type {Range} visible range of the y axis, in axis coordinates */ #yRange = [0, 1];
   /** @type {Layout | null} */ #layout = null;
@@ -97,12 +106,13 @@ export class LineChart {
   /** @type {ResizeObserver} */ #resizes;
   /** Aborted when the chart is destroyed. */
   #controller = new AbortController();
+  /** Removes the chart from the shared cursor. */
   #leaveCursor = () => {};
   /**
-   * @type {{ key: string, index: number } | null} item and row of the point selected by keyboard
+   * @type {{ key: string, index: number } | null} item and row of the point selected with the keys
    */
   #selected = null;
-  /** @type {import("./chart-types.js").Pointed | null} */ #pointer = null;
+  /** @type {import("./chart-types.js").PointerPosition | null} */ #pointer = null;
   /** @type {number | null} the pinned x, in units of the x axis */ #pinned = null;
   /** @type {import("./chart-pin.js").ChartPin | null} created when an x is first pinned */
   #pin = null;
@@ -111,6 +121,7 @@ export class LineChart {
   /** @type {{ x: number, run: string | null } | null} the pointer, if it is in another chart */
   #remotePointer = null;
   /** @type {string | null} name of a run */ #highlighted = null;
+  /** Whether the last call of `#notifyHover` had any points. */
   #wasHovering = false;
   #colors = { text: "", grid: "", surface: "" };
 
@@ -133,7 +144,7 @@ export class LineChart {
   }
 
   /**
-   * Replaces all lines. View and hover are kept, so it can be called whenever lines grow.
+   * Replaces all lines. View and hover stay as they are, so this can be called whenever lines grow.
    * @param {readonly Line[]} lines  in drawing order
    */
   setLines(lines) {
@@ -149,7 +160,7 @@ export class LineChart {
 
   /**
    * Changes the axes. A change of the x axis resets zoom and pin.
-   * @param {Partial<import("./chart-types.js").Axes>} axes  missing properties are left as they are
+   * @param {Partial<import("./chart-types.js").Axes>} axes  missing properties do not change
    */
   setAxes(axes) {
     const options = this.#options;
@@ -165,7 +176,7 @@ export class LineChart {
     this.#updateItems();
   }
 
-  /** Redraws with the theme's current colours. To be called when the theme has changed. */
+  /** Redraws with the theme's current colours. Call it when the theme has changed. */
   restyle() {
     this.#colors.text = "";
     this.#scheduleDraw();
@@ -190,7 +201,10 @@ export class LineChart {
     if (wasZoomed !== this.isZoomed) this.#options.onZoom?.(this.isZoomed);
   }
 
-  /** Approximate width of the plot in device pixels, independent of its labels; 0 before layout. */
+  /**
+   * Approximate width of the plot in device pixels; 0 before layout. It does not depend on the
+   * labels, so that new data does not change it.
+   */
   get pixels() {
     return Math.round(Math.max(0, this.#element.clientWidth - 56) * devicePixelRatio);
   }
@@ -211,7 +225,10 @@ export class LineChart {
     this.#changeView(null, true);
   }
 
-  /** Emphasizes a run's lines over all others; null ends it. @param {string | null} run */
+  /**
+   * Emphasizes the lines of a run and fades all others; null for none.
+   * @param {string | null} run
+   */
   highlight(run) {
     if (run === this.#highlighted) return;
     this.#highlighted = run;
@@ -251,7 +268,7 @@ export class LineChart {
   // --- from columns to axis coordinates ---------------------------------------------------------
 
   /**
-   * One of the axes, as it is now.
+   * The current state of one of the axes.
    * @param {"x" | "y"} which
    * @returns {import("./chart-types.js").Axis}
    */
@@ -266,7 +283,7 @@ export class LineChart {
   #updateItems() {
     const old = new Map(this.#items.map((item) => [item.line?.value ?? item.band?.mean, item]));
     /**
-     * The item of a line or band; the old one's columns are reused if they did not change.
+     * The item of a line or band. The columns of its old item are reused if they did not change.
      * @param {any} source
      */
     const itemOf = (source) => {
@@ -280,7 +297,7 @@ export class LineChart {
     const faint = this.#lines.filter((line) => line.faint);
     const others = this.#lines.filter((line) => !line.faint);
     this.#items = [...faint, ...this.#bands, ...others].map(itemOf).filter(({ xs }) => xs.length > 0);
-    // Zoomed in, the rows may be only those of the view: the full range that was known is kept.
+    // While zoomed in, the new rows may be only those of the view, so the known full range is kept.
     this.#fullRange = union([this.#view && this.#fullRange, ...this.#axisItems().map(({ xExtent }) => xExtent)]);
     this.#scheduleDraw();
     this.#updateAria();
@@ -295,8 +312,8 @@ export class LineChart {
   #makeItem(line, band) {
     const { name, color } = /** @type {Line | Band} */ (line ?? band);
     const log = this.#axis("y").log;
-    const toAxis = (/** @type {Float64Array} */ x) => axisColumn(x, this.#axis("x").log);
-    const xs = toAxis(line ? xColumn(line, this.#options.xAxis, line.startTime) : /** @type {Band} */ (band).x);
+    const toCoordinates = (/** @type {Float64Array} */ x) => axisColumn(x, this.#axis("x").log);
+    const xs = toCoordinates(line ? xColumn(line, this.#options.xAxis, line.startTime) : /** @type {Band} */ (band).x);
     const whole = line?.overview ? xColumn(line.overview, this.#options.xAxis, line.startTime) : band?.overview;
     const segments = segmentsOf(xs, line?.segments);
     const columns = (line ? [line.smoothed ?? line.value, line.smoothed && line.value] : bandColumns(band))
@@ -307,15 +324,15 @@ export class LineChart {
       ys: columns[0],
       raw: line && !line.faint ? (columns[1] ?? null) : null,
       ends: extent(xs),
-      xExtent: whole ? union([extent(toAxis(whole)), extent(xs)]) : extent(xs),
+      xExtent: whole ? union([extent(toCoordinates(whole)), extent(xs)]) : extent(xs),
       yExtent: union(columns.map(extent)),
       nonFinite: line ? nonFinitePoints(line.value) : band ? newNonFinitePoints(band) : [],
     };
   }
 
   /**
-   * The items that determine the ranges of the axes: all but faint lines, or all if there are no
-   * others.
+   * The items that determine the ranges of the axes: all but faint lines, or all if there are only
+   * faint lines.
    */
   #axisItems() {
     const axisItems = this.#items.filter(({ line }) => !line?.faint);
@@ -360,7 +377,9 @@ export class LineChart {
     drawSoon(this.#draw, isFirst);
   }
 
-  /** Draws everything. Returns the milliseconds that painting will take after this function. */
+  /**
+   * Draws everything. Returns how many milliseconds the browser will need afterwards to paint it.
+   */
   #draw = () => {
     const { clientWidth: width, clientHeight: height } = this.#element;
     const context = this.#canvas.getContext("2d");
@@ -382,6 +401,7 @@ export class LineChart {
       return 0;
     }
     this.#xRange = this.#visibleXRange();
+    // During a gesture only the x axis changes.
     const old = this.#isInGesture && this.#layout;
     if (!old) {
       this.#yRange = this.#visibleYRange();
@@ -409,7 +429,7 @@ export class LineChart {
     else {
       if (axisItems.length < this.#items.length) this.#drawRaster(context, ratio, this.#items.filter(({ line }) => line?.faint));
       this.#drawStrokes(context, axisItems, isThin ? 1 : LINE_WIDTH);
-      // Without a GPU, painting takes 0.1 or 1 microsecond per point.
+      // Without a GPU, painting takes 0.1 microseconds per point of thin lines, else 1 microsecond.
       paintMs = numPoints / (isThin ? 10_000 : 1000);
     }
     context.restore();
@@ -418,7 +438,7 @@ export class LineChart {
     this.#drawMarks(context, layout, this.#items);
     context.restore();
     this.#updatePin();
-    this.#update();
+    this.#updateHover();
     return paintMs;
   };
 
@@ -445,7 +465,7 @@ export class LineChart {
     };
   }
 
-  /** The visible part of a line. @param {Item} item @param {Float64Array} column  its y */
+  /** The path of a line's visible part. @param {Item} item @param {Float64Array} column  its y */
   #path({ xs, segments }, column) {
     const { toX, toY } = this.#pixelScales();
     const path = new Path2D();
@@ -453,7 +473,7 @@ export class LineChart {
     return path;
   }
 
-  /** @param {Context} context */
+  /** Fills the areas of bands. @param {Context} context */
   #drawBands(context) {
     const { toX, toY } = this.#pixelScales();
     for (const { band, color, xs, columns } of this.#items) {
@@ -470,7 +490,7 @@ export class LineChart {
   }
 
   /**
-   * Draws lines with the browser's strokes.
+   * Draws lines with the browser's strokes: first unsmoothed values, and then the lines.
    * @param {Context} context
    * @param {readonly Item[]} items
    * @param {number} width
@@ -493,7 +513,7 @@ export class LineChart {
   }
 
   /**
-   * Draws thin lines, fast.
+   * Draws thin lines with `Raster`, in the same order.
    * @param {Context} context
    * @param {number} ratio
    * @param {readonly Item[]} items
@@ -556,14 +576,15 @@ export class LineChart {
   }
 
   /**
-   * A note on what is not shown. It has no counts, because the rows may be a sample of all points.
+   * A note on values that are not shown, such as clipped outliers. It does not count them, because
+   * the rows may be a sample of all points.
    */
   #noteText() {
     /** @type {string[]} */
     const notes = [];
     const [bottom, top] = this.#yRange;
     /**
-     * The results of a test over the visible points, without undefined.
+     * Which results a test has for the visible points: true, false, or both. undefined is ignored.
      * @param {(item: Item, i: number) => boolean | undefined} test
      */
     const resultsOf = (test) => {
@@ -579,10 +600,15 @@ export class LineChart {
       }
       return results;
     };
-    /** @param {string} what @param {(item: Item, i: number) => boolean | undefined} isHidden */
+    /**
+     * Adds a note if any points are hidden.
+     * @param {string} what
+     * @param {(item: Item, i: number) => boolean | undefined} isHidden
+     */
     const addHidden = (what, isHidden) => {
       const results = resultsOf(isHidden);
-      if (results.has(true)) notes.push(results.has(false) ? `${what}s ≤ 0 not shown` : `no positive ${what}s to show on a log axis`);
+      if (!results.has(true)) return;
+      notes.push(results.has(false) ? `${what}s ≤ 0 not shown` : `no positive ${what}s to show on a log axis`);
     };
     const isCut = (/** @type {number} */ y) => Number.isFinite(y) && (y < bottom || y > top);
     if (this.#options.clip && resultsOf(({ line, raw, ys }, i) => line !== null && isCut((raw ?? ys)[i])).has(true)) notes.push("outliers clipped");
@@ -597,8 +623,8 @@ export class LineChart {
   }
 
   /**
-   * What to export, at a size that can be read without the page.
-   * @param {string} [more]  a note to add to that of the chart
+   * The content of an exported picture, which is large enough to be read outside the page.
+   * @param {string} [more]  a note to put before that of the chart
    * @returns {import("./chart-types.js").Picture}
    */
   #picture(more) {
@@ -611,6 +637,7 @@ export class LineChart {
     return { label: this.#options.label, width, height, layout, ...axes, items: this.#items, marks, note, colors: this.#colors };
   }
 
+  /** Reads the theme's colours. */
   #readColors() {
     const style = getComputedStyle(this.#element);
     const color = (/** @type {string} */ name, /** @type {string} */ fallback) => style.getPropertyValue(name).trim() || fallback;
@@ -640,6 +667,7 @@ export class LineChart {
 
   // --- hover, zoom, keys ------------------------------------------------------------------------
 
+  /** Connects gestures, keys and the shared cursor. */
   #addListeners() {
     const { signal } = this.#controller;
     addGestures(
@@ -651,7 +679,7 @@ export class LineChart {
         point: (point) => {
           this.#pointer = point;
           this.#selected = null;
-          this.#update();
+          this.#updateHover();
         },
         click: ({ left, top }) => {
           const x = this.#layout && this.#snap(left);
@@ -668,7 +696,7 @@ export class LineChart {
   }
 
   /**
-   * Changes the view for the user, and calls `onView`.
+   * Changes the view after a gesture, a key or a click, and calls `onView`.
    * @param {Range | null} range  in axis coordinates
    * @param {boolean} settled
    */
@@ -697,7 +725,7 @@ export class LineChart {
    * charts.
    * @param {number | null} x  in units of the x axis; null unpins
    * @param {boolean} [settled]  false while the pin is dragged
-   * @param {boolean} [here]  whether the user pinned it in this chart
+   * @param {boolean} [here]  whether the user pinned it in this chart, not in another one
    */
   showPin(x, settled = true, here = false) {
     this.#pinned = x;
@@ -708,8 +736,8 @@ export class LineChart {
   }
 
   /**
-   * Moves the pin for the user, in all charts with the same cursor.
-   * @param {number | null} x
+   * Moves the pin after an action of the user, in all charts with the same cursor.
+   * @param {number | null} x  in units of the x axis; null removes the pin
    * @param {boolean} settled
    */
   #movePin(x, settled) {
@@ -756,8 +784,8 @@ export class LineChart {
     let next = NaN;
     for (const { xs } of this.#axisItems()) {
       for (const x of xs) {
-        // The tolerance covers rounding errors of the logarithm: the same x must not count as the
-        // next.
+        // The tolerance is larger than the logarithm's rounding errors, because of which the same x
+        // could otherwise count as the next.
         const isBeyond = direction * (x - start) > Math.abs(start) * 1e-14;
         if (isBeyond && Number.isFinite(x) && !(direction * (x - next) >= 0)) next = x;
       }
@@ -766,16 +794,17 @@ export class LineChart {
   }
 
   /**
-   * Converts an axis coordinate to units of the x axis, rounded to hide the logarithm's errors.
-   * @param {number} x
+   * Converts an axis coordinate to units of the x axis. The result is rounded, which removes the
+   * logarithm's rounding errors.
+   * @param {number} x  in axis coordinates
    */
   #valueOf(x) {
     return Number(fromAxis(this.#axis("x"), x).toPrecision(15));
   }
 
   /**
-   * The x of the point nearest to a position. Points of lines that extend over the position are
-   * preferred to the end points of lines that do not.
+   * The x of the point nearest to a position. Lines that extend over the position are preferred:
+   * the end points of other lines count only if there is no such line.
    * @param {number} left  CSS pixels inside the plot
    * @returns {number | null} in axis coordinates; null if no point is near
    */
@@ -806,6 +835,7 @@ export class LineChart {
     this.#pin.place(left, this.#pinned, X_FORMATS[xAxis](this.#pinned), xAxis === "step" ? "step" : "time");
   }
 
+  /** Loads the module for the pin, and shows the pin. */
   async #createPin() {
     const { ChartPin } = await import("./chart-pin.js");
     this.#pin ??= new ChartPin(this.#plot, {
@@ -823,7 +853,7 @@ export class LineChart {
   /**
    * Handles the keys that `gestures.js` does not.
    * @param {KeyboardEvent} event
-   * @returns {boolean} whether it did
+   * @returns {boolean} whether the key was handled
    */
   #onKey({ key }) {
     if (key === "Escape") {
@@ -849,7 +879,7 @@ export class LineChart {
    */
   #walk(direction, count) {
     if (!this.#selected) {
-      // Start at the pointer, or else at an edge of the view.
+      // Start at the pointer, or else at the edge of the view from which the key moves inwards.
       const hit = this.#hits()[0];
       const pointed = hit && this.#items.find((item) => isHitOf(hit, item));
       if (pointed) return this.#select({ key: itemKey(pointed), index: hit.index });
@@ -861,8 +891,8 @@ export class LineChart {
     }
     const item = this.#selectedItem() ?? this.#items[this.#items.length - 1];
     const last = item.xs.length - 1;
-    // Without a selection, arrow keys start at the end they move away from; Home and End go to
-    // theirs.
+    // Without a selection, ← starts at the last point and → at the first; Home and End go to the
+    // first and the last.
     const startsAtLast = direction < 0 !== (count === Infinity);
     const index = this.#selected ? this.#selected.index + direction * count : startsAtLast ? last : 0;
     this.#select({ key: itemKey(item), index: Math.min(last, Math.max(0, index)) });
@@ -886,11 +916,11 @@ export class LineChart {
   #select(point) {
     this.#pointer = null;
     this.#selected = point;
-    this.#update();
+    this.#updateHover();
   }
 
-  /** Updates tooltip and overlay for the points under the pointer, or the selected one. */
-  #update() {
+  /** Updates tooltip and overlay for the points under the pointer, or for the selected point. */
+  #updateHover() {
     const hits = this.#hits();
     if (hits.length > 0) this.#showTooltip(hits);
     else this.#tooltip?.hide();
@@ -898,7 +928,7 @@ export class LineChart {
     this.#notifyHover(hits);
   }
 
-  /** @param {Hit[]} hits */
+  /** Shows the tooltip, whose module is loaded first. @param {Hit[]} hits */
   async #showTooltip(hits) {
     if (!this.#tooltip) {
       const { ChartTooltip } = await import("./chart-tooltip.js");
@@ -945,8 +975,8 @@ export class LineChart {
   }
 
   /**
-   * The points of all lines near an x, nearest to the pointer first. Lines that end before it or
-   * begin after it have none.
+   * The points of all lines near an x, nearest to the pointer first. Lines that end before x or
+   * begin after it have no such point.
    * @param {number} x  in axis coordinates
    * @param {number} pointerTop  CSS pixels inside the plot
    * @returns {Hit[]}
@@ -965,7 +995,8 @@ export class LineChart {
       if (!(Math.abs(left - pointerLeft) <= limit) || left < -1 || left > width + 1) continue;
       const top = toY(item.ys[index]);
       const isDrawn = Number.isFinite(top);
-      // The distance of a point that cannot be drawn is that of its mark.
+      // A point that cannot be drawn is as far away as its mark. Horizontal distance counts only a
+      // quarter, because the points of different lines differ in height.
       const markTop = isDrawn ? top : toY(item.nonFinite.find((mark) => mark.index === index)?.markAt ?? NaN);
       const distance = Number.isFinite(markTop) ? Math.hypot((left - pointerLeft) / 4, markTop - pointerTop) : height;
       hits.push({ hit: this.#hit(item, index, left, isDrawn ? top : NaN), distance });
@@ -998,6 +1029,7 @@ export class LineChart {
     context.clearRect(0, 0, width, height);
     context.lineJoin = "round";
 
+    // 1. Emphasize the hovered line, or all lines of the highlighted run.
     const items = this.#items.filter((item) => (hits.length > 0 ? isHitOf(hits[0], item) : item.run === this.#highlighted));
     if (items.length > 0 && this.#items.length > items.length) {
       if (hits.length === 0) {
@@ -1017,12 +1049,15 @@ export class LineChart {
       }
       this.#drawMarks(context, { width, height }, items);
     }
+    // 2. Draw dots at the pinned x.
     if (this.#pinned !== null && this.#items.length <= MAX_DETAILED_LINES) {
       for (const { left, top, color } of this.#hitsAt(toAxis(this.#axis("x"), this.#pinned), 0)) {
         context.fillStyle = color;
         if (!Number.isNaN(top)) context.fill(new Path2D(dotPath(left, top, 3)));
       }
     }
+    // 3. Find the cursor's position and points: those in this chart, or else those at the same x as
+    //    the pointer in another chart.
     let points = hits.slice(0, 8);
     const snapped = this.#pointer && this.#snap(this.#pointer.left);
     let left = points.length > 0 && snapped !== null ? toX(snapped) : points[0]?.left;
@@ -1034,6 +1069,7 @@ export class LineChart {
       points.sort((a, b) => Number(b.run === remote.run) - Number(a.run === remote.run));
     }
     if (!(left >= 0 && left <= width)) return;
+    // 4. Draw the cursor, and its points with the nearest one on top.
     context.fillStyle = text;
     context.globalAlpha = 0.6;
     context.fillRect(Math.round(left), 0, 1, height);

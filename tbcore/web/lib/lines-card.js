@@ -1,13 +1,14 @@
 /**
- * `LinesCard`: a card with a line chart of some runs. The chart follows the theme and the hovered
- * run, and can be downloaded as a picture. `useColumns`: fetches its data once the card is near the
+ * `LinesCard` is a card with a line chart of some runs. The chart follows the theme and the hovered
+ * run, and can be downloaded as a picture. `useColumns` fetches its data when the card is near the
  * visible part of the page.
  *
  *     const body = useRef(null);
  *     const isNear = useNear(body);
  *     const { answer, error } = useColumns(host, "lines", { tag }, runs, isNear);
  *     const lines = useMemo(() => linesOf(answer, runs), [answer, runs]);
- *     return html`<${LinesCard} host=${host} body=${body} isNear=${isNear} title=${tag} lines=${lines} error=${error} />`;
+ *     const props = { host, body, isNear, title: tag, lines, error };
+ *     return html`<${LinesCard} ...${props} />`;
  */
 
 import { html } from "htm/preact";
@@ -31,7 +32,7 @@ import { Queue } from "./queue.js";
 
 /** A browser opens at most six connections to a host, and the rest of the page needs one. */
 const MAX_CONCURRENT_REQUESTS = 5;
-/** @type {WeakMap<Host, Queue>} one queue per tab */
+/** One queue of requests per tab. @type {WeakMap<Host, Queue>} */
 const queues = new WeakMap();
 
 /**
@@ -56,7 +57,10 @@ export function useColumns(host, path, params, runs, isEnabled) {
     let queue = queues.get(host);
     if (!queue) queues.set(host, (queue = new Queue(MAX_CONCURRENT_REQUESTS)));
     try {
-      const columns = await queue.add(async (aborted) => readColumns(await (await post(host, path, JSON.parse(body), aborted)).arrayBuffer()), signal);
+      const columns = await queue.add(async (aborted) => {
+        const response = await post(host, path, JSON.parse(body), aborted);
+        return readColumns(await response.arrayBuffer());
+      }, signal);
       if (signal.aborted) return;
       setAnswer(columns);
       setError("");
@@ -86,7 +90,7 @@ export function useColumns(host, path, params, runs, isEnabled) {
  *   when the x axis changes
  * @param {import("./chart-types.js").Callbacks["readOut"]} [props.readOut]
  * @param {boolean} [props.legend]  whether to show a table of the lines below the chart
- * @param {readonly string[]} [props.notes]  notes on the chart, which its pictures have too
+ * @param {readonly string[]} [props.notes]  notes above the chart, which are also in its pictures
  * @param {() => unknown} [props.downloads]  renders more entries of the download menu
  * @param {unknown} [props.children]  shown above the chart
  */
@@ -124,6 +128,7 @@ export function LinesCard({ host, body, isNear, title, group, lines, bands, erro
       setHits(null);
     };
   }, [isNear, cursor]);
+  // The following effects also depend on what creates a new chart, which needs its data again.
   useEffect(() => {
     chart.current?.setAxes({ xAxis, xScale, yScale, clip });
   }, [isNear, cursor, xAxis, xScale, yScale, clip]);

@@ -8,6 +8,11 @@ import { countFinite, windowOf } from "./series.js";
 
 /** Minimum distance between marks of one kind: closer marks would look like a bar. */
 const MIN_MARK_DISTANCE_PX = 12;
+/** Points are marked with dots if they are at least this far apart on average. */
+const MIN_DOT_DISTANCE_PX = 10;
+
+/** @typedef {import("./chart-types.js").Axis} Axis */
+/** @typedef {{ x: Axis, y: Axis, width: number, height: number }} Plot  size in CSS pixels */
 
 /**
  * The marks of a line or band:
@@ -18,7 +23,7 @@ const MIN_MARK_DISTANCE_PX = 12;
  *     arrow      an outlier above or below the plot
  *
  * @param {import("./chart-types.js").Item} item
- * @param {{ x: import("./chart-types.js").Axis, y: import("./chart-types.js").Axis, width: number, height: number }} plot
+ * @param {Plot} plot
  * @param {boolean} showsPoints  whether to mark points that are far apart
  * @param {boolean} showsCuts  whether to mark outliers
  * @returns {{ fill: string, stroke: string }} path data to fill, and path data to stroke
@@ -30,7 +35,7 @@ export function marksOf({ line, xs, ys, raw, segments, nonFinite }, { x, y, widt
   for (const segment of segments) {
     const [from, to] = windowOf(xs, segment, ...x.range);
     const isSingle = countFinite(ys, 2, segment.from, segment.to) < 2;
-    if (!isSingle && !(showsPoints && (to - from) * 10 <= width)) continue;
+    if (!isSingle && !(showsPoints && (to - from) * MIN_DOT_DISTANCE_PX <= width)) continue;
     for (let i = from; i < to; i++) {
       const left = toX(xs[i]);
       const top = toY(ys[i]);
@@ -38,14 +43,15 @@ export function marksOf({ line, xs, ys, raw, segments, nonFinite }, { x, y, widt
     }
   }
 
-  /** @type {Record<string, number>} */
+  /** Position of the last mark of each kind. @type {Record<string, number>} */
   const lastLeft = {};
   /**
-   * Whether to draw a mark: inside the plot and not too close to the last one.
+   * Returns whether a mark is to be drawn at a position: inside the plot, and not too close to the
+   * last mark of its kind. If so, the mark becomes the last one.
    * @param {number} left
    * @param {string} kind
    */
-  const isMarked = (left, kind) => {
+  const addMark = (left, kind) => {
     if (!(left >= 0 && left <= width) || Math.abs(left - lastLeft[kind]) < MIN_MARK_DISTANCE_PX) return false;
     lastLeft[kind] = left;
     return true;
@@ -53,7 +59,7 @@ export function marksOf({ line, xs, ys, raw, segments, nonFinite }, { x, y, widt
   for (const { index, markAt } of nonFinite) {
     const left = toX(xs[index]);
     const value = line ? line.value[index] : NaN;
-    if (!isMarked(left, String(value))) continue;
+    if (!addMark(left, String(value))) continue;
     if (value === Infinity) marks.fill += `M${left},0l-4,8h8z`;
     else if (value === -Infinity) marks.fill += `M${left},${height}l-4,-8h8z`;
     else {
@@ -68,7 +74,7 @@ export function marksOf({ line, xs, ys, raw, segments, nonFinite }, { x, y, widt
     const isAbove = column[i] > y.range[1];
     if ((!isAbove && !(column[i] < y.range[0])) || !Number.isFinite(column[i])) continue;
     const left = toX(xs[i]);
-    if (isMarked(left, isAbove ? "above" : "below")) {
+    if (addMark(left, isAbove ? "above" : "below")) {
       marks.stroke += isAbove ? `M${left - 4},6l4,-4l4,4` : `M${left - 4},${height - 6}l4,4l4,-4`;
     }
   }
@@ -76,8 +82,8 @@ export function marksOf({ line, xs, ys, raw, segments, nonFinite }, { x, y, widt
 }
 
 /**
- * The strokes to draw marks with, in order. The first is a halo, without which marks would be
- * invisible on a line of the same colour.
+ * The strokes to draw marks with, in order. The first is a halo in the background colour, so that
+ * the marks are visible on a line of their own colour.
  * @param {string} color
  * @param {string} surface  background colour
  * @returns {[color: string, width: number][]}

@@ -29,13 +29,19 @@ export function compareNames(a, b) {
 
 /**
  * Compares path segments in natural order.
+ *
+ * 1. Skip the common prefix. If it ends inside a number, go back to the start of the number.
+ * 2. From there compare numbers by value, and all else by character.
+ * 3. If one segment is the start of the other, the shorter one is less.
  * @param {string} a
  * @param {string} b
  */
 function compareSegments(a, b) {
+  // 1.
   let i = 0;
   while (i < a.length && a.charCodeAt(i) === b.charCodeAt(i)) i++;
   while (i > 0 && WITHIN_NUMBER.test(a[i - 1])) i--;
+  // 2.
   let j = i;
   while (i < a.length && j < b.length) {
     if (isDigit(a, i) && isDigit(b, j)) {
@@ -52,34 +58,40 @@ function compareSegments(a, b) {
     i++;
     j++;
   }
+  // 3.
   const byLength = a.length - i - (b.length - j);
   if (byLength !== 0) return byLength;
-  return a < b ? -1 : a > b ? 1 : 0; // "1" and "01"
+  // Numbers may be equal but written differently, such as "1" and "01".
+  return a < b ? -1 : a > b ? 1 : 0;
 }
 
 const DIGITS = /\d+/y;
+/** Digits with any number of points, as in `1.10.2`. */
 const DIGITS_AND_POINTS = /\d+(?:\.\d+)*/y;
+/** A decimal number: whole part, fraction and exponent are groups. */
 const DECIMAL = /(\d+)(?:\.(\d+))?(?:e([+-]?\d{1,3})(?![\da-z]))?/iy;
+/** A character that may be part of a number. */
 const WITHIN_NUMBER = /[\d.e+-]/i;
+/** The end of a text after which a number is a part of a version: `1.`, or a separate `v`. */
 const IN_VERSION = /(?:\d\.|(?<![a-z])v)$/i;
 
 /**
- * @typedef {object} NumberInName  the number 0.DIGITS * 10 ** POWER, of any length
+ * @typedef {object} NumberInName  the number `0.<digits> * 10 ** power`, with any number of digits
  * @property {number} length  number of characters in the name
  * @property {string} digits  without leading and trailing zeros; "" for zero
  * @property {number} power
  */
 
 /**
- * Parses the number that starts at a digit.
+ * Parses the number that starts at a digit. A part of a version or date is only its digits.
  * @param {string} text
  * @param {number} index
  * @returns {NumberInName}
  */
 function readNumber(text, index) {
   const numPoints = match(DIGITS_AND_POINTS, text, index)[0].split(".").length - 1;
-  const isPart = numPoints > 1 || IN_VERSION.test(text.slice(Math.max(0, index - 2), index));
-  const [all, whole = all, fraction = "", exponent = "0"] = match(isPart ? DIGITS : DECIMAL, text, index);
+  const isVersionPart = numPoints > 1 || IN_VERSION.test(text.slice(Math.max(0, index - 2), index));
+  const [all, whole = all, fraction = "", exponent = "0"] = match(isVersionPart ? DIGITS : DECIMAL, text, index);
   const significant = (whole + fraction).replace(/^0+/, "");
   const power = significant.length - fraction.length + Number(exponent);
   return { length: all.length, digits: significant.replace(/0+$/, ""), power };
@@ -108,6 +120,7 @@ function compareNumbers(left, right) {
 }
 
 /**
+ * Whether the character at an index is a digit from 0 to 9.
  * @param {string} text
  * @param {number} index
  */

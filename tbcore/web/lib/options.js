@@ -2,7 +2,8 @@
  * The display options of a tab. They are kept in the URL, so that a link restores them, and in the
  * browser, as defaults for the next page that is opened without them.
  *
- *     const options = new Options({ x: "step", trim: 0, tails: true }, { x: ["step", "relative", "wall_time"] });
+ *     const choices = { x: ["step", "relative", "wall_time"] };
+ *     const options = new Options({ x: "step", trim: 0, tails: true }, choices);
  *     options.recall(host); // once, in render
  *     const { x, trim } = options.parse(host.settings.value);
  *     options.set(host, "x", "relative");
@@ -18,10 +19,10 @@ export class Options {
 
   /**
    * @param {T} defaults  default values; their types are the types of the options
-   * @param {Readonly<Record<string, readonly unknown[]>>} [choices]  allowed values, for options
-   *   that do not allow all
-   * @param {Readonly<Record<string, readonly [min: number, max: number]>>} [limits]  of numeric
-   *   options; values outside are set to the nearest limit
+   * @param {Readonly<Record<string, readonly unknown[]>>} [choices]  allowed values of options that
+   *   allow only some
+   * @param {Readonly<Record<string, readonly [min: number, max: number]>>} [limits]  limits of
+   *   numeric options; a value outside becomes the nearest limit
    */
   constructor(defaults, choices = {}, limits = {}) {
     this.#defaults = defaults;
@@ -67,8 +68,7 @@ export class Options {
    * @param {OptionsHost} host
    */
   recall(host) {
-    // A link must look the same for everyone, so options that it does not have are at their
-    // defaults.
+    // A link must look the same for everyone: options that are not in it have their default values.
     if (Object.keys(host.settings.value).length > 0 || globalThis.location?.hash.includes("&")) return;
     for (const [name, text] of Object.entries(host.preferences.value)) {
       if (name in this.#defaults) host.settings.set(name, text);

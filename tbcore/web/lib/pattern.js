@@ -4,8 +4,8 @@
  * A filter may come from a link, and a pattern as short as `(\w+\s?)+$` can make the browser's own
  * RegExp run for minutes. This engine follows all alternatives at once (Thompson's construction),
  * so the time is at most proportional to the length of the text times the size of the pattern. It
- * only finds out whether the pattern occurs anywhere in a text, ignoring case. Look-ahead,
- * look-behind and back-references are not possible this way and are rejected with an error.
+ * determines only whether the pattern occurs anywhere in a text, ignoring case. It cannot support
+ * look-ahead, look-behind and back-references, which are rejected with an error.
  *
  *     text -> parse -> tree -> emit -> program -> run, or memoizedMatcher -> boolean
  */
@@ -42,8 +42,8 @@ export function compilePattern(text) {
 }
 
 /**
- * Compiles a pattern to a program that also saves what its groups match; `matchGroups` of
- * run-groups.js runs it.
+ * Compiles a pattern to a program that also saves where its groups begin and end. `matchGroups` of
+ * run-groups.js runs the program.
  * @param {string} text
  * @throws {SyntaxError} with a message for the user
  */
@@ -54,8 +54,8 @@ export function compileProgram(text) {
 // --- parsing ------------------------------------------------------------------------------------
 
 /**
- * Parses a pattern by recursive descent. Each inner function parses what its name says, starting at
- * `at`.
+ * Parses a pattern by recursive descent. Each inner function parses the construct that it is named
+ * after, starting at `at`.
  * @param {string} text
  * @returns {Node}
  */
@@ -93,7 +93,7 @@ function parse(text) {
     const bounds = quantifier();
     if (!bounds) return item;
     if (item.type === "assert") throw new SyntaxError("nothing to repeat");
-    // This affects only what groups match, not whether the pattern occurs.
+    // Laziness affects only what groups match, not whether the pattern occurs.
     const lazy = chars[at] === "?";
     if (lazy) at++;
     if (quantifier()) throw new SyntaxError("nothing to repeat");
@@ -168,8 +168,7 @@ function parse(text) {
     if (chars[at] !== ")") throw new SyntaxError("unclosed (");
     at++;
     if (slot >= 0) return { type: "capture", item: inner, slot };
-    // A group with an assertion may be repeated, as in `(?:^)*`, but a bare assertion may not: so
-    // wrap it.
+    // `repeated` rejects a bare assertion, but `(?:^)*` is valid, so the assertion is wrapped.
     return inner.type === "assert" ? { type: "sequence", items: [inner] } : inner;
   }
 
@@ -186,14 +185,15 @@ function parse(text) {
     if (/[pP]/.test(char)) throw new SyntaxError("\\p{…} is not supported");
     const control = { n: 10, r: 13, t: 9, v: 11, f: 12, 0: 0 }[char];
     if (control !== undefined) return control;
+    // `\x41`, `\u0041` or `\u{1f600}`; with other digits it is the letter itself.
     if (char === "x" || char === "u") {
       const match = /^(?:\{([0-9a-f]{1,6})\}|([0-9a-f]{2,4}))/i.exec(chars.slice(at, at + 8).join(""));
       const digits = match && (char === "u" ? match[1] ?? (match[2]?.length === 4 ? match[2] : null) : match[2]?.slice(0, 2));
-      if (!match || !digits) return code(char);
+      if (!match || !digits) return codePoint(char);
       at += match[1] !== undefined && char === "u" ? match[0].length : digits.length;
       return parseInt(digits, 16);
     }
-    return code(char);
+    return codePoint(char);
   }
 
   /** @returns {CharTest} */
@@ -216,7 +216,9 @@ function parse(text) {
           ranges.push([low, high]);
           continue;
         }
-        ranges.push([45, 45]); // the "-" is an item of its own: `[\w-x]` has three, as with RegExp
+        // A class has no range, so the "-" is an item of its own: `[\w-x]` has three, as with
+        // RegExp.
+        ranges.push([45, 45]);
         for (const item of [low, high]) add(item);
         continue;
       }
@@ -239,7 +241,7 @@ function parse(text) {
   /** @returns {CharTest | number} */
   function classItem() {
     const char = chars[at++];
-    if (char !== "\\") return code(char);
+    if (char !== "\\") return codePoint(char);
     if (chars[at] === "b") {
       at++;
       return 8;
@@ -248,7 +250,7 @@ function parse(text) {
   }
 }
 
-/** @type {CharTest} */
+/** Matches `\d`. @type {CharTest} */
 const isDigit = (code) => code >= 48 && code <= 57;
 /** @type {CharTest} */
 const isWord = (code) => isDigit(code) || code === 95 || (code >= 65 && code <= 90) || (code >= 97 && code <= 122);
@@ -271,7 +273,7 @@ const CLASSES = Object.assign(Object.create(null), {
  * @returns {CharTest}
  */
 function literal(char) {
-  return asTest(code(char));
+  return asTest(codePoint(char));
 }
 
 /**
@@ -286,12 +288,12 @@ function asTest(item) {
 }
 
 /** The code point of a character. @param {string} char */
-function code(char) {
+function codePoint(char) {
   return /** @type {number} */ (char.codePointAt(0));
 }
 
 /**
- * The same letter in other cases, if that is a single character.
+ * The same letter in upper or lower case, whichever differs from it and is a single character.
  * @param {number} code
  * @returns {number[]}
  */
@@ -323,6 +325,7 @@ function emit(tree, saves) {
   return program;
 
   /**
+   * Adds an instruction, and returns it.
    * @template {Instruction} T
    * @param {T} instruction
    * @returns {T}
@@ -333,7 +336,7 @@ function emit(tree, saves) {
     return instruction;
   }
 
-  /** @param {Node} node */
+  /** Adds the instructions of a node. @param {Node} node */
   function write(node) {
     switch (node.type) {
       case "empty":
@@ -399,15 +402,15 @@ function emit(tree, saves) {
 // --- running ------------------------------------------------------------------------------------
 
 /**
- * Patterns that need more states need a new one for nearly every character, and then `run` is
- * faster.
+ * Maximum number of states of an automaton. A pattern with more states needs a new one for nearly
+ * every character, and then `run` is faster.
  */
 const MAX_STATES = 1000;
 
 /**
- * Makes a function that does the same as `run`, but is faster for many subjects. It builds a
- * deterministic automaton as it goes: a state is a set of program positions, and the state that
- * follows it after a character is computed once and then looked up.
+ * Makes a function with the same results as `run`, but faster for many subjects. It builds a
+ * deterministic automaton on demand. A state is a set of program positions; the next state after a
+ * character is computed once and then looked up.
  * @param {Instruction[]} program
  * @returns {(subject: string) => boolean}
  */
@@ -438,7 +441,7 @@ function memoizedMatcher(program) {
     return state === true || state.endMatches;
   };
 
-  /** The state after a character. @param {State} state @param {number} code */
+  /** Computes the state after a character. @param {State} state @param {number} code */
   function step({ set }, code) {
     const reached = set.filter((position) => {
       const instruction = program[position];
@@ -467,8 +470,8 @@ function memoizedMatcher(program) {
   }
 
   /**
-   * The positions that are reached from some others without consuming a character, and that need a
-   * character or the end of the subject to continue. null if the program matches.
+   * The positions that are reached from `starts` without consuming a character, and that need a
+   * character or the end of the subject to continue; null if the program matches.
    * @param {number[]} starts
    * @param {boolean} isStart  whether this is the start of the subject
    * @param {boolean} isEnd  whether this is the end of the subject
@@ -519,7 +522,8 @@ function run(program, subject) {
   return false;
 
   /**
-   * Adds a position, and all positions reached from it without consuming a character.
+   * Adds to a set the positions that are reached from `start` without consuming a character, and
+   * that need a character to continue.
    * @returns {boolean} whether the program matches
    * @param {number} start
    * @param {number} at
@@ -544,7 +548,7 @@ function run(program, subject) {
           pending.push(instruction.b, instruction.a);
           break;
         case "assert":
-          if (holds(instruction.kind, codes, at)) pending.push(position + 1);
+          if (assertionHolds(instruction.kind, codes, at)) pending.push(position + 1);
       }
     }
     return false;
@@ -557,7 +561,7 @@ function run(program, subject) {
  * @param {readonly number[]} codes
  * @param {number} at
  */
-export function holds(kind, codes, at) {
+export function assertionHolds(kind, codes, at) {
   if (kind === "start") return at === 0;
   if (kind === "end") return at === codes.length;
   const boundary = (at > 0 && isWord(codes[at - 1])) !== (at < codes.length && isWord(codes[at]));

@@ -10,7 +10,8 @@
 
 /** Runs tasks in order, with a limit on how many run at the same time. */
 export class Queue {
-  /** @type {(() => void)[]} functions that start the pending tasks */ #pending = [];
+  /** Functions that start the pending tasks, in order. @type {(() => void)[]} */
+  #pending = [];
   #numRunning = 0;
   #limit;
 
@@ -23,7 +24,7 @@ export class Queue {
   }
 
   /**
-   * Adds a task, and runs it after those before it.
+   * Adds a task, which starts after those that were added before it.
    * @template T
    * @param {Task<T>} task
    * @param {AbortSignal} signal  removes the task from the queue when aborted; is passed to the
@@ -60,8 +61,8 @@ export class Queue {
 }
 
 /**
- * Makes a function that runs a task. Calls during a run do not start the task at once: it runs once
- * more after that run, no matter how many calls there were.
+ * Makes a function that runs a task. If the function is called while the task runs, the task runs
+ * once more afterwards, no matter how many calls there were.
  * @param {AbortSignal} signal  when aborted, the task is not run again
  * @param {() => Promise<void>} task  must not reject
  */

@@ -3,6 +3,7 @@
  * column, which without a GPU is several times as fast as the browser's strokes. No DOM.
  */
 
+/** An array of pixels to draw lines into. */
 export class Raster {
   /** @param {number} width  pixels @param {number} height  pixels */
   constructor(width, height) {
@@ -48,7 +49,8 @@ export class Raster {
     // 1. Extend the spans.
     let lastX = NaN;
     let lastY = NaN;
-    // Column of the last point: -1 is left and `width` right of the picture, -2 is none.
+    // Column of the last point: -1 is left of the picture, `width` is right of it, and -2 means
+    // that there is no last point.
     let last = -2;
     let min = Infinity; // y range of the points in that column
     let max = -Infinity;
@@ -104,8 +106,8 @@ export class Raster {
   }
 
   /**
-   * Fills a span of a column, with antialiasing: pixels that are covered in part get less of the
-   * colour.
+   * Fills a span of a column, with antialiasing: a pixel that is covered in part gets less of the
+   * colour, which is blended with what was drawn before.
    * @param {number} column
    * @param {number} top  pixels from the top of the picture, not rounded
    * @param {number} bottom

@@ -1,10 +1,11 @@
 /**
  * Grouping of runs by a rule, which maps the name of a run to the name of its group:
  *
- *     exp/{seed}        path pattern: {...} matches what differs within a group and is replaced, *
- *                       matches what differs between groups and is kept
- *     re:lr=([^_]+)     regular expression: keeps the text of its capture groups, or all it matches
- *                       if there are none
+ *     exp/{seed}        path pattern: {...} matches any text, which may differ within a group; *
+ *                       matches any text, which is the same within a group. Both match at least
+ *                       one character of one path segment. Further segments of a run are kept
+ *     re:lr=([^_]+)     regular expression: keeps the text of its capture groups; without capture
+ *                       groups, all that it matches
  *     seeds             removes seeds, such as `seed=3`, `_s3` or `-fold2`
  *     numbers           removes an integer at the end of each path segment
  *
@@ -12,17 +13,17 @@
  * grouped.
  */
 
-import { compileProgram, holds } from "./pattern.js";
+import { assertionHolds, compileProgram } from "./pattern.js";
 
 /**
  * @typedef {(run: string) => string} Grouper  run to name of its group
  * @typedef {import("./pattern.js").Instruction} Instruction
  */
 
-/** A word that numbers the repetitions of an experiment, and its number. */
+/** A word for the repetitions of an experiment, with a number: `seed=3`, `_s3`, `-fold2`. */
 const SEED = /(^|[_\-. ,+])(?:seed|s|fold|trial|rep|repeat|replica|try)[=_\-:]?\d+(?=$|[_\-. ,+])/gi;
 /**
- * An integer at the end; not the end of a decimal number, such as the 1 of `0.1` or the 4 of
+ * An integer at the end that is not part of a decimal number, such as the 1 of `0.1` or the 4 of
  * `1e-4`.
  */
 const NUMBER = /(?<![\d.]|\d[eE])[_\-. #=:]?(?<!\d[eE]-)\d+$/;
@@ -140,9 +141,9 @@ function parseSegment(text) {
 }
 
 /**
- * Matches a path segment, and returns it with the text of {...} replaced; null if it does not
- * match. Each wildcard matches as few characters as possible, except the last, which matches the
- * rest: so there is no backtracking.
+ * Matches a path segment. Returns it with {...} in place of the text that it matches, or null if
+ * the segment does not match. Each wildcard matches as few characters as possible, except the last,
+ * which matches the rest, so there is no backtracking.
  * @param {Part[]} parts
  * @param {string} subject
  * @returns {string | null}
@@ -158,6 +159,7 @@ function matchSegment(parts, subject) {
       continue;
     }
     const next = parts[index + 1]?.text;
+    // Whether this is the last wildcard: at most a plain text follows.
     const isLast = index + 2 >= parts.length;
     const end = next === undefined ? subject.length : isLast ? subject.length - next.length : subject.indexOf(next, at + 1);
     if (end <= at) return null;
@@ -183,8 +185,8 @@ function byExpression(text) {
 
 /**
  * The texts of the capture groups in the first match; null if there is no match. Like `run` in
- * pattern.js it follows all alternatives at once, but each with the positions of its groups, and in
- * order of priority (Pike's construction).
+ * pattern.js, it follows all alternatives at once, but it keeps them in order of priority, each
+ * with the positions of its groups (Pike's construction).
  * @param {Instruction[]} program
  * @param {string} subject
  * @returns {string[] | null}
@@ -195,8 +197,8 @@ export function matchGroups(program, subject) {
   const numSlots = program.reduce((max, { op, ...rest }) => Math.max(max, "slot" in rest ? rest.slot + 1 : 0), 0);
   const seen = new Int32Array(program.length).fill(-1);
   /**
-   * One of the alternatives that are followed: its position in the program, and where the groups
-   * begin and end so far (-1 if they do not yet).
+   * An alternative that is being followed: its position in the program, and where its groups begin
+   * and end; -1 for those that were not reached yet.
    * @typedef {{ position: number, saves: readonly number[] }} Thread
    */
   /** @type {Thread[]} */
@@ -247,7 +249,7 @@ export function matchGroups(program, subject) {
         pending.push({ position: instruction.b, saves }, { position: instruction.a, saves });
       } else if (instruction.op === "save") pending.push({ position: position + 1, saves: saves.with(instruction.slot, at) });
       else if (instruction.op !== "assert") ready.push(thread);
-      else if (holds(instruction.kind, codes, at)) pending.push({ position: position + 1, saves });
+      else if (assertionHolds(instruction.kind, codes, at)) pending.push({ position: position + 1, saves });
     }
   }
 }

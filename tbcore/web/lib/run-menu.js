@@ -19,7 +19,8 @@ import { copy } from "./copy.js";
 export function RunMenu({ state, menu: { row, x, y }, onClose }) {
   const element = useRef(/** @type {HTMLElement | null} */ (null));
   const isRun = row.kind === "run";
-  // If runs are grouped, a run has the colour of its group.
+  // The run or group whose colour the menu can change: if runs are grouped, a run has the colour of
+  // its group.
   const colored = row.kind === "folder" ? null : isRun ? (state.groupOf.value?.get(row.name) ?? row.name) : row.name;
   const color = state.colors.value.get(row.runs[0]) ?? "#888888";
   const logdir = state.frontends.value?.logdir ?? "";
@@ -55,7 +56,7 @@ export function RunMenu({ state, menu: { row, x, y }, onClose }) {
     event.preventDefault();
     items[(next + items.length) % items.length].focus();
   };
-  /** @param {() => void} act */
+  /** The click handler of an item: closes the menu first. @param {() => void} act */
   const item = (act) => () => {
     onClose();
     act();
@@ -94,7 +95,7 @@ export function RunMenu({ state, menu: { row, x, y }, onClose }) {
 }
 
 /**
- * The path of a run on disk; null if it is not known because the logdir is a list or a URL.
+ * The path of a run on disk; null if it is unknown, because the logdir is a list or a URL.
  * @param {string} logdir
  * @param {string} name
  */

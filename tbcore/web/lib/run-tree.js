@@ -14,15 +14,19 @@
  * @property {"run" | "folder" | "group"} kind
  * @property {string} key  unique among all rows
  * @property {string} name  name of the run or group, or path of the folder
- * @property {string} label  the name without what the rows above it already show
+ * @property {string} label  the name without the part that the rows above it already show
  * @property {number} depth  0 at the top level
  * @property {number} position  position among its siblings, from 1
  * @property {number} numSiblings  number of siblings, including itself
  * @property {readonly string[]} runs  all runs in the folder or group, or the run itself
  * @property {boolean} isOpen  whether the rows inside it are shown
  *
- * @typedef {{ label: string, name: string, runs: string[], children: Node[] | null, folders: Map<string, Node> | null }} Node
- *   a folder, or a run if it has no children
+ * @typedef {object} Node  a folder, or a run if `children` is null
+ * @property {string} label  its last path segment
+ * @property {string} name  its path
+ * @property {string[]} runs  all runs below it, or the run itself
+ * @property {Node[] | null} children  in order
+ * @property {Map<string, Node> | null} folders  the folders among the children, by label
  */
 
 /**
@@ -61,6 +65,7 @@ export function treeRows(runs, isOpen) {
     for (let i = 0; i < children.length; i++) {
       let node = children[i];
       let { label } = node;
+      // A folder with one child is merged with the child.
       while (node.children?.length === 1) {
         node = node.children[0];
         label += node.label;
@@ -77,8 +82,8 @@ export function treeRows(runs, isOpen) {
 
 /**
  * Rows of runs in groups, in the order of the groups' first runs. A group of one run is shown as
- * that run. The labels of groups leave out the folders that all groups have in common, and the
- * labels of runs those that all runs of their group have in common.
+ * that run. Labels are shortened: the label of a group lacks the folders that all groups have in
+ * common, and the label of a run those that all runs of its group have in common.
  * @param {readonly string[]} runs
  * @param {ReadonlyMap<string, string>} groupOf  run to group
  * @param {(key: string) => boolean} isOpen  whether a group is open
@@ -93,7 +98,7 @@ export function groupRows(runs, groupOf, isOpen) {
     if (members) members.push(run);
     else groups.set(name, [run]);
   }
-  const start = commonFolder([...groups].flatMap(([name, members]) => (members.length > 1 ? [name] : [])));
+  const numGroupCommon = commonFolder([...groups].flatMap(([name, members]) => (members.length > 1 ? [name] : [])));
   /** @type {Row[]} */
   const rows = [];
   let position = 0;
@@ -104,7 +109,7 @@ export function groupRows(runs, groupOf, isOpen) {
       continue;
     }
     const key = `group:${name}`;
-    const row = { name, label: name.slice(start), depth: 0, position, numSiblings: groups.size, runs: members, isOpen: isOpen(key) };
+    const row = { name, label: name.slice(numGroupCommon), depth: 0, position, numSiblings: groups.size, runs: members, isOpen: isOpen(key) };
     rows.push({ kind: "group", key, ...row });
     if (!row.isOpen) continue;
     const numCommon = commonFolder(members);
@@ -114,7 +119,7 @@ export function groupRows(runs, groupOf, isOpen) {
 }
 
 /**
- * Number of characters of the folder that all names have in common, including the final slash.
+ * The length of the folder that all names have in common, including its final slash.
  * @param {readonly string[]} names
  */
 function commonFolder(names) {
@@ -138,6 +143,7 @@ export function flatRows(runs) {
 }
 
 /**
+ * The row of a run, with its full name as the label.
  * @param {string} run
  * @param {number} depth
  * @param {number} position
@@ -148,7 +154,13 @@ function runRow(run, depth, position, numSiblings) {
   return { kind: "run", key: run, name: run, label: run, depth, position, numSiblings, runs: [run], isOpen: false };
 }
 
-/** @param {string} label @param {string} name @param {string[]} runs @returns {Node} */
+/**
+ * A new folder.
+ * @param {string} label
+ * @param {string} name
+ * @param {string[]} runs
+ * @returns {Node}
+ */
 function makeNode(label, name, runs) {
   return { label, name, runs, children: [], folders: new Map() };
 }

@@ -1,6 +1,6 @@
 /**
  * The run list: a tree of folders, a flat list or groups, with check boxes in the runs' colours, a
- * filter, and the age of each run. It is fast for ten thousand runs, because only the visible rows
+ * filter, and the age of each run. It is fast with ten thousand runs, because only the visible rows
  * are rendered.
  *
  * Keys inside the list: up, down, Home and End move; left and right collapse and expand; Space
@@ -21,7 +21,10 @@ import { VirtualList } from "./virtual-list.js";
 const ROW_HEIGHT_PX = 26;
 /** Number of rows that Page Up and Page Down move by. */
 const ROWS_PER_PAGE = 12;
-/** @type {[value: import("./run-order.js").Sort, title: string][]} */
+/**
+ * The choices of the order of runs.
+ * @type {[value: import("./run-order.js").Sort, title: string][]}
+ */
 const SORTS = [
   ["name", "by name"],
   ["start", "newest start first"],
@@ -132,14 +135,15 @@ export function RunsPanel({ state }) {
 }
 
 /**
- * Preact hook: which folders and groups are open. At first folders are open and groups are closed.
- * While there is a filter, everything is open at first; what the user closes then stays closed
- * until the filter changes.
+ * Preact hook: which folders and groups are open. Without a filter, folders are open at first and
+ * groups are closed. With a filter, all are open at first, and those that the user closes stay
+ * closed until the filter changes.
  * @param {import("./filter.js").Filter} filter
  * @returns {[isOpen: (key: string) => boolean, toggle: (key: string) => void]}
  */
 function useOpen({ text, error }) {
   const scope = error ? "" : text;
+  // Keys of the rows that were toggled from their initial state, by the text of the filter.
   const [toggled, setToggled] = useState(/** @type {Record<string, ReadonlySet<string>>} */ ({}));
   const keys = toggled[scope];
   const isOpen = useMemo(
@@ -149,6 +153,7 @@ function useOpen({ text, error }) {
   const toggle = (/** @type {string} */ key) => {
     const next = new Set(keys);
     if (!next.delete(key)) next.add(key);
+    // What was toggled for other filters is forgotten.
     setToggled({ "": toggled[""], [scope]: next });
   };
   return [isOpen, toggle];
@@ -166,6 +171,7 @@ function Rows({ state, rows, onToggle, onMenu }) {
   const checked = state.checked.value;
   const colors = state.colors.value;
   const hovered = state.hoveredRun.value;
+  /** Key of the row that has the focus, or had it last. */
   const [active, setActive] = useState("");
   /** Key of the row to focus once it is rendered; "" for none. */
   const toFocus = useRef("");

@@ -1,6 +1,6 @@
 /**
- * Which runs are checked in the run list: a base, all or none, and the runs that are exceptions.
- * Unlike a list of runs, this also applies to runs that do not exist yet, and it makes links short.
+ * Which runs are checked in the run list: a base, which is all or none, and the runs that are
+ * exceptions. Unlike a list of runs, this also applies to new runs, and it makes links short.
  * Pure functions, no DOM.
  */
 
@@ -47,6 +47,7 @@ export function setChecked(selection, names, checked, runs) {
     if (checked === (base === "all")) next.delete(name);
     else next.add(name);
   }
+  // If every run is an exception, switch the base instead, so that new runs are treated the same.
   const all = runs.length > 0 && runs.every((run) => next.has(run));
   if (all) return { base: base === "all" ? "none" : "all", except: new Set() };
   return withFewerExceptions({ base, except: next }, runs);

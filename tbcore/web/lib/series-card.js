@@ -23,7 +23,7 @@ import { RunLabel } from "./tag-tab.js";
  */
 
 /**
- * @typedef {object} Chart  what a card needs of a chart
+ * @typedef {object} Chart  the methods of a chart that a card uses
  * @property {() => void} restyle  redraws after a change of the theme
  * @property {() => void} resetZoom
  * @property {() => void} destroy
@@ -33,14 +33,20 @@ import { RunLabel } from "./tag-tab.js";
  */
 
 /**
+ * @typedef {object} ChartEvents  functions that the chart calls
+ * @property {(isHovered: boolean) => void} hover
+ * @property {(isZoomed: boolean) => void} zoom
+ */
+
+/**
  * @template T
  * @template {Chart} C
  * @typedef {object} Drawing  how a plugin draws a series
- * @property {(element: HTMLElement, label: string, on: { hover: (isHovered: boolean) => void, zoom: (isZoomed: boolean) => void }) => C} make
- *   creates the chart in an element; the chart calls the functions in `on`
+ * @property {(element: HTMLElement, label: string, on: ChartEvents) => C} make  creates the chart
+ *   in an element
  * @property {(chart: C, value: T) => void} draw  draws a value
- * @property {readonly unknown[]} drawnBy  what else the drawing depends on: a change of any draws
- *   it again
+ * @property {readonly unknown[]} drawnBy  what else the drawing depends on: when any of these
+ *   change, the value is drawn again
  * @property {(value: T) => string} [note]  says what the chart leaves out; may return ""
  * @property {(value: T) => { header: string[], rows: Iterable<(string | number)[]> }} table
  *   the value as a table, for CSV
@@ -90,7 +96,7 @@ export function SeriesCard({ host, answers, tag, run, group, samples, drawing })
   const { value: latest, error } = useAnswer(answers, params, isNear);
   const last = useRef(latest);
   if (latest) last.current = latest;
-  // After a change of `samples`, the old series stays until the new one is loaded.
+  // When `samples` changes, the old series stays until the new one is loaded.
   const series = last.current;
   const note = useMemo(() => (series && drawing.note ? drawing.note(series.value) : ""), [series?.value]);
   const theme = host.theme.value;

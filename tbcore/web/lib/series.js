@@ -27,8 +27,8 @@ export function xColumn(columns, xAxis, start = columns.wallTime[0]) {
 }
 
 /**
- * Whether rows from .. to - 1 of a column never decrease, so that binary search works. False if any
- * is NaN, unless it is the only one.
+ * Whether the values of rows from .. to - 1 never decrease, so that binary search works. False if
+ * there are several rows and any of them is NaN.
  * @param {ArrayLike<number>} column
  * @param {number} [from]
  * @param {number} [to]
@@ -50,7 +50,8 @@ export function segmentsOf(xs, starts = [0]) {
 }
 
 /**
- * The points of a segment between two x, and one more on each side. All points if x is not sorted.
+ * The points of a segment between two x values, and one more on each side. If the segment's x
+ * decreases anywhere, all of its points.
  * @param {ArrayLike<number>} xs
  * @param {Segment} part
  * @param {number} min
@@ -82,7 +83,8 @@ function lowerBound(xs, x, low, high) {
 }
 
 /**
- * The index of the point whose x is nearest. If segments tie, the last of them wins.
+ * The index of the point whose x is nearest. If points of several segments are equally near, that
+ * of the last segment.
  * @param {ArrayLike<number>} xs
  * @param {number} x
  * @param {readonly Segment[]} [segments]
@@ -92,7 +94,9 @@ export function nearestIndex(xs, x, segments = segmentsOf(xs)) {
   let nearest = -1;
   let distance = Infinity;
   for (const { from, to, rising } of segments) {
-    let isFirst = true; // whether no point of this segment was taken yet: then a tie is enough
+    // A later segment needs only an equally near point to win, a later point of the same segment a
+    // nearer one.
+    let isFirst = true;
     const at = rising ? lowerBound(xs, x, from, to) : NaN;
     const end = rising ? Math.min(to, at + 1) : to;
     for (let i = rising ? Math.max(from, at - 1) : from; i < end; i++) {
@@ -121,8 +125,8 @@ export function lastIndex(xs, to = Infinity) {
 }
 
 /**
- * The index of the row nearest to an x; -1 if x is further from it than both of its neighbours are.
- * So x may be past the end of a series by at most the distance between the last two points.
+ * The index of the row nearest to an x. -1 if x is farther from it than both neighbouring rows are:
+ * past the end of a series, x may be as far from the last point as the point before it is.
  * @param {ArrayLike<number>} xs
  * @param {number} x
  * @returns {number}
@@ -150,8 +154,12 @@ export function extent(column) {
 }
 
 /**
- * The range of the finite values between two x, and of the neighbours on both sides: the lines to
- * them are visible too.
+ * The range of the finite values between two x values, including one neighbour on each side,
+ * because the lines to them are visible, too.
+ *
+ * For each finite point: a point inside counts, and so does the point after it. When the line
+ * enters the interval, the point before counts, too. A line across the whole interval counts with
+ * both of its ends.
  * @param {ArrayLike<number>} xs
  * @param {ArrayLike<number>} values
  * @param {number} from
@@ -186,8 +194,8 @@ export function visibleExtent(xs, values, from, to) {
 }
 
 /**
- * A range with a margin on both sides; [0, 1] for null. The margin of a range with equal ends is
- * 10 % of their value.
+ * A range with a margin on both sides; [0, 1] for null. If both ends of the range are equal, the
+ * margin is 10 % of their absolute value.
  * @param {[min: number, max: number] | null} range
  * @param {number} share  margin, as a fraction of the range's length
  * @param {number} [fallback]  margin around the range [0, 0]
@@ -206,9 +214,9 @@ export function padded(range, share, fallback = 1) {
 }
 
 /**
- * The range of values from .. to - 1 without outliers: the 5 % to 95 % quantiles, extended on both
- * sides by half their distance, but not past the smallest and largest value. Computed from about
- * 500 evenly spaced values.
+ * The range of values from .. to - 1 without outliers: from the 5 % to the 95 % quantile, extended
+ * on both sides by half of that distance, but not past the smallest and largest value. It is
+ * computed from about 500 evenly spaced values.
  * @param {ArrayLike<number>} values
  * @param {number} from
  * @param {number} to
@@ -228,8 +236,10 @@ export function clipRange(values, from, to) {
 
 /**
  * Adds a line to a path, with at most four points per column of pixels: the first, lowest, highest
- * and last point of a column look the same as all of them. Points that cannot be drawn are skipped
- * and do not break the line.
+ * and last point of a column, which look the same as all of its points. Points that cannot be drawn
+ * are skipped and do not break the line.
+ *
+ * The first point of a column is added at once, the others when the next column begins.
  * @param {PathLike} path
  * @param {ArrayLike<number>} xs
  * @param {ArrayLike<number>} values
@@ -242,7 +252,8 @@ export function clipRange(values, from, to) {
 export function tracePath(path, xs, values, toX, toY, from = 0, to = xs.length) {
   let numPoints = 0;
   let column = NaN;
-  // The y of the current column's points. The first of them is already in the path.
+  // The y of the current column's points, in pixels from the top: `lowest` is the largest of them.
+  // The first point is already in the path.
   let first = 0;
   let lowest = 0;
   let highest = 0;
@@ -277,6 +288,7 @@ export function tracePath(path, xs, values, toX, toY, from = 0, to = xs.length) 
   if (isPending) addColumn();
   return numPoints;
 
+  /** Adds the extremes of the column in their order, and its last point. */
   function addColumn() {
     const [earlier, later] = lowestCameLast ? [highest, lowest] : [lowest, highest];
     if (earlier !== first && earlier !== last) add(earlier);
@@ -284,7 +296,7 @@ export function tracePath(path, xs, values, toX, toY, from = 0, to = xs.length) 
     add(last);
   }
 
-  /** @param {number} y */
+  /** Adds a point in the middle of the column. @param {number} y */
   function add(y) {
     path.lineTo(column, y);
     numPoints++;
@@ -312,6 +324,7 @@ export function traceBand(path, xs, low, high, toX, toY) {
     return;
   }
   tracePath(path, xs, high, toX, toY);
+  // The lower edge continues the outline, so its first point is joined to the upper edge.
   const lineTo = path.lineTo.bind(path);
   tracePath({ moveTo: lineTo, lineTo }, xs.slice().reverse(), low.slice().reverse(), toX, toY);
 }

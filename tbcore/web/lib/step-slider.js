@@ -53,7 +53,7 @@ export function StepSlider({ places, value, onChange, label }) {
  * The place at a position of the slider.
  * @param {readonly Place[]} places
  * @param {number} index  position from 0; may be out of range
- * @returns {Place | null} null, for the latest place, at the last position or after it
+ * @returns {Place | null} null, which is the latest place, for the last position and any after it
  */
 export function stepTo(places, index) {
   return index >= places.length - 1 ? null : places[Math.max(0, index)];

@@ -1,14 +1,14 @@
 /**
- * A whole tab for media that are shown one step at a time, such as images. There is a card for each
- * tag, with the samples that each run logged at the selected step, side by side. One slider sets
- * the step of all cards, and each card has a slider of its own.
+ * A complete tab for media that are shown one step at a time, such as images. There is a card for
+ * each tag. It shows, side by side, the samples that each run logged at the selected step. One
+ * slider sets the step of all cards, and each card has a slider of its own.
  *
  * The plugin's server must have the routes of `tbcore.media`: `tags`, `steps`, `step`, and one for
  * the bytes of a sample. Samples are requested only for cards near the visible part of the page.
  * When the user moves through the steps, the next one is fetched ahead.
  *
- * Settings in the URL: `step`, the place of all cards; `at`, the places of cards with their own;
- * `closed`, the collapsed groups.
+ * Settings in the URL: `step` is the place of all cards, except those that were moved by their own
+ * slider, whose places are in `at`; `closed` has the collapsed groups.
  */
 
 import "@preact/signals";
@@ -40,7 +40,7 @@ import { RunLabel, runsByGroup, TagTab, watchTags } from "./tag-tab.js";
  * @property {number | null} index  index of the item on the server; null if nothing was logged up
  *   to the requested place, and then the fields below are missing
  * @property {number} step
- * @property {number} nth
+ * @property {number} nth  index among the items that the series logged at this step, from 0
  * @property {number} wall_time  seconds since the epoch
  * @property {Entry[]} samples
  *
@@ -80,21 +80,22 @@ import { RunLabel, runsByGroup, TagTab, watchTags } from "./tag-tab.js";
  * @property {Host} host
  * @property {MediaKind} kind
  * @property {Answers<StepResponse>} answers
- * @property {Place | null} place  place of all cards without their own; null for the latest
- * @property {ReadonlyMap<string, Place | null>} own  by tag, the places of cards with their own
- * @property {(tag: string, place: Place | null | undefined) => void} onMove  sets the place of a
- *   card; undefined for the place of all cards
+ * @property {Place | null} place  place of the cards that do not have their own; null for the
+ *   latest
+ * @property {ReadonlyMap<string, Place | null>} ownPlaces  places of the other cards, by tag
+ * @property {(tag: string, place: Place | null | undefined) => void} onMove  gives a card its own
+ *   place; undefined moves it back to the place of the others
  */
 
 /** Number of runs that a card shows at first, and that each click adds. */
 const PAGE_SIZE = 24;
-/** Number of samples of a step that are shown at first. */
+/** Number of samples that a cell shows at first. */
 const MAX_SAMPLES = 12;
 /** While the slider moves, a step is fetched only after it was selected for this long. */
 const SETTLE_MS = 60;
 
 /**
- * Renders the tab. To be returned from a plugin's `render`.
+ * Renders the tab. A plugin's `render` returns the result of this function.
  * @param {Host} host
  * @param {MediaKind} kind
  * @returns {Promise<() => void>} resolves to a function that removes the tab
@@ -104,12 +105,13 @@ export async function renderStepTab(host, kind) {
     if (!kind[part]) throw new Error(`renderStepTab(host, kind): kind.${part} is missing`);
   }
   const [tags] = await Promise.all([watchTags(host), host.css(new URL("./step-tab.css", import.meta.url))]);
-  render(html`<${Dashboard} host=${host} kind=${kind} tags=${tags} answers=${new Answers(host, "step", readFound)} />`, host.element);
+  const answers = new Answers(host, "step", parseStepResponse);
+  render(html`<${Dashboard} host=${host} kind=${kind} tags=${tags} answers=${answers} />`, host.element);
   return () => render(null, host.element);
 }
 
-/** Converts a response of the route `step`. @param {any} json @returns {StepResponse} */
-function readFound(json) {
+/** Parses the JSON of the route `step`. @param {any} json @returns {StepResponse} */
+function parseStepResponse(json) {
   return { ...json, wall_time: toNumber(json.wall_time) };
 }
 
@@ -131,7 +133,7 @@ function Dashboard({ host, kind, tags, answers }) {
   }, [tags.value, runs, filter]);
   const places = usePlaces(host, runs, shown, shown.length > 0);
   const place = parsePlace(settings.step);
-  const own = parsePlaces(settings.at);
+  const ownPlaces = parsePlaces(settings.at);
 
   /** @param {Place | null} next */
   const onMoveAll = (next) => {
@@ -143,17 +145,18 @@ function Dashboard({ host, kind, tags, answers }) {
     kind,
     answers,
     place,
-    own,
+    ownPlaces,
     /** @type {Tab["onMove"]} */
     onMove(tag, next) {
-      own.delete(tag);
+      ownPlaces.delete(tag);
       // If all cards are at the latest place, a card that moves there does not need a place of its
       // own.
-      if (next !== undefined && !(next === null && place === null)) own.set(tag, next);
-      host.settings.set("at", formatPlaces(own));
+      if (next !== undefined && !(next === null && place === null)) ownPlaces.set(tag, next);
+      host.settings.set("at", formatPlaces(ownPlaces));
     },
   };
 
+  // The keys are set only once, and this is what they call.
   const move = useRef(/** @type {(by: number) => void} */ (() => {}));
   move.current = (by) => places.length > 0 && onMoveAll(stepTo(places, findPlace(places, place) + by));
   useEffect(() => {
@@ -201,8 +204,8 @@ function StepCard({ tab, tag, group, runs }) {
   const shown = useMemo(() => runs.slice(0, numShown), [runs, numShown]);
   const tags = useMemo(() => [tag], [tag]);
   const places = usePlaces(host, shown, tags, isNear);
-  const isOwn = tab.own.has(tag);
-  const place = isOwn ? (tab.own.get(tag) ?? null) : tab.place;
+  const isOwn = tab.ownPlaces.has(tag);
+  const place = isOwn ? (tab.ownPlaces.get(tag) ?? null) : tab.place;
   const next = useNextPlace(places, place);
 
   /** @param {KeyboardEvent} event */
@@ -264,7 +267,7 @@ function useNextPlace(places, place) {
 }
 
 /**
- * The samples of one run at a place, or at the last one before it that the run has.
+ * The samples of one run at a place, or at the last place before it at which the run logged any.
  * @param {object} props
  * @param {Tab} props.tab
  * @param {Run} props.run
@@ -285,7 +288,7 @@ function Cell({ tab, run, tag, place, next, expanded }) {
   const paramsOf = (at) => ({ run: run.name, tag, step: at?.step, nth: at?.nth || undefined });
   const settled = useSettled(place);
   const { value: found, error } = useAnswer(answers, paramsOf(settled), isNear);
-  /** The place at which a sample started to play; null while none plays. */
+  /** While a sample plays: the place that was selected when it started. */
   const [busy, setBusy] = useState(/** @type {{ place: Place | null } | null} */ (null));
   const keepsShown = busy !== null && isSame(busy.place, place);
   const last = useRef(found);
@@ -339,7 +342,7 @@ function Cell({ tab, run, tag, place, next, expanded }) {
   >
     <header title=${run.name}>
       <${RunLabel} run=${run} />
-      ${shown && shown.index !== null && html`<${At} found=${shown} place=${place} />`}
+      ${shown && shown.index !== null && html`<${ShownStep} found=${shown} place=${place} />`}
     </header>
     ${shown && shown.index !== null && expanded && html`<p class="tb-step-note">${formatTime(shown.wall_time)}</p>`}
     ${shown?.index === null && html`<p class="tb-step-note">${nothingLoggedText(shown.first_step, settled)}</p>`}
@@ -415,6 +418,7 @@ function isSame(a, b) {
 async function serverErrorOf(url, signal) {
   try {
     const response = await fetch(url, { signal, headers: { Range: "bytes=0-0" } });
+    // Status 416: the sample has no bytes, so there is no first byte.
     return response.ok || response.status === 416 ? "" : await response.text();
   } catch {
     return "The server cannot be reached.";
@@ -422,7 +426,7 @@ async function serverErrorOf(url, signal) {
 }
 
 /**
- * The text of a cell for which nothing was logged up to a place.
+ * The text of a cell whose run logged nothing up to a place.
  * @param {number | null} firstStep  first step of the series
  * @param {Place | null} place
  */
@@ -432,10 +436,10 @@ function nothingLoggedText(firstStep, place) {
 }
 
 /**
- * The step that is shown, emphasized if it is earlier than the selected one.
+ * The step whose samples are shown; emphasized if it is earlier than the selected one.
  * @param {{ found: StepResponse, place: Place | null }} props
  */
-function At({ found, place }) {
+function ShownStep({ found, place }) {
   const isEarlier = place !== null && comparePlaces(found, place) !== 0;
   const why = isEarlier ? `\nNothing was logged at step ${formatStep(place.step)}. This is the last step before it.` : "";
   return html`<span class="tb-step-at ${isEarlier ? "tb-earlier" : ""}" title="${formatTime(found.wall_time)}${why}">

@@ -1,9 +1,9 @@
 /**
- * Selections of runs that are too long for a URL. The URL has a key instead, and the selection is
- * in the browser's localStorage under that key.
+ * Selections of runs that are too long for a URL. The URL has a key instead, under which the
+ * browser's localStorage has the selection.
  */
 
-/** Longer links are cut off by some programs. */
+/** Maximum length of a selection in a URL. Some programs cut off longer links. */
 const MAX_CHARS_IN_ADDRESS = 2000;
 /** Capacity of the storage; the oldest selections are removed first. */
 const MAX_STORED_CHARS = 1_000_000;
@@ -13,7 +13,7 @@ const KEY_PREFIX = "~kept.";
 
 /** @typedef {[key: string, text: string]} StoredSelection */
 
-/** Texts by key, for the case that localStorage is blocked. @type {Map<string, string>} */
+/** Texts by key, in case localStorage is blocked. @type {Map<string, string>} */
 const textsOfThisPage = new Map();
 
 /**
@@ -33,12 +33,13 @@ export function storeText(text) {
   const key = addressText(text);
   if (text === null || key === null || key === text) return;
   textsOfThisPage.set(key, text);
+  // Keep the newest selections, as long as they fit.
   let numFree = MAX_STORED_CHARS - text.length;
   const others = storedSelections().filter(([other, { length }]) => other !== key && (numFree -= length) >= 0);
   try {
     localStorage.setItem(STORAGE_KEY, JSON.stringify([[key, text], ...others]));
   } catch {
-    // localStorage is blocked or full: the key works in this page only
+    // localStorage is blocked or full: the key works only until the page is closed
   }
 }
 

@@ -1,9 +1,9 @@
 /**
  * Style sheets for documents and shadow roots. A sheet is fetched once and shared by all roots that
- * adopt it. There are no inline styles, so this works under a strict Content-Security-Policy.
+ * adopt it. Unlike inline styles, adopted sheets comply with a strict Content-Security-Policy.
  */
 
-/** @type {Map<string, Promise<CSSStyleSheet>>} by URL */
+/** The fetched sheets by URL. @type {Map<string, Promise<CSSStyleSheet>>} */
 const sheets = new Map();
 
 /**
@@ -24,7 +24,7 @@ export async function adoptStyles(node, url) {
 }
 
 /**
- * Adds styles to a root.
+ * Adds a style sheet, given as text, to a root.
  * @param {Node} node  a document, a shadow root, or any node in one
  * @param {string} text
  */
@@ -35,7 +35,7 @@ export function adoptStyleText(node, text) {
 }
 
 /**
- * Adds a sheet to the root of a node, unless it already has it.
+ * Adds a sheet to the root of a node, unless the root already has it.
  * @param {Node} node
  * @param {CSSStyleSheet} sheet
  */
@@ -45,7 +45,7 @@ function adopt(node, sheet) {
   if (!root.adoptedStyleSheets.includes(sheet)) root.adoptedStyleSheets.push(sheet);
 }
 
-/** @param {string} address */
+/** Fetches a sheet. @param {string} address */
 async function load(address) {
   const response = await fetch(address);
   if (!response.ok) throw new Error(`style sheet ${address}: status ${response.status}`);

@@ -1,6 +1,6 @@
 /**
- * What tabs with tags share: loading the tags, collapsing groups of tags, and the text shown
- * without any tags.
+ * What tabs with tags share: fetching the tags, collapsing groups of tags, and the text to show if
+ * there are no tags.
  */
 
 import { signal } from "@preact/signals-core";
@@ -46,8 +46,8 @@ export async function watchTags(host, read = (json) => json) {
 }
 
 /**
- * The collapsed groups of tags, which are kept in the URL. The group with the name "" is "/" there,
- * which is never the name of a group.
+ * The collapsed groups of tags, which are kept in the URL. There, "/" stands for the group with the
+ * name "". The group of the tags that start with "//", which has the name "/", cannot be collapsed.
  * @param {Host} host
  * @returns {{ closed: ReadonlySet<string>, onToggle: (name: string, open: boolean) => void }}
  */
@@ -64,7 +64,7 @@ export function foldedGroups(host) {
 }
 
 /**
- * The text to show if there are no tags to show: it says why.
+ * The text to show in place of cards if there are no tags to show. It gives the reason.
  * @param {RunToTags} tags
  * @param {number} numRuns  number of runs to show
  * @param {import("./filter.js").Filter} filter  the filter for tags
@@ -72,6 +72,7 @@ export function foldedGroups(host) {
  */
 export function whyNothing(tags, numRuns, filter, what) {
   if (numRuns === 0) return "No runs are selected. Check some in the run list, or change its filter.";
-  if (filter.text !== "" && Object.values(tags).some((list) => list.length > 0)) return `No tag of the selected runs matches “${filter.text}”.`;
+  const hasTags = Object.values(tags).some((list) => list.length > 0);
+  if (filter.text !== "" && hasTags) return `No tag of the selected runs matches “${filter.text}”.`;
   return `The selected runs have no ${what}.`;
 }

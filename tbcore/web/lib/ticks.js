@@ -10,7 +10,7 @@
  * Ticks at round numbers, with a spacing of 1, 2 or 5 times a power of ten.
  * @param {number} min
  * @param {number} max
- * @param {number} maxTicks  number of ticks there is space for
+ * @param {number} maxTicks  number of ticks that there is space for
  * @param {number} [minSpacing]  smallest spacing allowed, such as 1 for steps
  * @returns {Ticks}
  */
@@ -32,7 +32,7 @@ const DURATIONS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200
  * Ticks for durations, at round minutes, hours and so on.
  * @param {number} min  seconds
  * @param {number} max  seconds
- * @param {number} maxTicks  number of ticks there is space for
+ * @param {number} maxTicks  number of ticks that there is space for
  * @returns {Ticks}
  */
 export function durationTicks(min, max, maxTicks) {
@@ -47,25 +47,26 @@ export function durationTicks(min, max, maxTicks) {
  * Ticks for wall time, at round times in the browser's time zone.
  * @param {number} min  seconds since the epoch
  * @param {number} max  seconds since the epoch
- * @param {number} maxTicks  number of ticks there is space for
+ * @param {number} maxTicks  number of ticks that there is space for
  * @returns {Ticks}
  */
 export function timeTicks(min, max, maxTicks) {
   const { at, spacing } = durationTicks(min, max, maxTicks);
   if (spacing < 60 || at.length === 0) return { at, spacing };
-  // Multiples of an hour or a day are round in UTC; shifted by the local offset they are round
-  // locally.
+  // Multiples of an hour or a day are round times in UTC. Shifted by the offset of the local time
+  // zone, they are round in local time.
   const offset = new Date(at[0] * 1000).getTimezoneOffset() * 60;
   return { at: multiples(min - offset, max - offset, spacing).map((tick) => tick + offset), spacing };
 }
 
 /**
- * Ticks for a logarithmic axis: powers of ten, with 2 and 5 between them if there is space, or only
- * every nth power if there is not enough.
+ * Ticks for a logarithmic axis: powers of ten. Where there is space, also 2 and 5 times each power;
+ * where there is too little, only every nth power.
  * @param {number} min  above 0
  * @param {number} max
- * @param {number} maxTicks  number of ticks there is space for
- * @param {number} [minSpacing]  smallest spacing allowed, such as 1 for steps
+ * @param {number} maxTicks  number of ticks that there is space for
+ * @param {number} [minSpacing]  smallest spacing allowed, such as 1 for steps; also the smallest
+ *   tick
  * @returns {Ticks}
  */
 export function logTicks(min, max, maxTicks, minSpacing = 0) {
@@ -85,14 +86,16 @@ export function logTicks(min, max, maxTicks, minSpacing = 0) {
   return { at, spacing: 0 };
 }
 
-/** Seconds; each is about ten times the one before. */
+/**
+ * Ticks of a logarithmic axis of durations, in seconds. Each is roughly ten times the one before.
+ */
 const LOG_DURATIONS = [1e-3, 1e-2, 1e-1, 1, 10, 60, 600, 3600, 36000, 86400 * 4, 86400 * 40, 86400 * 400];
 
 /**
  * Ticks for durations on a logarithmic axis.
  * @param {number} min  seconds, above 0
  * @param {number} max  seconds
- * @param {number} maxTicks  number of ticks there is space for
+ * @param {number} maxTicks  number of ticks that there is space for
  * @returns {Ticks}
  */
 export function logDurationTicks(min, max, maxTicks) {

@@ -69,7 +69,8 @@ export class Tooltip {
 }
 
 /**
- * Tooltip content about one thing: its name and colour, a table with two columns, and a note below.
+ * The content of a tooltip about one thing: its name and colour, a table with two columns, and a
+ * note below it.
  * @param {import("./chart-types.js").ReadOut} readOut
  * @returns {Node[]}
  */
@@ -88,8 +89,8 @@ export function readOutNodes({ name, color, rows, note }) {
 }
 
 /**
- * Positions a tooltip below an area to avoid, or else above it, right or left of it. If no area has
- * enough space around it, the tooltip is next to the anchor.
+ * Positions a tooltip outside an area to avoid: below it, or else above, right or left of it. If no
+ * area has enough space around it, the tooltip is next to the anchor.
  * @param {HTMLElement} box
  * @param {{ left: number, top: number }} anchor
  * @param {readonly DOMRect[]} avoid

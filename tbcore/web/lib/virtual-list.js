@@ -5,7 +5,10 @@
 import { html } from "htm/preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
-/** Rows rendered above and below the visible ones, for scrolling and for the Tab key. */
+/**
+ * Number of rows rendered above the visible ones, and below them, so that scrolling shows no gaps
+ * and the Tab key reaches the next row.
+ */
 const NUM_SPARE_ROWS = 8;
 
 /**
@@ -17,7 +20,7 @@ const NUM_SPARE_ROWS = 8;
  * @param {(item: T, index: number) => unknown} props.renderRow  renders the content of one row
  * @param {(item: T) => string} props.keyOf  returns a unique key
  * @param {string} props.label  accessible name
- * @param {number} [props.showIndex]  index of a row to scroll to, whenever it changes
+ * @param {number} [props.showIndex]  index of a row; the list scrolls to it whenever it changes
  * @param {(event: KeyboardEvent) => void} [props.onKeyDown]
  * @param {string} [props.role]  ARIA role of the list, such as "treegrid"; the content of each row
  *   must then have a matching role. By default it is a list
@@ -26,6 +29,7 @@ export function VirtualList({ items, rowHeight, renderRow, keyOf, label, showInd
   const scroller = useRef(/** @type {HTMLElement | null} */ (null));
   const [view, setView] = useState({ top: 0, height: 600 });
 
+  /** Updates the visible part. */
   const measure = () => {
     const { scrollTop: top, clientHeight: height } = /** @type {HTMLElement} */ (scroller.current);
     setView((old) => (old.top === top && old.height === height ? old : { top, height }));

@@ -75,7 +75,7 @@ export function Plot({ label, lines, reading, onRead, view, onView, hovered, isD
     const latest = {
       range: () => target.current.range(),
       show: (/** @type {Range | null} */ range, /** @type {boolean} */ settled) => target.current.show(range, settled),
-      point: (/** @type {import("tbcore/lib/chart-types.js").Pointed | null} */ place) => target.current.point(place),
+      point: (/** @type {import("tbcore/lib/chart-types.js").PointerPosition | null} */ place) => target.current.point(place),
       key: (/** @type {KeyboardEvent} */ event) => target.current.key(event),
     };
     addGestures(element.current, area.current, latest, controller.signal);
