@@ -1,4 +1,4 @@
-"""Records that are longer than a buffer: the same rows, without the bytes in memory."""
+"""Records larger than a piece: they have the same rows, and are not held in memory."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ import google_crc32c
 import numpy as np
 import pytest
 
-from tbcore.eventfiles import large_records as long_records
-from tbcore.eventfiles import tail
+from tbcore.eventfiles import large_records, tail
 from tbcore.eventfiles.batch import Batch
 from tbcore.eventfiles.crc32c import mask, masked_length_crc
 from tbcore.eventfiles.decoder import Decoder
@@ -23,15 +22,15 @@ from tbcore.eventfiles.tail import FileReader, read_first_event_time
 from tbcore.testing import EventFileWriter, record_bytes, summaries
 from tbcore.tuning import DEFAULT, Tuning
 
-LONG = 20_000
-"""Bytes of what is long in these tests."""
+LARGE = 20_000
+"""Size of the large fields in these tests, in bytes or numbers."""
 
 
 def write_everything(path: Path) -> None:
-    """Each kind of event and value, short and long."""
+    """Writes each kind of event and value, small and large."""
     with EventFileWriter(path) as writer:
         writer.add_session_log("START", 0)
-        for size in (1, LONG):
+        for size in (1, LARGE):
             writer.add_graph(b"\x0a\x00" * size, step=1)
             writer.add_meta_graph(b"\x12\x00" * size)
             writer.add_run_metadata(f"m{size}", b"\x0a\x00" * size)
@@ -47,7 +46,7 @@ def write_everything(path: Path) -> None:
                 8,
                 summaries.scalar("before", 0.5),
                 summaries.tensor("between", [1.0] * size),
-                summaries.scalar("behind", 0.25, dtype="float64"),
+                summaries.scalar("after", 0.25, dtype="float64"),
                 summaries.image("last", summaries.png() + bytes(size)),
             )
             writer.add_summary(9, *(summaries.scalar(f"t{i}", i) for i in range(size // 10)))
@@ -57,7 +56,7 @@ def write_everything(path: Path) -> None:
 
 
 def rows_of(path: Path, tuning: Tuning = DEFAULT) -> tuple[list[Any], FileReader]:
-    """All items as plain data, batches taken apart."""
+    """The rows of all batches and the other items of a file, as plain data, and its reader."""
     found: list[Any] = []
     file = FileReader(str(path), 0, Decoder(tuning=tuning))
     while not file.caught_up:
@@ -73,27 +72,27 @@ def rows_of(path: Path, tuning: Tuning = DEFAULT) -> tuple[list[Any], FileReader
 
 
 def without_metadata(rows: list[Any]) -> list[Any]:
-    """A column has the first metadata of its rows, so that it depends on how they are cut."""
+    """The rows, sorted, without metadata: which column has it depends on where batches end."""
     return sorted(((r[0][:2], *r[1:]) if isinstance(r[0], tuple) else r for r in rows), key=repr)
 
 
-@pytest.mark.parametrize("buffer_bytes", [16, 1000, 5000])
-def test_long_records_give_the_rows_of_short_ones(tmp_path: Path, buffer_bytes: int) -> None:
-    """Scalars, references and controls, at the same places."""
+@pytest.mark.parametrize("piece_bytes", [16, 1000, 5000])
+def test_large_records_have_the_same_rows_as_small_ones(tmp_path: Path, piece_bytes: int) -> None:
+    """Scalars, references and control events, at the same positions."""
     path = tmp_path / "a.tfevents"
     write_everything(path)
-    expected, plain = rows_of(path)
-    tuning = Tuning(piece_bytes=buffer_bytes)
-    found, long = rows_of(path, tuning)
+    expected, small = rows_of(path)
+    tuning = Tuning(piece_bytes=piece_bytes)
+    found, large = rows_of(path, tuning)
     assert without_metadata(found) == without_metadata(expected)
-    assert long.problems == plain.problems == []
-    assert long.offset == plain.offset == path.stat().st_size
-    assert long.first_event_time == plain.first_event_time is not None
-    assert read_first_event_time(str(path), tuning=tuning) == plain.first_event_time
+    assert large.problems == small.problems == []
+    assert large.offset == small.offset == path.stat().st_size
+    assert large.first_event_time == small.first_event_time is not None
+    assert read_first_event_time(str(path), tuning=tuning) == small.first_event_time
 
 
-def test_a_damaged_long_record_costs_itself(tmp_path: Path) -> None:
-    """The last one of a file may be on its way; and another copy of the file goes on there."""
+def test_only_the_damaged_one_of_several_large_records_is_skipped(tmp_path: Path) -> None:
+    """If it is the last one, it is read again: it may be incomplete. So is a longer copy."""
     tuning = Tuning(piece_bytes=100)
     records = [
         record_bytes(Event(step=step, graph_def=bytes([step]) * 500).SerializeToString())
@@ -133,54 +132,54 @@ def test_a_damaged_long_record_costs_itself(tmp_path: Path) -> None:
         steps()
 
 
-def sparse(path: Path, head: bytes, num_zeros: int) -> None:
-    """A record whose checksums are right and which takes next to nothing on the disk."""
-    length = len(head) + num_zeros
-    crc = google_crc32c.value(head)
+def write_sparse(path: Path, first: bytes, num_zeros: int) -> None:
+    """Writes a record with right checksums, whose zeros are a hole and take no space on disk."""
+    length = len(first) + num_zeros
+    crc = google_crc32c.value(first)
     for done in range(0, num_zeros, 1 << 20):
         crc = google_crc32c.extend(crc, bytes(min(1 << 20, num_zeros - done)))
     with path.open("wb") as file:
-        file.write(struct.pack("<QI", length, masked_length_crc(length)) + head)
+        file.write(struct.pack("<QI", length, masked_length_crc(length)) + first)
         file.seek(12 + length)
         file.write(mask(crc).to_bytes(4, "little"))
 
 
 GRAPH = Event(wall_time=1.0, step=7).SerializeToString() + b"\x22\x80\x80\x80\x20"
-"""And a graph of 64 MiB behind it."""
+"""The first bytes of an event with a graph of 64 MiB, up to the graph."""
 
 
 @pytest.mark.parametrize(
-    ("head", "problem"),
+    ("first", "problem"),
     [(GRAPH, ""), (b"", "no valid event in the record at offset 0")],
-    ids=["a graph of zeros", "nothing but zeros"],
+    ids=["a graph of zeros", "only zeros"],
 )
-def test_memory_does_not_follow_the_length_of_a_record(
-    tmp_path: Path, head: bytes, problem: str
+def test_memory_does_not_depend_on_the_length_of_a_record(
+    tmp_path: Path, first: bytes, problem: str
 ) -> None:
-    """A file of a few kilobytes, most of which is a hole, may be as long as it likes."""
+    """A sparse file can be of any length and take a few kilobytes on disk."""
     path = tmp_path / "a.tfevents"
-    sparse(path, head, 1 << 26)
+    write_sparse(path, first, 1 << 26)
     file = FileReader(str(path), 0, Decoder())
     tracemalloc.start()
     try:
         items = list(file.read())
-        first = read_first_event_time(str(path))
+        time = read_first_event_time(str(path))
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
     assert peak < 1 << 23
     assert [str(p) for p in file.problems] == ([problem] if problem else [])
-    assert first == (None if problem else 1.0)
+    assert time == (None if problem else 1.0)
     assert [type(item) for item in items] == ([] if problem else [Batch])
 
 
-def test_an_event_of_very_many_fields_is_given_up(
+def test_an_event_with_too_many_fields_is_rejected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Before its names fill the memory, or looking at them takes all the time."""
+    """Before it takes too much memory or time."""
     reads: list[int] = []
-    real = long_records._Window.varint
-    monkeypatch.setattr(long_records._Window, "varint", lambda *a: reads.append(0) or real(*a))
+    real = large_records._Window.varint
+    monkeypatch.setattr(large_records._Window, "varint", lambda *a: reads.append(0) or real(*a))
     decoder = Decoder(tuning=Tuning(piece_bytes=100, max_stripped_event_bytes=1 << 12))
     path = tmp_path / "a.tfevents"
     for payload in (b"\x78\x01" * 10_000, b"\x7a\x01x" * 10_000, b"\x7a\x80\x7dx" + bytes(15_999)):

@@ -1,4 +1,4 @@
-"""Which files are event files, and what their runs are called."""
+"""Scans: which files are event files, how runs are named, and what is listed again."""
 
 from __future__ import annotations
 
@@ -27,12 +27,14 @@ from tbcore.eventfiles.logdir import (
 
 
 def touch(path: Path, size: int = 0) -> Path:
+    """Writes a file of `size` bytes, and the directories above it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(b"x" * size)
     return path
 
 
-def look(*specs: Path | tuple[str, Path]) -> Scan:
+def scan_all(*specs: Path | tuple[str, Path]) -> Scan:
+    """Scans these directories for the first time; a tuple is a name and a directory."""
     return scan(
         [
             LogdirSpec(spec[0], str(spec[1]))
@@ -44,7 +46,7 @@ def look(*specs: Path | tuple[str, Path]) -> Scan:
 
 
 def names(found: Scan, root: Path) -> dict[str, list[str]]:
-    """Run to the paths of its files below the root, sorted by run."""
+    """Run to the paths of its files relative to the root, sorted by run."""
     return {
         run: [os.path.relpath(file.path, root) for file in files]
         for run, files in sorted(found.runs.items())
@@ -55,7 +57,7 @@ def names(found: Scan, root: Path) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize(
-    ("name", "is_one"),
+    ("name", "is_event_file"),
     [
         ("events.out.tfevents.1700000000.host", True),
         ("events.out.tfevents.1700000000.host.1.2.v2", True),
@@ -68,14 +70,16 @@ def names(found: Scan, root: Path) -> dict[str, list[str]]:
         ("TFEVENTS", False),
     ],
 )
-def test_an_event_file_has_tfevents_in_its_name(tmp_path: Path, name: str, is_one: bool) -> None:
-    """Nothing else is asked."""
+def test_an_event_file_has_tfevents_in_its_name(
+    tmp_path: Path, name: str, is_event_file: bool
+) -> None:
+    """The rest of its name does not matter."""
     touch(tmp_path / name)
-    assert names(look(tmp_path), tmp_path) == ({".": [name]} if is_one else {})
+    assert names(scan_all(tmp_path), tmp_path) == ({".": [name]} if is_event_file else {})
 
 
 def test_a_run_is_a_directory_that_directly_holds_an_event_file(tmp_path: Path) -> None:
-    """At any depth, in hidden directories too; directories are never files."""
+    """At any depth, and in hidden directories. A directory is never an event file."""
     for name in (
         "a.tfevents",
         "train/b.tfevents",
@@ -87,7 +91,7 @@ def test_a_run_is_a_directory_that_directly_holds_an_event_file(tmp_path: Path) 
     touch(tmp_path / "plugins" / "profile" / "f.tfevents")
     (tmp_path / "empty.tfevents").mkdir()
     touch(tmp_path / "notes" / "readme.txt")
-    found = look(tmp_path)
+    found = scan_all(tmp_path)
     assert names(found, tmp_path) == {
         ".": ["a.tfevents"],
         ".hidden": [".hidden/d.tfevents"],
@@ -101,22 +105,22 @@ def test_a_run_is_a_directory_that_directly_holds_an_event_file(tmp_path: Path) 
 
 
 def test_files_of_a_run_are_in_the_order_of_their_paths(tmp_path: Path) -> None:
-    """As text: 10 comes before 9."""
+    """Paths are compared as text: 10 comes before 9."""
     for name in ("e.tfevents.9.h", "e.tfevents.10.h", "a.tfevents"):
         touch(tmp_path / name)
-    assert names(look(tmp_path), tmp_path)["."] == [
+    assert names(scan_all(tmp_path), tmp_path)["."] == [
         "a.tfevents",
         "e.tfevents.10.h",
         "e.tfevents.9.h",
     ]
 
 
-def test_a_file_comes_with_what_tells_whether_it_changed(tmp_path: Path) -> None:
-    """As one call to stat gives it."""
+def test_a_file_has_the_fields_of_stat_that_show_changes(tmp_path: Path) -> None:
+    """Device, inode, size, and times of modification and status change."""
     path = touch(tmp_path / "a.tfevents", 123)
     os.utime(path, ns=(5, 1_234_567_890_123_456_789))
     status = path.stat()
-    assert look(tmp_path).runs["."] == [
+    assert scan_all(tmp_path).runs["."] == [
         EventFile(
             str(path),
             status.st_dev,
@@ -128,22 +132,22 @@ def test_a_file_comes_with_what_tells_whether_it_changed(tmp_path: Path) -> None
     ]
 
 
-# -- what may lie about ------------------------------------------------------------------------
+# -- links, special files and errors -----------------------------------------------------------
 
 
 def test_links_are_followed(tmp_path: Path) -> None:
-    """To files and directories; a directory may have two names."""
+    """Links to files and to directories. A directory may be two runs."""
     touch(tmp_path / "elsewhere" / "run" / "a.tfevents")
     logdir = tmp_path / "logdir"
     touch(logdir / "best" / "b.tfevents")
     (logdir / "linked").symlink_to(tmp_path / "elsewhere")
     (logdir / "again").symlink_to("best")
     (logdir / "file.tfevents").symlink_to(tmp_path / "elsewhere" / "run" / "a.tfevents")
-    assert sorted(look(logdir).runs) == [".", "again", "best", "linked/run"]
+    assert sorted(scan_all(logdir).runs) == [".", "again", "best", "linked/run"]
 
 
-def test_circles_end(tmp_path: Path) -> None:
-    """Links to where they are, to above it, to above the logdir, and to each other."""
+def test_circular_links_are_detected(tmp_path: Path) -> None:
+    """Links to their own directory, to one above it or above the logdir, and to each other."""
     logdir = tmp_path / "logdir"
     touch(logdir / "a" / "a.tfevents")
     touch(logdir / "b" / "b.tfevents")
@@ -155,27 +159,27 @@ def test_circles_end(tmp_path: Path) -> None:
     (logdir / "b" / "a").symlink_to("../a")
     (logdir / "self").symlink_to("self")
     (logdir / "self.tfevents").symlink_to("self.tfevents")
-    found = look(logdir)
+    found = scan_all(logdir)
     assert sorted(found.runs) == ["a", "a/b", "b", "b/a"]
     assert found.problems == []
 
 
-def test_directories_that_all_link_to_each_other_end_soon(tmp_path: Path) -> None:
-    """Twelve of them have more paths than anyone can walk."""
+def test_directories_that_all_link_to_each_other_are_scanned_quickly(tmp_path: Path) -> None:
+    """Twelve of them have a billion paths."""
     for i in range(12):
         touch(tmp_path / str(i) / "x.tfevents")
         for j in range(12):
             if i != j:
                 (tmp_path / str(i) / f"to{j}").symlink_to(tmp_path / str(j))
     start = time.process_time()
-    found = look(tmp_path)
+    found = scan_all(tmp_path)
     assert time.process_time() - start < 2
     assert set(map(str, range(12))) <= set(found.runs)
     assert "links lead to this directory in more than" in found.problems[0]
 
 
 def test_only_regular_files_count(tmp_path: Path) -> None:
-    """A FIFO would hang its reader; sockets, devices and links to nowhere are no logs either."""
+    """Sockets, FIFOs, devices and broken links are ignored: opening a FIFO would block."""
     touch(tmp_path / "good.tfevents")
     os.mkfifo(tmp_path / "fifo.tfevents")
     with socket.socket(socket.AF_UNIX) as listener:
@@ -183,13 +187,13 @@ def test_only_regular_files_count(tmp_path: Path) -> None:
     (tmp_path / "device.tfevents").symlink_to("/dev/zero")
     (tmp_path / "gone.tfevents").symlink_to("nowhere")
     (tmp_path / "gone").symlink_to("nowhere")
-    found = look(tmp_path)
+    found = scan_all(tmp_path)
     assert names(found, tmp_path) == {".": ["good.tfevents"]}
     assert found.problems == []
 
 
 class DeniedScandir:
-    """Stands for a file system that refuses: root, who runs tests in containers, may do all."""
+    """An `os.scandir` that fails for one directory, since no permission is denied to root."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, denied: Path) -> None:
         self.denied = str(denied)
@@ -202,14 +206,14 @@ class DeniedScandir:
         return self.scandir(path)
 
 
-def test_a_directory_that_may_not_be_listed_costs_itself(
+def test_only_the_directory_that_cannot_be_listed_is_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is told in one line, and its neighbours are found."""
+    """It is reported in one line, and its siblings are found."""
     touch(tmp_path / "good" / "a.tfevents")
     touch(tmp_path / "bad\n" / "b.tfevents")
     DeniedScandir(monkeypatch, tmp_path / "bad\n")
-    found = look(tmp_path)
+    found = scan_all(tmp_path)
     assert names(found, tmp_path) == {"good": ["good/a.tfevents"]}
     assert found.problems == [f"cannot list {tmp_path}/bad\\n: Permission denied"]
     assert found.unlisted == [f"{tmp_path}/bad\n"]
@@ -217,13 +221,13 @@ def test_a_directory_that_may_not_be_listed_costs_itself(
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may list any directory")
-def test_a_directory_without_permission(tmp_path: Path) -> None:
-    """To list it, or to look at the files in it."""
+def test_a_directory_without_permission_is_unlisted(tmp_path: Path) -> None:
+    """Whether it is to list the directory, or to query the status of its files."""
     touch(tmp_path / "locked" / "a.tfevents")
     touch(tmp_path / "names only" / "a.tfevents")
     (tmp_path / "locked").chmod(0)
     (tmp_path / "names only").chmod(0o444)
-    found = look(tmp_path)
+    found = scan_all(tmp_path)
     (tmp_path / "locked").chmod(0o755)
     (tmp_path / "names only").chmod(0o755)
     assert found.runs == {}
@@ -234,7 +238,7 @@ def test_a_directory_without_permission(tmp_path: Path) -> None:
 
 
 def test_names_of_any_bytes(tmp_path: Path) -> None:
-    r"""Undecodable bytes as `\xNN`; where that is the name of another run, `_2` is added."""
+    r"""Undecodable bytes become `\xNN`; if that is the name of another run, `_2` is added."""
     for name in ("ä/日本", "with space", "a\nb", '<img src=x>"', "%2e", "\\xff"):
         touch(tmp_path / name / "a.tfevents")
     for raw in (b"\xff", b"\xc3\xa4\xe9"):
@@ -242,7 +246,7 @@ def test_names_of_any_bytes(tmp_path: Path) -> None:
         path = os.path.join(os.fsencode(tmp_path), raw, b"a.tfevents")
         with open(path, "wb"):
             pass
-    found = look(tmp_path)
+    found = scan_all(tmp_path)
     assert sorted(found.runs) == sorted(
         ["ä/日本", "with space", "a\nb", '<img src=x>"', "%2e", "\\xff", "\\xff_2", "ä\\xe9"]
     )
@@ -253,7 +257,7 @@ def test_names_of_any_bytes(tmp_path: Path) -> None:
 
 
 def test_text_for_logs_is_one_line() -> None:
-    """And can be encoded, whatever a file is called."""
+    """It can be encoded, whatever the name of a file."""
     assert one_line("plain ä") == "plain ä"
     assert one_line("\udc80 \ud800 \x1b") == r"\x80 \ud800 \x1b"
     assert one_line("a\nb\x1b[31m\udcff\u2028") == "a\\nb\\x1b[31m\\xff\\u2028"
@@ -267,21 +271,21 @@ def runs_by_path(found: Scan, root: Path) -> dict[str, str]:
     return {run: os.path.relpath(files[0].path, root) for run, files in found.runs.items()}
 
 
-def test_a_named_directory_gives_its_name_to_its_runs(tmp_path: Path) -> None:
-    """Its own files are the run `name/.`, as TensorBoard calls it."""
+def test_runs_of_a_named_directory_begin_with_its_name(tmp_path: Path) -> None:
+    """The directory itself is the run `name/.`, as in TensorBoard."""
     touch(tmp_path / "logs" / "a.tfevents")
     touch(tmp_path / "logs" / "train" / "b.tfevents")
-    assert sorted(look(("n", tmp_path / "logs")).runs) == ["n/.", "n/train"]
+    assert sorted(scan_all(("n", tmp_path / "logs")).runs) == ["n/.", "n/train"]
 
 
 def test_unnamed_directories_with_the_same_runs(tmp_path: Path) -> None:
-    """The first has the plain names, others the directory's name before them, then numbers."""
+    """Runs of the first one have plain names; others begin with the directory, or end in _2."""
     paths = [tmp_path / parent / "logs" for parent in ("x", "y", "z")]
     for path in paths:
         touch(path / "a.tfevents")
         touch(path / "train" / "a.tfevents")
     touch(paths[1] / "own" / "a.tfevents")
-    assert runs_by_path(look(*paths), tmp_path) == {
+    assert runs_by_path(scan_all(*paths), tmp_path) == {
         ".": "x/logs/a.tfevents",
         "train": "x/logs/train/a.tfevents",
         "logs/.": "y/logs/a.tfevents",
@@ -292,29 +296,29 @@ def test_unnamed_directories_with_the_same_runs(tmp_path: Path) -> None:
     }
 
 
-def test_the_same_directory_given_twice_is_one(tmp_path: Path) -> None:
-    """Under names it is there once for each."""
+def test_the_same_directory_given_twice_is_scanned_once(tmp_path: Path) -> None:
+    """With several names, it is scanned once for each."""
     touch(tmp_path / "train" / "a.tfevents")
-    assert sorted(look(tmp_path, tmp_path).runs) == ["train"]
-    assert sorted(look(("a", tmp_path), ("b", tmp_path), ("a", tmp_path)).runs) == [
+    assert sorted(scan_all(tmp_path, tmp_path).runs) == ["train"]
+    assert sorted(scan_all(("a", tmp_path), ("b", tmp_path), ("a", tmp_path)).runs) == [
         "a/train",
         "b/train",
     ]
 
 
 def test_a_directory_that_does_not_exist_is_missing(tmp_path: Path) -> None:
-    """And no problem: it may be about to be made."""
+    """That is not a problem: it may be created later."""
     touch(tmp_path / "here" / "a.tfevents")
-    found = look(tmp_path / "not yet", tmp_path / "here")
+    found = scan_all(tmp_path / "not yet", tmp_path / "here")
     assert found.missing == [str(tmp_path / "not yet")]
     assert sorted(found.runs) == ["."]
     assert found.problems == []
 
 
-def test_a_file_in_the_place_of_a_directory(tmp_path: Path) -> None:
-    """Is told, and costs nothing else."""
+def test_a_file_in_place_of_a_directory_is_a_problem(tmp_path: Path) -> None:
+    """It is reported, and has no runs."""
     path = touch(tmp_path / "a.tfevents")
-    found = look(path)
+    found = scan_all(path)
     assert found.runs == {}
     assert found.problems == [f"cannot list {path}: it is not a directory"]
 
@@ -342,18 +346,18 @@ HERE = os.path.realpath(".")
         ("/a/../b/.", [(None, "/b")]),
     ],
 )
-def test_the_grammar_of_several_directories(
+def test_the_syntax_of_several_directories(
     text: str, specs: Sequence[tuple[str | None, str]]
 ) -> None:
-    """As TensorBoard reads it, but for empty items, which are skipped."""
+    """The same as in TensorBoard, except that empty items are skipped."""
     assert [(spec.name, spec.path) for spec in parse_logdir_spec(text)] == list(specs)
 
 
-# -- again and again ---------------------------------------------------------------------------
+# -- repeated scans ----------------------------------------------------------------------------
 
 
-class Listed:
-    """Which directories were listed, by the test's own clock."""
+class ScandirRecorder:
+    """Records which directories are listed. It is also the clock of the scans, set by the test."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 0.0
@@ -369,85 +373,91 @@ class Listed:
         self.paths.append(path)
         return self.scandir(path)
 
-    def by(self, logdir: Logdir) -> list[str]:
-        """Those that one scan lists."""
+    def listed_by(self, logdir: Logdir) -> list[str]:
+        """The directories that one scan lists, sorted."""
         self.paths.clear()
         logdir.scan()
         return sorted(self.paths)
 
     def pass_time(self) -> None:
-        """Enough for a directory to settle, and for the clock of a local file system."""
+        """Advances the clock until a directory is stable, and waits for that of the file system."""
         self.now += 3.0
         time.sleep(0.03)
 
-    def settle(self, logdir: Logdir) -> None:
+    def scan_until_stable(self, logdir: Logdir) -> None:
+        """Scans until directories that do not change are not listed any more."""
         for _ in range(3):
             logdir.scan()
             self.pass_time()
         logdir.scan()
 
 
-@pytest.mark.skipif(os.name == "nt", reason="there, every directory is listed each time")
-def test_only_what_was_changed_is_listed_again(
+@pytest.mark.skipif(os.name == "nt", reason="on Windows, every directory is listed each time")
+def test_only_directories_that_changed_are_listed_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Growing files do not change their directory."""
     run, other = tmp_path / "run", tmp_path / "other"
     touch(run / "a.tfevents")
     touch(other / "a.tfevents")
-    listed, logdir = Listed(monkeypatch), Logdir([LogdirSpec(None, str(tmp_path))])
-    assert listed.by(logdir) == listed.by(logdir) == [f"{tmp_path}", f"{other}", f"{run}"]
-    listed.settle(logdir)
-    assert listed.by(logdir) == []
+    recorder, logdir = ScandirRecorder(monkeypatch), Logdir([LogdirSpec(None, str(tmp_path))])
+    assert (
+        recorder.listed_by(logdir)
+        == recorder.listed_by(logdir)
+        == [f"{tmp_path}", f"{other}", f"{run}"]
+    )
+    recorder.scan_until_stable(logdir)
+    assert recorder.listed_by(logdir) == []
     touch(run / "a.tfevents", 5)
-    assert listed.by(logdir) == []
+    assert recorder.listed_by(logdir) == []
     assert logdir.scan().runs["run"][0].size == 5
     touch(run / "b.tfevents")
-    assert listed.by(logdir) == [f"{run}"]
+    assert recorder.listed_by(logdir) == [f"{run}"]
     assert len(logdir.scan().runs["run"]) == 2
-    # What a link leads to changes without a sign of it.
+    # The target of a link may change without changing the directory.
     (other / "link").symlink_to(tmp_path / "nothing yet")
-    listed.settle(logdir)
-    assert listed.by(logdir) == [f"{other}"]
+    recorder.scan_until_stable(logdir)
+    assert recorder.listed_by(logdir) == [f"{other}"]
     touch(tmp_path / "nothing yet" / "c.tfevents")
     assert "other/link" in logdir.scan().runs
 
 
-@pytest.mark.skipif(os.name == "nt", reason="there, every directory is listed each time")
-def test_a_directory_that_does_not_tell_of_changes_is_listed_every_time(
+@pytest.mark.skipif(os.name == "nt", reason="on Windows, every directory is listed each time")
+def test_a_directory_that_does_not_update_its_mtime_is_listed_every_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Once it was seen, which takes a minute; buckets that are mounted as directories are so."""
+    """After one of its changes was missed, which is found within a minute. Mounted buckets do so."""
     touch(tmp_path / "run" / "a.tfevents")
     real = logdir_module._stamp
     monkeypatch.setattr(logdir_module, "_stamp", lambda path: (*real(path)[:2], 0, 0))
-    listed, logdir = Listed(monkeypatch), Logdir([LogdirSpec(None, str(tmp_path))])
-    listed.settle(logdir)
+    recorder, logdir = ScandirRecorder(monkeypatch), Logdir([LogdirSpec(None, str(tmp_path))])
+    recorder.scan_until_stable(logdir)
     touch(tmp_path / "run" / "b.tfevents")
     assert len(logdir.scan().runs["run"]) == 1
-    listed.now += 60
+    recorder.now += 60
     for count in (2, 3):
         assert len(logdir.scan().runs["run"]) == count
-        listed.settle(logdir)
+        recorder.scan_until_stable(logdir)
         touch(tmp_path / "run" / f"{count}.tfevents")
-    assert listed.by(logdir) == [str(tmp_path), str(tmp_path / "run")]
+    assert recorder.listed_by(logdir) == [str(tmp_path), str(tmp_path / "run")]
 
 
-def test_a_directory_that_was_changed_just_now_may_change_again_without_a_sign(
+def test_a_directory_that_changed_recently_is_listed_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two changes can have one time."""
+    """Two changes within one tick of the clock have the same mtime."""
     touch(tmp_path / "a.tfevents")
-    listed, logdir = Listed(monkeypatch), Logdir([LogdirSpec(None, str(tmp_path))])
+    recorder, logdir = ScandirRecorder(monkeypatch), Logdir([LogdirSpec(None, str(tmp_path))])
     monkeypatch.setattr(logdir_module, "_STABLE_SECONDS", 3600.0)
-    listed.settle(logdir)
-    assert listed.by(logdir) == [str(tmp_path)]
+    recorder.scan_until_stable(logdir)
+    assert recorder.listed_by(logdir) == [str(tmp_path)]
 
 
-def test_a_logdir_that_is_looked_at_again_is_as_if_it_were_seen_for_the_first_time(
+def test_a_repeated_scan_has_the_same_result_as_a_first_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever happens in it, and with directories that are in each other."""
-    listed, rng = Listed(monkeypatch), random.Random(1)
+    """After any changes, and if one of the directories contains another one."""
+    recorder, rng = ScandirRecorder(monkeypatch), random.Random(1)
     root, spare = tmp_path / "logs", tmp_path / "spare"
     for number in range(6):
         touch(root / f"d{number % 3}" / f"e{number}" / f"{number}.tfevents")
@@ -478,48 +488,48 @@ def test_a_logdir_that_is_looked_at_again_is_as_if_it_were_seen_for_the_first_ti
             case 8 if file is not None:
                 touch(spare / "one", number).rename(file)
         for _ in range(2):
-            listed.paths.clear()
+            recorder.paths.clear()
             found = logdir.scan()
-            num_listed += len(listed.paths)
-            fresh = scan(specs)
-            num_directories += fresh.num_directories
-            assert list(found.runs.items()) == list(fresh.runs.items())
-            assert found.num_directories == fresh.num_directories
-            assert found.num_files == fresh.num_files
-            assert sorted(found.problems) == sorted(fresh.problems)
-        listed.pass_time()
+            num_listed += len(recorder.paths)
+            first = scan(specs)
+            num_directories += first.num_directories
+            assert list(found.runs.items()) == list(first.runs.items())
+            assert found.num_directories == first.num_directories
+            assert found.num_files == first.num_files
+            assert sorted(found.problems) == sorted(first.problems)
+        recorder.pass_time()
     assert 0 < num_listed < num_directories
 
 
-# -- many --------------------------------------------------------------------------------------
+# -- many files --------------------------------------------------------------------------------
 
 
 def test_ten_thousand_files_take_little_time(tmp_path: Path) -> None:
-    """One stat for each file, none for a directory: a pass in some seconds costs next to nothing.
+    """There is one call of stat for each file, and none for a directory.
 
-    It takes 1.6 times as long as the system's calls alone.
+    A scan takes 1.6 times as long as the system calls alone.
     """
     for directory in range(500):
         (tmp_path / f"run{directory}").mkdir()
         for number in range(20):
             (tmp_path / f"run{directory}" / f"e.tfevents.{number}").touch()
-    look(tmp_path)
-    times, least = [], []
+    scan_all(tmp_path)
+    times, system_times = [], []
     for _ in range(3):
         start = time.process_time()
-        found = look(tmp_path)
+        found = scan_all(tmp_path)
         times.append(time.process_time() - start)
         start = time.process_time()
         for folder in os.listdir(tmp_path):
             for entry in os.scandir(tmp_path / folder):
                 os.stat(entry.path)
-        least.append(time.process_time() - start)
+        system_times.append(time.process_time() - start)
     assert found.num_files == 10_000
-    assert min(times) < 5 * min(least)
+    assert min(times) < 5 * min(system_times)
 
 
 @pytest.mark.parametrize("num_bytes", [1, 5 << 14, 1 << 30])
-def test_a_scan_goes_on_where_a_glance_ended(
+def test_a_scan_continues_where_size_exceeds_stopped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, num_bytes: int
 ) -> None:
     """The next scan lists only the directories that `size_exceeds` did not reach."""
@@ -538,13 +548,13 @@ def test_a_scan_goes_on_where_a_glance_ended(
         assert logdir.size_exceeds(num_bytes, 60.0) is (num_bytes <= 8 << 14)
         found = logdir.scan()
     assert len(set(listed)) == len(listed) == 10, "the specs and the runs"
-    assert found == look(tmp_path, ("gone", tmp_path / "gone"))
+    assert found == scan_all(tmp_path, ("gone", tmp_path / "gone"))
     touch(tmp_path / "8" / "1.tfevents", 20)
     assert len(logdir.scan().runs) == 9
 
 
-def test_a_glance_that_takes_too_long_says_that_there_is_much(tmp_path: Path) -> None:
-    """And nothing is lost by that."""
+def test_size_exceeds_returns_true_after_its_timeout(tmp_path: Path) -> None:
+    """The next scan finds all files."""
     for number in range(8):
         touch(tmp_path / f"{number}" / "1.tfevents", 20)
     logdir = Logdir([LogdirSpec(None, str(tmp_path))])

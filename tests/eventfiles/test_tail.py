@@ -1,4 +1,4 @@
-"""Files that grow, are replaced, torn or damaged."""
+"""FileReader: files that grow, and files that are replaced, torn or damaged."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ from tbcore.tuning import Tuning
 
 
 def record(step: int, value: float = 0.5, wall_time: float = 100.0) -> bytes:
+    """A record with a scalar, logged at `wall_time + step`."""
     event = Event(wall_time=wall_time + step, step=step)
     event.summary.value.add(tag="loss", simple_value=value)
     return record_bytes(event.SerializeToString())
 
 
 def steps_of(file: FileReader) -> list[int]:
-    """Everything that can be read now."""
+    """The steps of all rows that can be read now."""
     steps: list[int] = []
     file.caught_up = False
     while not file.caught_up:
@@ -42,15 +43,15 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "events.out.tfevents.1"
 
 
-def open_tail(path: Path, **tuning: int) -> FileReader:
+def new_reader(path: Path, **tuning: int) -> FileReader:
     return FileReader(str(path), 0, Decoder(tuning=Tuning(**tuning)))
 
 
-def test_byte_by_byte(path: Path) -> None:
-    """After each byte exactly the complete records have been read, each once."""
+def test_a_file_that_grows_byte_by_byte(path: Path) -> None:
+    """After each byte, exactly the complete records have been read, each once."""
     records = [record(i) for i in range(4)]
     path.write_bytes(b"")
-    file = open_tail(path)
+    file = new_reader(path)
     seen: list[int] = []
     for size in range(1, len(b"".join(records)) + 1):
         with path.open("ab") as stream:
@@ -63,8 +64,9 @@ def test_byte_by_byte(path: Path) -> None:
 
 
 def test_many_small_appends_to_a_long_file(path: Path) -> None:
+    """Each time exactly the new records are read."""
     path.write_bytes(b"".join(record(i) for i in range(1000)))
-    file = open_tail(path)
+    file = new_reader(path)
     assert steps_of(file) == list(range(1000))
     for i in range(1000, 1200, 7):
         with path.open("ab") as stream:
@@ -72,27 +74,32 @@ def test_many_small_appends_to_a_long_file(path: Path) -> None:
         assert steps_of(file) == list(range(i, i + 7))
 
 
-def test_a_record_longer_than_the_buffer(path: Path) -> None:
+def test_a_record_larger_than_a_piece(path: Path) -> None:
+    """It is read, and so are the records before and after it."""
     big = Event(wall_time=1, step=7, graph_def=b"g" * 50_000)
     path.write_bytes(record(1) + record_bytes(big.SerializeToString()) + record(8))
-    assert steps_of(open_tail(path, piece_bytes=1000)) == [1, 7, 8]
+    assert steps_of(new_reader(path, piece_bytes=1000)) == [1, 7, 8]
 
 
 @pytest.mark.parametrize("length", [1 << 60, (1 << 64) - 1, 3 << 30, (1 << 31) - 1])
-def test_memory_follows_the_file_and_not_a_claim(path: Path, length: int) -> None:
+def test_memory_depends_on_the_file_and_not_on_a_stated_length(path: Path, length: int) -> None:
+    """Even if the checksum of the length is right."""
     header = struct.pack("<Q", length)
     path.write_bytes(record(1) + header + struct.pack("<I", masked_crc(header)) + bytes(100))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    assert steps_of(open_tail(path)) == [1]
+    assert steps_of(new_reader(path)) == [1]
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000  # kB
 
 
-def test_damaged_payload_costs_that_record(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_records_with_damaged_payloads_are_skipped(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The log has one line for each file."""
     parts = [bytearray(record(i)) for i in range(1, 6)]
     parts[1][20] ^= 1
     parts[3][-1] ^= 1
     path.write_bytes(b"".join(parts))
-    file = open_tail(path)
+    file = new_reader(path)
     with caplog.at_level(logging.WARNING):
         assert steps_of(file) == [1, 3, 5]
         assert steps_of(file) == []
@@ -104,11 +111,11 @@ def test_damaged_payload_costs_that_record(path: Path, caplog: pytest.LogCapture
 
 
 def test_damaged_last_record_is_tried_again(path: Path) -> None:
-    """The pages of a file on a network may arrive in any order."""
+    """On a network file system, the pages of a file may arrive in any order."""
     torn = bytearray(record(2))
     torn[20] ^= 1
     path.write_bytes(record(1) + torn)
-    file = open_tail(path)
+    file = new_reader(path)
     assert steps_of(file) == [1]
     assert file.problems == []
     path.write_bytes(record(1) + record(2))
@@ -118,14 +125,15 @@ def test_damaged_last_record_is_tried_again(path: Path) -> None:
     assert len(file.problems) == 1
 
 
-def test_damaged_length_ends_the_file_until_it_is_mended(
+def test_a_damaged_length_ends_the_file_until_it_is_repaired(
     path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """The damage is logged once."""
     good = record(1) + record(2) + record(3)
     bad = bytearray(good)
     bad[len(record(1))] ^= 1
     path.write_bytes(bad)
-    file = open_tail(path)
+    file = new_reader(path)
     with caplog.at_level(logging.WARNING):
         for _ in range(3):
             steps_of(file)
@@ -137,16 +145,18 @@ def test_damaged_length_ends_the_file_until_it_is_mended(
 
 
 @pytest.mark.parametrize("content", [b"", b"plain text, no records at all" * 10, bytes(4000)])
-def test_files_that_hold_no_records(path: Path, content: bytes) -> None:
+def test_files_without_records(path: Path, content: bytes) -> None:
+    """They have no rows, and reading them ends."""
     path.write_bytes(content)
-    file = open_tail(path)
+    file = new_reader(path)
     assert steps_of(file) == []
     assert file.caught_up
 
 
-def test_replaced_shrunk_and_rewritten_files_are_told(path: Path, tmp_path: Path) -> None:
+def test_replaced_truncated_and_rewritten_files_are_detected(path: Path, tmp_path: Path) -> None:
+    """In each case the run must be read again."""
     path.write_bytes(record(1) + record(2))
-    file = open_tail(path)
+    file = new_reader(path)
     steps_of(file)
     other = tmp_path / "other"
     other.write_bytes(record(1) + record(2, wall_time=200.0) + record(3))
@@ -154,24 +164,24 @@ def test_replaced_shrunk_and_rewritten_files_are_told(path: Path, tmp_path: Path
     with pytest.raises(FileReplacedError):
         steps_of(file)
 
-    file = open_tail(path)
+    file = new_reader(path)
     steps_of(file)
     with path.open("r+b") as stream:
         stream.truncate(len(record(1)))
     with pytest.raises(FileReplacedError):
         steps_of(file)
 
-    file = open_tail(path)
+    file = new_reader(path)
     steps_of(file)
     path.write_bytes(record(1, wall_time=200.0) * 5)  # the same inode
     with pytest.raises(FileReplacedError):
         steps_of(file)
 
 
-def test_a_file_cut_and_grown_again_is_told(path: Path) -> None:
-    """It begins as before, with the same inode, and is longer than what was read."""
+def test_a_file_that_was_truncated_and_has_grown_is_detected(path: Path) -> None:
+    """It has the same first bytes and the same inode, and is longer than what was read."""
     path.write_bytes(record(1) + record(2) + record(3))
-    file = open_tail(path)
+    file = new_reader(path)
     steps_of(file)
     with path.open("r+b") as stream:
         stream.truncate(len(record(1)))
@@ -181,9 +191,9 @@ def test_a_file_cut_and_grown_again_is_told(path: Path) -> None:
         steps_of(file)
 
 
-def test_a_longer_copy_goes_on_where_the_file_was_left(path: Path, tmp_path: Path) -> None:
-    """As synchronisers make it, under another inode each time: no byte is decoded twice."""
-    file, other = open_tail(path), tmp_path / "other"
+def test_a_longer_copy_is_read_from_where_the_file_ended(path: Path, tmp_path: Path) -> None:
+    """Tools that synchronize directories make such copies. No byte is decoded twice."""
+    file, other = new_reader(path), tmp_path / "other"
     content = b""
     for number in range(20):
         content += b"".join(record(step) for step in range(number * 50, number * 50 + 50))
@@ -194,13 +204,13 @@ def test_a_longer_copy_goes_on_where_the_file_was_left(path: Path, tmp_path: Pat
 
 
 @pytest.mark.parametrize("changed", range(0, 800, 100))
-def test_a_copy_that_differs_in_the_middle_is_told(
+def test_a_copy_that_differs_in_the_middle_is_detected(
     path: Path, tmp_path: Path, changed: int
 ) -> None:
-    """The same at both ends: a log that was put together anew, say, from some point on."""
+    """Even if its first and last bytes are the same."""
     steps = {step: record(step) for step in range(1, 1001)}
     path.write_bytes(b"")
-    file = open_tail(path)
+    file = new_reader(path)
     for first in range(1, 1001, 100):
         with path.open("ab") as stream:
             stream.write(b"".join(steps[step] for step in range(first, first + 100)))
@@ -216,9 +226,9 @@ def test_a_copy_that_differs_in_the_middle_is_told(
 
 @pytest.mark.parametrize("num_records", [3, 100, 5000])
 def test_a_file_that_is_rewritten_while_it_is_decoded(path: Path, num_records: int) -> None:
-    """What is remembered of it are the bytes that were decoded."""
+    """The fingerprints are of the bytes that were decoded."""
     path.write_bytes(b"".join(record(step, value=1.0) for step in range(num_records)))
-    file = open_tail(path)
+    file = new_reader(path)
     for item in file.read():
         assert isinstance(item, Batch)
         new = [record(step, value=2.0, wall_time=200.0) for step in range(num_records + 5)]
@@ -228,9 +238,9 @@ def test_a_file_that_is_rewritten_while_it_is_decoded(path: Path, num_records: i
 
 
 def test_a_file_that_is_rewritten_between_two_pieces(path: Path) -> None:
-    """Nothing of the new one is taken for the old one's."""
+    """No rows of the new file are mixed with those of the old one."""
     path.write_bytes(b"".join(record(step, value=1.0) for step in range(1, 100)))
-    file = open_tail(path, piece_bytes=1000)
+    file = new_reader(path, piece_bytes=1000)
     values = []
 
     def read() -> None:
@@ -246,8 +256,8 @@ def test_a_file_that_is_rewritten_between_two_pieces(path: Path) -> None:
 
 @pytest.mark.parametrize("num_tags", [1, 2, 7])
 @pytest.mark.parametrize("num_steps", [1, 40, 63, 64, 65, 300])
-def test_what_was_read_is_known_again(path: Path, num_tags: int, num_steps: int) -> None:
-    """However it was decoded: in blocks, where the buffer is written to, or one by one."""
+def test_an_unchanged_file_is_recognized(path: Path, num_tags: int, num_steps: int) -> None:
+    """However it was decoded: one by one, or in blocks, for which checksums are overwritten."""
 
     def steps(first: int) -> bytes:
         records = []
@@ -259,7 +269,7 @@ def test_what_was_read_is_known_again(path: Path, num_tags: int, num_steps: int)
         return b"".join(records)
 
     path.write_bytes(b"")
-    file = open_tail(path)
+    file = new_reader(path)
     for number in range(6):
         with path.open("ab") as stream:
             stream.write(steps(1000 + number * num_steps))
@@ -268,17 +278,19 @@ def test_what_was_read_is_known_again(path: Path, num_tags: int, num_steps: int)
 
 
 def test_only_regular_files_are_opened(path: Path, tmp_path: Path) -> None:
+    """Opening a FIFO would wait for its writer."""
     os.mkfifo(path)
     with pytest.raises(OSError, match="not a regular file"):
-        steps_of(open_tail(path))
+        steps_of(new_reader(path))
     with pytest.raises(OSError):
-        steps_of(open_tail(tmp_path / "missing"))
+        steps_of(new_reader(tmp_path / "missing"))
 
 
 def test_no_descriptor_is_kept(path: Path) -> None:
+    """There may be more files than a process may open at once."""
     path.write_bytes(b"".join(record(i) for i in range(100)))
     before = len(os.listdir("/proc/self/fd"))
-    files = [open_tail(path) for _ in range(50)]
+    files = [new_reader(path) for _ in range(50)]
     for file in files:
         steps_of(file)
     next(iter(files[0].read()), None)
@@ -286,12 +298,13 @@ def test_no_descriptor_is_kept(path: Path) -> None:
 
 
 def test_first_event_time(path: Path) -> None:
+    """None until the first record is complete."""
     path.write_bytes(b"")
     assert read_first_event_time(str(path)) is None
     path.write_bytes(record(1)[:-1])
     assert read_first_event_time(str(path)) is None
     path.write_bytes(record(1) + record(2))
     assert read_first_event_time(str(path)) == 101.0
-    file = open_tail(path)
+    file = new_reader(path)
     steps_of(file)
     assert file.first_event_time == 101.0

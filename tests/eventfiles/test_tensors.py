@@ -1,4 +1,4 @@
-"""Tensors of every type, in both forms that writers use."""
+"""Tensors of every dtype, as bytes in `tensor_content` and as typed lists."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from tbcore.eventfiles.tensors import numpy_to_tensor, scalar_of, tensor_to_nump
 )
 @pytest.mark.parametrize("shape", [(), (1,), (2, 3), (0,), (2, 0)])
 def test_round_trip(dtype: str, shape: tuple[int, ...]) -> None:
+    """Dtype, shape and numbers are kept; the array is read-only."""
     array = (np.arange(int(np.prod(shape))) % 2 * 3).astype(dtype).reshape(shape)
     decoded = tensor_to_numpy(numpy_to_tensor(array))
     assert decoded.dtype == array.dtype
@@ -27,6 +28,7 @@ def test_round_trip(dtype: str, shape: tuple[int, ...]) -> None:
 
 
 def test_strings() -> None:
+    """Strings are decoded as bytes, and text is encoded as UTF-8."""
     decoded = tensor_to_numpy(numpy_to_tensor(np.array([[b"a", "é"]], object)))
     assert decoded.tolist() == [[b"a", "é".encode()]]
 
@@ -54,7 +56,8 @@ def test_typed_lists(dtype: int, field: str, values: list[Any], expected: list[A
     assert tensor_to_numpy(tensor).tolist() == expected
 
 
-def test_one_element_fills_a_shape_without_filling_memory() -> None:
+def test_a_single_element_is_repeated_without_filling_memory() -> None:
+    """Writers store one element if all are equal."""
     tensor = TensorProto(dtype=DataType.DT_FLOAT, float_val=[7.0])
     tensor.tensor_shape.dim.add(size=1 << 40)
     array = tensor_to_numpy(tensor)
@@ -86,7 +89,8 @@ def with_shape(tensor: TensorProto, *sizes: int) -> TensorProto:
         with_shape(TensorProto(dtype=DataType.DT_FLOAT, tensor_content=bytes(4)), 2),
     ],
 )
-def test_what_does_not_fit_is_an_error(tensor: TensorProto) -> None:
+def test_a_tensor_whose_data_and_shape_disagree_is_an_error(tensor: TensorProto) -> None:
+    """So is one of an unknown dtype. None of them is a scalar."""
     with pytest.raises(DecodeError, match=r"^tensor"):
         tensor_to_numpy(tensor)
     assert scalar_of(tensor) is None
@@ -108,7 +112,7 @@ def test_what_does_not_fit_is_an_error(tensor: TensorProto) -> None:
     ],
 )
 def test_scalar_of(array: Any, expected: Any) -> None:
-    """One real number is a scalar, in any shape of one element; a bool or a string is none."""
+    """One real number is a scalar, in any shape with one element. Bools and strings are not."""
     found = scalar_of(numpy_to_tensor(np.asarray(array)))
     assert found == expected
     assert type(found) is type(expected)
