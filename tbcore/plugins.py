@@ -355,7 +355,7 @@ def find(
             elif only is None or source.name in only:
                 found.append(source)
             elif names_in_call is None:
-                found.append(source._replace(off=f"not in the variable {ONLY_VARIABLE}"))
+                found.append(source._replace(off=f"not listed in {ONLY_VARIABLE}"))
         found += _not_installed(only or (), [*from_folders, *all_installed])
     return [source._replace(off="--no_plugin") if source.name in without else source
             for source in found]  # fmt: skip

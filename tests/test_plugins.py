@@ -349,7 +349,7 @@ def test_only_the_named_plugins_are_loaded(
     assert [plugin.name for plugin in load_plugins(only=["good"])] == ["good"]
     assert load_plugins(only=()) == []
     monkeypatch.setenv("TBCORE_PLUGINS", "")
-    assert [plugin.off for plugin in load_plugins()] == ["not in the variable TBCORE_PLUGINS"] * 2
+    assert [plugin.off for plugin in load_plugins()] == ["not listed in TBCORE_PLUGINS"] * 2
     monkeypatch.setenv("TBCORE_PLUGINS", " good , goof")
     plugins = by_name(load_plugins())
     assert {name: plugin.off is None for name, plugin in plugins.items()} == {
@@ -945,7 +945,7 @@ def test_an_empty_list_has_the_variable_as_the_reason(distributions: Distributio
     first, *others = listing.stdout.splitlines()
     assert first == "no plugins are loaded, because the variable TBCORE_PLUGINS names none"
     assert "good  off  (tbcore-good 1.0)" in others
-    assert "    not in the variable TBCORE_PLUGINS" in others
+    assert "    not listed in TBCORE_PLUGINS" in others
 
 
 def test_without_any_plugin_the_list_has_how_to_install_them(

@@ -172,29 +172,29 @@ def test_p21_errors_at_the_start_are_one_line(tmp_path: Path) -> None:
 
     `tests/test_cli.py` tests more errors, without a process of its own.
     """
-    (tmp_path / "file").write_text("no directory")
+    (tmp_path / "file").write_text("not a directory")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        faults = {
+        messages = {
             ("--logdir", ".", "--port", port): rf"^tbcore: .*{port}.* in use",
             ("--logdir", ".", "--port", "99999"): r"99999",
             ("--logdir", ".", "--prot", "1"): r"--prot.*--port",
             ("--logdir", "file"): r"'?file'? .*directory",
-            (): r"which directory",
+            (): r"no log directory given",
         }
         started = {
             arguments: subprocess.Popen(
                 [sys.executable, "-m", "tbcore", "serve", *arguments],
                 cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             )
-            for arguments in faults
+            for arguments in messages
         }  # fmt: skip
         for arguments, process in started.items():
-            out, noise = process.communicate(timeout=60)
+            out, stderr = process.communicate(timeout=60)
             assert process.returncode in (1, 2), arguments
             assert out == "", arguments
-            [line] = noise.splitlines()
-            assert re.search(faults[arguments], line), line
+            [line] = stderr.splitlines()
+            assert re.search(messages[arguments], line), line
 
 
 def test_p21_a_missing_logdir_is_waited_for(start: Any, tmp_path: Path) -> None:
